@@ -17,11 +17,12 @@ setup: .venv/.stamp
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || \
 	  { echo "$(PYTHON) is older than Python 3.10; name a newer one: make PYTHON=python3.11" >&2; exit 1; }
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet $(PIP_FLAGS) -c utils/constraints.txt -e '.[hf,mt,dev,onnx,ct2,interop,tasks]'
+	$(BIN)/python -m pip install --quiet $(PIP_FLAGS) -c utils/constraints.txt -e '.[ngram,hf,mt,dev,onnx,ct2,interop,tasks]'
 	@touch $@
 
 demo: setup
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(RECIPE)/run.sh
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(RECIPE)/run_lattices.sh
 	@echo && awk '/^## / && n++ { exit } { print }' $(RECIPE)/exp/report/RESULTS.md
 	@echo "All tables: $(RECIPE)/exp/report/RESULTS.md; figures and every utterance: $(RECIPE)/exp/report/index.html"
 
@@ -30,7 +31,7 @@ test: setup
 	$(BIN)/ruff format --check --quiet .
 	find utils egs .ci -name '*.sh' -print0 -o -path .ci/run -print0 | xargs -0 $(BIN)/shellcheck -x -P SCRIPTDIR
 	$(BIN)/lint-imports
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -rs -n 2 --dist loadfile --no-loadscope-reorder
 
 trust: setup
 	OMP_NUM_THREADS=1 $(BIN)/python tests/trust/run.py --long --jobs 2 --json trust.json

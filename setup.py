@@ -30,7 +30,6 @@ setup(
         "sentencepiece>=0.2",
         "torch>=2.4",
         "safetensors>=0.4",
-        "ufal-kenlm>=26",  # the module `kenlm` as a ready wheel
         "rapidfuzz>=3",
         "sacrebleu>=2.4,<2.7",  # lmtools/evaluate/sacre.py calls private functions
         "matplotlib>=3.7",
@@ -39,14 +38,19 @@ setup(
         "whisper-normalizer>=0.1.15,<0.2",  # --normaliser whisper-english and whisper-basic
     ],
     extras_require={
+        # The module `kenlm` as a ready wheel: n-gram models. PyPI's `kenlm` has the same, so that
+        # an environment with that needs no extra, and gets no second module over its own.
+        "ngram": ["ufal-kenlm>=26"],
         "hf": ["transformers>=4.40"],
         "ct2": ["ctranslate2>=4.5"],  # lmtools export --to ct2
         "onnx": ["onnx>=1.15"],  # lmtools export --to onnx
         "gguf": ["gguf>=0.10", "accelerate>=1"],  # utils/convert_gguf.py
+        # python -m lmtools.espnet; utils/install_espnet.sh goes round what ESPnet pins
+        "espnet": ["espnet>=202511", "torchaudio>=2.9"],
         # lmtools decode; utils/install_asr.sh fetches models too
         "asr": ["soundfile>=0.12", "faster-whisper>=1.1", "vosk>=0.3.45"],
         "hdf5": ["h5py>=3.8"],  # lmtools embed --out F.h5
-        # egs/gbw/downstream.sh: static vectors, trees
+        # egs/gbw/run_tasks.sh: static vectors, trees
         "tasks": ["gensim>=4.3", "ufal.chu-liu-edmonds>=1"],
         "mt": ["sacremoses>=0.1"],  # lmtools convert --detokenise
         "dev": [

@@ -248,7 +248,10 @@ def list_layers(path: Path) -> dict[Path, dict]:
         layers = {path: (tree := load_yaml(path)), **layers}
         if not (base := tree.pop("base", None)):
             return layers
-        path = path.parent / str(base)
+        if not isinstance(base, str) or "\0" in base:
+            place = Place((path,)) / "base"
+            raise UserError(f"{place}: base: {show_value(base)} is no path; name one file")
+        path = path.parent / base
 
 
 def merge(lower: dict, upper: dict) -> dict:

@@ -24,7 +24,6 @@ from pathlib import Path
 from lmtools.config import Place, build, check_choices, convert, list_layers, merge, show_value
 from lmtools.errors import UserError
 from lmtools.evaluate.metrics import find_metric
-from lmtools.formats.checks import file_name
 from lmtools.rescoring.features import LENGTHS, summed
 from lmtools.rescoring.folds import FoldPlan, parse_folds
 from lmtools.rescoring.systems import SystemPlan
@@ -32,6 +31,7 @@ from lmtools.rescoring.tuning import EXPECTED, FORMS, INTERPOLATION, LINEAR, OBJ
 
 FIX = "fix"
 SECTIONS = ("lms", "columns", "systems", "vectors")
+LONGEST = 200  # bytes of a name
 UTILITY = "utility"  # which only columns of no language model have
 
 
@@ -79,6 +79,8 @@ class SystemEntry:
 
     def __post_init__(self):
         check_choices(self, "", form=FORMS)
+        if twice := [name for name in self.columns if self.columns.count(name) > 1]:
+            raise UserError(f"columns: {twice[0]!r} stands there twice; leave one out")
         object.__setattr__(self, "first_pass", read_numbers("first_pass", self.first_pass))
         if self.form == INTERPOLATION and len(self.columns) != 1:
             raise UserError(f"form: {INTERPOLATION} is of one column; give one")
@@ -156,7 +158,7 @@ def read_experiment(path) -> ExperimentPlan:
     columns = {n: parse_column(n, one, top / "columns" / n) for n, one in groups["columns"].items()}
     return ExperimentPlan(
         build(TuningPlan, tuning, top),
-        {n: convert(str, one, top / "lms" / n, n) for n, one in groups["lms"].items()},
+        {n: read_path(one, n, top / "lms" / n) for n, one in groups["lms"].items()},
         columns,
         {
             name: parse_system(one, columns, top / "systems" / name)
@@ -202,14 +204,28 @@ def read_entries(tree: Mapping, section: str, top: Place) -> Iterator[tuple[str,
     """
     for name, entry in tree.get(section, {}).items():
         place = top / section / name
-        if not isinstance(name, str):
-            raise UserError(f"{place}: {section}: the name {name!r} is no text; quote it")
-        file_name(name, str(place), f"the name in `{section}`")
+        check_name(name, place, f"the name in `{section}`")
         if isinstance(entry, Mapping):
             entry = {str(key): value for key, value in entry.items() if value is not None}
         elif section != "lms":
             raise UserError(f"{place}: {section}: {name}: expected `{{name: value, ..}}`")
         yield name, entry
+
+
+def check_name(name, place: Place, what: str) -> None:
+    """UserError for what cannot be the name of a directory."""
+    if not isinstance(name, str):
+        raise UserError(f"{place}: {what}, {show_value(name)}, is no text; quote it")
+    plain = name.isprintable() and not {*"/ "} & {*name} and name[:1] not in ("", ".")
+    if not plain or len(name.encode()) > LONGEST:
+        raise UserError(f"{place}: {what}, {name[:80]!a}, cannot name a directory; rename it")
+
+
+def read_path(value, name: str, place: Place) -> str:
+    """Where a language model is."""
+    if not (path := convert(str, value, place, name)):
+        raise UserError(f"{place}: {name}: nothing stands there; say where the language model is")
+    return path
 
 
 def parse_column(name: str, tree: Mapping, place: Place) -> LMEntry:
@@ -225,7 +241,8 @@ def parse_column(name: str, tree: Mapping, place: Place) -> LMEntry:
 def parse_lm(name: str, tree: Mapping, place: Place) -> LMEntry:
     """What is made with a language model, that of the same name unless it is said."""
     options = {key: value for key, value in tree.items() if key not in ("lm", "source")}
-    lm = convert(str, tree.get("lm", name), place / "lm", "lm")
+    lm = tree.get("lm", name)
+    check_name(lm, place / "lm", "the language model")
     source = convert(bool, tree.get("source", False), place / "source", "source")
     return LMEntry(lm, options, place, source)
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# new_recipe.sh SOURCE NEW: copy the recipe egs/SOURCE to egs/NEW, for another corpus. The copy runs
-# at once on SOURCE's mini corpus; its README.md says what to edit.
+# new_recipe.sh SOURCE NEW: copy the scripts of recipe egs/SOURCE to egs/NEW, for another corpus. The
+# copy runs at once on SOURCE's mini corpus; its README.md names what to edit.
 set -euo pipefail
 egs=$(cd "$(dirname "$0")/../egs" && pwd)
 
@@ -21,16 +21,11 @@ source=${1#egs/} && source=${source%/} new=${2#egs/}
 copy=$(mktemp -d "$egs/.new.XXXXXX")
 trap 'rm -rf "$copy"' EXIT
 chmod 755 "$copy"
-cp -R "$egs/$source"/{run.sh,conf,local} "$copy"
+cp -R "$egs/$source"/{*.sh,conf,local} "$copy"
 rm -rf "$copy"/local/{make_mini.*,mini_*,__pycache__}
-# The mini corpus stays where it is; a copy of a copy still finds it.
-sed -i "s|^mini=mini\b|mini=../$source/mini|; 2s|^# [^:]*:|# $new, copied from $source:|" \
-  "$copy/run.sh"
-# Reports of the copy have its name alone: its corpora are not what the source calls its own.
-# shellcheck disable=SC2016  # sed is to see $corpus
-sed -i -E '/--title "/s/ \(\$corpus\)//; /--title "/s/\(\$corpus, /(/' "$copy/run.sh"
-
-# what to edit, in the words of the recipe
+for corpus in "$egs/$source"/mini*/; do # corpora of the repository stay where they are
+  [[ ! -d $corpus ]] || ln -s "../$source/$(basename "$corpus")" "$copy"
+done
 sed "s|@source@|$source|g; s|@new@|$new|g" "$copy/local/new_recipe.md" >"$copy/README.md"
 
 mv "$copy" "$egs/$new"

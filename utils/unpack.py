@@ -2,8 +2,9 @@
 """unpack.py DIRECTORY OUT NAME...: check a small corpus against its SHA256SUMS, if it has them, and
 unpack files of it into OUT, each whole or not at all.
 
-DIRECTORY holds each NAME plain, .gz, .xz or .bz2. A NAME SET.KIND.tar.xz may be missing; the files
-in it come into OUT/KIND/SET, all or none, without the archive's folders.
+DIRECTORY holds each NAME plain, .gz, .xz or .bz2; one written NAME? may be missing, and is then
+removed from OUT. A NAME SET.KIND.tar.xz may be missing too; the files in it come into OUT/KIND/SET,
+all or none, without the archive's folders.
 """
 
 import shutil
@@ -23,7 +24,8 @@ def main(corpus: Path, out: Path, *names: str) -> None:
     check_sums(corpus)
     for name in names:
         if not name.endswith(".tar.xz"):
-            unpack(corpus, name, out, names)
+            needed = [name for name in names if not name.endswith("?")]
+            unpack(corpus, name.removesuffix("?"), out, needed, name.endswith("?"))
         elif (corpus / name).exists():
             part, kind, *_ = name.split(".")
             unpack_tar(corpus / name, out / kind / part)
@@ -41,17 +43,22 @@ def check_sums(corpus: Path) -> None:
             )
 
 
-def unpack(corpus: Path, name: str, out: Path, names: tuple[str, ...]) -> None:
-    """The file `name`, decompressed; UserError, naming all that are wanted, if it is not there."""
+def unpack(corpus: Path, name: str, out: Path, needed: list[str], optional: bool) -> None:
+    """Decompress the file `name`; UserError, naming all that are needed, if it is not there and not
+    optional.
+    """
     found = [
         (corpus / f"{name}{suffix}", opener)
         for suffix, opener in SUFFIXES.items()
         if (corpus / f"{name}{suffix}").exists()
     ]
+    if not found and optional:
+        (out / name).unlink(missing_ok=True)
+        return
     if not found:
         raise UserError(
             f"{corpus / name}: neither it nor {name}.gz or {name}.xz is there; give a directory"
-            f" with {', '.join(names)}"
+            f" with {', '.join(needed)}"
         )
     path, opener = found[0]
     with atomic_binary(out / name) as plain, unpacking(path), opener(path, "rb") as packed:

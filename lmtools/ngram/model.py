@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-import kenlm
 import numpy as np
 
 from lmtools.config import build, load_yaml
@@ -23,6 +22,11 @@ from lmtools.ngram.dialects import explain_refusal
 from lmtools.ngram.sentences import RESERVED, SYMBOLS, UNK, split_words
 from lmtools.seal import check_seal
 from lmtools.subword import Subword, load_subword
+
+try:
+    import kenlm  # PyPI's ufal-kenlm and its kenlm both have it
+except ImportError:  # open_kenlm tells
+    kenlm = None
 
 CONFIG = "config.yaml"
 KIND = "ngram"
@@ -233,7 +237,7 @@ class NgramModel:
         scores, unknown = zip(*rows, strict=True)
         return list(scores), list(unknown)
 
-    def step(self, before: kenlm.State, token: str, after: kenlm.State) -> float:
+    def step(self, before: "kenlm.State", token: str, after: "kenlm.State") -> float:
         """log10 p of a token after the state `before`, which leads to `after`."""
         word = token.encode("utf-8", "replace").decode()
         if not self.lacks_unknown:
@@ -263,10 +267,15 @@ class NgramModel:
         )
 
 
-def open_kenlm(path: Path) -> tuple[kenlm.Model, int | None]:
+def open_kenlm(path: Path) -> tuple["kenlm.Model", int | None]:
     """KenLM's model in `path`, loaded without chatter, and the first line of an ARPA file that is
-    not UTF-8; UserError if KenLM cannot read it.
+    not UTF-8; UserError if KenLM cannot read it or is not installed.
     """
+    if kenlm is None:
+        raise UserError(
+            f"{path}: n-gram models need KenLM's Python module; pip install 'lmtools[ngram]', or"
+            " kenlm where that is built already"
+        )
     config = kenlm.Config()
     config.show_progress = False
     config.arpa_complain = kenlm.ARPALoadComplain.NONE

@@ -107,8 +107,8 @@ class Experiment:
 
     @property
     def corpus(self) -> str | None:
-        """The recipe's option."""
-        return self.option("corpus")
+        """The recipe's option: a name, or the last part of a directory."""
+        return (self.option("corpus") or "").rstrip("/").rpartition("/")[2] or None
 
     def option(self, name: str) -> str | None:
         """One of the recipe's options; None where it has none, or where no recipe ran."""
@@ -118,7 +118,7 @@ class Experiment:
     @property
     def options(self) -> set[str]:
         """What of the recipe's options says on what the experiment is: --corpus, and --pair."""
-        return {one for name in ("corpus", "pair") if (one := self.option(name))}
+        return {one for one in (self.corpus, self.option("pair")) if one}
 
     @property
     def title(self) -> str:

@@ -8,16 +8,20 @@ from lmtools.atomic import atomic_path, atomic_text
 from lmtools.errors import UserError
 from lmtools.experiment import ExperimentPlan
 from lmtools.report.experiment import Experiment
-from lmtools.report.lm.experiment import collect_lms, is_language_modelling
-from lmtools.report.lm.figures import LM_PICTURES
-from lmtools.report.lm.tables import LM_TABLES
+from lmtools.report.lm.experiment import is_language_modelling
 from lmtools.report.page.drawing import LIGHT, Picture
 from lmtools.report.page.html import page
 from lmtools.report.page.table import Table, guarded, markdown, plain
-from lmtools.report.papers import paper_tables
-from lmtools.report.readings import add_readings
+from lmtools.report.papers.readings import add_readings
+from lmtools.report.papers.tables import paper_tables
 from lmtools.report.rescoring.experiment import collect_rescoring
 from lmtools.report.rescoring.figures import PICTURES
+from lmtools.report.rescoring.lms import (
+    RESCORING_LM_PICTURES,
+    RESCORING_LM_TABLES,
+    collect_rescoring_lms,
+    rescoring_misfits,
+)
 from lmtools.report.rescoring.samples import lists_beside
 from lmtools.report.rescoring.tables import TABLES, misfits
 from lmtools.report.sts.experiment import collect_sts, is_sts
@@ -39,7 +43,9 @@ class ReportKind(NamedTuple):
 
 REPORTS = {
     "rescoring": ReportKind(collect_rescoring, TABLES, PICTURES, misfits),
-    "lm": ReportKind(collect_lms, LM_TABLES, LM_PICTURES),
+    "lm": ReportKind(
+        collect_rescoring_lms, RESCORING_LM_TABLES, RESCORING_LM_PICTURES, rescoring_misfits
+    ),
     "sts": ReportKind(collect_sts, STS_TABLES, STS_PICTURES),
 }
 

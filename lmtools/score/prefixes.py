@@ -4,12 +4,11 @@ lattices (lmtools.lattice.expand).
 
 from collections.abc import Sequence
 
-import kenlm
 import numpy as np
 
 from lmtools.lattice.expand import PrefixLM
 from lmtools.lattice.histories import Interned, MixtureLM
-from lmtools.ngram.model import LN10
+from lmtools.ngram.model import LN10, kenlm
 from lmtools.score.base import Scorer
 from lmtools.score.mixture import MixtureScorer
 from lmtools.score.neural_prefixes import NeuralPrefixLM

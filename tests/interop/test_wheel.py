@@ -1,6 +1,7 @@
 """A wheel that is installed elsewhere runs every verb: nothing reaches into the repository."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -58,6 +59,14 @@ def lmtools(tmp_path_factory):
     assert found.startswith(str(home / "env"))
     run.home = empty
     return run
+
+
+def test_an_environment_with_pypis_kenlm_keeps_it(lmtools):
+    """ufal-kenlm has the same module: what needs it by all means would write over kenlm's."""
+    (site,) = (lmtools.home.parent / "env/lib").glob("python*/site-packages")
+    (metadata,) = site.glob("lmtools-*.dist-info/METADATA")
+    needed = re.findall(r"^Requires-Dist: (.*)", metadata.read_text(), re.MULTILINE)
+    assert {line for line in needed if "kenlm" in line} == {'ufal-kenlm>=26; extra == "ngram"'}
 
 
 TRAINING = """\

@@ -47,9 +47,11 @@ class Recipe:
     def __init__(self, home: Path, env: dict[str, str]):
         self.home, self.env = home, env
 
-    def __call__(self, *args, status=0, **env) -> subprocess.CompletedProcess:
-        """Run it to its end and check its exit status; stdout and stderr as text."""
-        command = [str(self.home / "run.sh"), *map(str, args)]
+    def __call__(self, *args, status=0, script="run.sh", **env) -> subprocess.CompletedProcess:
+        """Run it, or another script beside it, to its end and check its exit status; stdout and
+        stderr as text.
+        """
+        command = [str(self.home / script), *map(str, args)]
         done = subprocess.run(
             command, env={**self.env, **env}, capture_output=True, text=True, timeout=1200
         )

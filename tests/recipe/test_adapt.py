@@ -1,4 +1,4 @@
-"""egs/librispeech/local/adapt.sh from end to end, and how it splits text."""
+"""egs/librispeech/run_adapt.sh from end to end, and how it splits text."""
 
 import json
 import subprocess
@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-TINY = ("--lines", "40", "--vocab-size", "60", "--order", "2", "--min-count", "1")
+TINY = ("--lines", "40", "--vocab-size", "60", "--order", "3", "--nj", "1")
 NEURAL = "arch.dim=8 arch.heads=2 arch.ffn=8 arch.layers=1 epochs=1"
 
 
@@ -25,39 +25,37 @@ def recipe(librispeech):
 
 
 def run(recipe, *options):
-    command = [recipe.home / "local/adapt.sh", "--general", "books", "--domain", "domain.txt"]
-    command += ["--dev", "small/dev.nbest.jsonl", "--test", "small/test.nbest.jsonl", "--nj", "1"]
-    command += ["--train-opts", NEURAL, "--domain-opts", "optim.lr=1e-2", *TINY, *options]
-    done = subprocess.run(command, env=recipe.env, capture_output=True, text=True, timeout=600)
-    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
-    return done.stdout
+    given = ["--general", "books", "--domain", "domain.txt", "--dev", "small/dev.nbest.jsonl"]
+    given += ["--test", "small/test.nbest.jsonl", "--train-opts", NEURAL]
+    given += ["--domain-opts", "optim.lr=1e-2", *TINY]
+    return recipe(*given, *options, script="run_adapt.sh").stdout
 
 
 def test_whole(recipe):
     run(recipe)
     exp = recipe.home / "exp/adapt"
-    systems = {path.parent.name for path in exp.glob("rescore/*/test.txt")}
-    each = "ngram-{0} mixed-{0} neural-{0} continued-{0} ngram-{0}+source mixed-{0}+source"
-    each += " continued-{0}+source mixed-{0}+continued-{0} mixed-{0}+continued-{0}+source"
-    names = {name.format(40) for name in each.split()}
+    names = {"ngram", "mixed", "neural", "continued", "mixed+continued"}
+    names |= {f"{name}+source" for name in names - {"neural"}}
+    systems = {path.parent.name for path in exp.glob("40/rescore/*/test.txt")}
     assert systems == names | {"first-pass", "ngram-general", "neural-general", "source"}
     # what was subtracted: no other column's weight may be negative
-    for path in exp.glob("tune/*/weights.json"):
+    for path in exp.glob("40/tune/*/weights.json"):
         weights = json.loads(path.read_text())["features"]
         assert all(weights[name] >= 0 for name in weights if name in names)
-    rows = (exp / "lm/continued-40/metrics.jsonl").read_text().splitlines()
+    rows = (exp / "40/lm/continued/metrics.jsonl").read_text().splitlines()
     assert any("also" in json.loads(row) for row in rows)
+    assert "n-gram, mixed ± source" in (exp / "40/report/RESULTS.md").read_text()
     curve = (exp / "report/curve.md").read_text()
     assert curve.count("| n-gram, mixed  ") == 3 and curve.count("| lines of the domain ") == 4
     assert (exp / "report/curve.png").read_bytes().startswith(b"\x89PNG")
-    assert "mixed-40" in (exp / "report/RESULTS.md").read_text()
-    # a neural LM that is there already is gone on from; n-grams are not made again
-    before = (exp / "lm/mixed-40/config.yaml").stat().st_mtime_ns
-    general = ("--general-lm", "exp/given", "--skip-done", "true", "--stage", "2", "--stop-stage")
-    (exp / "lm/neural-general").rename(recipe.home / "exp/given")
-    run(recipe, *general, "2")
-    assert (exp / "lm/mixed-40/config.yaml").stat().st_mtime_ns == before
-    assert not (exp / "lm/neural-general").exists()
+    # a neural LM that is there already is gone on from
+    place = "general/neural-general"
+    run(recipe, "--general-lm", exp / place, "--expdir", "exp/given", "--stop-stage", "3")
+    given = recipe.home / "exp/given"
+    assert not (given / "bin/train-general.bin").exists()
+    for name in (place, "40/lm/continued"):
+        model = f"{name}/model.safetensors"
+        assert (given / model).read_bytes() == (exp / model).read_bytes()
 
 
 def split(recipe, *words):

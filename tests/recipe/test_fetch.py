@@ -1,4 +1,4 @@
-"""utils/fetch.py and egs/librispeech/local: what --corpus full fetches, against a local server."""
+"""utils/fetch.py, egs/librispeech/local, run_full.sh and run_asr.sh, against a local server."""
 
 import contextlib
 import functools
@@ -264,7 +264,8 @@ def test_transcripts(tmp_path):
         *map(tmp_path.joinpath, ("text", "audio")),
     )
     assert (tmp_path / "audio/84-121123-0000.flac").read_text() == "noise"
-    assert len(os.listdir(tmp_path / "audio")) == 1
+    assert (tmp_path / "audio/text").read_text() == (tmp_path / "text").read_text()
+    assert len(os.listdir(tmp_path / "audio")) == 2
 
 
 def test_recordings_stay_in_their_directory(tmp_path):
@@ -380,7 +381,7 @@ def test_a_damaged_text_is_refused(corpus, tmp_path, suffix, pack):
         assert not (tmp_path / "out/train.txt").exists()
 
 
-# All of --corpus full up to the N-best lists
+# run_full.sh up to the N-best lists
 
 
 @pytest.fixture
@@ -390,7 +391,9 @@ def full(tmp_path, server, shell, make_recipe):
     shutil.copytree(LOCAL, home / "local")
     shutil.copytree(LOCAL.with_name("conf"), home / "conf")
     shutil.copytree(REPOSITORY / "utils", tmp_path / "utils")
-    shutil.copy(LOCAL.with_name("run.sh"), home)
+    (tmp_path / "lmtools").symlink_to(REPOSITORY / "lmtools")
+    for script in ("run_full.sh", "run_asr.sh"):
+        shutil.copy(LOCAL.with_name(script), home)
     (www / "11").mkdir()
     (www / "12").mkdir()
     lines = "".join(f"LINE {n}\n" for n in range(45_000))
@@ -409,19 +412,20 @@ def full(tmp_path, server, shell, make_recipe):
         "".join(f"{sha256((www / path).read_bytes())}  {path}\n" for path in paths)
     )
     shell = {name: value for name, value in shell.items() if not name.lower().endswith("_proxy")}
-    return make_recipe(home, shell)
+    recipe = make_recipe(home, shell)
+    return lambda *args, script="run_full.sh", **how: recipe(*args, script=script, **how)
 
 
-def test_corpus_full(full, server, tmp_path):
+def test_full(full, server, tmp_path):
     with server(cut=50_000) as (url, asked):
-        options = ("--corpus", "full", "--openslr", url, "--nbest-dir", tmp_path / "nbest")
-        options += ("--stop-stage", 1, "--depth", 2)
+        options = ("--openslr", url, "--nbest-dir", tmp_path / "nbest")
+        options += ("--nbest-suffix", ".jsonl.gz", "--stop-stage", 1, "--depth", 2)
         full(*options)
         fetched = len(asked)
         assert fetched == 6  # five files, one of them cut
         full(*options)
         assert len(asked) == fetched
-    data = full.home / "data"
+    data = tmp_path / "egs/librispeech/data/full"
     train, valid = ((data / part / "text").read_text().splitlines() for part in ("train", "valid"))
     assert valid == ["LINE 0", "LINE 20000", "LINE 40000"]
     assert len(train) == 45_000 - 3 and not set(valid) & set(train)
@@ -434,8 +438,8 @@ def test_corpus_full(full, server, tmp_path):
     assert lists.count("NOW") == 4 and lists.count('"ref": "YES"') == 2 and "KNOW" not in lists
 
 
-def test_a_recogniser_makes_the_lists(full, server, tmp_path):
-    """Stages 0 and 1 with --asr: recordings are fetched too, decoded, and merged where equal."""
+def test_a_recogniser_makes_the_lists(full, server, tmp_path, shell):
+    """Recordings are fetched too, decoded, and merged where equal; run_full.sh takes the lists."""
     pytest.importorskip("soundfile", reason="soundfile is not installed")
     code = "import fake_recogniser as f, sys; f.install(); from lmtools.cli import main"
     script = tmp_path / "bin/lmtools"
@@ -445,7 +449,7 @@ def test_a_recogniser_makes_the_lists(full, server, tmp_path):
         f' "{code}; sys.exit(main(sys.argv[1:]))" "$@"\n'
     )
     script.chmod(0o755)
-    full.env["PATH"] = f"{script.parent}:{full.env['PATH']}"
+    path = f"{script.parent}:{shell['PATH']}"
     for n, part in enumerate(PARTS):
         names = {f"LibriSpeech/{part}/{n}/1/{n}-1.trans.txt": f"{n}-1-1 YES\n{n}-1-0 NO\n"}
         for u in (0, 1):
@@ -453,54 +457,55 @@ def test_a_recogniser_makes_the_lists(full, server, tmp_path):
                 wave_file(sound, 800 + n + u)
                 names[f"LibriSpeech/{part}/{n}/1/{n}-1-{u}.flac"] = sound.getvalue()
         archive(tmp_path / f"www/12/{part}.tar.gz", names)
-    sums = full.home / "local/full.sha256"
+    home, www = tmp_path / "egs/librispeech", tmp_path / "www"
+    sums = home / "local/full.sha256"
     paths = [line.split()[1] for line in sums.read_text().splitlines()]
-    www = tmp_path / "www"
     sums.write_text("".join(f"{sha256((www / path).read_bytes())}  {path}\n" for path in paths))
     (tmp_path / "model").mkdir()
     (tmp_path / "model/model").write_text("Word\n")
     with server() as (url, asked):
-        options = ("--corpus", "full", "--openslr", url, "--stop-stage", 1)
-        options += ("--asr", f"fake:{tmp_path}/model", "--asr-opts", "depth=3 kill=5")
-        full(*options)
-        full(*options)
+        for _ in range(2):
+            full("--openslr", url, "--stop-stage", 0, "--audio")
         assert len(asked) == 5
+    options = ("--asr", f"fake:{tmp_path}/model", "--audio", "data/full/audio", "--stop-stage", 1)
+    options += ("--sets", " ".join(PARTS), "--asr-opts")
+    for _ in range(2):
+        full(*options, "depth=3 kill=5", script="run_asr.sh", PATH=path)
     assert len((tmp_path / "model.heard").read_text().split()) == 8
-    data = full.home / "data"
-    assert len(list((data / "local/audio/test-other").iterdir())) == 2
-    lists = [json.loads(line) for line in (data / "dev/nbest.jsonl").read_text().splitlines()]
+    assert len(list((home / "data/full/audio/test-other").iterdir())) == 3
+    full(
+        "--stage", 1, "--stop-stage", 1, "--nbest-dir", "data/asr", "--nbest-suffix", "/nbest.jsonl"
+    )
+    lists = (home / "data/full/dev/nbest.jsonl").read_text().splitlines()
+    lists = [json.loads(line) for line in lists]
     assert [nbest["utt"] for nbest in lists] == ["0-1-0", "0-1-1", "1-1-0", "1-1-1"]
-    # words and reference as the normaliser writes them, and what differs in a full stop merged
+    # words as the normaliser writes them, and what differs in a full stop merged
     texts = [hyp["text"] for hyp in lists[1]["hyps"]]
-    assert lists[1]["ref"] == "yes" and texts == ["word 801 0", "word 801 1"]
-    full(*options, "--asr-opts", "depth=4")
+    assert texts == ["word 801 0", "word 801 1"]
+    (first, _) = (home / "data/asr/dev-clean/nbest.jsonl").read_text().splitlines()
+    assert json.loads(first)["ref"] == "no" and "Word 800 0" in first
+    full(*options, "depth=4", script="run_asr.sh", PATH=path)
     assert len((tmp_path / "model.heard").read_text().split()) == 16
 
 
 @pytest.mark.parametrize(
-    "options, said",
+    "script, options, said",
     [
-        (("--asr", "vosk:m"), "--asr decodes --audio; give both"),
-        (("--audio", "a"), "--asr decodes --audio; give both"),
-        (("--asr", "vosk:m", "--audio", "a", "--nbest-dir", "b"), "give one of them"),
+        ("run_asr.sh", ("--asr", "vosk:m"), "--audio its recordings; give both"),
+        ("run_asr.sh", ("--audio", "a"), "--asr names a recogniser"),
+        ("run_full.sh", (), "--nbest-dir names the directory of your recogniser's lists"),
     ],
 )
-def test_options_of_recognisers_fit_together(full, options, said):
-    assert said in full(*options, status=2).stderr
-
-
-def test_corpus_full_needs_lists(full):
-    done = full("--corpus", "full", status=2)
-    assert "name their directory with --nbest-dir" in done.stderr and done.stderr.count("\n") == 1
-    assert "--nbest-dir" in full("--corpus", "full", "--help").stdout
+def test_what_a_script_cannot_do_without(full, script, options, said):
+    done = full(*options, script=script, status=2)
+    assert said in done.stderr and done.stderr.count("\n") == 1
+    assert "Stages:" in full(*options, "--help", script=script).stdout
 
 
 def test_a_set_without_lists_is_named(full, server, tmp_path):
     (tmp_path / "nbest/test-clean.jsonl.gz").unlink()
     with server() as (url, _):
-        options = ("--corpus", "full", "--openslr", url, "--nbest-dir", tmp_path / "nbest")
-        done = full(*options, "--stop-stage", 1, status=1)
-    assert (
-        f"{tmp_path}/nbest: nothing of test-clean; put it in {tmp_path}/nbest/test-clean"
-        in done.stdout
-    )
+        options = ("--openslr", url, "--nbest-dir", tmp_path / "nbest")
+        options += ("--nbest-suffix", ".jsonl.gz", "--stop-stage", 1)
+        done = full(*options, status=1)
+    assert f"{tmp_path}/nbest/test-clean.jsonl.gz: " in done.stdout

@@ -1,8 +1,9 @@
-"""egs/gbw/run.sh from end to end, on a small cut of its mini corpus with tiny models; what its
-grids come to.
+"""egs/gbw: run.sh from end to end, on a small cut of its mini corpus with tiny models, the scripts
+beside it, and what its grids come to.
 """
 
 import importlib.util
+import itertools
 import json
 import shlex
 import shutil
@@ -26,44 +27,33 @@ from lmtools.subword import load_subword
 REPOSITORY = Path(__file__).parents[2]
 SOURCE = REPOSITORY / "egs/gbw"
 GRIDS = ("context", "gates", "output", "pieces", "residual", "table1", "training")
-LINES = {"train.txt": 800, "valid.txt": 40}
+LINES = {"train": 800, "valid": 40}
+UTTERANCES = {"dev": 24, "test": 12}
 COMMON = {
     "batch": {"sentences": 16, "tokens": None},
     "steps": 12,
     "valid_every": 6,
     "precision": "float32",
 }
+ELMO = {"piece_dim": 4, "filters": [[1, 4], [2, 8]], "highway": 1, "dim": 8, "units": 12}
 TINY = {
     "lstm": {"arch": {"layers": 1, "dim": 8, "units": 12}},
     "gcnn": {"arch": {"dim": 8, "blocks": ["[3, 12] x 2"]}},
-    "elmo": {
-        "arch": {
-            "piece_dim": 4,
-            "filters": [[1, 4], [2, 8]],
-            "highway": 1,
-            "dim": 8,
-            "units": 12,
-            "layers": 2,
-        }
-    },
+    "elmo": {"arch": {**ELMO, "layers": 2}},
+    "esulmo": {"arch": {**ELMO, "layers": 2}},
 }
+EPOCHS = ["batch.sentences=100", "steps=80", "keep_epochs=[10]"]  # ten epochs of 8 steps
 GRID = {
     "title": "Two",
     "figure": "line",
     "x": "words",
     "match": True,
-    "runs": {
-        5: {
-            "kernel": 5,
-            "depth": 1,
-            "settings": ["batch.sentences=100", "keep_epochs=[1]"],  # the first of 12 / 8 epochs
-        },
-        "its base": {},
-    },
+    "runs": {5: {"kernel": 5, "depth": 1, "settings": EPOCHS}, "its base": {}},
 }
-LMS = ("kn3", "gcnn", "elmo-bpe-80")
-OPTIONS = ("--mini", "small", "--conf", "tiny", "--lms", "kn3 gcnn elmo@bpe-80", "--timed", "gcnn")
-BENCH = ("--bench-opts=--repeats 1 --seconds 0 --batch 4 --contiguous 30",)
+LMS = ("kn5", "lstm", "gcnn", "elmo-char", "esulmo-bpe-500")
+SYSTEMS = ("first-pass", *LMS, "lstm+kn5", "gcnn+kn5", "all")
+OPTIONS = ("--corpus", "small", "--nbest-dir", "lists", "--conf", "tiny")
+PUBLISHED = ("gbw", "wikitext103", "wikitext2")
 
 
 def local(name: str):
@@ -78,11 +68,16 @@ def local(name: str):
 
 
 def cut(home: Path) -> None:
-    """A small corpus and tiny settings for the recipe in `home`."""
+    """A small corpus, lists and tiny settings for the recipe in `home`."""
     text = [line for _, line in read_lines(REPOSITORY / "egs/librispeech/mini/train.txt.xz")]
     for name, count in LINES.items():
-        (home / "small" / name).write_text("".join(f"{line}\n" for line in text[:count]))
+        (home / f"small/{name}.txt").write_text("".join(f"{line}\n" for line in text[:count]))
         del text[:count]
+    (home / "lists").mkdir()
+    for name, count in UTTERANCES.items():
+        whole = REPOSITORY / f"egs/librispeech/mini-real/{name}.nbest.jsonl.xz"
+        some = [line for _, line in read_lines(whole)][:count]
+        (home / f"lists/{name}.nbest.jsonl").write_text("".join(f"{line}\n" for line in some))
     (home / "tiny/grids").mkdir(parents=True)
     for name, changes in TINY.items():
         base = read_layers(SOURCE / f"conf/{name}.yaml")
@@ -103,7 +98,7 @@ def tree(copied):
 def whole(tree, make_recipe, shell):
     """The recipe after an uninterrupted run."""
     recipe = make_recipe(tree, shell)
-    recipe.done = recipe(*OPTIONS, *BENCH, "--grids", "two")
+    recipe.done = recipe(*OPTIONS)
     return recipe
 
 
@@ -115,156 +110,154 @@ def weights(recipe) -> dict[str, tuple]:
     }
 
 
+def beside(recipe, script: str, *options, status=0) -> subprocess.CompletedProcess:
+    """A script beside run.sh after its end."""
+    command = [recipe.home / script, *map(str, options)]
+    done = subprocess.run(command, env=recipe.env, capture_output=True, text=True, check=False)
+    assert done.returncode == status, done.stdout + done.stderr
+    return done
+
+
+def read_ppl(recipe, name: str, part: str) -> dict:
+    return json.loads((recipe.home / f"exp/ppl/{name}/{part}.json").read_text())
+
+
 def test_all_stages(whole):
     exp = whole.home / "exp"
     for stage in range(7):
         manifest = json.loads((exp / f"stages/{stage}.json").read_text())
-        assert (
-            manifest["finished"]
-            and manifest["options"]["corpus"] == "mini"
-            and manifest["options"]["grids"] == "two"
-        )
-    assert set(weights(whole)) == {*LMS[1:], "two-5"}
-    for name in (*LMS, "two-5"):
-        for part in ("valid", "test"):
+        assert manifest["finished"] and manifest["options"]["corpus"] == "small"
+    assert set(weights(whole)) == set(LMS[1:])
+    for name in LMS:
+        for part in ("valid", "test", "asr-dev", "asr-test"):
             count = len((whole.home / f"data/{part}/text").read_text().splitlines())
-            figures = json.loads((exp / f"ppl/{name}/{part}.json").read_text())
+            figures = read_ppl(whole, name, part)
             assert figures["sentences"] == count and 1 < figures["word_ppl"] < 5000, name
-            assert (figures["kind"] == "two-way perplexity") == name.startswith("elmo")
-    first, last = (
-        json.loads((exp / f"ppl/two-5/{name}.json").read_text())
-        for name in ("test-epoch-1", "test")
-    )
-    assert first["words"] == last["words"] and first["word_ppl"] >= last["word_ppl"]
-    assert yaml.safe_load((exp / "grids/two.yaml").read_text()) == {
-        "title": "Two", "figure": "line", "x": "words", "runs": {"5": "two-5", "its base": "gcnn"},
-        "own": ["two-5"], "at": {"5": 5.0},
-    }  # fmt: skip
-    rows = {row["name"]: row for row in json.loads((exp / "bench/lm.json").read_text())["rows"]}
-    assert set(rows) == {"gcnn"}
-    assert "gcnn" in (exp / "report/RESULTS.md").read_text().lower()
+            assert (figures["kind"] == "two-way perplexity") == ("elmo" in name or "esulmo" in name)
+    for name in SYSTEMS:
+        for part, count in UTTERANCES.items():
+            chosen = (exp / f"rescore/{name}/asr-{part}.txt").read_text().splitlines()
+            assert len(chosen) == count
+
+
+def test_report_has_perplexities_beside_scores(whole):
+    page = (whole.home / "exp/report/RESULTS.md").read_text()
+    for title in ("Perplexity: gbw (small)", "WER after rescoring: asr-test", "Perplexity beside"):
+        assert f"\n## {title}" in page
+    assert "![WER % on asr-test after rescoring with one language model" in page
+    png = (whole.home / "exp/report/ppl-asr-test.png").read_bytes()
+    assert png.startswith(b"\x89PNG")
+    main_table = page.partition("\n## Perplexity: gbw")[2].partition("\n## ")[0]
+    assert "test ppl" in main_table and "asr-test" not in main_table
 
 
 def test_figures_of_all_lms_compare(whole):
-    """The same words, sentences and unknown words for every LM."""
-    for part in ("valid", "test"):
-        figures = [
-            json.loads((whole.home / f"exp/ppl/{name}/{part}.json").read_text()) for name in LMS
-        ]
+    """The same words, sentences and unknown words for every LM, of text and of lists."""
+    for part in ("valid", "test", "asr-test"):
+        figures = [read_ppl(whole, name, part) for name in LMS]
         assert len({(one["words"], one["sentences"], one["oov"]) for one in figures}) == 1, figures
         assert figures[0]["oov"] > 0
 
 
-def test_a_grid_called_again_trains_nothing(whole):
-    before = weights(whole)
-    done = whole(*OPTIONS, *BENCH, "--grids", "two", "--skip-done", "true")
-    assert done.stdout.count("is done already: skipped") == 7, done.stdout
-    done = whole(*OPTIONS, "--lms", "none", "--grids", "two", "--stage", 3, "--stop-stage", 3)
-    assert (
-        "starting" not in done.stdout
-        and done.stdout.count(" steps, ") == 2
-        and weights(whole) == before
+def test_commands_of_a_dry_run_give_the_same(whole):
+    """Stages 4 to 6, pasted."""
+    done = whole(*OPTIONS, "--stage", 4, "--dry-run")
+    made = ("ppl", "score", "tune", "rescore")
+    exp = whole.home / "exp"
+    paths = [path for kind in made for path in sorted(exp.glob(f"{kind}/*/*")) if path.is_file()]
+    before = {path: path.read_bytes() for path in paths if path.name != "weights.json"}
+    for kind in made:
+        shutil.rmtree(exp / kind)
+    subprocess.run(
+        ["bash", "-e"], input=done.stdout, env=whole.env, cwd=whole.home, text=True, check=True
     )
+    assert len(before) > 40 and all(path.read_bytes() == kept for path, kept in before.items())
+
+
+def test_a_dry_run_of_training_has_every_setting(tree, make_recipe, shell):
+    """By several processes, each training is one torchrun; nothing is written."""
+    several = ("--processes", 4, "--nj", 1, "--expdir", "many", "--train-opts", "steps=5 seed=2")
+    done = make_recipe(tree, shell)(
+        *OPTIONS, *several, "--dry-run", "--stage", 3, "--stop-stage", 3
+    )
+    heading, ngram, *trainings = done.stdout.splitlines()
+    assert heading == "# stage 3: train LMs" and shlex.split(ngram)[:2] == ["lmtools", "ngram"]
+    start = "python3 -m torch.distributed.run --standalone --nproc-per-node 4 -m lmtools train"
+    assert [line.partition(" ")[2] for line in trainings] == [
+        f"{start} --conf tiny/{conf}.yaml --train many/corpus/{read}/train.bin"
+        f" --valid many/corpus/{read}/valid.bin --out many/lm/{name} steps=5 seed=2"
+        for name, conf, read in (
+            ("lstm", "lstm", "words"),
+            ("gcnn", "gcnn", "words"),
+            ("elmo-char", "elmo", "char"),
+            ("esulmo-bpe-500", "esulmo", "bpe-500"),
+        )
+    ]
+    assert not (tree / "many").exists()
 
 
 def test_a_stage_starts_from_what_is_there(whole):
-    before = (whole.home / "exp/ppl/kn3/test.json").read_bytes()
-    done = whole(*OPTIONS, "--lms", "kn3", "--stage", 4, "--stop-stage", 4)
+    before = (whole.home / "exp/ppl/kn5/test.json").read_bytes()
+    done = whole(*OPTIONS, "--stage", 4, "--stop-stage", 4)
     assert [f"== stage {n}" in done.stdout for n in range(7)] == [n == 4 for n in range(7)]
-    assert (whole.home / "exp/ppl/kn3/test.json").read_bytes() == before
+    assert (whole.home / "exp/ppl/kn5/test.json").read_bytes() == before
     assert "changed since" not in done.stdout + done.stderr
 
 
 def test_missing_input_says_where_to_start(tree, make_recipe, shell):
     recipe = make_recipe(tree, shell)
-    some = ("--mini", "small", "--lms", "kn3", "--datadir", "none", "--expdir", "elsewhere")
+    some = ("--corpus", "small", "--datadir", "none", "--expdir", "elsewhere")
     done = recipe(*some, "--stage", 4, status=1)
     remedy = f"run ./run.sh {' '.join(some)} --stage 0 --stop-stage 3"
     assert (
         done.stderr
-        == f"./run.sh: stage 4 needs elsewhere/lm/kn3/config.yaml, which stage 3 writes; {remedy}\n"
+        == f"./run.sh: stage 4 needs elsewhere/lm/kn5/config.yaml, which stage 3 writes; {remedy}\n"
     )
 
 
-@pytest.mark.parametrize(
-    "options, message",
-    [
-        (("--corpus", "mega"), "it takes mini, text, gbw, wikitext103 or wikitext2"),
-        (("--corpus", "text"), "--corpus text needs --text-dir DIR with train.txt, valid.txt and"),
-        (("--line", "article"), "--line is 'article'; it takes paragraph, and article with wiki"),
-        (("--lms", "gcnm"), "no gcnm.yaml in conf and ../../conf"),
-        (
-            ("--lms", "elmo@bpe"),
-            "'bpe' is no vocabulary; it is words, char, bpe-SIZE or unigram-SIZE",
-        ),
-        (("--lms", "none"), "no LMs to train"),
-    ],
-)
-def test_wrong_options(tree, make_recipe, shell, options, message):
-    done = make_recipe(tree, shell)(*options, "--expdir", "wrong", status=2)
-    assert message in done.stderr and done.stderr.count("\n") == 1
-
-
-def test_a_text_of_one_s_own(tree, make_recipe, shell):
-    """Stages 0 and 1 of --corpus text."""
-    recipe = make_recipe(tree, shell)
+def test_a_text_of_one_s_own_in_shards(tree, make_recipe, shell):
+    """Its test set is taken as it is; each vocabulary's training corpus is in shards, valid.bin
+    stays one file.
+    """
     (tree / "mine").mkdir()
-    for part in ("train", "valid", "test"):
-        (tree / f"mine/{part}.txt").write_text(f"{part} of mine\n")
-    own = ("--corpus", "text", "--text-dir", "mine", "--datadir", "own", "--expdir", "own/exp")
-    recipe(*own, "--lms", "kn3", "--stop-stage", 1)
-    assert (tree / "own/test/text").read_text() == "test of mine\n"
-
-
-def test_text_in_shards(tree, make_recipe, shell):
-    """Each vocabulary's training corpus; valid.bin stays one file."""
-    recipe = make_recipe(tree, shell)
-    lms = ("--lms", "gcnn elmo@bpe-80", "--shard-size", "30K", "--expdir", "shards")
-    recipe(*OPTIONS, *lms, "--stop-stage", "3")
-    size = (recipe.home / "data/train/text").stat().st_size
-    for name in ("words", "bpe-80"):
-        home = recipe.home / "shards/corpus" / name
-        corpora = [Corpus.open(home / f"{part}.bin") for part in ("train", "valid")]
+    for part in LINES:
+        shutil.copy(tree / f"small/{part}.txt", tree / "mine")
+    (tree / "mine/test.txt").write_text("a test of mine\n")
+    own = ("--corpus", "mine", "--nbest-dir", "lists", "--datadir", "own", "--expdir", "shards")
+    make_recipe(tree, shell)(*own, "--shard-size", "30K", "--stop-stage", 2)
+    assert (tree / "own/test/text").read_text() == "a test of mine\n"
+    size = (tree / "own/train/text").stat().st_size
+    for name in ("words", "bpe-500"):
+        corpora = [Corpus.open(tree / f"shards/corpus/{name}/{part}.bin") for part in LINES]
         assert [len(corpus.shards) for corpus in corpora] == [-(-size // 30720), 1]
-        assert len(corpora[0]) == sum(map(len, corpora[0].shards)) > 0.9 * LINES["train.txt"]
-    assert len(list(recipe.home.glob("shards/lm/*/model.safetensors"))) == 2
+        assert len(corpora[0]) == sum(map(len, corpora[0].shards)) == LINES["train"]
 
 
-def test_wrong_grid(tree, make_recipe, shell):
-    done = make_recipe(tree, shell)("--grids", "gatez", "--expdir", "wrong", status=2)
-    assert done.stderr == f"conf/grids/gatez.yaml: not there; known: {', '.join(GRIDS)}\n"
-
-
-def test_several_processes(tree, make_recipe, stub):
-    """Each training is one torchrun with that many processes, and gets all settings as they are."""
-    torchrun = "torch.distributed.run"
-    stubs = {
-        "nproc": "echo 8",
-        "python3": f'[ "$2" != {torchrun} ] || {{ printf "<%s>" "$@"; echo; exit; }}\n'
-        f'exec "{sys.executable}" "$@"',
+@pytest.mark.parametrize("corpus", PUBLISHED)
+def test_published_corpora(tree, make_recipe, shell, corpus):
+    """Each training has its settings, each LM its perplexities."""
+    done = beside(make_recipe(tree, shell), f"run_{corpus}.sh", "--dry-run")
+    commands = [shlex.split(line) for line in done.stdout.splitlines() if line[0] != "#"]
+    named = {
+        verb: [dict(itertools.pairwise(words)) for words in commands if verb in words]
+        for verb in ("ngram", "train", "ppl")
     }
-    for name, does in stubs.items():
-        path = Path(stub["PATH"].split(":")[0]) / name
-        path.write_text(f"#!/bin/sh\n{does}\n")
-        path.chmod(0o755)
-    recipe = make_recipe(tree, stub)
-    for path in (
-        "data/train/text",
-        *(f"many/corpus/words/{part}.bin" for part in ("train", "valid")),
-        "many/vocabulary/words/x",
-    ):
-        (tree / path).parent.mkdir(parents=True, exist_ok=True)
-        (tree / path).touch()
-    options = shlex.split("--conf tiny --lms none --grids two --processes 4 --nj 1 --expdir many")
-    # the stub trains nothing
-    done = recipe(
-        *options, "--stage", 3, "--stop-stage", 3, "--train-opts", "steps=5 seed=2", status=1
+    assert all((tree / one["--conf"]).exists() for one in named["train"]) and named["train"]
+    trained = [one["--out"] for verb in ("ngram", "train") for one in named[verb]]
+    assert [one["--lm"] for one in named["ppl"]] == [lm for lm in trained for _ in range(2)]
+    assert (
+        f"local/get_{corpus}.sh" in commands[0]
+        and "Stages:" in beside(make_recipe(tree, shell), f"run_{corpus}.sh", "--help").stdout
     )
-    run, base = (line for line in done.stdout.splitlines() if line.startswith("<"))
-    start = f"<-m><{torchrun}><--standalone><--nproc-per-node><4><-m><lmtools><train><--conf>"
-    start += "<tiny/gcnn.yaml>"
-    assert run.startswith(start) and run.endswith("<arch.blocks=['[5, 12]']><steps=5><seed=2>")
-    assert base.startswith(start) and base.endswith("<many/lm/gcnn><steps=5><seed=2>")
+
+
+def test_speed(whole):
+    options = "--repeats 1 --seconds 0 --batch 4 --contiguous 30"
+    beside(whole, "run_speed.sh", f"--bench-opts={options}")
+    rows = json.loads((whole.home / "exp/bench/lm.json").read_text())["rows"]
+    assert {row["name"] for row in rows} == set(LMS)
+    page = (whole.home / "exp/report/RESULTS.md").read_text()
+    assert "## Throughput and responsiveness" in page and "## WER after rescoring" in page
 
 
 def test_a_copy_runs_at_once(tree, make_recipe, shell):
@@ -284,15 +277,59 @@ def test_a_copy_runs_at_once(tree, make_recipe, shell):
         and "train.txt" in page
         and "@" not in page
     )
-    # where the mini corpus lies: not beside the copy
+    # where the mini corpus and the lists lie: not beside the copy
     shutil.copytree(tree / "small", root / "egs/librispeech/mini")
+    shutil.copytree(tree / "lists", root / "egs/librispeech/mini-real")
     recipe = make_recipe(home, shell)
-    recipe("--lms", "kn3 gcnn", "--stop-stage", 1)
-    assert "mine, copied from gbw: train n-gram" in recipe("--help", "--grids", "gates").stdout
+    recipe("--stop-stage", 1)
+    assert "mine, copied from gbw: train n-gram" in recipe("--help").stdout
     assert (home / "data/valid/text").read_text() == (tree / "small/valid.txt").read_text()
 
 
 # Grids
+
+
+@pytest.fixture(scope="module")
+def compared(whole):
+    """The recipe after run_grids.sh."""
+    whole.grids = beside(whole, "run_grids.sh", "--grids", "two", "--conf", "tiny")
+    return whole
+
+
+def test_a_grid(compared):
+    """Its base is what run.sh trained already; an epoch's weights are measured too."""
+    assert "starting" in compared.grids.stdout and set(weights(compared)) == {*LMS[1:], "two-5"}
+    first, last = (read_ppl(compared, "two-5", part) for part in ("test-epoch-10", "test"))
+    assert first["words"] == last["words"] and first["word_ppl"] >= last["word_ppl"]
+    assert yaml.safe_load((compared.home / "exp/grids/two.yaml").read_text()) == {
+        "title": "Two", "figure": "line", "x": "words", "runs": {"5": "two-5", "its base": "gcnn"},
+        "own": ["two-5"], "at": {"5": 5.0},
+    }  # fmt: skip
+    page = (compared.home / "exp/report/RESULTS.md").read_text()
+    assert "## Two" in page and "## WER after rescoring" in page
+
+
+def test_a_grid_called_again_trains_nothing(compared):
+    before = weights(compared)
+    again = ("--grids", "two", "--conf", "tiny", "--stage", 3, "--stop-stage", 3)
+    done = beside(compared, "run_grids.sh", *again)
+    assert (
+        "starting" not in done.stdout
+        and done.stdout.count(" steps, ") == 2
+        and weights(compared) == before
+    )
+
+
+def test_vocabularies_of_a_grid(tree, make_recipe, shell):
+    done = beside(make_recipe(tree, shell), "run_grids.sh", "--grids", "pieces", "--dry-run")
+    assert done.stdout.count("lmtools subword ") == 7 and done.stdout.count("lmtools train ") == 8
+    assert "--type unigram --vocab-size 2000 --words exp/vocabulary/words" in done.stdout
+    assert "--train exp/corpus/char/train.bin --valid exp/corpus/char/valid.bin" in done.stdout
+
+
+def test_wrong_grid(tree, make_recipe, shell):
+    done = beside(make_recipe(tree, shell), "run_grids.sh", "--grids", "gatez", status=2)
+    assert done.stderr == f"conf/grids/gatez.yaml: not there; known: {', '.join(GRIDS)}\n"
 
 
 @pytest.mark.parametrize("corpus", [None, "wikitext2", "wikitext103", "gbw"])
@@ -324,7 +361,8 @@ def test_groups_and_places_are_written(monkeypatch, tmp_path):
     monkeypatch.chdir(SOURCE)
     local("grids").write(Path("conf"), "context", "gates", str(tmp_path))
     context, gates = (
-        yaml.safe_load((tmp_path / f"{name}.yaml").read_text()) for name in ("context", "gates")
+        yaml.safe_load((tmp_path / f"grids/{name}.yaml").read_text())
+        for name in ("context", "gates")
     )
     assert set(context["of"].values()) == {"4", "7", "13", "25", "31", "40", "49"}
     assert all(context["at"][label] == float(group) for label, group in context["of"].items())

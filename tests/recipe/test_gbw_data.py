@@ -145,7 +145,7 @@ def test_wikitext_by_article(tmp_path):
 
 
 def test_a_text_of_one_s_own(tmp_path):
-    """Its three parts, packed or not, and nothing made of another."""
+    """Its three parts, packed or not, and nothing made of another where all are there."""
     parts = {"train": "a b\n\nc\n", "valid": "d\n", "test": "e f\n"}
     home = tmp_path / "mine"
     home.mkdir()
@@ -154,14 +154,16 @@ def test_a_text_of_one_s_own(tmp_path):
     ):
         with opener(home / f"{part}.txt{suffix}", "wt") as stream:
             stream.write(content)
-    command = [REPOSITORY / "utils/unpack.py", home, tmp_path / "raw"]
-    names = [f"{part}.txt" for part in parts]
-    run(sys.executable, *command, *names)
+    unpack(home, tmp_path)
     prepare("text", tmp_path)
     assert {p: (tmp_path / f"data/{p}/text").read_text() for p in parts} == parts
-    (home / "test.txt.xz").unlink()
-    done = run(sys.executable, *command, *names, status=1)
-    assert "give a directory with train.txt, valid.txt, test.txt" in done.stderr
+    (home / "test.txt.xz").unlink()  # and then the end of the training text tests
+    unpack(home, tmp_path)
+    assert sorted(os.listdir(tmp_path / "raw")) == ["train.txt", "valid.txt"]
+    assert "too short to keep a part of it" in prepare("text", tmp_path, status=1).stderr
+    (home / "valid.txt.gz").unlink()
+    done = unpack(home, tmp_path, status=1)
+    assert "give a directory with train.txt, valid.txt" in done.stderr
 
 
 def test_another_checksum_is_refused(server, tmp_path):
@@ -226,15 +228,15 @@ def test_what_is_not_whole_leaves_no_text(tmp_path, how):
 
 def unpack(mini, home, status=0):
     """As stage 0 does."""
-    command = [REPOSITORY / "utils/unpack.py", mini, home / "raw", "train.txt", "valid.txt"]
-    return run(sys.executable, *command, status=status)
+    command = [REPOSITORY / "utils/unpack.py", mini, home / "raw"]
+    return run(sys.executable, *command, "train.txt", "valid.txt", "test.txt?", status=status)
 
 
 @pytest.mark.skipif(not MINI.exists(), reason="no mini corpus in this tree")
 def test_the_mini_corpus_of_the_repository(tmp_path):
     unpack(MINI, tmp_path)
     assert sorted(os.listdir(tmp_path / "raw")) == ["train.txt", "valid.txt"]
-    prepare("mini", tmp_path)
+    prepare("text", tmp_path)
     made = texts(tmp_path)
     whole, valid = (
         (tmp_path / f"raw/{name}.txt").read_text().splitlines() for name in ("train", "valid")
@@ -272,12 +274,12 @@ def test_a_mini_corpus_of_one_s_own(tmp_path):
     )
     (mini / "valid.txt").write_text(f"{short}\n")
     unpack(mini, tmp_path)
-    prepare("mini", tmp_path)
+    prepare("text", tmp_path)
     assert texts(tmp_path) == {"train": lines, "valid": [short], "test": [f"{short} d"]}
     (mini / "train.txt").write_text("too short\n")
     unpack(mini, tmp_path)
     assert (
-        "too short to keep a part of it for testing" in prepare("mini", tmp_path, status=1).stderr
+        "too short to keep a part of it for testing" in prepare("text", tmp_path, status=1).stderr
     )
     (mini / "SHA256SUMS").write_text(f"{'0' * 64}  train.txt\n")
     assert "restore it from the repository" in unpack(mini, tmp_path, status=1).stderr

@@ -2,6 +2,7 @@
 and munge, as root), with the bytes of a local run whatever happens to its jobs.
 """
 
+import json
 import os
 import random
 import re
@@ -34,8 +35,11 @@ TINY = (
     "arch.layers=1 arch.dim=32 arch.heads=2 arch.ffn=64 batch.sentences=16 batch.tokens=null"
     " optim.warmup=5 steps=150 checkpoint_every=10"
 )
-OPTIONS = ("--lms", "causal", "--train-opts", TINY, "--lattice-systems", "causal")
-OPTIONS += tuple(shlex.split("--mini small --depth 4 --vocab-size 200 --nj 4"))
+OPTIONS = ("--train-opts", TINY)
+OPTIONS += tuple(shlex.split("--corpus small --depth 4 --vocab-size 200 --nj 4"))
+EXPERIMENT = "columns: {causal: {}}\nsystems: {first-pass: [], causal: [causal]}\n"
+LATTICES = shlex.split("bash local/rescore_lattices.sh causal data exp")
+LATTICES += ["dev test", *shlex.split("--lm causal=exp/lm/causal --nj 4")]
 TEXT = Path(__file__).parents[2] / "egs/librispeech/mini/train.txt.xz"
 LSTM = (
     "arch.layers=1 arch.dim=8 arch.units=12 output.cutoffs=[20,100] batch.sentences=16"
@@ -169,7 +173,11 @@ def test_jobs_give_the_bytes_of_a_local_run(librispeech, slurm):
     run names its log, and the same command ends as if nothing had been.
     """
     recipe = librispeech("slurm")
+    recipe.edit("run.sh", "{causal,masked,tta}", "causal")
+    recipe.edit("run.sh", "causal masked tta", "causal")
+    (recipe.home / "conf/experiment.yaml").write_text(EXPERIMENT)
     recipe(*OPTIONS, "--stop-stage", "2")
+    recipe("--corpus", "small", "--stop-stage", "1", script="run_lattices.sh")
     local = type(recipe)(recipe.home.with_name("local"), recipe.env)
     shutil.copytree(recipe.home, local.home, symlinks=True)
     command = [*OPTIONS, "--stage", "3", "--stop-stage", "5"]
@@ -192,6 +200,9 @@ def test_jobs_give_the_bytes_of_a_local_run(librispeech, slurm):
     )
     again = recipe(*command, "--stage", "4")
     assert re.search(r"array \d+: 1 of 2 shards, 1 are there", again.stdout)
+    for each, queue in ((local, "local"), (recipe, "slurm:slurm.yaml")):
+        env = {**each.env, "LMTOOLS_CMD": queue}
+        subprocess.run(LATTICES, cwd=each.home, env=env, check=True)
     assert outcome(recipe) == outcome(local)
 
 
@@ -207,15 +218,31 @@ def rank(number: int, home: Path) -> int | None:
     return None
 
 
+def train_alone(recipe, name: str) -> None:
+    """Make one neural language model the only one that run.sh of egs/gbw trains."""
+    recipe.edit("run.sh", "for lm in lstm gcnn; do", f"for lm in {name}; do")
+    text = (recipe.home / "run.sh").read_text()
+    text, loops = re.subn(
+        r"  for lm in elmo-char .*?\n  done \| each lmtools train\n", "", text, flags=re.S
+    )
+    four = "{lstm,gcnn,elmo-char,esulmo-bpe-500}/model.safetensors\nthen"
+    assert loops == 1
+    (recipe.home / "run.sh").write_text(text.replace(four, f"{name}/model.safetensors\nthen"))
+
+
 def test_a_training_on_two_nodes(copied, make_recipe, shell, slurm):
     """The bytes of as many processes on one machine, also where one of them is killed and the same
     command goes on.
     """
     local, nodes = (make_recipe(copied("gbw", name), shell) for name in ("local", "nodes"))
+    train_alone(local, "lstm")
     text = [line for _, line in read_lines(TEXT)]
     for name, part in {"train.txt": text[:800], "valid.txt": text[800:840]}.items():
         (local.home / "small" / name).write_text("".join(f"{line}\n" for line in part))
-    options = ["--mini", "small", "--lms", "lstm", "--nj", "1", "--train-opts", LSTM]
+    for name in ("dev", "test"):
+        lists = {"utt": "a", "ref": "and", "hyps": [{"text": "and"}]}
+        (local.home / f"small/{name}.nbest.jsonl").write_text(json.dumps(lists) + "\n")
+    options = ["--corpus", "small", "--nbest-dir", "small", "--nj", "1", "--train-opts", LSTM]
     local(*options, "--stop-stage", "2")
     shutil.copytree(local.home, nodes.home, symlinks=True, dirs_exist_ok=True)
     command = [*options, "--stage", "3", "--stop-stage", "3"]

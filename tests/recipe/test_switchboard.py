@@ -1,5 +1,5 @@
-"""egs/librispeech/local/get_swbd.py and --corpus swbd, on a directory tree as the LDC distributes
-it with conversations made up here.
+"""egs/librispeech/local/get_swbd.py and run_swbd.sh, on a directory tree as the LDC distributes it
+with conversations made up here.
 """
 
 import importlib.util
@@ -102,7 +102,7 @@ def ldc(tmp_path):
 
 
 def get(*folders, home, status=0) -> subprocess.CompletedProcess:
-    command = [sys.executable, SCRIPT, home / "raw", home / "lists", *folders]
+    command = [sys.executable, SCRIPT, home / "data", home / "lists", *folders]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert done.returncode == status, done.stdout + done.stderr
     return done
@@ -111,7 +111,7 @@ def get(*folders, home, status=0) -> subprocess.CompletedProcess:
 def test_whole_conversations_are_held_out(ldc):
     done = get(ldc / "ldc/swb1", ldc / "ldc/fe_03_p1_tran", home=ldc)
     train, valid = (
-        (ldc / f"raw/{part}.txt").read_text().splitlines() for part in ("train", "valid")
+        (ldc / f"data/{part}/text").read_text().splitlines() for part in ("train", "valid")
     )
     both = [[f"hello number {number} {side}", "bye"] for number in range(COUNT) for side in "ab"]
     held = [
@@ -127,18 +127,14 @@ def test_whole_conversations_are_held_out(ldc):
     ]
     assert train == [*rest, "and café tv", "yes"]
     assert "25 conversations of Switchboard and 1 of Fisher, 8 held out" in done.stdout
-    assert sorted(path.name for path in (ldc / "raw").iterdir()) == [
-        "dev.text",
-        "test.text",
-        "train.txt",
-        "valid.txt",
-    ]
+    made = {path.relative_to(ldc / "data").as_posix() for path in (ldc / "data").glob("*/*")}
+    assert made == {f"{part}/text" for part in ("dev", "test", "train", "valid")}
 
 
 def test_a_file_that_lies_there_twice_counts_once(ldc):
     shutil.copytree(ldc / "ldc/swb1", ldc / "again")
     get(ldc / "ldc/swb1", ldc / "again", home=ldc)
-    assert len((ldc / "raw/train.txt").read_text().splitlines()) == 4 * (COUNT - 2)
+    assert len((ldc / "data/train/text").read_text().splitlines()) == 4 * (COUNT - 2)
 
 
 @pytest.mark.parametrize(
@@ -176,23 +172,28 @@ def recipe(ldc, shell, make_recipe):
     (ldc / "conf").symlink_to(REPOSITORY / "conf")
     for folder in ("local", "conf"):
         shutil.copytree(REPOSITORY / "egs/librispeech" / folder, home / folder)
-    shutil.copy(REPOSITORY / "egs/librispeech/run.sh", home)
+    shutil.copy(REPOSITORY / "egs/librispeech/run_swbd.sh", home)
     return make_recipe(home, shell)
 
 
-SWBD = shlex.split("--corpus swbd --depth 2 --lm-unit word --vocab-size 13 --nj 1 --order 2")
+EXPERIMENT = """
+columns: {ngram: {}, lstm: {}}
+systems: {first-pass: [], ngram: [ngram], lstm: [lstm]}
+"""
+SWBD = shlex.split("--order 2 --confs tiny/lstm.yaml --experiment tiny/experiment.yaml")
 
 
-def test_corpus_swbd(recipe, ldc):
+def test_whole(recipe, ldc):
     """To the report: the parts of test are sets of their own, and the n-gram has the LSTM's words,
     so that the perplexity of their mixture is there.
     """
-    (ldc / "tiny").mkdir()
+    (recipe.home / "tiny").mkdir()
     settings = "arch: {layers: 1, dim: 8, units: 8}\nsteps: 3\nbatch: {tokens: 200}\n"
-    (ldc / "tiny/lstm.yaml").write_text(f"model: lstm\nobjective: causal\n{settings}")
+    (recipe.home / "tiny/lstm.yaml").write_text(f"model: lstm\nobjective: causal\n{settings}")
+    (recipe.home / "tiny/experiment.yaml").write_text(EXPERIMENT)
     given = ("--ldc-dir", f"{ldc}/ldc/swb1 {ldc}/ldc/fe_03_p1_tran", "--nbest-dir", ldc / "lists")
-    recipe(*SWBD, *given, "--conf", ldc / "tiny", "--lms", "ngram lstm")
-    data, exp = recipe.home / "data", recipe.home / "exp"
+    recipe(*SWBD, *given, script="run_swbd.sh")
+    data, exp = recipe.home / "data/swbd", recipe.home / "exp/swbd"
     assert (data / "train/text").read_text().endswith("and café tv\nyes\n")
     assert (data / "dev/text").read_text() == "sw02001-1 hello there\n"
     found = {}
@@ -216,20 +217,6 @@ def test_corpus_swbd(recipe, ldc):
     assert f"| {weight:.2f} LSTM + {1 - weight:.2f} n-gram |" in tables
 
 
-def test_parts_that_are_not_there(recipe, ldc):
-    given = ("--ldc-dir", f"{ldc}/ldc/swb1", "--nbest-dir", ldc / "lists")
-    parts = ("--test-parts", "swb=sw fsh=fsh")
-    done = recipe(*SWBD, *given, *parts, "--stop-stage", 1, status=1)
-    assert "no utterance begins with 'fsh'; name the beginnings" in done.stderr + done.stdout
-    recipe(*SWBD, *given, "--test-parts", "none", "--stop-stage", 1)
-    assert not (recipe.home / "data/ch").exists()
-    for wrong in ("swb", "dev=sw"):
-        done = recipe(*SWBD, *given, "--test-parts", wrong, status=2)
-        assert f"--test-parts has '{wrong}'" in done.stderr
-    done = recipe(*SWBD, *given, "--mixtures", "gcnn", status=2)
-    assert "--mixtures names gcnn" in done.stderr
-
-
 def test_lattices_go_with_their_parts(tmp_path):
     """As stage 1 calls it."""
     whole, out = tmp_path / "test", tmp_path / "swb"
@@ -245,6 +232,24 @@ def test_lattices_go_with_their_parts(tmp_path):
     assert (out / "text").read_text() == "sw_1 b\n"
 
 
-def test_corpus_swbd_needs_both_directories(recipe):
-    assert "with --nbest-dir" in recipe("--corpus", "swbd", "--ldc-dir", "x", status=2).stderr
-    assert "with --ldc-dir" in recipe("--corpus", "swbd", "--nbest-dir", "x", status=2).stderr
+def test_parts_that_are_not_there(tmp_path):
+    (tmp_path / "test").mkdir()
+    row = '{"utt": "en_1", "hyps": [{"text": "a", "scores": {"am": -1.0}}]}\n'
+    (tmp_path / "test/nbest.jsonl").write_text(row)
+    split = [
+        sys.executable,
+        SCRIPT.with_name("split.py"),
+        tmp_path / "test",
+        tmp_path / "swb",
+        "sw",
+    ]
+    done = subprocess.run(split, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1 and done.stderr.count("\n") == 1
+    assert "no utterance begins with 'sw'; name the beginnings" in done.stderr
+    assert not (tmp_path / "swb").exists()
+
+
+@pytest.mark.parametrize("given", ["--ldc-dir", "--nbest-dir"])
+def test_both_directories_are_needed(recipe, given):
+    done = recipe(given, "x", script="run_swbd.sh", status=2)
+    assert "--ldc-dir has the LDC's transcriptions, --nbest-dir" in done.stderr

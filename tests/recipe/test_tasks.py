@@ -1,4 +1,4 @@
-"""The tasks of egs/gbw/downstream.sh: how their files are read, their models, their figures beside
+"""The tasks of egs/gbw/run_tasks.sh: how their files are read, their models, their figures beside
 other people's or the definition's.
 """
 

@@ -175,6 +175,10 @@ def test_what_agrees_or_has_its_reason_is_no_error(check, tmp_path):
     assert [line for line in lines if line.verdict == check.ERROR] == []
     verdicts = {" / ".join(line.place): (line.verdict, line.reason) for line in lines}
     assert verdicts["TOY / settings / model / layers"] == (check.AGREES, "")
+    by = {" / ".join(line.place): line.by for line in lines}
+    assert by["TOY / settings / model / layers"] == check.VALUE
+    assert by["TOY / equations / 1"] == by["TOY / tables / 2 / A T-TA"] == check.TEXT
+    assert by["TOY / settings / text"] == ""
     assert verdicts["TOY / settings / text"] == (check.NONE, "the text is the user's")
     assert verdicts["TOY / settings / model / seeds"] == (check.DIFFERS, "not told")
     assert len([place for place in verdicts if "tables / 2" in place]) == 3
@@ -226,6 +230,12 @@ def test_another_paper_is_told(check, tmp_path, place, value, said):
         ("toy/settings/list size", None, "list size: no entry says what stands for it"),
         ("toy/settings/epochs", {"why": "text"}, "epochs: declared, but not in the papers"),
         ("toy/tables/1/TINY-2/lookup/holds", "conf/a.yaml:128 wide", "does not have '128 wide'"),
+        ("toy/settings/text", {"said": "egs/toy/README.md"}, "text: has no figure to look for"),
+        (
+            "toy/other results/largest",
+            {"said": "egs/toy/README.md", "here": 40.5, "why": "text"},
+            "largest: egs/toy/README.md does not have 40.5",
+        ),
         ("reasons/idle", "none", "reasons / idle: no entry has it"),
         ("other", {}, "other: declared, but not in the papers"),
     ],
@@ -243,7 +253,7 @@ def test_another_declaration_is_told(check, tmp_path, place, value, said):
         ("egs/toy/local/gate.py", "0.99", "0.9", "optimiser: ours is 0.9"),
         ("egs/toy/local/gate.py", "Eqs. 1 and 5", "Eqs. 3 and 5", "does not say 'Eq. 1'"),
         ("egs/toy/local/gate.py", "2-4", "3-4", "does not say 'Eq. 2'"),
-        ("egs/toy/README.md", "| TOY 1 |", "| TOY 2 |", "claims / 1: no egs/*/README.md"),
+        ("egs/toy/README.md", "| TOY 1 |", "| TOY 2 |", "claims / 1: no egs/*/*.md"),
         (
             "egs/toy/conf/report.yaml",
             "uncertain: 7.1 is hard to read, ",
@@ -267,7 +277,14 @@ def test_exit_status(check, tmp_path, monkeypatch, capsys):
         check.main()
     assert not leaving.value.code
     printed = capsys.readouterr().out.splitlines()
-    assert printed[-1].endswith("; 0 errors") and any("| agrees" in line for line in printed)
+    rows = [line.rpartition(" | ")[2].partition(":")[0] for line in printed[1:-1]]
+    counts = {row: rows.count(row) for row in rows}
+    assert set(counts) == {"agrees by value", "agrees by text", "differs by value", "none"}
+    assert printed[-1] == (
+        f"{len(rows)} lines: agree {counts['agrees by value']} by value and"
+        f" {counts['agrees by text']} by text; differ {counts['differs by value']} by value and 0"
+        f" by text, and {counts['none']} have nothing here, each with its reason; 0 errors"
+    )
     write(tmp_path, altered(PAPER, "settings/model/layers", 4))
     with pytest.raises(SystemExit) as leaving:
         check.main()

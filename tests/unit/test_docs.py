@@ -14,12 +14,11 @@ from lmtools.cli import VERBS
 from lmtools.experiment import SystemEntry
 from lmtools.report.style import load_style
 from lmtools.rescoring import Risk
-from lmtools.rescoring.systems import read_systems
 from lmtools.verbs.experiment import load_experiment
 from lmtools.verbs.options import COLUMN, Parser, add_common
 
 ROOT = Path(__file__).parents[2]
-GLOBS = ("*.md", "docs/*.md", "egs/*/R*.md", "egs/*/*/*.md", "egs/*/*/mini/*.md", "tests/*/*.md")
+GLOBS = ("*.md", "docs/*.md", "egs/*/*.md", "egs/*/*/*.md", "egs/*/*/mini/*.md", "tests/*/*.md")
 PAGES = [page for pattern in GLOBS for page in sorted(ROOT.glob(pattern))]
 OPTION = re.compile(r"(?<![\w-])--[a-z][\w-]*")
 FOREIGN = """of other programs: --nnodes --rdzv-backend --rdzv-id --rdzv-endpoint --nodes
@@ -128,25 +127,26 @@ def test_architecture_names_what_is_there():
         assert re.search(rf"^{name}\b.* = ", code, re.MULTILINE), name
 
 
-def test_yaml_of_recipes_is_read(tmp_path):
-    page = (ROOT / "docs/recipes.md").read_text()
-    systems, style = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
-    for name, text in (("systems", systems), ("report", style)):
+def blocks(page: str) -> list[str]:
+    """The YAML files that a page shows."""
+    return re.findall(r"```yaml\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
+
+
+def test_yaml_of_pages_is_read(tmp_path):
+    (base,), (refined, style) = blocks("docs/rescoring.md"), blocks("docs/recipes.md")
+    for name, text in (("experiment", base), ("refined", refined), ("report", style)):
         (tmp_path / f"{name}.yaml").write_text(text)
     assert load_style(tmp_path / "report.yaml").papers[0].rows[0].cells == ("69.49",)
-    made = read_systems(tmp_path / "systems.yaml", ["lms=ngram tta", "others=mbr"])
-    assert made["best"].columns == ("tta/token", "ngram", "mbr")
-    assert made["tta-interpolated"].first_pass == {"am": 0.1, "lm": 1.0}
-
-
-def test_yaml_of_an_experiment_is_read(tmp_path):
-    page = (ROOT / "docs/rescoring.md").read_text()
-    (tmp_path / "e.yaml").write_text(*re.findall(r"```yaml\n(.*?)```", page, re.DOTALL))
-    plan = load_experiment(str(tmp_path / "e.yaml"))
+    plan = load_experiment(str(tmp_path / "refined.yaml"))
     assert plan.plans["best"].columns == ("tta", "ngram", "mbr")
-    for options in (COLUMN, Risk.__dataclass_fields__, SystemEntry.__dataclass_fields__):
-        for name in (option.strip("-").replace("-", "_") for option in options):
-            assert f"`{name}`" in page.partition("| in the file |")[2], name
+    assert plan.plans["tta-intact+ngram"].columns == ("tta-intact", "ngram")
+
+
+def test_the_page_names_every_key_of_an_experiment():
+    page = (ROOT / "docs/rescoring.md").read_text().partition("| in the file |")[2]
+    for keys in (COLUMN, Risk.__dataclass_fields__, SystemEntry.__dataclass_fields__):
+        for name in (key.strip("-").replace("-", "_") for key in keys):
+            assert f"`{name}`" in page, name
 
 
 @pages

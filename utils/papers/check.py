@@ -4,14 +4,17 @@
 
 papers.json holds the papers' settings, equations, tables and figures; papers.yaml beside this
 script says what stands for each here. Notes beside papers.json (NAME.md) add the equations and
-claims that it lacks. Exit status 1 where a place of the papers has no line, a line no place, or a
-line neither agrees nor has a reason that still holds.
+claims that it lacks. A place is compared by value where a setting of ours is read and held against
+the paper's, by text where a docstring, page or report is only found to have some words, figures or
+rows; the two are counted apart. Exit status 1 where a place of the papers has no line, a line no
+place, or a line neither agrees nor has a reason that still holds.
 """
 
 import argparse
 import inspect
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,13 +27,14 @@ from places import NOTHING, Places, comparable, find_numbers, meaning, read_pape
 
 from lmtools.config import load_yaml
 from lmtools.errors import UserError, exit_with_message
-from lmtools.report.cited import MARK, CitedRow, CitedTable
+from lmtools.report.papers.cited import MARK, CitedRow, CitedTable
 
 DECLARED = Path(__file__).with_name("papers.yaml")
 # what an entry may name, one of them; `claim` is of this script's own entries
 KINDS = ("ours", "code", "holds", "said", "report", "claim")
 KEYS = {*KINDS, "text", "is", "here", "why", "cites"}
 AGREES, DIFFERS, NONE, ERROR = "agrees", "differs", "none", "ERROR"
+VALUE, TEXT = "value", "text"  # by what a place is compared
 WIDTHS = (44, 40, 60)  # of a place, the paper's value and ours, as they are printed
 LOST = "declared, but not in the papers"
 
@@ -44,9 +48,11 @@ class Line:
     ours: str = ""
     verdict: str = ERROR
     reason: str = ""
+    by: str = ""  # VALUE, TEXT, or nothing where nothing is compared
 
     def __str__(self):
-        verdict = self.verdict + f": {self.reason}" * bool(self.reason)
+        by = f" by {self.by}" if self.by else ""
+        verdict = f"{self.verdict}{by}" + f": {self.reason}" * bool(self.reason)
         return align(" / ".join(self.place), show(self.theirs), self.ours, verdict)
 
 
@@ -79,7 +85,7 @@ class Comparison:
         for page, (tables, _) in self.checkout.cited.items():
             for table in (one for one in tables if one.paper == self.name):
                 for row in table.rows:
-                    if (table.table, row) not in self.quoted:
+                    if (table.table, row.label, row.cells) not in self.quoted:
                         place = label, "tables", table.table, row.label
                         yield Line(place, row.cells, page, reason="quoted, but not in the papers")
 
@@ -134,7 +140,8 @@ class Comparison:
         except (Stale, UserError) as error:
             return Line(place, said, entry.get(kind, ""), ERROR, str(error))
         verdict = (DIFFERS if kind else NONE) if why else AGREES
-        return Line(place, said, ours, verdict, self.reasons.get(why, why))
+        by = {None: "", "ours": VALUE}.get(kind, TEXT)
+        return Line(place, said, ours, verdict, self.reasons.get(why, why), by)
 
     def check_ours(self, place, said, entry) -> str:
         """That our values are the paper's, or else `here`."""
@@ -168,9 +175,12 @@ class Comparison:
         return entry["holds"]
 
     def check_said(self, place, said, entry) -> str:
-        """That a page has the figures."""
+        """That a page has the figures, and those of ours that differ."""
         known = find_numbers(self.checkout.text(entry["said"]))
-        if missing := [number for number in find_numbers(said) if number not in known]:
+        numbers = [*find_numbers(said), *find_numbers(entry.get("here", ""))]
+        if not numbers:
+            raise Stale("has no figure to look for; `holds` looks for words")
+        if missing := [number for number in numbers if number not in known]:
             raise Stale(f"{entry['said']} does not have {show(missing)}")
         return entry["said"]
 
@@ -187,7 +197,7 @@ class Comparison:
             rows = [row for table in tables for row in quoted_rows(table, said)]
             if not rows:
                 raise Stale(f"{entry['report']} does not quote this row of Table {number}")
-            self.quoted.update((number, row) for row in rows)
+            self.quoted.update((number, row.label, row.cells) for row in rows)
         else:
             found = [r for r in readings if (r.paper, r.figure) == (self.name, number)]
             known = [n for r in found for n in find_numbers([r.text, *r.x, *r.y, r.times])]
@@ -198,7 +208,7 @@ class Comparison:
     def check_claim(self, place, said, entry) -> str:
         """That a recipe's page has a row of the claim."""
         if entry["claim"] not in self.checkout.claims:
-            raise Stale(f"no egs/*/README.md or RESULTS.md has a row `| {entry['claim']} | ..`")
+            raise Stale(f"no egs/*/*.md has a row `| {entry['claim']} | ..`")
         return self.checkout.claims[entry["claim"]]
 
 
@@ -253,6 +263,18 @@ def compare_papers(papers: Path, declared: Path = DECLARED) -> Iterator[Line]:
     yield from (Line(("reasons", n), reason="no entry has it") for n in reasons.keys() - used)
 
 
+def summarise(counts: Mapping[tuple[str, str], int]) -> str:
+    """Return the last line: how many lines there are by verdict, and by what is compared."""
+    agree, differ = (
+        f"{counts[verdict, VALUE]} by value and {counts[verdict, TEXT]} by text"
+        for verdict in (AGREES, DIFFERS)
+    )
+    return (
+        f"{sum(counts.values())} lines: agree {agree}; differ {differ}, and {counts[NONE, '']} have"
+        f" nothing here, each with its reason; {counts[ERROR, '']} errors"
+    )
+
+
 def main() -> None:
     """Print the table; exit status 1 where a line is an error."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -260,17 +282,14 @@ def main() -> None:
     parser.add_argument("--declared", metavar="YAML", type=Path, default=DECLARED)
     parser.add_argument("--errors", action="store_true", help="print nothing but errors")
     args = parser.parse_args()
-    counts = dict.fromkeys((AGREES, DIFFERS, NONE, ERROR), 0)
+    counts = Counter()
     print(align("place", "the paper", "here: FILE:KEY = value", "verdict: reason"))
     for line in compare_papers(args.papers, args.declared):
-        counts[line.verdict] += 1
+        counts[line.verdict, line.by] += 1
         if line.verdict == ERROR or not args.errors:
             print(line)
-    print(
-        f"{sum(counts.values())} lines: {counts[AGREES]} agree, {counts[DIFFERS]} differ and"
-        f" {counts[NONE]} have nothing here, each with its reason; {counts[ERROR]} errors"
-    )
-    sys.exit(counts[ERROR] > 0)
+    print(summarise(counts))
+    sys.exit(counts[ERROR, ""] > 0)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 
 from lmtools.config import build, read_layers
-from lmtools.report.cited import CitedTable, Reading
+from lmtools.report.papers.cited import CitedTable, Reading
 from lmtools.report.style import load_style
 from lmtools.settings import Settings
 
@@ -82,7 +82,7 @@ class Checkout:
         """The pages of recipes by the claims that they have a row of: `| NAME NUMBER | ..`."""
         return {
             claim: str(page.relative_to(self.root))
-            for page in sorted(self.root.glob("egs/*/R*.md"))  # README and RESULTS
+            for page in sorted(self.root.glob("egs/*/*.md"))
             for claim in re.findall(r"^\| ([\w-]+ \d+) \|", page.read_text(), re.MULTILINE)
         }
 

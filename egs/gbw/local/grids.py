@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""grids.py plan CONF LMS GRID..., sizes CONF GRID..., write CONF GRID... OUT: LMs to train, and the
-runs of the grids CONF/grids/GRID.yaml.
+"""grids.py runs|vocabularies|sizes CONF GRID..., grids.py write CONF GRID... OUT: the runs of the
+grids CONF/grids/GRID.yaml, which run_grids.sh trains.
 
-plan: a line an LM with tabs between NAME, YAML file (of an n-gram knORDER), VOCABULARY, timed or
-untimed, and settings over the file, quoted for a shell; LMS are words NAME or NAME@VOCABULARY, or
-none. sizes: receptive field, weights and blocks of the convolutional runs, for people. write: what
-the runs are called and how they are drawn, for the report, in OUT/GRID.yaml. What CONF lacks is
-taken from conf/grids and ../../conf.
+runs: a line a run, VOCABULARY/NAME, of the LM NAME over VOCABULARY; each once. vocabularies: those
+of pieces that runs need beside words and characters, a line each. sizes: receptive field, weights
+and blocks of the convolutional runs, for people. write: all settings of each run, as
+OUT/runs/VOCABULARY/NAME.yaml, and what the runs are called and how they are drawn, for the report,
+as OUT/grids/GRID.yaml. What CONF lacks is taken from conf/grids and ../../conf.
 """
 
 import re
-import shlex
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -55,7 +55,6 @@ class Grid:
     vocabulary: str = "words"
     match: bool = False
     settings: tuple[str, ...] = ()  # of all runs, over the base and under their own
-    timed: bool = False  # stage 5 measures the runs
 
     def __post_init__(self):
         if self.figure not in FIGURES:
@@ -138,36 +137,30 @@ def settings(grid: Grid, run: Run, conf: Path) -> list[str]:
     return chosen
 
 
-def plan(conf: Path, lms: str, *names: str) -> None:
-    """Print the LMs and the runs of all grids, each once."""
-    rows = {}
-    for word in lms.split():
-        if word != "none":
-            name, *row = planned_lm(conf, word)
-            rows.setdefault(name, [*row, "timed"])
-    for grid in names:
-        timed = "timed" if load(conf, grid)[0].timed else "untimed"
-        for _, _, name, base, vocabulary, chosen in planned(conf, grid):
-            row = rows.setdefault(name, [find(base, conf, SHARED), vocabulary, timed, *chosen])
-            row[2] = "timed" if "timed" in (row[2], timed) else timed
-    for name, (file, vocabulary, timed, *chosen) in rows.items():
-        if not re.fullmatch("words|char|(char|bpe|unigram)-[1-9][0-9]*", vocabulary):
-            known = "it is words, char, bpe-SIZE or unigram-SIZE"
-            raise UserError(f"'{vocabulary}' is no vocabulary; {known}")
-        print(name, file, vocabulary, timed, shlex.join(chosen), sep="\t")
+def runs(conf: Path, *names: str) -> None:
+    """Print VOCABULARY/NAME of each run of the grids, each once."""
+    print("\n".join(all_runs(conf, names)))
 
 
-def planned_lm(conf: Path, word: str) -> tuple[str, str, str]:
-    """The name of an LM, its YAML file or knORDER, and its vocabulary, from NAME or
-    NAME@VOCABULARY.
+def vocabularies(conf: Path, *names: str) -> None:
+    """Print the vocabularies of pieces that the runs of the grids read, each once."""
+    found = dict.fromkeys(path.partition("/")[0] for path in all_runs(conf, names))
+    print("\n".join(name for name in found if name not in ("words", "char")))
+
+
+def all_runs(conf: Path, names: Sequence[str]) -> dict[str, dict]:
+    """Return the settings of each run of the grids by VOCABULARY/NAME; UserError for what is no
+    vocabulary.
     """
-    base, _, vocabulary = word.partition("@")
-    vocabulary = vocabulary or "words"
-    if re.fullmatch("kn[1-6]", word):
-        return word, word, vocabulary
-    if not any((folder / f"{base}.yaml").exists() for folder in (conf, SHARED)):
-        raise UserError(f"no {base}.yaml in {conf} and {SHARED}; name LMs that are there")
-    return word.replace("@", "-"), str(find(base, conf, SHARED)), vocabulary
+    found = {}
+    for grid in names:
+        for _, _, name, base, vocabulary, chosen in planned(conf, grid):
+            if not re.fullmatch("words|char|(bpe|unigram)-[1-9][0-9]*", vocabulary):
+                known = "it is words, char, bpe-SIZE or unigram-SIZE"
+                raise UserError(f"{grid}: '{vocabulary}' is no vocabulary; {known}")
+            tree = override(read_layers(find(base, conf, SHARED)), chosen)
+            found[f"{vocabulary}/{name}"] = tree
+    return found
 
 
 def sizes(conf: Path, *names: str) -> None:
@@ -186,8 +179,13 @@ def sizes(conf: Path, *names: str) -> None:
 
 
 def write(conf: Path, *names: str) -> None:
-    """Write what the report has to know of each grid; the last of the names is the directory."""
+    """Write the settings of each run, and what the report has to know of each grid; the last of the
+    names is the directory.
+    """
     *names, out = names
+    for run, tree in all_runs(conf, names).items():
+        with atomic_text(Path(out) / f"runs/{run}.yaml") as stream:
+            yaml.safe_dump(tree, stream, sort_keys=False, allow_unicode=True)
     for name in names:
         grid, runs = load(conf, name)
         tree = {
@@ -207,7 +205,7 @@ def write(conf: Path, *names: str) -> None:
                     if place(label, run) is not None
                 },
             }
-        with atomic_text(Path(out) / f"{name}.yaml") as stream:
+        with atomic_text(Path(out) / f"grids/{name}.yaml") as stream:
             yaml.safe_dump(tree, stream, sort_keys=False, allow_unicode=True)
 
 
@@ -217,7 +215,9 @@ def place(label: str, run: Run) -> float | None:
     return float(value) if run.at is None and re.fullmatch(r"\d+(\.\d+)?", value) else run.at
 
 
+VERBS = {"runs": runs, "vocabularies": vocabularies, "sizes": sizes, "write": write}
+
 if __name__ == "__main__":
     verb, conf, *names = sys.argv[1:]
     with exit_with_message():
-        {"plan": plan, "sizes": sizes, "write": write}[verb](Path(conf), *names)
+        VERBS[verb](Path(conf), *names)

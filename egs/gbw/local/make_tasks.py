@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""make_tasks.py OUT [--text F]: the small data of ../downstream.sh, five tasks in train, dev and
+"""make_tasks.py OUT [--text F]: the small data of ../run_tasks.sh, five tasks in train, dev and
 test, the same bytes every time.
 
     OUT/dep/SET.conllu          dependency trees, CoNLL-U: sentences of a grammar

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""prepare.py mini|text|gbw|wikitext103|wikitext2 RAW DATA [paragraph|article]: from what stage 0
-got to DATA/{train,valid,test}/text, a sequence a line.
+"""prepare.py text|gbw|wikitext103|wikitext2 RAW DATA [paragraph|article]: from what stage 0 got to
+DATA/{train,valid,test}/text, a sequence a line.
 
-A sequence, between <s> and </s>, is a sentence of One Billion Word and of mini, a line of a text of
-one's own, and a paragraph or a heading of WikiText, or a whole article of it. Text stays as
-published; archives are read as they stream, and nothing of them is unpacked but the three texts.
+A sequence, between <s> and </s>, is a sentence of One Billion Word and of the mini corpus, a line
+of a text of one's own, and a paragraph or a heading of WikiText, or a whole article of it. Text
+stays as published; archives are read as they stream, and nothing of them is unpacked but the three
+texts.
 """
 
 import contextlib
@@ -21,10 +22,10 @@ from lmtools.errors import UserError, exit_with_message
 from lmtools.files import unpacking
 
 PARTS = ("train", "valid", "test")
-# mini: the last line in so many of the training text is for testing (of the Bible: Revelation and
-# the end of Jude)
+# text without a test set: the last line in so many of the training text is for testing (of the
+# Bible: Revelation and the end of Jude)
 TEST_SHARE = 80
-# words in a row that a test line of mini may not share with training or validation text, as in
+# words in a row that such a test line may not share with training or validation text, as in
 # egs/librispeech/local/mini_text.py
 RUN = 8
 SHARDS = range(1, 100)  # gbw: training shards; shard 0 is what the held-out shards were cut from
@@ -41,14 +42,17 @@ TITLE = re.compile(rb"= (?!=).+(?<!=) =")
 
 
 def text(raw: Path, data: Path) -> None:
-    """A text of one's own, its three parts as they are."""
-    for part in PARTS:
-        copy_file(raw / f"{part}.txt", data / part / "text")
+    """Write a text of one's own, its three parts as they are; without a test.txt `cut_test`."""
+    if not (raw / "test.txt").exists():
+        cut_test(raw, data)
+    else:
+        for part in PARTS:
+            copy_file(raw / f"{part}.txt", data / part / "text")
 
 
-def mini(raw: Path, data: Path) -> None:
-    """The embedded corpus: its validation text as it is, the end of its training text for testing,
-    without parallel passages.
+def cut_test(raw: Path, data: Path) -> None:
+    """Write a text whose test set is the end of its training text, without parallel passages; its
+    validation text as it is.
     """
     lines = (raw / "train.txt").read_bytes().splitlines(keepends=True)
     cut = len(lines) - len(lines) // TEST_SHARE
@@ -200,7 +204,7 @@ def append(pieces: Iterable[bytes], text) -> None:
         text.write(b"\n")
 
 
-CORPORA = {"mini": mini, "text": text, "gbw": gbw, "wikitext103": wikitext, "wikitext2": wikitext}
+CORPORA = {"text": text, "gbw": gbw, "wikitext103": wikitext, "wikitext2": wikitext}
 
 if __name__ == "__main__":
     corpus, raw, data, *line = sys.argv[1:]

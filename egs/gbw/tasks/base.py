@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from lmtools.errors import UserError
 
 COMPRESSED = ("", ".gz", ".xz")
+MAJORITY = "majority"  # in place of vectors: the commonest answer
 POOL = 64  # batches whose examples are sorted by length together
 ANSWERED = 64  # examples that are answered at once
 
@@ -100,6 +101,12 @@ class Task(ABC):
     def majority(self, sets: dict[str, Set]) -> list[Any] | None:
         """Answers for `test` by what is commonest in `train`; None where that is no answer."""
         return None
+
+    def takes(self, vectors: str, static: bool) -> bool:
+        """Whether the task can be asked of vectors of that name; `static`: the same in each
+        context.
+        """
+        return vectors != MAJORITY or type(self).majority is not Task.majority
 
     def find(self, folder: Path, name: str) -> Path:
         """The file of the set `name`; UserError where there is none."""

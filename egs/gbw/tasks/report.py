@@ -117,6 +117,7 @@ def show(figures: np.ndarray) -> str:
 
 def write_report(args: argparse.Namespace, tasks: dict[str, Task]) -> None:
     """HOME/RESULTS.md and results.json; with an LM's epochs, epochs.png too."""
+    args.against = args.against if args.against in args.vectors else ""
     found = {
         name: collect(args.home, name, tasks[name], args.vectors, args.against)
         for name in args.tasks
@@ -131,9 +132,10 @@ def write_report(args: argparse.Namespace, tasks: dict[str, Task]) -> None:
         picture = Picture("epochs", "", "", lambda theme: draw_curve(theme, points, title))
         with atomic_binary(args.home / "epochs.png") as out:
             out.write(picture.png(LIGHT))
+    page = "".join(("# What word vectors bring to tasks\n", *(f"\n{markdown(t)}" for t in made)))
     with atomic_text(args.home / "RESULTS.md") as out:
-        out.write("# What word vectors bring to tasks\n")
-        out.writelines(f"\n{markdown(table)}" for table in made)
+        out.write(page)
+    print(page)
     tree = {
         name: {
             system: {

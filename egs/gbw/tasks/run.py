@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
-"""The tasks of downstream.sh:
+"""The laboratory of run_tasks.sh: what word vectors bring to five tasks, as papers measure it.
 
-    run.py prepare TASK DIR OUT        a set's distinct sentences, a line each, in OUT/SET.txt
-    run.py train TASK DIR VECTORS ...  learn a task by vectors, answer its test set
-    run.py vectors TEXT OUT.vec        static vectors of words, to compare with
-    run.py report HOME ...             tables of what `train` wrote
+    run.py prepare TASK DIR OUT --conf F     a set's distinct sentences, a line each, in OUT/SET.txt
+    run.py vectors TEXT OUT.vec              static vectors of words, to compare with
+    run.py train TASK DIR HOME --conf F ...  learn a task by each of --vectors, answer its test set
+    run.py report HOME --conf F ...          tables of what `train` wrote
 
-TASK: dep, srl, discourse, nli or wsd; the files that it reads are in its module. VECTORS: none,
-random, majority (the commonest answer), F.vec (a text file of static vectors), or a directory with
-SET.npz, made of OUT/SET.txt by lmtools embed.
+TASK: dep, srl, discourse, nli or wsd; the files that it reads are in its module. Vectors are none,
+random, majority (the commonest answer), NAME of static ones in HOME/NAME.vec, or of HOME/vectors/
+TASK/NAME/SET.npz, made of HOME/TASK/SET.txt by lmtools embed. What a training comes to is in
+HOME/TASK/NAME/SEED.json. F has the settings of the tasks, `limit` the examples of training that are
+used, spread over the file.
 """
 
 import argparse
@@ -19,9 +21,9 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from base import Outcome, Set, Settings, Task
+from base import MAJORITY, Outcome, Set, Settings, Task
 from dep import Dependencies
-from inputs import NONE, Sentences, distinct, load_vectors, number_words
+from inputs import NONE, RANDOM, STATIC, Sentences, distinct, load_vectors, number_words
 from pairs import DISCOURSE, ENTAILMENT
 from report import write_report
 from srl import SemanticRoles
@@ -33,7 +35,6 @@ from lmtools.config import as_tree, build, load_yaml
 from lmtools.errors import UserError, exit_with_message
 from lmtools.text.blocks import read_text
 
-MAJORITY = "majority"
 TASKS: dict[str, Task] = {
     "dep": Dependencies(),
     "srl": SemanticRoles(),
@@ -52,14 +53,11 @@ def arguments() -> argparse.Namespace:
     for verb in prepare, train:
         verb.add_argument("task", choices=TASKS)
         verb.add_argument("folder", type=Path, metavar="DIR")
-        about = "examples of training that are used, spread over the file; 0: all"
-        verb.add_argument("--limit", type=int, default=0, metavar="N", help=about)
-    prepare.add_argument("out", type=Path)
-    train.add_argument("vectors")
-    train.add_argument("--conf", required=True, metavar="F.yaml")
-    train.add_argument("--seeds", type=int, nargs="+", default=[1], metavar="N")
-    about = "where SEED.json goes, for each seed; of what knows no chance, the first"
-    train.add_argument("--out", type=Path, required=True, metavar="DIR", help=about)
+        verb.add_argument("out", type=Path)
+        verb.add_argument("--conf", required=True, metavar="F.yaml")
+    train.add_argument("--vectors", nargs="+", required=True, metavar="NAME")
+    about = "of what knows no chance only the first"
+    train.add_argument("--seeds", type=int, nargs="+", default=[1], metavar="N", help=about)
     vectors = verbs.add_parser("vectors")
     vectors.add_argument("text")
     vectors.add_argument("out")
@@ -88,9 +86,17 @@ def read_sets(task: Task, folder: Path, limit: int) -> dict[str, tuple[Path, lis
     return read
 
 
+def read_settings(conf: str, task: str) -> tuple[Settings, int]:
+    """Return the settings of a task in the file, and how many examples train it; 0: all."""
+    tree = dict(load_yaml(conf)["tasks"].get(task) or {})
+    limit = tree.pop("limit", 0)
+    return build(Settings, tree, conf), limit
+
+
 def prepare(args: argparse.Namespace) -> None:
     """Write the sentences that vectors are needed of."""
-    for name, (path, examples) in read_sets(TASKS[args.task], args.folder, args.limit).items():
+    _, limit = read_settings(args.conf, args.task)
+    for name, (path, examples) in read_sets(TASKS[args.task], args.folder, limit).items():
         sentences = distinct(s for example in examples for s in example.sentences)
         with atomic_text(args.out / f"{name}.txt") as stream:
             stream.writelines(" ".join(sentence) + "\n" for sentence in sentences)
@@ -98,33 +104,50 @@ def prepare(args: argparse.Namespace) -> None:
 
 
 def train(args: argparse.Namespace) -> None:
-    """Learn and answer with each seed; write counts and figures."""
+    """Learn the task by all vectors that it can be asked of."""
     torch.set_num_threads(1)  # so that figures do not depend on the machine's cores
-    task, plain = TASKS[args.task], args.vectors == MAJORITY
-    settings = build(Settings, load_yaml(args.conf)["tasks"].get(args.task) or {}, args.conf)
+    settings, limit = read_settings(args.conf, args.task)
+    for name in args.vectors:
+        static = (args.out / f"{name}{STATIC}").exists()
+        if not TASKS[args.task].takes(name, static or name == RANDOM):
+            continue
+        source = args.out / f"{name}{STATIC}" if static else args.out / "vectors" / args.task / name
+        source = name if name in (NONE, RANDOM, MAJORITY) else str(source)
+        sets = load_sets(args.task, args.folder, limit, source)
+        train_seeds(args, sets, settings, name)
+
+
+def load_sets(name: str, folder: Path, limit: int, source: str) -> dict[str, Set]:
+    """Return the task's sets with their vectors."""
     sets, known = {}, {}
-    for name, (path, examples) in read_sets(task, args.folder, args.limit).items():
+    for part, (path, examples) in read_sets(TASKS[name], folder, limit).items():
         sentences = distinct(s for example in examples for s in example.sentences)
         known = known or number_words(sentences)
-        vectors = load_vectors(NONE if plain else args.vectors, name, sentences)
-        sets[name] = Set(examples, Sentences(sentences, vectors, known), path)
-    with new_directory(args.out) as folder:
+        vectors = load_vectors(NONE if source == MAJORITY else source, part, sentences)
+        sets[part] = Set(examples, Sentences(sentences, vectors, known), path)
+    return sets
+
+
+def train_seeds(args: argparse.Namespace, sets: dict[str, Set], settings: Settings, name) -> None:
+    """Learn and answer with each seed; write counts and figures."""
+    task, plain, out = TASKS[args.task], name == MAJORITY, args.out / args.task / name
+    with new_directory(out) as folder:
         for seed in args.seeds[: None if task.seeds and not plain else 1]:
             begin = time.perf_counter()
             made = answer_commonest(task, sets) if plain else task.solve(sets, settings, seed)
             figures = map(float, task.score(made.counts.sum(0)))
-            said = {
+            tree = {
                 "figures": dict(zip(task.figures, figures, strict=True)),
                 "epochs": made.epochs,
                 "seconds": time.perf_counter() - begin,
-                "examples": {name: len(some.examples) for name, some in sets.items()},
+                "examples": {part: len(some.examples) for part, some in sets.items()},
                 "settings": as_tree(settings),
                 "version": __version__,
                 "counts": made.counts.tolist(),
             }
-            (folder / f"{seed}.json").write_text(json.dumps(said) + "\n")
-            shown = ", ".join(f"{name} {figure:.2f}" for name, figure in said["figures"].items())
-            print(f"{args.out}/{seed}.json: {shown} ({said['seconds']:.0f} s)", flush=True)
+            (folder / f"{seed}.json").write_text(json.dumps(tree) + "\n")
+            shown = ", ".join(f"{key} {figure:.2f}" for key, figure in tree["figures"].items())
+            print(f"{out}/{seed}.json: {shown} ({tree['seconds']:.0f} s)", flush=True)
 
 
 def answer_commonest(task: Task, sets: dict[str, Set]) -> Outcome:

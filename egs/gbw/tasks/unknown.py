@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """unknown.py HOME TASK DIR TEXT VECTORS...: the first figure of each of VECTORS, mean over seeds,
 on the test sentences of TASK by the share of their words that TEXT, what the LMs read, lacks; a
-table in Markdown. HOME is what downstream.sh wrote, DIR the task's data.
+table in Markdown. HOME is exp/tasks, which run_tasks.sh wrote, DIR the task's data.
 """
 
 import sys

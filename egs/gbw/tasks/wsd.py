@@ -212,6 +212,9 @@ class WordSenses(Task):
         answers = zip(golds(test), self.fall_back(test, found), strict=True)
         return Outcome(np.array([self.count(word, sense) for word, sense in answers]), [])
 
+    def takes(self, vectors, static):
+        return not static
+
     def majority(self, sets):
         known = Senses(golds(sets["train"]))
         test = sets["test"]

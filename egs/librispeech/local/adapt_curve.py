@@ -1,53 +1,43 @@
 #!/usr/bin/env python3
-"""adapt_curve.py EXPDIR SIZE...: what local/adapt.sh found for each size of the domain's text, as
-EXPDIR/report/curve.md (WER, perplexity, weights) and curve.png (WER).
+"""adapt_curve.py EXPERIMENT EXPDIR SIZE...: what run_adapt.sh found for each size of the domain's
+text, in EXPDIR/SIZE, as EXPDIR/report/curve.md (WER, perplexity, weights) and curve.png (WER), of
+the systems in EXPERIMENT (a YAML file) that have labels.
 """
 
 import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
+from books_curve import read_wers
 from matplotlib.figure import Figure
-from real_curve import read_wers
 
 from lmtools.atomic import atomic_binary, atomic_text
 from lmtools.errors import exit_with_message
+from lmtools.experiment import read_experiment
 from lmtools.files import read_lines
 from lmtools.report.page.drawing import LIGHT, Picture, Theme, beside, line
 from lmtools.report.page.table import NONE, Table, markdown
 from lmtools.report.style import Look
 
-ALONE = {  # systems without text of the domain, and what they are
-    "first-pass": "first pass, tuned",
-    "ngram-general": "n-gram, general",
-    "neural-general": "neural, general",
-}
-SYSTEMS = {  # those of a size, SIZE for it
-    "ngram-SIZE": "n-gram, domain",
-    "ngram-SIZE+source": "n-gram, domain ± source (LODR)",
-    "mixed-SIZE": "n-gram, mixed",
-    "mixed-SIZE+source": "n-gram, mixed ± source",
-    "neural-SIZE": "neural, domain",
-    "continued-SIZE": "neural, continued",
-    "continued-SIZE+source": "neural, continued ± source (LODR)",
-    "mixed-SIZE+continued-SIZE": "mixed + continued",
-    "mixed-SIZE+continued-SIZE+source": "mixed + continued ± source",
-}
+FIRST_PASS, SOURCE, GENERAL = "first-pass", "source", "-general"
 COLORS = {"n-gram": "#b5530d", "neural": "#1f6fb5", "mixed +": "#7a3fa0", "first": "#555b66"}
+Wers = Mapping[str, Mapping[str, float]]  # by size, then by system
 
 
-def main(expdir: str, *sizes: str) -> None:
+def main(experiment: str, expdir: str, *sizes: str) -> None:
     """Read what there is, print and draw."""
     home = Path(expdir)
-    wers = read_wers(home, ".", "test")
+    systems = read_experiment(experiment).systems
+    labels = {name: one.label for name, one in systems.items() if one.label and name != SOURCE}
+    wers = {size: read_wers(home / "data/test/nbest.jsonl", home / size) for size in sizes}
     lines = {size: count_lines(home, size) for size in sizes}
     text = "# What text of the domain brings\n"
-    for table in tables(home, wers, sizes, lines):
+    for table in tables(home, labels, wers, lines):
         text += f"\n{markdown(table)}"
     with atomic_text(home / "report/curve.md") as out:
         out.write(text)
-    picture = Picture("curve", "", "", lambda theme: draw(theme, wers, lines))
+    picture = Picture("curve", "", "", lambda theme: draw(theme, labels, wers, lines))
     with atomic_binary(home / "report/curve.png") as out:
         out.write(picture.png(LIGHT))
 
@@ -59,39 +49,38 @@ def count_lines(home: Path, size: str) -> int:
     )
 
 
-def tables(home: Path, wers: Mapping[str, float], sizes, lines):
+def tables(home: Path, labels: Mapping[str, str], wers: Wers, lines: Mapping[str, int]):
     """WER, then perplexity on both domains: a row a system, a column a size."""
-    header = ("lines of the domain", *(f"{lines[size]:,}" for size in sizes))
+    header = ("lines of the domain", *(f"{count:,}" for count in lines.values()))
     figures = {
-        "WER %, test": wers.get,
-        "Perplexity, test references": lambda name: read_ppl(home, name, "test"),
-        "Perplexity, general text": lambda name: read_ppl(home, name, "general"),
+        "WER %, test": lambda size, name: wers[size].get(name),
+        "Perplexity, test references": lambda size, name: read_ppl(home / size, name, "test"),
+        "Perplexity, general text": lambda size, name: read_ppl(home / size, name, "general"),
     }
     for title, find in figures.items():
         rows = []
-        for name, label in (ALONE | SYSTEMS).items():
-            row = [show(find, name.replace("SIZE", size)) for size in sizes]
+        for name, label in labels.items():
+            row = [show(find(size, name)) for size in lines]
             if set(row) != {NONE}:
                 rows.append((label, *row))
         yield Table(title, header, tuple(rows))
     title = "Weight of the source's bigram"
     note = "Of its natural log-probability; below 0 it is subtracted, above it helps."
     rows = [
-        (label, *(f"{read_weight(home, name.replace('SIZE', size)):+.2f}" for size in sizes))
-        for name, label in SYSTEMS.items()
-        if name.endswith("+source")
+        (label, *(f"{read_weight(home / size, name):+.2f}" for size in lines))
+        for name, label in labels.items()
+        if name.endswith(f"+{SOURCE}")
     ]
     yield Table(title, header, tuple(rows), (note,))
 
 
 def read_weight(home: Path, system: str) -> float:
     """The tuned weight of the source in a system."""
-    return json.loads((home / "tune" / system / "weights.json").read_text())["features"]["source"]
+    return json.loads((home / "tune" / system / "weights.json").read_text())["features"][SOURCE]
 
 
-def show(find: Callable, name: str) -> str:
+def show(value: float | None) -> str:
     """A figure in print."""
-    value = find(name)
     return NONE if value is None else f"{value:,.2f}"
 
 
@@ -101,7 +90,7 @@ def read_ppl(home: Path, name: str, text: str) -> float | None:
     return json.loads(path.read_text())["word_ppl"] if path.is_file() else None
 
 
-def draw(theme: Theme, wers: Mapping[str, float], lines: Mapping[str, int]) -> Figure:
+def draw(theme: Theme, labels, wers: Wers, lines: Mapping[str, int]) -> Figure:
     """WER over lines of the domain, in the looks of `choose_look`."""
     figure = Figure(figsize=(8.6, 4.4))
     axis = figure.subplots()
@@ -111,13 +100,17 @@ def draw(theme: Theme, wers: Mapping[str, float], lines: Mapping[str, int]) -> F
     counts = sorted(lines.items(), key=lambda item: item[1])
     axis.set_xticks([count for _, count in counts], [f"{count:,}" for _, count in counts])
     axis.minorticks_off()
-    for name, label in SYSTEMS.items():
-        points = [(count, wers[name.replace("SIZE", size)]) for size, count in counts]
-        line(axis, theme, choose_look(name, label), label, *zip(*points, strict=True))
-    for name, label in ALONE.items():
-        line(axis, theme, choose_look(name, label), label, *across(counts, wers[name]))
+    for name in sorted(labels, key=needs_no_domain):
+        points = [(count, wers[size][name]) for size, count in counts]
+        look = choose_look(name, labels[name])
+        line(axis, theme, look, labels[name], *zip(*points, strict=True))
     beside(axis)
     return figure
+
+
+def needs_no_domain(name: str) -> bool:
+    """Whether a system has no text of the domain."""
+    return name == FIRST_PASS or name.endswith(GENERAL)
 
 
 def choose_look(name: str, label: str) -> Look:
@@ -125,15 +118,10 @@ def choose_look(name: str, label: str) -> Look:
     no text of the domain.
     """
     color = next(value for start, value in COLORS.items() if label.startswith(start))
-    if name in ALONE:
+    if needs_no_domain(name):
         return Look(color, color, ",", ":")
     hollow = name.startswith(("ngram", "neural"))
-    return Look(color, color, "s" if hollow else "o", "--" if "source" in name else "-", hollow)
-
-
-def across(counts, value: float) -> tuple[list[int], list[float]]:
-    """A level line over all sizes."""
-    return [count for _, count in counts], [value] * len(counts)
+    return Look(color, color, "s" if hollow else "o", "--" if SOURCE in name else "-", hollow)
 
 
 if __name__ == "__main__":

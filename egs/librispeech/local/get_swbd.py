@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""get_swbd.py RAW LISTS LDC...: Switchboard's text as language models want it, and the references
-of the user's lists, in RAW.
+"""get_swbd.py DATA LISTS LDC...: Switchboard's text as language models want it, and the references
+of the user's lists, as DATA/SET/text.
 
 LDC are directories, read with all that is below them, where there may be
 
@@ -10,8 +10,8 @@ LDC are directories, read with all that is below them, where there may be
 - Fisher English (LDC2004T19, LDC2005T19), `trans/NNN/fe_03_NNNNN.txt`, a turn a line: `3.76 5.54 A:
 and i generally prefer`.
 
-A segment or turn is a sentence. valid.txt has the last of each 25 Switchboard conversations (97 of
-2,438; both sides of each, counted from the end), train.txt the others and Fisher.
+A segment or turn is a sentence. The set valid has the last of each 25 Switchboard conversations (97
+of 2,438; both sides of each, counted from the end), train the others and Fisher.
 LISTS/{dev,test}.text, Kaldi text, are copied.
 
 What becomes of a token, in lower case (the bracket rules are those of Kaldi's recipe for
@@ -29,12 +29,11 @@ unusual, punctuation | `i think`, `word`, `yes` | | `t._v.`, `m._r._i.'s` | Fish
 import html
 import os
 import re
-import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from lmtools.atomic import atomic_binary
+from lmtools.atomic import atomic_binary, copy_file
 from lmtools.errors import UserError, exit_with_message
 
 VALID_EVERY = 25  # of so many conversations of Switchboard one is kept for validation
@@ -124,7 +123,7 @@ def write(path: Path, sentences: Iterator[str]) -> int:
         return sum(1 for sentence in sentences if out.write(f"{sentence}\n".encode()))
 
 
-def main(raw: Path, lists: Path, folders: list[str]):
+def main(data: Path, lists: Path, folders: list[str]):
     """See above; UserError where something is missing."""
     conversations, turns = find(folders)
     if len(conversations) < 2:
@@ -132,28 +131,27 @@ def main(raw: Path, lists: Path, folders: list[str]):
             f"{' '.join(folders)}: no swNNNN{{A,B}}-ms98-a-trans.text of two conversations; give"
             " LDC97S62's transcriptions"
         )
-    raw.mkdir(parents=True, exist_ok=True)
     for name in ("dev", "test"):
         if not (lists / f"{name}.text").exists():
             raise UserError(
                 f"{lists / name}.text: not there; put the references of {name}'s lists there,"
                 " `utterance w1 w2 ...` a line"
             )
-        shutil.copy(lists / f"{name}.text", raw / f"{name}.text")
+        copy_file(lists / f"{name}.text", data / name / "text")
     held = set(list(conversations)[::-1][::VALID_EVERY])
     sides = [(path, name in held) for name, paths in conversations.items() for path in paths]
     valid = write(
-        raw / "valid.txt", (line for path, kept in sides if kept for line in switchboard(path))
+        data / "valid/text", (line for path, kept in sides if kept for line in switchboard(path))
     )
     spoken = (line for path, kept in sides if not kept for line in switchboard(path))
     train = write(
-        raw / "train.txt", (line for part in (spoken, *map(fisher, turns)) for line in part)
+        data / "train/text", (line for part in (spoken, *map(fisher, turns)) for line in part)
     )
     parts = (
         f"{len(conversations) - len(held):,} conversations of Switchboard and {len(turns):,} of"
         " Fisher"
     )
-    print(f"{raw}: {train:,} sentences of {parts}, {valid:,} held out")
+    print(f"{data}: {train:,} sentences of {parts}, {valid:,} held out")
 
 
 if __name__ == "__main__":

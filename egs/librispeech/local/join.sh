@@ -1,16 +1,11 @@
 #!/usr/bin/env bash
-# join.sh OUT SET...: the lists, references and lattices of several sets, one after the other, in
-# OUT.
+# join.sh DATADIR OUT SET...: the lists and references of several sets, one after the other, in
+# DATADIR/OUT.
 set -euo pipefail
-out=$1 sets=("${@:2}")
+cd "$1"
+out=$2 sets=("${@:3}")
 
 mkdir -p "$out"
 for file in text nbest.jsonl; do
   cat "${sets[@]/%//$file}" >"$out/$file"
 done
-if [[ -e ${sets[0]}/lattices ]]; then
-  rm -rf "$out/lattices" && mkdir "$out/lattices"
-  for set in "${sets[@]}"; do
-    cp "$set"/lattices/* "$out/lattices"
-  done
-fi

@@ -18,8 +18,8 @@ def main(whole: Path, part: Path, beginning: str) -> None:
     kept = [nbest for nbest in jsonl.read(lists) if nbest.utt.startswith(beginning)]
     if not kept:
         raise UserError(
-            f"{lists}: no utterance begins with {beginning!r}; name the beginnings of its parts, as"
-            " in --test-parts 'swb=sw ch=en', or --test-parts none"
+            f"{lists}: no utterance begins with {beginning!r}; name the beginnings of its parts in"
+            " run_swbd.sh"
         )
     texts = kaldi_text.read(whole / "text").items()
     jsonl.write(kept, part / "nbest.jsonl")

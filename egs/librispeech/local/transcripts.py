@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """transcripts.py ARCHIVE TEXT [AUDIO]: the transcripts of a LibriSpeech archive as one Kaldi text,
-sorted by utterance, and its recordings in the directory AUDIO, where one is given; nothing else of
-the archive is unpacked.
+sorted by utterance, and its recordings in the directory AUDIO, where one is given, with the same
+transcripts in AUDIO/text; nothing else of the archive is unpacked.
 """
 
 import contextlib
@@ -63,8 +63,11 @@ def main(archive: str, out: str, audio: str | None = None):
     with contextlib.ExitStack() as place, unpacking(Path(archive)):
         folder = place.enter_context(new_directory(Path(audio))) if audio else None
         lines = transcripts(Path(archive), folder)
+        content = ("\n".join(lines) + "\n").encode()
+        if folder:
+            (folder / "text").write_bytes(content)
     with atomic_binary(Path(out)) as text:
-        text.write(("\n".join(lines) + "\n").encode())
+        text.write(content)
     print(f"{out}: {len(lines)} utterances")
 
 

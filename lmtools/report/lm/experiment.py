@@ -2,7 +2,7 @@
 throughput, stages.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
 from pathlib import Path
@@ -11,13 +11,7 @@ from lmtools.config import load_yaml
 from lmtools.errors import UserError
 from lmtools.report import experiment
 from lmtools.report.artifacts import read_configs, read_json
-from lmtools.report.experiment import (
-    Artifact,
-    Experiment,
-    count_parameters,
-    read_artifacts,
-    refuse_lists,
-)
+from lmtools.report.experiment import Artifact, Experiment, count_parameters, read_artifacts
 from lmtools.report.lm.models import OTHER, TEST, VALID, Model, family_of, ordered, vocabulary_of
 from lmtools.report.names import Names
 from lmtools.report.shapes import AMOUNT, ANY, NUMBER, PLAIN, POSITIVE, TEXT, fitting
@@ -166,14 +160,16 @@ ARTIFACTS = {
 
 def collect_lms(
     home: Path,
-    nbests: Sequence[str] = (),
     title: str | None = None,
     command: str = "lmtools report",
     style: Style | None = None,
+    apart: Collection[str] = (),
 ) -> LmExperiment:
-    """The language-modelling experiment in directory `home`."""
-    refuse_lists(nbests, "language models", "lm")
+    """The language-modelling experiment in directory `home`, without the perplexities of the sets
+    `apart`.
+    """
     parts, absent = read_artifacts(home, ARTIFACTS)
+    parts["ppl"] = {key: tree for key, tree in parts["ppl"].items() if key[1] not in apart}
     rows = (parts["bench"] or {"rows": ()})["rows"]
     names = Names(style or load_style())
     models = models_of(names, parts, {row["name"]: row for row in rows})

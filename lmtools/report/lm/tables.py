@@ -4,11 +4,11 @@ paper, grids, training, stages.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from lmtools.report.costs import stage_tables
 from lmtools.report.lm.experiment import CURVES, LINE, Grid, LmExperiment, rules, sets
 from lmtools.report.lm.models import VALID, Model
 from lmtools.report.page.columns import NONE, Column, figures, places, table_of
 from lmtools.report.page.table import Table
+from lmtools.report.stages import stage_tables
 
 LEFT_TO_RIGHT, TWO_WAY, PSEUDO = "perplexity", "two-way perplexity", "pseudo-perplexity"
 SHORT = {LEFT_TO_RIGHT: "ppl", TWO_WAY: "two-way ppl", PSEUDO: "pseudo-ppl"}

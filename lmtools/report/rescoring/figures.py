@@ -8,10 +8,10 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from lmtools.report.costs import speed_pictures
 from lmtools.report.names import CE, FIRST, ORACLE, SUM, Makeup, Names
 from lmtools.report.page.drawing import Picture, Theme, beside, line, marked, write_right_of
-from lmtools.report.rescoring.criteria_figures import criteria_pictures
+from lmtools.report.papers.run_times import speed_pictures
+from lmtools.report.rescoring.criteria.figures import criteria_pictures
 from lmtools.report.rescoring.experiment import RescoringExperiment
 from lmtools.report.rescoring.measure import LENGTHS, Measured, length_classes
 from lmtools.report.rescoring.tables import span

@@ -6,15 +6,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from lmtools.report.artifacts import unchecked
-from lmtools.report.costs import speed_tables, stage_tables
 from lmtools.report.names import ORACLE, SUM, shorten
 from lmtools.report.page.columns import NONE, decimal
 from lmtools.report.page.table import Table
-from lmtools.report.rescoring.criteria_tables import criteria_tables
+from lmtools.report.papers.run_times import speed_tables
+from lmtools.report.rescoring.criteria.tables import criteria_tables
 from lmtools.report.rescoring.experiment import RescoringExperiment
 from lmtools.report.rescoring.lattices import lattice_tables
 from lmtools.report.rescoring.measure import LENGTHS, length_classes
 from lmtools.report.rescoring.scores import main_tables
+from lmtools.report.stages import stage_tables
 from lmtools.rescoring import set_hash
 from lmtools.rescoring.features import summed
 

@@ -9,9 +9,9 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from lmtools.report.costs import speed_pictures
 from lmtools.report.page.columns import decimal
 from lmtools.report.page.drawing import Picture, Theme, beside, marked
+from lmtools.report.papers.run_times import speed_pictures
 from lmtools.report.sts.experiment import Judged, StsExperiment
 from lmtools.report.sts.gains import gain_pictures
 from lmtools.report.sts.tables import deep, hundredfold, pearsons

@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import numpy as np
 
 from lmtools.errors import UserError
-from lmtools.report.costs import speed_tables, stage_tables
 from lmtools.report.lm.tables import trainings
 from lmtools.report.page.columns import NONE, Column, figures, probability, table_of
 from lmtools.report.page.table import Table
+from lmtools.report.papers.run_times import speed_tables
+from lmtools.report.stages import stage_tables
 from lmtools.report.sts.experiment import REFERENCE, Judged, Layer, StsExperiment
 from lmtools.report.sts.gains import gain_tables
 

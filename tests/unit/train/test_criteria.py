@@ -187,8 +187,8 @@ CONFS = [
     *Path(__file__).parents[3].glob("conf/*.yaml"),
     *Path(__file__).parents[3].glob("egs/*/conf/**/*.yaml"),
 ]
-# the others are of runs, of systems, of the report and of jobs
-OTHERS = ("systems", "paper", "report", "slurm", "queue", "downstream")
+# the others are of runs, of experiments, of the report, of tasks and of jobs
+OTHERS = ("systems", "paper", "experiment", "vectors", "report", "tasks", "slurm", "queue")
 CONFS = [path for path in CONFS if path.parent.name != "grids" and path.stem not in OTHERS]
 
 

@@ -74,7 +74,7 @@ def test_what_overrules(lms, exp, capsys):
     assert main(["report", str(lms), "--what", "rescoring"]) == 1
     assert "no N-best lists" in capsys.readouterr().err
     assert main(["report", str(exp), "--what", "lm", "--nbest", "some.jsonl"]) == 1
-    assert "some.jsonl: a report of language models has no N-best lists" in capsys.readouterr().err
+    assert "some.jsonl: cannot read: No such file" in capsys.readouterr().err
     with pytest.raises(SystemExit) as status:
         main(["report", str(exp), "--what", "other"])
     assert status.value.code == 2

@@ -19,9 +19,9 @@ from lmtools.report.page.columns import NONE
 from lmtools.report.page.drawing import DARK, LIGHT
 from lmtools.report.page.html import page
 from lmtools.report.page.labels import curve, spread
-from lmtools.report.rescoring.criteria import entry, pace, trunks
-from lmtools.report.rescoring.criteria_figures import draw_curves, draw_price
-from lmtools.report.rescoring.criteria_tables import criteria_tables
+from lmtools.report.rescoring.criteria.figures import draw_curves, draw_price
+from lmtools.report.rescoring.criteria.tables import criteria_tables
+from lmtools.report.rescoring.criteria.trunks import entry, pace, trunks
 from lmtools.report.rescoring.experiment import collect_rescoring
 from lmtools.report.rescoring.figures import PICTURES, legible
 from lmtools.report.rescoring.tables import TABLES
