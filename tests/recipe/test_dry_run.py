@@ -8,7 +8,11 @@ import pytest
 from shell_scripts import LINES, OPTIONS, Script, count_scripts, find_scripts, find_stage_faults
 
 ROOT = Path(__file__).parents[2]
-WAITING = ("egs/gbw/run.sh", "egs/librispeech/run.sh", "egs/wmt13/run.sh")  # older ones
+WAITING = (  # scripts that do not keep the rules yet
+    "egs/librispeech/run_full.sh",
+    "egs/librispeech/run_lists.sh",
+    "egs/wmt13/run.sh",
+)
 BASE = {"utils/recipe.sh": 250, "utils/recipe.py": 300}  # lines of what scripts stand on
 SCRIPT = """#!/usr/bin/env bash
 # A recipe.
@@ -101,6 +105,7 @@ def test_faults(script, old, new, fault):
     "block",
     [
         "mkdir -p $x/y\n",
+        "name=${file##*/} x+=1\n{\n  cp a b\n}\n",
         "if [[ $x > 2 ]]; then\n  cp a b\nelse\n  ln -s a b\nfi\n",
         "((x > 1)) || rm -f a\n",
         'lmtools rescore --out "x/{system}; y | z"\n',

@@ -70,7 +70,7 @@ def heard(name: str, count: int, seed: int) -> list[NBest]:
             ),
             ref,
         )
-        for number, ref in enumerate(f"{line} stone" for line in sentences(count, seed))
+        for number, ref in enumerate(f"{line} finch" for line in sentences(count, seed))
     ]
 
 
