@@ -37,7 +37,7 @@ expdir=exp/words  # for models, scores and results
 options "$@"
 
 [[ ! $lattices || $dry_run = true || -e $datadir/dev/lattices ]] ||
-  wrong "$datadir/dev/lattices: not there; run ./run_lattices.sh --stop-stage 1, or give --lattices ''"
+  wrong "no $datadir/dev/lattices; run ./run_lattices.sh --stop-stage 1, or give --lattices ''"
 lists=$datadir/dev/nbest.jsonl
 for set in $tests; do lists+=" $datadir/$set/nbest.jsonl"; done
 
