@@ -16,6 +16,7 @@ from lmtools.experiment import (
 from lmtools.formats.registry import parse_specifier
 from lmtools.rescoring import SystemPlan
 from lmtools.verbs.options import COLUMN, EMBED_POOL, Parser, add_vectors
+from lmtools.verbs.risk import add_risk
 
 
 class EntryParser(Parser):
@@ -62,8 +63,6 @@ def column_parser(entry: LMEntry) -> EntryParser:
     """The parser of a column's options: those of `lmtools score`, or of `lmtools mbr`."""
     if entry.lm is not None:
         return EntryParser(lambda parser: parser.add(*COLUMN))
-    from lmtools.verbs.mbr import add_risk  # half a second that most experiments need not pay
-
     return EntryParser(add_risk)
 
 
