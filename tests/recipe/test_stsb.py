@@ -70,7 +70,7 @@ def heard(name: str, count: int, seed: int) -> list[NBest]:
             ),
             ref,
         )
-        for number, ref in enumerate(f"{line} finch" for line in sentences(count, seed))
+        for number, ref in enumerate(f"{line} finch" for line in sentences(count, seed, 6))
     ]
 
 
@@ -131,8 +131,8 @@ def test_data_is_as_it_was_given(whole):
         rows = [line.split("\t") for line in (data / name / "pairs.tsv").read_text().splitlines()]
         assert [(left, right, float(score)) for left, right, score in rows] == graded(count, seed)
         texts |= {text for left, right, _ in rows for text in (left, right)}
-        lists = heard(name, count, seed)
-        kept = [nbest for nbest in lists if name != "dev" or nbest.ref != lists[0].ref]
+        read = heard("dev", 1, 10)[0].ref
+        kept = [nbest for nbest in heard(name, count, seed) if nbest.ref != read]
         assert list(jsonl.read(data / name / "nbest.jsonl")) == kept
     lines = (data / "sentences.txt").read_text().splitlines()
     assert len(lines) == len(texts) and set(lines) == texts
