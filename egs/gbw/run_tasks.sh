@@ -28,7 +28,7 @@ expdir=exp         # where LMs are, for vectors and results
 options "$@"
 
 if stage 0 "get data" $mini $task_dir : ${task_dir:-$datadir/tasks}; then
-  [[ $task_dir ]] || python3 local/make_tasks.py $datadir/tasks --text $mini
+  [[ $task_dir ]] || python3 tasks/make/make_tasks.py $datadir/tasks --text $mini
 fi
 
 if stage 1 "prepare text" ${task_dir:-$datadir/tasks} $conf : $expdir/tasks/text; then

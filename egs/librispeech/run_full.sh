@@ -22,10 +22,10 @@ nbest_suffix=.jsonl # what follows the name of a set, as in .jsonl.gz; empty: DI
                   # or a directory
 nbest_format=jsonl # their format, one that lmtools convert knows
 experiment=conf/experiment.yaml # which scores there are, what is combined, how it is tuned
+depth=50          # hypotheses an utterance
 vocab_size=30000  # pieces of the subword model
 shard_size=       # bytes of text of a shard of the LMs' training corpus, as in 500M; training holds
                   # one shard, several processes write them; empty: one file
-order=5           # of the n-gram
 conf=../../conf   # directory with a YAML file for each neural LM
 train_opts=       # key=value settings over the YAML files
 nj=3              # processes that train and score at a time; 1 with a GPU
@@ -51,7 +51,7 @@ if stage 1 "prepare text and lists" "$datadir/local/librispeech-lm-norm.txt.gz" 
   python3 local/prepare_full.py "$datadir/local" "$datadir"
   for set in {dev,test}-{clean,other}; do
     lmtools convert "$nbest_dir/$set$nbest_suffix" "$datadir/$set/nbest.jsonl" \
-      --format "$nbest_format" --to jsonl --ref "$datadir/$set/text" --depth 50
+      --format "$nbest_format" --to jsonl --ref "$datadir/$set/text" --depth "$depth"
   done
   bash local/join.sh "$datadir" dev dev-clean dev-other
 fi
@@ -67,7 +67,7 @@ fi
 
 if stage 3 "train LMs" "$datadir/train/text" "$expdir/subword" "$expdir"/{train,valid}.bin "$conf" \
   : "$expdir/lm/ngram/config.yaml" "$expdir"/lm/{causal,masked,tta}/model.safetensors; then
-  submit lmtools ngram --text "$datadir/train/text" --order "$order" --normaliser librispeech \
+  submit lmtools ngram --text "$datadir/train/text" --order 5 --normaliser librispeech \
     --out "$expdir/lm/ngram"
   for lm in causal masked tta; do
     echo --conf "$conf/$lm.yaml" --train "$expdir/train.bin" --valid "$expdir/valid.bin" \
