@@ -63,7 +63,7 @@ def outcome(recipe) -> dict[str, bytes]:
         for path in sorted(exp.glob(pattern))
     }
     # what comes after it is times
-    figures = (exp / "report/RESULTS.md").read_bytes().partition(b"## Run time")[0]
+    figures = (exp / "report/RESULTS.md").read_bytes().partition(b"## Training")[0]
     return {**files, "report": figures}
 
 
