@@ -22,7 +22,6 @@ nbest_suffix=.jsonl # what follows the name of a set, as in .jsonl.gz; empty: DI
                   # or a directory
 nbest_format=jsonl # their format, one that lmtools convert knows
 experiment=conf/experiment.yaml # which scores there are, what is combined, how it is tuned
-depth=50          # hypotheses an utterance
 vocab_size=30000  # pieces of the subword model
 shard_size=       # bytes of text of a shard of the LMs' training corpus, as in 500M; training holds
                   # one shard, several processes write them; empty: one file
@@ -51,7 +50,7 @@ if stage 1 "prepare text and lists" "$datadir/local/librispeech-lm-norm.txt.gz" 
   python3 local/prepare_full.py "$datadir/local" "$datadir"
   for set in {dev,test}-{clean,other}; do
     lmtools convert "$nbest_dir/$set$nbest_suffix" "$datadir/$set/nbest.jsonl" \
-      --format "$nbest_format" --to jsonl --ref "$datadir/$set/text" --depth "$depth"
+      --format "$nbest_format" --to jsonl --ref "$datadir/$set/text" --depth 50
   done
   bash local/join.sh "$datadir" dev dev-clean dev-other
 fi
