@@ -26,7 +26,7 @@ from lmtools.errors import UserError
 from lmtools.evaluate.metrics import find_metric
 from lmtools.rescoring.features import LENGTHS, summed
 from lmtools.rescoring.folds import FoldPlan, parse_folds
-from lmtools.rescoring.systems import SystemPlan
+from lmtools.rescoring.systems import SystemPlan, fill_path
 from lmtools.rescoring.tuning import EXPECTED, FORMS, INTERPOLATION, LINEAR, OBJECTIVES
 
 FIX = "fix"
@@ -266,19 +266,6 @@ def check_known(name, known: Collection[str], place: Place, what: str) -> None:
     raise UserError(f"{place}: unknown {what} {show_value(name)}; {remedy}")
 
 
-def fill_path(path: str, kind: str, name: str, option: str) -> str:
-    """`path`, as after `option`, with the name of its column, system or the like in place of
-    {KIND}; UserError where all would have the same.
-    """
-    mark = f"{{{kind}}}"
-    if mark not in path:
-        raise UserError(
-            f"{option} {path}: with --experiment each needs a path of its own; write {mark} in"
-            " place of its name"
-        )
-    return path.replace(mark, name)
-
-
 def find_lm(plan: ExperimentPlan, lm: str, template: str) -> str:
     """Where a language model is: what the file says, else the path of --lm with its name."""
-    return plan.lms[lm] if lm in plan.lms else fill_path(template, "lm", lm, "--lm")
+    return plan.lms[lm] if lm in plan.lms else fill_path(template, "lm", lm)

@@ -12,8 +12,9 @@ LINES, OPTIONS, CONSTRUCTS = 120, 15, 10  # the most that a script may have
 PROGRAMS = {"lmtools", "python3", "bash", "cp", "ln", "rm", "mkdir"}
 WRAPPERS = {"each", "submit"}  # of utils/recipe.sh; a program stands behind them
 FEEDS = {"echo", "quoted"}  # their lines go to `each`
-KEYWORDS = {"do", "then", "else", "!"}  # what a command may stand behind
-SILENT = {"for", "if", "elif", "fi", "done", "[[", "((", ":", "continue"}  # print nothing
+KEYWORDS = {"do", "then", "else", "!", "{"}  # what a command may stand behind
+ASSIGNMENT = re.compile(r"\w+\+?=")
+SILENT = {"for", "if", "elif", "fi", "done", "}", "[[", "((", ":", "continue"}  # print nothing
 NAMES = {"lm", "column", "system", "vectors", "set", "name"}  # what verbs put in place of {NAME}
 
 # where a command may begin, after keywords and assignments
@@ -146,7 +147,7 @@ def find_stage_faults(block: str) -> Iterator[str]:
         depth += (words[0] == "for") - (words[0] == "done")
         if depth > 1:
             yield "a `for` inside a `for`"
-        while words and words[0] in KEYWORDS | WRAPPERS:
+        while words and (words[0] in KEYWORDS | WRAPPERS or ASSIGNMENT.match(words[0])):
             words = words[1:]
         if words and words[0] not in PROGRAMS | FEEDS | SILENT and not words[0].startswith("(("):
             yield f"the command {' '.join(words[:3])} .. begins with no program of {PROGRAMS}"
@@ -183,6 +184,6 @@ def count_scripts(tree: Path) -> dict[str, tuple[int, int, int]]:
             len(script.options),
             len(script.constructs),
         )
-    for name in ("utils/recipe.sh", "utils/recipe.py"):
-        counts[name] = ((tree / name).read_text().count("\n"), 0, 0)
+    for path in sorted(tree.glob("utils/recipe*.*")):
+        counts[str(path.relative_to(tree))] = (path.read_text().count("\n"), 0, 0)
     return counts

@@ -22,7 +22,7 @@ copy=$(mktemp -d "$egs/.new.XXXXXX")
 trap 'rm -rf "$copy"' EXIT
 chmod 755 "$copy"
 cp -R "$egs/$source"/{*.sh,conf,local} "$copy"
-rm -rf "$copy"/local/{make_mini.*,mini_*,__pycache__}
+rm -rf "$copy"/local/__pycache__
 for corpus in "$egs/$source"/mini*/; do # corpora of the repository stay where they are
   [[ ! -d $corpus ]] || ln -s "../$source/$(basename "$corpus")" "$copy"
 done

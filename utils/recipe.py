@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What recipe.sh leaves to Python: manifests of stages with content hashes here; the lock and the
-options beside. Standard library only.
+"""What recipe.sh leaves to Python: manifests of stages with content hashes here; the lock, the
+options, and what stages read and write beside. Standard library only.
 """
 
 import datetime
@@ -16,6 +16,7 @@ from pathlib import Path
 # lmtools.files needs the standard library only, too
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from recipe_inputs import check_inputs, describe, read_declared
 from recipe_lock import lock, ready, refuse_link, stop
 from recipe_options import explain, options
 
@@ -118,61 +119,6 @@ def hash_commands(script: Path, stage: int) -> str:
     """
     block = re.search(rf"^if stage {stage}\b.*?^fi\b", script.read_text(), re.MULTILINE | re.DOTALL)
     return hashlib.sha256(block[0].encode()).hexdigest() if block else ""
-
-
-def read_declared() -> dict[int, dict[str, list[str]]]:
-    """Return what each stage up to this one reads and writes, as standard input has it."""
-    stages: dict[int, dict[str, list[str]]] = {}
-    for line in sys.stdin.read().splitlines():
-        if line:
-            number, side, path = line.split("\t", 2)
-            paths = stages.setdefault(int(number), {"reads": [], "writes": []})[side]
-            if path not in paths:
-                paths.append(path)
-    return stages
-
-
-def find_writer(stages: dict, path: str, before: int) -> int | None:
-    """Return the last stage before another that writes `path` or a directory around it."""
-    return max(
-        (
-            number
-            for number, paths in stages.items()
-            if number < before
-            and any(path == out or path.startswith(f"{out}/") for out in paths["writes"])
-        ),
-        default=None,
-    )
-
-
-def find_start(stages: dict, number: int) -> int:
-    """Return the earliest stage that has to run for a stage to have all its inputs."""
-    lost = (path for path in stages[number]["reads"] if not os.path.exists(path))
-    writers = {find_writer(stages, path, number) for path in lost} - {None}
-    return min((find_start(stages, writer) for writer in writers), default=number)
-
-
-def check_inputs(stages: dict, number: int, script: str, command: str) -> None:
-    """Raise UserError for an input that is not there: which stage writes it, and from where to
-    start.
-    """
-    for path in stages[number]["reads"]:
-        if os.path.exists(path):
-            continue
-        lacks = f"{script}: stage {number} needs {path}, which"
-        writer = find_writer(stages, path, number)
-        if writer is not None:
-            remedy = f"{command} --stage {find_start(stages, writer)} --stop-stage {writer}"
-            raise UserError(f"{lacks} stage {writer} writes; run {remedy}")
-        remedy = "check the path" if script == "./run.sh" else "run ./run.sh first"
-        raise UserError(f"{lacks} no earlier stage writes; {remedy}")
-
-
-def describe(number: str, title: str) -> None:
-    """Print for --help what a stage reads and writes."""
-    paths = read_declared().get(int(number), {"reads": [], "writes": []})
-    print(f"  {number}  {title}\n       reads  {' '.join(paths['reads'])}")
-    print(f"       writes {' '.join(paths['writes'])}")
 
 
 def begin(
@@ -286,25 +232,6 @@ def stale(path: Path) -> None:
         print(f"warning: {warning}: start from --stage {old['stage']}", file=sys.stderr)
 
 
-def made(out: Path, *words: str) -> None:
-    """Exit with SKIP if the record beside `out` says that the command made it, as it is, out of the
-    inputs as they are; the word `record` writes that.
-    """
-    record, hashes = out.with_name(f".{out.name}.made"), Hashes(out.with_name(".hashes.json"))
-    files = [word for word in words if word != "record" and not word.startswith("command=")]
-    content = {
-        "command": next(word for word in words if word.startswith("command=")),
-        "inputs": {name: hashes.entry(name) for name in files},
-        "output": hashes.entry(str(out)) if out.exists() else None,
-    }
-    hashes.save()
-    if "record" in words:
-        save(record, content)
-    elif load(record) == content:
-        print(f"{out}: made before, by the same command of the same files")
-        sys.exit(SKIP)
-
-
 def now() -> datetime.datetime:
     """Return the time, which is the same everywhere."""
     return datetime.datetime.now(datetime.timezone.utc)
@@ -319,7 +246,6 @@ VERBS = {
     "end": (end, Path),
     "stale": (stale, Path),
     "ready": (ready, Path, Path, Path),
-    "made": (made, Path),
     "lock": (lock, Path, int, int),
     "stop": (stop, Path),
 }

@@ -105,7 +105,6 @@ options() {
   local assignments
   assignments=$(recipe_python options "$recipe_script" "${BASH_SOURCE[0]}" "$@") || exit
   eval "$assignments" # variables and recipe_help, quoted by Python's shlex
-  ! declare -F defaults >/dev/null || defaults
   : "${expdir:=exp}"
   if [[ $recipe_help = true ]]; then
     recipe_python explain "$recipe_script" "${BASH_SOURCE[0]}"
@@ -244,5 +243,3 @@ recipe_exit() {
     exit "$status"
   fi
 }
-
-. "$recipe_home/utils/recipe_old.sh"

@@ -15,6 +15,7 @@ corpus=../librispeech/mini # directory of the text: train.txt valid.txt and, if 
                    # test.txt (else the last 80th of train.txt tests), plain, .gz or .xz
 nbest_dir=../librispeech/mini-real # directory of N-best lists with references: dev.nbest.jsonl, on
                    # which weights are tuned, and test.nbest.jsonl, plain, .gz or .xz
+depth=20           # hypotheses of a list that are rescored
 normaliser="none --case lower" # of text and lists, as lmtools subword knows it: "none --case lower"
                    # for text without punctuation, else librispeech (lower case, no punctuation)
 min_count=3        # words seen less often are <unk>
@@ -40,7 +41,8 @@ if stage 1 "prepare text and lists" $datadir/local/{text,lists} \
   for set in dev test; do
     python3 ../../utils/references.py $datadir/local/lists/$set.nbest.jsonl $datadir/asr-$set/text
     lmtools convert $datadir/local/lists/$set.nbest.jsonl $datadir/asr-$set/nbest.jsonl \
-      --format jsonl --to jsonl --ref $datadir/asr-$set/text --normaliser $normaliser
+      --format jsonl --to jsonl --ref $datadir/asr-$set/text --depth $depth \
+      --normaliser $normaliser
   done
 fi
 

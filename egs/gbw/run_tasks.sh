@@ -28,42 +28,44 @@ expdir=exp         # where LMs are, for vectors and results
 options "$@"
 
 if stage 0 "get data" $mini $task_dir : ${task_dir:-$datadir/tasks}; then
-  [[ $task_dir ]] || python3 local/make_tasks.py $datadir/tasks --text $mini
+  [[ $task_dir ]] || python3 tasks/make/make_tasks.py $datadir/tasks --text $mini
 fi
 
-if stage 1 "prepare text, static vectors" ${task_dir:-$datadir/tasks} $conf : $expdir/tasks; then
+if stage 1 "prepare text" ${task_dir:-$datadir/tasks} $conf : $expdir/tasks/text; then
   for task in $tasks; do
-    python3 tasks/run.py prepare $task ${task_dir:-$datadir/tasks}/$task $expdir/tasks/$task \
-      --conf $conf
+    python3 tasks/run.py prepare $task ${task_dir:-$datadir/tasks}/$task \
+      $expdir/tasks/text/$task --conf $conf
   done
-  [[ " $vectors " != *" words "* ]] ||
-    python3 tasks/run.py vectors $datadir/train/text $expdir/tasks/words.vec
 fi
 
-if stage 4 "embed" $experiment $expdir/lm $expdir/tasks : $expdir/tasks/vectors; then
+if stage 4 "embed, static vectors" $experiment $expdir/lm $expdir/tasks/text \
+  : $expdir/tasks/vectors; then
   for text in {dep,srl,discourse,nli}/{train,dev,test}; do
     [[ " $tasks " != *" ${text%/*} "* ]] ||
       echo --experiment $experiment --lm "$expdir/lm/{lm}" --pool words --layer all \
-        --text $expdir/tasks/$text.txt --cache $expdir/cache \
+        --text $expdir/tasks/text/$text.txt --cache $expdir/cache \
         --out "$expdir/tasks/vectors/${text%/*}/{vectors}/${text#*/}.npz"
   done | each lmtools embed
   for set in train test; do # of word senses the last layer, as in the paper
     [[ " $tasks " != *" wsd "* ]] ||
       echo --experiment $experiment --lm "$expdir/lm/{lm}" --pool words --layer last \
-        --text $expdir/tasks/wsd/$set.txt --cache $expdir/cache \
+        --text $expdir/tasks/text/wsd/$set.txt --cache $expdir/cache \
         --out "$expdir/tasks/vectors/wsd/{vectors}/$set.npz"
   done | each lmtools embed
+  [[ " $vectors " != *" words "* ]] ||
+    python3 tasks/run.py vectors $datadir/train/text $expdir/tasks/words.vec
+  mkdir -p $expdir/tasks/vectors
 fi
 
 if stage 5 "train the tasks and test" ${task_dir:-$datadir/tasks} $conf $expdir/tasks/vectors \
-  : $expdir/tasks; then
+  : $expdir/tasks/results; then
   for task in $tasks; do
     echo $task ${task_dir:-$datadir/tasks}/$task $expdir/tasks --conf $conf --vectors $vectors \
       --seeds $seeds
   done | each python3 tasks/run.py train
 fi
 
-if stage 6 "report" $expdir/tasks $conf : $expdir/tasks/{RESULTS.md,results.json}; then
+if stage 6 "report" $expdir/tasks/results $conf : $expdir/tasks/{RESULTS.md,results.json}; then
   python3 tasks/run.py report $expdir/tasks --conf $conf --tasks $tasks --vectors $vectors \
     ${against:+--against $against} \
     ${curve:+--curve $curve --curve-task ${tasks%% *} --ppl $expdir/ppl}

@@ -100,6 +100,8 @@ if stage 6 "report" $datadir conf $expdir/lm \
     lmtools report $expdir/$case --experiment conf/books/$case.yaml \
       --nbest $datadir/$case/*/nbest.jsonl --conf conf/report.yaml --title $case
   done
-  python3 local/books_curve.py $expdir $datadir $expdir/curve.png \
-    native/test non-native/test by-speaker/dev vosk/dev
+  if [[ $lms ]]; then
+    python3 local/books_curve.py $expdir $datadir $expdir/curve.png \
+      native/test non-native/test by-speaker/dev vosk/dev
+  fi
 fi

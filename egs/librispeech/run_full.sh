@@ -10,7 +10,7 @@
 #
 # Weights are tuned on dev, which is dev-clean and dev-other.
 
-# shellcheck disable=SC2086  # --normaliser and --train-opts are words
+# shellcheck disable=SC2086  # --train-opts are words
 cd "$(dirname "$0")" && . ../../utils/recipe.sh
 
 corpus=full       # its name in the report, beside the papers' figures
@@ -22,15 +22,11 @@ nbest_suffix=.jsonl # what follows the name of a set, as in .jsonl.gz; empty: DI
                   # or a directory
 nbest_format=jsonl # their format, one that lmtools convert knows
 experiment=conf/experiment.yaml # which scores there are, what is combined, how it is tuned
-depth=50          # hypotheses an utterance
-normaliser=librispeech # of text and hypotheses
 vocab_size=30000  # pieces of the subword model
 shard_size=       # bytes of text of a shard of the LMs' training corpus, as in 500M; training holds
                   # one shard, several processes write them; empty: one file
-order=5           # of the n-gram
 conf=../../conf   # directory with a YAML file for each neural LM
 train_opts=       # key=value settings over the YAML files
-precision=auto    # of matrix products in scoring: auto, float32 or bfloat16
 nj=3              # processes that train and score at a time; 1 with a GPU
 datadir=data/full # for prepared data
 expdir=exp/full   # for models, scores and results
@@ -54,7 +50,7 @@ if stage 1 "prepare text and lists" "$datadir/local/librispeech-lm-norm.txt.gz" 
   python3 local/prepare_full.py "$datadir/local" "$datadir"
   for set in {dev,test}-{clean,other}; do
     lmtools convert "$nbest_dir/$set$nbest_suffix" "$datadir/$set/nbest.jsonl" \
-      --format "$nbest_format" --to jsonl --ref "$datadir/$set/text" --depth "$depth"
+      --format "$nbest_format" --to jsonl --ref "$datadir/$set/text" --depth 50
   done
   bash local/join.sh "$datadir" dev dev-clean dev-other
 fi
@@ -62,7 +58,7 @@ fi
 if stage 2 "subword and binarise" "$datadir"/{train,valid}/text \
   : "$expdir/subword" "$expdir"/{train,valid}.bin; then
   lmtools subword --text "$datadir/train/text" --type bpe --vocab-size "$vocab_size" \
-    --normaliser $normaliser --nj "$nj" --out "$expdir/subword"
+    --normaliser librispeech --nj "$nj" --out "$expdir/subword"
   lmtools corpus --text "$datadir/train/text" --subword "$expdir/subword" --nj "$nj" \
     ${shard_size:+--shard-size "$shard_size"} --out "$expdir/train.bin"
   lmtools corpus --text "$datadir/valid/text" --subword "$expdir/subword" --out "$expdir/valid.bin"
@@ -70,7 +66,7 @@ fi
 
 if stage 3 "train LMs" "$datadir/train/text" "$expdir/subword" "$expdir"/{train,valid}.bin "$conf" \
   : "$expdir/lm/ngram/config.yaml" "$expdir"/lm/{causal,masked,tta}/model.safetensors; then
-  submit lmtools ngram --text "$datadir/train/text" --order "$order" --normaliser $normaliser \
+  submit lmtools ngram --text "$datadir/train/text" --order 5 --normaliser librispeech \
     --out "$expdir/lm/ngram"
   for lm in causal masked tta; do
     echo --conf "$conf/$lm.yaml" --train "$expdir/train.bin" --valid "$expdir/valid.bin" \
@@ -82,15 +78,15 @@ if stage 4 "score" "$experiment" "$datadir/valid/text" "$datadir"/{dev,test}-{cl
   "$datadir"/{dev,{dev,test}-{clean,other}}/nbest.jsonl "$expdir/lm/ngram/config.yaml" \
   "$expdir"/lm/{causal,masked,tta}/model.safetensors : "$expdir/ppl" "$expdir/score"; then
   lmtools ppl --experiment "$experiment" --lm "$expdir/lm/{lm}" --text "$datadir/valid/text" \
-    --precision "$precision" --nj "$nj" --cache "$expdir/cache" \
+    --precision auto --nj "$nj" --cache "$expdir/cache" \
     --out "$expdir/ppl/{lm}/valid.json"
   for set in {dev,test}-{clean,other}; do
     lmtools ppl --experiment "$experiment" --lm "$expdir/lm/{lm}" --text "$datadir/$set/text" \
-      --kaldi --precision "$precision" --nj "$nj" --cache "$expdir/cache" \
+      --kaldi --precision auto --nj "$nj" --cache "$expdir/cache" \
       --out "$expdir/ppl/{lm}/$set.json"
   done
   for set in dev {dev,test}-{clean,other}; do
-    lmtools score --experiment "$experiment" --lm "$expdir/lm/{lm}" --precision "$precision" \
+    lmtools score --experiment "$experiment" --lm "$expdir/lm/{lm}" --precision auto \
       --nbest "$datadir/$set/nbest.jsonl" --nj "$nj" --cache "$expdir/cache" \
       --out "$expdir/score/{column}/$set.scores"
   done

@@ -8,6 +8,7 @@
 # Without a set apart to tune on, conf/folds.yaml rescores each speaker by weights that were tuned
 # on the others.
 
+# shellcheck disable=SC2086  # sets and references are words
 cd "$(dirname "$0")" && . ../../utils/recipe.sh
 
 nbest_dir=        # N-best lists with references: DIR/SET.jsonl for each set; references may be in
@@ -28,13 +29,12 @@ options "$@"
 
 if stage 1 "prepare lists" "$nbest_dir" : "$datadir"; then
   for set in $sets; do
-    references=("--ref" "$nbest_dir/$set.text")
-    [[ -e $nbest_dir/$set.text ]] || references=()
+    references=
+    [[ ! -e $nbest_dir/$set.text ]] || references="--ref $nbest_dir/$set.text"
     lmtools convert "$nbest_dir/$set$nbest_suffix" "$datadir/$set/nbest.jsonl" \
-      --format "$nbest_format" --to jsonl --depth "$depth" "${references[@]}"
+      --format "$nbest_format" --to jsonl --depth "$depth" $references
     python3 ../../utils/references.py "$datadir/$set/nbest.jsonl" "$datadir/$set/text"
   done
-  # shellcheck disable=SC2086
   [[ $tune_on != all ]] || bash local/join.sh "$datadir" all $sets
 fi
 

@@ -36,8 +36,8 @@ nj=2              # processes that train and score at a time
 expdir=exp/words  # for models, scores and results
 options "$@"
 
-[[ ! $lattices || -e $datadir/dev/lattices ]] || wrong "--lattices '$lattices': there is no\
- $datadir/dev/lattices; make it by ./run_lattices.sh --stop-stage 1, or give --lattices ''"
+[[ ! $lattices || $dry_run = true || -e $datadir/dev/lattices ]] ||
+  wrong "no $datadir/dev/lattices; run ./run_lattices.sh --stop-stage 1, or give --lattices ''"
 lists=$datadir/dev/nbest.jsonl
 for set in $tests; do lists+=" $datadir/$set/nbest.jsonl"; done
 

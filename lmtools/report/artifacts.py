@@ -45,6 +45,7 @@ STAGE_SHAPE = {
     "title?": TEXT,
     "command?": TEXT,
     "seconds?": AMOUNT,
+    "started?": TEXT,
     "finished?": TEXT,
     "options?": {"corpus?": TEXT, "pair?": TEXT},
 }
@@ -142,8 +143,14 @@ def read_speed(home: Path) -> dict | None:
 
 
 def read_stages(home: Path) -> list[dict]:
-    """The manifests of the recipe's stages, those of run.sh first."""
-    return [read_manifest(path) for path in list_manifests(home / "stages")]
+    """Return the manifests of the recipe's stages in the order in which they were started; those
+    of run_NAME.sh have NAME-N as their stage.
+    """
+    found = [
+        {**read_manifest(path), **({"stage": path.stem} if "-" in path.stem else {})}
+        for path in list_manifests(home / "stages")
+    ]
+    return sorted(found, key=lambda manifest: manifest.get("started", ""))
 
 
 def read_yaml(path: Path, shape: Mapping) -> dict:

@@ -111,8 +111,10 @@ class Experiment:
         return (self.option("corpus") or "").rstrip("/").rpartition("/")[2] or None
 
     def option(self, name: str) -> str | None:
-        """One of the recipe's options; None where it has none, or where no recipe ran."""
-        options = [stage.get("options") or {} for stage in self.stages]
+        """One of the recipe's options, as the last stage had it; None where it has none, or where
+        no recipe ran.
+        """
+        options = [stage.get("options") or {} for stage in reversed(self.stages)]
         return next((one[name] for one in options if one.get(name)), None)
 
     @property

@@ -5,17 +5,12 @@ from collections.abc import Callable, Collection
 from functools import partial
 
 from lmtools.errors import UserError
-from lmtools.experiment import (
-    ExperimentPlan,
-    LMEntry,
-    check_known,
-    fill_path,
-    find_lm,
-    read_experiment,
-)
+from lmtools.experiment import ExperimentPlan, LMEntry, check_known, find_lm, read_experiment
 from lmtools.formats.registry import parse_specifier
 from lmtools.rescoring import SystemPlan
+from lmtools.rescoring.systems import fill_path
 from lmtools.verbs.options import COLUMN, EMBED_POOL, Parser, add_vectors
+from lmtools.verbs.risk import add_risk
 
 
 class EntryParser(Parser):
@@ -62,8 +57,6 @@ def column_parser(entry: LMEntry) -> EntryParser:
     """The parser of a column's options: those of `lmtools score`, or of `lmtools mbr`."""
     if entry.lm is not None:
         return EntryParser(lambda parser: parser.add(*COLUMN))
-    from lmtools.verbs.mbr import add_risk  # half a second that most experiments need not pay
-
     return EntryParser(add_risk)
 
 
@@ -99,7 +92,7 @@ def one_column(args: Namespace, plan: ExperimentPlan, name: str) -> Namespace:
     """The call that writes one column."""
     entry = plan.columns[name]
     values = column_parser(entry).complete(args, entry)
-    out = fill_path(args.out, "column", name, "--out")
+    out = fill_path(args.out, "column", name)
     if entry.lm is None:
         return Namespace(**vars(args) | values | {"lm": None, "out": out})
     if entry.source and not (args.source or args.source_lines):
@@ -124,7 +117,7 @@ def split_lms(args: Namespace) -> list[Namespace]:
         Namespace(
             **vars(args)
             | {"lm": [find_lm(plan, lm, args.lm[0])]}
-            | ({"out": fill_path(args.out, "lm", lm, "--out")} if args.out else {})
+            | ({"out": fill_path(args.out, "lm", lm)} if args.out else {})
         )
         for lm in plan.trained
     ]
@@ -138,10 +131,7 @@ def split_vectors(args: Namespace) -> list[Namespace]:
         Namespace(
             **vars(args)
             | vectors_parser().complete(args, entry)
-            | {
-                "lm": find_lm(plan, entry.lm, args.lm),
-                "out": fill_path(args.out, "vectors", name, "--out"),
-            }
+            | {"lm": find_lm(plan, entry.lm, args.lm), "out": fill_path(args.out, "vectors", name)}
         )
         for name, entry in plan.vectors.items()
     ]
@@ -154,8 +144,6 @@ def load_plans(args: Namespace) -> dict[str, SystemPlan] | None:
 
 def load_systems(args: Namespace) -> ExperimentPlan:
     """The experiment, which has systems."""
-    if args.systems:
-        raise UserError("--systems: --experiment has systems, too; give one of them")
     plan = load_experiment(args.experiment)
     need("systems", plan.systems, args)
     return plan

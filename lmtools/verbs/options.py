@@ -112,12 +112,6 @@ GROUPS: dict[str, dict[str, dict]] = {
             action="extend",
             default=[],
         ),
-        "--systems": value(
-            ("F", "KEY=WORDS"),
-            "YAML file of systems, all at once, and KEY=WORDS over it; paths of files have {system}"
-            " for the name then, and --scores, one path, {lm}",
-            nargs="+",
-        ),
         "--experiment": value(
             "F.yaml",
             "all at once that an experiment's file has for this verb: language models, columns,"

@@ -21,7 +21,7 @@ WRITTEN = ".written"  # behind the name of the output, of what the recogniser wr
 
 def arguments(parser):
     """Declare the verb's options."""
-    parser.add("--nbest", "--format", "--scores", "--experiment", "--systems")
+    parser.add("--nbest", "--format", "--scores", "--experiment")
     about = "what `lmtools tune` wrote; or default:whisper, for Whisper's lists without references"
     parser.add("--weights", required=True, metavar="F.json", help=about)
     about = (
@@ -53,7 +53,7 @@ def run(args):
         rescore_lazily(args, nbests)
         return
     plans = load_plans(args)
-    columns, systems = read_scores(args.scores, args.systems, nbests, args.nbest, plans)
+    columns, systems = read_scores(args.scores, plans, nbests, args.nbest)
     tuned = {
         system: load_weights(of_system(args.weights, system), nbests, columns) for system in systems
     }
@@ -68,11 +68,7 @@ def rescore_lazily(args, nbests):
     """The same where the language model has yet to score."""
     from lmtools.api.lazy import choose_lazily, measure_choice  # imports torch
 
-    for option, given in (
-        ("--experiment", args.experiment),
-        ("--systems", args.systems),
-        ("--nbest-out", args.nbest_out),
-    ):
+    for option, given in (("--experiment", args.experiment), ("--nbest-out", args.nbest_out)):
         if given:
             raise UserError(
                 f"{option}: --lm leaves hypotheses without a score and is for one system; score"

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 from lmtools.errors import UserError
 from lmtools.score import Sources, score_lists
-from lmtools.verbs import mbr
 from lmtools.verbs.experiment import split_columns
 from lmtools.verbs.options import COMPUTING, PROCESSES, SCORING, scoring_options
+from lmtools.verbs.risk import write_risk
 
 
 def arguments(parser):
@@ -35,7 +35,7 @@ def arguments(parser):
 def run(args):
     """Score the lists, with one model or every column of an experiment."""
     for each in split_columns(args) if args.experiment else [args]:
-        mbr.run(each) if each.lm is None else score(each)
+        write_risk(each) if each.lm is None else score(each)
 
 
 def score(args):

@@ -31,7 +31,7 @@ def arguments(parser):
         " feature, language models first. Tune on a development set, never on the set that you"
         " report."
     )
-    parser.add("--nbest", "--format", "--scores", "--experiment", "--systems")
+    parser.add("--nbest", "--format", "--scores", "--experiment")
     about = f"what is tuned, over the whole set: {METRIC_HELP} (default: wer)"
     parser.add("--metric", default=None, help=about)
     about = (
@@ -74,8 +74,8 @@ def arguments(parser):
     parser.add_argument("--reference", metavar="NAME", help=about)
     about = (
         "interpolation: (1 - lambda) first pass + lambda LM, no lengths; the first pass is the"
-        " feature of weight 1, or what --fix says, as in --fix am=0.1 lm=1 (default: linear; those"
-        " of --systems, in the file)"
+        " feature of weight 1, or what --fix says, as in --fix am=0.1 lm=1 (default: linear;"
+        " of --experiment, as the file says)"
     )
     parser.add_argument("--form", choices=FORMS, default="linear", help=about)
     about = "let language models have negative weights"
@@ -112,7 +112,7 @@ def run(args):
     """Read, tune, write, and say what was gained."""
     plans = complete_tuning(args)
     nbests = read(args.nbest, args.format)
-    columns, systems = read_scores(args.scores, args.systems, nbests, args.nbest, plans)
+    columns, systems = read_scores(args.scores, plans, nbests, args.nbest)
     places = {system: of_system(args.out, system) for system in systems}
     options = TuningOptions(
         args.metric,

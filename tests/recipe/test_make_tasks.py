@@ -1,5 +1,5 @@
-"""egs/gbw/local/make_tasks.py: the constructed data of five tasks are of their formats, say what
-their README says, and come out the same.
+"""egs/gbw/tasks/make/make_tasks.py: the constructed data of five tasks are of their formats, say
+what their README says, and come out the same.
 """
 
 import hashlib
@@ -27,7 +27,7 @@ CONNECTIVES = {
 
 def make(out, *options, seed="0"):
     return subprocess.run(
-        [sys.executable, HOME / "local/make_tasks.py", out, *map(str, options)],
+        [sys.executable, HOME / "tasks/make/make_tasks.py", out, *map(str, options)],
         capture_output=True, text=True, check=False, env={**os.environ, "PYTHONHASHSEED": seed},
     )  # fmt: skip
 

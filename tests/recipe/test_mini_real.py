@@ -39,7 +39,7 @@ def test_its_text_shares_no_seven_words_with_its_references():
 @pytest.fixture
 def choose(tmp_path, monkeypatch):
     """Run the script, its sizes a thousandth, on books; the lines of train and valid."""
-    monkeypatch.syspath_prepend(RECIPE / "local")
+    monkeypatch.syspath_prepend(RECIPE / "make_mini")
     import mini_real
 
     monkeypatch.setattr(mini_real, "WORDS", 40)

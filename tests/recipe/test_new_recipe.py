@@ -23,7 +23,7 @@ def tree(tmp_path):
         shutil.copytree(source / part, home / part)
     for script in SCRIPTS:
         shutil.copy(source / script, home)
-    for made in ("local/make_mini.sh", "local/mini_text.py", "exp/x", "data/x", "mini/README.md"):
+    for made in ("make_mini/make_mini.sh", "exp/x", "data/x", "mini/README.md"):
         (home / made).parent.mkdir(exist_ok=True)
         (home / made).touch()
     for part in ("train", "valid"):

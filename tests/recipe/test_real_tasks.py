@@ -1,4 +1,4 @@
-"""egs/gbw/local/real_tasks.py: sentences of WikiText and of news, SNLI and SICK together."""
+"""egs/gbw/tasks/make/real_tasks.py: sentences of WikiText and of news, SNLI and SICK together."""
 
 import subprocess
 import sys
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-SCRIPT = Path(__file__).parents[2] / "egs/gbw/local/real_tasks.py"
+SCRIPT = Path(__file__).parents[2] / "egs/gbw/tasks/make/real_tasks.py"
 WIKI = """
  = A title =
  One well @-@ known sentence . Two <unk> of them . " Three , " she said , and 1 @,@ 000 . Four .

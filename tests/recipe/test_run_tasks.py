@@ -95,7 +95,9 @@ def test_epochs_of_an_lm(run_tasks, trained):
     options = ["--tasks", "nli", "--seeds", "1", "--vectors", f"none {' '.join(names)}"]
     run_tasks(*options, "--curve", "own", lms=dict.fromkeys(names, trained["tta"]))
     folder = home / "exp/tasks"
-    figures = [json.loads((folder / f"nli/{name}/1.json").read_text())["figures"] for name in names]
+    figures = [
+        json.loads((folder / f"results/nli/{name}/1.json").read_text())["figures"] for name in names
+    ]
     assert figures[0] == figures[1] == figures[2]
     page = (folder / "RESULTS.md").read_text()
     assert re.search(r"\| 2 +\| +\d+\.\d\d \| +50\.0 \|", page)

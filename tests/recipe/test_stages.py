@@ -176,26 +176,6 @@ def test_without_lmtools(toy, tmp_path):
     assert "run 'make setup'" in toy(status=1, PATH=f"{tmp_path / 'bin'}:/usr/bin:/bin").stderr
 
 
-def test_defaults_that_depend_on_options(toy):
-    toy.edit(
-        "run.sh",
-        "expdir=exp\n",
-        'expdir= # empty: exp/NJ\ndefaults() {\n  : "${expdir:=exp/$nj}"\n}\n',
-    )
-    text = toy("--nj", 3, "--help").stdout
-    assert (
-        '  --expdir ""\n        empty: exp/NJ\n' in text
-        and "writes exp/3/words" in text
-        and not (toy.home / "exp").exists()
-    )
-    toy("--nj", 3, "--stop-stage", 1)
-    assert (
-        json.loads((toy.home / "exp/3/stages/1.json").read_text())["options"]["expdir"] == "exp/3"
-    )
-    toy("--expdir", "mine", "--stop-stage", 1)
-    assert (toy.home / "mine/words").exists()
-
-
 # Commands printed in place of running
 
 PLAN = r"""#!/usr/bin/env bash
@@ -259,64 +239,6 @@ def test_scripts_beside_run_sh_go_on_from_it(toy):
     assert not (toy.home / "exp/stages/2.json").exists()
 
 
-# What experiments share
-
-ONCE = """  once shared/copy conf/a.yaml : cp conf/a.yaml shared/copy
-  once shared/jobs shared/copy : bash -c "echo '$nj  jobs' >shared/jobs"
-"""
-
-
-def test_once(toy):
-    """Made by one experiment, taken by another; made again when the command, its inputs or what it
-    made changed.
-    """
-    toy.edit("run.sh", "  echo writing", f"{ONCE}  echo writing")
-
-    def taken(*options):
-        said = toy(*options, "--stop-stage", 1).stdout
-        return [
-            f"shared/{name}: made before, by the same command of the same files" in said
-            for name in ("copy", "jobs")
-        ]
-
-    assert taken() == [False, False]
-    assert taken("--expdir", "other") == [True, True]
-    assert (
-        taken("--nj", 2) == [True, False] and (toy.home / "shared/jobs").read_text() == "2  jobs\n"
-    )
-    (toy.home / "shared/copy").write_text("damaged\n")
-    assert taken("--nj", 2) == [False, True]
-    (toy.home / "conf/a.yaml").write_text("b: 1\n")
-    assert taken("--nj", 2) == [False, False]
-    toy.edit("run.sh", "cp conf/a.yaml shared/copy", "false")
-    line = (
-        toy.home.joinpath("run.sh")
-        .read_text()
-        .splitlines()
-        .index("  once shared/copy conf/a.yaml : false")
-        + 1
-    )
-    assert toy("--stop-stage", 1, status=1).stderr.startswith(
-        f"./run.sh:{line}: stage 1 failed with status 1"
-    )
-
-
-def test_two_runs_do_not_write_what_they_share_at_once(toy):
-    toy.edit("run.sh", "  echo writing", "  alone shared sleep 5\n  echo writing")
-    process = toy.start("--stop-stage", 1)
-    toy.said("== stage 1", process, "shared/.lock")
-    done = toy("--expdir", "other", "--stop-stage", 1, status=1)
-    message = (
-        f"shared is in use by another run, process {process.pid}; wait for it, or stop it and run"
-        " again"
-    )
-    assert (
-        message in (toy.home / "other/log/stage1.log").read_text()
-        and "stage 1 failed with status 1" in done.stderr
-    )
-    toy.kill(process)
-
-
 # Inputs and outputs
 
 
@@ -351,29 +273,6 @@ def test_missing_input_that_no_stage_writes(toy):
         == "./run.sh: stage 3 needs extra, which no earlier stage writes; check the path\n"
     )
     assert manifest(toy, 2)["finished"] and not (toy.home / "exp/stages/3.json").exists()
-
-
-def test_a_name_in_a_path_stands_for_each_element(toy):
-    """Of an array, an empty one too; two are crossed, a path comes once, other braces stay."""
-    toy.edit(
-        "run.sh", 'options "$@"', 'options "$@"\nsets=(dev "test 2") lms=(a b) nothing=() odd=a'
-    )
-    toy.edit(
-        "run.sh", "conf : $expdir/words", 'conf "{sets}" "{nothing}" : $expdir/words "{lms}/{sets}"'
-    )
-    (toy.home / "test 2").touch()
-    done = toy("--stop-stage", 1, status=1)
-    assert done.stderr.startswith("./run.sh: stage 1 needs dev, which no earlier stage writes")
-    for folder in ("dev", "a/dev", "a/test 2", "b/dev", "b/test 2"):
-        (toy.home / folder).mkdir(parents=True)
-    toy("--stop-stage", 1)
-    assert list(manifest(toy, 1)["inputs"]) == ["conf", "dev", "test 2"]
-    crossed = ["a/dev", "a/test 2", "b/dev", "b/test 2"]
-    assert list(manifest(toy, 1)["outputs"]) == ["exp/words", *crossed]
-    toy.edit("run.sh", '"{sets}" "{nothing}"', '"{sets}" dev "{unknown}"')
-    (toy.home / "{unknown}").touch()
-    toy("--stop-stage", 1)
-    assert list(manifest(toy, 1)["inputs"]) == ["conf", "dev", "test 2", "{unknown}"]
 
 
 def test_missing_output_fails_the_stage(toy):
@@ -713,13 +612,3 @@ def test_hash_of_a_directory(python, tmp_path):
     assert hashes.entry(str(home)) == entry
     (home / "b").rename(home / "c")
     assert hashes.entry(str(home))["sha256"] != entry["sha256"]
-
-
-@pytest.mark.parametrize(
-    "run",
-    sorted((Path(__file__).parents[2] / "egs").glob("*/run.sh")),
-    ids=lambda path: path.parent.name,
-)
-def test_no_recipe_measures_speed_unless_asked(run):
-    said = subprocess.run([run, "--help"], capture_output=True, text=True, check=True).stdout
-    assert "--timed none\n" in said or "--timed" not in said

@@ -519,7 +519,7 @@ def test_figures_by_unknown_words(tmp_path, capsys):
     rows = "".join(f"yes\t{premise.strip()}\tb\n" for premise in premises)
     (tmp_path / "test.tsv").write_text(rows)
     (tmp_path / "text").write_text("a b\n")
-    folder = tmp_path / "nli" / "some"
+    folder = tmp_path / "results/nli/some"
     folder.mkdir(parents=True)
     for seed, right in enumerate(([1, 0, 1, 0], [1, 0, 1, 1]), 1):
         said = {"figures": {"accuracy": 0.0}, "seconds": 1, "examples": {},

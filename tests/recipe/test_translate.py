@@ -107,8 +107,9 @@ def home(tmp_path_factory) -> Path:
     """A model, a source and its references."""
     root = tmp_path_factory.mktemp("nmt")
     write_model(root / "model")
-    (root / "source").write_text("".join(f"{one}\n" for one, _ in pairs(7)))
-    (root / "reference").write_text("".join(f"{two}\n" for _, two in pairs(7)))
+    for name, side in (("source", 0), ("reference", 1)):
+        rows = [f"t-{i} {pair[side]}\n" for i, pair in enumerate(pairs(7), 1)]
+        (root / name).write_text("".join(rows))
     return root
 
 
@@ -124,7 +125,7 @@ def translate(home: Path, out: Path, *options) -> Done:
         "--out",
         out,
     )
-    return call("translate.py", *files, "--beam", BEAM, "--batch", 3, "--prefix", "t-", *options)
+    return call("translate.py", *files, "--beam", BEAM, "--batch", 3, *options)
 
 
 @pytest.fixture(scope="module")
@@ -183,11 +184,11 @@ def test_a_killed_run_goes_on_and_gives_the_same_lists(home, lists):
 
 
 def test_wrong_input_is_one_line(home):
-    (home / "short").write_text("the dog\n")
+    (home / "short").write_text("t-1 the dog\n")
     files = ("--model", home / "model", "--source", home / "source", "--out", home / "none.jsonl")
     done = call("translate.py", *files, "--reference", home / "short")
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
-    assert "short: 1 lines, but" in done.stderr
+    assert "short: no reference of 't-2', which" in done.stderr
     done = call(
         "translate.py", "--model", home, "--source", home / "source", "--out", home / "none.jsonl"
     )

@@ -110,7 +110,7 @@ def test_later_stages_and_skipping(whole):
 def test_each_lm_of_an_experiment_has_its_settings(name, folders, count):
     plan = read_experiment(CONF / f"{name}.yaml")
     files = {path.stem: path for folder in folders for path in (CONF / folder).glob("*.yaml")}
-    assert set(plan.trained()) == {"ngram", *files} and len(files) == count
+    assert set(plan.trained) == {"ngram", *files} and len(files) == count
     assert {f"{name}+ngram" for name in plan.columns if name != "ngram"} <= set(plan.systems)
     for lm, path in files.items():
         settings = from_yaml(Settings, path)

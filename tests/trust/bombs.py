@@ -249,6 +249,10 @@ def yaml(home: Path, name: str, where: str) -> None:
             "words/normaliser.yaml",
             ("corpus", "--text", "train.txt", "--subword", "words", "--out", "b"),
         ),
+        "experiment": (
+            "e.yaml",
+            split("tune --experiment e.yaml --nbest test.jsonl --scores {column} --out o/{system}"),
+        ),
     }
     file, args = targets[where]
     (home / file).write_text(YAML[name]() + "\n")
@@ -540,7 +544,7 @@ def cases(size: str, seed: int) -> Iterator[Case]:
                     )
                 )
     for name in YAML:
-        for where in ("conf", "model", "normaliser"):
+        for where in ("conf", "model", "normaliser", "experiment"):
             every.append(
                 Case(f"yaml-{name}-{where}", lambda home, n=name, w=where: yaml(home, n, w))
             )
@@ -564,6 +568,7 @@ SHORT = {
     "deep-jsonl-inside-list-3000000",
     "yaml-deep-list-conf",
     "yaml-laughs-conf",
+    "yaml-laughs-experiment",
     "claims-arpa-count",
     "numbers-score-negative",
     "numbers-prune-superscript",

@@ -388,6 +388,9 @@ YAML = {
 }
 
 
+TUNE = split("tune --experiment e.yaml --nbest test.jsonl --scores {column} --out o/{system}")
+
+
 def yaml(home: Path, tag: str, where: str) -> None:
     """A YAML file of the project's with a tag that makes Python objects."""
     take(home, "lm/tta", "lm/ngram", "test.jsonl", "train.bin", "valid.bin", "train.txt", "words")
@@ -403,6 +406,7 @@ def yaml(home: Path, tag: str, where: str) -> None:
             (*split("train --conf own.yaml --train train.bin --valid valid.bin --out run"),),
         ),
         "option": ("own.yaml", (*training("tta", "run"), f"arch.dim={YAML[tag]}")),
+        "experiment": ("e.yaml", TUNE),
     }
     file, args = targets[where]
     old = (home / file).read_text() if (home / file).exists() else ""
@@ -817,7 +821,7 @@ def cases(size: str, seed: int) -> Iterator[Case]:
                 )
             )
     for tag in YAML:
-        for where in ("model", "ngram", "normaliser", "conf", "option"):
+        for where in ("model", "ngram", "normaliser", "conf", "option", "experiment"):
             every.append(Case(f"yaml-{tag}-{where}", lambda home, t=tag, w=where: yaml(home, t, w)))
     for where in (
         *("weights", "weights-torch", "checkpoint", "corpus", "subword", "ngram-binary", "arpa"),
@@ -859,6 +863,7 @@ SHORT = {
     "speaking-word-escape",
     "yaml-apply-model",
     "yaml-apply-conf",
+    "yaml-apply-experiment",
     "pickle-weights-torch",
     "pickle-vectors-objects",
     "pickle-checkpoint",

@@ -46,7 +46,9 @@ class Verb:
 
 def systems(home: Path) -> None:
     """Three systems to tune."""
-    (home / "s.yaml").write_text("lms: tta ngram\n")
+    (home / "e.yaml").write_text(
+        "columns: {tta: {}, ngram: {}}\nsystems: {first: [], tta: [tta], ngram: [ngram]}\n"
+    )
 
 
 def recordings(home: Path, count: int = 4) -> None:
@@ -87,7 +89,8 @@ VERBS = {
     ),
     "tune": Verb(
         ("dev.jsonl", "dev.tta.scores", "dev.ngram.scores"),
-        "tune --nbest dev.jsonl --systems s.yaml --scores dev.{lm}.scores --out o/{system}.json",
+        "tune --nbest dev.jsonl --experiment e.yaml --scores dev.{column}.scores"
+        " --out o/{system}.json",
         ("o",),
         systems,
     ),

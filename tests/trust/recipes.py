@@ -58,10 +58,7 @@ def known() -> dict[str, Recipe]:
         "librispeech": Recipe(conftest.cut_librispeech, librispeech.OPTIONS),
         "gbw": Recipe(gbw.cut, (*gbw.OPTIONS, *gbw.BENCH, "--grids", "two")),
         "stsb": Recipe(lambda home: stsb.corpus(home / "small"), (*stsb.OPTIONS, *stsb.LMS)),
-        "wmt13": Recipe(
-            lambda home: wmt13.corpus(home / "small"),
-            (*wmt13.OPTIONS, "--lms", "ngram tta", "--combinations", "tta-mean+mbr"),
-        ),
+        "wmt13": Recipe(wmt13.prepare, wmt13.OPTIONS),
     }
 
 

@@ -170,6 +170,17 @@ def altered(tree: dict, place: str, value) -> dict:
     return copy
 
 
+def test_a_row_that_two_reports_quote(check, tmp_path):
+    """What of ours stands beside it may differ, its cells may not."""
+    report = "egs/toy/conf/report.yaml"
+    other = FILES[report].replace("LM | -", "LM | lstm")
+    files = {**FILES, "egs/other/conf/report.yaml": other}
+    assert errors(check, *write(tmp_path, files=files)) == []
+    files["egs/other/conf/report.yaml"] = other.replace("7.10?", "7.2")
+    (error,) = errors(check, *write(tmp_path, files=files))
+    assert error == "TOY / tables / 2 / LM: quoted, but not in the papers"
+
+
 def test_what_agrees_or_has_its_reason_is_no_error(check, tmp_path):
     lines = list(check.compare_papers(*write(tmp_path)))
     assert [line for line in lines if line.verdict == check.ERROR] == []

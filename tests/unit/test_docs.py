@@ -76,8 +76,8 @@ def anything() -> frozenset[str]:
     known = set(OPTION.findall(FOREIGN))
     for verb in VERBS:
         known |= options(verb).union(*(options(verb, action) for action in actions(verb)))
-    places = ("egs/*/*.sh", "egs/*/tasks/*", "egs/*/local/*", "benchmarks/*")
-    for pattern in (*places, "utils/**/*", "tests/trust/*"):
+    places = ("egs/*/*.sh", "egs/*/tasks/**/*", "egs/*/local/*", "egs/*/make_mini/*")
+    for pattern in (*places, "benchmarks/*", "utils/**/*", "tests/trust/*"):
         for script in (path for path in ROOT.glob(pattern) if path.suffix in (".py", ".sh")):
             text = script.read_text()
             names = re.findall(r"^([a-z][a-z0-9_]*)=", text, re.MULTILINE)  # a recipe's options

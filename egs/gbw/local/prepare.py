@@ -26,7 +26,7 @@ PARTS = ("train", "valid", "test")
 # Bible: Revelation and the end of Jude)
 TEST_SHARE = 80
 # words in a row that such a test line may not share with training or validation text, as in
-# egs/librispeech/local/mini_text.py
+# egs/librispeech/make_mini/mini_text.py
 RUN = 8
 SHARDS = range(1, 100)  # gbw: training shards; shard 0 is what the held-out shards were cut from
 MEMBERS = {

@@ -20,6 +20,7 @@ from lmtools.report.page.drawing import LIGHT, Picture, Theme, line
 from lmtools.report.page.table import NONE, Table, markdown
 from lmtools.report.style import Look
 
+RESULTS = "results"  # in HOME: TASK/NAME/SEED.json
 LEVEL = 0.05
 RESAMPLES = 4000
 PLAIN = "none"  # what all are compared with
@@ -96,7 +97,7 @@ class Results(NamedTuple):
 
 def collect(home: Path, name: str, task: Task, vectors: list[str], against: str) -> Results:
     """All results of a task."""
-    found = {one: load(home / name / one) for one in vectors}
+    found = {one: load(home / RESULTS / name / one) for one in vectors}
     systems = {one: made for one, made in found.items() if made is not None}
     p = {
         one: {
@@ -210,7 +211,7 @@ class Point(NamedTuple):
 def read_curve(args: argparse.Namespace) -> list[Point]:
     """The epochs whose vectors were tried."""
     points = []
-    for folder in (args.home / args.curve_task).glob(f"{args.curve}-epoch-*"):
+    for folder in (args.home / RESULTS / args.curve_task).glob(f"{args.curve}-epoch-*"):
         made = load(folder)
         if made is not None:
             epoch = int(re.sub(r".*\D", "", folder.name))

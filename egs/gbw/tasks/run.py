@@ -8,9 +8,9 @@
 
 TASK: dep, srl, discourse, nli or wsd; the files that it reads are in its module. Vectors are none,
 random, majority (the commonest answer), NAME of static ones in HOME/NAME.vec, or of HOME/vectors/
-TASK/NAME/SET.npz, made of HOME/TASK/SET.txt by lmtools embed. What a training comes to is in
-HOME/TASK/NAME/SEED.json. F has the settings of the tasks, `limit` the examples of training that are
-used, spread over the file.
+TASK/NAME/SET.npz, made of HOME/text/TASK/SET.txt by lmtools embed. What a training comes to is in
+HOME/results/TASK/NAME/SEED.json. F has the settings of the tasks, `limit` the examples of training
+that are used, spread over the file.
 """
 
 import argparse
@@ -25,7 +25,7 @@ from base import MAJORITY, Outcome, Set, Settings, Task
 from dep import Dependencies
 from inputs import NONE, RANDOM, STATIC, Sentences, distinct, load_vectors, number_words
 from pairs import DISCOURSE, ENTAILMENT
-from report import write_report
+from report import RESULTS, write_report
 from srl import SemanticRoles
 from wsd import WordSenses
 
@@ -130,7 +130,7 @@ def load_sets(name: str, folder: Path, limit: int, source: str) -> dict[str, Set
 
 def train_seeds(args: argparse.Namespace, sets: dict[str, Set], settings: Settings, name) -> None:
     """Learn and answer with each seed; write counts and figures."""
-    task, plain, out = TASKS[args.task], name == MAJORITY, args.out / args.task / name
+    task, plain, out = TASKS[args.task], name == MAJORITY, args.out / RESULTS / args.task / name
     with new_directory(out) as folder:
         for seed in args.seeds[: None if task.seeds and not plain else 1]:
             begin = time.perf_counter()

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from report import load
+from report import RESULTS, load
 from run import TASKS
 
 from lmtools.errors import exit_with_message
@@ -32,7 +32,9 @@ def main(home: str, name: str, folder: str, text: str, *vectors: str) -> None:
     print("|---" + "|---:" * (1 + len(vectors)) + "|")
     for title, (low, high) in SHARES.items():
         some = lacking == 0 if high == 0 else (lacking > 0) & (low <= lacking) & (lacking < high)
-        counts = [load(Path(home, name, one)).counts[:, some].sum(1).mean(0) for one in vectors]
+        counts = [
+            load(Path(home, RESULTS, name, one)).counts[:, some].sum(1).mean(0) for one in vectors
+        ]
         figures = (f"{float(task.score(one)[0]):.2f}" for one in counts)
         print(f"| {title} | {some.sum()} | {' | '.join(figures)} |")
     print(f"\nOf an average sentence {100 * lacking.mean():.1f}% of the words are unknown.")

@@ -1,29 +1,32 @@
 #!/usr/bin/env python3
-"""metrics.py REFERENCES RESCORED OUT SYSTEMS.yaml [KEY=WORDS...]: BLEU, chrF and TER of
-RESCORED/SYSTEM/test.txt of each system of `lmtools rescore --systems`, a table in Markdown, printed
-and in OUT.
+"""metrics.py EXPERIMENT.yaml REFERENCES RESCORED OUT: BLEU, chrF and TER of
+RESCORED/SYSTEM/test.txt of each system of the experiment, a table in Markdown, printed and in OUT.
 """
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from lmtools.atomic import atomic_text
 from lmtools.errors import exit_with_message
 from lmtools.evaluate import METRICS, evaluate
+from lmtools.experiment import read_experiment
 from lmtools.formats import kaldi_text
 from lmtools.report.rescoring.experiment import read_names
-from lmtools.rescoring import read_systems
+from lmtools.report.style import load_style
 
+CONF = Path(__file__).parents[1] / "conf/report.yaml"
 SHOWN = ("bleu", "chrf", "ter")
 
 
-def rows(references: str, rescored: Path, systems: list[str]):
-    """The lines of the table, and below it the metrics' signatures."""
+def rows(experiment: str, references: str, rescored: Path) -> Iterator[str]:
+    """Yield the lines of the table, and below it the metrics' signatures."""
     refs = kaldi_text.read(references)
     yield f"| system | {' | '.join(METRICS[metric].title for metric in SHOWN)} |"
     yield "|---" + "|---:" * len(SHOWN) + "|"
-    names = read_names(rescored.parent)
-    for system in names.ordered(systems):
+    plan = read_experiment(experiment)
+    names = read_names(rescored.parent, load_style(CONF, plan))
+    for system in plan.systems:
         path = rescored / system / "test.txt"
         texts = kaldi_text.read(path)
         scores = [evaluate(refs, texts, metric, path).score for metric in SHOWN]
@@ -33,10 +36,9 @@ def rows(references: str, rescored: Path, systems: list[str]):
         yield f"- {METRICS[metric].title}: {METRICS[metric].signature}"
 
 
-def main(references: str, rescored: str, out: str, file: str, *settings: str) -> None:
+def main(experiment: str, references: str, rescored: str, out: str) -> None:
     """Write and print the table."""
-    systems = list(read_systems(file, settings))
-    text = "".join(f"{line}\n" for line in rows(references, Path(rescored), systems))
+    text = "".join(f"{line}\n" for line in rows(experiment, references, Path(rescored)))
     with atomic_text(out) as stream:
         stream.write(text)
     print(text, end="")

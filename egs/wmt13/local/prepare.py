@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
 """English text, bilingual text, and the source sentences of lists.
 
-prepare.py copy OUT TRAIN VALID: the texts as they are, as OUT/train.txt and OUT/valid.txt.
-prepare.py split OUT DEV TEST FILE.gz...: of every VALID_EVERY lines of the files one into
-    OUT/valid.txt, the others into OUT/train.txt, without those that DEV or TEST, the references,
-    have too.
+prepare.py split OUT RAW PAIR FILE.gz...: of every VALID_EVERY lines of the files, which are in RAW,
+    one into OUT/valid.txt, the others into OUT/train.txt, without those that a reference,
+    RAW/PAIR.{dev,test}.english, has too.
 prepare.py pairs PAIRS.tsv FOREIGN ENGLISH: both sides of PAIRS, a sentence a line.
-prepare.py lines LISTS.jsonl FOREIGN ENGLISH: source and reference of each list, a sentence a line.
 prepare.py sources LISTS.jsonl OUT [FOREIGN]: the source of each list as Kaldi text: a line of
-    FOREIGN, in the lists' order, or what the list itself has.
+    FOREIGN, in the lists' order, or what the list itself has; lists without one are left out.
+prepare.py number FILE OUT: plain lines as Kaldi text, with their numbers as ids.
 """
 
 import gzip
@@ -16,30 +15,27 @@ import sys
 import zlib
 from pathlib import Path
 
-from lmtools.atomic import atomic_binary, atomic_text, copy_file
+from lmtools.atomic import atomic_binary, atomic_text
 from lmtools.errors import UserError, exit_with_message
 from lmtools.files import read_lines
 from lmtools.formats import jsonl, kaldi_text, plain
 from lmtools.formats.lists import other_number
-from lmtools.types import NBest
 
 VALID_EVERY = 5_000  # about 3,000 lines of a year of news
 
 
-def copied(out: Path, train: Path, valid: Path) -> None:
-    """Both texts as they are."""
-    copy_file(train, out / "train.txt")
-    copy_file(valid, out / "valid.txt")
-
-
-def split(out: Path, dev: Path, test: Path, *files: Path) -> None:
-    """Training and validation text out of compressed files, streaming; UserError if one is
+def split(out: str, raw: str, pair: str, *files: str) -> None:
+    """Write training and validation text out of compressed files, streaming; UserError if one is
     damaged.
     """
-    hidden = {line.strip() for path in (dev, test) for line in path.read_bytes().splitlines()}
+    refs = [Path(raw, f"{pair}.{part}.english") for part in ("dev", "test")]
+    hidden = {line.strip() for path in refs for line in path.read_bytes().splitlines()}
     number = 0
-    with atomic_binary(out / "train.txt") as train, atomic_binary(out / "valid.txt") as valid:
-        for path in files:
+    with (
+        atomic_binary(Path(out, "train.txt")) as train,
+        atomic_binary(Path(out, "valid.txt")) as valid,
+    ):
+        for path in (Path(raw, name) for name in files):
             try:
                 with gzip.open(path, "rb") as lines:
                     for line in lines:
@@ -55,8 +51,8 @@ def split(out: Path, dev: Path, test: Path, *files: Path) -> None:
                 ) from None
 
 
-def pairs(tsv: Path, foreign: Path, english: Path) -> None:
-    """Both sides of bilingual text; UserError for a line that is no pair."""
+def pairs(tsv: str, foreign: str, english: str) -> None:
+    """Write both sides of bilingual text; UserError for a line that is no pair."""
     with atomic_text(foreign) as sources, atomic_text(english) as targets:
         for number, line in read_lines(tsv):
             sides = [" ".join(side.split()) for side in line.split("\t")]
@@ -68,41 +64,26 @@ def pairs(tsv: Path, foreign: Path, english: Path) -> None:
             targets.write(f"{sides[1]}\n")
 
 
-def lines(lists: Path, foreign: Path, english: Path) -> None:
-    """What a translator is given, and its references; UserError where a list lacks either."""
-    with atomic_text(foreign) as sources, atomic_text(english) as refs:
-        for nbest in jsonl.read(lists):
-            if nbest.ref is None:
-                raise UserError(f'{lists}: utterance {nbest.utt!r} has no reference; add "ref"')
-            sources.write(f"{source_of(nbest, lists)}\n")
-            refs.write(f"{' '.join(nbest.ref.split())}\n")
-
-
-def sources(lists: Path, out: Path, foreign: Path | None = None) -> None:
-    """The sources of lists by utterance; UserError where one has none."""
+def sources(lists: str, out: str, foreign: str | None = None) -> None:
+    """Write the sources of lists by utterance; UserError for another number of lines than lists."""
     nbests = list(jsonl.read(lists))
+    texts = [" ".join(nbest.extra.get("source", "").split()) for nbest in nbests]
     if foreign:
-        found = plain.read(foreign)
-        if len(found) != len(nbests):
-            raise other_number(foreign, len(found), f"{len(nbests)} lists", lists)
-    else:
-        found = [source_of(nbest, lists) for nbest in nbests]
-    kaldi_text.write({nbest.utt: text for nbest, text in zip(nbests, found, strict=True)}, out)
+        texts = plain.read(foreign)
+        if len(texts) != len(nbests):
+            raise other_number(foreign, len(texts), f"{len(nbests)} lists", lists)
+    pairs = zip(nbests, texts, strict=True)
+    kaldi_text.write({nbest.utt: text for nbest, text in pairs if text}, out)
 
 
-def source_of(nbest: NBest, lists: Path) -> str:
-    """What a list is the translation of, by its own `extra`."""
-    if not (text := " ".join(nbest.extra.get("source", "").split())):
-        raise UserError(
-            f"{lists}: utterance {nbest.utt!r} has no source, which translators score by; add"
-            ' "extra": {"source": "..."}, or run with --translators none'
-        )
-    return text
+def number(path: str, out: str) -> None:
+    """Write plain lines as Kaldi text, their numbers from 1 as ids."""
+    kaldi_text.write({str(i): line for i, line in enumerate(plain.read(path), 1)}, out)
 
 
-VERBS = {"copy": copied, "split": split, "pairs": pairs, "lines": lines, "sources": sources}
+VERBS = {"split": split, "pairs": pairs, "sources": sources, "number": number}
 
 if __name__ == "__main__":
-    verb, *paths = sys.argv[1:]
+    verb, *arguments = sys.argv[1:]
     with exit_with_message():
-        VERBS[verb](*map(Path, paths))
+        VERBS[verb](*arguments)

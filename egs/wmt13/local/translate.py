@@ -2,10 +2,10 @@
 """translate.py --model DIR --source F --out F.jsonl: N-best lists of a Marian model of Hugging Face
 (opus-mt); those of a model of ours are made by `lmtools translate`.
 
-A line of --source is a sentence; --reference has its translation in the same line. Hypotheses stand
-in the beam search's own order and have two scores: `am`, the sum of the natural-log probabilities
-of their pieces with the end, and `norm`, that sum divided by their number to the power of
---length-penalty, which the search ranks by. --pieces keeps each piece and its log-probability as
+--source and --reference are Kaldi text of the same ids. Hypotheses stand in the beam search's own
+order and have two scores: `am`, the sum of the natural-log probabilities of their pieces with the
+end, and `norm`, that sum divided by their number to the power of --length-penalty, which the search
+ranks by. --pieces keeps each piece and its log-probability as
 extras. Hypotheses of equal text are one, with the better score. What was translated before a kill
 is in OUT.part, and the same command goes on from there.
 """
@@ -22,8 +22,7 @@ from transformers import MarianMTModel, MarianTokenizer
 
 from lmtools.atomic import atomic_text
 from lmtools.errors import UserError
-from lmtools.files import read_lines
-from lmtools.formats import jsonl
+from lmtools.formats import jsonl, kaldi_text
 from lmtools.types import Hypothesis, NBest
 
 CHUNK = 32  # batches that are sorted by length together, and written together
@@ -32,31 +31,25 @@ DIGITS = 4
 
 def main() -> None:
     args = arguments()
-    sources = [line for _, line in read_lines(args.source)]
-    references = (
-        [line for _, line in read_lines(args.reference)]
-        if args.reference
-        else [None] * len(sources)
-    )
-    if len(references) != len(sources):
+    texts = kaldi_text.read(args.source)
+    references = kaldi_text.read(args.reference) if args.reference else {}
+    if args.reference and (lacking := [utt for utt in texts if utt not in references]):
         raise UserError(
-            f"{args.reference}: {len(references)} lines, but {args.source} has {len(sources)}; give"
-            " one reference a line"
+            f"{args.reference}: no reference of {lacking[0]!r}, which {args.source} has; add it"
         )
+    utts, sources = list(texts), list(texts.values())
     model, tokenizer, device = load(args)
     part = Path(f"{args.out}.part")
     done = begun(
         part,
-        json.dumps(
-            {"sources": hashlib.sha256("\n".join(sources).encode()).hexdigest(), **vars(args)}
-        ),
+        json.dumps({"sources": hashlib.sha256(repr(texts).encode()).hexdigest(), **vars(args)}),
     )
     with open(part, "a", encoding="utf-8") as stream:
         for start in range(done, len(sources), CHUNK * args.batch):
             end = min(len(sources), start + CHUNK * args.batch)
             lists = translated(model, tokenizer, sources[start:end], args, device)
             for i, hyps in zip(range(start, end), lists, strict=True):
-                nbest = NBest(f"{args.prefix}{i + 1}", hyps, references[i], {"source": sources[i]})
+                nbest = NBest(utts[i], hyps, references.get(utts[i]), {"source": sources[i]})
                 stream.write(json.dumps(jsonl.as_tree(nbest), ensure_ascii=False) + "\n")
             stream.flush()
             print(f"{args.out}: {end} of {len(sources)} sentences", file=sys.stderr)
@@ -76,16 +69,10 @@ def arguments() -> argparse.Namespace:
         help="a directory with Marian's model and tokenizer",
     )
     parser.add_argument(
-        "--source", required=True, metavar="F", help="foreign sentences, a line each"
+        "--source", required=True, metavar="F", help="foreign sentences, an id and text a line"
     )
-    parser.add_argument("--reference", metavar="F", help="their translations, a line each")
+    parser.add_argument("--reference", metavar="F", help="their translations")
     parser.add_argument("--out", required=True, metavar="F.jsonl")
-    parser.add_argument(
-        "--prefix",
-        default="",
-        metavar="NAME",
-        help="of the ids, which are the numbers of the lines from 1",
-    )
     parser.add_argument(
         "--beam",
         type=int,

@@ -15,7 +15,8 @@ from lmtools.report.rescoring.experiment import RescoringExperiment
 from lmtools.report.rescoring.measure import Measured
 
 KINDS = ("perplexity", "two-way perplexity", "pseudo-perplexity")
-ROOM = 1.3  # times the widest span of perplexities that an axis shows
+MARGIN = 1.08  # times the perplexities at the ends of an axis
+LABELS = 0.58  # where labels stand, in parts of an axis
 
 
 class Point(NamedTuple):
@@ -81,7 +82,7 @@ def draw_points(
     measured: Measured,
     panels: Mapping[str, Sequence[Point]],
 ) -> Figure:
-    figure = Figure((4.8 * len(panels) + 1, 4.2))
+    figure = Figure((5 * len(panels) + 0.6, 4.2))
     looks = experiment.names.lms.looks(list(dict.fromkeys(lm for lm, _ in experiment.ppl)))
     first = measured.results[FIRST].score
     span = max(
@@ -94,9 +95,8 @@ def draw_points(
         for one in points:
             color = theme.color(looks[one.lm])
             axes.plot([one.ppl] * 2, one.interval, color=color, linewidth=3, alpha=0.35)
-            axes.plot(
-                [one.ppl], [one.score], linestyle="none", **marked(theme, looks[one.lm], 9, 11)
-            )
+            mark = {"linestyle": "none", "zorder": 4, **marked(theme, looks[one.lm], 9, 11)}
+            axes.plot([one.ppl], [one.score], **mark)
         scale_ppl(axes, [one.ppl for one in points], span)
         write_labels(axes, theme, experiment, points, looks)
         axes.set_xlabel(f"word {kind} of the references (log scale)")
@@ -106,30 +106,25 @@ def draw_points(
 
 
 def scale_ppl(axes, values: Sequence[float], span: float) -> None:
-    """Give the axes a logarithmic scale around perplexities, `span` times as wide in each panel,
-    with plain numbers and room for labels.
+    """Give the axes a logarithmic scale with plain numbers, on whose left half a panel that spans
+    `span` times its lowest perplexity has room.
     """
-    middle, half = (min(values) * max(values)) ** 0.5, (ROOM * span) ** 0.5
+    low = min(values) / MARGIN
     axes.set_xscale("log")
-    axes.set_xlim(middle / half, middle * half * ROOM)
+    axes.set_xlim(low, low * (MARGIN**2 * span) ** 2)
     axes.xaxis.set_major_locator(MaxNLocator(5))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
 
 
 def write_labels(axes, theme: Theme, experiment, points: Sequence[Point], looks) -> None:
-    """Write to the right of each point whose it is, as near to its height as the others let it."""
+    """Write on the right half whose each point is, as near to its height as the others let it."""
     low, high = axes.get_ylim()
-    heights = spread([(one.score - low) / (high - low) for one in points], 0.06)
+    heights = spread([(one.score - low) / (high - low) for one in points], 0.07)
     for one, height in zip(points, heights, strict=True):
+        color = theme.color(looks[one.lm])
         text = f"{experiment.names.lms.label(one.lm)}  {printed(one.ppl)}, {one.score:.2f}"
-        axes.annotate(
-            text,
-            (one.ppl, low + height * (high - low)),
-            (8, 0),
-            textcoords="offset points",
-            va="center",
-            fontsize=9,
-            color=theme.color(looks[one.lm]),
-            bbox={"facecolor": theme.paper, "edgecolor": "none", "pad": 0.6, "alpha": 0.8},
-        )
+        thread = {"arrowstyle": "-", "color": color, "linewidth": 0.7, "alpha": 0.55}
+        place = {"xytext": (LABELS, height), "textcoords": "axes fraction", "va": "center"}
+        place["arrowprops"] = thread | {"shrinkA": 1, "shrinkB": 4, "relpos": (0, 0.5)}
+        axes.annotate(text, (one.ppl, one.score), fontsize=9, color=color, **place)

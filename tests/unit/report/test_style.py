@@ -7,9 +7,11 @@ import pytest
 import yaml
 
 from lmtools.cli import main
+from lmtools.config import load_yaml
 from lmtools.errors import UserError
 from lmtools.report.names import Makeup, Names, Part
 from lmtools.report.style import DEFAULTS, Look, load_style
+from lmtools.verbs.experiment import load_experiment
 
 LOOK = {"light": "#112233", "dark": "#445566", "marker": "s", "line": ":"}
 
@@ -43,6 +45,17 @@ def test_the_defaults_and_those_of_recipes_are_sound():
     assert load_style(DEFAULTS) == load_style()
     recipes = list((Path(__file__).parents[3] / "egs").glob("*/conf/report.yaml"))
     assert recipes and all(load_style(path).papers for path in recipes)
+
+
+def test_the_experiments_of_recipes_are_sound():
+    found = 0
+    for path in (Path(__file__).parents[3] / "egs").glob("*/conf/*.yaml"):
+        if load_yaml(path).keys() & {"columns", "vectors"}:
+            plan, report = load_experiment(str(path)), path.with_name("report.yaml")
+            names = Names(load_style(report, plan), dict.fromkeys(plan.systems, Makeup()))
+            assert names.ordered(sorted(plan.systems)) == list(plan.systems)
+            found += 1
+    assert found
 
 
 @pytest.mark.parametrize(

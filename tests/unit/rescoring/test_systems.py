@@ -1,107 +1,16 @@
-"""Systems of a YAML file: which there are, and that one call tunes and applies them as many do."""
+"""Systems of an experiment's file: one call tunes and applies them as many do."""
 
 import json
 from pathlib import Path
+from shlex import split
 
 import numpy as np
 import pytest
 
 from lmtools.cli import main
-from lmtools.errors import UserError
 from lmtools.formats import jsonl, scores
-from lmtools.rescoring import SystemPlan, Weights, read_systems
+from lmtools.rescoring import Weights
 from lmtools.types import Hypothesis, NBest, ScoreTable
-
-LIBRISPEECH = "combinations: tta+ngram lost+ngram all\n"
-
-
-def systems(tmp_path, text, *settings):
-    (tmp_path / "s.yaml").write_text(text)
-    found = read_systems(tmp_path / "s.yaml", settings)
-    assert all(plan.form == "linear" for plan in found.values())
-    return {name: plan.columns for name, plan in found.items()}
-
-
-def test_each_alone_then_combinations(tmp_path):
-    found = systems(tmp_path, LIBRISPEECH, "lms=ngram tta", "unnormalised=tta")
-    assert list(found.items()) == [
-        ("first-pass", ()),
-        ("ngram", ("ngram",)),
-        ("tta", ("tta",)),
-        ("tta+ngram", ("tta", "ngram")),
-        ("all", ("ngram", "tta")),
-        ("tta-unnormalised", ("tta-unnormalised",)),
-        ("tta-unnormalised+ngram", ("tta-unnormalised", "ngram")),
-    ]
-
-
-def test_means_and_what_is_no_lm(tmp_path):
-    text = "averages: [mean]\nothers: [mbr]\ncombinations: [tta-mean+mbr, {best: [tta, mbr]}]\n"
-    assert systems(tmp_path, text, "lms=tta tta-mean x") == {
-        "first-pass": (),
-        "mbr": ("mbr",),
-        "tta-mean": ("tta-mean",),  # an LM of that name, and not the mean of tta
-        "tta-mean-mean": ("tta-mean/token",),
-        "x-mean": ("x/token",),
-        "tta-mean+mbr": ("tta-mean", "mbr"),
-        "best": ("tta", "mbr"),
-    }
-
-
-def test_all_lms_beside_what_is_no_lm(tmp_path):
-    text = "combinations: [channel+all, tta+all, {small: [all, mbr]}, {lost: [all, direct]}]\n"
-    others = "others=mbr channel"
-    found = systems(tmp_path, text, "lms=ngram tta", others)
-    assert {name: found[name] for name in ("channel+all", "tta+all", "small")} == {
-        "channel+all": ("channel", "ngram", "tta"),
-        "tta+all": ("tta", "ngram"),
-        "small": ("ngram", "tta", "mbr"),
-    }
-    assert "lost" not in found
-    assert list(systems(tmp_path, text, "lms=", others)) == ["first-pass", "mbr", "channel"]
-    named = systems(tmp_path, "combinations: channel+all\n", "lms=all tta", others)
-    assert named["channel+all"] == ("channel", "all")  # an LM of that name
-
-
-def test_forms_and_what_the_first_pass_is(tmp_path):
-    text = "averages: sum mean\nforms: [interpolation]\nfirst_pass: am=0.1 lm\ncombinations: all\n"
-    (tmp_path / "s.yaml").write_text(text)
-    found = read_systems(tmp_path / "s.yaml", ["lms=tta", "others=mbr", "first_pass_mean=norm"])
-    assert found == {
-        "first-pass": SystemPlan(()),
-        "mbr": SystemPlan(("mbr",)),
-        "all": SystemPlan(("tta",)),
-        "tta-interpolated": SystemPlan(("tta",), "interpolation", {"am": 0.1, "lm": 1.0}),
-        "tta-mean-interpolated": SystemPlan(("tta/token",), "interpolation", {"norm": 1.0}),
-    }
-    both = read_systems(tmp_path / "s.yaml", ["lms=tta", "forms=linear interpolation"])
-    assert {"tta", "tta-mean", "tta-interpolated", "tta-mean-interpolated"} < both.keys()
-    assert both["tta-mean-interpolated"].first_pass == {"am": 0.1, "lm": 1.0}
-
-
-def test_settings_take_the_place_of_the_file_s(tmp_path):
-    assert list(systems(tmp_path, LIBRISPEECH, "combinations=none")) == ["first-pass"]
-    assert list(systems(tmp_path, LIBRISPEECH)) == ["first-pass"]
-
-
-@pytest.mark.parametrize(
-    "text, setting, message",
-    [
-        ("lm: a\n", "lms=a", "unknown setting 'lm'; did you mean lms?"),
-        ("averages: median\n", "lms=a", "averages: 'median' is unknown; known: sum, mean"),
-        ("forms: log-linear\n", "lms=a", "forms: 'log-linear' is unknown; known: linear, interp"),
-        ("forms: interpolation\n", "first_pass=am=x", "the weight of 'am' is 'x'"),
-        ("combinations: [[a, b]]\n", "lms=a", "is neither NAME+NAME nor"),
-        ("combinations: [{best: a}]\n", "lms=a", "is neither NAME+NAME nor"),
-        ("combinations: [{a/b: [a]}]\n", "lms=a", "a system called 'a/b' has no directory"),
-        ("lms: a\n", "lms", "--systems lms: not KEY=WORDS"),
-        ("lms: 3\n", "averages=sum", "setting 'lms' is 3"),
-    ],
-)
-def test_refusals(tmp_path, text, setting, message):
-    with pytest.raises(UserError) as refusal:
-        systems(tmp_path, text, setting)
-    assert message in str(refusal.value)
 
 
 def make(part: str, seed: int) -> None:
@@ -129,7 +38,6 @@ def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     make("dev", 1)
     make("test", 2)
-    Path("s.yaml").write_text("averages: sum mean\ncombinations: b-mean+a all\n")
     return tmp_path
 
 
@@ -137,17 +45,22 @@ ALONE = {
     "first-pass": (),
     "a": ("a=a",),
     "a-mean": ("a/token=a",),
-    "b": ("b=b",),
-    "b-mean": ("b/token=b",),
     "b-mean+a": ("b/token=b", "a=a"),
     "all": ("a=a", "b=b"),
 }
 
 
+def experiment(**systems) -> None:
+    """Write e.yaml with these systems of the columns a and b."""
+    systems = {name.replace("_", "-"): system for name, system in systems.items()}
+    Path("e.yaml").write_text(json.dumps({"columns": {"a": {}, "b": {}}, "systems": systems}))
+
+
 @pytest.mark.parametrize("nj", [1, 2])
 def test_one_call_writes_what_a_call_for_each_system_does(here, nj):
     options = ("--lengths", "words", "log-words", "--objective", "exact")
-    systems = ("--systems", "s.yaml", "lms=a b", "--scores", "{lm}/SET.scores")
+    experiment(**{n: [one.partition("=")[0] for one in ones] for n, ones in ALONE.items()})
+    systems = ("--experiment", "e.yaml", "--scores", "{column}/SET.scores")
     for part, verb in (("dev", "tune"), ("test", "rescore")):
         lists = (verb, "--nbest", f"{part}.jsonl")
         with_all = (*lists, *(word.replace("SET", part) for word in systems))
@@ -168,14 +81,13 @@ def test_one_call_writes_what_a_call_for_each_system_does(here, nj):
     assert found == expected and len(found) == 2 * len(ALONE)
 
 
-INTERPOLATED = "averages: sum mean\nforms: linear interpolation\nfirst_pass: am=0.5 words=-0.1\n"
-
-
 def test_interpolated_systems_are_what_single_calls_give(here):
     """The first pass's length belongs to interpolated systems alone."""
-    Path("s.yaml").write_text(INTERPOLATED)
-    systems = ("--systems", "s.yaml", "lms=a")
-    scores = ("--scores", "{lm}/dev.scores")
+    form = {"form": "interpolation", "first_pass": {"am": 0.5, "words": -0.1}}
+    of_sum, of_mean = ({"columns": [name], **form} for name in ("a", "a/token"))
+    experiment(first_pass=[], a=["a"], a_interpolated=of_sum, a_mean_interpolated=of_mean)
+    systems = ("--experiment", "e.yaml")
+    scores = ("--scores", "{column}/dev.scores")
     tune = ("tune", "--nbest", "dev.jsonl")
     assert main([*tune, *systems, *scores, "--no-words", "--out", "{system}.json"]) == 0
     fixed = ("--form", "interpolation", "--lengths", "words", "--fix", "am=0.5", "words=-0.1")
@@ -186,7 +98,7 @@ def test_interpolated_systems_are_what_single_calls_give(here):
         assert 0 < Weights.load("w.json").search["lambda"] < 1
     assert list(Weights.load("a.json").features) == ["am", "a"]
     assert list(Weights.load("first-pass.json").features) == ["am"]
-    apply = ("rescore", "--nbest", "test.jsonl", "--scores", "{lm}/test.scores", *systems)
+    apply = ("rescore", "--nbest", "test.jsonl", "--scores", "{column}/test.scores", *systems)
     assert main([*apply, "--weights", "{system}.json", "--out", "{system}.txt"]) == 0
     single = ("--scores", "a=a/test.scores", "--weights", "a-interpolated.json", "--out", "t.txt")
     assert main(["rescore", "--nbest", "test.jsonl", *single]) == 0
@@ -194,8 +106,8 @@ def test_interpolated_systems_are_what_single_calls_give(here):
 
 
 def test_the_first_pass_s_score_is_the_lists_total_or_the_only_one(here, capsys):
-    Path("s.yaml").write_text("forms: interpolation\nlms: a\n")
-    tune = ("tune", "--systems", "s.yaml", "--scores", "{lm}/dev.scores", "--out", "{system}.json")
+    experiment(a_interpolated={"columns": ["a"], "form": "interpolation"})
+    tune = ("tune", *split("--experiment e.yaml --scores {column}/dev.scores --out {system}.json"))
     assert main([*tune, "--nbest", "dev.jsonl"]) == 0
     weights = Weights.load("a-interpolated.json")
     part = weights.search["lambda"]
@@ -211,7 +123,8 @@ def test_the_first_pass_s_score_is_the_lists_total_or_the_only_one(here, capsys)
     assert main([*tune, "--nbest", "total.jsonl"]) == 0
     weights = Weights.load("a-interpolated.json")
     assert weights.features["am"] == weights.features["lm"] == 0 < weights.features["total"]
-    Path("s.yaml").write_text("forms: interpolation\nlms: a\nfirst_pass: ac\n")
+    form = {"form": "interpolation", "first_pass": {"ac": 1}}
+    experiment(a_interpolated={"columns": ["a"], **form})
     assert main([*tune, "--nbest", "dev.jsonl"]) == 1
     assert "dev.jsonl: first_pass: no score 'ac'; it has am" in capsys.readouterr().err
 
@@ -219,12 +132,21 @@ def test_the_first_pass_s_score_is_the_lists_total_or_the_only_one(here, capsys)
 @pytest.mark.parametrize(
     "scores, out, message",
     [
-        ("a/dev.scores", "{system}.json", "--scores a/dev.scores: with --systems one path with"),
-        ("{lm}/dev.scores", "w.json", "w.json: each system needs a path of its own"),
-        ("{lm}/no.scores", "{system}.json", "a/no.scores: "),
+        (
+            "a/dev.scores",
+            "{system}.json",
+            "a/dev.scores: with --experiment each needs a path of its own; write {column}",
+        ),
+        (
+            "{column}/dev.scores",
+            "w.json",
+            "w.json: with --experiment each needs a path of its own; write {system}",
+        ),
+        ("{column}/no.scores", "{system}.json", "a/no.scores: "),
     ],
 )
 def test_paths_that_do_not_fit(here, capsys, scores, out, message):
-    call = ("tune", "--nbest", "dev.jsonl", "--systems", "s.yaml", "lms=a", "--scores", scores)
+    experiment(a=["a"])
+    call = ("tune", "--nbest", "dev.jsonl", "--experiment", "e.yaml", "--scores", scores)
     assert main([*call, "--out", out]) == 1
     assert message in capsys.readouterr().err and not list(here.glob("*.json"))

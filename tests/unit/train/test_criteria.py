@@ -11,7 +11,7 @@ from toys import ARCH, OBJECTIVE, settings
 
 from lmtools.checkpoint import load_model
 from lmtools.cli import main
-from lmtools.config import from_yaml
+from lmtools.config import from_yaml, read_layers
 from lmtools.corpus import Corpus
 from lmtools.lm import LanguageModel
 from lmtools.objectives import OBJECTIVES, count_targets, excluded_ids
@@ -187,9 +187,8 @@ CONFS = [
     *Path(__file__).parents[3].glob("conf/*.yaml"),
     *Path(__file__).parents[3].glob("egs/*/conf/**/*.yaml"),
 ]
-# the others are of runs, of experiments, of the report, of tasks and of jobs
-OTHERS = ("systems", "paper", "experiment", "vectors", "report", "tasks", "slurm", "queue")
-CONFS = [path for path in CONFS if path.parent.name != "grids" and path.stem not in OTHERS]
+# the others are of grids, of experiments, of reports, of tasks and of jobs
+CONFS = [path for path in CONFS if path.parent.name != "grids" and "model" in read_layers(path)]
 
 
 @pytest.mark.parametrize(

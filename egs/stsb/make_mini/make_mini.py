@@ -20,7 +20,7 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
-sys.path.append(str(Path(__file__).resolve().parents[2] / "librispeech/local"))
+sys.path.append(str(Path(__file__).resolve().parents[2] / "librispeech/make_mini"))
 
 from mini_grades import SIMILARITY, Verse, graded, runs
 from mini_text import count, merge_short, parse, pieces, slug

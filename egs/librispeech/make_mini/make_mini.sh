@@ -2,7 +2,7 @@
 # Builds the mini corpus in egs/librispeech/mini from packages: text of a public-domain Bible, read
 # by synthetic voices, with noise, decoded by pocketsphinx. Its output is in the repository: run
 # this only to change the corpus or to see that it comes out the same.
-#   local/make_mini.sh [WORK_DIR [OUT_DIR]]      about 25 minutes on 2 cores; a second run goes on
+#   make_mini/make_mini.sh [WORK_DIR [OUT_DIR]]      about 25 minutes on 2 cores; a second run goes on
 # where the first one stopped
 # PYTHON=... chooses the interpreter (default python3), JOBS=... the number of processes (default
 # 2).

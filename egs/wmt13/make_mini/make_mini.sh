@@ -2,7 +2,7 @@
 # Builds the mini corpus in egs/wmt13/mini from Debian packages of translated manuals: sentence
 # pairs, a small Transformer trained on them, and its N-best lists of held-out sentences. What it
 # made is in the repository: run this only to change the corpus.
-#   local/make_mini.sh [WORK_DIR [OUT_DIR]]      about an hour; a second run goes on where the first
+#   make_mini/make_mini.sh [WORK_DIR [OUT_DIR]]      about an hour; a second run goes on where the first
 # one stopped
 # PYTHON=... chooses the interpreter (default python3), with lmtools.
 set -euo pipefail
@@ -47,7 +47,7 @@ done
 # look at the source from short pairs first: from all at once it became an LM that did not.
 for language in de fr; do
   for set in train short dev test; do
-    "$python" "$here/prepare.py" pairs "$work/sets/$set.$language.tsv" \
+    "$python" "$here/../local/prepare.py" pairs "$work/sets/$set.$language.tsv" \
       "$work/sets/$set.$language"{,.en}
   done
 done

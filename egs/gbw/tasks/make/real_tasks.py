@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Text and pairs of "T-TA, uniLM and biLM beside ELMo" in ../README.md, the same bytes every time:
+"""Text and pairs of "T-TA, uniLM and biLM beside ELMo" in ../../RESULTS.md, equal bytes each time:
 
     real_tasks.py text OUT --wiki F --news F...        OUT/{train,valid,test}.txt: two sorts of text
     real_tasks.py pairs OUT --snli DEV TEST --sick TRAIN DEV TEST

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""make_tasks.py OUT [--text F]: the small data of ../run_tasks.sh, five tasks in train, dev and
+"""make_tasks.py OUT [--text F]: the small data of ../../run_tasks.sh, five tasks in train, dev and
 test, the same bytes every time.
 
     OUT/dep/SET.conllu          dependency trees, CoNLL-U: sentences of a grammar
     OUT/srl/SET.conll09         the same sentences with semantic roles, CoNLL-2009
     OUT/discourse/SET.rels      implicit discourse relations, DISRPT's .rels: of the mini corpus
     OUT/nli/SET.tsv             textual entailment, label TAB premise TAB hypothesis: by rules
-    OUT/wsd/SET.tsv             word senses, SemCor's form: examples of WordNet, ../tasks/mini
+    OUT/wsd/SET.tsv             word senses, SemCor's form: examples of WordNet, ../mini
     OUT/wsd/index.sense         WordNet's lines of these words
 
-make_tasks.py OUT --wordnet DIR makes the embedded files of ../tasks/mini anew, from WordNet 3.0 as
-Debian's wordnet-base and wordnet-sense-index bring it. ../tasks/mini/README.md says what the data
+make_tasks.py OUT --wordnet DIR makes the embedded files of ../mini anew, from WordNet 3.0 as
+Debian's wordnet-base and wordnet-sense-index bring it. ../mini/README.md says what the data
 are good for.
 """
 
@@ -31,8 +31,8 @@ from lmtools.errors import UserError, exit_with_message
 from lmtools.files import read_lines
 
 HERE = Path(__file__).resolve().parent
-MINI = HERE.parent / "tasks/mini"
-TEXT = HERE.parents[1] / "librispeech/mini/train.txt.xz"
+MINI = HERE.parent / "mini"
+TEXT = HERE.parents[2] / "librispeech/mini/train.txt.xz"
 SEED = "lmtools tasks"
 TREES = {"train": 750, "dev": 150, "test": 200}
 RELATIONS = {"train": 1200, "dev": 150, "test": 250}

@@ -1,0 +1,50 @@
+"""A column of expected utilities: its options, and how it is written; `lmtools mbr`, and `lmtools
+score` of an experiment.
+"""
+
+import sys
+
+from lmtools.evaluate import METRICS
+from lmtools.evaluate.metrics import METRIC_HELP
+from lmtools.formats import read, scores
+from lmtools.rescoring import Risk, minimum_risk
+from lmtools.rescoring.risk import UNIFORM
+from lmtools.verbs.numbers import metric
+
+
+def add_risk(parser):
+    """Declare how expected utilities are computed: fields of Risk, each an option."""
+    parser.add_argument(
+        "--utility",
+        type=metric,
+        metavar="METRIC",
+        default=Risk.utility,
+        help=f"metric whose expectation is computed: {METRIC_HELP} (default: %(default)s)",
+    )
+    about = "factor of the scores in the posterior; 0: all count alike (default: %(default)s)"
+    parser.add("--scale", default=Risk.scale, help=about)
+    about = "component that makes the posterior (default: am, score, rank, the first)"
+    parser.add_argument("--score", metavar="NAME", help=about)
+    parser.add("--depth", help="only the first N of a list are references; all are scored")
+
+
+def write_risk(args):
+    """Read the lists, write their expected utilities, and say on standard error what was scored."""
+    nbests = read(args.nbest, args.format or ("jsonl" if args.nbest == "-" else None))
+    table = minimum_risk(nbests, Risk(args.utility, args.scale, args.score, args.depth), args.nbest)
+    scores.write(table, nbests, args.out)
+    if table.signature["posterior"] == UNIFORM:
+        print(
+            f"{args.nbest}: indicators of systems are no scores, so that all hypotheses of a list"
+            " count alike",
+            file=sys.stderr,
+        )
+    hypotheses = sum(map(len, table.log_prob.values()))
+    other = sum(values.argmax() > 0 for values in table.log_prob.values() if len(values))
+    about = (
+        f"expected {METRICS[args.utility].title} of {hypotheses:,} hypotheses of {len(nbests):,}"
+        " utterances"
+    )
+    print(
+        f"{args.out}: {about}; another than the first is best in {other:,} lists", file=sys.stderr
+    )
