@@ -9,7 +9,7 @@ HERE = Path(__file__).parent
 
 setup(
     name="lmtools",
-    version=re.search(r'__version__ = "(.+)"', (HERE / "lmtools/__init__.py").read_text())[1],
+    version=re.search(r'__version__ = "(.+)"', (HERE / "lmtools/version.py").read_text())[1],
     description=(
         "Train language models and use them to rescore the N-best lists and lattices of recognisers"
         " and translators"

@@ -9,6 +9,8 @@ first asked for: `import lmtools` loads neither torch nor numpy.
 import importlib
 from typing import TYPE_CHECKING
 
+from lmtools.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from lmtools import lattice
     from lmtools.api.files import read, stream, write
@@ -19,8 +21,6 @@ if TYPE_CHECKING:
     from lmtools.evaluate.corpus import Evaluation
     from lmtools.rescoring.weights import Weights
     from lmtools.types import Arc, Final, Hypothesis, Lattice, NBest, ScoreTable
-
-__version__ = "0.6.0"
 
 __all__ = [
     "LM",

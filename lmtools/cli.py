@@ -14,7 +14,7 @@ import lmtools
 from lmtools.errors import UserError, one_line
 from lmtools.files import MAX_LINE, remedy
 from lmtools.jobs import CMD
-from lmtools.spelling import update_spelling
+from lmtools.renamed_options import update_spelling
 from lmtools.verbs.options import Parser, add_common
 
 # Each verb is a module of this name in lmtools/verbs with `arguments(parser)` and `run(args)`; it

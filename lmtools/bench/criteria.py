@@ -24,7 +24,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lmtools import __version__
 from lmtools.bench.machine import describe_machine, stopwatch
 from lmtools.config import build
 from lmtools.device import autocast, choose_device, resolve_precision
@@ -36,6 +35,7 @@ from lmtools.outputs.noise import LogUniform
 from lmtools.settings import Settings
 from lmtools.subword import SPECIALS
 from lmtools.train.optim import build_optimiser, clip_gradients
+from lmtools.version import __version__
 from lmtools.workers import WorkerPool
 
 REFERENCE = "softmax"

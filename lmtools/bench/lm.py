@@ -22,7 +22,6 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
-from lmtools import __version__
 from lmtools.bench.machine import describe_machine, stopwatch
 from lmtools.bench.score import random_scorer
 from lmtools.config import from_yaml
@@ -38,6 +37,7 @@ from lmtools.subword import SPECIALS
 from lmtools.subword.lists import Word
 from lmtools.subword.spelled import Spelled
 from lmtools.text.blocks import read_text
+from lmtools.version import __version__
 
 # Table 4's models; what they are made of, as in the repository's conf/NAME.yaml
 ADAPTIVE = {"cutoffs": [4_000, 40_000, 200_000], "divide": 4}

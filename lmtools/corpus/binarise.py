@@ -18,7 +18,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lmtools import __version__
 from lmtools.atomic import atomic_path
 from lmtools.corpus.reading import (
     OFFSET,
@@ -36,6 +35,7 @@ from lmtools.errors import UserError
 from lmtools.lock import hold_lock
 from lmtools.subword import EOS, UNK, Subword
 from lmtools.text.blocks import PairBlock, TextBlock, TextPart, cut_texts, read_pairs
+from lmtools.version import __version__
 from lmtools.workers import map_ordered
 
 PART = ".part"  # a shard whose content, and so whose name, is not known yet

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-from lmtools import __version__
 from lmtools.checkpoint import WEIGHTS, load_model, model_hash
 from lmtools.device import batch_rows, choose_device, numerics, resolve_precision
 from lmtools.embed.base import Encoder
@@ -13,6 +12,7 @@ from lmtools.engine import describe_engine, prepare, resolve_engine
 from lmtools.errors import UserError
 from lmtools.lm import LanguageModel
 from lmtools.subword import MASK
+from lmtools.version import __version__
 from lmtools.windows import count_rows
 
 

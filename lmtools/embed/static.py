@@ -8,11 +8,11 @@ from functools import cached_property
 
 import numpy as np
 
-from lmtools import __version__
 from lmtools.embed.base import Encoder
 from lmtools.errors import UserError
 from lmtools.files import read_lines, sha256
 from lmtools.text import NORMALISERS, Normaliser
+from lmtools.version import __version__
 
 GREATEST = float(np.finfo(np.float32).max)
 

@@ -9,11 +9,11 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from lmtools import __version__
 from lmtools.embed.base import Encoder
 from lmtools.errors import UserError
 from lmtools.text import NORMALISERS, Normaliser
 from lmtools.text.blocks import read_text
+from lmtools.version import __version__
 
 
 class Tfidf(Encoder):

@@ -19,7 +19,6 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
-from lmtools import __version__
 from lmtools.batching import cut_batches
 from lmtools.checkpoint import load_model, model_hash
 from lmtools.device import autocast, choose_device, numerics, resolve_precision
@@ -28,6 +27,7 @@ from lmtools.errors import UserError
 from lmtools.lm import LanguageModel
 from lmtools.score.cache import VECTORS, Cache
 from lmtools.subword import UNK
+from lmtools.version import __version__
 from lmtools.windows import cut_windows
 
 ROWS = 4096  # words, or pieces, a batch

@@ -8,7 +8,7 @@ import sys
 from lmtools.errors import UserError, one_line
 from lmtools.espnet.export import CONFIG, WEIGHTS, export_model
 from lmtools.espnet.tokens import read_tokens
-from lmtools.spelling import update_spelling
+from lmtools.renamed_options import update_spelling
 
 USAGE = f"""python -m lmtools.espnet export --lm DIR --token-list F --out OUT
        python -m lmtools.espnet asr_inference --lm_train_config OUT/{CONFIG} \\

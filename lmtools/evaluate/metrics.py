@@ -11,13 +11,13 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from lmtools import __version__
 from lmtools.assignments import parse_pairs
 from lmtools.errors import UserError
 from lmtools.evaluate.edits import Alignment, Counts, align
 from lmtools.evaluate.sacre import BLEU_ORDER, CHRF_ORDER, Sacre, bleu, chrf, sentence_bleu, ter
 from lmtools.evaluate.tokenisers import TOKENISERS
 from lmtools.types import EMPTY
+from lmtools.version import __version__
 
 
 def words(text: str) -> list[str]:

@@ -12,10 +12,10 @@ from functools import cached_property
 
 import numpy as np
 
-from lmtools import __version__
 from lmtools.errors import UserError
 from lmtools.evaluate.tokenisers import load_metric
 from lmtools.types import EMPTY
+from lmtools.version import __version__
 
 BLEU_ORDER, CHRF_ORDER = 4, 6
 CHRF_FACTOR = 4  # beta squared: recall counts so many times as much as precision

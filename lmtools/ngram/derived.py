@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 
-from lmtools import __version__
 from lmtools.atomic import atomic_directory
 from lmtools.config import dump
 from lmtools.errors import UserError
@@ -34,6 +33,7 @@ from lmtools.seal import add_yaml_seal
 from lmtools.subword import SPECIALS, Subword, load_subword
 from lmtools.subword.lists import Word
 from lmtools.text import Normaliser
+from lmtools.version import __version__
 
 
 @dataclass

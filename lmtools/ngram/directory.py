@@ -6,7 +6,6 @@ import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from lmtools import __version__
 from lmtools.atomic import atomic_directory
 from lmtools.config import dump, load_yaml
 from lmtools.errors import UserError
@@ -28,6 +27,7 @@ from lmtools.seal import add_yaml_seal
 from lmtools.subword import Subword
 from lmtools.subword.lists import Word
 from lmtools.text import Normaliser
+from lmtools.version import __version__
 
 ORDERS = range(1, 7)  # KenLM is built for at most 6
 # bytes of text: from here lmplz estimates where it is installed

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
-from lmtools import __version__
 from lmtools.corpus import Header
 from lmtools.errors import UserError
 from lmtools.report.artifacts import (
@@ -21,6 +20,7 @@ from lmtools.report.artifacts import (
     trained_on,
 )
 from lmtools.report.names import Names
+from lmtools.version import __version__
 
 HASH = 8  # letters of a hash that are printed
 PERPLEXITIES = {  # of QUANTITIES, by what `lmtools ppl` calls them

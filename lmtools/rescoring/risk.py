@@ -12,12 +12,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lmtools import __version__
 from lmtools.errors import UserError
 from lmtools.evaluate import pair_gains, sentence_signature
 from lmtools.formats.systems import PREFIX
 from lmtools.rescoring.features import REFERENCES, gather
 from lmtools.types import NBest, ScoreTable
+from lmtools.version import __version__
 
 UNIFORM = "uniform"
 

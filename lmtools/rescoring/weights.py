@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from lmtools import __version__
 from lmtools.arguments import check_among, check_path
 from lmtools.assignments import parse_pairs
 from lmtools.config import build
@@ -17,6 +16,7 @@ from lmtools.rescoring.folds import RANDOM, SPEAKER, Fold, Folds
 from lmtools.rescoring.marks import read_marks
 from lmtools.seal import read_json, write_json
 from lmtools.types import NBest
+from lmtools.version import __version__
 
 KEYS = {
     "metric": str,

@@ -7,7 +7,6 @@ import torch
 from torch import nn
 from torch.nn.utils.rnn import pad_sequence
 
-from lmtools import __version__
 from lmtools.device import (
     PRECISIONS,
     autocast,
@@ -24,6 +23,7 @@ from lmtools.outputs.base import in_precision
 from lmtools.score.base import Scorer
 from lmtools.score.pretrained import boundaries, directory_hash, frame, load_pretrained
 from lmtools.score.trees import SentenceTree, cut_parts, tree_sizes
+from lmtools.version import __version__
 
 LOGITS = 1 << 28  # logits that a pass makes at once, unless one sentence alone has more: 1 GiB
 PICKED = 1 << 24  # of them in log-softmax at once

@@ -9,7 +9,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lmtools import __version__
 from lmtools.checkpoint import CONFIG, load_model, model_hash
 from lmtools.device import (
     PRECISIONS,
@@ -31,6 +30,7 @@ from lmtools.score.noise import correct_by
 from lmtools.score.trees import SentenceTree, plan_pairs, plan_trees
 from lmtools.subword import BOS, EOS, MASK, UNK
 from lmtools.subword.lists import Word
+from lmtools.version import __version__
 from lmtools.windows import count_rows, cut_windows
 
 NORMALISATIONS = ("full", "none")

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from lmtools import __version__
 from lmtools.files import read_lines
+from lmtools.version import __version__
 
 REPOSITORY = Path(__file__).parents[2]
 SOURCE = REPOSITORY / "egs/librispeech"

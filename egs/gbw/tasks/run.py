@@ -29,11 +29,11 @@ from report import RESULTS, write_report
 from srl import SemanticRoles
 from wsd import WordSenses
 
-from lmtools import __version__
 from lmtools.atomic import atomic_path, atomic_text, new_directory
 from lmtools.config import as_tree, build, load_yaml
 from lmtools.errors import UserError, exit_with_message
 from lmtools.text.blocks import read_text
+from lmtools.version import __version__
 
 TASKS: dict[str, Task] = {
     "dep": Dependencies(),

@@ -7,7 +7,7 @@ import pytest
 
 from lmtools import cli
 from lmtools.cli import parse
-from lmtools.spelling import RENAMED, update_spelling
+from lmtools.renamed_options import RENAMED, update_spelling
 from lmtools.text import NORMALISERS, Normaliser
 from lmtools.verbs.options import GROUPS, Parser, add_normaliser, normaliser_of
 

@@ -7,7 +7,6 @@ from html import unescape
 import pytest
 from unit.report.conftest import hash_of
 
-from lmtools import __version__
 from lmtools.formats import jsonl, kaldi_text
 from lmtools.report.page.columns import NONE, decimal, probability
 from lmtools.report.page.html import page
@@ -17,6 +16,7 @@ from lmtools.report.rescoring.scores import change, main_tables
 from lmtools.report.rescoring.tables import TABLES, span
 from lmtools.report.write import make_all, results
 from lmtools.seal import write_json
+from lmtools.version import __version__
 
 
 @pytest.fixture(scope="module")

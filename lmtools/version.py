@@ -1,0 +1,3 @@
+"""The version of lmtools, which signatures, artifacts and setup.py carry."""
+
+__version__ = "0.6.0"
