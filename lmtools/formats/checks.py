@@ -1,5 +1,5 @@
-"""What every reader and writer refuses: ids that cannot be keys, scores that are no numbers, text
-that UTF-8 cannot hold.
+"""Checks of every reader and writer: ids that cannot be keys, scores that are no numbers, text that
+UTF-8 cannot hold.
 """
 
 import math
@@ -134,8 +134,8 @@ def list_names(names: Collection[str]) -> str:
 
 
 def one_score(hyp: Hypothesis, where: str) -> float | None:
-    """What a format with room for one score holds of `hyp`: the total of rescored lists, else `am`;
-    None if there are no scores.
+    """Return the score of `hyp` for a format with room for one: `total` of rescored lists, else
+    `am`; None if it has no scores.
 
     UserError if it has other scores and no total.
     """

@@ -1,4 +1,4 @@
-"""What the recognisers of Google, Amazon (Transcribe) and Microsoft (Azure) return, as JSON: a line
+"""Results of the recognisers of Google, Amazon (Transcribe) and Microsoft (Azure) as JSON: a line
 an utterance, with its id as `utt`, or a directory with a file UTT.json each.
 
     Google  {"results": [{"alternatives": [{"transcript": "blue", "confidence": 0.9}, ..]}, ..]}

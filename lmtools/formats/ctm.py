@@ -24,7 +24,7 @@ TIMES = re.compile(r"\S+ \S+ \S+( \S+)?")
 
 
 def recognises(path: Path, first: str) -> bool:
-    """Whether the name is that of a ctm file, or each line has its columns."""
+    """Return whether the name is that of a ctm file, or each line has its columns."""
     return ".ctm" in path.suffixes or all_rows(path, first, is_word)
 
 

@@ -31,7 +31,7 @@ TENSOR = re.compile(r"tensor\((.*?)(,.*)?\)")
 
 
 def recognises(path: Path, first: str) -> bool:
-    """Whether `path` is a directory with rank directories in it or in its jobs."""
+    """Return whether `path` is a directory with rank directories in it or in its jobs."""
     return path.is_dir() and any(True for _ in parts(path))
 
 

@@ -40,7 +40,7 @@ Lines = dict[str, list[tuple[int, str]]]  # the (line number, content) of one id
 
 
 def recognises(path: Path, first: str) -> bool:
-    """Whether the first line is one of a sentence, or of fairseq's own log."""
+    """Return whether the first line is one of a sentence, or of fairseq's own log."""
     return bool(re.match(r"[STHDP]-\S+\t", first)) or "| INFO | fairseq" in first
 
 
@@ -140,7 +140,9 @@ def tokens(content: str, where: str) -> list[float]:
 
 
 def unit(length: int, power: float, where: str) -> float:
-    """What an H score is multiplied by: base 2 to natural log, mean to sum over `length`."""
+    """Return the factor from an H score to natural logarithms: from base 2, and from the mean to
+    the sum over `length` tokens.
+    """
     if abs(power) > 20:
         raise UserError(
             f"{where}: no search divides by the length to the power of {power}; give the search's"

@@ -25,7 +25,7 @@ STAMP = re.compile(r"timestamp_\w+")
 
 
 def recognises(path: Path, first: str) -> bool:
-    """Whether the first line is one of a recogs file."""
+    """Return whether the first line is one of a recogs file."""
     return LINE.fullmatch(first) is not None
 
 

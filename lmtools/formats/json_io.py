@@ -146,7 +146,7 @@ def utterances(trees: Mapping, path) -> Iterator[tuple[str, dict, str]]:
 
 
 def extras(tree: Mapping, own: Iterable[str], where: str) -> dict[str, str]:
-    """What an object holds besides its `own` keys, each value as JSON text."""
+    """Return the entries of an object except those of its `own` keys, each value as JSON text."""
     own = set(own)
     return {
         encodable(name, where): as_text(value) for name, value in tree.items() if name not in own

@@ -41,7 +41,7 @@ OPTIONAL = {"ref", "written", "scores", "extra"}
 
 
 def recognises(path: Path, first: str) -> bool:
-    """Whether the name, or else the first line, is that of an nbest.jsonl."""
+    """Return whether the name, or else the first line, is that of an nbest.jsonl."""
     return ".jsonl" in path.suffixes or (
         first.startswith("{") and '"utt"' in first and '"hyps"' in first
     )

@@ -41,7 +41,7 @@ class Stream:
         return f"{self.name}: byte {self.offset}" if self.start else f"{self.name}:{self.number}"
 
     def more(self, size: int = 0) -> bool:
-        """Whether there is more after what is buffered, which then is buffered too."""
+        """Read the next block into the buffer; return whether there was one."""
         try:
             block = self.raw.read1(min(max(size, 1 << 16), BLOCK))
         except DAMAGED as error:

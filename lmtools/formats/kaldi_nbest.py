@@ -42,7 +42,7 @@ NUMBER = re.compile("[0-9]{1,9}", re.ASCII)
 
 
 def recognises(path: Path, first: str) -> bool:
-    """Whether `path` is such a directory, or a file called words_text."""
+    """Return whether `path` is such a directory, or a file called words_text."""
     if path.is_dir():
         return any(
             inside.keys() & {"words_text", "words"} and (inside.keys() & COSTS.keys())
@@ -52,7 +52,7 @@ def recognises(path: Path, first: str) -> bool:
 
 
 def is_list(path) -> bool:
-    """Whether `path` names one archive of texts."""
+    """Return whether `path` names one archive of texts."""
     return (
         path == "-"
         or parse_specifier(path) is not None

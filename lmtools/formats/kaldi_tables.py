@@ -59,7 +59,7 @@ def read_entries(path) -> Iterator[TableEntry]:
 
 
 def open_table(path, spec: Specifier | None) -> contextlib.AbstractContextManager[Stream]:
-    """What a table is read from: a file, or what the user typed."""
+    """Open the stream that a table is read from: a file, standard input or a command's output."""
     if spec and spec.place.endswith("|"):
         return kaldi_io.open_output(spec.place[:-1].strip())
     place = spec.place if spec else path

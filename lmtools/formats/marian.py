@@ -23,8 +23,8 @@ WORDS_INSIDE = re.compile(r"(?<!\S)WordScores=((?:\s*[-+.\d][-+.\deE]*)*)(?!\S)"
 
 
 def recognises(path: Path, first: str) -> bool:
-    """Whether the last field of the first line is a number and the one before it starts with F0 or
-    so, or whose it is cannot be said.
+    """Return whether the last field of the first line is a number and the field before it starts
+    with F0 or the like, or the line has no features to tell Marian from Moses.
     """
     fields = [part.strip() for part in first.split(moses_fields.BAR)]
     return moses_fields.lacks_features(first) or (

@@ -28,8 +28,8 @@ FEATURES = re.compile(r"(?!(F\d+|WordScores)=)[^\s=]+(:|=) ?[-+.\d]", re.ASCII)
 
 
 def recognises(path: Path, first: str) -> bool:
-    """Whether the third field of the first line is features, none of Marian's, and the fourth a
-    number, or whose it is cannot be said.
+    """Return whether the third field of the first line is features, none of Marian's, and the
+    fourth a number, or the line has no features to tell Moses from Marian.
     """
     fields = [part.strip() for part in first.split(moses_fields.BAR)]
     return moses_fields.lacks_features(first) or (

@@ -1,5 +1,5 @@
-"""What Moses and Marian N-best lists share: fields between `|||`, features `NAME= 1 2 NAME2= 3`,
-and lists numbered by their sentences.
+"""Parts that Moses and Marian N-best lists share: fields between `|||`, features like
+`NAME= 1 2 NAME2= 3`, and lists numbered by their sentences.
 
 A feature of one value keeps its name, the values of a longer one are named with an index: `LM0=
 -41.3 TM0= -6.7 -1.2` is LM0, TM0_0 and TM0_1; old `lm: -41.3 -40.4` is lm0 and lm1. The total is
@@ -85,7 +85,9 @@ def read(
 
 
 def lacks_features(first: str) -> bool:
-    """Whether the first line is of a list without features, which Moses and Marian write alike."""
+    """Return whether the first line is of a list without features, which Moses and Marian write
+    alike.
+    """
     fields = [part.strip() for part in first.split(BAR)]
     return len(fields) == 4 and not fields[2] and bool(NUMBER.fullmatch(fields[3]))
 

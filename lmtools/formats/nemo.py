@@ -30,7 +30,7 @@ write = checks.refuse_write
 
 
 def recognises(path: Path, first: str) -> bool:
-    """Whether the file is called as NeMo calls it, and its first line ends in a score."""
+    """Return whether the file is called as NeMo calls it, and its first line ends in a score."""
     _, tab, score = first.rpartition("\t")
     return bool(tab and NAME.match(path.name) and checks.NUMBER.fullmatch(score.strip()))
 

@@ -1,5 +1,5 @@
-"""What a format is: how it is described, recognised, read and written, and the `NAME:option=value`
-by which users name one.
+"""Formats: their descriptions, recognition, reading and writing, and the `NAME:option=value` by
+which users name one.
 """
 
 import inspect
@@ -40,7 +40,7 @@ class Specifier:
 
 
 def parse_specifier(path) -> Specifier | None:
-    """What `path` says if the user typed it and it is a specifier, else None.
+    """Parse `path` as a specifier that the user typed; return None if it is none.
 
     What the user types is a str. A Path is a name that was found: a file, whatever it looks like.
     So is a str that names what is there, as the shell's `*` gives it. Nothing else than this
@@ -55,8 +55,8 @@ def parse_specifier(path) -> Specifier | None:
 
 
 def list_children(path) -> list[Path]:
-    """What a directory holds, by name; pipes, sockets and devices, which no list is kept in and
-    whose reading may never end, left out.
+    """Return the entries of a directory, by name, without pipes, sockets and devices: no list is
+    kept in these, and reading them may never end.
     """
     try:
         return sorted(
@@ -69,7 +69,7 @@ def list_children(path) -> list[Path]:
 
 
 def list_numbered(path, name: re.Pattern) -> list[tuple[int, Path]]:
-    """What of a directory has a name that matches, with the number it says, in that order."""
+    """Return the entries of a directory whose names match, as sorted (number in the name, path)."""
     inside = ((name.fullmatch(child.name), child) for child in list_children(path))
     return sorted((int(match[1]), child) for match, child in inside if match)
 
@@ -132,7 +132,7 @@ class Formats(dict[str, Format]):
         return detect(path, self, default)
 
     def read(self, path, spec: str | None = None) -> list:
-        """What is in `path`."""
+        """Return all items of `path` as a list."""
         return list(self.stream(path, spec))
 
     def stream(self, path, spec: str | None = None) -> Iterator:
@@ -178,12 +178,14 @@ def detect(path, formats: Mapping[str, Format], default: str | None = None) -> s
 
 
 def is_pipe(path) -> bool:
-    """Whether what `path` names can be read only once."""
+    """Return whether `path` can be read only once, as a pipe."""
     return os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
 
 
 def unlike_lists(path, empty: bool) -> str | None:
-    """What `path` is, if it is certainly no format's; `empty`: whether nothing is that, too."""
+    """Return the kind of `path` in words if it is certainly no list; None otherwise. With `empty`,
+    an empty file or directory is none either.
+    """
     if Path(path).is_dir():
         names = {child.name for child in list_children(path)}
         return next(

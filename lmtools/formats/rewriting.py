@@ -126,7 +126,7 @@ def drop_stale(hyp: Hypothesis) -> Hypothesis:
 
 
 def keep_extras(extra: Mapping[str, str]) -> Mapping[str, str]:
-    """What of the extras does not speak of tokens."""
+    """Return the extras that do not describe tokens."""
     return {name: value for name, value in extra.items() if not OF_TOKENS.fullmatch(name)}
 
 

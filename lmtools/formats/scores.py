@@ -26,7 +26,7 @@ REMEDY = "score these very lists again"
 
 
 def vouch(row: str, text: str = "") -> str:
-    """What ends a line: 12 hexadecimal digits of the SHA-256 of the line before it, a TAB, and the
+    """Return the check of a line: 12 hexadecimal digits of the SHA-256 of the line, a TAB, and the
     single-spaced text of its hypothesis.
     """
     return hashlib.sha256(
@@ -69,7 +69,7 @@ def read(path, lines: Iterator[tuple[int, str]] | None = None) -> ScoreTable:
 
 
 def has_check(line: str) -> bool:
-    """Whether a first line vouches for itself: then every row does."""
+    """Return whether a first line ends in a check: then every row has one."""
     return bool(re.search(r"\t[0-9a-f]{12}$", line))
 
 
@@ -265,7 +265,9 @@ def stranger(table: ScoreTable, wrong: Sequence[tuple[NBest, Sequence[int]]], ab
 
 
 def is_shuffled(table: ScoreTable, nbest: NBest) -> bool:
-    """Whether the rows vouch for the texts of an utterance's hypotheses in another order."""
+    """Return whether the checks of an utterance's rows match its hypotheses' texts in another
+    order.
+    """
     columns = (table.log_prob[nbest.utt], table.tokens[nbest.utt], table.checks[nbest.utt])
     left = [hyp.text for hyp in nbest.hyps]
     for rank, (value, count, told) in enumerate(zip(*columns, strict=True), 1):

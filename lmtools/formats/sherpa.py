@@ -28,7 +28,7 @@ write = checks.refuse_write
 
 
 def recognises(path: Path, first: str) -> bool:
-    """Whether the first line is a result with an id."""
+    """Return whether the first line is a result with an id."""
     return not path.is_dir() and recognised(path, first)
 
 

@@ -49,8 +49,8 @@ MARKS = {1: "(", 2: "st:", 4: "et:", 6: "g:", 8: "a:", 10: ")"}
 
 
 def recognises(path: Path, first: str) -> bool:
-    """Whether the file, or the first one in the directory, starts with a header or with two scores
-    and the right number of words.
+    """Return whether the file, or the first one in the directory, starts with a header or with two
+    scores and the right number of words.
     """
     if path.is_dir():
         files = list_files(path)
@@ -65,8 +65,8 @@ def recognises(path: Path, first: str) -> bool:
 
 
 def guess_count(count: str, words: list[str], line: list[str]) -> bool:
-    """Whether SRILM writes `count` before `words`: all of them, or without pauses and some noises;
-    0 if it read no score of an LM.
+    """Return whether SRILM may have written `count` before `words`: the number of all of them, or
+    without pauses and some noises; 0 if it read no score of an LM.
     """
     if not re.fullmatch(r"0|[1-9][0-9]{0,8}", count):
         return False

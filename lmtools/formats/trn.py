@@ -22,7 +22,7 @@ MARKUP = re.compile(r".*[{}].*|\(.*\)|@|.+\*|.*[;\\].*")
 
 
 def recognises(path: Path, first: str) -> bool:
-    """Whether the name is a trn file's; content cannot tell, Kaldi text may end alike."""
+    """Return whether the name is a trn file's; content cannot tell, Kaldi text may end alike."""
     return ".trn" in path.suffixes
 
 

@@ -51,7 +51,7 @@ def write(made: SentenceVectors, path) -> None:
 
 
 def read(path) -> SentenceVectors:
-    """What `write` wrote; UserError for another file."""
+    """Read sentence vectors that `write` wrote; UserError for another file."""
     try:
         with np.load(path, allow_pickle=False) as arrays:
             vectors, layers = arrays["vectors"], tuple(arrays["layers"].tolist())

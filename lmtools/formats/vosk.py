@@ -1,5 +1,5 @@
-"""What Vosk's recogniser returns after SetMaxAlternatives(N): a line an utterance, with its id, or
-a directory with a file UTT.json each.
+"""Results of Vosk's recogniser after SetMaxAlternatives(N): a line an utterance, with its id, or a
+directory with a file UTT.json each.
 
     {"utt": "a1", "ref": "blue finch", "alternatives": [{"confidence": 214.5, "text": "blue fins",
       "result": [{"word": "blue", "start": 0.1, "end": 0.4}, ...]}, ...]}

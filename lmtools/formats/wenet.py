@@ -22,7 +22,7 @@ write = checks.refuse_write
 
 
 def recognises(path: Path, first: str) -> bool:
-    """Whether the first line is `wav UTT`."""
+    """Return whether the first line is `wav UTT`."""
     words = first.split()
     return len(words) == 2 and words[0] == "wav"
 

@@ -43,8 +43,8 @@ are_outputs = json_io.recognise_results(
 
 
 def recognises(path: Path, first: str) -> bool:
-    """Whether the file is such a dump, or it or the first of a directory what Whisper's command
-    line leaves.
+    """Return whether the file is such a dump, or the file or the first of a directory is an output
+    of Whisper's command line.
     """
     return is_dump(path, first) or are_outputs(path, first)
 
@@ -111,7 +111,7 @@ def read_dump(path) -> Iterator[NBest]:
 
 
 def way(tree: Mapping, where: str) -> tuple[str, ...]:
-    """What a hypothesis' score is made of."""
+    """Return the kind of a hypothesis' score: its key, and "tokens" if it was divided by them."""
     kinds = [kind for kind in KINDS if kind in tree]
     if len(kinds) > 1:
         raise UserError(f"{where}: has {' and '.join(kinds)}; give one of them")
@@ -152,7 +152,7 @@ def length(tokens, where: str) -> int:
 
 
 def divisor(kind: str, tokens: int, penalty: float) -> float:
-    """What the sum was divided by."""
+    """Return the number that the sum of log-probabilities was divided by."""
     if kind == "score":
         return max(tokens, 1) ** max(-64.0, min(penalty, 64.0))
     return tokens + 1.0 if kind == "avg_logprob" else 1.0

@@ -1,5 +1,5 @@
-"""What lattice formats share: numbers and symbols as their writers spell them, files or directories
-of them, one score a lattice.
+"""Parts that lattice formats share: numbers and symbols as their writers spell them, files or
+directories of them, one score a lattice.
 """
 
 import math

@@ -56,8 +56,8 @@ MERGE = ("graph", ("am",))  # the format has no other scores
 
 
 def recognises(path: Path, first: str) -> bool:
-    """Whether `path` is a decode directory, a table of lattices by its binary mark, or text that
-    begins with a key on its own line.
+    """Return whether `path` is a decode directory, a table of lattices by its binary mark, or text
+    that begins with a key on its own line.
     """
     if path.is_dir():
         return bool(jobs(path))

@@ -66,7 +66,7 @@ def lattice(
 
 
 def is_node_extra(name: str) -> bool:
-    """Whether an extra is a node's, not a link's."""
+    """Return whether an extra is a node's, not a link's."""
     return name in ("symbol", "variant") or name.startswith("node.")
 
 

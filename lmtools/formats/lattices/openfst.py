@@ -45,7 +45,7 @@ MERGE = ("am", ())  # the format has no other scores
 
 
 def recognises(path: Path, first: str) -> bool:
-    """Whether the first line (of the first file, in a directory) is an arc with its symbols."""
+    """Return whether the first line (in a directory, of the first file) is an arc and symbols."""
     first = common.opening(path, SUFFIXES, first)
     return FIRST.fullmatch(first.strip()) is not None and "," not in first
 
@@ -63,7 +63,7 @@ def read(path, symbols: str | None = None, acceptor: str | None = None) -> Itera
 
 
 def one_symbol(rows: list[ROW]) -> bool:
-    """Whether the arcs of a file have one symbol, as far as they tell."""
+    """Return whether the arcs of a file have one symbol each, as far as their columns tell."""
     widths = {len(fields) for _, fields in rows} - {1, 2}
     if widths != {4}:
         return 3 in widths

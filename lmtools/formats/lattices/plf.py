@@ -42,7 +42,7 @@ MERGE = ("am", ())  # the format has no other scores
 
 
 def recognises(path: Path, first: str) -> bool:
-    """Whether the first line begins as only such tuples do, or the name says it."""
+    """Return whether the first line begins as only such tuples do, or the name says it."""
     return ".plf" in path.suffixes or re.match(r"\(\s*\(\s*\(\s*['\"]", first) is not None
 
 

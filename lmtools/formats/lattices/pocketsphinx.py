@@ -34,7 +34,7 @@ MERGE = ("am", ())  # the format has no other scores
 
 
 def recognises(path: Path, first: str) -> bool:
-    """Whether the first line (of the first file, in a directory) is pocketsphinx's."""
+    """Return whether the first line (of the first file, in a directory) is pocketsphinx's."""
     return re.match(r"# getcwd:|Frames \d", common.opening(path, SUFFIXES, first)) is not None
 
 

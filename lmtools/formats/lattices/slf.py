@@ -72,8 +72,8 @@ class Parsed:
 
 
 def recognises(path: Path, first: str) -> bool:
-    """Whether the first line (of the first file, in a directory) is SLF's version or pocketsphinx's
-    comment, or the name ends in .slf.
+    """Return whether the first line (of the first file, in a directory) is SLF's version or
+    pocketsphinx's comment, or the name ends in .slf.
     """
     first = common.opening(path, SUFFIXES, first)
     return (
@@ -121,7 +121,7 @@ def lattices(path) -> Iterator[Parsed]:
 
 
 def marks(comment: str) -> dict[str, str]:
-    """What a comment declares."""
+    """Return the conventions that a comment declares, name -> value."""
     if match := MARK.fullmatch(comment):
         return dict(part.partition("=")[::2] for part in match[1].split())
     return {"acoustic": "source"} if "pocketsphinx" in comment.lower() else {}

@@ -37,7 +37,7 @@ MERGE = ("am", ())  # the format has no other scores
 
 
 def recognises(path: Path, first: str) -> bool:
-    """Whether all of the first line is word:slot:posterior."""
+    """Return whether all of the first line is word:slot:posterior."""
     return FIRST.fullmatch(first.strip()) is not None
 
 
@@ -112,7 +112,7 @@ def rest(arcs: list[Arc], state: int) -> list[Arc]:
 
 
 def missing_posterior(arcs: list[Arc]) -> float:
-    """What the posteriors of a slot lack to 1."""
+    """Return 1 less the sum of the posteriors of a slot."""
     return 1 - sum(map(posterior_of, arcs))
 
 
@@ -122,7 +122,7 @@ def posterior_of(arc: Arc) -> float:
 
 
 def holds_epsilons(path) -> bool:
-    """Whether some slot of a file has an entry for no word; False for standard input."""
+    """Return whether some slot of a file has an entry for no word; False for standard input."""
     return path != "-" and any(
         entry.rsplit(":", 2)[0] in NULLS for _, line in read_lines(path) for entry in line.split()
     )

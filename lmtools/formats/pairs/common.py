@@ -1,4 +1,4 @@
-"""What formats of sentence pairs share: fields between tabs, columns by name, refusals."""
+"""Parts that formats of sentence pairs share: fields between tabs, columns by name, refusals."""
 
 from collections.abc import Iterable, Iterator, Sequence
 

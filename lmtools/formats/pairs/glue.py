@@ -30,7 +30,7 @@ COLUMNS = HEADER[7:]
 
 
 def recognises(path: Path, first: str) -> bool:
-    """Whether the first line is a header with both sentences."""
+    """Return whether the first line is a header with both sentences."""
     return {"index", *COLUMNS[:2]} <= set(first.split("\t"))
 
 

@@ -26,7 +26,7 @@ HEADER = ("pair_ID", "sentence_A", "sentence_B", "relatedness_score")
 
 
 def recognises(path: Path, first: str) -> bool:
-    """Whether the first line is a header with both sentences."""
+    """Return whether the first line is a header with both sentences."""
     return set(HEADER[:3]) <= set(first.split("\t"))
 
 

@@ -20,7 +20,7 @@ SCORE, LEFT, RIGHT = 4, 5, 6
 
 
 def recognises(path: Path, first: str) -> bool:
-    """Whether the first line has a score at its place and two fields after it."""
+    """Return whether the first line has a score at its place and two fields after it."""
     fields = first.split("\t")
     return len(fields) > RIGHT and NUMBER.fullmatch(fields[SCORE]) is not None
 

@@ -25,7 +25,7 @@ COLUMNS = "left+right+score"
 
 
 def recognises(path: Path, first: str) -> bool:
-    """Whether the first line has two fields, or three of which the last is a number."""
+    """Return whether the first line has two fields, or three of which the last is a number."""
     fields = first.split("\t")
     return len(fields) == 2 or (len(fields) == 3 and NUMBER.fullmatch(fields[2]) is not None)
 
