@@ -1,4 +1,4 @@
-"""What scores: natural-log probabilities of prepared texts, token by token."""
+"""Interface of scorers: natural-log probabilities of prepared texts, token by token."""
 
 import copy
 from collections.abc import Sequence
@@ -40,8 +40,8 @@ class Scorer:
         raise NotImplementedError
 
     def cost(self, sentence: tuple) -> int:
-        """How many rows the model computes for the sentence; sentences of equal cost are computed
-        in equal shapes.
+        """Return the number of rows that the model computes for the sentence; sentences of equal
+        cost are computed in equal shapes.
         """
         raise NotImplementedError
 
@@ -50,11 +50,11 @@ class Scorer:
         raise NotImplementedError
 
     def knows(self, word: str) -> bool:
-        """Whether no token of a word that has a score is out of vocabulary."""
+        """Return whether no token of a word that has a score is out of vocabulary."""
         return not self.unknown(self.prepare([word])[0]).any()
 
     def token_names(self, sentence: tuple) -> list[str]:
-        """What stands for each token that has a score, without the end of sentence."""
+        """Return a name of each token that has a score, without the end of sentence."""
         raise NotImplementedError
 
     def token_log_probs(self, sentences: Sequence[tuple]) -> list[np.ndarray]:

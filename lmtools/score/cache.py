@@ -46,8 +46,8 @@ def cache_directory(name: str):
 
 
 class Kind(NamedTuple):
-    """What a cache keeps of a sentence: the name of its directory, which sizes values may have, and
-    values as bytes and back.
+    """Kind of cached values: the name of its directory, the sizes that values may have, and their
+    conversion to bytes and back.
     """
 
     name: str
@@ -218,6 +218,6 @@ class Cache:
 
 
 def remedy(error: Exception) -> str:
-    """What helps against an error of the directory."""
+    """Return the remedy of an error of the directory, in words."""
     full = getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
     return "make room on its disk" if full else "check the path and its permissions"

@@ -1,5 +1,5 @@
-"""What a model makes of many sentences, with the least work and the same bits each time: what a
-cache does not know, in batches of one shape, by threads, within memory.
+"""Computation for many sentences with the least work and the same bits each time: sentences that a
+cache lacks, in batches of one shape, by threads, within memory.
 
 The bits of a matrix product depend on its shape, and with several threads on the place of a row in
 it. So a sentence goes through only with sentences of its own cost, always as many of them as
@@ -74,7 +74,8 @@ def plan_work(
 
 
 def compute_all(model, work: Sequence, compute: Callable) -> Iterator:
-    """What `compute` makes of each piece of work for `model`, a scorer or an encoder, in order.
+    """Yield the results of `compute` for each piece of work for `model`, a scorer or an encoder, in
+    order.
 
     On a CPU they are as many at a time as torch has threads, each with one thread; elsewhere one
     after the other, and of a mixture too, whose models come here themselves.
@@ -107,13 +108,13 @@ def one_thread() -> Iterator[int]:
 
 
 def compute_batch(model, compute: Callable[[list], list], sentences: list) -> list:
-    """What `compute` gives of a batch of `plan_batches` for `model`, one value a sentence."""
+    """Return the values of `compute` for a batch of `plan_batches` for `model`, one a sentence."""
     return within_memory(compute, sentences, full_batch_size(model, sentences))
 
 
 def within_memory(compute: Callable[[list], list], sentences: list, size: int) -> list:
-    """What `compute` gives of a batch filled up to `size`, one value a sentence; what does not fit
-    into memory is halved until it does.
+    """Return the values of `compute` for a batch filled up to `size`, one a sentence; halve a batch
+    that does not fit into memory until it does.
 
     Halved, it has another shape, so that values may differ in their last bits from those of a
     machine with more memory.
@@ -135,7 +136,7 @@ def within_memory(compute: Callable[[list], list], sentences: list, size: int) -
 
 
 def out_of_memory(error: Exception) -> bool:
-    """Whether memory, of the machine or of a device, did not suffice."""
+    """Return whether an error says that memory of the machine or of a device did not suffice."""
     known = torch.OutOfMemoryError | MemoryError
     return isinstance(error, known) or "allocate memory" in str(error)
 

@@ -39,8 +39,8 @@ class Cover:
 
 @dataclass(frozen=True)
 class Covered:
-    """How much work a cover was: arcs that have a path, distinct paths, their distinct sentences,
-    tokens in these with the ends.
+    """Work of a cover: numbers of arcs that have a path, of distinct paths, of their distinct
+    sentences, of tokens in these with the ends.
     """
 
     arcs: int
@@ -222,7 +222,7 @@ def drop_weight(weights: Mapping[str, float], name: str) -> dict[str, float]:
 def approximation(
     lattice: Lattice, scorer: Scorer, weights: Mapping[str, float], name: str, n: int
 ) -> dict[str, float]:
-    """How far the scores on arcs are from those of whole sentences, over the `n` best distinct word
+    """Compare scores on arcs with those of whole sentences, over the `n` best distinct word
     sequences (by the other weights).
 
     Absolute differences in nats: `word_mean`, `word_max` of a word's score on the path to that in

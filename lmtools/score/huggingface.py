@@ -53,7 +53,7 @@ def load_huggingface(directory: str, device="auto", precision="float32", intact=
 
 
 class HuggingFace(Scorer):
-    """What the scorers of Hugging Face models share; tokenisation is the model's own, with its
+    """Base of the scorers of Hugging Face models; tokenisation is the model's own, with its
     boundary tokens.
     """
 
@@ -149,7 +149,7 @@ class TreeScorer(HuggingFace):
         raise NotImplementedError
 
     def try_sharing(self) -> bool:
-        """Whether a tree of three short sentences has the scores that the model gives each."""
+        """Return whether three short sentences have the same scores in a tree as alone."""
         ids = np.linspace(0, self.config.vocab_size - 1, 9).astype(int).tolist()[1:-1]
         some = self.some(tuple(ids))
         full, self.precision = self.precision, "float32"

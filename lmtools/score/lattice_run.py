@@ -1,6 +1,4 @@
-"""What is wanted of rescored lattices, one lattice at a time, in order, computed here or by several
-processes.
-"""
+"""Rescoring of lattices, one at a time, in order, in this process or in several."""
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,7 +19,7 @@ from lmtools.workers import map_ordered
 
 @dataclass(frozen=True)
 class Wanted:
-    """What to take of each lattice: the lattice itself, its `n` best hypotheses (with their
+    """Outputs of each rescored lattice: the lattice itself, its `n` best hypotheses (with their
     `total`), the text of its best path.
 
     `merge` (score, others): put all scores but the others into that one, for formats that hold no
@@ -39,8 +37,8 @@ class Wanted:
 
 @dataclass(frozen=True)
 class LatticeResult:
-    """What a lattice gave: sizes before and after, the seconds of speech in it and of work on it,
-    messages for the user, what is wanted; `signatures` says of each new score which model gave it.
+    """Result of one lattice: sizes before and after, seconds of speech and of work, messages for
+    the user, the wanted outputs; `signatures` names the model of each new score.
     """
 
     utt: str
@@ -58,7 +56,7 @@ class LatticeResult:
 
 @dataclass
 class LatticeTotals:
-    """What a run came to: sums over lattices (`seconds`: of rescoring, in all processes), and the
+    """Sums of a run over lattices (`seconds`: of rescoring, in all processes), and the
     approximation of each as rows.
     """
 
@@ -105,7 +103,7 @@ class LatticeTotals:
 def run_lattices(
     lattices: Iterable[Lattice], settings: LatticeOptions, wanted: Wanted, nj: int = 1
 ) -> Iterator[LatticeResult]:
-    """What is wanted of each lattice, as soon as it is there, in the order of the lattices."""
+    """Yield the outputs of each lattice as soon as they are ready, in the order of the lattices."""
     lms = [*settings.lms.values(), *([settings.old] if settings.old else [])]
     reads = [path for lm in lms for path in paths_of(lm)]
     work = partial(run_lattice, wanted=wanted)

@@ -25,7 +25,7 @@ LEFT_TO_RIGHT = "perplexity"  # the kind of scorers whose words depend on those 
 
 @dataclass(frozen=True)
 class LatticeOptions:
-    """What lattices are rescored by, and how.
+    """Options of lattice rescoring.
 
     `lms`: the name of a new score -> what `load_scorer` takes. `mixtures`: the name of a new score
     -> the names of left-to-right models in `lms` and their shares; those have no score of their own
@@ -158,7 +158,7 @@ class Rescorer:
         return lattice, messages
 
     def expand_whole(self, lattice: Lattice) -> tuple[Lattice, list[str]]:
-        """What `expand` makes of the lattice."""
+        """Expand the lattice in one piece; return it and the messages of `expand`."""
         settings, old = self.settings, self.old and self.old.utterance()
         lms = {name: lm.utterance() for name, lm in self.left.items()}
         weights = self.known_weights(lattice, *lms, OLD)
@@ -194,7 +194,7 @@ def check_names(settings: LatticeOptions) -> None:
 
 
 def never_forgets(lm: PrefixLM) -> bool:
-    """Whether a word may depend on all words before it."""
+    """Return whether the probability of a word may depend on all words before it."""
     if isinstance(lm, MixtureLM):
         return any(map(never_forgets, lm.parts))
     return not isinstance(lm, NgramPrefixLM)

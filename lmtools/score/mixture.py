@@ -78,7 +78,7 @@ class MixtureScorer(Scorer):
         return sentences
 
     def count_tokens(self, sentence: tuple) -> list[int]:
-        """How many tokens each model predicts, without the end."""
+        """Return the number of tokens that each model predicts, without the end."""
         pairs = zip(self.scorers, sentence, strict=True)
         return [len(scorer.unknown(own)) for scorer, own in pairs]
 
@@ -129,8 +129,8 @@ class MixtureScorer(Scorer):
 
 
 def predict_same_tokens(scorers: Sequence[Scorer]) -> bool:
-    """Whether all have one vocabulary, or all predict words of one normaliser: then a word that one
-    of them lacks has the probability of unknown words there.
+    """Return whether all models have one vocabulary, or all predict words of one normaliser: then a
+    word that one of them lacks has the probability of unknown words there.
     """
     first, *others = [scorer.subword for scorer in scorers]
     if first and all(other and other.hash == first.hash for other in others):
@@ -141,7 +141,9 @@ def predict_same_tokens(scorers: Sequence[Scorer]) -> bool:
 
 
 def join_values(values: Sequence[str | None]) -> str:
-    """What signatures say under a name: one value where all that say something agree, else each."""
+    """Join the values of one key of signatures: one value where all that are given agree, else
+    each.
+    """
     told = {value for value in values if value is not None}
     return told.pop() if len(told) == 1 else "+".join(value or "-" for value in values)
 

@@ -113,8 +113,8 @@ def mixture_perplexity(
 
 
 class MixtureScores:
-    """What each model of a mixture says of `texts`, computed once for any weights: `logs`, of each
-    text what `joint_log_probs` gives.
+    """Scores of `texts` by each model of a mixture, computed once for any weights: `logs` holds the
+    result of `joint_log_probs` of each text.
     """
 
     def __init__(self, texts: Sequence[str], mixture: MixtureScorer):

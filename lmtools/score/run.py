@@ -105,7 +105,7 @@ class TextScores:
 
 @dataclass
 class Totals:
-    """How much was scored."""
+    """Numbers of scored utterances, hypotheses, tokens and unknown tokens."""
 
     utterances: int = 0
     hypotheses: int = 0

@@ -138,8 +138,8 @@ class NeuralScorer(Scorer):
         return score(heads, targets)
 
     def compute(self, sentences, what: Callable[[Tensor, Tensor], Tensor]) -> list[np.ndarray]:
-        """What a function of states (N, D) and targets (N,) says of each token and end of sentence,
-        (tokens + 1, ...) a sentence.
+        """Compute a function of states (N, D) and targets (N,) for each token and end of sentence;
+        return an array (tokens + 1, ...) a sentence.
         """
         pieces = [self.windows(s) for s in sentences]
         parts = [
@@ -154,7 +154,9 @@ class NeuralScorer(Scorer):
         ]
 
     def windows(self, sentence: tuple) -> list[tuple[int, int, int, int]]:
-        """How a sentence is cut where it does not fit the positions, as `cut_windows` says it."""
+        """Return the windows of a sentence that may be longer than the positions, as `cut_windows`
+        does.
+        """
         return cut_windows(len(sentence), self.lm.longest)
 
     def window(self, sentence: tuple, begin: int, end: int) -> tuple:

@@ -104,12 +104,12 @@ def open_regular(path: Path) -> Iterator[int]:
 
 
 def is_sound(key: bytes, row: bytes) -> bool:
-    """Whether the checksum of a row is that of its key and value."""
+    """Return whether the checksum of a row is that of its key and value."""
     return row[KEY - FIRST : REST] == checksum(key, row[REST:])
 
 
 def checksum(key: bytes, value: bytes) -> bytes:
-    """What vouches for a row."""
+    """Return the checksum of a row: the first bytes of the SHA-256 of its key and value."""
     return hashlib.sha256(key + value).digest()[:CHECK]
 
 

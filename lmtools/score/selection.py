@@ -96,8 +96,8 @@ def measure_difference(options: ScoreOptions, general: str) -> Measure:
 
 @dataclass(frozen=True)
 class Estimation:
-    """How the LMs of a domain and of general text are made: order, normaliser, and the seed of what
-    is drawn.
+    """Estimation of the LMs of a domain and of general text: order, normaliser, and the seed of
+    random draws.
     """
 
     order: int

@@ -1,4 +1,4 @@
-"""What the hypotheses of lists translate, for translation models."""
+"""Source sentences of the hypotheses of lists, for translation models."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -28,12 +28,12 @@ class Sources:
 
     @property
     def signature(self) -> dict[str, str]:
-        """What the header of scores says of them: the direction, where it is not the usual one."""
+        """Return the entries for the header of scores: the direction, where it is reversed."""
         return {"direction": "reverse"} if self.reverse else {}
 
     def pair(self, nbests: Sequence[NBest], before: int, lists: str) -> list[tuple[str, str]]:
-        """What a translation model reads and what it predicts, of each hypothesis of lists behind
-        the first `before` ones of the file `lists`; UserError where a source is missing.
+        """Return (source, target) for a translation model, of each hypothesis of lists behind the
+        first `before` ones of the file `lists`; UserError where a source is missing.
         """
         pairs = []
         for number, nbest in enumerate(nbests, before):

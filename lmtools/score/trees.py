@@ -37,8 +37,8 @@ class SentenceTree(NamedTuple):
         return cls(np.array(tokens), np.array(parents), paths)
 
     def predictions(self, end: int) -> tuple[np.ndarray, np.ndarray]:
-        """What the scores of all sentences are made of, each once: nodes and the token after each,
-        int64 (N - 1 + sentences,); `end` follows the last node of each sentence.
+        """Return the predictions of all sentences, each once: nodes and the token after each, int64
+        (N - 1 + sentences,); `end` follows the last node of each sentence.
         """
         last = np.array([path[-1] for path in self.paths], dtype=np.int64)
         ends = np.full(len(last), end, dtype=np.int64)
@@ -74,7 +74,7 @@ def cut_parts(sizes: Sequence[int], tokens: int) -> list[slice]:
 
 
 def tree_sizes(sentences: Sequence[Sequence[int]]) -> list[int]:
-    """What sentences add to a tree at most: their tokens and ends."""
+    """Return the most nodes that each sentence may add to a tree: its tokens and end."""
     return [len(sentence) + 1 for sentence in sentences]
 
 

@@ -41,7 +41,7 @@ class WordTokens:
         return once if first else later
 
     def penalty(self, word: str, first: bool) -> float:
-        """What the unknown tokens among these cost under the scorer's penalty."""
+        """Return the sum of the scorer's penalties for the unknown tokens of a word."""
         tokens = self.tokens(word, first)
         if tokens not in self.penalties:
             unknown = self.scorer.unknown(tokens)
@@ -90,7 +90,8 @@ def check_wordwise(scorer: Scorer) -> None:
 def count_tokens(
     scorer: Scorer, texts: Sequence[str], sentences: Sequence[tuple]
 ) -> list[list[int] | None]:
-    """How many tokens with a score each word of each text has; None where tokens cross words.
+    """Return the number of tokens with a score of each word of each text; None where tokens cross
+    words.
 
     `sentences` are what the scorer prepared of `texts`.
     """
