@@ -1,4 +1,4 @@
-"""What programs give: lists, columns of scores, metrics, looked at before anything is computed."""
+"""Checks of arguments from programs: lists, columns of scores, metrics."""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence

@@ -40,8 +40,8 @@ def choose_lazily(
     source,
     path,
 ) -> LazyChoice:
-    """What `weights`, read from `path`, choose of lists read from `source`, where the model of
-    `options` scores the column `name` as far as it must; `columns` are the others.
+    """Choose hypotheses of lists read from `source` by `weights`, read from `path`; the model of
+    `options` scores the column `name` as far as it must, `columns` are the others.
 
     `margin` is in units of the bound's that the weights note; infinity scores every hypothesis and
     needs none. UserError as of `lmtools rescore`, and for utterances that a fold holds.

@@ -59,7 +59,7 @@ def hold(texts: Texts, name: str) -> Mapping | list:
 
 
 def holds_lists(texts: Mapping | list) -> bool:
-    """Whether these are N-best lists."""
+    """Return whether the texts are N-best lists."""
     return isinstance(texts, list) and any(isinstance(one, NBest) for one in texts)
 
 

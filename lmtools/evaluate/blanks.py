@@ -49,7 +49,7 @@ class Spacing:
 
 
 def find_spacing(texts: Iterable[str]) -> Spacing:
-    """How the first LOOKED_AT texts are written."""
+    """Find the language of the first LOOKED_AT texts and how they use blanks."""
     letters: Counter = Counter()
     words, lines = 0, 0
     own: dict[str, str | None] = {}  # the language of a letter

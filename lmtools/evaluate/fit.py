@@ -1,5 +1,5 @@
-"""Whether references can be of these hypotheses at all: lengths, the error of the best hypotheses
-beside that against other utterances' references, and utterances without a common word.
+"""Test of whether references can belong to hypotheses at all: lengths, the error of the best
+hypotheses beside that against other utterances' references, and utterances without a common word.
 """
 
 from collections.abc import Iterable, Sequence
@@ -24,10 +24,10 @@ LONG = 3
 
 @dataclass(frozen=True)
 class Fit:
-    """How references of some utterances fit their hypotheses: `longer`: letters of references a
-    letter of the hypotheses nearest in length; `best`: WER of the best hypotheses, percent, and
-    `strange` against other references (None: too few of them); `apart`: the share of utterances
-    whose words are all others.
+    """Agreement of references with hypotheses of the same utterances: `longer`: letters of
+    references a letter of the hypotheses nearest in length; `best`: WER of the best hypotheses,
+    percent, and `strange` against other references (None: too few of them); `apart`: the share of
+    utterances whose words are all others.
     """
 
     longer: float
@@ -37,7 +37,9 @@ class Fit:
 
     @property
     def possible(self) -> bool:
-        """Whether a recogniser can have made these hypotheses of what the references say."""
+        """Return whether a recogniser can have made these hypotheses of speech with these
+        references.
+        """
         strange = HOPELESS if self.strange is None else min(HOPELESS, NEAR * self.strange)
         near = self.best > max(HIGH, strange)
         return 1 / LONGER < self.longer < LONGER and not near and self.apart <= APART
@@ -52,8 +54,8 @@ class Fit:
 
 
 def measure_fit(pairs: Iterable[tuple[str, Sequence[str]]]) -> Fit | None:
-    """How references fit their hypotheses, case, punctuation and form of Unicode apart, on a sample
-    of the pairs; None where they are too few to say.
+    """Measure the fit of references to hypotheses, regardless of case, punctuation and form of
+    Unicode, on a sample of the pairs; None where they are too few.
     """
     pairs = [(ref, hyps) for ref, hyps in pairs if ref.split() and any(map(str.split, hyps))]
     pairs = pairs[:: -(-len(pairs) // SAMPLE) or 1]

@@ -39,7 +39,7 @@ def correlate_layers(
 
 
 def describe_row(row: dict, count: int) -> str:
-    """What is printed of one layer."""
+    """Return the printed line of one layer: its correlations, percent, with intervals."""
     known = [
         f"{name} {r[0] * 100:.2f} [{r[1] * 100:.2f}, {r[2] * 100:.2f}]"
         for name in CORRELATIONS

@@ -83,8 +83,8 @@ class ErrorRate:
         return 100 * totals[..., :3].sum(-1) / np.maximum(totals[..., 3], 1)
 
     def gain(self, statistics: np.ndarray) -> np.ndarray:
-        """How good each hypothesis is by itself (...,) from statistics (..., 4), higher is better:
-        minus its errors.
+        """Return the quality of each hypothesis by itself (...,) from statistics (..., 4), higher
+        is better: minus its errors.
         """
         return -statistics[..., :3].sum(-1)
 
@@ -109,7 +109,7 @@ class ErrorRate:
 
     @property
     def signature(self) -> str:
-        """What one must know to compute the figure again."""
+        """Return the rules and the version by which the figure can be computed again."""
         rules = "case:mixed|norm:none|nrefs:1|missing:deleted" + self.rules
         return f"metric:{self.title.lower()}|{rules}|version:lmtools-{__version__}"
 

@@ -16,7 +16,7 @@ BLOCK = 1 << 22  # counts of n-grams held at once
 
 
 def pair_gains(metric: str, texts: Sequence[str], refs: Sequence[int]) -> np.ndarray:
-    """How good each text is with text refs[j] as its reference: floats (texts, refs),
+    """Return the quality of each text with text refs[j] as its reference: floats (texts, refs),
     METRICS[metric]'s `gain`.
 
     Minus the number of errors for WER and CER, percent for BLEU and chrF (sentence-level, equal to
@@ -75,8 +75,8 @@ def chrf(measure: Sacre, texts: Sequence[str], refs: np.ndarray) -> np.ndarray:
 def overlaps(
     sequences: Sequence[Sequence[int]], refs: np.ndarray, order: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """How many n-grams each sequence of numbers has (sequences, order), and shares with sequence
-    refs[j] (sequences, refs, order).
+    """Count the n-grams of each sequence of numbers (sequences, order), and those it shares with
+    sequence refs[j] (sequences, refs, order).
 
     An n-gram is shared as often as the one of both has it that has it less often. Both are floats,
     n from 1.

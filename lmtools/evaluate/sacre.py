@@ -93,8 +93,8 @@ class Sacre:
         return self.corpus_score(np.asarray(totals, dtype=np.float64))
 
     def gain(self, statistics: np.ndarray) -> np.ndarray:
-        """How good each hypothesis is by itself (...,) from statistics (..., width), higher is
-        better: sentence-level score.
+        """Return the quality of each hypothesis by itself (...,) from statistics (..., width),
+        higher is better: sentence-level score.
         """
         score = (self.sentence_score or self.corpus_score)(statistics)
         return -score if self.lower_is_better else score
@@ -146,7 +146,7 @@ class Sacre:
 
     @property
     def signature(self) -> str:
-        """What one must know to compute the figure again."""
+        """Return the rules and the version by which the figure can be computed again."""
         return self.signed(self.corpus.get_signature())
 
     def signed(self, signature) -> str:

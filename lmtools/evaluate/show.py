@@ -21,7 +21,7 @@ def line(evaluation: Evaluation, interval: tuple[float, float]) -> str:
 
 
 def missing_line(evaluation: Evaluation) -> str:
-    """What is to be known of utterances without hypothesis."""
+    """Return the printed line on utterances without hypothesis."""
     missing = evaluation.missing
     return (
         f"{len(missing)} of {len(evaluation.statistics)} utterances have no hypothesis and count as"

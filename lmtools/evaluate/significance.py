@@ -1,5 +1,5 @@
-"""Whether two systems differ: matched pairs (MAPSSWE) for word errors, the paired bootstrap for
-every metric.
+"""Tests of the difference of two systems: matched pairs (MAPSSWE) for word errors, the paired
+bootstrap for every metric.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""Whether higher or lower scores are better, by the errors of what they choose."""
+"""Sign of scores: higher or lower is better, by the errors of the hypotheses that they choose."""
 
 import numpy as np
 
@@ -7,8 +7,8 @@ SURE = 3.0  # standard errors of the mean difference
 
 
 def are_costs(values: np.ndarray, valid: np.ndarray, gains: np.ndarray) -> bool | None:
-    """Whether the lowest of `values` (U, K) choose better than the highest, by how good each
-    hypothesis is (`gains`, higher is better); None where the difference is within doubt.
+    """Return whether the lowest of `values` (U, K) choose better than the highest, by the quality
+    of each hypothesis (`gains`, higher is better); None where the difference is within doubt.
     """
     rows = np.arange(len(values))
     lowest = np.where(valid, values, np.inf).argmin(1)
@@ -21,5 +21,5 @@ def are_costs(values: np.ndarray, valid: np.ndarray, gains: np.ndarray) -> bool 
 
 
 def are_positive(values: np.ndarray) -> bool:
-    """Whether nearly all values but 0 are above it, as no log-probability is."""
+    """Return whether nearly all values that are not 0 are positive, as no log-probability is."""
     return bool((values > 0).sum() > 0.99 * (values != 0).sum() > 0)

@@ -1,4 +1,4 @@
-"""How well similarities of sentence pairs agree with people's: cosines, Pearson's and Spearman's
+"""Agreement of similarities of sentence pairs with people's: cosines, Pearson's and Spearman's
 correlation, and Williams' test.
 
 All in float64. People's similarities and the values against them are (N,), a pair each.

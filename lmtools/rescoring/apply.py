@@ -96,8 +96,8 @@ def check_signatures(weights: Weights, columns: ScoreColumns, path) -> list[str]
 
 
 def significant(key: str, tuned: Mapping, given: Mapping) -> bool:
-    """Whether two values that differ mean other scores, not only other rounding or another version
-    of the same.
+    """Return whether two values that differ mean other scores, not only other rounding or another
+    version of the same.
     """
     return key not in ROUNDING and VERSIONS.sub("", str(tuned.get(key))) != VERSIONS.sub(
         "", str(given.get(key))

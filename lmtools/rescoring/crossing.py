@@ -29,8 +29,8 @@ class Crossing:
         self.utterances = assign_folds(utterances, plan, seed, speakers, path)
 
     def tune(self, features: Features, dev_set: DevSet, options: TuningOptions) -> Weights:
-        """What `tune_features` gives, with the weights of each fold, tuned without it in the same
-        way.
+        """Tune as `tune_features` does, and add the weights of each fold, tuned without it in the
+        same way.
         """
         whole = tune_features(features, dev_set, options)
         statistics, everyone = dev_set.statistics, np.arange(len(dev_set.statistics))

@@ -1,4 +1,4 @@
-"""What tuned weights say of their input: scores of the wrong sign, and a feature that alone chooses
+"""Warnings on input by tuned weights: scores of the wrong sign, and a feature that alone chooses
 because its weight ran away.
 """
 

@@ -78,8 +78,8 @@ class Features:
 
 
 def rank_score(rank: int) -> float:
-    """What stands for the score of the hypothesis at `rank` (from 0) where the recogniser gave
-    none: -log(1 + rank).
+    """Return the stand-in for the score of the hypothesis at `rank` (from 0) where the recogniser
+    gave none: -log(1 + rank).
 
     Score differences shrink down a list: on telephone speech this chose better than -rank (0.2%
     WER) and no worse than -sqrt(rank).

@@ -16,8 +16,8 @@ RANDOM, SPEAKER = "random", "speaker"
 
 @dataclass(frozen=True)
 class FoldPlan:
-    """How utterances are divided: into `count` folds RANDOM or by SPEAKER; a count of None makes
-    each speaker a fold.
+    """Division of utterances: into `count` folds RANDOM or by SPEAKER; a count of None makes each
+    speaker a fold.
     """
 
     by: str
@@ -64,7 +64,7 @@ class Folds:
 
 
 def parse_folds(word: str) -> FoldPlan:
-    """What --folds spells: N, speaker or speaker:N; ValueError for anything else."""
+    """Parse the value of --folds: N, speaker or speaker:N; ValueError for anything else."""
     kind, _, count = word.partition(":")
     by = SPEAKER if kind == SPEAKER else RANDOM
     number = count if by == SPEAKER else word

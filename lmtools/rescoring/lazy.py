@@ -26,7 +26,7 @@ SLOWER = 4  # a round scores one hypothesis of a list, and one more for as many 
 
 @dataclass(frozen=True)
 class Bound:
-    """What is expected of a column of a language model's scores, and how much more it may be.
+    """Expectation of a column of a language model's scores, and a bound on how much more it may be.
 
     `slopes` are nats by unit of each feature, `tokens` by token. `margin` is in units of the total;
     without it by `tolerance`, the share of the development set's lists that may get another winner.
@@ -228,7 +228,7 @@ def pad(lists: Sequence[Sequence[float]], features: Features) -> np.ndarray:
 
 
 def mean_counts(nbests: Sequence[NBest], name: str, tokens: Mapping[str, np.ndarray]) -> Iterator:
-    """What log-probabilities are divided by in the column `name` (hypotheses,) a list, from the
+    """Yield the divisors of log-probabilities in the column `name`, (hypotheses,) a list, from the
     tokens of each.
     """
     counts = MEANS.get(name.removeprefix(summed(name)))

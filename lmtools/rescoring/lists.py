@@ -91,7 +91,7 @@ def rescore_lists(
 
 
 def warn_empty(nbests: Sequence[NBest], what: str) -> Iterator[str]:
-    """What to tell of lists without hypotheses, each of which `what` an empty one."""
+    """Yield a warning on lists without hypotheses, each of which `what` an empty one."""
     empty = [nbest.utt for nbest in nbests if not nbest.hyps]
     if empty:
         yield (
@@ -101,8 +101,8 @@ def warn_empty(nbests: Sequence[NBest], what: str) -> Iterator[str]:
 
 
 def warn_unseen(signatures: Mapping[str, Mapping], places: Mapping) -> list[str]:
-    """What to say of scores, with these signatures and from these places, whose language model has
-    no probability of unknown words.
+    """Return warnings on scores, with these signatures and from these places, whose language model
+    has no probability of unknown words.
     """
     return [
         f"{places[name]}: of a language model without <unk> (a closed vocabulary): each unknown"

@@ -1,5 +1,4 @@
-"""What N-best lists of rescored lattices say of themselves: which of their scores are of which
-language model.
+"""Marks of N-best lists of rescored lattices: which of their scores are of which language model.
 
 It stands in the `extra` of each list, so that it stays with lists that are taken out of a file.
 """

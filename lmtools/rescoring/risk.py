@@ -24,8 +24,8 @@ UNIFORM = "uniform"
 
 @dataclass(frozen=True)
 class Risk:
-    """How expected utilities are computed: the metric, and the posterior softmax(scale * score)
-    over the first `depth` of a list.
+    """Settings of expected utilities: the metric, and the posterior softmax(scale * score) over the
+    first `depth` of a list.
 
     `score` names a component of the lists; None is `am`, else `score`, else the place in the list,
     else the first. Indicators of systems are no scores: where lists hold nothing else, all
@@ -81,7 +81,7 @@ def posterior_scores(
 
 
 def signature(risk: Risk, name: str) -> dict[str, str]:
-    """What one must know to compute the scores again."""
+    """Return the signature by which the scores can be computed again."""
     depth = {"depth": str(risk.depth)} if risk.depth else {}
     how = {
         "utility": sentence_signature(risk.utility),

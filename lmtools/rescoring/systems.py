@@ -25,7 +25,7 @@ from lmtools.workers import map_ordered
 
 @dataclass(frozen=True)
 class SystemPlan:
-    """What a system takes: columns of scores, as `read_columns` names them, and the form.
+    """Columns of scores of a system, as `read_columns` names them, and its form.
 
     In the interpolated form `first_pass` has the weights of the lists' own scores and lengths whose
     sum is the first pass's score; empty: `find_total`.

@@ -23,7 +23,7 @@ POINTS = 400  # at most, of a stored curve
 
 @dataclass(frozen=True)
 class TuningOptions:
-    """What tuning may do: `fixed` weights, `lms` the names of language-model columns, `reference`
+    """Options of tuning: `fixed` weights, `lms` the names of language-model columns, `reference`
     the feature that others scale against.
 
     The reference's weight is 1 or the one fixed; by default it is the first of REFERENCES that is
@@ -51,7 +51,7 @@ class TuningOptions:
     signed: Collection[str] = ()
 
     def at_least_0(self, name: str) -> bool:
-        """Whether the weight of a feature may not be negative."""
+        """Return whether the weight of a feature may not be negative."""
         signed = self.negative or (name in self.signed and self.form == LINEAR)
         return name == LOOP or (name in self.lms and not signed)
 
@@ -83,8 +83,8 @@ class TuningOptions:
 
 @dataclass(frozen=True)
 class DevSet:
-    """What tuning needs of a development set beside features: the metric's statistics (U, K,
-    width), the set's hash, and where it was read from.
+    """Development set beside its features: the metric's statistics (U, K, width), the set's hash,
+    and where it was read from.
     """
 
     statistics: np.ndarray
@@ -221,8 +221,8 @@ def padded_statistics(nbests: Sequence[NBest], metric: str, path) -> np.ndarray:
 
 
 def loss_of(metric: str) -> Callable[[np.ndarray], np.ndarray]:
-    """What is minimised, from summed statistics (..., width): the metric, or minus it where more is
-    better.
+    """Return the function to minimise of summed statistics (..., width): the metric, or minus it
+    where more is better.
     """
     measure = METRICS[metric]
     return measure.score if measure.lower_is_better else lambda totals: -measure.score(totals)

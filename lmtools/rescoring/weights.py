@@ -49,7 +49,7 @@ class Dev:
 
 @dataclass(frozen=True)
 class SystemLM:
-    """How a language model called `name` enters a system, as which `feature`.
+    """Use of a language model called `name` in a system, as which `feature`.
 
     `score` is its log-probability of a hypothesis (`sum`), or that by `token` or by `word`;
     `source` SCORES for a score file, LISTS for a score that the lists have. `signature` says which
@@ -70,8 +70,8 @@ class SystemLM:
 
 @dataclass(frozen=True)
 class SystemFacts:
-    """What a system is made of: its language models in their order, and lists of the FIRST_PASS or
-    of rescored LATTICES.
+    """Facts of a system: its language models in their order, and lists of the FIRST_PASS or of
+    rescored LATTICES.
     """
 
     lms: tuple[SystemLM, ...] = ()
@@ -105,7 +105,7 @@ class Weights:
 
     @property
     def tuned(self) -> bool:
-        """Whether they were tuned on a set; default weights were not."""
+        """Return whether the weights were tuned on a set; default weights were not."""
         return self.dev.utterances > 0
 
     def save(self, path) -> None:
@@ -128,7 +128,7 @@ class Weights:
 
 
 def describe_system(nbests: Sequence[NBest], columns: ScoreColumns, source) -> SystemFacts:
-    """What a system is made of that takes `columns` and the scores of the lists read from `source`.
+    """Describe the system that takes `columns` and the scores of the lists read from `source`.
 
     Of the lists' scores those are language models that marks of rescored lattices name, and `lm`.
     """
@@ -143,7 +143,7 @@ def describe_system(nbests: Sequence[NBest], columns: ScoreColumns, source) -> S
 
 
 def describe_lm(feature: str, signature: Mapping[str, str], source: str) -> SystemLM:
-    """How a language model enters as `feature`, from the signature of its scores."""
+    """Describe a language model that enters as `feature`, by the signature of its scores."""
     name = summed(feature) if source == SCORES else feature
     score = feature.removeprefix(name).removeprefix("/") or SUM
     normalised = signature.get("normalise", "full") == "full"
