@@ -68,7 +68,7 @@ CONFIG_SHAPE = {
 
 
 def read_ppl(home: Path) -> dict[tuple[str, str], Mapping]:
-    """What `lmtools ppl` wrote, by (language model, set)."""
+    """Read the results of `lmtools ppl`, by (language model, set)."""
     return read_by_set(home, "ppl", PPL_SHAPE)
 
 
@@ -128,7 +128,7 @@ def of_models(home: Path, file: str) -> list[Path]:
 
 
 def read_training(home: Path) -> Header | None:
-    """What the training corpus says of itself, of several that of words."""
+    """Read the header of the training corpus, of several that of words; None without one."""
     paths = sorted(
         [*home.glob("train.bin"), *home.glob("corpus/*/train.bin")],
         key=lambda path: (path.parent.name != "words", path.parent.name),
@@ -137,7 +137,7 @@ def read_training(home: Path) -> Header | None:
 
 
 def read_speed(home: Path) -> dict | None:
-    """What `lmtools bench score` wrote."""
+    """Read the results of `lmtools bench score`; None without them."""
     path = home / "bench/speed.json"
     return read_json(path, SPEED_SHAPE) if path.exists() else None
 
@@ -209,7 +209,7 @@ def read_manifest(path: Path) -> dict:
 
 
 def known(tree: Mapping) -> dict:
-    """What a mapping says that is not null."""
+    """Return the entries of a mapping that are not null."""
     return {name: value for name, value in tree.items() if value is not None}
 
 

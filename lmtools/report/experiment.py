@@ -1,5 +1,5 @@
-"""What every report is made from: an experiment's directory, the command that reports on it, and
-the lines that say so.
+"""Base of every report: an experiment's directory, the command that reports on it, and the lines
+that name both.
 """
 
 import os
@@ -64,8 +64,8 @@ STAGES = Artifact(
 
 
 def read_artifacts(home: Path, parts: Mapping[str, Artifact]) -> tuple[dict, list[str]]:
-    """What is found of each part of the experiment in directory `home`, and a line for each that is
-    absent.
+    """Read each part of the experiment in directory `home`; return them with a line for each that
+    is absent.
     """
     if not home.is_dir():
         raise UserError(
@@ -119,7 +119,9 @@ class Experiment:
 
     @property
     def options(self) -> set[str]:
-        """What of the recipe's options says on what the experiment is: --corpus, and --pair."""
+        """Return the values of the recipe's options that identify the experiment: --corpus, and
+        --pair.
+        """
         return {one for one in (self.corpus, self.option("pair")) if one}
 
     @property
@@ -130,7 +132,7 @@ class Experiment:
 
     @property
     def sizes(self) -> list[str]:
-        """What sets there are and how large they are."""
+        """Return a line on each set and its size."""
         return []
 
     @property
@@ -145,7 +147,7 @@ class Experiment:
 
     @property
     def draws(self) -> list[str]:
-        """What else was drawn at random, with its seed."""
+        """Return a line on each further random draw, with its seed."""
         return []
 
     def label(self, name: str) -> str:
@@ -157,8 +159,8 @@ class Experiment:
         return [part.lm for part in self.names.makeup(name).parts]
 
     def quantity(self, kind: str, name: str, place: str) -> float | None:
-        """What was measured of a system or language model: one of QUANTITIES, on a set or device;
-        None where it was not.
+        """Return a figure of a system or language model: one of QUANTITIES, on a set or device;
+        None where it was not measured.
         """
         if kind in PERPLEXITIES:
             return self.ppl.get((name, place), {}).get(PERPLEXITIES[kind])
@@ -196,7 +198,7 @@ class Experiment:
         yield f"Made by {made}; {'; '.join(filter(None, facts))}."
 
     def browsed(self) -> dict | None:
-        """What the page's utterance browser shows; None where there are no utterances."""
+        """Return the content of the page's utterance browser; None without utterances."""
         return None
 
 

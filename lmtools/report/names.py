@@ -1,5 +1,5 @@
-"""What systems and language models are called in print, in which order they stand, and how they are
-drawn: by what they are made of (their weights and configurations) and by a Style.
+"""Names of systems and language models in print, their order and their looks: by their parts (of
+weights and configurations) and by a Style.
 """
 
 import re
@@ -28,8 +28,8 @@ class Part(NamedTuple):
 
 
 class Makeup(NamedTuple):
-    """What a system is made of: its language models, rescored lattices in place of lists, and
-    whether it is (1 - lambda) first pass + lambda LM.
+    """Parts of a system: its language models, rescored lattices in place of lists, and whether it
+    is (1 - lambda) first pass + lambda LM.
     """
 
     parts: tuple[Part, ...] = ()
@@ -38,7 +38,7 @@ class Makeup(NamedTuple):
 
     @property
     def normalised(self) -> bool:
-        """Whether all scores were normalised over the vocabulary."""
+        """Return whether all scores were normalised over the vocabulary."""
         return all(part.normalised for part in self.parts)
 
     @property
@@ -65,11 +65,11 @@ class Names:
         return replace(self, systems={})
 
     def makeup(self, name: str) -> Makeup:
-        """What a system is made of."""
+        """Return the parts of a system."""
         return self.systems.get(name, Makeup((Part(name),)))
 
     def is_mean(self, name: str) -> bool:
-        """Whether a system takes a language model by a mean."""
+        """Return whether a system takes a language model's mean score."""
         return self.makeup(name).summed != self.makeup(name)
 
     def label(self, name: str) -> str:
@@ -89,7 +89,7 @@ class Names:
         }
 
     def describe(self, name: str) -> str:
-        """What a system is made of, in words."""
+        """Return the parts of a system in words."""
         if own := self.style.systems.get(name, Printed()).label:
             return own
         parts, lattices, interpolated = self.makeup(name)
@@ -100,7 +100,7 @@ class Names:
         return f"{shorten(text)}, lattice" if lattices else text
 
     def describe_part(self, part: Part) -> str:
-        """How a language model enters, in words."""
+        """Return the name of a language model and the form of its score, in words."""
         said = [self.describe_lm(part.lm), "" if part.normalised else "unnormalised"]
         return ", ".join(filter(None, [*said, part.score != SUM and f"mean over {part.score}s"]))
 
@@ -148,7 +148,7 @@ class Names:
         }
 
     def key_of(self, name: str) -> tuple[str, str]:
-        """What a look belongs to: a system of the Style, or what another is made of, by sums."""
+        """Return the key of a look: a system of the Style, or the parts of another, by sums."""
         made = self.makeup(name)
         if self.style.systems.get(name, Printed()).look or not made.parts:
             return "", name
@@ -163,7 +163,9 @@ class Names:
 
 
 def is_printed(output: Mapping) -> bool:
-    """Whether a criterion's settings leave the target out of the sum, as the paper prints it."""
+    """Return whether a criterion's settings leave the target out of the sum, as the paper prints
+    it.
+    """
     return output.get("target_in_sum") is False
 
 

@@ -1,5 +1,5 @@
-"""How a reader says what it expects of an artifact, so that a damaged or foreign one is one line
-before anything is drawn.
+"""Expected shapes of artifacts, so that a damaged or foreign one is refused in one line before
+anything is drawn.
 """
 
 import math
@@ -17,7 +17,7 @@ class Value(NamedTuple):
 
 
 def is_number(value) -> bool:
-    """Whether a value is a finite number."""
+    """Return whether a value is a finite number."""
     return (
         isinstance(value, int | float)
         and not isinstance(value, bool)
@@ -49,7 +49,7 @@ def fitting(tree: Mapping, shape: Mapping, where, remedy: str = "write it again"
 
 
 def misfit(value, shape, place: str) -> str | None:
-    """What of a value has not that shape, in words; None where all has."""
+    """Return the first part of a value that has not that shape, in words; None where all has."""
     if isinstance(shape, Value):
         return None if shape.holds(value) else f"{place} is {str(value)!r:.40}, not {shape.name}"
     if isinstance(shape, dict):

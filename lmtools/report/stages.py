@@ -8,7 +8,7 @@ from lmtools.report.page.table import Table
 
 
 def stage_tables(experiment: Experiment) -> Iterator[Table]:
-    """How the time divides over the recipe's stages, if any of them ended."""
+    """Yield the table of the recipe's time by stage, if any stage ended."""
     every = experiment.stages
     stages = [stage for stage in every if stage.get("seconds") is not None]
     if not stages:

@@ -1,5 +1,5 @@
-"""What a YAML file says of reports: what systems and language models are called in print, in which
-order they stand, how they are drawn, and what papers report to stand beside them.
+"""Style of reports, from a YAML file: names of systems and language models in print, their order,
+their looks, and papers' results to stand beside them.
 
 The package's own is defaults.yaml; a recipe's refines it entry by entry, and an experiment's file
 (lmtools/experiment.py) gives systems their order, labels and looks:
@@ -39,8 +39,8 @@ DASHED = {"-": "--", "--": "-", "-.": ":", ":": "-."}  # the line of a mean, by 
 
 @dataclass(frozen=True)
 class Look:
-    """How something is drawn: colour on light and on dark paper, marker (matplotlib's) and line, so
-    that colour never stands alone.
+    """Look of a line or marker: colour on light and on dark paper, marker (matplotlib's) and line,
+    so that colour never stands alone.
     """
 
     light: str
@@ -68,7 +68,7 @@ class Look:
 
 @dataclass(frozen=True)
 class View:
-    """How a way of making sentence vectors is printed and drawn."""
+    """Label and look of a way of making sentence vectors."""
 
     label: str
     marker: str = "o"
@@ -88,7 +88,7 @@ def check_marks(marker: str | tuple[int, ...], line: str) -> None:
 
 @dataclass(frozen=True)
 class Printed:
-    """What something is called, and how it is drawn; None where that follows from what it is."""
+    """Label and look of something; None where they follow from its parts."""
 
     label: str | None = None
     look: Look | None = None
@@ -147,7 +147,7 @@ def add_plan(style: Style, plan: ExperimentPlan) -> Style:
 
 @functools.cache
 def load_defaults() -> Style:
-    """What the package says."""
+    """Return the package's own style."""
     return parse_style(load_yaml(DEFAULTS), lambda *_: DEFAULTS)
 
 

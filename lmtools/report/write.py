@@ -90,13 +90,13 @@ def write_report(
 
 
 def make_all(makers: Iterable[Callable[..., Iterable]], experiment: Experiment) -> list:
-    """What the makers of tables or figures make of the experiment, in printing order."""
+    """Return all tables or figures that the makers yield for the experiment, in printing order."""
     return [one for make in makers for one in make(experiment)]
 
 
 def recognised(home: Path, nbests: Sequence[str]) -> str:
-    """What the experiment in directory `home` is: of similarity, of rescoring or, without lists and
-    rescored texts, of language models by themselves.
+    """Return the kind of the experiment in directory `home`: of similarity, of rescoring or,
+    without lists and rescored texts, of language models by themselves.
     """
     if is_sts(home):
         return "sts"

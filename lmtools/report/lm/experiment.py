@@ -73,7 +73,7 @@ class Grid:
 
     @property
     def kinds(self) -> list[str]:
-        """What the perplexities of its runs are: one kind, unless runs differ in it."""
+        """Return the kinds of perplexity of its runs: one, unless runs differ in it."""
         return list(dict.fromkeys(model.kind for model in self.runs.values() if model.figures)) or [
             "perplexity"
         ]
@@ -119,12 +119,12 @@ class LmExperiment(Experiment):
 
 
 def is_language_modelling(home: Path) -> bool:
-    """Whether directory `home` holds language models or perplexities."""
+    """Return whether directory `home` holds language models or perplexities."""
     return any(home.glob("lm/*/config.yaml")) or any(home.glob("ppl/*/*.json"))
 
 
 def read_bench(home: Path) -> dict | None:
-    """What `lmtools bench lm` wrote."""
+    """Read the results of `lmtools bench lm`; None without them."""
     return read_json(home / BENCH, BENCH_SHAPE) if (home / BENCH).exists() else None
 
 

@@ -17,8 +17,8 @@ VALID, TEST = "valid", "test"
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """What a model reads (`scheme` and how many of it) and, where that spells words, how many words
-    it predicts; specials counted.
+    """Vocabulary of a model: its input units (`scheme` and their number) and, where these spell
+    words, the number of words that it predicts; specials counted.
     """
 
     scheme: str
@@ -62,12 +62,14 @@ class Model:
 
     @property
     def is_ngram(self) -> bool:
-        """Whether it is an n-gram model."""
+        """Return whether this is an n-gram model."""
         return self.config.get("kind") == NGRAM
 
     @property
     def kind(self) -> str:
-        """What its perplexities are: `perplexity`, `two-way perplexity` or `pseudo-perplexity`."""
+        """Return the kind of its perplexities: `perplexity`, `two-way perplexity` or
+        `pseudo-perplexity`.
+        """
         return next(
             (tree["kind"] for tree in self.figures.values() if tree.get("kind")), "perplexity"
         )
@@ -126,6 +128,6 @@ def ordered(models: Iterable[Model]) -> list[Model]:
 
 
 def vocabulary_of(facts: Mapping) -> Vocabulary | None:
-    """What a model reads and predicts, by the facts in its config.yaml."""
+    """Return a model's vocabulary by the facts in its config.yaml; None where they lack it."""
     said = facts.get("vocabulary")
     return said and Vocabulary(said.get("scheme", "?"), said.get("size", 0), said.get("words"))

@@ -55,7 +55,7 @@ def ppl_tables(experiment: LmExperiment) -> Iterator[Table]:
 
 
 def made_of(models: Sequence[Model]) -> list[Column]:
-    """What models are and what they were trained on."""
+    """Return columns on the family, the size and the training of models."""
     return [
         Column("family", [model.family for model in models]),
         Column("vocabulary", [str(model.vocabulary or NONE) for model in models]),
@@ -176,7 +176,7 @@ def median(row, key: str) -> float | None:
 
 
 def bench_notes(experiment: LmExperiment, rows: Sequence, base) -> Iterator[str]:
-    """What was measured, and where."""
+    """Yield notes on what was measured, and on which machine."""
     bench = experiment.bench
     first, turns = rows[0], [len((row.get("throughput") or {}).get("values", ())) for row in rows]
     batch, length = (bench.get(key, first.get(key, "?")) for key in ("batch", "length"))
@@ -218,7 +218,7 @@ def grid_tables(experiment: LmExperiment) -> Iterator[Table]:
 
 
 def is_scale(grid: Grid) -> bool:
-    """Whether the labels of all runs are the values that they stand at."""
+    """Return whether the labels of all runs are the values at which they stand."""
     return grid.figure == LINE and all(
         label in grid.at and label == f"{grid.at[label]:g}" for label in grid.runs
     )
@@ -263,13 +263,13 @@ def milestone(grid: Grid) -> float | None:
 
 
 def decimals(values: Iterable[float]) -> int:
-    """How many decimals the values have, as short as they can be printed."""
+    """Return the most decimals that the values have in their shortest form."""
     return max((len(f"{value:g}".partition(".")[2]) for value in values), default=0)
 
 
 def training_tables(experiment: LmExperiment) -> Iterator[Table]:
-    """How long each model outside grids trained and where it ended; n-gram models are counted, not
-    trained.
+    """Yield the table of the training time and the last losses of each model outside grids; n-gram
+    models are counted, not trained.
     """
     models = [model for model in experiment.main if model.lines and not model.is_ngram]
     yield from trainings({model.label: model for model in models})

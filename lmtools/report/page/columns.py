@@ -53,7 +53,7 @@ def table_of(
 
 
 def places(value: float) -> int:
-    """How many decimals a perplexity is printed with."""
+    """Return the number of decimals of a printed perplexity."""
     return 2 if value < 100 else 1 if value < 1000 else 0
 
 

@@ -1,5 +1,5 @@
-"""How figures are drawn: paper, lines and legends alike in all of them, and PNG that is the same
-bytes each time.
+"""Drawing of figures: paper, lines and legends alike in all of them, and PNG that is the same bytes
+each time.
 """
 
 import io

@@ -1,1 +1,1 @@
-"""What reports have because papers do: their tables, readings of their figures, run times."""
+"""Comparison of reports with papers: papers' tables, readings of their figures, run times."""

@@ -1,5 +1,5 @@
-"""What a YAML file quotes from papers: tables whose figures stand beside ours, and what is read off
-figures.
+"""Quotations from papers in a YAML file: tables whose figures stand beside ours, and values read
+off figures.
 
     citations: {tta: {label: T-TA, text: "Shin et al. 2020, ..."}} # by the paper's short name
     papers:
@@ -84,8 +84,8 @@ class Citation:
 
 
 class Source(NamedTuple):
-    """What of ours stands beside a column: one of QUANTITIES, the set or device that it is on, and
-    how the name in a row becomes that of ours, as in `{}+ngram`.
+    """Source of our figures beside a column: one of QUANTITIES, the set or device that it is on,
+    and the form in which the name in a row becomes ours, as in `{}+ngram`.
     """
 
     quantity: str
@@ -124,8 +124,8 @@ class CitedTable:
     uncertain: str = ""
 
     def sources(self, options: Collection[str]) -> Mapping[str, Source] | None:
-        """What stands beside the columns in an experiment with these values of options; None where
-        the table has nothing to say of it.
+        """Return our sources beside the columns in an experiment with these values of options; None
+        where the table has none for it.
         """
         found = [key for key in self.beside if set(key.split()) - {ANY} <= set(options)]
         return self.beside[max(found, key=len)] if found else None
@@ -138,8 +138,8 @@ class CitedTable:
 
 @dataclass(frozen=True)
 class Reading:
-    """What a figure of a paper shows, for figures of ours whose names begin with `beside`: lines at
-    `x` and, in experiments on a corpus of `same`, at `y`, and marks at `times` ours.
+    """Values read off a figure of a paper, for figures of ours whose names begin with `beside`:
+    lines at `x` and, in experiments on a corpus of `same`, at `y`, and marks at `times` ours.
     """
 
     paper: str

@@ -1,4 +1,4 @@
-"""What papers' figures show, on figures of ours: dashed lines, marks, and a note below."""
+"""Values of papers' figures on figures of ours: dashed lines, marks, and a note below."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -38,7 +38,7 @@ def quoting(experiment: Experiment, picture: Picture, readings: list[Reading]) -
 
 
 def note(experiment: Experiment, one: Reading) -> str:
-    """What a paper's figure says, and what of that is uncertain."""
+    """Return the note on a paper's figure, with what is uncertain."""
     paper = experiment.names.style.citations[one.paper]
     unsure = f" Uncertain: {one.uncertain}" if one.uncertain else ""
     return f"[{paper.label}, Figure {one.figure}: {one.text}{unsure}]"

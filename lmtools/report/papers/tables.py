@@ -36,7 +36,7 @@ def find_ours(
 
 
 def measure(experiment: Experiment, name: str | None, source: Source) -> float | None:
-    """What was measured of a row's name beside a column."""
+    """Return our figure of a row's name beside a column; None where it was not measured."""
     quantity, place, form = source
     return None if name is None else experiment.quantity(quantity, form.format(name), place)
 
@@ -82,7 +82,7 @@ def label(experiment: Experiment, sources: Mapping[str, Source], name: str | Non
 
 
 def said(source: Source) -> str:
-    """What of ours a column is, in a header."""
+    """Return the header of a column of our figures."""
     kind = "" if source.quantity == "score" else source.quantity
     form = source.form.replace("{}", "").removeprefix("-")
     return ", ".join(filter(None, (kind, source.place, form)))
@@ -119,7 +119,9 @@ def amount(value: float | None) -> str:
 
 
 def notes(experiment: Experiment, cited: CitedTable, ours: Mapping[CitedRow, str]) -> Iterator[str]:
-    """What the paper's figures are of, and ours; whether they compare; what is uncertain."""
+    """Yield notes on the origin of the paper's figures and of ours, whether they compare, and what
+    is uncertain.
+    """
     paper = experiment.names.style.citations[cited.paper]
     yield f"{QUOTED}: {paper.text}, Table {cited.table}. {cited.theirs}"
     names = dict.fromkeys(name for one in ours.values() for name in experiment.models_in(one))

@@ -1,4 +1,4 @@
-"""What the page's utterance browser shows: every utterance with its reference and every system's
+"""Content of the page's utterance browser: every utterance with its reference and every system's
 choice, aligned.
 """
 

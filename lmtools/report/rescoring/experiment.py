@@ -42,7 +42,7 @@ LATTICE_SHAPE = {
 
 
 def read_lattices(home: Path) -> dict[tuple[str, str], Mapping]:
-    """What `lmtools lattice rescore --report` wrote, by (system, set)."""
+    """Read the reports of `lmtools lattice rescore --report`, by (system, set)."""
     return read_by_set(home, "lattice", LATTICE_SHAPE)
 
 
@@ -91,7 +91,9 @@ class RescoringExperiment(Experiment):
         return [one for one in self.sets if one.sample.name in names]
 
     def lattice_makeup(self, system: str) -> Makeup:
-        """What was rescored into the lattices of `lattices` that are called so."""
+        """Return the language models rescored into the lattices of a system, by the report in
+        `lattices`.
+        """
         tree = next(tree for (name, _), tree in self.lattices.items() if name == system)
         return find_lattice_makeup(tree, self.models)
 
@@ -105,7 +107,7 @@ class RescoringExperiment(Experiment):
 
     @property
     def weights(self) -> list[Weights]:
-        """What was tuned."""
+        """Return the weights of all tuned systems."""
         return [system.weights for system in self.systems.values() if system.weights]
 
     @property
@@ -144,7 +146,7 @@ class RescoringExperiment(Experiment):
 
     @property
     def sacre_draws(self) -> list[str]:
-        """What sacrebleu's paired bootstrap drew, where it was asked."""
+        """Return a line on the draws of sacrebleu's paired bootstrap, where it was run."""
         results = [result for measured in self.judged for result in measured.results.values()]
         return [
             f"p (sacreBLEU) by sacreBLEU's paired bootstrap of {test.resamples:,} resamples, seed"

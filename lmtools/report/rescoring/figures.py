@@ -35,7 +35,9 @@ def legible(experiment: RescoringExperiment, names: Iterable[str], most: int = L
 
 
 def other_criterion(experiment: RescoringExperiment, name: str) -> bool:
-    """Whether a language model of a system was trained by another criterion than the softmax."""
+    """Return whether a language model of a system was trained by another criterion than the
+    softmax.
+    """
     return any(
         experiment.configs.get(part.lm, {}).get("criterion", CE) != CE
         for part in experiment.names.makeup(name).parts

@@ -1,4 +1,4 @@
-"""What rescoring lattices took: a table of an experiment; what `lmtools bench lattice` measured, in
+"""Costs of rescoring lattices: a table of an experiment; results of `lmtools bench lattice`, in
 words and as a figure.
 """
 
@@ -78,8 +78,8 @@ def panels(theme: Theme, figures: Mapping, kinds: list[str]) -> Figure:
 
 
 def lattice_tables(experiment: RescoringExperiment) -> Iterator[Table]:
-    """What rescoring lattices took, and how near the arcs' scores of a bidirectional LM are to
-    those of whole sentences.
+    """Yield the table of the costs of rescoring lattices, and of the distance of a bidirectional
+    LM's scores on arcs from those of whole sentences.
     """
     made = {name: experiment.lattice_makeup(name) for name, _ in experiment.lattices}
     lattices = {key: one for key, one in experiment.lattices.items() if made[key[0]].normalised}

@@ -1,5 +1,5 @@
-"""What the systems of an experiment are made of: by the facts in their weights, in files of older
-versions by features and signatures.
+"""Parts of an experiment's systems: by the facts in their weights, in files of older versions by
+features and signatures.
 """
 
 from collections.abc import Collection, Mapping
@@ -13,7 +13,7 @@ from lmtools.rescoring.weights import FIRST_PASS, LATTICES, SCORES
 def find_makeups(
     weights: Mapping[str, Weights], models: Mapping[str, str], lists: Collection[str]
 ) -> dict[str, Makeup]:
-    """What each system is made of, by its weights; `models` are the hashes of language models,
+    """Return the parts of each system, by its weights; `models` are the hashes of language models,
     `lists` those of the experiment's own lists.
     """
     own = any(one.dev.sha256 in lists for one in weights.values())
@@ -26,9 +26,7 @@ def find_makeups(
 
 
 def find_makeup(facts: SystemFacts, models: Mapping[str, str]) -> Makeup:
-    """What a system is made of that `facts` speak of; what a first pass has of its own is none of
-    its language models.
-    """
+    """Return the parts of the system that `facts` describe, without the first pass's own scores."""
     parts = (
         Part(resolve_lm(lm, models), lm.score, lm.normalised)
         for lm in facts.lms
@@ -38,8 +36,8 @@ def find_makeup(facts: SystemFacts, models: Mapping[str, str]) -> Makeup:
 
 
 def guess_facts(weights: Weights, models: Collection[str], own_lists: bool) -> SystemFacts:
-    """What is known of a system whose weights say nothing of it: columns have signatures or curves,
-    and are language models where they are called so.
+    """Guess the facts of a system from weights that lack them: columns with signatures or curves,
+    and those with the name of a language model, are language models.
     """
     known = {*weights.signatures, *(weights.search.get("curves") or {}), *models} - {"lm"}
     lms = (
@@ -51,7 +49,9 @@ def guess_facts(weights: Weights, models: Collection[str], own_lists: bool) -> S
 
 
 def find_lattice_makeup(report: Mapping, models: Mapping[str, str]) -> Makeup:
-    """What was rescored into lattices, by what `lmtools lattice rescore --report` wrote."""
+    """Return the language models rescored into lattices, by the report of `lmtools lattice rescore
+    --report`.
+    """
     signatures = report.get("signatures") or {
         name: {"normalise": report.get("normalise", "full")} for name in report.get("lms") or {}
     }

@@ -154,7 +154,7 @@ def measure_set(
 
 
 def first_texts(sample: Sample) -> dict[str, str]:
-    """What the decoder itself chose."""
+    """Return the decoder's own choice of each utterance: the first hypothesis, by utterance."""
     return {nbest.utt: fill_empty(nbest).hyps[0].text for nbest in sample.nbests}
 
 
@@ -203,7 +203,9 @@ def result(refs: References, texts: Mapping[str, str], source: str) -> Result:
 
 
 def is_tuned_first_pass(system: System | None) -> bool:
-    """Whether a system has tuned weights of lists of the first pass and adds nothing to them."""
+    """Return whether a system has tuned weights of lists of the first pass and adds nothing to
+    them.
+    """
     return bool(system and system.weights and system.makeup == NOTHING)
 
 

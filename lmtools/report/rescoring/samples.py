@@ -111,8 +111,8 @@ def read_samples(
 
 
 def content(nbest: NBest) -> tuple:
-    """What makes two lists the same: a set that shares lists with the tuning set was tuned on, in
-    part.
+    """Return the key by which two lists are equal; a set that shares lists with the tuning set is
+    partly tuned on.
     """
     return nbest.utt, *(hyp.text for hyp in nbest.hyps)
 
@@ -131,8 +131,8 @@ def with_references(path: Path) -> list[NBest]:
 
 
 def is_tuned(name: str, nbests: Sequence[NBest], systems: Mapping[str, System]) -> bool:
-    """Whether weights say that they were tuned on these lists or on a set so called, and not by
-    folds; without weights, whether it is called dev or valid.
+    """Return whether weights were tuned on these lists or on a set of this name, and not by folds;
+    without weights, whether the name begins with dev or valid.
     """
     every = [system.weights for system in systems.values() if system.weights]
     if not every:

@@ -109,7 +109,7 @@ def change(result: Result, first: float, system: str, measured: Measured) -> lis
 
 
 def missing(experiment: RescoringExperiment, measured: Measured) -> Iterator[str]:
-    """What to know of systems that chose nothing for some utterances."""
+    """Yield a note on each system that chose nothing for some utterances."""
     for name, result in measured.results.items():
         if result.missing:
             yield (

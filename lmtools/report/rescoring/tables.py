@@ -222,7 +222,7 @@ def span(bounds: tuple[int, int | None]) -> str:
 
 
 def training_tables(experiment: RescoringExperiment) -> Iterator[Table]:
-    """How long each neural model trained and where it ended."""
+    """Yield the table of the training time and the last losses of each neural model."""
     if not experiment.learning:
         return
     rows = []

@@ -30,7 +30,7 @@ KINDS = ("pearson", "spearman")
 
 @dataclass(frozen=True)
 class Layer:
-    """What the vectors of one layer gave: its number (0: the embedding layer), correlations by
+    """Results of the vectors of one layer: its number (0: the embedding layer), correlations by
     kind, the cosine of each pair (N,).
 
     Correlations are a coefficient and the ends of its 95% interval in [-1, 1], NaN where they are
@@ -44,7 +44,7 @@ class Layer:
 
 @dataclass(frozen=True)
 class Judged:
-    """What `lmtools sts` wrote of one system on one set: gold similarity (N,) of the pairs, the
+    """Results of `lmtools sts` for one system on one set: gold similarity (N,) of the pairs, the
     layers by number.
     """
 
@@ -66,7 +66,9 @@ class Judged:
 
     @property
     def best(self) -> Layer:
-        """What the system stands for: its context, of static vectors their embedding."""
+        """Return the layer that represents the system: its context, of static vectors their
+        embedding.
+        """
         return self.layers[-1]
 
 
@@ -101,7 +103,7 @@ class StsExperiment(Experiment):
         return self.sets[-1] if self.sets else ""
 
     def on(self, name: str) -> dict[str, Judged]:
-        """What was measured on a set, by system."""
+        """Return the results on a set, by system."""
         return {system: one for (system, text), one in self.judged.items() if text == name}
 
     def gold(self, name: str) -> np.ndarray:
@@ -109,7 +111,7 @@ class StsExperiment(Experiment):
         return next(iter(self.on(name).values())).gold
 
     def graded(self, name: str) -> bool:
-        """Whether the similarity of a set takes so few values that they are grades."""
+        """Return whether the similarity of a set takes so few values that they are grades."""
         return len(np.unique(self.gold(name))) <= GRADES
 
     @cached_property
@@ -119,7 +121,7 @@ class StsExperiment(Experiment):
 
     @cached_property
     def looks(self) -> dict[str, Look]:
-        """How each system is drawn."""
+        """Return the look of each system."""
         return find_looks(self.ways, self.names.style)
 
     def label(self, name: str) -> str:
@@ -140,7 +142,9 @@ class StsExperiment(Experiment):
 
     @property
     def constructed(self) -> bool:
-        """Whether nobody judged the similarity: the corpus is MINI, or a recipe's copy of it."""
+        """Return whether nobody judged the similarity: the corpus is MINI, or a recipe's copy of
+        it.
+        """
         return Path(self.corpus or "").name == MINI
 
     @property
@@ -150,7 +154,7 @@ class StsExperiment(Experiment):
 
     @property
     def of_what(self) -> str:
-        """What a title ends in: the corpus, and that its similarity is constructed."""
+        """Return the end of titles: the corpus, and that its similarity is constructed."""
         constructed = ", constructed similarity" if self.constructed else ""
         return self.title + constructed
 
@@ -172,17 +176,17 @@ class StsExperiment(Experiment):
 
 
 def is_sts(home: Path) -> bool:
-    """Whether directory `home` holds correlations with judgements of similarity."""
+    """Return whether directory `home` holds correlations with judgements of similarity."""
     return any(home.glob("sts/*/*.json"))
 
 
 def read_sts(home: Path) -> dict[Path, dict]:
-    """What `lmtools sts` wrote by its paths."""
+    """Read the results of `lmtools sts`, by path."""
     return {path: read_json(path) for path in sorted(home.glob("sts/*/*.json"))}
 
 
 def judged_of(trees: Mapping[Path, Mapping]) -> tuple[dict[tuple[str, str], Judged], list[str]]:
-    """What was measured by (system, set), and a line for each file whose pairs nobody judged.
+    """Return the results by (system, set), and a line for each file whose pairs nobody judged.
 
     UserError where systems were measured on different pairs of one set.
     """
@@ -201,7 +205,7 @@ def judged_of(trees: Mapping[Path, Mapping]) -> tuple[dict[tuple[str, str], Judg
 
 
 def judgement(path: Path, tree: Mapping) -> Judged:
-    """What the JSON object `tree` of `path` says, its layers by number."""
+    """Parse the results in the JSON object `tree` of `path`, its layers by number."""
     try:
         gold = np.array(tree["similarity"], dtype=float)
         layers = sorted((layer(row) for row in tree["rows"]), key=lambda one: one.number)

@@ -38,7 +38,7 @@ def bar_pictures(experiment: StsExperiment) -> Iterator[Picture]:
 
 
 def said_of(experiment: StsExperiment, name: str) -> str:
-    """What each system stands for on a set, in words."""
+    """Return the correlation of each system on a set, in words."""
     judged = experiment.on(name)
     return ", ".join(
         f"{experiment.labels[system]} {decimal(hundredfold(one, 'best', 'pearson'), 1)}"

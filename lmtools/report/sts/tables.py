@@ -123,7 +123,7 @@ def difference(reference: Judged, one: Judged) -> str:
 
 
 def difference_note(experiment: StsExperiment) -> str:
-    """What the intervals and probabilities are of."""
+    """Return the note on the intervals and probabilities."""
     return (
         f"The interval and p are of the context on {experiment.test}, of static vectors the"
         f" embed. p: two-sided, that a system is as good as {experiment.labels[REFERENCE]}'s"
@@ -202,7 +202,7 @@ def grade_tables(experiment: StsExperiment) -> Iterator[Table]:
 
 
 def training_tables(experiment: StsExperiment) -> Iterator[Table]:
-    """How long each language model trained and where it ended."""
+    """Yield the table of the training time and the last losses of each language model."""
     models, short = experiment.models.items(), experiment.names.short
     trained = {short(name): model for name, model in models if model.lines}
     yield from trainings(trained)

@@ -1,5 +1,5 @@
-"""How each system makes its sentence vectors: of which language model and by which view, as the
-signature of its vectors says.
+"""Views of sentence vectors: each system's language model and its way to pool states, by the
+signature of its vectors.
 """
 
 from collections.abc import Mapping
@@ -12,8 +12,8 @@ MASKED = "masked"  # a view, and the kind of a model that has it
 
 
 class Way(NamedTuple):
-    """How a system makes vectors: `views` are keys of a Style's; `intact` says that the input is
-    where others mask it.
+    """Way of making vectors: `views` are keys of a Style's; `intact` says that the input is where
+    others mask it.
     """
 
     lm: str
@@ -22,7 +22,7 @@ class Way(NamedTuple):
 
 
 def find_ways(signatures: Mapping[str, Mapping[str, str]]) -> dict[str, Way]:
-    """How each system makes vectors, by the signature of its vectors.
+    """Return each system's way of making vectors, by the signature of its vectors.
 
     Systems of one model belong together; it is called as the one of them that takes the plain mean
     is, else after its kind, else each by its own name.
@@ -43,7 +43,9 @@ def find_ways(signatures: Mapping[str, Mapping[str, str]]) -> dict[str, Way]:
 
 
 def read_views(signature: Mapping[str, str]) -> tuple[str, ...]:
-    """What is not as usual: the mean over the tokens of an intact input, without boundaries."""
+    """Return the names of unusual choices; usual is the mean over the tokens of an intact input,
+    without boundaries.
+    """
     pool = signature.get("pool", "mean")
     said = {
         MASKED: MASKED in signature,

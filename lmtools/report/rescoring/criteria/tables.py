@@ -1,4 +1,4 @@
-"""What training criteria cost and reach, and what is lost without normalisation: tables like Tables
+"""Costs and results of training criteria, and the loss without normalisation: tables like Tables
 1-4 of the sampling paper.
 """
 
@@ -102,13 +102,13 @@ def perplexities(
 
 
 class Form(NamedTuple):
-    """How systems take a model: by lists or lattices, with which others."""
+    """Form in which systems use a model: on lists or lattices, with which other parts."""
 
     lattices: bool
     others: tuple[Part, ...]
 
     def of(self, one: Entry, normalised: bool = True) -> Makeup:
-        """What the system of a model is made of."""
+        """Return the parts of the system of a model."""
         return Makeup((Part(one.name, normalised=normalised), *self.others), self.lattices)
 
     def title(self, names: Names) -> str:
@@ -132,7 +132,7 @@ def scores(
 def forms(
     experiment: RescoringExperiment, trunk: CriteriaTrunk, systems: Iterable[str]
 ) -> list[Form]:
-    """How `systems` take the models of a trunk: alone, combined, on lattices."""
+    """Return the forms in which `systems` use a trunk's models: alone, combined, on lattices."""
     models = {one.name for one in trunk.entries}
     made = map(experiment.names.makeup, systems)
     return sorted(
@@ -245,7 +245,7 @@ def real_time(experiment: RescoringExperiment, made: Makeup, measured: Measured)
 def cost_notes(
     experiment: RescoringExperiment, trunk: CriteriaTrunk, measured: Measured
 ) -> Iterator[str]:
-    """What the figures of `cost_tables` are."""
+    """Yield notes on the figures of `cost_tables`."""
     trees = [experiment.ppl.get((one.name, measured.sample.name), {}) for one in trunk.entries]
     rules = dict.fromkeys(tree["rules"] for tree in trees if tree.get("rules"))
     oov = dict.fromkeys(str(tree["oov"]) for tree in trees if "oov" in tree)
@@ -275,7 +275,7 @@ def cost_notes(
 
 
 def is_ngram(experiment: RescoringExperiment, name: str) -> bool:
-    """Whether a system takes an n-gram model alone."""
+    """Return whether a system uses an n-gram model alone."""
     parts = experiment.names.makeup(name).parts
     return len(parts) == 1 and experiment.configs.get(parts[0].lm, {}).get("kind") == "ngram"
 

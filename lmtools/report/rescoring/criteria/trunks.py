@@ -121,7 +121,7 @@ def identity(tree: Mapping) -> tuple:
 
 
 def size(vocabulary: Sequence) -> str:
-    """How many ids there are to predict."""
+    """Return the number of ids to predict, in words."""
     count = dict(vocabulary).get("size")
     return f"vocabulary of {count:,} ids" if count else "vocabulary unknown"
 
@@ -162,7 +162,7 @@ def perplexity(experiment: RescoringExperiment, one: Entry | None, name: str) ->
 
 
 def kind(experiment: RescoringExperiment, trunk: CriteriaTrunk, name: str) -> str:
-    """Whether a trunk's models have perplexities or pseudo-perplexities."""
+    """Return the kind of a trunk's perplexities: `perplexity` or `pseudo-perplexity`."""
     kinds = {experiment.ppl.get((one.name, name), {}).get("kind") for one in trunk.entries}
     return "pseudo-perplexity" if "pseudo-perplexity" in kinds else "perplexity"
 
