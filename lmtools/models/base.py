@@ -1,4 +1,4 @@
-"""What every trunk declares: ids in, states out; the output layer (lmtools/outputs) is apart.
+"""Interface of trunks: ids in, states out; the output layer (lmtools/outputs) is apart.
 
 A new family is a file with a Trunk and a name in lmtools.models.MODELS.
 """
@@ -115,7 +115,7 @@ class Trunk(nn.Module, ABC):
         )
 
     def describe(self) -> str:
-        """What a line about the model adds to its size; empty where there is nothing."""
+        """Return the addition to the model's size in a line about it; empty where there is none."""
         return ""
 
     @classmethod

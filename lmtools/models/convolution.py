@@ -48,8 +48,8 @@ def causal_convolution(
 def best_halvings(
     weight: Sequence[int], x: Sequence[int], kind: torch.dtype, device: torch.device
 ) -> int:
-    """How many halvings are fastest; none in low precision, where differences of inputs would be
-    rounded once more, nor on a GPU.
+    """Return the number of halvings that is fastest; 0 in low precision, where differences of
+    inputs would be rounded once more, and on a GPU.
     """
     if device.type != "cpu" or kind not in (torch.float32, torch.float64):
         return 0
@@ -181,7 +181,7 @@ def branch_inputs(x: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def stack_windows(x: Tensor, kernel: int) -> Tensor:
-    """What each output sees, the oldest first: (B, T, C) -> (B * T, k * C)."""
+    """Return the inputs that each output sees, the oldest first: (B, T, C) -> (B * T, k * C)."""
     batch, length, channels = x.shape
     if kernel == 1:
         return x.reshape(-1, channels)

@@ -19,8 +19,8 @@ from lmtools.models.convolution import causal_convolution
 
 @dataclass(frozen=True)
 class Gate:
-    """How a layer's output comes of its convolutions X*W + b and, where there are two, X*V + c;
-    `gain` is Kaiming's.
+    """Gate of a layer: its output as a function of convolutions X*W + b and, where there are two,
+    X*V + c; `gain` is Kaiming's.
 
     Convolutions of variance `gain` make an output of the variance that a linear layer of variance 1
     has; where a function saturates, as far as it is its slope at 0.
@@ -72,7 +72,7 @@ class GatedConvolution(nn.Module):
 
     @property
     def kernel(self) -> int:
-        """How many times an output sees."""
+        """Return the number of positions that an output sees."""
         return len(self.direction)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -118,8 +118,8 @@ class GatedConvolution(nn.Module):
 
 
 def identify_tensor(tensor: Tensor | None) -> tuple:
-    """What differs once a parameter has been replaced or changed in place; what `.data` changes
-    after eval() does not show.
+    """Return a key that differs once a parameter has been replaced or changed in place; changes by
+    `.data` after eval() do not show.
     """
     if tensor is None:
         return ()

@@ -55,7 +55,7 @@ class GcnnConfig:
 
     @property
     def receptive_field(self) -> int:
-        """How many tokens a state sees, its own included."""
+        """Return the number of tokens that a state sees, its own included."""
         return 1 + sum(kernel - 1 for shape in self.shapes for kernel, _ in shape)
 
 
@@ -166,8 +166,8 @@ class Gcnn(Trunk):
 
 
 class ConvolutionInputs:
-    """What the convolutions read of a tree of prefixes: each one's input at the last token, a row a
-    prefix.
+    """Inputs of the convolutions over a tree of prefixes: each one's input at the last token, a row
+    a prefix.
 
     4 x the channels of all convolutions with kernels over 1 bytes a prefix, and 8 for its parent.
     New prefixes all go through together, whatever their lengths: each gathers the rows of its

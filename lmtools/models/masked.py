@@ -26,10 +26,10 @@ class Masked(Transformer):
             yield state
 
     def masked_states(self, tokens, mask_id, depth=None):
-        """What T forward passes would give, less what they share and what nobody reads: the first
-        layer's projections of the unmasked tokens are computed once, and the last layer that is
-        computed has queries and feed-forward only at the masked position. At three layers that is
-        0.64 of the work.
+        """Return the states of T forward passes (a position masked in each), less what they share
+        and what nobody reads: the first layer's projections of the unmasked tokens are computed
+        once, and the last layer that is computed has queries and feed-forward only at the masked
+        position. At three layers that is 0.64 of the work.
         """
         intact, mask = self.embedding(tokens), self.embedding.constant(mask_id, tokens.shape[1])
         blocks = self.blocks[:depth]

@@ -1,4 +1,4 @@
-"""What left-to-right models remember of a tree of prefixes, so that a prefix costs one step however
+"""Memory of left-to-right models for a tree of prefixes, so that a prefix costs one step however
 often it is made longer.
 """
 

@@ -130,7 +130,9 @@ class Speller(nn.Module):
         )[place]
 
     def pool_filters(self, spellings: Tensor, lengths: Tensor) -> Tensor:
-        """What the filters find in words of descending `lengths`, (U, channels)."""
+        """Return the activations of the filters, maximum over each word, of words of descending
+        `lengths`, (U, channels).
+        """
         spellings = spellings[:, : max(1, int(lengths[0]))]
         # (U, L, piece_dim): zeros after the end
         vectors = self.pieces(spellings) * (spellings != PAD).unsqueeze(-1)

@@ -105,7 +105,7 @@ class Attention(nn.Module):
         self.dropout = Dropout(config.dropout)
 
     def enter(self, state: Tensor) -> Tensor:
-        """What queries, keys and values are projected from."""
+        """Return the input from which queries, keys and values are projected."""
         return state
 
     def attend(

@@ -54,7 +54,7 @@ class Tta(Transformer):
             yield state
 
     def first_query(self, length: int) -> Tensor:
-        """What the first layer asks at each position, (T, D)."""
+        """Return the queries of the first layer, one a position, (T, D)."""
         if self.config.query == "position":
             return self.embedding.without_token(length)
         return self.embedding.constant(MASK, length)

@@ -17,7 +17,7 @@ from lmtools.outputs.targets import make_matrix
 
 @dataclass(frozen=True)
 class AdaptiveConfig:
-    """How the vocabulary is cut by frequency."""
+    """Division of the vocabulary by frequency."""
 
     cutoffs: tuple[int, ...] = ()
     divide: float = 4.0

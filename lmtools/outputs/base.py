@@ -1,4 +1,4 @@
-"""What every output layer declares: states in; losses, log-probabilities and distributions out.
+"""Interface of output layers: states in; losses, log-probabilities and distributions out.
 
 A new criterion is a class in one of the files of lmtools.outputs and a name in CRITERIA.
 """
@@ -70,7 +70,9 @@ class OutputLayer(nn.Module, ABC):
         return self.unnormalised(states, targets) - self.log_normaliser(states)
 
     def matrix(self, dtype: torch.dtype):
-        """What is multiplied with states of `dtype`: the prepared matrix, or `weight` in it."""
+        """Return the matrix to multiply with states of `dtype`: the prepared one, or `weight` in
+        `dtype`.
+        """
         return self.weight.to(dtype) if self.packed is None else self.packed
 
     @abstractmethod

@@ -33,11 +33,11 @@ class Corrected(OutputLayer):
         self.bias = nn.Parameter(torch.zeros(weight.shape[0], dtype=weight.dtype))
 
     def before(self, ids: Tensor | slice = ALL) -> Tensor | float:
-        """What is added to z of these ids, a tensor or a number."""
+        """Return the addition to z of these ids, a tensor or a number."""
         return 0.0
 
     def after(self, ids: Tensor | slice = ALL) -> Tensor | float:
-        """What is added to the linked output of these ids, float32 or a number."""
+        """Return the addition to the linked output of these ids, float32 or a number."""
         return 0.0
 
     @property

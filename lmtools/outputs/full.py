@@ -26,7 +26,7 @@ SMALLEST = 1e-10  # a linear output at or below it is a log p of -23
 
 @dataclass(frozen=True)
 class FullConfig:
-    """How much the ids that are not the target count."""
+    """Weight of the ids that are not the target."""
 
     rival: float = 1.0
 

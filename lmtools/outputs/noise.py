@@ -189,7 +189,7 @@ def log_expected(probability: Tensor, tries: float | Tensor, drawing: str) -> Te
 
 
 def tries_for(probability: np.ndarray, count: int) -> float:
-    """How many draws bring `count` distinct ids, in the mean."""
+    """Return the number of draws that bring `count` distinct ids, in the mean."""
     miss = np.log1p(-np.minimum(probability[probability > 0], 1 - 1e-12))
     low, high = 0.0, float(count)
     while -np.expm1(high * miss).sum() < count:

@@ -68,7 +68,7 @@ class SampledConfig:
 
 
 class Sampled(Corrected):
-    """What the sampled criteria share: rows of the weight for the targets and one noise set, and
+    """Base of the sampled criteria: rows of the weight for the targets and one noise set, and
     nothing larger than (N, |S|).
 
     With `sparse` the gradient of `weight` is a sparse tensor of |S| + N rows (that of the bias, a

@@ -1,4 +1,4 @@
-"""What an output layer is told of the ids that it predicts.
+"""Predicted ids as an output layer knows them.
 
 Counts rank the ids for log-uniform noise and adaptive clusters: no vocabulary has to be sorted.
 """

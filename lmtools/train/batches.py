@@ -123,8 +123,8 @@ class Sentences:
         return Chosen(self.segments(number), batches[index - int(ends[turn])])
 
     def tokens(self, chosen: Chosen) -> int:
-        """How many tokens (of spelled vocabularies: words; of pairs: those of the longer side) are
-        in a batch.
+        """Return the number of tokens (of spelled vocabularies: words; of pairs: those of the
+        longer side) in a batch.
         """
         return int(chosen.segments.widths[chosen.indices].sum())
 

@@ -35,7 +35,9 @@ from lmtools.settings import Settings
 
 
 class TrainingPlan(NamedTuple):
-    """What is trained on what, where; `fingerprint`: a hash of all that determines the weights."""
+    """Model settings, corpora and place of a training; `fingerprint`: a hash of all that determines
+    the weights.
+    """
 
     settings: Settings
     train: Corpus
@@ -78,7 +80,7 @@ class TrainingPlan(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What a training finds in its model directory.
+    """State of the model directory as a training finds it.
 
     `progress`: how far it came there, None where it has to start; `aside`: why what is there has to
     make room; `lost`: why its weights are not those that they should be, although it can go on.
@@ -90,17 +92,17 @@ class Found(NamedTuple):
 
     @property
     def complete(self) -> bool:
-        """Whether nothing is left to do."""
+        """Return whether nothing is left to do."""
         return self.progress is not None and self.progress.done and not self.lost
 
     @property
     def rebuilt(self) -> bool:
-        """Whether the lost weights are those of the checkpoint."""
+        """Return whether the lost weights are those of the checkpoint."""
         return self.lost is not None and self.progress.best_step == self.progress.step
 
 
 def inspect_directory(plan: TrainingPlan) -> Found:
-    """What is in the model directory; all of its weights and its checkpoint are read."""
+    """Return the state of the model directory; all of its weights and its checkpoint are read."""
     path = plan.out / WEIGHTS
     lost, said = None, {}
     try:

@@ -1,5 +1,5 @@
-"""What a training tells: metrics.jsonl for the report, a progress bar on a terminal, plain lines in
-a log.
+"""Messages of a training: metrics.jsonl for the report, a progress bar on a terminal, plain lines
+in a log.
 """
 
 import json
@@ -67,7 +67,7 @@ def round_values(values: dict) -> dict:
 
 
 def is_before(line: str, step: int) -> bool:
-    """Whether a line of metrics.jsonl is whole, and of this step or one before."""
+    """Return whether a line of metrics.jsonl is whole, and of this step or one before."""
     try:
         return json.loads(line)["step"] <= step
     except (ValueError, KeyError, TypeError):  # a crash or a full disk cut it short

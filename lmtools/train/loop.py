@@ -97,7 +97,7 @@ class Training:
         self.terminated = False
 
     def feed(self, corpus: Corpus, seed: int | None) -> Sentences | Streams:
-        """What the batches of a corpus come from; `seed` None: those of validation."""
+        """Return the source of the batches of a corpus; `seed` None: the one for validation."""
         batch = self.settings.batch
         if batch.streams:
             return Streams(corpus, batch, seed, self.world)
@@ -210,7 +210,7 @@ class Training:
         save_weights(self.out, self.lm, step=step, valid_loss=loss, fingerprint=fingerprint)
 
     def due(self, every: int) -> bool:
-        """Whether something done every so many steps, and at the end, is due."""
+        """Return whether something done every so many steps, and at the end, is due."""
         return self.progress.step % every == 0 or self.progress.step == self.total
 
     @property
@@ -322,7 +322,9 @@ class Training:
         )
 
     def converged(self, loss: float) -> bool:
-        """Whether an epoch ended whose validation loss gains less than `min_gain` perplexity."""
+        """Return whether an epoch ended whose validation loss gains less than `min_gain`
+        perplexity.
+        """
         least, before = self.settings.min_gain, self.progress.epoch_loss
         if least is None or self.ended_epoch is None:
             return False
@@ -351,7 +353,7 @@ def perplexity(loss: float) -> float:
 
 
 def entropy(counts: np.ndarray) -> float:
-    """What ids that are drawn by their counts cost, nats an id."""
+    """Return the entropy of ids that are drawn by their counts, nats an id."""
     p = counts[counts > 0] / counts.sum()
     return float(-(p * np.log(p)).sum())
 

@@ -138,8 +138,8 @@ class Joint:
 
 
 class Saved:
-    """What a checkpoint holds besides weights: an optimiser's state and, numbered after its
-    parameters, what goes from batch to batch.
+    """State of a checkpoint besides weights: an optimiser's and, numbered after its parameters, the
+    tensors carried from batch to batch.
     """
 
     def __init__(

@@ -37,7 +37,7 @@ class World:
 
     @property
     def first(self) -> bool:
-        """Whether this process is the one that writes and prints."""
+        """Return whether this process is the one that writes and prints."""
         return self.rank == 0
 
     def device(self, name: str) -> torch.device:
@@ -45,13 +45,13 @@ class World:
         return choose_device(name)
 
     def agree(self, work: Callable):
-        """What `work` returns here, after all processes have done theirs; a UserError of one is a
-        UserError of all.
+        """Return the result of `work` here, after all processes have done theirs; a UserError of
+        one is a UserError of all.
         """
         return work()
 
     def error(self, message: str) -> UserError:
-        """What to raise for a mistake that all processes have seen."""
+        """Return the error to raise for a mistake that all processes have seen."""
         return UserError(message)
 
     def sum(self, number: float) -> float:
@@ -59,7 +59,7 @@ class World:
         return number
 
     def any(self, flag: bool) -> bool:
-        """Whether the flag is set in one of the processes."""
+        """Return whether the flag is set in one of the processes."""
         return flag
 
     def total(self, value: Tensor) -> Tensor:
@@ -222,7 +222,7 @@ def expect_answer() -> Iterator[None]:
 
 
 def first_process() -> bool:
-    """Whether this process is the first, or the only one, that torchrun started."""
+    """Return whether this process is the first, or the only one, that torchrun started."""
     return int(os.environ.get("WORLD_SIZE", 1)) == 1 or int(os.environ["RANK"]) == 0
 
 

@@ -83,7 +83,7 @@ def shaping(settings: Settings) -> Iterator[tuple[str, object]]:
 
 
 def name_rows(lm: LanguageModel, subword: Subword) -> dict[str, list[Hashable]]:
-    """What each row stands for, by the name of each tensor that has a row a piece (or predicted
+    """Return the key of each row, by the name of each tensor that has a row a piece (or predicted
     word): the piece, or a number where it is a class of them.
     """
     targets = subword.words.words.vocabulary if lm.two_way else subword.vocabulary
@@ -109,13 +109,15 @@ def move_rows(tensor: Tensor, old: Sequence[Hashable], new: Sequence[Hashable]) 
 
 
 def log_noise(output: Corrected) -> Tensor:
-    """What the noise adds to the log-posterior of each id, as far as it is finite."""
+    """Return the noise's addition to the log-posterior of each id, 0 where it is not finite."""
     added = torch.as_tensor(output.before()) + output.after()
     return torch.where(added > NEVER / 2, added, 0.0).float()
 
 
 def count_known(new: Subword, old: Subword, what: str) -> str:
-    """How many of the new pieces the old vocabulary has, in words; specials do not count."""
+    """Return the number of the new pieces that the old vocabulary has, in words; specials do not
+    count.
+    """
     ours = set(new.vocabulary).difference(SPECIALS)
     known = len(ours.intersection(old.vocabulary))
     return (

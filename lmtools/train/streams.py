@@ -77,16 +77,14 @@ class Streams:
             yield number, here, positions[here] - self.before[number, 1]
 
     def read(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """What is read and what is predicted at each position, int64 of the shape of
-        `positions`.
-        """
+        """Read the input and the target at each position, int64 of the shape of `positions`."""
         inputs, targets = np.zeros_like(positions), np.zeros_like(positions)
         for number, here, within in self.by_shard(positions):
             inputs[here], targets[here] = read_positions(self.corpus.shards[number], within)
         return inputs, targets
 
     def tokens(self, batch: tuple[int, int]) -> int:
-        """How many tokens (EOS not counted) are predicted in a step."""
+        """Return the number of tokens (EOS not counted) that are predicted in a step."""
         turns, rest = np.divmod(np.stack(self.span(batch)), self.positions)
         # tokens before each position
         before = turns * self.corpus.tokens + rest - self.sentence(rest)
@@ -145,7 +143,7 @@ def bisect(corpus: CorpusFile, positions: np.ndarray) -> np.ndarray:
 
 
 def read_positions(corpus: CorpusFile, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """What is read and what is predicted at each position in a file."""
+    """Read the input and the target at each position in a file."""
     sentence, ids, offsets = bisect(corpus, positions), corpus.ids, corpus.offsets
     token = positions - sentence  # that is predicted; EOS where the sentence has no more
     read, gold = ids[np.maximum(token - 1, 0)], ids[np.minimum(token, len(ids) - 1)]
