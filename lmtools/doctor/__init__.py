@@ -1,5 +1,5 @@
-"""What would go wrong with N-best lists, references, language-model text and a language model,
-found before anything is scored.
+"""Checks of N-best lists, references, language-model text and a language model, before anything is
+scored.
 """
 
 from lmtools.doctor import blanks, forms, inventory, lists, scores, texts, tokenisation

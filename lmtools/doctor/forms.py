@@ -35,7 +35,7 @@ def forms(inputs: DoctorInputs) -> Iterator[Finding]:
 
 
 def compare_references(inputs: DoctorInputs, names: list[str]) -> Finding:
-    """What to say of hypotheses and references that forms bring together."""
+    """Return the finding on hypotheses and references that the forms `names` bring together."""
     trial, others = inputs.trial, [name for name in inputs.remedies if name not in names]
     before, after = trial.rate(others), trial.rate(inputs.remedies)
     rates = f"{trial.metric.title} {trial.rate():.1f} as written"
@@ -54,7 +54,9 @@ def compare_references(inputs: DoctorInputs, names: list[str]) -> Finding:
 
 
 def compare_text(inputs: DoctorInputs, text: Profile, names) -> Finding:
-    """What to say of hypotheses, as the model sees them, and its text that forms bring together."""
+    """Return the finding on hypotheses, as the model sees them, and its text that forms bring
+    together.
+    """
     words, unify = inputs.model_hyps.words, unifier(names)
     known = {unify(word) for word in text.words}
     counts = [

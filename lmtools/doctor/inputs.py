@@ -1,5 +1,5 @@
-"""What the doctor looks at: lists, references, language-model text and vocabulary, read as far as
-they can be read.
+"""Inputs of the doctor: lists, references, language-model text and vocabulary, read as far as they
+can be read.
 """
 
 import itertools
@@ -58,8 +58,8 @@ class DoctorInputs:
         return self.text_forms if other.name == "text" else self.remedies
 
     def helps(self, option: str) -> bool:
-        """Whether a rewriting, beside the other remedies, brings references and hypotheses nearer;
-        True where there are none to try it on.
+        """Return whether a rewriting, beside the other remedies, brings references and hypotheses
+        nearer; True where there are none to try it on.
         """
         others = [name for name in self.remedies if name != option]
         errors = self.trial.errors
@@ -116,7 +116,7 @@ def read_inputs(
 
 
 def attempt(problems: list[UserError], otherwise, read: Callable):
-    """What `read` returns, or `otherwise` and one problem more."""
+    """Return the result of `read`; on a UserError add it to `problems` and return `otherwise`."""
     try:
         return read()
     except UserError as error:
@@ -131,8 +131,8 @@ def single(text: str) -> str:
 
 @dataclass(frozen=True)
 class ModelWords:
-    """How a language model sees text: its normaliser, what parts words, whether it knows a word
-    (None: nobody can say), what is unusual about its unknown words.
+    """View of text by a language model: its normaliser, its split into words, whether it knows a
+    word (None: nobody can say), notes on its unknown words.
     """
 
     normalise: Callable[[str], str] = single
@@ -186,12 +186,12 @@ def read_leniently(path: str) -> tuple[dict[str, str], dict[str, str]]:
 
 
 def is_huggingface(lm: str) -> bool:
-    """Whether `lm` names a Hugging Face directory."""
+    """Return whether `lm` names a Hugging Face directory."""
     return lm.startswith("hf:") or (Path(lm) / "config.json").exists()
 
 
 def read_words(lm: str) -> ModelWords:
-    """How the language model in a file or directory sees text."""
+    """Read the view of text of the language model in a file or directory."""
     if is_huggingface(lm):
         return ModelWords()
     directory = next(

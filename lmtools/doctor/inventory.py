@@ -25,12 +25,14 @@ OPEN, MANY = ("Han letters", "Hangul letters"), 0.2
 
 
 def is_part_of_words(character: str) -> bool:
-    """Whether it is a letter, digit, accent or apostrophe."""
+    """Return whether a character is a letter, digit, accent or apostrophe."""
     return character in APOSTROPHES or unicodedata.category(character)[0] in "LNM"
 
 
 def name_kind(character: str) -> str:
-    """What a character of words is: `digits`, `Cyrillic letters`, `letters with diacritics` .."""
+    """Return the kind of a character of words: `digits`, `Cyrillic letters`, `letters with
+    diacritics` ..
+    """
     name = unicodedata.name(character, "UNNAMED")
     if character in APOSTROPHES:
         return "apostrophes"
@@ -86,7 +88,7 @@ def kinds_missing_from(there: Counter, counts: Counter) -> Counter:
 
 
 def count_kinds(counts: Counter) -> Counter:
-    """How many characters of each kind, words' only."""
+    """Count the characters of words by their kinds."""
     kinds = Counter()
     for character, count in counts.items():
         if is_part_of_words(character):

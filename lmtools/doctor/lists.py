@@ -23,7 +23,7 @@ SHOWN = 60  # characters of a hypothesis
 
 
 def read(inputs: DoctorInputs) -> Iterator[Finding]:
-    """What the readers refused."""
+    """Yield a finding on each refusal of the readers."""
     for problem in inputs.problems:
         place, _, rest = str(problem).partition(": ")
         cause, _, remedy = rest.rpartition("; ")
@@ -66,7 +66,7 @@ def ids(inputs: DoctorInputs) -> Iterator[Finding]:
 
 
 def why(utts, others) -> str:
-    """How the ids differ from the other side's, if one change explains most."""
+    """Return the change between the ids of the two sides, if one explains most, else nothing."""
     for what, undo in CHANGES.items():
         there = {undo(other) for other in others} | others.keys()
         if sum(undo(utt) in there for utt in utts) > 0.5 * len(utts):
@@ -187,7 +187,7 @@ def duplicates(inputs: DoctorInputs) -> Iterator[Finding]:
 
 
 def fewer(nbest: NBest, normalise: Callable[[str], str]) -> int:
-    """How many hypotheses of a list are equal to others once normalised."""
+    """Return the number of hypotheses of a list that are equal to others once normalised."""
     return len(nbest.hyps) - len({normalise(hyp.text) for hyp in nbest.hyps})
 
 

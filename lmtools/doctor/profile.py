@@ -1,4 +1,4 @@
-"""What a collection of texts is made of: characters, words, signs of tokenisation."""
+"""Profile of a collection of texts: characters, words, signs of tokenisation."""
 
 import unicodedata
 from collections import Counter
@@ -13,8 +13,8 @@ APOSTROPHES = "'’‘‛ʼ＇"
 
 @dataclass
 class Profile:
-    """What a collection of texts is made of; `first`: in which line each character or sign came
-    first; `whole`: which `wanted` texts came.
+    """Counts of a collection of texts; `first`: the line in which each character or sign came
+    first; `whole`: the `wanted` texts that came.
 
     Characters are those of the text with pieces joined and escapes undone; words and `starts` stand
     as they are.
@@ -61,7 +61,7 @@ class Profile:
             self.starts[words[0]] += 1
 
     def letters(self, chosen: Callable[[str], bool]) -> int:
-        """How many of its characters are `chosen`."""
+        """Return the number of characters that are `chosen`."""
         return sum(count for character, count in self.characters.items() if chosen(character))
 
     @property

@@ -83,7 +83,7 @@ def sentinels(inputs: DoctorInputs) -> Iterator[Finding]:
 
 
 def is_lm(name: str) -> bool:
-    """Whether a component's name says that it is a language model's log-probability."""
+    """Return whether a component's name says that it is a language model's log-probability."""
     return "lm" in name.lower() and "lmwt" not in name.lower()
 
 
@@ -109,8 +109,8 @@ def signs(inputs: DoctorInputs) -> Iterator[Finding]:
 
 
 def choose_by(inputs: DoctorInputs, name: str) -> bool | None:
-    """Whether the lowest scores of a component choose better than the highest, None in doubt, by
-    the references of a sample.
+    """Return whether the lowest scores of a component choose better than the highest, None in
+    doubt, by the references of a sample.
     """
     lists = [
         one

@@ -1,4 +1,4 @@
-"""What shows in a text that a program has cut it into tokens: Moses's escapes, spaces before
+"""Signs in a text that a program has cut it into tokens: Moses's escapes, spaces before
 punctuation, subword marks.
 """
 

@@ -216,7 +216,7 @@ def vocabulary(inputs: DoctorInputs) -> Iterator[Finding]:
 
 
 def unseen(inputs: DoctorInputs) -> Iterator[Finding]:
-    """What is unusual about the unknown words of a language model that lacks some."""
+    """Yield findings on the unknown words of a language model that lacks some."""
     words = {*inputs.model_hyps.words, *inputs.model_references.words}
     if inputs.notes and not all(map(inputs.known, words)):
         yield from (Finding(HINT, *note) for note in inputs.notes)

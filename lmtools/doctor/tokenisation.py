@@ -51,13 +51,13 @@ def tokenisation(inputs: DoctorInputs) -> Iterator[Finding]:
 
 
 def shows(profile: Profile, name: str) -> bool:
-    """Whether a sign is more frequent than clean text may have it."""
+    """Return whether a sign is more frequent than clean text may have it."""
     return profile.signs[name] > SIGNS[name].rate * profile.spaces
 
 
 def could_show(profile: Profile, name: str) -> bool:
-    """Whether the profile would show the sign if it were tokenised: text without commas and full
-    stops has no spaces before them.
+    """Return whether the profile would show the sign if it were tokenised: text without commas and
+    full stops has no spaces before them.
     """
     return (
         name != "spaces"
@@ -66,7 +66,7 @@ def could_show(profile: Profile, name: str) -> bool:
 
 
 def finding(level: str, profile: Profile, name: str, rest: str) -> Finding:
-    """What to say of one sign."""
+    """Return the finding on one sign."""
     count = f"{profile.signs[name]:,} in {profile.spaces:,} words"
     remedy = REMEDIES.get((profile.name, name)) or REMEDIES[profile.name]
     return Finding(

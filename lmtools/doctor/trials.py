@@ -29,7 +29,7 @@ OPTIONS: dict[str, tuple[str, Callable[[str], str]]] = {
 
 
 def describe(names: Iterable[str]) -> str:
-    """How texts are written after some rewritings."""
+    """Return the form of texts after some rewritings, in words."""
     return " and ".join(OPTIONS[n][0] if n in OPTIONS else UNIFIERS[n].about for n in names)
 
 
@@ -151,8 +151,8 @@ def least_beside(trial: Trial, others: Sequence[str], names: Sequence[str]) -> l
 
 
 def is_meant(trial: Trial, form: str) -> bool:
-    """Whether a form of Unicode that makes other words the same, too, takes most errors away, or
-    one of two sides hardly has words that it changes: recognisers make some errors of accents.
+    """Return whether a form of Unicode that also merges other words takes most errors away, or one
+    of two sides hardly has words that it changes: recognisers make some errors of accents.
     """
     change = unifier([form])
     shares = []

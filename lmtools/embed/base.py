@@ -1,4 +1,4 @@
-"""What every encoder declares: texts in, sentence vectors out."""
+"""Interface of encoders: texts in, sentence vectors out."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -7,8 +7,8 @@ import numpy as np
 
 
 class Encoder(ABC):
-    """What `encode` asks of a model. A sentence is whatever `prepare` made of a text: hashable,
-    equal for equal vectors.
+    """Encoder as `encode` uses it. A sentence is whatever `prepare` made of a text: hashable, equal
+    for equal vectors.
     """
 
     signature: dict[str, str]
@@ -21,8 +21,8 @@ class Encoder(ABC):
 
     @abstractmethod
     def cost(self, sentence: tuple) -> int:
-        """How many rows the model computes for the sentence; sentences of equal cost are computed
-        in equal shapes.
+        """Return the number of rows that the model computes for the sentence; sentences of equal
+        cost are computed in equal shapes.
         """
 
     @abstractmethod

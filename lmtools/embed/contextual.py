@@ -1,5 +1,5 @@
-"""What encoders of contextual states share: how vectors are made of states, windows of long
-sentences, pooling.
+"""Base of encoders of contextual states: vectors made of states, windows of long sentences,
+pooling.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,7 +19,7 @@ from lmtools.windows import cut_windows
 
 
 class How(NamedTuple):
-    """How sentence vectors are made of a model's states.
+    """Options of pooling: how sentence vectors are made of a model's states.
 
     `layers`: `last`, `all` or numbers, 0 the embedding layer. `pool`: a name of POOLS.
     `boundaries`: mean and max take the boundary tokens in. `masked`: of masked models, each
@@ -51,7 +51,7 @@ class How(NamedTuple):
 
     @property
     def signature(self) -> dict[str, str]:
-        """What of it is not as usual, by name."""
+        """Return the pooling and the options that are not the usual ones, by name."""
         said = {"boundaries": self.boundaries, "masked": self.masked}
         return {"pool": self.pool} | {name: "yes" for name, value in said.items() if value}
 
@@ -68,7 +68,7 @@ class BatchStates(NamedTuple):
 
 
 class ContextualEncoder(Encoder):
-    """What encoders of contextual states share; a kind of model defines `read` and the rest."""
+    """Base of encoders of contextual states; a kind of model defines `read` and the rest."""
 
     how: How
     longest: int

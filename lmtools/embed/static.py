@@ -103,7 +103,7 @@ class StaticVectors(Encoder):
         return f"{share} have no vector, most often {often}"
 
     def cost(self, sentence: Sequence[str]) -> int:
-        """What a sentence adds to a batch: its words, at least 1."""
+        """Return the size that a sentence adds to a batch: its words, at least 1."""
         return max(1, len(sentence))
 
     def vectors(self, sentences: Sequence[Sequence[str]]) -> np.ndarray:
@@ -169,7 +169,7 @@ def parse_vector(path, number: int, line: str, width: int) -> np.ndarray | None:
 
 
 def is_numeric(field: str) -> bool:
-    """Whether a field is a number that float32 can hold."""
+    """Return whether a field is a number that float32 can hold."""
     try:
         return abs(float(field)) <= GREATEST
     except ValueError:

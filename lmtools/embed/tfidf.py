@@ -49,8 +49,8 @@ class Tfidf(Encoder):
 
     @property
     def signature(self) -> dict[str, str]:
-        """What the vectors depend on: the words that have a value, and how many texts of how many
-        have each.
+        """Return the signature of all that the vectors depend on: the words that have a value, the
+        number of texts, and how many have each word.
         """
         counts = [self.total, [(word, self.frequency[word]) for word in self.column]]
         model = hashlib.sha256(json.dumps(counts).encode()).hexdigest()
@@ -80,7 +80,7 @@ class Tfidf(Encoder):
             self.frequency.update(set(self.normaliser(text).split()))
 
     def cost(self, sentence: Sequence[str]) -> int:
-        """What a sentence adds to a batch: its words, at least 1."""
+        """Return the size that a sentence adds to a batch: its words, at least 1."""
         return max(1, len(sentence))
 
     def vectors(self, sentences: Sequence[Sequence[str]]) -> np.ndarray:

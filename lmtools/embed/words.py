@@ -102,7 +102,7 @@ class WordVectors(ABC):
 
     @abstractmethod
     def count(self, sentences: list[list[int]], words: list[list[str]]) -> list[int]:
-        """What each sentence adds to a batch, without boundaries."""
+        """Return the number of positions that each sentence adds to a batch, without boundaries."""
 
     @abstractmethod
     def vectors(
@@ -112,7 +112,7 @@ class WordVectors(ABC):
 
     @property
     def signature(self) -> dict[str, str]:
-        """What the vectors depend on beside the batch."""
+        """Return the signature of all that the vectors depend on beside the batch."""
         return {
             "lm": self.lm.settings.model, "model": self.identity[:16],
             "vocabulary": self.subword.hash[:16], "pool": "words",
@@ -238,8 +238,8 @@ class PieceVectors(WordVectors):
         return made
 
     def spans(self, sentence: Sequence[int], words: list[str]) -> list[int]:
-        """How many pieces each word has. Characters have a mark between two words, which is of the
-        second.
+        """Return the number of pieces of each word. Characters have a mark between two words, which
+        counts with the second.
         """
         spans = list(map(len, self.subword.segment(words)))
         if len(sentence) == sum(spans) + len(spans) - 1:

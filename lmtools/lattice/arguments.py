@@ -1,4 +1,4 @@
-"""What programs give to the algorithms: one check for each name of an argument."""
+"""Arguments of the algorithms from programs: one check for each name."""
 
 import functools
 import inspect

@@ -1,4 +1,4 @@
-"""What is wrong with a lattice, and the nearest one with which nothing is."""
+"""Problems of a lattice, and the nearest lattice that has none."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ IMPOSSIBLE = "impossible score"
 
 @dataclass(frozen=True)
 class LatticeProblem:
-    """What is wrong, how often, the first case; an `error` stops algorithms, a `hint` does not."""
+    """Problem, its count, the first case; an `error` stops algorithms, a `hint` does not."""
 
     kind: str
     count: int

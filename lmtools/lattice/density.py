@@ -1,4 +1,4 @@
-"""How large lattices are: states, arcs, arcs a word and a second, number of paths."""
+"""Size of lattices: states, arcs, arcs a word and a second, number of paths."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -97,7 +97,7 @@ def duration(lattice: Lattice) -> float:
 
 
 def paths(lattice: Lattice) -> int:
-    """How many paths there are, exactly, impossible ones included; UserError for a cycle."""
+    """Return the exact number of paths, impossible ones included; UserError for a cycle."""
     ways = [0] * lattice.states
     ways[lattice.start] = 1
     rank = np.empty(lattice.states, dtype=np.int64)

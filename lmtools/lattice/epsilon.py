@@ -1,4 +1,4 @@
-"""What can be reached without a word: epsilon closures, as determinisation takes them."""
+"""Epsilon closures: states that can be reached without a word, as determinisation takes them."""
 
 import heapq
 from dataclasses import dataclass

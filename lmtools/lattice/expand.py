@@ -124,7 +124,7 @@ def split_graph(lattice: Lattice) -> Lattice:
 
 
 class Tracks:
-    """What is known of a history: each model's node, and the number of its last words if merged.
+    """Keys of histories: each model's node, and the number of its last words if merged.
 
     `memos` answer for these numbers, the models' first; `keys` are the places of those that keep
     histories apart.

@@ -103,8 +103,8 @@ def trace_path(
 
 
 def steps(word: int, reference: np.ndarray, place: int) -> list[tuple[int, int]]:
-    """What an arc's word may have been at a place of the reference: pairs of the reference words
-    that it takes and the price.
+    """Return the ways to align an arc's word at a place of the reference: pairs of the number of
+    reference words that it takes and the price.
     """
     if word == -2:
         return [(0, 0)]

@@ -138,7 +138,7 @@ def renumber(lattice: Lattice, states: np.ndarray, arcs: np.ndarray) -> Lattice:
 
 
 def no_path(lattice: Lattice) -> UserError:
-    """What to say of a lattice without a path of finite score."""
+    """Return the error on a lattice without a path of finite score."""
     return UserError(
         f"{lattice.utt}: no possible path from the start to a final state; replace it with lmtools"
         " lattice info --repair"

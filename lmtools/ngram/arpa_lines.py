@@ -83,11 +83,11 @@ class ArpaLines:
         return parse_lines(self.name, self.numbered(block), n, ids)
 
     def refuse(self, cause: str, remedy: str = AGAIN) -> UserError:
-        """What to say of the line taken last."""
+        """Return the error on the line taken last."""
         return UserError(f"{self.name}:{self.number}: {cause}; {remedy}")
 
     def cut_off(self, where: str) -> UserError:
-        """What to say of a file that ends too early."""
+        """Return the error on a file that ends too early."""
         return UserError(f"{self.name}: ends {where} (cut off?); fetch or write it again")
 
     def read_header(self) -> list[int]:
@@ -162,7 +162,7 @@ class ArpaLines:
 
 
 def line_ends(path) -> str:
-    """What ends the lines of a file: CR where its beginning has no LF."""
+    """Return the line end of a file: CR where its beginning has no LF."""
     if not os.path.isfile(path):  # what can be read once only
         return "\n"
     try:
@@ -174,7 +174,9 @@ def line_ends(path) -> str:
 
 
 def content_limit(path) -> int | None:
-    """How many bytes a file may hold, roughly where it is compressed; None of what is no file."""
+    """Return the most bytes that a file may hold, roughly where it is compressed; None for a pipe
+    or stream.
+    """
     if not os.path.isfile(path):
         return None
     return os.path.getsize(path) * (DENSEST if Path(path).suffix in OPENERS else 1)

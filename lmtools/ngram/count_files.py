@@ -141,7 +141,7 @@ class CountFiles:
         return place
 
     def lacking(self, what: str, words: Sequence[str]) -> UserError:
-        """What to say of an n-gram whose parts were not counted."""
+        """Return the error on an n-gram whose parts were not counted."""
         return UserError(
             f"{self.paths[0]}: `{' '.join(words)}` is counted, {what} is not; give counts of all"
             " orders, without cut-offs (--min-count leaves out what is rare)"

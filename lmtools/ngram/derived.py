@@ -63,7 +63,7 @@ class NgramSource:
 
     @property
     def foreign(self) -> bool:
-        """Whether its words are those that KenLM parts."""
+        """Return whether its words are those that KenLM splits."""
         return self.description is None or self.description.foreign
 
     @property
@@ -79,7 +79,7 @@ class NgramSource:
 
 
 def no_ngrams(lm) -> UserError:
-    """What to say of KenLM's binary form where an ARPA file is needed."""
+    """Return the error on KenLM's binary form where an ARPA file is needed."""
     return UserError(f"{lm}: KenLM's binary file lists no n-grams; give the ARPA file")
 
 
@@ -173,16 +173,14 @@ def quantize(
 
 
 def choose_tokeniser(sources: Sequence[NgramSource], subword: Subword):
-    """What makes a line the tokens of a mixture of `sources`."""
+    """Return the function from a line to the tokens of a mixture of `sources`."""
     if part_as_kenlm(sources):
         return split_words
     return tokeniser(subword, sources[0].unknown != SYMBOLS[0])
 
 
 def part_as_kenlm(sources: Sequence[NgramSource]) -> bool:
-    """Whether the words of what is made of `sources` are those that KenLM parts: where all theirs
-    are.
-    """
+    """Return whether KenLM splits the words of a model of `sources`: where it splits those of all."""
     return all(source.foreign for source in sources)
 
 
@@ -232,7 +230,7 @@ def claimed(out) -> Iterator[Path]:
 
 
 def describe(sources: Sequence[NgramSource], estimator: str) -> Description:
-    """What is known of a model before it is written."""
+    """Describe a model of `sources` as far as it is known before the model is written."""
     described = [source.description for source in sources if source.description]
     alone = described[0] if len(sources) == len(described) == 1 else None
     return Description(

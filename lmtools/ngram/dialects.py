@@ -24,8 +24,8 @@ MENDED = "which KenLM does not read; write it as KenLM does: lmtools ngram conve
 
 
 def explain_refusal(path, file, cause: str) -> UserError:
-    """What to say of the ARPA file `path`, plain in `file`, that KenLM refuses for `cause`: the
-    first line that it does not read, and whether `lmtools ngram convert` mends it.
+    """Return the error on the ARPA file `path`, plain in `file`, that KenLM refuses for `cause`:
+    the first line that it does not read, and whether `lmtools ngram convert` mends it.
     """
     try:
         quirk = find_quirk(ArpaLines(file, path))
@@ -88,7 +88,7 @@ def read_section(
 
 
 def describe_row(raw: bytes) -> str:
-    """What is unusual about the line of an n-gram."""
+    """Return the unusual form of the line of an n-gram, in words."""
     if b"\t" not in raw.strip():
         return "blanks stand in place of tabs"
     if raw.rstrip(b"\r\n").endswith((b" ", b"\t")):

@@ -122,7 +122,7 @@ def build(
 
 
 def tokeniser(tokens: Normaliser | Subword, closed: bool) -> Callable[[str], list[str]]:
-    """What makes a line the tokens that are modelled."""
+    """Return the function from a line to the tokens that are modelled."""
     if isinstance(tokens, Subword):
         return only_known(tokens) if closed else tokens.pieces
     if closed:
@@ -212,8 +212,8 @@ def estimate_by_lmplz(
 
 
 def complete_min_counts(given: Sequence[int], order: int) -> list[int]:
-    """How often an n-gram of each order must occur, (order,), the last one given for all longer
-    ones; none where all of them stay. UserError unless they rise from 1.
+    """Return the least counts of n-grams of each order, (order,), the last one given for all longer
+    ones; none where all n-grams stay. UserError unless they rise from 1.
     """
     least = [*given, *given[-1:] * (order - len(given))]
     if not given or max(least) == 1:

@@ -135,8 +135,8 @@ def feed_sentences(process: subprocess.Popen, sentences: Iterable[list[str]]) ->
 
 @dataclass(frozen=True)
 class LmplzReport:
-    """What lmplz says of its model: the number of n-grams and D1, D2, D3+ an order, and the orders
-    (from 1) with fallback discounts.
+    """Messages of lmplz on its model: the number of n-grams and D1, D2, D3+ an order, and the
+    orders (from 1) with fallback discounts.
     """
 
     counts: list[int]

@@ -43,7 +43,7 @@ ABSURD = 1.0  # log10 of a probability that no rounding explains
 
 @dataclass(frozen=True)
 class Description:
-    """What config.yaml in an n-gram model's directory says."""
+    """Content of config.yaml in an n-gram model's directory."""
 
     kind: str  # ngram
     order: int
@@ -65,7 +65,7 @@ class Description:
 
     @property
     def foreign(self) -> bool:
-        """Whether words are those that KenLM parts, as in the models that this was made of."""
+        """Return whether words are those that KenLM splits, as in the models behind this one."""
         return (self.facts or {}).get(SPACES) == AS_KENLM
 
     @classmethod
@@ -88,7 +88,7 @@ class Description:
 
 
 class ModelNote(NamedTuple):
-    """What a user should know of a model: a place in its files, a cause and a remedy."""
+    """Note for users on a model: a place in its files, a cause and a remedy."""
 
     place: str
     cause: str
@@ -153,7 +153,7 @@ class NgramModel:
 
     @property
     def notes(self) -> list[ModelNote]:
-        """What whoever meets unknown words should know of the model."""
+        """Return notes on the model for those who meet unknown words."""
         notes = []
         if self.lacks_unknown:
             cause = (
@@ -182,8 +182,8 @@ class NgramModel:
         return split_words(text) if self.foreign else text.split()
 
     def tokens(self, text: str) -> list[str]:
-        """What the model sees of `text`, after its normaliser; reserved symbols are unknown words,
-        not ends of sentences.
+        """Return the tokens that the model sees of `text`, after its normaliser; reserved symbols
+        are unknown words, not ends of sentences.
         """
         tokens = split_words(text) if self.foreign else self.subword.pieces(text)
         if self.unknown:
@@ -317,7 +317,7 @@ def check_text(file: Path, name: Path) -> int | None:
 
 
 def is_utf8(raw: bytes) -> bool:
-    """Whether bytes are text."""
+    """Return whether bytes are UTF-8 text."""
     try:
         raw.decode()
     except UnicodeDecodeError:
@@ -354,13 +354,15 @@ def uncompressed(path: Path, directory=None) -> Iterator[Path]:
 
 
 def is_foreign(lm) -> bool:
-    """Whether `lm` is a directory of an n-gram model whose words are those that KenLM parts."""
+    """Return whether `lm` is a directory of an n-gram model whose words are those that KenLM
+    splits.
+    """
     path = Path(lm) / CONFIG
     return path.is_file() and load_yaml(path).get("kind") == KIND and Description.load(lm).foreign
 
 
 def binary(path: Path) -> bool:
-    """Whether a file is one of KenLM's own form."""
+    """Return whether a file is in KenLM's binary form."""
     try:
         with open(path, "rb") as stream:
             return stream.read(len(BINARY)) == BINARY

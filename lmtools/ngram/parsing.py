@@ -188,7 +188,7 @@ def parse_rows(lines: Sequence[str], n: int, ids: dict):
 
 
 def split_fields(line: str) -> list[str]:
-    """What blanks and tabs part, as SRILM and KenLM part it: words may hold other white space."""
+    """Split a line at blanks and tabs, as SRILM and KenLM do: words may hold other white space."""
     fields = line.replace("\t", " ").split(" ")
     return [field for field in fields if field] if "" in fields else fields
 
