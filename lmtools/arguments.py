@@ -1,5 +1,5 @@
-"""What a program may give to the Python interface: each check names the argument and the place of
-what does not fit, `texts[2]: nan (float) is no text; ...`.
+"""Arguments of the Python interface: each check names the argument and the place of the value that
+does not fit, `texts[2]: nan (float) is no text; ...`.
 """
 
 import math

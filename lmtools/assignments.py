@@ -10,8 +10,8 @@ EXAMPLE = "give a name and what it means"
 def parse_pair(
     text: str, option: str = "", form: str = "NAME=VALUE", remedy: str = EXAMPLE, empty=False
 ) -> tuple[str, str]:
-    """What stands on both sides of the first `=`; UserError where either lacks, unless the value
-    may be `empty`. `form` says what `text`, after `option`, should look like.
+    """Split `text` at the first `=`; UserError where either side lacks, unless the value may be
+    `empty`. `form` says what `text`, after `option`, should look like.
     """
     name, sign, value = text.partition("=")
     if name and sign and (value or empty):

@@ -130,8 +130,8 @@ def workplace(path: Path, failures: tuple[type[Exception], ...] = ()) -> Iterato
 
 
 def concerns(error: OSError, folder: Path) -> bool:
-    """Whether an error that came up while something was written in `folder` is one of writing
-    it.
+    """Return whether an error that came up while something was written in `folder` is one of
+    writing it.
     """
     if error.filename is not None:
         return folder in Path(os.fsdecode(error.filename)).parents
@@ -156,7 +156,7 @@ def claim(path: Path) -> tuple[Path, int]:
 
 
 def stands(lock: int, folder: Path) -> bool:
-    """Whether the directory that is open as `lock` still has its name."""
+    """Return whether the directory that is open as `lock` still has its name."""
     try:
         return os.path.samestat(os.fstat(lock), os.lstat(folder))
     except FileNotFoundError:

@@ -33,8 +33,8 @@ def prepare_distinct(
 
 
 def batch_size(cost: int, rows: int) -> int:
-    """How many sentences of `cost` model rows make a batch: as many eights as `rows` hold, eight
-    where four times as many do, else one.
+    """Return the number of sentences of `cost` model rows in a batch: as many eights as `rows`
+    hold, eight where four times as many do, else one.
     """
     if EIGHT * cost > 4 * rows:
         return 1
@@ -42,7 +42,7 @@ def batch_size(cost: int, rows: int) -> int:
 
 
 def full_batch_size(model, sentences: Sequence) -> int:
-    """How many sentences a batch with these has when it is full; `model` is a scorer or an
+    """Return the number of sentences of a full batch that has these; `model` is a scorer or an
     encoder.
     """
     if model.rows is None:

@@ -123,9 +123,9 @@ def prepare_directory(
 
 
 def describe_model(lm: LanguageModel, subword) -> dict:
-    """What a report says of a model: its family, how many numbers it learns, the vocabulary that it
-    reads (and the words that it predicts, where pieces spell them), the criterion with all its
-    settings.
+    """Return the facts of a model for reports: its family, how many numbers it learns, the
+    vocabulary that it reads (and the words that it predicts, where pieces spell them), the
+    criterion with all its settings.
     """
     words = subword.words
     return {
@@ -141,12 +141,12 @@ def describe_model(lm: LanguageModel, subword) -> dict:
 
 
 def config_text(settings: Settings, subword) -> str:
-    """What config.yaml says of the model, which its weights belong to."""
+    """Return the part of config.yaml on the model that its weights belong to."""
     return f"{dump(settings)}vocabulary: {{size: {subword.size}, hash: {subword.hash}}}\n"
 
 
 def is_prepared(directory, settings: Settings, subword) -> bool:
-    """Whether the directory has what `prepare_directory` wrote, undamaged."""
+    """Return whether the directory has the files of `prepare_directory`, undamaged."""
     try:
         written = load_subword(Path(directory) / "subword").hash
         return written == subword.hash and read_config(directory) == yaml.safe_load(
@@ -157,7 +157,7 @@ def is_prepared(directory, settings: Settings, subword) -> bool:
 
 
 def read_config(directory) -> dict:
-    """What config.yaml of a model directory says of the model, its seal checked."""
+    """Read config.yaml of a model directory without the machine and the facts, its seal checked."""
     path = Path(directory) / CONFIG
     # the weights say what it has to be
     tree = check_seal(load_yaml(path), path, REMEDY, warn=False)
@@ -259,7 +259,7 @@ def model_hash(directory) -> str:
 
 @dataclasses.dataclass
 class Progress:
-    """How far a training is."""
+    """Progress of a training."""
 
     step: int = 0
     best: float | None = None  # the lowest validation loss so far, nats a token

@@ -64,8 +64,8 @@ def resolve_precision(precision: str, device: torch.device, integers: bool = Fal
 
 @lru_cache
 def cpu_multiplies_bfloat16() -> bool:
-    """Whether this processor has bfloat16 dot products (AVX-512 BF16 or AMX); elsewhere they are
-    emulated and slow.
+    """Return whether this processor has bfloat16 dot products (AVX-512 BF16 or AMX); elsewhere they
+    are emulated and slow.
     """
     info = Path("/proc/cpuinfo")
     flags = info.read_text() if info.exists() else ""
@@ -85,8 +85,8 @@ def name_processor(device: torch.device) -> str:
 
 
 def machine_facts(device: torch.device) -> dict[str, str | int]:
-    """What the last digits of a training depend on: processor, the instructions that torch uses,
-    threads, torch, device.
+    """Return the facts on which the last digits of a training depend: processor, the instructions
+    that torch uses, threads, torch, device.
     """
     return {
         "processor": name_processor(device), "capability": torch.backends.cpu.get_cpu_capability(),

@@ -37,8 +37,8 @@ UTILITY = "utility"  # which only columns of no language model have
 
 @dataclass(frozen=True)
 class TuningPlan:
-    """How an experiment's systems are tuned, as the options of `lmtools tune` say it; `lengths` of
-    None are those that it takes by default.
+    """Plan of tuning an experiment's systems, as the options of `lmtools tune`; `lengths` of None
+    are those that it takes by default.
     """
 
     metric: str = "wer"
@@ -63,13 +63,13 @@ class TuningPlan:
 
     @property
     def fold_plan(self) -> FoldPlan | None:
-        """How utterances are divided; None for no cross-validation."""
+        """Return the division of utterances into folds; None for no cross-validation."""
         return None if self.folds is None else parse_folds(str(self.folds))
 
 
 @dataclass(frozen=True)
 class SystemEntry:
-    """What the file says of a system: its plan, and its label and look, as in conf/report.yaml."""
+    """Entry of a system in the file: its plan, and its label and look, as in conf/report.yaml."""
 
     columns: list[str]
     form: str = LINEAR
@@ -89,14 +89,14 @@ class SystemEntry:
 
     @property
     def plan(self) -> SystemPlan:
-        """What tuning and rescoring take."""
+        """Return the plan for tuning and rescoring."""
         return SystemPlan(tuple(self.columns), self.form, self.first_pass)
 
 
 @dataclass(frozen=True)
 class LMEntry:
-    """What the file says of a column of scores or of vectors: the language model (None: none, for
-    expected utilities), whether it reads a source, options of the verb, and where this stands.
+    """Entry of a column of scores or of vectors: the language model (None: none, for expected
+    utilities), whether it reads a source, options of the verb, and its place in the file.
     """
 
     lm: str | None
@@ -124,7 +124,7 @@ class ExperimentPlan:
 
     @property
     def plans(self) -> dict[str, SystemPlan]:
-        """What each system takes."""
+        """Return the plan of each system, by name."""
         return {name: entry.plan for name, entry in self.systems.items()}
 
     @property
@@ -140,8 +140,8 @@ def read_numbers(name: str, values: Mapping) -> dict[str, float]:
 
 
 def read_experiment(path) -> ExperimentPlan:
-    """What the YAML file `path` says, laid over its `base:`; UserError with the line for what it
-    should not say. The names of options are left to who takes them.
+    """Read the YAML file `path`, laid over its `base:`; UserError with the line of a wrong entry.
+    The names of options are checked by those who use them.
     """
     layers = list_layers(Path(path))
     tree: dict = {}
@@ -229,7 +229,7 @@ def read_path(value, name: str, place: Place) -> str:
 
 
 def parse_column(name: str, tree: Mapping, place: Place) -> LMEntry:
-    """What a column is."""
+    """Parse the entry of a column."""
     if UTILITY not in tree:
         return parse_lm(name, tree, place)
     for key in ("lm", "source"):
@@ -239,7 +239,7 @@ def parse_column(name: str, tree: Mapping, place: Place) -> LMEntry:
 
 
 def parse_lm(name: str, tree: Mapping, place: Place) -> LMEntry:
-    """What is made with a language model, that of the same name unless it is said."""
+    """Parse the entry of something made with a language model, by default that of the same name."""
     options = {key: value for key, value in tree.items() if key not in ("lm", "source")}
     lm = tree.get("lm", name)
     check_name(lm, place / "lm", "the language model")
@@ -248,7 +248,7 @@ def parse_lm(name: str, tree: Mapping, place: Place) -> LMEntry:
 
 
 def parse_system(tree: Mapping, columns: Collection[str], place: Place) -> SystemEntry:
-    """What a system is, of these columns."""
+    """Parse the entry of a system of these columns."""
     for key in tree:
         check_known(key, SystemEntry.__dataclass_fields__, place / key, "setting")
     entry = build(SystemEntry, tree, place)

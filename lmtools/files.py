@@ -207,7 +207,7 @@ def cannot(verb: str, path, error: OSError) -> UserError:
 
 
 def system_error(error: Exception) -> OSError:
-    """What the operating system said, of which a library may keep `(os error NUMBER)` alone."""
+    """Return the system's error, of which a library may keep only `(os error NUMBER)`."""
     number = re.search(r"\(os error (\d+)\)", str(error))
     if number:
         return OSError(int(number[1]), os.strerror(int(number[1])))
@@ -215,7 +215,7 @@ def system_error(error: Exception) -> OSError:
 
 
 def remedy(error: OSError) -> str:
-    """What one does about an operating-system error."""
+    """Return the remedy of an operating-system error, in words."""
     return REMEDIES.get(error.errno, "check the path, its permissions and the disk")
 
 

@@ -1,4 +1,6 @@
-"""What lists are made already, one line an utterance, so that a run that is killed goes on."""
+"""Journal of the lists that are made already, one line an utterance, so that a run that is killed
+goes on.
+"""
 
 import contextlib
 import hmac

@@ -53,13 +53,13 @@ class LanguageModel(nn.Module):
 
     @property
     def two_way(self) -> bool:
-        """Whether it reads spelled words and predicts each from either side."""
+        """Return whether the model reads spelled words and predicts each from either side."""
         return isinstance(self.objective, TwoWay)
 
     @property
     def shares(self) -> bool:
-        """Whether the input embedding is the output matrix too; the adaptive softmax has matrices
-        of its own in any case.
+        """Return whether the input embedding is the output matrix too; the adaptive softmax has
+        matrices of its own in any case.
         """
         return self.trunk.shared is not None and self.output.weight is self.trunk.shared
 

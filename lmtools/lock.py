@@ -76,7 +76,7 @@ def take(descriptor: int, path: Path, directory) -> None:
 
 
 def is_there(descriptor: int, path: Path) -> bool:
-    """Whether the open file is still what `path` names."""
+    """Return whether the open file is still the one that `path` names."""
     try:
         return os.path.samestat(os.fstat(descriptor), os.stat(path, follow_symlinks=False))
     except FileNotFoundError:

@@ -47,7 +47,7 @@ class Examples:
 
     @property
     def read(self) -> tuple[Tensor, ...]:
-        """What a trunk's `hidden` reads."""
+        """Return the inputs of a trunk's `hidden`."""
         more = self.spellings, self.sources, self.source_lengths
         return self.inputs, self.lengths, *(tensor for tensor in more if tensor is not None)
 
@@ -86,7 +86,7 @@ class Objective(ABC):
 
     @staticmethod
     def widths(corpus) -> np.ndarray:
-        """How long each sentence of a corpus's file is for a model, without boundaries,
+        """Return the length of each sentence of a corpus's file for a model, without boundaries,
         (sentences,).
         """
         return np.asarray(corpus.lengths)
@@ -282,8 +282,8 @@ def excluded_ids(objective) -> tuple[int, ...]:
 
 
 def count_targets(objective, corpus, size: int) -> np.ndarray:
-    """How often each of `size` ids is a target in the sentences of a corpus, int64 (size,); of
-    spelled words, where their list was made; of pairs, on the target side.
+    """Count the occurrences of each of `size` ids as a target in the sentences of a corpus, int64
+    (size,); of spelled words, where their list was made; of pairs, on the target side.
     """
     counts = np.zeros(size, dtype=np.int64)
     if objective.name == TwoWay.name:

@@ -73,8 +73,8 @@ class Batch:
 
 @dataclass(frozen=True)
 class Freeze:
-    """What of the weights that `--init` gives stays as it is; a tied matrix stays if either of
-    embedding and output layer does.
+    """Weights from `--init` that stay as they are; a tied matrix stays if either of embedding and
+    output layer does.
     """
 
     embedding: bool = False  # all below the layers
@@ -156,8 +156,8 @@ class Settings:
 
     @property
     def sparse(self) -> bool:
-        """Whether embedding and output matrix have sparse gradients where they can; with momentum
-        (nag) every row moves at every step.
+        """Return whether embedding and output matrix have sparse gradients where they can; with
+        momentum (nag) every row moves at every step.
         """
         if self.optim.sparse is None:
             return CRITERIA[self.criterion].sampled and self.optim.name != "nag"
@@ -165,5 +165,5 @@ class Settings:
 
     @property
     def partial(self) -> bool:
-        """Whether a part of the weights stays, which has to come from another model."""
+        """Return whether a part of the weights stays as another model has it."""
         return self.freeze != Freeze() or self.lora.rank > 0

@@ -308,7 +308,7 @@ class Lattice:
         return replace(self, **{**taken, **changes})
 
     def __eq__(self, other) -> bool:
-        """Whether all fields are equal, NaN equal to itself; rows in the same order."""
+        """Return whether all fields are equal, NaN equal to itself; rows in the same order."""
         if not isinstance(other, Lattice):
             return NotImplemented
         plain = ("utt", "states", "start", "words", "extra", "final_extra", "header")
@@ -385,5 +385,5 @@ def picked(values: Sequence, indices: np.ndarray) -> tuple:
 
 
 def alike(a: np.ndarray | None, b: np.ndarray | None) -> bool:
-    """Whether two optional columns are equal, NaN equal to itself."""
+    """Return whether two optional columns are equal, NaN equal to itself."""
     return a is b if a is None or b is None else np.array_equal(a, b, equal_nan=True)

@@ -1,10 +1,10 @@
-"""What becomes of a text that does not fit a model's positions: whole, it is read in overlapping
-windows; word by word, its older half is forgotten.
+"""Texts that do not fit a model's positions: whole, they are read in overlapping windows; word by
+word, their older half is forgotten.
 """
 
 
 def stride(longest: int) -> int:
-    """How many tokens on the next window begins."""
+    """Return the number of tokens between the beginnings of two windows."""
     return max(1, longest // 2)
 
 
@@ -32,5 +32,7 @@ def count_rows(length: int, longest: int, boundary: int, masked: bool) -> int:
 
 
 def tokens_kept(longest: int) -> int:
-    """How many of a prefix's last tokens a model goes on from when `longest` fill its positions."""
+    """Return the number of a prefix's last tokens that a model goes on from when `longest` fill its
+    positions.
+    """
     return longest - stride(longest)

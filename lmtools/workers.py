@@ -109,8 +109,8 @@ def run_numbered(
 def take_finished(
     waiting: dict[Future, int], most: int, ordered: bool
 ) -> Iterator[tuple[int, Any]]:
-    """What is done of the work `waiting` (`ordered`: from its beginning), and more until at most
-    `most` waits; results before errors.
+    """Yield the results of finished work of `waiting` (`ordered`: from its beginning), and of more
+    until at most `most` waits; results before errors.
     """
     while waiting:
         some = list(itertools.islice(waiting, 1)) if ordered else list(waiting)
@@ -163,7 +163,9 @@ class WorkerPool:
         return future
 
     def lost(self, worker: "Worker") -> UserError:
-        """What to say of the first worker that died; the others are ended, so that nobody waits."""
+        """Return the error on the first worker that died; the others are ended, so that nobody
+        waits.
+        """
         with self.lock:
             if self.death is None:
                 worker.process.join(PATIENCE)
@@ -177,7 +179,7 @@ class WorkerPool:
 
 
 def describe_end(status: int | None) -> str:
-    """How a process ended, in words; a negative status is that of a signal."""
+    """Describe the end of a process in words; a negative status is that of a signal."""
     if status is None or status >= 0:
         return "ended by itself" + (f" with status {status}" if status else "")
     try:
@@ -220,7 +222,7 @@ class Worker:
                 future.set_exception(error)
 
     def result(self, item):
-        """What the process makes of an item."""
+        """Return the result of the process for an item."""
         if self.pool.death:
             raise self.pool.death
         message = pickle.dumps(item, pickle.HIGHEST_PROTOCOL)
@@ -282,8 +284,8 @@ def without_interrupts() -> Iterator[None]:
 
 
 def serve(connection, parent: int | None, threads: int | None) -> None:
-    """What a worker process does: read what its work is, then answer one item after the other,
-    until the pipe ends.
+    """Run a worker process: read its work, then answer one item after the other, until the pipe
+    ends.
     """
     end_with_parent(parent)
     with contextlib.suppress(EOFError, OSError):

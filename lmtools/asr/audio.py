@@ -49,7 +49,7 @@ def read_samples(utterance: Utterance, rate: int) -> np.ndarray:
 
 
 def open_recording(recording: Recording):
-    """What soundfile reads it from."""
+    """Return what soundfile can open: a path, or the bytes that a command prints."""
     if recording.command:
         return io.BytesIO(run_command(recording.place))
     check_file(recording)
@@ -58,7 +58,9 @@ def open_recording(recording: Recording):
 
 @functools.lru_cache(maxsize=1)
 def run_command(command: str) -> bytes:
-    """What a command prints; of the last one it is kept, since segments share recordings."""
+    """Return the output of a command; that of the last one is kept, since segments share
+    recordings.
+    """
     with kaldi_io.open_output(command) as stream:
         blocks = iter(lambda: stream.read(min(1 << 20, len(stream.peek(1 << 20)))), b"")
         return b"".join(blocks)

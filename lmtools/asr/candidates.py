@@ -1,5 +1,5 @@
-"""What a recogniser may have heard in a window of sound, with its scores: equal words merged, the
-windows of a recording combined.
+"""Candidates of a recogniser for a window of sound, with scores: equal words merged, the windows of
+a recording combined.
 """
 
 import math

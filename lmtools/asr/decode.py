@@ -40,9 +40,9 @@ class DecodeOptions:
 
 @dataclass(frozen=True)
 class Decoded:
-    """What was decoded, in this run or before: `seconds` of speech and what decoding them took;
-    `long` utterances were decoded in several windows; `failed` has the reason of each that could
-    not be decoded, by name.
+    """Totals of decoding, in this run or before: `seconds` of speech and the seconds that decoding
+    them took; `long` utterances were decoded in several windows; `failed` has the reason of each
+    that could not be decoded, by name.
     """
 
     utterances: int

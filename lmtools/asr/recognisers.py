@@ -88,7 +88,7 @@ def find_versions(name: str) -> dict[str, str]:
 
 
 def sign_recogniser(spec: str, recogniser: Recogniser) -> dict:
-    """What the lists of a recogniser depend on: packages, options and the files of its model."""
+    """Return the signature of a recogniser's lists: packages, options and its model's files."""
     model = Path(recogniser.directory)
     files = sorted(path for path in model.rglob("*") if path.is_file())
     parts = [[str(path.relative_to(model)), sha256(path)] for path in files]

@@ -29,8 +29,8 @@ class Recording:
 
 @dataclass(frozen=True)
 class Utterance:
-    """What is decoded to one list: a recording, from `start` to `end` in seconds (None: its end),
-    and its transcript (None: unknown).
+    """Utterance, decoded to one list: a recording, from `start` to `end` in seconds (None: its
+    end), and its transcript (None: unknown).
     """
 
     utt: str

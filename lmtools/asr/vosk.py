@@ -30,7 +30,7 @@ SHOWN = 200  # characters of what C++ says
 
 @dataclass(frozen=True)
 class VoskOptions:
-    """What `--opts` sets: the search for the hypotheses behind the first."""
+    """Options of Vosk, which `--opts` sets: the search for the hypotheses behind the first."""
 
     beam: float = option(13.0, "of the search, in nats")
     max_active: int = option(7000, "states of the search")

@@ -25,7 +25,7 @@ ALL = ".*"  # tokens
 
 @dataclass(frozen=True)
 class WhisperOptions:
-    """What `--opts` sets."""
+    """Options of Whisper, which `--opts` sets."""
 
     beam: int = option(20, "hypotheses that the search for the first one keeps")
     depth: int = option(20, "hypotheses of a list, of different words")

@@ -1,4 +1,4 @@
-"""What a training step costs by its criterion: time and memory against full cross entropy, the same
+"""Cost of a training step by its criterion: time and memory against full cross entropy, the same
 model and batches, in one run.
 
 A step is forward, backward, clipping and the optimiser's update, as in lmtools.train; making the
@@ -85,7 +85,7 @@ class Job:
 
     @property
     def counts(self) -> np.ndarray:
-        """How often each id is a target in the corpus that the batches are from, (size,)."""
+        """Return how often each id is a target in the corpus that the batches are from, (size,)."""
         counts = self.zipf.probability * COUNTED
         counts[list(OBJECTIVES[self.settings["objective"]].ends)] = COUNTED / self.tokens
         return counts
@@ -216,7 +216,7 @@ def measure_memory(job: Job, criterion: str) -> dict:
 
 
 def alone_memory(job: Job, criterion: str) -> dict:
-    """What the process does."""
+    """Measure the memory of a criterion's step; runs in a process of its own."""
     torch.set_num_threads(job.threads)
     return Bench(job).memory(criterion)
 

@@ -1,4 +1,4 @@
-"""What each engine and precision costs and changes: speed, memory, loading, sums of log-probability
+"""Costs and effects of each engine and precision: speed, memory, loading, sums of log-probability
 and, with weights, the hypotheses that win.
 """
 
@@ -64,7 +64,7 @@ def bench_engines(
 
 
 def options_of(lm: str, row: dict) -> ScoreOptions:
-    """How a row scores."""
+    """Return the options of scoring of a row."""
     how = {"precision": row["precision"], "engine": row["engine"]}
     return ScoreOptions(lm, device="cpu", cache="none", **how)
 

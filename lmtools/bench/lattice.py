@@ -1,5 +1,5 @@
-"""How fast lattices are rescored: against real time, by their density and by the number of
-histories kept.
+"""Speed of rescoring lattices: against real time, by their density and by the number of histories
+kept.
 """
 
 import statistics
@@ -26,8 +26,8 @@ def bench_lattice(
     tokens: Sequence[int],
     repeats: int,
 ) -> dict:
-    """What `lmtools bench lattice` measures: one row for each LM and setting, wall-clock medians;
-    the LMs take turns.
+    """Measure the rescoring of lattices: one row for each LM and setting, wall-clock medians; the
+    LMs take turns.
 
     `lms`: name -> what `load_scorer` takes. Rows are of the whole lattices under `settings`; of the
     lattices pruned by each of `beams` (`density`: arcs a second of speech); and with each of

@@ -1,4 +1,4 @@
-"""How fast language models of any kind score N-best lists, as `lmtools score` does without its
+"""Speed of language models of any kind on N-best lists, scored as by `lmtools score` without its
 cache: each distinct hypothesis once, in batches.
 """
 

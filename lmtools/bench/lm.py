@@ -1,5 +1,5 @@
-"""How fast language models read a text and say how probable its words are: throughput and
-responsiveness (Table 4 of the GCNN paper).
+"""Speed of language models that read a text and give the log-probabilities of its words: throughput
+and responsiveness (Table 4 of the GCNN paper).
 
 Throughput is of many sequences in one batch: the paper's 750 of 20 tokens, 15,000 at once.
 Responsiveness is what somebody waits for: one sentence at a time. `contiguous` is the paper's
@@ -71,8 +71,8 @@ REFERENCE = "lstm"  # the model that others are compared with
 
 @dataclass(frozen=True)
 class Sizes:
-    """What is read: `batch` sequences of `length` tokens, and one of `contiguous`; the end of a
-    sequence is its last token.
+    """Sizes of the input: `batch` sequences of `length` tokens, and one of `contiguous`; the end of
+    a sequence is its last token.
     """
 
     batch: int
@@ -127,7 +127,7 @@ class Reader:
     def sequences(
         self, name: str, lengths: Sequence[int], text: Sequence[str] | None
     ) -> list[tuple]:
-        """What the model reads, so many words each."""
+        """Return sequences for the model, of the given numbers of words."""
         known = list_words(self.scorer)
         if text is not None:
             words = itertools.cycle(text)
@@ -141,7 +141,7 @@ class Reader:
         return self.scorer.prepare([" ".join(itertools.islice(words, n)) for n in lengths])
 
     def tasks(self) -> list[str]:
-        """What can be measured: n-grams have no hidden states."""
+        """Return the names of the tasks that can be measured: n-grams have no hidden states."""
         return [task + kind for kind in ("", HIDDEN)[: 1 + self.neural] for task in TASKS]
 
     def read(self, task: str, sentences: list[tuple]) -> None:
@@ -270,7 +270,7 @@ def bench_lm(
 def make_row(
     name: str, reader: Reader, values: Mapping, tasks: Sequence[str], sizes: Sizes
 ) -> dict:
-    """What is known of one model; None for what it does not have."""
+    """Return the figures of one model as JSON; None for those it does not have."""
     speeds = {task: values.get((name, task)) for task in tasks}
     model = reader.scorer.lm.settings.model if reader.neural else reader.scorer.signature["lm"]
     return {

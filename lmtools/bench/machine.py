@@ -1,4 +1,4 @@
-"""What all benchmarks share: the stopwatch, and what the machine is."""
+"""Parts that all benchmarks share: the stopwatch, and the description of the machine."""
 
 import os
 import time

@@ -1,6 +1,7 @@
-"""How fast language models make sentence vectors: by sentence length, one sentence at a time (the
-T-TA paper's run time in semantic textual similarity), and batched. No output layer is computed; a
-vector is the mean of the last layer's states over the tokens."""
+"""Speed of language models that make sentence vectors: by sentence length, one sentence at a time
+(the T-TA paper's run time in semantic textual similarity), and batched. No output layer is
+computed; a vector is the mean of the last layer's states over the tokens.
+"""
 
 from collections.abc import Mapping, Sequence
 

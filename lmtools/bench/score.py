@@ -1,5 +1,6 @@
-"""How fast language models score: by sentence length, one sentence at a time (Figure 4 of the T-TA
-paper), and batched against the machine's own rate of matrix products."""
+"""Speed of scoring by language models: by sentence length, one sentence at a time (Figure 4 of the
+T-TA paper), and batched against the machine's own rate of matrix products.
+"""
 
 import statistics
 from collections.abc import Callable, Mapping
@@ -184,7 +185,7 @@ def measure_throughput(
     count: int,
     rows: int,
 ) -> dict:
-    """What `work` does to `count` random sentences of so many tokens in batches of `rows` rows:
+    """Measure `work` on `count` random sentences of so many tokens in batches of `rows` rows:
     sentences (called `unit`) a second, and the share of the machine's own rate on matrices of
     `shapes` that it reaches with `flops` floating point operations a sentence.
     """
@@ -255,8 +256,8 @@ def bench_score(scorers: Mapping[str, NeuralScorer], words: list[int], repeats: 
 def collect_figures(
     scorers: Mapping[str, NeuralScorer], rows: list[dict], batched: Mapping[str, dict], repeats: int
 ) -> dict:
-    """What is written: the measurements, what follows from them, and where and of what they were
-    taken.
+    """Return the JSON of the benchmark: the measurements, their ratios, and the machine and models
+    that they are of.
     """
     first = next(iter(scorers.values()))
     return {
@@ -276,8 +277,8 @@ def median_seconds(rows: list[dict]) -> dict[tuple[str, str, int], float]:
 
 
 def compare_families(rows: list[dict]) -> list[dict]:
-    """How many times as fast T-TA is as the other models, and T-TA without the softmax as with it,
-    by task and length.
+    """Return the ratios of the times of other models to T-TA's, and of T-TA's with the softmax to
+    those without, by task and length.
     """
     seconds, found = median_seconds(rows), []
     for (lm, task, words), own in seconds.items():

@@ -132,7 +132,9 @@ def binarise_shards(
 
 
 def is_ours(name: str) -> bool:
-    """Whether a file among shards is one, of this corpus or of an earlier one."""
+    """Return whether the name is that of a shard or of a part of one, of this corpus or an earlier
+    one.
+    """
     return bool(SHARD.fullmatch(name) or re.fullmatch(rf"[0-9]+{re.escape(PART)}", name))
 
 

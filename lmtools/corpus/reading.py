@@ -1,4 +1,4 @@
-"""What a binarised corpus is on the disk, and how it is read.
+"""Binarised corpora on the disk, and their reading.
 
 A file holds the header (two lines), the subword model's content, offsets and ids. A corpus in
 shards is an index: a header with the names of such files, which lie in `NAME.shards` beside it. A
@@ -38,7 +38,7 @@ SHARD = re.compile("[0-9a-f]{32}[.]bin")
 
 @dataclass(frozen=True)
 class Header:
-    """What a corpus says of itself."""
+    """Header of a corpus."""
 
     dtype: str  # of the ids
     sentences: int
@@ -84,7 +84,7 @@ class Header:
 
 @dataclass(frozen=True)
 class Index(Header):
-    """What a corpus in shards says of itself: the sums, and the shards' names, in order."""
+    """Header of a corpus in shards: the sums, and the shards' names, in order."""
 
     shards: list[str] = field(default_factory=list)
 
@@ -277,7 +277,7 @@ def name_shard(header: Header) -> str:
 
 
 def index_of(shards: list[Header], sources: list[str], empty: int) -> Index:
-    """What the index says of shards with these headers; `empty`: lines skipped in all."""
+    """Return the index of shards with these headers; `empty`: lines skipped in all."""
     said = asdict(shards[0]) | {
         name: sum(getattr(shard, name) for shard in shards)
         for name in ("sentences", "tokens", "unknown")

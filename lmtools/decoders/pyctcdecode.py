@@ -12,7 +12,9 @@ from lmtools.score.words import WordPrefixes
 
 
 class WordState(NamedTuple):
-    """What pyctcdecode hands from word to word: the search's prefixes and the place among them."""
+    """State that pyctcdecode hands from word to word: the search's prefixes and the place among
+    them.
+    """
 
     prefixes: WordPrefixes
     node: int

@@ -88,8 +88,8 @@ class ShallowFusion(LogitsProcessor):
         return self.known[row]
 
     def complete(self, states: Sequence[Pending]) -> tuple[np.ndarray, np.ndarray]:
-        """What the pending words of each state add where they end (states,), and the prefixes after
-        them.
+        """Return the gains of the pending words of each state where they end (states,), and the
+        prefixes after them.
         """
         nodes = np.array([node for node, _ in states], dtype=np.int64)
         words = [self.words(tokens) for _, tokens in states]

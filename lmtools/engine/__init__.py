@@ -45,7 +45,7 @@ def resolve_engine(engine: str, precision: str, device: torch.device) -> str:
 
 
 def describe_engine(engine: str, precision: str) -> dict[str, str]:
-    """What a signature says of a resolved engine: nothing where the precision says it all."""
+    """Return a signature's entries for a resolved engine: none where the precision implies it."""
     return {"engine": engine} if engine == "prepared" and precision == "float32" else {}
 
 

@@ -26,7 +26,9 @@ class PackedLinear(nn.Module):
 
 
 def packed_product(x: Tensor, packed: Tensor, bias: Tensor | None, post: str = "none") -> Tensor:
-    """What oneDNN makes of `x` and packed weights, with `gelu` (the exact one) after it or none."""
+    """Return oneDNN's product of `x` and packed weights, with `gelu` (the exact one) after it or
+    none.
+    """
     return torch.ops.mkldnn._linear_pointwise(x, packed, bias, post, [], "none")
 
 

@@ -73,7 +73,7 @@ def write_huggingface(directory: str, out: str, licence: str = "", corpus: str =
 
 
 def is_custom(lm: LanguageModel) -> bool:
-    """Whether transformers has no class for the model."""
+    """Return whether transformers has no class for the model."""
     return lm.settings.model not in BERT or lm.settings.architecture.norm != "post"
 
 

@@ -154,7 +154,7 @@ class LmtoolsEmbedding(nn.Module):
         self.norm = nn.Identity() if pre else nn.LayerNorm(dim, eps=EPS)
 
     def forward(self, state):
-        """What is at each position, (..., T, D), with the position."""
+        """Add its position to the state at each place, (..., T, D), and normalise."""
         if self.position is not None:
             state = state + self.position.weight[: state.shape[-2]]
         return self.norm(state)

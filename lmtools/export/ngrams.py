@@ -19,9 +19,7 @@ Order = dict[tuple[str, ...], tuple[float, float]]
 
 
 def read_vocabulary(directory) -> Subword:
-    """What makes text the tokens of the model in `directory`; UserError if it holds no n-gram
-    model.
-    """
+    """Load the subword model of the n-gram model in `directory`; UserError if it holds none."""
     Description.load(directory)
     return load_subword(Path(directory) / SUBWORD)
 
@@ -67,7 +65,7 @@ def keep_tokens(orders: list[Order], kept) -> tuple[list[Order], int]:
 
 
 def say_left_out(number: int) -> str:
-    """What to say of n-grams that were left out."""
+    """Return the message on n-grams that were left out; empty for none."""
     return f"; left out {number} n-grams of tokens that the vocabulary lacks" if number else ""
 
 

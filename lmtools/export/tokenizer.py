@@ -82,8 +82,8 @@ def make_pieces(subword: SentencePiece) -> models.Model:
 
 
 def normaliser_steps(normaliser: Normaliser, letters: set[str]) -> list[normalizers.Normalizer]:
-    """What a normaliser of ours does, in its order; upper case is made of what becomes one of
-    `letters` alone, since the rest is unknown either way.
+    """Return the steps of a normaliser of ours, in its order; upper case is made only of characters
+    that become one of `letters`, since the rest is unknown either way.
     """
     replace, marks = normalizers.Replace, re.escape(APOSTROPHES)
     steps: list[normalizers.Normalizer] = [replace(MARK, " ")]

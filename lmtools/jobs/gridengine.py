@@ -27,9 +27,9 @@ HERE = "/"  # commands run there: elsewhere files such as .sge_request add optio
 
 @dataclass(frozen=True)
 class GridEngine(Queue):
-    """What a job asks for. Resources have each cluster's own names: `memory` is of the resource
-    `memory_as`, `gpus` of `gpus_as`, `cpus` beyond one of the parallel environment `cpus_as`;
-    `more`: other options of qsub, as in "-l arch=lx-amd64".
+    """Request of a job to Grid Engine. Resources have each cluster's own names: `memory` is of the
+    resource `memory_as`, `gpus` of `gpus_as`, `cpus` beyond one of the parallel environment
+    `cpus_as`; `more`: other options of qsub, as in "-l arch=lx-amd64".
     """
 
     queue: str | None = None
@@ -104,7 +104,7 @@ class GridEngine(Queue):
 
 
 def describe(number: str, state: str) -> Queued:
-    """What letters of qstat mean: E an error that Grid Engine does not try again, h held, qw
+    """Interpret the letters of qstat: E an error that Grid Engine does not try again, h held, qw
     waiting.
     """
     remedy = ""

@@ -1,4 +1,4 @@
-"""What clusters' queues have in common; each has a module with its commands."""
+"""Base of clusters' queues; each has a module with its commands."""
 
 import getpass
 import shlex
@@ -38,7 +38,7 @@ class Queued(NamedTuple):
 
 @dataclass(frozen=True)
 class Queue:
-    """What a job asks for, and where shards lie.
+    """Request of a job to a queue, and the place of shards.
 
     `hours` a task may take; `memory` and `gpus` of a task, as the queue has them; `cpus`: threads
     of a task. `directory` is seen by all nodes; `poll`: seconds between two questions to the queue.

@@ -35,8 +35,8 @@ NONCE = 16  # bytes that are other ones in each directory
 
 
 class Work(NamedTuple):
-    """What signatures are of: the user's key; the digest of a call's work; the nonce of the
-    directory that holds it, by which items are known.
+    """Keys of signatures: the user's key; the digest of a call's work; the nonce of the directory
+    that holds it, by which items are known.
     """
 
     key: bytes

@@ -12,7 +12,7 @@ NEVER = ("DependencyNeverSatisfied", "BadConstraints")  # reasons that do not pa
 
 @dataclass(frozen=True)
 class Slurm(Queue):
-    """What a job asks for, as sbatch calls it; `memory` and `gpus` as in 8G and a100:1."""
+    """Request of a job to Slurm, in sbatch's terms; `memory` and `gpus` as in 8G and a100:1."""
 
     partition: str | None = None
     account: str | None = None
@@ -53,7 +53,7 @@ class Slurm(Queue):
 
 
 def describe(number: str, state: str, reason: str) -> Queued:
-    """What a line of squeue says."""
+    """Interpret a line of squeue."""
     if state not in WAITING:
         return Queued(number, state, runs=True)
     remedy = ""

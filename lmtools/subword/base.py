@@ -1,4 +1,4 @@
-"""What every subword scheme offers, over the reserved ids that all schemes share."""
+"""Interface of subword schemes, over the reserved ids that all schemes share."""
 
 import hashlib
 from collections.abc import Iterable, Sequence
@@ -18,8 +18,8 @@ DESCRIPTION = "subword.yaml"
 
 
 class LeftOut(NamedTuple):
-    """How many distinct words (or characters) a list leaves out, and their share of the text, None
-    where no counts are known.
+    """Number of distinct words (or characters) that a list leaves out, and their share of the text,
+    None where no counts are known.
     """
 
     items: int
@@ -32,8 +32,8 @@ class LeftOut(NamedTuple):
 
 
 def room(vocab_size: int | None, most: int) -> int:
-    """How many items a vocabulary of that size holds beside the specials, `most` where it has no
-    bound; UserError if none.
+    """Return the number of items that a vocabulary of that size holds beside the specials, `most`
+    where it has no bound; UserError if none.
     """
     if vocab_size is None:
         return most
@@ -127,7 +127,7 @@ class Subword:
         return self.encode(text).count(UNK)
 
     def knows(self, word: str) -> bool:
-        """Whether the vocabulary holds all pieces of a word."""
+        """Return whether the vocabulary holds all pieces of a word."""
         return not self.unknown(word)
 
     def word_lengths(self, text: str) -> list[int]:

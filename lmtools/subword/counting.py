@@ -1,4 +1,4 @@
-"""How often each word or character occurs: exact, in bounded memory, by several processes."""
+"""Counts of words or characters: exact, in bounded memory, by several processes."""
 
 import heapq
 import itertools

@@ -74,7 +74,7 @@ def spell_words(pieces: Subword, words_dir) -> Spelled:
 def adopt(
     path, normaliser: Normaliser, out_dir, vocab_size: int | None = None, words=None
 ) -> Subword:
-    """What another toolkit has in the file `path`, saved in `out_dir` with our specials: a
+    """Save the vocabulary of another toolkit, in the file `path`, in `out_dir` with our specials: a
     SentencePiece model or a word list.
 
     A model keeps its pieces, a list its order (lmtools.subword.wordlists); `vocab_size`, specials
@@ -123,7 +123,7 @@ def load_subword(directory) -> Subword:
 
 
 def read_description(directory) -> dict:
-    """What a subword model's directory says of itself; UserError where that was damaged."""
+    """Read the description in a subword model's directory; UserError where it was damaged."""
     path = Path(directory) / DESCRIPTION
     return check_seal(
         load_yaml(path),

@@ -20,7 +20,7 @@ WIDEST = 1000  # characters: a longer "word" is noise and not kept
 
 
 class Remembering(dict):
-    """What `find` says of each word of raw text, for normalisers that see one word at a time.
+    """Cache of `find` for each word of raw text, for normalisers that see one word at a time.
 
     Normalising a text's words one by one gives the words of the normalised text, and most of them
     have been seen before.
@@ -144,12 +144,12 @@ class Listed(Subword):
 
     @staticmethod
     def items(text: str) -> Iterable[str]:
-        """What is counted in a normalised text."""
+        """Return the items of a normalised text that are counted."""
         raise NotImplementedError
 
     @classmethod
     def count(cls, part: TextPart | TextBlock, normaliser: "Normalised") -> Counter[str]:
-        """How often each item occurs in a part of raw text."""
+        """Count each item in a part of raw text."""
         counts: Counter[str] = Counter()
         for block in part.blocks():
             counts.update(cls.occurrences(block, normaliser))
@@ -157,7 +157,7 @@ class Listed(Subword):
 
     @classmethod
     def occurrences(cls, block: TextBlock, normaliser: "Normalised") -> Counter[str]:
-        """How often each item occurs in a block of raw text."""
+        """Count each item in a block of raw text."""
         raise NotImplementedError
 
     def read(self, content: bytes) -> tuple[str, ...]:

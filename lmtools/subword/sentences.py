@@ -168,8 +168,8 @@ def find_anchor(processor: sentencepiece.SentencePieceProcessor, chosen: Sequenc
 
 
 def scheme_of(content: bytes) -> str:
-    """Whether a SentencePiece model is bpe or unigram: BPE's scores are whole numbers. RuntimeError
-    or ValueError where it is none.
+    """Return the scheme of a SentencePiece model, bpe or unigram: BPE's scores are whole numbers.
+    RuntimeError or ValueError where it is none.
     """
     if not content:
         raise ValueError("the model is empty")

@@ -1,5 +1,5 @@
-"""What is given as text and is none: N-best lists, models, archives, markup. Any of them could be
-read as lines of words, and be learnt.
+"""Content that is given as text and is none: N-best lists, models, archives, markup. Any of them
+could be read as lines of words, and be learnt.
 """
 
 import re
@@ -18,7 +18,7 @@ PATHS = "take texts with lmtools lattice rescore --text"
 
 
 class Foreign(NamedTuple):
-    """How something begins, what it is, and what to give in its place where text is due."""
+    """Kind of content that is no text: the mark at its beginning, its name, and the remedy."""
 
     mark: re.Pattern
     what: str

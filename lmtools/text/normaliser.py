@@ -113,7 +113,9 @@ class Normaliser:
 
     @property
     def wordwise(self) -> bool:
-        """Whether the words of a text, normalised one by one, are those of the normalised text."""
+        """Return whether the words of a text, normalised one by one, are those of the normalised
+        text.
+        """
         return self.whisper == "none"
 
     @property
@@ -128,8 +130,8 @@ class Normaliser:
 
     @property
     def signature(self) -> str:
-        """What a reader must know to normalise alike: `spec`, and which version of Whisper's rules
-        it takes.
+        """Return the facts needed to normalise alike: `spec`, and the version of Whisper's rules if
+        used.
         """
         return self.spec if self.whisper == "none" else f"{self.spec}({name_version()})"
 

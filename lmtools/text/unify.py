@@ -88,8 +88,8 @@ def merge_letters(text: str) -> str:
 
 
 def count_gaps(text: str) -> tuple[int, int]:
-    """How many blanks stand beside characters of scripts that put none between words, and how many
-    such characters there are.
+    """Count the blanks beside characters of scripts that put none between words, and these
+    characters.
     """
     return (0, 0) if text.isascii() else (len(AROUND.findall(text)), len(CHARACTER.findall(text)))
 

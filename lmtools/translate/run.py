@@ -40,7 +40,7 @@ class TranslateOptions:
 
 @dataclass(frozen=True)
 class SourceSentence:
-    """What one list is made of: the ids of a source (without the end), where it was read and its
+    """Source of one list: the ids of a sentence (without the end), where it was read and its
     reference.
     """
 
@@ -52,7 +52,7 @@ class SourceSentence:
 
 @dataclass(frozen=True)
 class Translated:
-    """How many lists there are, and hypotheses in them."""
+    """Numbers of lists, and of hypotheses in them."""
 
     sentences: int
     hypotheses: int

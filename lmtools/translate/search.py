@@ -55,11 +55,11 @@ class Beam:
         )
 
     def divide(self, log_prob: float, tokens: int) -> float:
-        """What hypotheses are ranked by."""
+        """Return the score by which hypotheses are ranked."""
         return log_prob / tokens**self.penalty
 
     def is_done(self, log_prob: float) -> bool:
-        """Whether nothing that goes on from a prefix of this log-probability can come among the
+        """Return whether no continuation of a prefix of this log-probability can come among the
         finished ones: it becomes no more probable, and to be the longest is best for it.
         """
         if log_prob == -torch.inf:
