@@ -180,7 +180,7 @@ def choose_tokeniser(sources: Sequence[NgramSource], subword: Subword):
 
 
 def part_as_kenlm(sources: Sequence[NgramSource]) -> bool:
-    """Return whether KenLM splits the words of a model of `sources`: where it splits those of all."""
+    """Return whether KenLM splits the words of a model of `sources`: where it splits all theirs."""
     return all(source.foreign for source in sources)
 
 
