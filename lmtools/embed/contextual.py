@@ -18,7 +18,7 @@ from lmtools.models.base import Trunk
 from lmtools.windows import cut_windows
 
 
-class How(NamedTuple):
+class PoolingOptions(NamedTuple):
     """Options of pooling: how sentence vectors are made of a model's states.
 
     `layers`: `last`, `all` or numbers, 0 the embedding layer. `pool`: a name of POOLS.
@@ -70,29 +70,31 @@ class BatchStates(NamedTuple):
 class ContextualEncoder(Encoder):
     """Base of encoders of contextual states; a kind of model defines `read` and the rest."""
 
-    how: How
+    pooling: PoolingOptions
     longest: int
     device: torch.device
     precision: str
     trunk: Trunk
 
-    def take_trunk(self, trunk: Trunk, how: How, source: str, masks: bool, ends: bool) -> None:
+    def take_trunk(
+        self, trunk: Trunk, pooling: PoolingOptions, source: str, masks: bool, ends: bool
+    ) -> None:
         """Make vectors of the trunk's states; `masks`: there is a mask to predict from, `ends`: the
         end is read too. UserError for what such a model has not.
         """
-        if how.masked and not masks:
+        if pooling.masked and not masks:
             raise UserError(f"{source}: the model has no mask to predict from; leave --masked out")
-        if how.pool == "cls" and not ends:
+        if pooling.pool == "cls" and not ends:
             raise UserError(
                 f"{source}: the first state of a left-to-right model has read nothing; use"
                 " --pool eos"
             )
-        self.trunk, self.how = trunk, how
-        self.layers = how.choose_layers(trunk.depth, source)
+        self.trunk, self.pooling = trunk, pooling
+        self.layers = pooling.choose_layers(trunk.depth, source)
 
     def chosen_states(self, read: Sequence[Tensor], mask: int) -> Iterator[tuple[int, Tensor]]:
         """Layers with their states, of what the trunk reads; of masked positions if asked for."""
-        if self.how.masked:
+        if self.pooling.masked:
             return self.trunk.masked_layers(*read, mask, self.layers)
         return up_to(max(self.layers), self.trunk.layer_states(*read))
 
@@ -113,7 +115,7 @@ class ContextualEncoder(Encoder):
         ]
         vectors, counts = self.pool_parts(parts)  # (P, layers, D), (P,)
         if len(parts) > len(sentences):
-            merge, own = POOLS[self.how.pool].windows, list(map(len, cuts))
+            merge, own = POOLS[self.pooling.pool].windows, list(map(len, cuts))
             each = zip(vectors.flatten(1).split(own), counts.split(own), strict=True)
             vectors = torch.stack([merge(*some) for some in each]).unflatten(1, vectors.shape[1:])
         return vectors.cpu().numpy()
@@ -129,11 +131,11 @@ class ContextualEncoder(Encoder):
             )
             at = torch.arange(int(batch.lengths.max()), device=self.device)
             inside = (at >= batch.first + bounds[:, :1]) & (at < batch.first + bounds[:, 1:])
-            if self.how.boundaries:
+            if self.pooling.boundaries:
                 inside |= (at < batch.first) | (
                     (at >= batch.lengths[:, None] - batch.last) & (at < batch.lengths[:, None])
                 )
-            pool = POOLS[self.how.pool].states
+            pool = POOLS[self.pooling.pool].states
             found = {
                 layer: pool(states.float(), inside, batch.lengths)
                 for layer, states in batch.states

@@ -5,7 +5,7 @@ from pathlib import Path
 from lmtools.checkpoint import WEIGHTS, load_model, model_hash
 from lmtools.device import batch_rows, choose_device, numerics, resolve_precision
 from lmtools.embed.base import Encoder
-from lmtools.embed.contextual import BatchStates, ContextualEncoder, How
+from lmtools.embed.contextual import BatchStates, ContextualEncoder, PoolingOptions
 from lmtools.embed.static import StaticVectors
 from lmtools.embed.tfidf import Tfidf
 from lmtools.engine import describe_engine, prepare, resolve_engine
@@ -29,7 +29,7 @@ class NeuralEncoder(ContextualEncoder):
         subword,
         source,
         identity,
-        how: How,
+        pooling: PoolingOptions,
         device,
         precision,
         rows=None,
@@ -42,10 +42,10 @@ class NeuralEncoder(ContextualEncoder):
         self.lm, self.subword, self.longest = lm.to(self.device).eval(), subword, lm.longest
         if engine == "prepared":
             prepare(self.lm, self.precision)
-        self.take_trunk(lm.trunk, how, source, lm.trunk.masks, lm.objective.boundary > 1)
+        self.take_trunk(lm.trunk, pooling, source, lm.trunk.masks, lm.objective.boundary > 1)
         self.signature = {
             "lm": lm.settings.model, "model": identity[:16], "vocabulary": subword.hash[:16],
-            **how.signature,
+            **pooling.signature,
             **numerics(self.precision, self.device, self.rows), "version": __version__,
             **describe_engine(engine, self.precision),
         }  # fmt: skip
@@ -54,7 +54,9 @@ class NeuralEncoder(ContextualEncoder):
         return [tuple(ids) for ids in self.subword.encode_batch(texts)]
 
     def cost(self, sentence):
-        return count_rows(len(sentence), self.longest, self.lm.objective.boundary, self.how.masked)
+        return count_rows(
+            len(sentence), self.longest, self.lm.objective.boundary, self.pooling.masked
+        )
 
     def read(self, sentences):
         examples = self.lm.objective.scoring(sentences).to(self.device)
@@ -90,15 +92,15 @@ def load_encoder(
     engine="auto",
 ) -> Encoder:
     """The encoder of `lm`: a model directory of ours, hf:DIR (Hugging Face), words:F (vectors in a
-    file), tfidf or tfidf:TEXT; see How.
+    file), tfidf or tfidf:TEXT; see PoolingOptions.
 
     `rows`: model rows of a batch, None: what suits the device. `engine` is one of
     lmtools.engine.ENGINES, for neural models of ours.
     """
-    how = How(layers, pool, boundaries, masked)
+    pooling = PoolingOptions(layers, pool, boundaries, masked)
     kind, _, rest = lm.partition(":")
     if kind == "tfidf" or (kind == "words" and rest):
-        if how not in [How(layers) for layers in ("last", "all", (0,))]:
+        if pooling not in [PoolingOptions(layers) for layers in ("last", "all", (0,))]:
             raise UserError(
                 f"{lm}: static vectors have layer 0 and the mean alone; leave --layer, --pool,"
                 " --boundaries and --masked out"
@@ -110,7 +112,7 @@ def load_encoder(
 
         if engine == "prepared":
             raise UserError(f"{lm}: a Hugging Face model runs in torch; leave --engine out")
-        return load_huggingface(lm.removeprefix("hf:"), how, device, precision, rows)
+        return load_huggingface(lm.removeprefix("hf:"), pooling, device, precision, rows)
     path = Path(lm)
     if not (path / WEIGHTS).exists():
         kinds = "the directory of a neural model, hf:DIR, words:F or tfidf"
@@ -120,5 +122,5 @@ def load_encoder(
         )
     model, subword = load_model(path)
     return (TwoWayEncoder if model.two_way else NeuralEncoder)(
-        model, subword, lm, model_hash(path), how, device, precision, rows, engine
+        model, subword, lm, model_hash(path), pooling, device, precision, rows, engine
     )

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 import torch
 from torch.nn.utils.rnn import pad_sequence
 
-from lmtools.embed.contextual import BatchStates, ContextualEncoder, How
+from lmtools.embed.contextual import BatchStates, ContextualEncoder, PoolingOptions
 from lmtools.models.huggingface import HuggingFaceTrunk, bert_trunk
 from lmtools.score.huggingface import HuggingFace
 from lmtools.score.pretrained import load_pretrained
 
 
 def load_huggingface(
-    directory: str, how: How, device="auto", precision="float32", rows=None
+    directory: str, pooling: PoolingOptions, device="auto", precision="float32", rows=None
 ) -> "HuggingFaceEncoder":
     """The encoder of a local directory with config.json, weights and tokenizer; a head that
     predicts or classifies is left out.
@@ -25,7 +25,7 @@ def load_huggingface(
         "a model with its tokenizer",
         whole=False,
     )
-    return HuggingFaceEncoder(model, tokenizer, directory, how, device, precision, rows)
+    return HuggingFaceEncoder(model, tokenizer, directory, pooling, device, precision, rows)
 
 
 class HuggingFaceEncoder(HuggingFace, ContextualEncoder):
@@ -34,7 +34,9 @@ class HuggingFaceEncoder(HuggingFace, ContextualEncoder):
     what the masked copies of a sentence have in common.
     """
 
-    def __init__(self, model, tokenizer, directory, how: How, device, precision, rows=None):
+    def __init__(
+        self, model, tokenizer, directory, pooling: PoolingOptions, device, precision, rows=None
+    ):
         HuggingFace.__init__(
             self, model, tokenizer, directory, device, precision, intact=False, rows=rows
         )
@@ -42,12 +44,12 @@ class HuggingFaceEncoder(HuggingFace, ContextualEncoder):
         trunk = (bert_trunk if bert else HuggingFaceTrunk)(model).to(self.device).eval()
         self.first, self.last = map(len, self.frame)
         masks = tokenizer.mask_token_id is not None
-        self.take_trunk(trunk, how, f"hf:{directory}", masks, self.last > 0)
-        self.signature |= how.signature
+        self.take_trunk(trunk, pooling, f"hf:{directory}", masks, self.last > 0)
+        self.signature |= pooling.signature
 
     def cost(self, sentence):
         width = len(sentence) + self.first + self.last
-        return width * width if self.how.masked else width
+        return width * width if self.pooling.masked else width
 
     def read(self, sentences: Sequence[tuple]) -> BatchStates:
         before, after = self.frame

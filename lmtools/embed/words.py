@@ -22,7 +22,7 @@ from torch.nn import functional as F
 from lmtools.batching import cut_batches
 from lmtools.checkpoint import load_model, model_hash
 from lmtools.device import autocast, choose_device, numerics, resolve_precision
-from lmtools.embed.contextual import How
+from lmtools.embed.contextual import PoolingOptions
 from lmtools.errors import UserError
 from lmtools.lm import LanguageModel
 from lmtools.score.cache import VECTORS, Cache
@@ -91,8 +91,8 @@ class WordVectors(ABC):
         self.device = choose_device(device)
         self.precision = resolve_precision(precision, self.device)
         self.lm, self.subword = lm.to(self.device).eval(), subword
-        how = How("all" if layers is None else tuple(layers))
-        self.layers = how.choose_layers(self.lm.trunk.depth, source)
+        pooling = PoolingOptions("all" if layers is None else tuple(layers))
+        self.layers = pooling.choose_layers(self.lm.trunk.depth, source)
         self.rows = rows or ROWS
 
     @property

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from lmtools.embed.base import Encoder
-from lmtools.embed.contextual import How
+from lmtools.embed.contextual import PoolingOptions
 from lmtools.embed.encoders import load_encoder
 from lmtools.embed.sentences import encode
 from lmtools.formats.vectors import SentenceVectors
@@ -13,7 +13,7 @@ from lmtools.verbs import say
 
 def encoder_of(args) -> Encoder:
     """The encoder that the options say."""
-    how = How(args.layers or "last", args.pool or "mean", args.boundaries, args.masked)
+    how = PoolingOptions(args.layers or "last", args.pool or "mean", args.boundaries, args.masked)
     return load_encoder(args.lm, *how, args.device, args.precision, args.rows, args.engine)
 
 

@@ -9,7 +9,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from lmtools.device import cpu_multiplies_bfloat16
-from lmtools.embed.contextual import How
+from lmtools.embed.contextual import PoolingOptions
 from lmtools.embed.encoders import NeuralEncoder
 from lmtools.engine import ENGINES, resolve_engine
 from lmtools.engine.linear import Int8Linear, PackedLinear, quantise_rows
@@ -132,7 +132,14 @@ def test_vectors_of_a_prepared_model():
     vectors = []
     for engine in ("torch", "prepared"):
         encoder = NeuralEncoder(
-            copy.deepcopy(lm), Ids(), "-", "0" * 16, How("all"), "cpu", "float32", engine=engine
+            copy.deepcopy(lm),
+            Ids(),
+            "-",
+            "0" * 16,
+            PoolingOptions("all"),
+            "cpu",
+            "float32",
+            engine=engine,
         )
         vectors.append(encoder.vectors([(7, 8, 9), (5, 6)]))
     assert np.abs(vectors[0] - vectors[1]).max() < 1e-4

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from lmtools import batching
-from lmtools.embed.contextual import How
+from lmtools.embed.contextual import PoolingOptions
 from lmtools.embed.encoders import NeuralEncoder
 from lmtools.embed.sentences import encode
 from lmtools.lm import LanguageModel
@@ -97,7 +97,9 @@ def agree(lm: LanguageModel, precision: str, threads, engine: str) -> None:
     # some are read in windows
     sentences = random_sentences(40 if lm.settings.model == "masked" else 90, 40)
     scorer = NeuralScorer(lm, Ids(), "0" * 16, "cpu", precision, engine=engine)
-    encoder = NeuralEncoder(lm, Ids(), "-", "0" * 16, How("all"), "cpu", precision, engine=engine)
+    encoder = NeuralEncoder(
+        lm, Ids(), "-", "0" * 16, PoolingOptions("all"), "cpu", precision, engine=engine
+    )
     options, expected = ScoreOptions("-", cache="none"), {}
     for number, count in enumerate(threads):
         torch.set_num_threads(count)
