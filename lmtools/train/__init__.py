@@ -1,6 +1,6 @@
 """The one training loop."""
 
 from lmtools.train.loop import Stopped, train
-from lmtools.train.parallel import Told, first_process
+from lmtools.train.parallel import AlreadyReported, first_process
 
-__all__ = ["Stopped", "Told", "first_process", "train"]
+__all__ = ["AlreadyReported", "Stopped", "first_process", "train"]

@@ -79,7 +79,7 @@ class TrainingPlan(NamedTuple):
         )
 
 
-class Found(NamedTuple):
+class DirectoryState(NamedTuple):
     """State of the model directory as a training finds it.
 
     `progress`: how far it came there, None where it has to start; `aside`: why what is there has to
@@ -101,7 +101,7 @@ class Found(NamedTuple):
         return self.lost is not None and self.progress.best_step == self.progress.step
 
 
-def inspect_directory(plan: TrainingPlan) -> Found:
+def inspect_directory(plan: TrainingPlan) -> DirectoryState:
     """Return the state of the model directory; all of its weights and its checkpoint are read."""
     path = plan.out / WEIGHTS
     lost, said = None, {}
@@ -112,25 +112,25 @@ def inspect_directory(plan: TrainingPlan) -> Found:
     try:
         state = training_metadata(plan.out)
     except Damaged as error:
-        return Found(aside=str(error).partition("; ")[0])
+        return DirectoryState(aside=str(error).partition("; ")[0])
     other = f"{plan.out}: held a training of other settings or data"
     foreign = said.get("fingerprint", plan.fingerprint) != plan.fingerprint
     if state is None:
-        return Found(aside=lost or (other if foreign else None))
+        return DirectoryState(aside=lost or (other if foreign else None))
     if state["fingerprint"] != plan.fingerprint:
-        return Found(aside=other)
+        return DirectoryState(aside=other)
     progress = Progress(**state["progress"])
     if progress.best is None:  # no weights were written yet
-        return Found(progress)
+        return DirectoryState(progress)
     if foreign:
         lost = f"{path}: weights of another training"
     if not path.exists():
         lost = f"{path}: is not there"
-    found = Found(progress, lost=lost)
-    return Found(aside=lost) if lost and progress.done and not found.rebuilt else found
+    found = DirectoryState(progress, lost=lost)
+    return DirectoryState(aside=lost) if lost and progress.done and not found.rebuilt else found
 
 
-def make_room(plan: TrainingPlan, found: Found, lm: LanguageModel | None) -> None:
+def make_room(plan: TrainingPlan, found: DirectoryState, lm: LanguageModel | None) -> None:
     """Make a model directory, or mend it; what is in the way is set aside. `lm` is the model that
     is trained there, None where the training is complete.
     """

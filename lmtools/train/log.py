@@ -74,7 +74,7 @@ def is_before(line: str, step: int) -> bool:
         return False
 
 
-class Silence:
+class NullLog:
     """A log that keeps quiet: that of every process but the first."""
 
     def metrics(self, line: str, **values) -> None:

@@ -23,9 +23,21 @@ from lmtools.lock import hold_lock
 from lmtools.objectives import OBJECTIVES, TwoWay, count_targets
 from lmtools.settings import Settings
 from lmtools.train.batches import Sentences
-from lmtools.train.directory import Found, TrainingPlan, inspect_directory, keep_weights, make_room
-from lmtools.train.log import Log, Silence
-from lmtools.train.optim import Saved, build_optimiser, clip_gradients, learning_rate, shrunk_rate
+from lmtools.train.directory import (
+    DirectoryState,
+    TrainingPlan,
+    inspect_directory,
+    keep_weights,
+    make_room,
+)
+from lmtools.train.log import Log, NullLog
+from lmtools.train.optim import (
+    OptimiserState,
+    build_optimiser,
+    clip_gradients,
+    learning_rate,
+    shrunk_rate,
+)
 from lmtools.train.parallel import World, join_processes
 from lmtools.train.partial import LowRank, choose_parameters
 from lmtools.train.start import start_from
@@ -93,7 +105,7 @@ class Training:
         self.guards = {name: self.feed(corpus, None) for name, corpus in plan.also.items()}
         self.total = settings.steps or settings.epochs * self.train.per_epoch
         self.progress = Progress()
-        self.log: Log | Silence = Silence()
+        self.log: Log | NullLog = NullLog()
         self.terminated = False
 
     def feed(self, corpus: Corpus, seed: int | None) -> Sentences | Streams:
@@ -104,10 +116,10 @@ class Training:
         seed = VALIDATION_SEED if seed is None else seed
         return Sentences(corpus, batch, seed, self.world, self.lm)
 
-    def run(self, found: Found) -> Progress:
+    def run(self, found: DirectoryState) -> Progress:
         """Train to the end, or until patience or gains end or SIGTERM comes."""
         if resume := found.progress is not None:
-            saved = Saved(self.optimiser)
+            saved = OptimiserState(self.optimiser)
             self.progress = load_training(self.out, self.lm, saved)
             carried = dict(saved.carried)
             self.low_rank.resume({name: carried.pop(name) for name in self.low_rank.state()})
@@ -200,7 +212,7 @@ class Training:
     def save(self) -> None:
         """Write all that a continuation needs."""
         carried = self.train.carried_state() | self.low_rank.state()
-        saved = Saved(self.optimiser, carried)
+        saved = OptimiserState(self.optimiser, carried)
         if self.world.first:
             save_training(self.out, self.lm, saved, self.progress, self.plan.fingerprint)
 

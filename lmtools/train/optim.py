@@ -91,7 +91,7 @@ DECAYS = {
 }
 
 
-class Joint:
+class OptimiserGroup:
     """Several optimisers, each of its own parameters, used and saved as one; their parameters are
     numbered in a row.
     """
@@ -137,14 +137,14 @@ class Joint:
             part.load_state_dict({"state": own, "param_groups": part.state_dict()["param_groups"]})
 
 
-class Saved:
+class OptimiserState:
     """State of a checkpoint besides weights: an optimiser's and, numbered after its parameters, the
     tensors carried from batch to batch.
     """
 
     def __init__(
         self,
-        optimiser: torch.optim.Optimizer | Joint,
+        optimiser: torch.optim.Optimizer | OptimiserGroup,
         carried: Mapping[str, torch.Tensor] = types.MappingProxyType({}),
     ):
         self.optimiser, self.carried = optimiser, carried
@@ -164,7 +164,7 @@ class Saved:
 
 def build_optimiser(
     lm: LanguageModel, optim: Optim, low_rank: LowRank | None = None
-) -> torch.optim.Optimizer | Joint:
+) -> torch.optim.Optimizer | OptimiserGroup:
     """The optimiser over all parameters that learn, with the factors of low-rank updates in place
     of their matrices; weight decay is decoupled and spares vectors (biases, LayerNorm) and sparse
     matrices.
@@ -185,7 +185,9 @@ def build_optimiser(
         {"params": [p for p in parameters if p.dim() <= 1], "weight_decay": 0.0},
     ]
     dense = OPTIMISERS[optim.name](groups, optim)
-    return Joint([dense, SPARSE_OPTIMISERS[optim.name](sparse, optim)]) if sparse else dense
+    return (
+        OptimiserGroup([dense, SPARSE_OPTIMISERS[optim.name](sparse, optim)]) if sparse else dense
+    )
 
 
 def clip_gradients(parameters: Iterable[nn.Parameter], longest: float) -> None:

@@ -24,7 +24,7 @@ BUCKET = 1 << 26  # bytes of gradients that are summed at a time
 TIMEOUT = timedelta(minutes=30)
 
 
-class Told(UserError):
+class AlreadyReported(UserError):
     """A user's mistake that the first process tells of, so that the others need not."""
 
 
@@ -110,7 +110,7 @@ class Several(World):
         return result
 
     def error(self, message):
-        return UserError(message) if self.first else Told(message)
+        return UserError(message) if self.first else AlreadyReported(message)
 
     def sum(self, number):
         return type(number)(self.total(torch.tensor(float(number), dtype=torch.float64)).item())

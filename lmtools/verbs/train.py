@@ -11,7 +11,7 @@ from lmtools.corpus import read_header
 from lmtools.errors import UserError
 from lmtools.settings import Settings
 from lmtools.text.unknown import warn_unknown
-from lmtools.train import Stopped, Told, first_process, train
+from lmtools.train import AlreadyReported, Stopped, first_process, train
 
 
 def arguments(parser):
@@ -51,7 +51,7 @@ def run(args):
         if first_process():
             print(stopped, file=sys.stderr)
         return 128 + 15
-    except Told:
+    except AlreadyReported:
         return 1
     if not first_process():
         return 0

@@ -13,7 +13,13 @@ from lmtools.checkpoint import Progress, load_training, save_training
 from lmtools.errors import UserError
 from lmtools.lm import LanguageModel
 from lmtools.settings import Optim
-from lmtools.train.optim import OPTIMISERS, Joint, build_optimiser, clip_gradients, learning_rate
+from lmtools.train.optim import (
+    OPTIMISERS,
+    OptimiserGroup,
+    build_optimiser,
+    clip_gradients,
+    learning_rate,
+)
 
 SIZE = 60
 COUNTS = np.arange(SIZE, 0, -1)
@@ -55,7 +61,7 @@ def test_sparse_gradients_change_nothing(family, name, tied):
     for sparse in (False, True):
         lm = model(family, tied=tied, name=name, lr=0.5, sparse=sparse)
         optimiser = build_optimiser(lm, lm.settings.optim)
-        assert isinstance(optimiser, Joint) == sparse and len(lm.sparse_parameters()) == (
+        assert isinstance(optimiser, OptimiserGroup) == sparse and len(lm.sparse_parameters()) == (
             0 if not sparse else 1 if tied else 2
         )
         for seed in range(4):

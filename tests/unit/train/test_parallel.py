@@ -181,6 +181,6 @@ def test_two_processes_make_what_one_makes(spelled, two, tmp_path, name):
 
 def test_a_mistake_in_one_process_ends_all_and_is_told_once(two):
     _, (first, second), stderr = two
-    assert first["missing"][0] == "UserError" and second["missing"][0] == "Told"
+    assert first["missing"][0] == "UserError" and second["missing"][0] == "AlreadyReported"
     assert "missing.bin" in first["missing"][1] and first["missing"][1] == second["missing"][1]
     assert stderr.count(" by 2 processes") == len(plans())  # one process prints
