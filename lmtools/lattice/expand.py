@@ -13,7 +13,7 @@ import numpy as np
 
 from lmtools.errors import UserError
 from lmtools.lattice.forward import changes, sweep
-from lmtools.lattice.histories import Interned, Memo, Suffixes
+from lmtools.lattice.histories import CachedPrefixes, Numbering, Suffixes
 from lmtools.lattice.order import levels, no_path
 from lmtools.lattice.prune import prune
 from lmtools.lattice.weights import total
@@ -126,7 +126,7 @@ def split_graph(lattice: Lattice) -> Lattice:
 class Tracks:
     """Keys of histories: each model's node, and the number of its last words if merged.
 
-    `memos` answer for these numbers, the models' first; `keys` are the places of those that keep
+    `caches` answer for these numbers, the models' first; `keys` are the places of those that keep
     histories apart.
     """
 
@@ -137,13 +137,13 @@ class Tracks:
         order: Mapping[str, int | None],
     ):
         self.names, self.weights = tuple(lms), [weights.get(name, 0.0) for name in lms]
-        self.vocabulary = Interned()
+        self.vocabulary = Numbering()
         lengths = [order.get(name) for name in lms]
         models = [
             *lms.values(),
             *(Suffixes(length - 1) for length in lengths if length is not None),
         ]
-        self.memos = [Memo(model, self.vocabulary.things) for model in models]
+        self.caches = [CachedPrefixes(model, self.vocabulary.things) for model in models]
         merging = iter(range(len(lms), len(models)))
         self.keys = [
             place if length is None else next(merging) for place, length in enumerate(lengths)
@@ -196,7 +196,7 @@ class Expansion:
         # token first[s] .. first[s] + count[s] - 1 are of state s
         self.first, self.count = np.zeros((2, lattice.states), dtype=np.int64)
         self.count[lattice.start] = 1
-        starts = [lattice.start, *(memo.lm.start for memo in tracks.memos)]
+        starts = [lattice.start, *(cache.lm.start for cache in tracks.caches)]
         # forward total, state, its history by track
         self.tokens = Columns([np.zeros(1), *(np.array([start]) for start in starts)])
         # a level: arcs (N,), tokens they leave and enter (N,), scores (models, N)
@@ -253,8 +253,8 @@ class Expansion:
         """
         spoken = np.flatnonzero(words >= 0)
         scores = np.zeros((len(before), len(words)))
-        for memo, row, history in zip(self.tracks.memos, scores, before, strict=True):
-            row[spoken], history[spoken] = memo.words(history[spoken], words[spoken])
+        for cache, row, history in zip(self.tracks.caches, scores, before, strict=True):
+            row[spoken], history[spoken] = cache.words(history[spoken], words[spoken])
         return scores[: len(self.tracks.names)], before
 
     def note(self, states: np.ndarray) -> None:
@@ -278,8 +278,8 @@ class Expansion:
         number = np.cumsum(alive) - 1
         _, state, *histories = (column[: self.tokens.size] for column in self.tokens.room)
         ends = [
-            memo.end(history[ending])
-            for memo, history in zip(self.tracks.memos, histories, strict=False)
+            cache.end(history[ending])
+            for cache, history in zip(self.tracks.caches, histories, strict=False)
         ]
         taken = lattice.take(
             arcs[kept], finals, states=int(alive.sum()), start=0, source=number[source[kept]],

@@ -9,7 +9,7 @@ from lmtools.errors import UserError
 SHIFT = 1 << 31  # nodes and word ids are below this, so that a pair of them is one int64
 
 
-class Memo:
+class CachedPrefixes:
     """One model's answers for an utterance, each asked for once; words are places in `vocabulary`.
 
     So a prefix has one node however many arcs lead to it. Memory: 24 bytes a distinct pair.
@@ -46,7 +46,7 @@ class Memo:
         return self.lm.end(distinct)[place] if len(distinct) else np.zeros(0)
 
 
-class Interned:
+class Numbering:
     """Numbers of hashable things, from 0 in the order of their coming."""
 
     def __init__(self, *things):
@@ -66,15 +66,15 @@ class Suffixes:
     start = 0
 
     def __init__(self, length: int):
-        self.length, self.interned = length, Interned(())
+        self.length, self.numbering = length, Numbering(())
 
     def words(self, nodes, words):
         histories = [
-            (*self.interned.things[node], word)
+            (*self.numbering.things[node], word)
             for node, word in zip(nodes.tolist(), words, strict=True)
         ]
         longer = [
-            self.interned(history[max(0, len(history) - self.length) :]) for history in histories
+            self.numbering(history[max(0, len(history) - self.length) :]) for history in histories
         ]
         return np.zeros(len(longer)), np.array(longer, dtype=np.int64)
 
@@ -87,16 +87,16 @@ class Mixture:
 
     def __init__(self, parts: Sequence, weights: Sequence[float]):
         self.logs = np.log(weights)[:, None]  # (P, 1)
-        self.vocabulary = Interned()
-        self.memos = [Memo(part, self.vocabulary.things) for part in parts]
-        self.interned = Interned(tuple(part.start for part in parts))
+        self.vocabulary = Numbering()
+        self.caches = [CachedPrefixes(part, self.vocabulary.things) for part in parts]
+        self.numbering = Numbering(tuple(part.start for part in parts))
         self.start = 0
 
     def nodes(self, nodes: np.ndarray) -> np.ndarray:
         """The parts' own nodes (P, N)."""
         return (
-            np.array([self.interned.things[node] for node in nodes.tolist()], dtype=np.int64)
-            .reshape(-1, len(self.memos))
+            np.array([self.numbering.things[node] for node in nodes.tolist()], dtype=np.int64)
+            .reshape(-1, len(self.caches))
             .T
         )
 
@@ -104,20 +104,20 @@ class Mixture:
         ids = np.array([self.vocabulary(word) for word in words], dtype=np.int64)
         scores, longer = zip(
             *(
-                memo.words(own, ids)
-                for memo, own in zip(self.memos, self.nodes(nodes), strict=True)
+                cache.words(own, ids)
+                for cache, own in zip(self.caches, self.nodes(nodes), strict=True)
             ),
             strict=True,
         )
         numbers = [
-            self.interned(row) for row in zip(*(own.tolist() for own in longer), strict=True)
+            self.numbering(row) for row in zip(*(own.tolist() for own in longer), strict=True)
         ]
         return np.logaddexp.reduce(self.logs + scores), np.array(numbers, dtype=np.int64)
 
     def end(self, nodes):
         return np.logaddexp.reduce(
             self.logs
-            + [memo.end(own) for memo, own in zip(self.memos, self.nodes(nodes), strict=True)]
+            + [cache.end(own) for cache, own in zip(self.caches, self.nodes(nodes), strict=True)]
         )
 
 

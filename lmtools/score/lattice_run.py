@@ -18,7 +18,7 @@ from lmtools.workers import map_ordered
 
 
 @dataclass(frozen=True)
-class Wanted:
+class LatticeOutputs:
     """Outputs of each rescored lattice: the lattice itself, its `n` best hypotheses (with their
     `total`), the text of its best path.
 
@@ -101,7 +101,7 @@ class LatticeTotals:
 
 
 def run_lattices(
-    lattices: Iterable[Lattice], settings: LatticeOptions, wanted: Wanted, nj: int = 1
+    lattices: Iterable[Lattice], settings: LatticeOptions, wanted: LatticeOutputs, nj: int = 1
 ) -> Iterator[LatticeResult]:
     """Yield the outputs of each lattice as soon as they are ready, in the order of the lattices."""
     lms = [*settings.lms.values(), *([settings.old] if settings.old else [])]
@@ -110,7 +110,7 @@ def run_lattices(
     return map_ordered(work, lattices, nj, settings.load, reads=reads)
 
 
-def run_lattice(rescorer: Rescorer, lattice: Lattice, wanted: Wanted) -> LatticeResult:
+def run_lattice(rescorer: Rescorer, lattice: Lattice, wanted: LatticeOutputs) -> LatticeResult:
     """Rescore a lattice and take what is wanted."""
     begun = time.perf_counter()
     rescored, messages = rescorer.rescore(lattice)

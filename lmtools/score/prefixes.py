@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from lmtools.lattice.expand import PrefixLM
-from lmtools.lattice.histories import Interned, MixtureLM
+from lmtools.lattice.histories import MixtureLM, Numbering
 from lmtools.ngram.model import LN10, kenlm
 from lmtools.score.base import Scorer
 from lmtools.score.mixture import MixtureScorer
@@ -41,7 +41,9 @@ class NgramPrefixes(WordPrefixes):
         self.score = lm.model.step
         begin = kenlm.State()
         lm.model.kenlm.BeginSentenceWrite(begin)
-        self.states = Interned(begin)  # which no other prefix has: <s> in a text is an unknown word
+        self.states = Numbering(
+            begin
+        )  # which no other prefix has: <s> in a text is an unknown word
 
     def grow(self, nodes: list[int], words: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         rows = [self.word(node, word) for node, word in zip(nodes, words, strict=True)]

@@ -14,7 +14,7 @@ from lmtools.formats.lattices import LATTICES, detect
 from lmtools.formats.lists import join_refs
 from lmtools.lattice.expand import STATES
 from lmtools.rescoring import mark, parse_weights, warn_unseen
-from lmtools.score.lattice_run import LatticeResult, LatticeTotals, Wanted, run_lattices
+from lmtools.score.lattice_run import LatticeOutputs, LatticeResult, LatticeTotals, run_lattices
 from lmtools.score.lattices import LatticeOptions
 from lmtools.seal import write_json
 from lmtools.verbs import say
@@ -103,7 +103,7 @@ def run(args):
 def run_all(args, options: LatticeOptions, totals: LatticeTotals) -> Iterator[LatticeResult]:
     """Each result with its reference, entered into the totals, its messages said."""
     marked = args.nbest_to.partition(":")[0] == "jsonl"
-    wanted = Wanted(
+    wanted = LatticeOutputs(
         lattice=bool(args.out),
         n=args.depth if args.nbest_out else None,
         total=not marked,  # formats with room for one score lose which is whose

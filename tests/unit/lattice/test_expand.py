@@ -14,7 +14,7 @@ from lattices import all_paths, named_sums, random_lattice
 from lmtools.errors import UserError
 from lmtools.lattice import expand as module
 from lmtools.lattice.expand import expand
-from lmtools.lattice.histories import Interned, Mixture, MixtureLM
+from lmtools.lattice.histories import Mixture, MixtureLM, Numbering
 from lmtools.lattice.order import trim
 from lmtools.types import Arc, Final, Lattice
 
@@ -31,7 +31,7 @@ class Toy:
 
     def __init__(self, salt: int, length: int | None = None):
         self.salt, self.length = salt, length
-        self.prefixes, self.asked = Interned(()), []
+        self.prefixes, self.asked = Numbering(()), []
 
     def probability(self, prefix: tuple[str, ...], word: str) -> float:
         """Between 0.05 and 1; not normalised, which nothing needs."""

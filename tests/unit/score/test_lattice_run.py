@@ -9,7 +9,7 @@ from toys import WORDS
 
 from lmtools.errors import UserError
 from lmtools.ngram import build
-from lmtools.score.lattice_run import Wanted, run_lattices
+from lmtools.score.lattice_run import LatticeOutputs, run_lattices
 from lmtools.score.lattices import LatticeOptions
 from lmtools.text import Normaliser
 
@@ -33,7 +33,7 @@ def lattices():
 
 def test_each_part_is_taken_of_the_same_lattice(settings, lattices):
     for old, one in zip(
-        lattices, run_lattices(lattices, settings, Wanted(True, 3, text=True)), strict=True
+        lattices, run_lattices(lattices, settings, LatticeOutputs(True, 3, text=True)), strict=True
     ):
         assert (one.utt, one.arcs, one.rescored_arcs) == (
             old.utt,
@@ -52,7 +52,7 @@ def test_each_part_is_taken_of_the_same_lattice(settings, lattices):
 
 
 def test_only_what_is_wanted(settings, lattices):
-    one, *_ = run_lattices(lattices, settings, Wanted(text=True))
+    one, *_ = run_lattices(lattices, settings, LatticeOutputs(text=True))
     assert one.text is not None and one.lattice is None and one.nbest is None
 
 
@@ -62,7 +62,7 @@ def test_folded_scores_rank_paths_alike(settings, lattices, into, keep, unit):
     weights say.
     """
     whole, folded = (
-        list(run_lattices(lattices, settings, Wanted(True, merge=how and (how, keep))))
+        list(run_lattices(lattices, settings, LatticeOutputs(True, merge=how and (how, keep))))
         for how in (None, into)
     )
     for one, other in zip(whole, folded, strict=True):
@@ -73,7 +73,7 @@ def test_folded_scores_rank_paths_alike(settings, lattices, into, keep, unit):
 
 
 def test_several_processes_give_the_same_in_order(settings, lattices):
-    wanted = Wanted(True, 2, text=True)
+    wanted = LatticeOutputs(True, 2, text=True)
     alone = list(run_lattices(lattices, settings, wanted))
     spread = list(run_lattices(iter(lattices), settings, wanted, nj=2))
     assert [dataclasses.replace(one, seconds=0.0) for one in spread] == [
@@ -87,7 +87,7 @@ def test_a_worker_without_its_model_says_so(settings, lattices):
             run_lattices(
                 lattices,
                 dataclasses.replace(settings, lms={"ngram": "/no/such/model"}),
-                Wanted(),
+                LatticeOutputs(),
                 nj=2,
             )
         )
@@ -102,5 +102,5 @@ def test_lattices_are_taken_one_by_one(settings, lattices):
             asked.append(lattice.utt)
             yield lattice
 
-    results = run_lattices(source(), settings, Wanted(text=True))
+    results = run_lattices(source(), settings, LatticeOutputs(text=True))
     assert next(results).utt == "u0" and asked == ["u0"]
