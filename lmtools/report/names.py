@@ -17,7 +17,7 @@ PRINTED = "printed"  # a sum without the target (output.target_in_sum)
 SUM = "sum"
 
 
-class Part(NamedTuple):
+class LmPart(NamedTuple):
     """A language model of a system: `score` is its log-probability (sum), or that by token or by
     word.
     """
@@ -27,12 +27,12 @@ class Part(NamedTuple):
     normalised: bool = True
 
 
-class Makeup(NamedTuple):
+class SystemParts(NamedTuple):
     """Parts of a system: its language models, rescored lattices in place of lists, and whether it
     is (1 - lambda) first pass + lambda LM.
     """
 
-    parts: tuple[Part, ...] = ()
+    parts: tuple[LmPart, ...] = ()
     lattices: bool = False
     interpolated: bool = False
 
@@ -42,12 +42,12 @@ class Makeup(NamedTuple):
         return all(part.normalised for part in self.parts)
 
     @property
-    def summed(self) -> "Makeup":
+    def summed(self) -> "SystemParts":
         """The same by sums over tokens."""
         return self._replace(parts=tuple(part._replace(score=SUM) for part in self.parts))
 
 
-NOTHING = Makeup()
+NOTHING = SystemParts()
 
 
 @dataclass(frozen=True)
@@ -57,16 +57,16 @@ class Names:
     """
 
     style: Style = field(default_factory=load_style)
-    systems: Mapping[str, Makeup] = field(default_factory=dict)
+    systems: Mapping[str, SystemParts] = field(default_factory=dict)
 
     @cached_property
     def lms(self) -> "Names":
         """The names of language models, whatever systems are called."""
         return replace(self, systems={})
 
-    def makeup(self, name: str) -> Makeup:
+    def makeup(self, name: str) -> SystemParts:
         """Return the parts of a system."""
-        return self.systems.get(name, Makeup((Part(name),)))
+        return self.systems.get(name, SystemParts((LmPart(name),)))
 
     def is_mean(self, name: str) -> bool:
         """Return whether a system takes a language model's mean score."""
@@ -99,7 +99,7 @@ class Names:
         text = f"{text}, interpolated" if interpolated else text
         return f"{shorten(text)}, lattice" if lattices else text
 
-    def describe_part(self, part: Part) -> str:
+    def describe_part(self, part: LmPart) -> str:
         """Return the name of a language model and the form of its score, in words."""
         said = [self.describe_lm(part.lm), "" if part.normalised else "unnormalised"]
         return ", ".join(filter(None, [*said, part.score != SUM and f"mean over {part.score}s"]))

@@ -26,7 +26,7 @@ from lmtools.experiment import ExperimentPlan
 from lmtools.report.papers.cited import (
     Citation,
     CitedTable,
-    Reading,
+    FigureQuote,
     parse_citations,
     parse_readings,
     parse_tables,
@@ -109,7 +109,7 @@ class Style:
     runs: list[Look]
     citations: Mapping[str, Citation]
     papers: tuple[CitedTable, ...]
-    readings: tuple[Reading, ...]
+    readings: tuple[FigureQuote, ...]
     plan: ExperimentPlan = field(default_factory=ExperimentPlan)
 
     def place(self, name: str) -> int:

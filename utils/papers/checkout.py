@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 
 from lmtools.config import build, read_layers
-from lmtools.report.papers.cited import CitedTable, Reading
+from lmtools.report.papers.cited import CitedTable, FigureQuote
 from lmtools.report.style import load_style
 from lmtools.settings import Settings
 
@@ -67,7 +67,7 @@ class Checkout:
         return module
 
     @cached_property
-    def cited(self) -> dict[str, tuple[Sequence[CitedTable], Sequence[Reading]]]:
+    def cited(self) -> dict[str, tuple[Sequence[CitedTable], Sequence[FigureQuote]]]:
         """The tables of papers, and the readings of figures, that recipes' reports quote, by the
         path of report.yaml.
         """

@@ -137,7 +137,7 @@ class CitedTable:
 
 
 @dataclass(frozen=True)
-class Reading:
+class FigureQuote:
     """Values read off a figure of a paper, for figures of ours whose names begin with `beside`:
     lines at `x` and, in experiments on a corpus of `same`, at `y`, and marks at `times` ours.
     """
@@ -179,12 +179,12 @@ def parse_tables(trees: Sequence, papers: Collection[str], where) -> tuple[Cited
     )
 
 
-def parse_readings(trees: Sequence, papers: Collection[str], where) -> tuple[Reading, ...]:
+def parse_readings(trees: Sequence, papers: Collection[str], where) -> tuple[FigureQuote, ...]:
     """The readings of figures; UserError with the line for what is none."""
     checked = [
         check_entry(one, READING, papers, where, "readings", str(i)) for i, one in enumerate(trees)
     ]
-    return tuple(Reading(**frozen(one) | {"figure": str(one["figure"])}) for one in checked)
+    return tuple(FigureQuote(**frozen(one) | {"figure": str(one["figure"])}) for one in checked)
 
 
 def check_entry(tree, shape: Mapping, papers: Collection[str], where, *place: str) -> Mapping:

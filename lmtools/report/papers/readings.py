@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from lmtools.report.experiment import Experiment
 from lmtools.report.page.drawing import Picture, Theme
-from lmtools.report.papers.cited import Reading
+from lmtools.report.papers.cited import FigureQuote
 
 DASHED = {"linestyle": (0, (6, 3)), "linewidth": 1.1}
 
@@ -24,7 +24,7 @@ def add_readings(experiment: Experiment, pictures: Iterable[Picture]) -> Iterato
         yield quoting(experiment, picture, found) if found else picture
 
 
-def quoting(experiment: Experiment, picture: Picture, readings: list[Reading]) -> Picture:
+def quoting(experiment: Experiment, picture: Picture, readings: list[FigureQuote]) -> Picture:
     """A figure with what is read off those of papers."""
     said = " ".join(note(experiment, one) for one in readings)
 
@@ -37,14 +37,14 @@ def quoting(experiment: Experiment, picture: Picture, readings: list[Reading]) -
     return replace(picture, caption=f"{picture.caption} {said}", draw=draw)
 
 
-def note(experiment: Experiment, one: Reading) -> str:
+def note(experiment: Experiment, one: FigureQuote) -> str:
     """Return the note on a paper's figure, with what is uncertain."""
     paper = experiment.names.style.citations[one.paper]
     unsure = f" Uncertain: {one.uncertain}" if one.uncertain else ""
     return f"[{paper.label}, Figure {one.figure}: {one.text}{unsure}]"
 
 
-def draw_reading(experiment: Experiment, theme: Theme, figure: Figure, one: Reading) -> None:
+def draw_reading(experiment: Experiment, theme: Theme, figure: Figure, one: FigureQuote) -> None:
     """Lines and marks of one reading on each panel; levels only where they compare, as far as the
     panel reaches.
     """

@@ -15,7 +15,7 @@ from lmtools.evaluate.significance import RESAMPLES
 from lmtools.report import experiment
 from lmtools.report.artifacts import read_by_set, read_models
 from lmtools.report.experiment import Artifact, Experiment, read_artifacts
-from lmtools.report.names import NOTHING, Makeup, Names
+from lmtools.report.names import NOTHING, Names, SystemParts
 from lmtools.report.rescoring.browse import browser_data
 from lmtools.report.rescoring.makeup import find_lattice_makeup, find_makeups
 from lmtools.report.rescoring.measure import SEED, Measured, measure
@@ -90,7 +90,7 @@ class RescoringExperiment(Experiment):
         names = {sample.name for sample in judged(self.samples)}
         return [one for one in self.sets if one.sample.name in names]
 
-    def lattice_makeup(self, system: str) -> Makeup:
+    def lattice_makeup(self, system: str) -> SystemParts:
         """Return the language models rescored into the lattices of a system, by the report in
         `lattices`.
         """

@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from lmtools.report.names import CE, FIRST, ORACLE, SUM, Makeup, Names
+from lmtools.report.names import CE, FIRST, ORACLE, SUM, Names, SystemParts
 from lmtools.report.page.drawing import Picture, Theme, beside, line, marked, write_right_of
 from lmtools.report.papers.run_times import speed_pictures
 from lmtools.report.rescoring.criteria.figures import criteria_pictures
@@ -218,7 +218,7 @@ def scale_pictures(experiment: RescoringExperiment) -> Iterator[Picture]:
         )
 
 
-def feature(made: Makeup) -> str | None:
+def feature(made: SystemParts) -> str | None:
     """The feature that the language model of a system of one is: `tta/token` of T-TA's mean."""
     if len(made.parts) != 1:
         return None

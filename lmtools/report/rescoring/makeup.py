@@ -4,7 +4,7 @@ features and signatures.
 
 from collections.abc import Collection, Mapping
 
-from lmtools.report.names import Makeup, Part
+from lmtools.report.names import LmPart, SystemParts
 from lmtools.rescoring import SystemFacts, SystemLM, Weights, describe_lm
 from lmtools.rescoring.tuning import INTERPOLATION
 from lmtools.rescoring.weights import FIRST_PASS, LATTICES, SCORES
@@ -12,7 +12,7 @@ from lmtools.rescoring.weights import FIRST_PASS, LATTICES, SCORES
 
 def find_makeups(
     weights: Mapping[str, Weights], models: Mapping[str, str], lists: Collection[str]
-) -> dict[str, Makeup]:
+) -> dict[str, SystemParts]:
     """Return the parts of each system, by its weights; `models` are the hashes of language models,
     `lists` those of the experiment's own lists.
     """
@@ -25,14 +25,14 @@ def find_makeups(
     }
 
 
-def find_makeup(facts: SystemFacts, models: Mapping[str, str]) -> Makeup:
+def find_makeup(facts: SystemFacts, models: Mapping[str, str]) -> SystemParts:
     """Return the parts of the system that `facts` describe, without the first pass's own scores."""
     parts = (
-        Part(resolve_lm(lm, models), lm.score, lm.normalised)
+        LmPart(resolve_lm(lm, models), lm.score, lm.normalised)
         for lm in facts.lms
         if lm.source == SCORES or lm.signature
     )
-    return Makeup(tuple(parts), facts.lists == LATTICES)
+    return SystemParts(tuple(parts), facts.lists == LATTICES)
 
 
 def guess_facts(weights: Weights, models: Collection[str], own_lists: bool) -> SystemFacts:
@@ -48,7 +48,7 @@ def guess_facts(weights: Weights, models: Collection[str], own_lists: bool) -> S
     return SystemFacts(tuple(lms), LATTICES if own_lists else FIRST_PASS)
 
 
-def find_lattice_makeup(report: Mapping, models: Mapping[str, str]) -> Makeup:
+def find_lattice_makeup(report: Mapping, models: Mapping[str, str]) -> SystemParts:
     """Return the language models rescored into lattices, by the report of `lmtools lattice rescore
     --report`.
     """

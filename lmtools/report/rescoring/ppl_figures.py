@@ -8,7 +8,7 @@ from typing import NamedTuple
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 
-from lmtools.report.names import FIRST, SUM, Makeup, Part
+from lmtools.report.names import FIRST, SUM, LmPart, SystemParts
 from lmtools.report.page.drawing import Picture, Theme, marked
 from lmtools.report.page.labels import printed, spread
 from lmtools.report.rescoring.experiment import RescoringExperiment
@@ -72,7 +72,7 @@ def find_points(experiment: RescoringExperiment, measured: Measured) -> dict[str
 
 def find_system(experiment: RescoringExperiment, lm: str) -> str | None:
     """Return the name of the system that takes the sums of one language model and no other."""
-    alone = Makeup((Part(lm, SUM),))
+    alone = SystemParts((LmPart(lm, SUM),))
     return next((name for name, one in experiment.systems.items() if one.makeup == alone), None)
 
 

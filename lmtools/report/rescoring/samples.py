@@ -7,7 +7,7 @@ from pathlib import Path
 
 from lmtools.errors import UserError
 from lmtools.formats import jsonl, kaldi_text, lists
-from lmtools.report.names import NOTHING, Makeup
+from lmtools.report.names import NOTHING, SystemParts
 from lmtools.report.shapes import ANY, NUMBER, PLAIN, TEXT, fitting
 from lmtools.rescoring import ScoreColumns, Weights, read_columns, set_hash
 from lmtools.rescoring.features import summed
@@ -43,7 +43,7 @@ class System:
 
     weights: Weights | None
     texts: Mapping[str, Mapping[str, str]]
-    makeup: Makeup = NOTHING
+    makeup: SystemParts = NOTHING
 
 
 def find_lists(home: Path) -> list[Path]:

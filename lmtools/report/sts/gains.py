@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from matplotlib.figure import Figure
 
 from lmtools.evaluate import METRICS
-from lmtools.report.names import FIRST, SUM, Makeup
+from lmtools.report.names import FIRST, SUM, SystemParts
 from lmtools.report.page.columns import NONE, Column, figures, probability, table_of
 from lmtools.report.page.drawing import Picture, Theme, marked, write_right_of
 from lmtools.report.page.table import Table
@@ -55,7 +55,7 @@ def measure_gains(experiment: StsExperiment, measured: Measured) -> list[Gain]:
     ]
 
 
-def is_alone(makeup: Makeup) -> bool:
+def is_alone(makeup: SystemParts) -> bool:
     """Return whether a system adds one language model's log-probability to the first pass."""
     whole = len(makeup.parts) == 1 and makeup.parts[0].score == SUM
     return whole and makeup.normalised and not makeup.lattices and not makeup.interpolated

@@ -9,7 +9,7 @@ import yaml
 from lmtools.cli import main
 from lmtools.config import load_yaml
 from lmtools.errors import UserError
-from lmtools.report.names import Makeup, Names, Part
+from lmtools.report.names import LmPart, Names, SystemParts
 from lmtools.report.style import DEFAULTS, Look, load_style
 from lmtools.verbs.experiment import load_experiment
 
@@ -36,7 +36,7 @@ def test_a_recipe_refines_entry_by_entry(conf):
     style, usual = load_style(conf(yaml.safe_dump(tree))), load_style()
     assert style.lms["mine"].look == Look("#112233", "#445566", "s", ":")
     assert style.lms["tta"].look == usual.lms["tta"].look and style.criteria == usual.criteria
-    names = Names(style, {"best": Makeup((Part("tta"), Part("mine")))})
+    names = Names(style, {"best": SystemParts((LmPart("tta"), LmPart("mine")))})
     assert names.label("best") == "the best" and names.lms.label("tta") == "Ours"
     assert names.lms.ordered(["ngram", "mine", "tta"]) == ["tta", "mine", "ngram"]
 
@@ -52,7 +52,7 @@ def test_the_experiments_of_recipes_are_sound():
     for path in (Path(__file__).parents[3] / "egs").glob("*/conf/*.yaml"):
         if load_yaml(path).keys() & {"columns", "vectors"}:
             plan, report = load_experiment(str(path)), path.with_name("report.yaml")
-            names = Names(load_style(report, plan), dict.fromkeys(plan.systems, Makeup()))
+            names = Names(load_style(report, plan), dict.fromkeys(plan.systems, SystemParts()))
             assert names.ordered(sorted(plan.systems)) == list(plan.systems)
             found += 1
     assert found

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from lmtools.evaluate import METRICS, paired_bootstrap
 from lmtools.evaluate.sacre import Sacre
-from lmtools.report.names import FIRST, SUM, Makeup, Names, Part, shorten
+from lmtools.report.names import FIRST, SUM, LmPart, Names, SystemParts, shorten
 from lmtools.report.page.columns import (
     NONE,
     Column,
@@ -105,11 +105,11 @@ class Form(NamedTuple):
     """Form in which systems use a model: on lists or lattices, with which other parts."""
 
     lattices: bool
-    others: tuple[Part, ...]
+    others: tuple[LmPart, ...]
 
-    def of(self, one: Entry, normalised: bool = True) -> Makeup:
+    def of(self, one: Entry, normalised: bool = True) -> SystemParts:
         """Return the parts of the system of a model."""
-        return Makeup((Part(one.name, normalised=normalised), *self.others), self.lattices)
+        return SystemParts((LmPart(one.name, normalised=normalised), *self.others), self.lattices)
 
     def title(self, names: Names) -> str:
         """`+ n-gram`, `lattice`, `lattice + n-gram`; nothing for the model alone."""
@@ -146,7 +146,7 @@ def forms(
 
 def by_makeup(
     experiment: RescoringExperiment, results: Mapping[str, Result]
-) -> dict[Makeup, Result]:
+) -> dict[SystemParts, Result]:
     """The result of each system by what it is made of."""
     return {experiment.names.makeup(name): one for name, one in results.items()}
 
@@ -231,7 +231,9 @@ def chance(measured: Measured, plain: Result, rough: Result) -> float:
     return measured.refs.compare(rough.texts, plain.texts).p
 
 
-def real_time(experiment: RescoringExperiment, made: Makeup, measured: Measured) -> float | None:
+def real_time(
+    experiment: RescoringExperiment, made: SystemParts, measured: Measured
+) -> float | None:
     """Seconds of rescoring a second of speech."""
     trees = (
         tree

@@ -13,7 +13,7 @@ from lmtools.errors import UserError
 from lmtools.experiment import read_experiment
 from lmtools.formats import jsonl, kaldi_text
 from lmtools.report.artifacts import trained_on
-from lmtools.report.names import FIRST, ORACLE, Makeup, Names, Part
+from lmtools.report.names import FIRST, ORACLE, LmPart, Names, SystemParts
 from lmtools.report.rescoring.experiment import collect_rescoring
 from lmtools.report.rescoring.samples import set_name
 from lmtools.report.style import load_style
@@ -230,12 +230,12 @@ def test_names_and_order():
 def test_a_name_says_nothing_of_what_a_system_is():
     """A user's language model may be called as another system would be."""
     called = {
-        "foo-mean": Makeup((Part("foo-mean"),)),
-        "lattice-x": Makeup((Part("lattice-x"),)),
-        "a+b": Makeup((Part("a+b"),)),
-        "raw-unnormalised": Makeup((Part("raw-unnormalised"),)),
-        "lstm-bce": Makeup((Part("lstm-bce"),)),
-        "mine": Makeup((Part("tta", "token"), Part("ngram", "word", False)), True),
+        "foo-mean": SystemParts((LmPart("foo-mean"),)),
+        "lattice-x": SystemParts((LmPart("lattice-x"),)),
+        "a+b": SystemParts((LmPart("a+b"),)),
+        "raw-unnormalised": SystemParts((LmPart("raw-unnormalised"),)),
+        "lstm-bce": SystemParts((LmPart("lstm-bce"),)),
+        "mine": SystemParts((LmPart("tta", "token"), LmPart("ngram", "word", False)), True),
     }
     names = Names(systems=called)
     labels = {name: names.label(name) for name in called}
@@ -247,8 +247,8 @@ def test_a_name_says_nothing_of_what_a_system_is():
 
 
 def test_systems_made_of_the_same_are_told_apart():
-    made = Makeup((Part("tta"),))
-    names = Names(systems={"tta": made, "again": made, "ngram": Makeup((Part("ngram"),))})
+    made = SystemParts((LmPart("tta"),))
+    names = Names(systems={"tta": made, "again": made, "ngram": SystemParts((LmPart("ngram"),))})
     assert [names.label(one) for one in names.systems] == ["T-TA (tta)", "T-TA (again)", "n-gram"]
 
 

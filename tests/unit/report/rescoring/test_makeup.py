@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from lmtools.report.names import Makeup, Part
+from lmtools.report.names import LmPart, SystemParts
 from lmtools.report.rescoring.makeup import find_lattice_makeup, find_makeups
 from lmtools.rescoring import Dev, SystemFacts, SystemLM, Weights
 
@@ -16,7 +16,7 @@ def weights(features: str, system=None, signatures=(), sha256="own") -> Weights:
     return Weights("wer", values, "am", dev, signatures=dict(signatures), system=system)
 
 
-def found(models=MODELS, lists=("own",), **every) -> dict[str, Makeup]:
+def found(models=MODELS, lists=("own",), **every) -> dict[str, SystemParts]:
     return find_makeups(every, models, lists)
 
 
@@ -30,8 +30,12 @@ def test_facts_say_all():
         ),
         "lattices",
     )
-    parts = Part("lattice-x", "token"), Part("lstm", "sum", False), Part("other", "sum", False)
-    assert found(a=weights("am", facts)) == {"a": Makeup(parts, True)}
+    parts = (
+        LmPart("lattice-x", "token"),
+        LmPart("lstm", "sum", False),
+        LmPart("other", "sum", False),
+    )
+    assert found(a=weights("am", facts)) == {"a": SystemParts(parts, True)}
 
 
 def test_older_weights_say_it_by_signatures_features_and_lists():
@@ -41,18 +45,18 @@ def test_older_weights_say_it_by_signatures_features_and_lists():
         b=weights("am graph ngram words", sha256="of lattices"),
         c=weights("am lm words"),
     )
-    assert old["a"] == Makeup((Part("tta", "token"), Part("lstm", "sum", False)))
-    assert old["b"] == Makeup((Part("ngram"),), True)
-    assert old["c"] == Makeup()
+    assert old["a"] == SystemParts((LmPart("tta", "token"), LmPart("lstm", "sum", False)))
+    assert old["b"] == SystemParts((LmPart("ngram"),), True)
+    assert old["c"] == SystemParts()
     # which lists are its own is not known where nothing was tuned on the experiment's
     assert not found(b=weights("am ngram", sha256="x"))["b"].lattices
     curves = replace(weights("am mine lm"), search={"curves": {"mine": {}, "lm": {}}})
-    assert found(a=curves)["a"] == Makeup((Part("mine"),))
+    assert found(a=curves)["a"] == SystemParts((LmPart("mine"),))
 
 
 def test_reports_of_lattices_say_what_was_rescored():
     signatures = {"tta": {"model": "t1"}, "raw": RAW}
     made = find_lattice_makeup({"signatures": signatures, "lms": {"tta": "d", "raw": "d"}}, MODELS)
-    assert made == Makeup((Part("tta"), Part("lstm", "sum", False)), True)
-    assert find_lattice_makeup({"lms": {"tta": "d"}}, MODELS) == Makeup((Part("tta"),), True)
+    assert made == SystemParts((LmPart("tta"), LmPart("lstm", "sum", False)), True)
+    assert find_lattice_makeup({"lms": {"tta": "d"}}, MODELS) == SystemParts((LmPart("tta"),), True)
     assert not find_lattice_makeup({"lms": {"a": "d"}, "normalise": "none"}, MODELS).normalised

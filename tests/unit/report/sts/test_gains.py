@@ -8,7 +8,7 @@ from unit.report.lm.test_figures import figure
 from unit.report.sts.toys import STYLE, sts_experiment
 
 from lmtools.errors import UserError
-from lmtools.report.names import FIRST, Makeup, Part
+from lmtools.report.names import FIRST, LmPart, SystemParts
 from lmtools.report.sts.experiment import collect_sts
 from lmtools.report.sts.gains import gain_pictures, gain_tables, is_alone, measure_gains
 from lmtools.report.write import recognised, write_report
@@ -63,13 +63,13 @@ def test_table_and_figure(report):
 @pytest.mark.parametrize(
     "makeup, alone",
     [
-        (Makeup((Part("tta"),)), True),
-        (Makeup((Part("tta", "token"),)), False),
-        (Makeup((Part("tta", normalised=False),)), False),
-        (Makeup((Part("tta"), Part("ngram"))), False),
-        (Makeup((Part("tta"),), lattices=True), False),
-        (Makeup((Part("tta"),), interpolated=True), False),
-        (Makeup(), False),
+        (SystemParts((LmPart("tta"),)), True),
+        (SystemParts((LmPart("tta", "token"),)), False),
+        (SystemParts((LmPart("tta", normalised=False),)), False),
+        (SystemParts((LmPart("tta"), LmPart("ngram"))), False),
+        (SystemParts((LmPart("tta"),), lattices=True), False),
+        (SystemParts((LmPart("tta"),), interpolated=True), False),
+        (SystemParts(), False),
     ],
 )
 def test_what_stands_for_a_language_model(makeup, alone):
