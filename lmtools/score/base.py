@@ -28,15 +28,15 @@ class Scorer:
     pairs = False  # its texts are pairs of a source and what is scored given it
 
     def normalise(self, text: str) -> str:
-        """The text as the model reads it."""
+        """Return the text as the model reads it."""
         return " ".join(text.split())
 
     def split(self, text: str) -> list[str]:
-        """The words of a normalised text."""
+        """Return the words of a normalised text."""
         return text.split()
 
     def prepare(self, texts: Sequence[str]) -> list[tuple]:
-        """One sentence a text: normalised and segmented."""
+        """Prepare texts, one sentence a text: normalised and segmented."""
         raise NotImplementedError
 
     def cost(self, sentence: tuple) -> int:
@@ -46,7 +46,7 @@ class Scorer:
         raise NotImplementedError
 
     def unknown(self, sentence: tuple) -> np.ndarray:
-        """Which of the tokens that have a score are out of vocabulary, bool (tokens,)."""
+        """Return which of the tokens that have a score are out of vocabulary, bool (tokens,)."""
         raise NotImplementedError
 
     def knows(self, word: str) -> bool:
@@ -58,7 +58,7 @@ class Scorer:
         raise NotImplementedError
 
     def token_log_probs(self, sentences: Sequence[tuple]) -> list[np.ndarray]:
-        """`log_probs` without the penalty."""
+        """Return `log_probs` without the penalty."""
         raise NotImplementedError
 
     def log_probs(self, sentences: Sequence[tuple]) -> list[np.ndarray]:
@@ -68,23 +68,23 @@ class Scorer:
         return self.penalised(sentences, self.token_log_probs(sentences))
 
     def plan_trees(self, sentences: Sequence[tuple]) -> list[TreeBatch]:
-        """Which of many distinct sentences the model computes as trees of their beginnings: their
-        numbers.
+        """Return the numbers of those of many distinct sentences that are computed as trees of
+        beginnings.
         """
         return []
 
     def tree_log_probs(self, sentences: Sequence[tuple]) -> list[np.ndarray]:
-        """`log_probs` of a batch of `plan_trees`."""
+        """Return `log_probs` of a batch of `plan_trees`."""
         return self.penalised(sentences, self.from_tree(sentences))
 
     def from_tree(self, sentences: Sequence[tuple]) -> list[np.ndarray]:
-        """`tree_log_probs` without the penalty."""
+        """Return `tree_log_probs` without the penalty."""
         raise NotImplementedError
 
     def penalised(
         self, sentences: Sequence[tuple], scores: Sequence[np.ndarray]
     ) -> Sequence[np.ndarray]:
-        """The scores after the penalty of unknown tokens."""
+        """Return the scores after the penalty of unknown tokens."""
         if not self.oov_penalty:
             return scores
         return [
@@ -93,7 +93,7 @@ class Scorer:
         ]
 
     def with_oov_penalty(self, penalty: float) -> "Scorer":
-        """The same model under that penalty, which its signature says; itself where it is 0.
+        """Return the same model under that penalty, which its signature has; itself where it is 0.
         UserError for one below 0.
         """
         if not (penalty := check_number(penalty, "oov_penalty", 0)):

@@ -41,7 +41,9 @@ def default_directory() -> Path:
 
 
 def cache_directory(name: str):
-    """Where the cache that a user calls `name` lies: a directory, `default`, or None for `none`."""
+    """Return the place of the cache that a user calls `name`: a directory, `default`, or None for
+    `none`.
+    """
     return {"default": default_directory(), "none": None}.get(name, name)
 
 
@@ -94,7 +96,7 @@ class Cache:
             self.folder = self.directory / kind.name / name
 
     def key(self, sentence) -> bytes:
-        """The address of a sentence's value."""
+        """Return the address of a sentence's value."""
         return hashlib.sha256(self.prefix + repr(sentence).encode()).digest()
 
     def get(self, sentences: Sequence) -> dict[int, Any]:
@@ -124,7 +126,7 @@ class Cache:
         return {}
 
     def refresh(self) -> list[Segment]:
-        """The segments that are there now."""
+        """Return the segments that are there now; drop those that vanished or do not fit."""
         there = list_segments(self.folder)
         for path in self.segments.keys() - {*there}:
             del self.segments[path]
@@ -204,7 +206,7 @@ class Cache:
 
     @contextlib.contextmanager
     def on_error(self, loss: str, give_up: Callable[[], None]) -> Iterator[None]:
-        """Where the directory fails, say what is lost and why, and `give_up` that."""
+        """Warn of what is lost and why where the directory fails, and `give_up` that."""
         try:
             yield
         except (OSError, MemoryError) as error:

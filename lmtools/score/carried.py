@@ -17,8 +17,8 @@ POSITIONS = 4096  # that are computed at a time
 
 
 def carried_texts(texts: Sequence[str], scorer: Scorer, lm: str) -> TextScores:
-    """The scores of `texts`, which follow each other: as `score_texts`, but that each is read with
-    the state that those before left.
+    """Return the scores of `texts`, which follow each other: as `score_texts`, but that each is
+    read with the state that those before left.
 
     The first begins with a state of zeros. UserError for a model without a state that can be
     carried.

@@ -40,8 +40,8 @@ def compute_missing(
     about: str,
     trees: Sequence[TreeBatch] = (),
 ) -> list:
-    """One value for each of the distinct `sentences`: what `cache` knows, else what `compute` gives
-    and the cache keeps.
+    """Return a value for each of the distinct `sentences`: the one in `cache`, else that of
+    `compute`, which the cache keeps.
 
     `compute` takes batches of sentences for `model`, a scorer or an encoder, and gives pairs
     (number of the batch, its values) in any order. `about` stands before the progress. Of `trees`,
@@ -63,8 +63,8 @@ def compute_missing(
 def plan_work(
     sentences: Sequence, model, trees: Sequence[TreeBatch], known: Container[int] = ()
 ) -> list[list[int]]:
-    """Numbers of sentences in batches: the `trees` that are not all `known`, then all others that
-    are not, as `plan_batches` has them.
+    """Plan batches of numbers of sentences: the `trees` that are not all `known`, then all others
+    that are not, as `plan_batches` has them.
     """
     plan: list[list[int]] = [tree for tree in trees if not all(i in known for i in tree)]
     grown = {i for tree in trees for i in tree}
@@ -96,7 +96,7 @@ def compute_all(model, work: Sequence, compute: Callable) -> Iterator:
 
 @contextlib.contextmanager
 def one_thread() -> Iterator[int]:
-    """A context in which each operation of torch has one thread; how many they had before."""
+    """Give each operation of torch one thread inside the block; yield how many they had before."""
     before = torch.get_num_threads()
     if before > 1:
         torch.set_num_threads(1)
@@ -142,7 +142,7 @@ def out_of_memory(error: Exception) -> bool:
 
 
 def score_batch(scorer: Scorer, sentences: list) -> list[np.ndarray]:
-    """The scorer's token log-probabilities of a batch of `plan_work`."""
+    """Score a batch of `plan_work`: token log-probabilities, an array a sentence."""
     if isinstance(sentences, TreeBatch):
         return within_memory(scorer.tree_log_probs, sentences, len(sentences))
     return compute_batch(scorer, scorer.log_probs, sentences)

@@ -56,8 +56,8 @@ class Covered:
 
 
 def cover(lattice: Lattice, weights: Mapping[str, float]) -> Cover:
-    """The best path over every arc and to every final state under `weights`; UserError where no
-    path is possible or there is a cycle.
+    """Return the best path over every arc and to every final state under `weights`; UserError where
+    no path is possible or there is a cycle.
 
     Ties: to end where one is, else the arc that comes first. Memory: 8 bytes for each arc of each
     path, at most one path an arc or end.
@@ -117,7 +117,7 @@ def last_shared(target: np.ndarray, before: np.ndarray, after: np.ndarray) -> np
 def walks(
     lattice: Lattice, chosen: np.ndarray, before: np.ndarray, after: np.ndarray, ending: np.ndarray
 ) -> list:
-    """The best path over each of the `chosen` arcs: its arcs, its end."""
+    """Return the best path over each of the `chosen` arcs: its arcs, its end."""
     before, after, source, target = (
         column.tolist() for column in (before, after, lattice.source, lattice.target)
     )
@@ -148,7 +148,7 @@ class Sentence:
 
 
 def sentences(lattice: Lattice, paths: Sequence[Sequence[int]], scorer: Scorer) -> list[Sentence]:
-    """One sentence a path of arcs; an arc without a word has no token.
+    """Return one sentence a path of arcs; an arc without a word has no token.
 
     Where a sentence's tokens are not those of its words in a row (lmtools.score.words), the latter
     are taken.
@@ -188,7 +188,7 @@ def word_scores(scorer: Scorer, lines: Sequence[Sentence]) -> list[np.ndarray]:
 def rescore_cover(
     lattice: Lattice, scorer: Scorer, weights: Mapping[str, float], name: str
 ) -> tuple[Lattice, Covered]:
-    """The lattice with one more score, `name`, and how much work it was.
+    """Add the score `name` to the lattice; return it and the work of it.
 
     Each arc's word is scored on the best path over it under `weights` (but for that of `name`),
     each end on the best path that ends there, so that the scores of the best path add up to its
@@ -215,7 +215,7 @@ def rescore_cover(
 
 
 def drop_weight(weights: Mapping[str, float], name: str) -> dict[str, float]:
-    """The other weights."""
+    """Return the weights without that of `name`."""
     return {other: weight for other, weight in weights.items() if other != name}
 
 

@@ -34,8 +34,8 @@ TREE, ADDED = 2, 8
 
 
 def load_huggingface(directory: str, device="auto", precision="float32", intact=False, rows=None):
-    """The scorer of a local directory with config.json, weights and tokenizer; nothing is fetched
-    and no code of the directory runs.
+    """Load the scorer of a local directory with config.json, weights and tokenizer; nothing is
+    fetched and no code of the directory runs.
     """
 
     def masked(config) -> bool:
@@ -91,14 +91,14 @@ class HuggingFace(Scorer):
         return self.tokenizer.convert_ids_to_tokens(list(sentence))
 
     def logits(self, ids: torch.Tensor, attention: torch.Tensor) -> torch.Tensor:
-        """The model's logits (B, T, V)."""
+        """Return the model's logits (B, T, V)."""
         with torch.inference_mode(), autocast(self.device, self.precision):
             return self.model(
                 input_ids=ids.to(self.device), attention_mask=attention.to(self.device)
             ).logits
 
     def blocks(self, count: int, width: int) -> list[slice]:
-        """Which of `count` rows of `width` tokens go through together, for the memory of logits."""
+        """Divide `count` rows of `width` tokens into slices for the memory of logits."""
         size = max(1, LOGITS // (width * self.config.vocab_size))
         return [slice(begin, begin + size) for begin in range(0, count, size)]
 
@@ -145,7 +145,7 @@ class TreeScorer(HuggingFace):
         raise NotImplementedError
 
     def from_logits(self, sentences) -> list[np.ndarray]:
-        """The scores of sentences, each by itself."""
+        """Score sentences, each by itself."""
         raise NotImplementedError
 
     def try_sharing(self) -> bool:
@@ -172,7 +172,7 @@ class TreeScorer(HuggingFace):
         return ids, depths, mask.masked_fill_(~seen, torch.finfo(dtype).min)
 
     def score_tree(self, tree: SentenceTree, states: torch.Tensor, end: int) -> list[np.ndarray]:
-        """The scores of the sentences of a tree whose states are (N, D)."""
+        """Return the scores of the sentences of a tree whose states are (N, D)."""
         before, targets = (
             torch.tensor(array, device=self.device) for array in tree.predictions(end)
         )
@@ -206,8 +206,8 @@ class HuggingFaceCausal(TreeScorer):
         return [sentence[: self.span - 1] for sentence in sentences]
 
     def cost(self, sentence):
-        """Where beginnings are shared, a guess that is equal for all: batches keep the order of
-        the lists then.
+        """Return a guess that is equal for all where beginnings are shared: batches keep the order
+        of the lists then.
         """
         return ADDED if self.shares else len(sentence) + 1
 
@@ -225,7 +225,7 @@ class HuggingFaceCausal(TreeScorer):
 
     @torch.inference_mode()
     def from_tree(self, sentences) -> list[np.ndarray]:
-        """The scores of sentences, out of one pass over the tree of their beginnings."""
+        """Score sentences in one pass over the tree of their beginnings."""
         tree = SentenceTree.of(sentences, self.begin)
         ids, depths, mask = self.tree_inputs(tree)
         with autocast(self.device, self.precision):
@@ -236,7 +236,7 @@ class HuggingFaceCausal(TreeScorer):
         return self.score_tree(tree, states, self.end)
 
     def from_logits(self, sentences) -> list[np.ndarray]:
-        """The scores of sentences, each by itself."""
+        """Score sentences, each by itself."""
         whole = [torch.tensor([self.begin, *s, self.end]) for s in sentences]
         ids = pad_sequence(whole, batch_first=True, padding_value=self.end)
         attention = pad_sequence([torch.ones_like(s) for s in whole], batch_first=True)
@@ -264,7 +264,7 @@ class HuggingFaceMasked(HuggingFace):
         return [np.append(score(s), 0.0) if s else np.zeros(1) for s in sentences]
 
     def whole(self, sentence) -> tuple[torch.Tensor, int]:
-        """The ids with boundary tokens, and the position of the first real token."""
+        """Return the ids with boundary tokens, and the position of the first real token."""
         before, after = self.frame
         return torch.tensor([*before, *sentence, *after]), len(before)
 

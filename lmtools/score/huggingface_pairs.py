@@ -21,8 +21,8 @@ BETWEEN = -1  # between source and target; no id of a tokenizer, which may read 
 def load_huggingface_pairs(
     directory: str, device="auto", precision="float32", intact=False, rows=None
 ) -> "HuggingFaceTranslation":
-    """The scorer of a local directory with config.json, weights and tokenizer; nothing is fetched
-    and no code of the directory runs.
+    """Load the scorer of a local directory with config.json, weights and tokenizer; nothing is
+    fetched and no code of the directory runs.
     """
     wanted = "a model with encoder and decoder and its tokenizer"
     model, tokenizer = load_pretrained(
@@ -119,14 +119,14 @@ class HuggingFaceTranslation(TreeScorer):
         return self.score_tree(tree, states, self.end)
 
     def encode(self, ids: Tensor, attention: Tensor) -> Tensor:
-        """The encoder's states (B, S, D)."""
+        """Return the encoder's states (B, S, D)."""
         return self.encoder(input_ids=ids, attention_mask=attention).last_hidden_state
 
     @torch.inference_mode()
     def decode(self, sentences, planned=False, logits=False) -> list[np.ndarray]:
-        """The scores of sentences, each by itself: padded to the longer side of all, or, of one
-        source or one target (`planned`), each side to its own longest, beside one encoding of what
-        is one source. `logits`: in any case by those of the model as a whole.
+        """Score sentences, each by itself: padded to the longer side of all, or, of one source or
+        one target (`planned`), each side to its own longest, beside one encoding of what is one
+        source. `logits`: in any case by those of the model as a whole.
         """
         sources, targets = zip(*map(split, sentences), strict=True)
         longest = max(len(side) for side in (*sources, *((self.begin, *one) for one in targets)))
@@ -149,7 +149,7 @@ class HuggingFaceTranslation(TreeScorer):
     def score_rows(
         self, before: Tensor, states: Tensor, attention: Tensor, gold: Sequence[Tensor], logits
     ) -> list[np.ndarray]:
-        """The scores of `gold`, tokens and end (T,) each, behind the tokens `before` (B, T)."""
+        """Score `gold`, tokens and end (T,) each, behind the tokens `before` (B, T)."""
         seen = {"encoder_hidden_states": states, "encoder_attention_mask": attention}
         with autocast(self.device, self.precision):
             if logits:
@@ -176,6 +176,6 @@ class HuggingFaceTranslation(TreeScorer):
 
 
 def split(sentence: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The ids of source and target."""
+    """Split the ids of a pair into source and target."""
     place = sentence.index(BETWEEN)
     return sentence[:place], sentence[place + 1 :]

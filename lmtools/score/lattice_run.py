@@ -80,7 +80,7 @@ class LatticeTotals:
             self.near.setdefault(name, []).append(row)
 
     def describe(self) -> str:
-        """The sums in words."""
+        """Describe the sums in words."""
         rate = f", {self.seconds / self.speech:.3f} x real time" if self.speech else ""
         return (
             f"{self.lattices:,} lattices, {self.arcs:,} arcs, rescored {self.rescored_arcs:,};"
@@ -88,7 +88,7 @@ class LatticeTotals:
         )
 
     def facts(self) -> dict:
-        """The sums as JSON, with the mean approximation of the LMs that read both sides."""
+        """Return the sums as JSON, with the mean approximation of the LMs that read both sides."""
         rows = [row for some in self.near.values() for row in some]
         means = {
             name: float(np.mean([row[name] for row in rows])) for name in (rows[0] if rows else ())

@@ -57,8 +57,8 @@ class LatticeOptions:
     engine: str = "auto"
 
     def load(self) -> "Rescorer":
-        """The rescorer, its models loaded; UserError for one that cannot be, and for names that do
-        not fit together.
+        """Load the models; UserError for one that cannot be loaded, and for names that do not fit
+        together.
         """
         how = {"device": self.device, "precision": self.precision, "engine": self.engine}
         load = functools.cache(lambda lm, normalise: load_scorer(lm, normalise=normalise, **how))
@@ -100,8 +100,8 @@ class Rescorer:
         self.signatures = {name: made[name].signature for name in asked}
 
     def rescore(self, lattice: Lattice) -> tuple[Lattice, list[str]]:
-        """The lattice with one more score a model, and messages for the user; UserErrors name the
-        utterance.
+        """Add one more score a model to the lattice; return it with messages for the user.
+        UserErrors name the utterance.
 
         What is broken is repaired, and what is too large for the memory or the bounds is pruned,
         with a message.
@@ -124,8 +124,8 @@ class Rescorer:
             raise error if named else UserError(f"{lattice.utt}: {error}") from None
 
     def known_weights(self, lattice: Lattice, *names: str) -> dict[str, float]:
-        """The weights of what the lattice has, of `names`, and of what no model will give, which is
-        an error where it is used.
+        """Return the weights of what the lattice has, of `names`, and of what no model will give,
+        which is an error where it is used.
         """
         given = {*self.signatures, *([OLD] if self.old else [])}
         coming = given - lattice.scores.keys() - set(names)
@@ -133,8 +133,8 @@ class Rescorer:
         return {name: weight for name, weight in weights if name not in coming}
 
     def expand(self, lattice: Lattice) -> tuple[Lattice, list[str]]:
-        """The lattice with the scores of the left-to-right models; where memory does not suffice,
-        of a lattice of half the arcs.
+        """Add the scores of the left-to-right models to the lattice, to one of half the arcs where
+        memory does not suffice; return it with messages.
         """
         whole, messages = len(lattice.words), []
         while self.left or self.old:
@@ -167,7 +167,7 @@ class Rescorer:
 
 
 def check_names(settings: LatticeOptions) -> None:
-    """UserError where names in `settings` clash, or mean no model that they could."""
+    """Raise UserError where names in `settings` clash, or mean no model that they could."""
     parts = [part for parts in settings.mixtures.values() for part in parts]
     alone = [name for name in settings.lms if name not in parts]
     new = [*alone, *settings.mixtures, *([OLD] if settings.old else [])]

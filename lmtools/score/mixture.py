@@ -44,8 +44,8 @@ class MixtureScorer(Scorer):
         self.signature = self.describe()
 
     def describe(self) -> dict[str, str]:
-        """The signature: the models' hashes with their weights, what is mixed, and all else that
-        their signatures say: once where they agree.
+        """Return the signature: the models' hashes with their weights, what is mixed, and all else
+        that their signatures say: once where they agree.
         """
         signatures = [scorer.signature for scorer in self.scorers]
         names = dict.fromkeys(name for signature in signatures for name in signature)
@@ -115,12 +115,12 @@ class MixtureScorer(Scorer):
         return [np.stack(logs) for logs in zip(*rows, strict=True)]
 
     def mix(self, logs: np.ndarray) -> np.ndarray:
-        """The logarithm (N,) of the weighted mean of what has logarithms `logs` (P, N)."""
+        """Return the logarithm (N,) of the weighted mean of what has logarithms `logs` (P, N)."""
         with np.errstate(divide="ignore"):
             return np.logaddexp.reduce(np.log(self.weights)[:, None] + logs)
 
     def with_weights(self, weights: Sequence[float]) -> "MixtureScorer":
-        """The same models with other weights."""
+        """Return the same models with other weights."""
         return MixtureScorer(self.scorers, weights, self.lms)
 
     def with_oov_penalty(self, penalty):
@@ -149,7 +149,7 @@ def join_values(values: Sequence[str | None]) -> str:
 
 
 def parse_mixture(text: str) -> tuple[list[str], list[float]]:
-    """The models and the weights in `mix:A=0.6,B=0.4`; the last weight may be left out."""
+    """Parse the models and the weights of `mix:A=0.6,B=0.4`; the last weight may be left out."""
     lms, weights = [], []
     for part in text.removeprefix(MIX).split(","):
         lm, sign, weight = part.rpartition("=")

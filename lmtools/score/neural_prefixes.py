@@ -38,7 +38,7 @@ class NeuralPrefixLM:
         self.dtype = PRECISIONS[scorer.precision]
 
     def utterance(self) -> "NeuralPrefixes":
-        """The prefixes of one utterance, empty; what they remember is freed with them."""
+        """Return the prefixes of one utterance, empty; what they remember is freed with them."""
         return NeuralPrefixes(self)
 
 
@@ -85,7 +85,7 @@ class NeuralPrefixes(WordPrefixes):
         return self.log_probs(nodes.tolist(), [EOS] * len(nodes))
 
     def child(self, node: int, token: int) -> int:
-        """The node of a prefix that is one token longer."""
+        """Return the node of a prefix that is one token longer."""
         known = self.children.get((node, token))
         if known is None:
             full = self.depths[node] == self.longest
@@ -94,7 +94,7 @@ class NeuralPrefixes(WordPrefixes):
         return known
 
     def add_child(self, node: int, token: int) -> int:
-        """The child of a node that has room for one, made where there is none."""
+        """Return the child of a node that has room for one, made where there is none."""
         child = self.children.setdefault((node, token), len(self.tokens))
         if child == len(self.tokens):
             self.tokens.append(token)
@@ -104,7 +104,7 @@ class NeuralPrefixes(WordPrefixes):
         return child
 
     def shorten(self, node: int) -> int:
-        """The node of the last `kept` tokens of a prefix that fills the positions."""
+        """Return the node of the last `kept` tokens of a prefix that fills the positions."""
         tokens = []
         for _ in range(self.kept):
             tokens.append(self.tokens[node])

@@ -126,8 +126,8 @@ class MixtureScores:
         self.sentences = [sentences[i] for i in which.tolist()]
 
     def mixed(self, mixture: MixtureScorer, of: int = 0) -> TextScores:
-        """The scores of the texts under a mixture of the same models; tokens are those `of` a
-        model.
+        """Return the scores of the texts under a mixture of the same models; tokens are those `of`
+        a model.
         """
         values = np.array([mixture.mix(logs).sum() for logs in self.logs])
         scorer = mixture.scorers[of]
@@ -139,7 +139,9 @@ class MixtureScores:
 
 
 def summarise(texts: Sequence[str], scorer: Scorer, scores: TextScores) -> dict:
-    """The figures of the scores of `texts`; words and characters are those that `scorer` reads."""
+    """Summarise the scores of `texts` in figures; words and characters are those that `scorer`
+    reads.
+    """
     normalised = [scorer.normalise(text) for text in texts]
     log_prob, words = (
         float(scores.log_prob.sum()),

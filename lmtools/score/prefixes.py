@@ -24,7 +24,7 @@ class NgramPrefixLM:
         self.words = WordTokens(scorer)
 
     def utterance(self) -> "NgramPrefixes":
-        """The prefixes of one utterance."""
+        """Return the prefixes of one utterance."""
         return NgramPrefixes(self)
 
 
@@ -72,8 +72,8 @@ class NgramPrefixes(WordPrefixes):
 
 
 def load_prefix_lm(scorer: Scorer) -> PrefixLM:
-    """The left-to-right model in `scorer`; UserError if it gives no word's probability from the
-    words before alone, or its normaliser reads whole texts. Mixtures are mixed word by word.
+    """Load the left-to-right model of `scorer`; UserError if it gives no word's probability from
+    the words before alone, or its normaliser reads whole texts. Mixtures are mixed word by word.
     """
     if isinstance(scorer, MixtureScorer):
         pairs = zip(scorer.scorers, scorer.weights.tolist(), strict=True)

@@ -13,8 +13,8 @@ from lmtools.files import sha256
 
 
 def load_pretrained(directory: str, family: Callable, wanted: str, whole=True, pairs=False):
-    """The model, of the class that `family(transformers, config)` names, and the tokenizer of a
-    local directory; UserError without them or, if it is to be `whole`, without some weights, and
+    """Load the model, of the class that `family(transformers, config)` names, and the tokenizer of
+    a local directory; UserError without them or, if it is to be `whole`, without some weights, and
     where either an encoder with a decoder or `pairs` of texts are without the other.
     """
     try:
@@ -76,8 +76,8 @@ def directory_hash(directory) -> str:
 
 
 def boundaries(config, tokenizer, directory) -> tuple[int, int]:
-    """The ids before and after a sentence: of the tokenizer, else of the configuration; the end of
-    text stands for a beginning that there is not.
+    """Return the ids before and after a sentence: of the tokenizer, else of the configuration; the
+    end of text stands for a beginning that there is not.
     """
     begin, end = (
         getattr(tokenizer, name) if getattr(tokenizer, name) is not None else first_of(config, name)
@@ -92,13 +92,13 @@ def boundaries(config, tokenizer, directory) -> tuple[int, int]:
 
 
 def first_of(config, name: str) -> int | None:
-    """A token id of a configuration, where several may stand."""
+    """Return a token id of a configuration, where several may stand."""
     value = getattr(config, name, None)
     return value[0] if isinstance(value, list) else value
 
 
 def frame(tokenizer) -> tuple[list[int], list[int]]:
-    """The ids that a tokenizer puts before and after a text."""
+    """Return the ids that a tokenizer puts before and after a text."""
     made = tokenizer("a", return_special_tokens_mask=True)
     ids, added = made["input_ids"], made["special_tokens_mask"]
     first = added.index(0) if 0 in added else len(ids)

@@ -69,8 +69,8 @@ class ScoreOptions:
             check_text(self.noise, "noise")
 
     def load(self) -> Scorer:
-        """The scorer; UserError for an n-gram model that is not to normalise, and where either a
-        translation model or pairs are without the other.
+        """Load the scorer; UserError for an n-gram model that is not to normalise, and where either
+        a translation model or pairs are without the other.
         """
         how = self.device, self.precision, self.intact, self.normalise, self.rows
         scorer = load_scorer(self.lm, *how, self.noise, self.noise_power, self.engine, self.pairs)
@@ -86,7 +86,7 @@ class ScoreOptions:
         return scorer.with_oov_penalty(self.oov_penalty)
 
     def open_cache(self, scorer: Scorer) -> Cache:
-        """The cache of what the scorer gives; to be closed."""
+        """Open the cache of the scorer's results; the caller closes it."""
         return Cache(cache_directory(self.cache), scorer.signature)
 
 
@@ -166,7 +166,7 @@ def hypothesis_texts(nbests: Iterable[NBest], written: bool) -> list[str]:
 
 
 def read_parts(source: str, form: str | None) -> Iterator[list[NBest]]:
-    """The lists that are scored together: those of TOGETHER hypotheses of a file, whatever the
+    """Read the lists that are scored together: those of TOGETHER hypotheses of a file, whatever the
     number of processes, each of a pipe; at least one.
     """
     piped = source == "-" or parse_specifier(source)
@@ -188,8 +188,8 @@ def read_parts(source: str, form: str | None) -> Iterator[list[NBest]]:
 
 @contextlib.contextmanager
 def write_scores(path: str, signature) -> Iterator[Callable[[NBest, Sequence, Sequence], None]]:
-    """A function that writes one list's log-probabilities and tokens: rows of a score file, or
-    costs of a Kaldi table.
+    """Yield a function that writes one list's log-probabilities and tokens: rows of a score file,
+    or costs of a Kaldi table.
     """
     if not parse_specifier(path):
         with scores.writing(path, signature) as write:
@@ -213,8 +213,8 @@ def warn_scored(
     options: ScoreOptions,
     lists: bool = False,
 ) -> None:
-    """`warn_unknown` of what was scored: of `texts` from `path`, `unknown` tokens among `tokens`,
-    their ends not counted.
+    """Warn, by `warn_unknown`, of `unknown` tokens among `tokens`, ends not counted, of `texts`
+    from `path`.
     """
     if unknown <= MANY * tokens:
         return
@@ -226,9 +226,9 @@ def warn_scored(
 def score_texts(
     texts: Sequence, scorer: Scorer, options: ScoreOptions, cache: Cache | None = None
 ) -> TextScores:
-    """The scores of `texts`, of which a scorer that reads pairs takes pairs; equal texts get equal
-    scores, whatever else is in the list (on a CPU, but for rounding where beginnings are shared;
-    see lmtools.score.compute).
+    """Score `texts`, of which a scorer that reads pairs takes pairs; equal texts get equal scores,
+    whatever else is in the list (on a CPU, but for rounding where beginnings are shared; see
+    lmtools.score.compute).
 
     `cache`: one that is open, for many calls; else that of the options is opened and closed.
     """
@@ -248,7 +248,9 @@ def score_texts(
 def score_sentences(
     sentences: list, scorer: Scorer, options: ScoreOptions, cache: Cache
 ) -> np.ndarray:
-    """Log-probabilities (N,) of distinct prepared sentences, from the cache where it has them."""
+    """Return the log-probabilities (N,) of distinct prepared sentences, from the cache where it has
+    them.
+    """
     compute = partial(sum_batches, scorer=scorer, options=options)
     about, trees = f"score {options.lm}", scorer.plan_trees(sentences)
     return np.array(compute_missing(sentences, scorer, cache, compute, about, trees))
@@ -257,8 +259,8 @@ def score_sentences(
 def sum_batches(
     work: list[list], scorer: Scorer, options: ScoreOptions
 ) -> Iterator[tuple[int, list[float]]]:
-    """Pairs (number of a batch, the sums of its log-probabilities), as they are computed here or by
-    `nj` processes.
+    """Yield pairs (number of a batch, the sums of its log-probabilities), as they are computed here
+    or by `nj` processes.
     """
     rows = sum(scorer.cost(sentence) for batch in work for sentence in batch)
     # a machine with a queue is not one to compute on
@@ -276,7 +278,7 @@ def sum_batches(
 
 
 def load_alone(options: ScoreOptions, signature: Mapping[str, str]) -> Scorer:
-    """The scorer of a worker process, in which one thread computes a batch, as everywhere;
+    """Load the scorer of a worker process, in which one thread computes a batch, as everywhere;
     UserError where it is not the one of this signature, as on another kind of machine.
     """
     torch.set_num_threads(1)
@@ -296,7 +298,7 @@ def load_alone(options: ScoreOptions, signature: Mapping[str, str]) -> Scorer:
 
 
 def sum_batch(scorer: Scorer, batch: list) -> list[float]:
-    """One log-probability a sentence."""
+    """Return one log-probability a sentence."""
     return [float(values.sum()) for values in score_batch(scorer, batch)]
 
 

@@ -125,15 +125,15 @@ class NeuralScorer(Scorer):
         return tree.split_values(scores.double().cpu().numpy())
 
     def tree_of(self, sentences) -> SentenceTree:
-        """The tree of what is predicted of sentences."""
+        """Return the tree of the predicted tokens of sentences."""
         return SentenceTree.of(sentences, BOS)
 
     def tree_states(self, sentences, tree: SentenceTree) -> Tensor:
-        """The last layer's states (N, columns) of the nodes of the sentences' tree."""
+        """Return the last layer's states (N, columns) of the nodes of the sentences' tree."""
         return self.lm.trunk.memory().grow(np.append(-1, tree.parents[1:]), tree.tokens)
 
     def score(self, heads: Tensor, targets: Tensor) -> Tensor:
-        """The score of each target (N,) in nats."""
+        """Return the score of each target (N,) in nats."""
         score = self.output.log_prob if self.normalised else self.output.unnormalised
         return score(heads, targets)
 
@@ -160,12 +160,12 @@ class NeuralScorer(Scorer):
         return cut_windows(len(sentence), self.lm.longest)
 
     def window(self, sentence: tuple, begin: int, end: int) -> tuple:
-        """One of them, as a sentence."""
+        """Return one window of a sentence, as a sentence."""
         return sentence[begin:end]
 
     @torch.inference_mode()
     def one_pass(self, sentences, what=None) -> list[np.ndarray]:
-        """`compute`, by default the scores, of sentences that fit the positions."""
+        """Compute `what`, by default the scores, of sentences that fit the positions."""
         examples = self.lm.objective.scoring(sentences).to(self.device)
         with autocast(self.device, self.precision):
             heads = self.lm.trunk.head(self.states(examples))
@@ -173,7 +173,7 @@ class NeuralScorer(Scorer):
         return self.split_values(values.double().cpu().numpy(), sentences)
 
     def split_values(self, values: np.ndarray, sentences) -> list[np.ndarray]:
-        """The values of each sentence's targets, (tokens + 1, ...)."""
+        """Return the values of each sentence's targets, (tokens + 1, ...)."""
         return np.split(values, np.cumsum([len(s) + 1 for s in sentences])[:-1])
 
     def states(self, examples):
@@ -307,8 +307,8 @@ class TranslationScorer(NeuralScorer):
 
 
 def average_directions(from_left: np.ndarray, from_right: np.ndarray) -> np.ndarray:
-    """The mean of both directions for each word and, last, the end: from the left the end is last,
-    from the right it is first.
+    """Average both directions for each word and, last, the end: from the left the end is last, from
+    the right it is first.
     """
     return (from_left + np.roll(from_right, -1, axis=0)) / 2
 
@@ -353,7 +353,7 @@ class NgramScorer(Scorer):
 
 
 def paths_of(lm: str) -> list[str]:
-    """The files and directories of what `load_scorer` takes."""
+    """Return the files and directories that `lm`, as `load_scorer` takes it, names."""
     if lm.startswith(MIX):
         return [path for part in parse_mixture(lm)[0] for path in paths_of(part)]
     return [lm.removeprefix("hf:")]
@@ -371,7 +371,7 @@ def load_scorer(
     engine="auto",
     pairs=False,
 ) -> Scorer:
-    """The scorer of `lm`: a model directory of ours (neural or n-gram), a KenLM or ARPA file,
+    """Load the scorer of `lm`: a model directory of ours (neural or n-gram), a KenLM or ARPA file,
     `hf:DIR` (a Hugging Face directory), or a mixture of such, `mix:LM=WEIGHT,LM=WEIGHT`.
 
     `normalise` none is for neural models of ours; n-grams, whose probabilities are in a table, stay

@@ -73,8 +73,8 @@ class Segment:
         return found
 
     def read(self, sound: bool = False) -> tuple[np.ndarray, np.ndarray]:
-        """The beginnings of keys (rows,) and the rows, uint8 (rows, size); with `sound` each row is
-        checked, and damaged ones are left out.
+        """Read the beginnings of keys (rows,) and the rows, uint8 (rows, size); with `sound` each
+        row is checked, and damaged ones are left out.
         """
         with open_regular(self.path) as file:
             content = read_exactly(file, self.count * self.size, self.begin)
@@ -91,8 +91,8 @@ class Segment:
 
 @contextlib.contextmanager
 def open_regular(path: Path) -> Iterator[int]:
-    """The descriptor of a file to read; OSError for a link, a pipe, a device, a directory, none of
-    which is waited for.
+    """Open a regular file to read; OSError for a link, a pipe, a device, a directory, none of which
+    is waited for.
     """
     file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
@@ -114,7 +114,7 @@ def checksum(key: bytes, value: bytes) -> bytes:
 
 
 def read_exactly(file: int, size: int, place: int) -> bytes:
-    """`size` bytes from `place` on; OSError where there are not so many."""
+    """Read `size` bytes from `place` on; OSError where there are not so many."""
     parts = []
     while size:
         part = os.pread(file, min(size, 1 << 30), place)
@@ -156,7 +156,7 @@ def merge_segments(
 
 
 def merge_group(folder: Path, group: Sequence[Segment], doubtful: Container[Path]) -> list[Path]:
-    """The same for segments with values of one size, which are held in memory."""
+    """Merge segments with values of one size, which are held in memory; see `merge_segments`."""
     read: list[Path] = []
     parts: list[tuple[np.ndarray, np.ndarray]] = []
     for segment in group:
@@ -175,7 +175,7 @@ def merge_group(folder: Path, group: Sequence[Segment], doubtful: Container[Path
 
 
 def group_segments(paths: Iterable[Path]) -> Iterator[list[Segment]]:
-    """The segments at `paths` that are there, in groups that have values of one size and together
+    """Yield the existing segments of `paths` in groups that have values of one size and together
     TOGETHER * LARGE bytes at most; a larger one is alone.
     """
     segments = []
@@ -194,7 +194,7 @@ def group_segments(paths: Iterable[Path]) -> Iterator[list[Segment]]:
 
 
 def small_segments(paths: Iterable[Path]) -> list[Path]:
-    """Those that are there and small enough to be merged."""
+    """Return those of `paths` that exist and are small enough to be merged."""
     small = []
     for path in paths:
         with contextlib.suppress(OSError):

@@ -39,8 +39,9 @@ class Selection:
 
 
 def select_lines(lines: Iterable[str], measure: Measure, keep: int) -> Selection:
-    """The `keep` lines to which `measure` gives the lowest differences, each once, the earlier one
-    of two with one difference; empty lines, and those of difference inf, are not chosen.
+    """Select the `keep` lines to which `measure` gives the lowest differences, each once, the
+    earlier one of two with one difference; empty lines, and those of difference inf, are not
+    chosen.
 
     Reads in blocks and holds `keep` lines and a block: a line that left the best cannot come back,
     so that what is held tells all that is a copy.
@@ -72,8 +73,9 @@ def select_lines(lines: Iterable[str], measure: Measure, keep: int) -> Selection
 
 
 def measure_difference(options: ScoreOptions, general: str) -> Measure:
-    """A function from lines to their cross entropy under the LM of the options less that under
-    `general`, in nats a word, (N,); the end of sentence is a word. inf of a line without tokens.
+    """Return a function from lines to their cross entropy under the LM of the options less that
+    under `general`, in nats a word, (N,); the end of sentence is a word. inf of a line without
+    tokens.
     """
     both = [options, replace(options, lm=general)]
     scorers = [one.load() for one in both]
@@ -107,8 +109,8 @@ class Estimation:
     def measure(
         self, domain: Sequence[str], pool: Sequence[str], out: Path, options: ScoreOptions
     ) -> Measure:
-        """`measure_difference` by n-grams, in directories in `out`, of the domain's text and of as
-        many random lines of the pool.
+        """Return `measure_difference` by n-grams, in directories in `out`, of the domain's text and
+        of as many random lines of the pool.
 
         As in the paper both have the vocabulary of the domain: the words that it has twice, and
         UNKNOWN for all others. A word of it that the general text lacks is not UNKNOWN there: it
@@ -133,7 +135,7 @@ class Estimation:
 
 
 def read_lines(paths: Iterable) -> Iterator[str]:
-    """The lines of texts that are not empty."""
+    """Read the lines of texts that are not empty."""
     return (line for path in paths for _, line in read_text(path) if line.strip())
 
 

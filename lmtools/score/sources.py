@@ -23,7 +23,7 @@ class Sources:
 
     @classmethod
     def read(cls, path: str, lines: bool = False, reverse: bool = False) -> "Sources":
-        """Those of a file: Kaldi text, or plain text where it is `lines`."""
+        """Read the sources in a file: Kaldi text, or plain text where it is `lines`."""
         return cls(path, (plain if lines else kaldi_text).read(path), reverse)
 
     @property
@@ -42,7 +42,7 @@ class Sources:
         return pairs
 
     def source_of(self, utt: str, number: int, lists: str) -> str:
-        """The source of an utterance, which is the list of this number from 0."""
+        """Return the source of an utterance, which is the list of this number from 0."""
         if isinstance(self.texts, Mapping):
             if utt not in self.texts:
                 raise UserError(
@@ -57,6 +57,6 @@ class Sources:
         return self.texts[number]
 
     def check_number(self, utterances: int, lists: str) -> None:
-        """UserError where lines are more than the utterances of all `lists`."""
+        """Raise UserError where lines are more than the utterances of all `lists`."""
         if not isinstance(self.texts, Mapping) and utterances < len(self.texts):
             raise other_number(self.path, len(self.texts), f"{utterances} utterances", lists)

@@ -22,7 +22,7 @@ class SentenceTree(NamedTuple):
 
     @classmethod
     def of(cls, sentences: Sequence[Sequence[int]], begin: int) -> "SentenceTree":
-        """The tree of token ids; `begin` stands before each sentence."""
+        """Return the tree of token ids; `begin` stands before each sentence."""
         known: dict[tuple[int, int], int] = {}
         tokens, parents, paths = [begin], [0], []
         for sentence in sentences:
@@ -85,8 +85,8 @@ class TreeBatch(list):
 
 
 def plan_trees(sentences: Sequence[Sequence[int]], tokens: int, longest: int) -> list[TreeBatch]:
-    """Numbers of those of the distinct `sentences` that go through as trees, in parts of
-    consecutive ones of at most so many tokens; parts that share little stay out, as do sentences
+    """Plan trees: numbers of those of the distinct `sentences` that go through as trees, in parts
+    of consecutive ones of at most so many tokens; parts that share little stay out, as do sentences
     that have more than `longest` tokens.
     """
     short = [i for i, sentence in enumerate(sentences) if len(sentence) <= longest]
@@ -102,10 +102,10 @@ def plan_trees(sentences: Sequence[Sequence[int]], tokens: int, longest: int) ->
 def plan_pairs(
     pairs: Sequence[tuple[Sequence, Sequence]], tokens: int, longest: int
 ) -> list[TreeBatch]:
-    """Numbers of those of the distinct `pairs` of source and target that go through together: two
-    or more targets of one source, or, where there are fewer different targets than sources, two or
-    more sources of one target; in parts of at most so many tokens, of targets of at most `longest`
-    each.
+    """Plan batches: numbers of those of the distinct `pairs` of source and target that go through
+    together: two or more targets of one source, or, where there are fewer different targets than
+    sources, two or more sources of one target; in parts of at most so many tokens, of targets of at
+    most `longest` each.
 
     They are sorted, so that neighbours share most or are as long, and so that the order of the
     pairs changes nothing.
@@ -129,8 +129,8 @@ def plan_pairs(
 
 
 def cut_group(group: list[int], sizes: Sequence[int], tokens: int) -> list[TreeBatch]:
-    """Numbers of sentences of these sizes in parts of at most so many tokens, but for what would go
-    through alone.
+    """Cut numbers of sentences of these sizes into parts of at most so many tokens, without those
+    that would go through alone.
     """
     parts = cut_parts(sizes, tokens)
     return [TreeBatch(group[part]) for part in parts if part.stop - part.start > 1]

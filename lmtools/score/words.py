@@ -36,7 +36,7 @@ class WordTokens:
             self.known[word] = once, both[len(once) :]
 
     def tokens(self, word: str, first: bool) -> tuple:
-        """The tokens of a word that `learn` has seen."""
+        """Return the tokens of a word that `learn` has seen."""
         once, later = self.known[word]
         return once if first else later
 
