@@ -17,7 +17,7 @@ VERSIONS = re.compile(r"\b(version:|by:)[^|]*")  # in the signature of a metric
 
 
 def rescore(nbests: Sequence[NBest], features: Features, weights: Weights, source) -> list[NBest]:
-    """The lists, best total first and equals in their old order; scores are all features and
+    """Rescore lists: best total first and equals in their old order; scores are all features and
     `total`. Utterances of a fold are chosen for by its weights, which did not see them.
 
     UserError about `source` unless the features are exactly those of the weights.
@@ -28,8 +28,8 @@ def rescore(nbests: Sequence[NBest], features: Features, weights: Weights, sourc
 
 
 def weighted_totals(utterances: Sequence[str], features: Features, weights: Weights) -> np.ndarray:
-    """The total of each hypothesis (utterances, hypotheses), with weight 0 for features that have
-    none: by the weights of an utterance's fold, else by those of the whole set.
+    """Return the total of each hypothesis (utterances, hypotheses), with weight 0 for features that
+    have none: by the weights of an utterance's fold, else by those of the whole set.
     """
 
     def total(found: Mapping[str, float], values: np.ndarray) -> np.ndarray:
@@ -42,7 +42,7 @@ def weighted_totals(utterances: Sequence[str], features: Features, weights: Weig
 
 
 def check(features: Features, weights: Weights, source) -> None:
-    """UserError that names features without weight and weights without feature."""
+    """Raise UserError that names features without weight and weights without feature."""
     missing = [name for name in weights.features if name not in features.names]
     extra = [name for name in features.names if name not in weights.features]
     tuned = f"the weights were tuned on {weights.dev.path} with {', '.join(weights.features)}"
@@ -105,12 +105,12 @@ def significant(key: str, tuned: Mapping, given: Mapping) -> bool:
 
 
 def said(signature: Mapping, key: str) -> str:
-    """A value of a signature for a message."""
+    """Return a value of a signature for a message."""
     return repr(signature[key]) if key in signature else "nothing"
 
 
 def reordered(nbest: NBest, features: Features, row: int, totals: np.ndarray) -> NBest:
-    """One list sorted by total."""
+    """Sort one list by total."""
     order = np.argsort(-totals[: len(nbest.hyps)], kind="stable")
     return replace(
         nbest,
@@ -121,6 +121,6 @@ def reordered(nbest: NBest, features: Features, row: int, totals: np.ndarray) ->
 def rescored(
     hyp: Hypothesis, features: Features, row: int, place: int, totals: np.ndarray
 ) -> Hypothesis:
-    """One hypothesis with all its features and their weighted sum."""
+    """Return one hypothesis with all its features and their weighted sum."""
     scores = dict(zip(features.names, map(float, features.values[:, row, place]), strict=True))
     return replace(hyp, scores=scores | {TOTAL: float(totals[place])})

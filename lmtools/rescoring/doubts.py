@@ -19,7 +19,7 @@ RUNAWAY = 40.0
 def find_costs(
     features: Features, names: list[str], statistics: np.ndarray, metric: str
 ) -> list[str]:
-    """Those of the features `names` whose values are positive, and the lowest the best."""
+    """Find those of the features `names` whose values are positive, and the lowest the best."""
     columns = {name: features.column(name) for name in names}
     columns = {n: column for n, column in columns.items() if are_positive(column[features.valid])}
     if not columns:
@@ -29,8 +29,8 @@ def find_costs(
 
 
 def find_runaway(parts: Mapping[str, float], reference: str) -> dict[str, float]:
-    """The features that outweigh the reference by RUNAWAY, with how many times, by the parts that
-    features have of the totals' spread inside lists.
+    """Find the features that outweigh the reference by RUNAWAY, with how many times, by the parts
+    that features have of the totals' spread inside lists.
     """
     own = parts[reference]
     return {name: part / own for name, part in parts.items() if part > RUNAWAY * own > 0}

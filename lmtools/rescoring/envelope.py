@@ -30,7 +30,7 @@ class Curve:
 def envelope(
     start: np.ndarray, slope: np.ndarray, valid: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Which hypothesis is chosen from where on: arrays (changes,) of utterance, step and
+    """Return which hypothesis is chosen from where on: arrays (changes,) of utterance, step and
     hypothesis; each utterance begins at -inf.
 
     `start` and `slope` (U, K) are totals at t = 0 and their change with t. Steps of one utterance
@@ -56,7 +56,7 @@ def envelope(
 
 
 def here(values: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """The value at one place of each row (rows, 1)."""
+    """Return the value at one place of each row (rows, 1)."""
     return np.take_along_axis(values, places[:, None], axis=1)
 
 
@@ -81,8 +81,8 @@ def sweep(start: np.ndarray, slope: np.ndarray, valid: np.ndarray, statistics: n
 def choose(
     curve: Curve, loss: np.ndarray, low: float, high: float, along: float, away: float
 ) -> float | None:
-    """The step in the middle of the widest interval of least loss between `low` and `high`; None
-    where the line has no edge there.
+    """Return the step in the middle of the widest interval of least loss between `low` and `high`;
+    None where the line has no edge there.
 
     Widths are angles of the weight vector, which alone decides the choice: at step t it is
     atan((along + t) / away), where `along` is where step 0 lies on the line and `away` the line's
@@ -110,8 +110,8 @@ def choose(
 def flat_region(
     curve: Curve, loss: np.ndarray, at: float, tolerance: float, low: float = -np.inf
 ) -> tuple[float, float]:
-    """The stretch around step `at` where the loss stays within `tolerance` of the least between
-    `low` and inf, or of that at `at`.
+    """Return the stretch around step `at` where the loss stays within `tolerance` of the least
+    between `low` and inf, or of that at `at`.
 
     The latter where the least is elsewhere: the stretch always holds `at`.
     """

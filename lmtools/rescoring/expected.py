@@ -30,8 +30,8 @@ GAIN, DOUBT, RESAMPLES = 0.03, 0.01, 2000
 
 
 def minimise_expected(space: SearchSpace) -> tuple[np.ndarray, float]:
-    """The weights (1 + weights,) of least expected loss, the first is 1, and that loss: by L-BFGS-B
-    from STARTS. Deterministic.
+    """Minimise the expected loss by L-BFGS-B from STARTS; return the weights (1 + weights,), the
+    first is 1, and the loss. Deterministic.
     """
     spreads = np.array([typical_spread(column, space.valid) for column in space.columns])
     units = np.where(spreads > 0, spreads, 1.0)
@@ -60,9 +60,9 @@ def minimise_expected(space: SearchSpace) -> tuple[np.ndarray, float]:
 
 
 def sharpen(space: SearchSpace, weights: np.ndarray, seed: int) -> tuple[np.ndarray, bool]:
-    """The weights after exact line searches from `weights` and True, where the loss of the chosen
-    hypotheses is then less by GAIN, and less in all but DOUBT of resampled sets (bootstrap of
-    Bisani and Ney 2004); else `weights` and False.
+    """Return the weights after exact line searches from `weights` and True, where the loss of the
+    chosen hypotheses is then less by GAIN, and less in all but DOUBT of resampled sets (bootstrap
+    of Bisani and Ney 2004); else `weights` and False.
     """
     found = descend(space, weights, np.random.default_rng(seed))
     loss = space.at(weights)
@@ -77,13 +77,13 @@ def sharpen(space: SearchSpace, weights: np.ndarray, seed: int) -> tuple[np.ndar
 
 
 def regularised(weights: np.ndarray, space: SearchSpace, ridge: float) -> tuple[float, np.ndarray]:
-    """The expected loss with `ridge` times the squared weights, and its gradient."""
+    """Return the expected loss with `ridge` times the squared weights, and its gradient."""
     loss, gradient = expected_loss(weights, space)
     return loss + ridge * float(weights @ weights), gradient + 2 * ridge * weights
 
 
 def expected_loss(weights: np.ndarray, space: SearchSpace) -> tuple[float, np.ndarray]:
-    """The loss of the expected statistics, and its gradient (1 + weights,)."""
+    """Return the loss of the expected statistics, and its gradient (1 + weights,)."""
     totals = np.where(space.valid, combine(weights, space.columns), -np.inf)
     odds = np.exp(totals - totals.max(1, keepdims=True))
     chances = odds / odds.sum(1, keepdims=True)
@@ -97,8 +97,8 @@ def expected_loss(weights: np.ndarray, space: SearchSpace) -> tuple[float, np.nd
 
 
 def typical_spread(column: np.ndarray, valid: np.ndarray) -> float:
-    """The median, over the lists in which the column varies, of its standard deviation; 0 where it
-    varies in none. One odd value is not felt.
+    """Return the median, over the lists in which the column varies, of its standard deviation; 0
+    where it varies in none. One odd value is not felt.
     """
     counts = valid.sum(1)
     means = column.sum(1, where=valid) / counts

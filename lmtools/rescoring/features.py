@@ -64,7 +64,7 @@ class Features:
     warnings: tuple[str, ...] = ()
 
     def column(self, name: str) -> np.ndarray:
-        """The values of one feature (utterances, hypotheses)."""
+        """Return the values of one feature (utterances, hypotheses)."""
         return self.values[self.names.index(name)]
 
     def select(self, names: Sequence[str]) -> "Features":
@@ -73,7 +73,7 @@ class Features:
         return replace(self, names=tuple(names), values=self.values[places])
 
     def take(self, rows: np.ndarray) -> "Features":
-        """The features of some of the utterances, by their places."""
+        """Return the features of some of the utterances, by their places."""
         return replace(self, values=self.values[:, rows], valid=self.valid[rows])
 
 
@@ -88,7 +88,7 @@ def rank_score(rank: int) -> float:
 
 
 def ranks(nbests: Sequence[NBest]) -> list[list[float]]:
-    """The feature `rank`."""
+    """Return the feature `rank`."""
     return [[rank_score(rank) for rank in range(len(nbest.hyps))] for nbest in nbests]
 
 
@@ -119,7 +119,7 @@ class ScoreColumns:
 
 
 def read_columns(specs: Iterable[str], nbests: Sequence[NBest], source) -> ScoreColumns:
-    """The columns that each `NAME=FILE` says of the lists read from `source`, score files or plain
+    """Read the column of each `NAME=FILE` for the lists read from `source`, score files or plain
     numbers; `NAME/token` and `NAME/word` are means.
 
     UserError where a file was made of other lists: see `scores.check`.
@@ -140,8 +140,8 @@ def read_columns(specs: Iterable[str], nbests: Sequence[NBest], source) -> Score
 def make_columns(
     tables: Mapping[str, ScoreTable], paths: Mapping[str, str], nbests: Sequence[NBest], source
 ) -> ScoreColumns:
-    """The column of each name from its table, which was read from the path of that name; the rest
-    is as of `read_columns`.
+    """Make the column of each name from its table, which was read from the path of that name; the
+    rest is as of `read_columns`.
     """
     unchecked = tuple(name for name, table in tables.items() if table.checks is None)
     return ScoreColumns(
@@ -154,7 +154,7 @@ def make_columns(
 
 
 def summed(name: str) -> str:
-    """The column that the column `name` is a mean of: `tta` of `tta/token`; itself if it is
+    """Return the column that the column `name` is a mean of: `tta` of `tta/token`; itself if it is
     none.
     """
     return next((name.removesuffix(end) for end in MEANS if name.endswith(end)), name)
@@ -163,7 +163,8 @@ def summed(name: str) -> str:
 def column_of(
     name: str, table: ScoreTable, nbests: Sequence[NBest], path, source
 ) -> list[np.ndarray]:
-    """The log-probabilities in `table` (hypotheses,) a list, divided by what MEANS has for `name`.
+    """Return the log-probabilities in `table` (hypotheses,) a list, divided by what MEANS has for
+    `name`.
 
     No tokens and no words count as one: the mean of an empty hypothesis is its sum. UserError about
     `path` as in `scores.columns`.
@@ -189,8 +190,8 @@ def gather(
     source,
     derived: Collection[str] = ("words",),
 ) -> Features:
-    """The features of `nbests`: their components (or `rank`), `columns`, and `derived` out of
-    DERIVED and `rank`, in this order.
+    """Gather the features of `nbests`: their components (or `rank`), `columns`, and `derived` out
+    of DERIVED and `rank`, in this order.
 
     A component that is called like one of these takes the place of the built-in. Values
     beyond FAR count as the least (or greatest) other one of their list: one of -1e30 would else
@@ -220,8 +221,8 @@ def gather(
 
 
 def components(nbests: Sequence[NBest], source) -> list[str]:
-    """The names of the lists' own scores, in their order; UserError if a hypothesis lacks one of
-    them.
+    """Return the names of the lists' own scores, in their order; UserError if a hypothesis lacks
+    one of them.
     """
     names = list(
         dict.fromkeys(name for nbest in nbests for hyp in nbest.hyps for name in hyp.scores)
@@ -300,7 +301,7 @@ def combine(weights: Iterable[float], values: np.ndarray) -> np.ndarray:
 
 
 def best(totals: np.ndarray, valid: np.ndarray) -> np.ndarray:
-    """The place of each list's highest total (utterances,), the earlier one of equals."""
+    """Return the place of each list's highest total (utterances,), the earlier one of equals."""
     return np.where(valid, totals, -np.inf).argmax(-1)
 
 
@@ -315,5 +316,5 @@ def set_hash(nbests: Sequence[NBest]) -> str:
 
 
 def words(hyp: Hypothesis) -> str:
-    """The words of a hypothesis, single-spaced."""
+    """Return the words of a hypothesis, single-spaced."""
     return " ".join(hyp.text.split())

@@ -46,7 +46,7 @@ class Folds:
     parts: tuple[Fold, ...]
 
     def describe(self) -> str:
-        """`cross-validated, 3 folds by speaker`."""
+        """Describe the folds, as in `cross-validated, 3 folds by speaker`."""
         kind = "by speaker" if self.by == SPEAKER else "at random"
         return f"cross-validated, {len(self.parts)} folds {kind}"
 
@@ -78,7 +78,7 @@ def parse_folds(word: str) -> FoldPlan:
 def assign_folds(
     utterances: Sequence[str], plan: FoldPlan, seed: int, speakers: Mapping[str, str] | None, path
 ) -> dict[str, tuple[str, ...]]:
-    """The utterances of each fold by its name, whatever their order.
+    """Assign utterances to folds by name, whatever their order.
 
     The speaker of an utterance is what `speakers` says, by default what its id has before the first
     dash, as LibriSpeech's. Where there are more speakers than folds, each goes, those with most
@@ -111,7 +111,7 @@ def assign_folds(
 
 
 def find_speaker(utt: str, speakers: Mapping[str, str] | None, path) -> str:
-    """The speaker of one utterance; UserError about `path` where nothing says it."""
+    """Find the speaker of one utterance; UserError about `path` where it has none."""
     if speakers is not None:
         if utt not in speakers:
             raise UserError(f"{path}: utterance {utt!r} is not in --utt2spk; add it")

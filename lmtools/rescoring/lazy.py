@@ -61,8 +61,8 @@ def learn_bounds(
     weights: Weights,
     tolerance: float = 0.0,
 ) -> dict[str, dict]:
-    """The Bound of each of the `columns`, by name, as weights note it: with `weights` of `features`
-    on the lists that these were tuned on.
+    """Learn the Bound of each of the `columns`, by name, as weights note it: with `weights` of
+    `features` on the lists that these were tuned on.
     """
     bounds = {}
     for name in columns.values:
@@ -124,8 +124,8 @@ def read_bound(weights: Weights, name: str, path) -> Bound:
 def expect(
     nbests: Sequence[NBest], known: Features, tokens: np.ndarray, bound: Bound, path
 ) -> np.ndarray:
-    """The line's value of each hypothesis (utterances, hypotheses) in nats; UserError where the
-    features are not the bound's, read from `path`.
+    """Return the line's value of each hypothesis (utterances, hypotheses) in nats; UserError where
+    the features are not the bound's, read from `path`.
     """
     names, inputs = predictors(nbests, known, tokens)
     if {*names} != {*bound.slopes}:
@@ -144,7 +144,8 @@ def score_lazily(
     margin: float,
     score: Callable[[np.ndarray, np.ndarray], np.ndarray],
 ) -> LazyScores:
-    """The column of the hypotheses that had to be scored, in rounds over all open lists.
+    """Score the hypotheses that have to be scored, in rounds over all open lists; return their
+    column.
 
     `rest` are the totals of the other features, `line` these with what is expected of the column,
     whose weight is `weight`, (utterances, hypotheses) all. `score` takes the rows and places of
@@ -175,8 +176,8 @@ def score_lazily(
 
 
 def needed_margins(line: np.ndarray, totals: np.ndarray, valid: np.ndarray) -> np.ndarray:
-    """The most that each list's best total (utterances,) is ahead of what is expected of the next
-    hypothesis while another one will win; -inf where the first one wins.
+    """Return the most that each list's best total (utterances,) is ahead of what is expected of the
+    next hypothesis while another one will win; -inf where the first one wins.
     """
     order = np.argsort(np.where(valid, -line, np.inf), axis=1, kind="stable")
     exists = np.take_along_axis(valid, order, 1)
@@ -190,7 +191,7 @@ def needed_margins(line: np.ndarray, totals: np.ndarray, valid: np.ndarray) -> n
 
 
 def fit_slopes(inputs: np.ndarray, column: np.ndarray, valid: np.ndarray) -> np.ndarray:
-    """The least-squares slopes (inputs,) of the column (utterances, hypotheses) on `inputs`
+    """Fit the least-squares slopes (inputs,) of the column (utterances, hypotheses) on `inputs`
     (inputs, utterances, hypotheses), each list less its mean.
     """
     own = np.stack([centre(one, valid)[valid] for one in inputs], 1)
@@ -200,7 +201,7 @@ def fit_slopes(inputs: np.ndarray, column: np.ndarray, valid: np.ndarray) -> np.
 
 
 def centre(column: np.ndarray, valid: np.ndarray) -> np.ndarray:
-    """A column (utterances, hypotheses) less each list's mean."""
+    """Subtract each list's mean from a column (utterances, hypotheses)."""
     mean = np.where(valid, column, 0).sum(1) / np.maximum(valid.sum(1), 1)
     return column - mean[:, None]
 
@@ -208,8 +209,8 @@ def centre(column: np.ndarray, valid: np.ndarray) -> np.ndarray:
 def predictors(
     nbests: Sequence[NBest], known: Features, tokens: np.ndarray
 ) -> tuple[list[str], np.ndarray]:
-    """The names of what is known of hypotheses, and its values (names + 1, utterances, hypotheses),
-    the tokens last.
+    """Return the names of the known quantities of hypotheses, and their values (names + 1,
+    utterances, hypotheses), the tokens last.
     """
     lengths = [name for name in TEXT if name not in known.names]
     values = [

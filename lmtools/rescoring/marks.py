@@ -14,13 +14,13 @@ MARK = "rescored"  # name of the extra; its value is JSON: a signature by name o
 
 
 def mark(nbest: NBest, signatures: Mapping[str, Mapping[str, str]]) -> NBest:
-    """The list with a mark that each score in `signatures` is of the model that it says."""
+    """Mark each score in `signatures` as being of the model that it names; return the list."""
     said = json.dumps({name: dict(one) for name, one in signatures.items()}, ensure_ascii=False)
     return replace(nbest, extra={**nbest.extra, MARK: said})
 
 
 def read_marks(nbests: Iterable[NBest], source) -> dict[str, dict]:
-    """The signature of each score that marks of lists name; empty where no list has a mark.
+    """Read the signature of each score that marks of lists name; empty where no list has a mark.
 
     UserError about `source` for a mark that is damaged.
     """

@@ -39,8 +39,8 @@ class Risk:
 
 
 def minimum_risk(nbests: Sequence[NBest], risk: Risk, source) -> ScoreTable:
-    """The expected utility of every hypothesis in the units of `pair_gains`, higher is better;
-    `tokens` are words.
+    """Compute the expected utility of every hypothesis in the units of `pair_gains`, higher is
+    better; `tokens` are words.
 
     UserError about `source` where the lists lack the score of the posterior, or have none that is
     finite.

@@ -36,13 +36,13 @@ class SearchSpace:
     nonnegative: np.ndarray
 
     def at(self, weights: np.ndarray) -> float:
-        """The loss of the hypotheses that `weights` (1 + weights,) choose."""
+        """Return the loss of the hypotheses that `weights` (1 + weights,) choose."""
         chosen = best(combine(weights, self.columns), self.valid)
         return float(self.loss(self.statistics[np.arange(len(chosen)), chosen].sum(0)))
 
 
 def search(space: SearchSpace, seed: int) -> np.ndarray:
-    """The weights (1 + weights,) of least loss that were found; the first is 1. Deterministic."""
+    """Search the weights (1 + weights,) of least loss; the first is 1. Deterministic."""
     count = len(space.nonnegative)
     nothing = np.append(1.0, np.zeros(count))
     if count == 0:
@@ -59,15 +59,15 @@ def search(space: SearchSpace, seed: int) -> np.ndarray:
 
 
 def descents(space: SearchSpace, seed: int) -> list[np.ndarray]:
-    """Where the search ends from no weight at all and from random starts."""
+    """Return the ends of the search from no weight at all and from random starts."""
     rng = np.random.default_rng(seed)
     starts = [np.append(1.0, np.zeros(len(space.nonnegative))), *random_starts(space, rng)]
     return [descend(space, start, rng) for start in starts]
 
 
 def dropped(space: SearchSpace, seed: int) -> list[np.ndarray]:
-    """Where the search ends from the best weights found without one column, for each: never worse
-    than those.
+    """Return the ends of the search from the best weights found without one column, for each: never
+    worse than those.
     """
     ends = []
     for place in range(1, len(space.columns)):
@@ -95,7 +95,7 @@ def random_starts(space: SearchSpace, rng: np.random.Generator) -> list[np.ndarr
 
 
 def descend(space: SearchSpace, weights: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """`weights` improved by line searches, along each axis and as many random directions, until a
+    """Improve `weights` by line searches, along each axis and as many random directions, until a
     round of them gains nothing.
     """
     loss = space.at(weights)
@@ -111,8 +111,8 @@ def descend(space: SearchSpace, weights: np.ndarray, rng: np.random.Generator) -
 
 
 def line_search(space: SearchSpace, weights: np.ndarray, direction: np.ndarray) -> np.ndarray:
-    """The best weights on the line weights + t direction, in the middle of the widest interval of
-    equal loss; never worse ones.
+    """Return the best weights on the line weights + t direction, in the middle of the widest
+    interval of equal loss; never worse ones.
     """
     curve = sweep(
         combine(weights, space.columns),
@@ -135,7 +135,7 @@ def line_search(space: SearchSpace, weights: np.ndarray, direction: np.ndarray) 
 def bounds(
     weights: np.ndarray, direction: np.ndarray, nonnegative: np.ndarray
 ) -> tuple[float, float]:
-    """The steps between which no weight that may not be negative is."""
+    """Return the steps between which no weight that may not be negative is negative."""
     bound = np.append(False, nonnegative) & (direction != 0)
     steps = -weights[bound] / direction[bound]
     rising = direction[bound] > 0

@@ -37,8 +37,8 @@ class SystemPlan:
 
 
 def find_total(names: Sequence[str], path) -> dict[str, float]:
-    """Which of the lists' own scores `names` is the first pass's: `total`, `score`, or the only
-    one. UserError about `path` where none can be told.
+    """Find the first pass's score among the lists' own scores `names`: `total`, `score`, or the
+    only one. UserError about `path` where none can be told.
     """
     for name in (TOTAL, "score", *(names if len(names) == 1 else ())):
         if name in names:
@@ -52,7 +52,7 @@ def find_total(names: Sequence[str], path) -> dict[str, float]:
 def read_scores(
     specs: Sequence[str], systems: Mapping[str, SystemPlan] | None, nbests: Sequence[NBest], source
 ) -> tuple[ScoreColumns, Mapping[str | None, SystemPlan]]:
-    """The columns of score files of the lists read from `source`, and what each system takes;
+    """Read the columns of score files of the lists read from `source`, and the plan of each system;
     `specs` as after --scores. One system without `systems`, called None.
     """
     if systems is not None:
@@ -65,8 +65,8 @@ def read_scores(
 
 
 def fill_path(path: str, kind: str, name: str) -> str:
-    """`path` with the name of a column, system or the like in place of {KIND}; UserError where all
-    would have the same.
+    """Put the name of a column, system or the like into `path` in place of {KIND}; UserError where
+    all would have the same.
     """
     mark = f"{{{kind}}}"
     if mark not in path:
@@ -78,12 +78,12 @@ def fill_path(path: str, kind: str, name: str) -> str:
 
 
 def of_system(path: str, system: str | None) -> str:
-    """The path of a system's file, as it is for the only one."""
+    """Return the path of a system's file, as it is for the only one."""
     return path if system is None else fill_path(path, "system", system)
 
 
 def list_lengths(systems: Mapping[str | None, SystemPlan]) -> list[str]:
-    """The features of the text that interpolated systems have in their first pass's score."""
+    """List the features of the text that interpolated systems have in their first pass's score."""
     names = dict.fromkeys(name for plan in systems.values() for name in plan.first_pass)
     return [name for name in names if name in DERIVED]
 
@@ -100,9 +100,9 @@ def tune_systems(
     crossing: Crossing | None = None,
     tolerance: float = 0.0,
 ) -> Iterator[tuple[str, Weights]]:
-    """The weights of each system, by name, with its facts: `features` are those of the lists read
-    from `path` with all `columns`, of which a system takes its own, and with `lengths`, which a
-    linear system has, and `list_lengths`.
+    """Tune each system; yield (name, weights with the system's facts). `features` are those of the
+    lists read from `path` with all `columns`, of which a system takes its own, and with `lengths`,
+    which a linear system has, and `list_lengths`.
 
     `nj` processes tune. With a `crossing` there are the weights of each fold too. The notes have
     the bounds of lazy rescoring, of this `tolerance`. UserError as `tune`.
@@ -132,8 +132,8 @@ def tune_system(
     tune: Callable[[Features, DevSet, TuningOptions], Weights],
     plan: SystemPlan,
 ) -> Weights:
-    """The weights of the system that takes the columns of `plan`, by `tune`; `own` are the lists'
-    scores, `extra` features are those of interpolated systems.
+    """Tune the system that takes the columns of `plan`, by `tune`; `own` are the lists' scores,
+    `extra` features are those of interpolated systems.
     """
     some = select_columns(features, columns, plan.columns)
     if plan.form == INTERPOLATION:
@@ -158,12 +158,12 @@ def tune_system(
 
 
 def first_column(features: Features, columns: Collection[str]) -> int:
-    """The place of the first column among the features; 0 where there is none."""
+    """Return the place of the first column among the features; 0 where there is none."""
     return next((i for i, name in enumerate(features.names) if name in columns), 0)
 
 
 def select_columns(features: Features, columns: Collection[str], wanted: Sequence[str]) -> Features:
-    """The features with those `columns` alone that are `wanted`, in that order, where columns
+    """Select the features and those `columns` alone that are `wanted`, in that order, where columns
     stand.
     """
     first = first_column(features, columns)

@@ -56,8 +56,8 @@ class TuningOptions:
         return name == LOOP or (name in self.lms and not signed)
 
     def reference_of(self, features: Features) -> str:
-        """The feature that the weights of others are relative to; UserError where all are fixed at
-        0.
+        """Return the feature that the weights of others are relative to; UserError where all are
+        fixed at 0.
         """
         order = (
             [self.reference]
@@ -73,11 +73,11 @@ class TuningOptions:
         )
 
     def free(self, features: Features) -> list[str]:
-        """The features whose weights are searched."""
+        """Return the features whose weights are searched."""
         return [name for name in features.names if name not in self.base(features)]
 
     def base(self, features: Features) -> dict[str, float]:
-        """The weights that are given: the reference's and the fixed ones."""
+        """Return the weights that are given: the reference's and the fixed ones."""
         return {self.reference_of(features): 1.0, **(self.fixed or {})}
 
 
@@ -93,13 +93,13 @@ class DevSet:
 
 
 def measure_lists(nbests: Sequence[NBest], metric: str, path) -> DevSet:
-    """A development set under a metric; UserError about `path` for missing references."""
+    """Measure a development set by a metric; UserError about `path` for missing references."""
     return DevSet(padded_statistics(nbests, metric, path), set_hash(nbests), str(path))
 
 
 def tune(nbests: Sequence[NBest], features: Features, path, options: TuningOptions) -> Weights:
-    """The weights of `features` that make the metric of the chosen hypotheses best over all of
-    `nbests`.
+    """Tune the weights of `features` so that the metric of the chosen hypotheses is best over all
+    of `nbests`.
 
     UserError about `path` for missing references, and about options that do not fit the features.
     """
@@ -108,7 +108,7 @@ def tune(nbests: Sequence[NBest], features: Features, path, options: TuningOptio
 
 
 def tune_features(features: Features, dev_set: DevSet, options: TuningOptions) -> Weights:
-    """The same of lists that are measured already, as several systems share them."""
+    """Tune weights on lists that are measured already, as several systems share them."""
     check(features, options, dev_set.path)
     statistics, loss = dev_set.statistics, loss_of(options.metric)
     found, notes = weights_of(features, statistics, loss, options)
@@ -162,14 +162,14 @@ def doubts_of(
 def before_and_after(
     statistics: np.ndarray, chosen: np.ndarray, metric: str
 ) -> tuple[float, float]:
-    """The metric of the first hypotheses and of the chosen ones (utterances,)."""
+    """Return the metric of the first hypotheses and of the chosen ones (utterances,)."""
     score = METRICS[metric].score
     after = statistics[np.arange(len(chosen)), chosen].sum(0)
     return float(score(statistics[:, 0].sum(0))), float(score(after))
 
 
 def check(features: Features, options: TuningOptions, path) -> None:
-    """UserError where the options do not fit the features."""
+    """Raise UserError where the options do not fit the features."""
     for option, names in (
         ("--fix", options.fixed or ()),
         ("--reference", filter(None, [options.reference])),
@@ -207,8 +207,8 @@ def check_signed(features: Features, options: TuningOptions, path) -> None:
 
 
 def padded_statistics(nbests: Sequence[NBest], metric: str, path) -> np.ndarray:
-    """The metric's statistics of every hypothesis (U, K, width); an empty list counts as one empty
-    hypothesis.
+    """Return the metric's statistics of every hypothesis (U, K, width); an empty list counts as one
+    empty hypothesis.
     """
     try:
         rows = nbest_statistics([fill_empty(nbest) for nbest in nbests], metric)
@@ -231,7 +231,7 @@ def loss_of(metric: str) -> Callable[[np.ndarray], np.ndarray]:
 def weights_of(
     features: Features, statistics: np.ndarray, loss, options: TuningOptions
 ) -> tuple[dict[str, float], dict]:
-    """The weight of each feature, in the features' order and units, and notes on the search.
+    """Return the weight of each feature, in the features' order and units, and notes on the search.
 
     It sees one column for the given part and one for each free feature that varies inside lists,
     all of unit spread.
@@ -260,7 +260,7 @@ def weights_of(
 
 
 def spread(column: np.ndarray, valid: np.ndarray) -> float:
-    """The standard deviation of a column inside its lists, pooled; 0 where no list has two
+    """Return the standard deviation of a column inside its lists, pooled; 0 where no list has two
     different values.
     """
     means = column.sum(1, where=valid) / valid.sum(1)
@@ -277,8 +277,8 @@ def scale_curve(
     loss,
     options: TuningOptions,
 ) -> dict:
-    """The metric over the scale of feature `name`, other weights as found, with its flat region:
-    see Weights.
+    """Return the metric over the scale of feature `name`, other weights as found, with its flat
+    region: see Weights.
     """
     rest = combine(
         [0.0 if other == name else weight for other, weight in found.items()], features.values

@@ -123,7 +123,9 @@ class Weights:
 
     @classmethod
     def load(cls, path) -> "Weights":
-        """Those in `path`; UserError for keys that are missing, unknown or of another type."""
+        """Load the weights in `path`; UserError for keys that are missing, unknown or of another
+        type.
+        """
         return read_weights(check_path(path, "path"))
 
 
@@ -193,7 +195,7 @@ def read_weights(path) -> Weights:
 
 
 def read_system(tree, path, remedy: str) -> SystemFacts:
-    """The facts in the part `system` of the file `path`."""
+    """Read the facts in the part `system` of the file `path`."""
     shaped(tree, {"lists": str, "lms": list}, path, f"{SYSTEM!r}", remedy)
     lms = tuple(build(SystemLM, one, path, f"{SYSTEM}.lms.") for one in tree["lms"])
     try:
@@ -203,8 +205,8 @@ def read_system(tree, path, remedy: str) -> SystemFacts:
 
 
 def read_folds(tree, features: Mapping[str, float], path, remedy: str) -> Folds:
-    """The folds in the part `folds` of the file `path`, whose weights are of `features`; UserError
-    also for an utterance in two of them.
+    """Read the folds in the part `folds` of the file `path`, whose weights are of `features`;
+    UserError also for an utterance in two of them.
     """
     where, seen = f"{path}: {FOLDS!r}", set()
     shaped(tree, {"by": str, "score": float, "parts": list}, path, f"{FOLDS!r}", remedy)
@@ -229,7 +231,7 @@ def read_folds(tree, features: Mapping[str, float], path, remedy: str) -> Folds:
 
 
 def shaped(tree, keys: Mapping[str, type], path, what: str, remedy: str) -> None:
-    """UserError unless `tree` is an object with exactly these keys and types."""
+    """Raise UserError unless `tree` is an object with exactly these keys and types."""
     if not isinstance(tree, dict):
         raise UserError(f"{path}: {what} is no object; {remedy}")
     for name in sorted(keys.keys() ^ tree.keys(), key=str):
@@ -246,14 +248,14 @@ def shaped(tree, keys: Mapping[str, type], path, what: str, remedy: str) -> None
 
 
 def number(value, where: str, remedy: str) -> float:
-    """`value` as a finite float."""
+    """Return `value` as a finite float; UserError otherwise."""
     if type(value) not in (int, float) or not math.isfinite(value):
         raise UserError(f"{where} is {value!r:.40}, not a finite number; {remedy}")
     return float(value)
 
 
 def parse_weights(text: str | None) -> dict[str, float] | None:
-    """The weights that `NAME=W,...` spells, or those of the file of that name; None for None."""
+    """Parse the weights of `NAME=W,...`, or read those of the file of that name; None for None."""
     if text is None:
         return None
     if "=" not in text or Path(text).exists():
