@@ -33,7 +33,7 @@ write = checks.refuse_write
 
 
 def read(path) -> Iterator[NBest]:
-    """The lists of a file or a directory; UserError for what is not as the format says."""
+    """Read the lists of a file or a directory; UserError for what is not as the format says."""
     names = None
     for utt, tree, where in json_io.results(path):
         if "beams" not in tree and "logit_score" in tree:
@@ -72,7 +72,7 @@ def split_columns(tree: Mapping, where: str) -> Mapping:
 
 
 def hypothesis(beam, where: str) -> Hypothesis:
-    """One hypothesis from its beam."""
+    """Return one hypothesis from its beam."""
     if isinstance(beam, dict):
         return from_object(beam, where)
     if isinstance(beam, str):
@@ -94,7 +94,7 @@ def hypothesis(beam, where: str) -> Hypothesis:
 
 
 def from_object(beam: Mapping, where: str) -> Hypothesis:
-    """One hypothesis of torchaudio, or by the names of pyctcdecode."""
+    """Return one hypothesis of torchaudio, or by the names of pyctcdecode."""
     if "words" in beam:
         words = json_io.member(beam, "words", list, where)
         text = " ".join(json_io.expect(word, str, where, "a word") for word in words)

@@ -15,8 +15,8 @@ NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", re.ASCII)
 
 
 def identifier(utt: str, where: str) -> str:
-    """`utt` if it can be a key of Kaldi text (not empty, no white space, no byte-order mark in
-    front); UserError otherwise.
+    """Return `utt` if it can be a key of Kaldi text (not empty, no white space, no byte-order mark
+    in front); UserError otherwise.
     """
     if not utt or any(c.isspace() for c in utt) or utt.startswith("\ufeff"):
         raise UserError(
@@ -27,8 +27,8 @@ def identifier(utt: str, where: str) -> str:
 
 
 def file_name(name: str, where: str, what: str = "utterance id") -> str:
-    """`name` if it can be that of a file in a directory of lists; UserError for separators, control
-    characters, hidden and long names.
+    """Return `name` if it can be that of a file in a directory of lists; UserError for separators,
+    control characters, hidden and long names.
     """
     if (
         re.search(r"[/\x00-\x1f\x7f-\x9f]", name)
@@ -61,7 +61,7 @@ def number(text: str, where: str, what: str) -> float:
 def first_time(
     utt: str, seen: Collection[str], where: str, remedy: str = "keep one of them"
 ) -> None:
-    """UserError if utterance `utt` occurred before."""
+    """Raise UserError if utterance `utt` occurred before."""
     if utt in seen:
         raise UserError(f"{where}: utterance {utt!r} occurs a second time; {remedy}")
 
@@ -79,8 +79,8 @@ def by_utterance(rows: Iterable[tuple]) -> Iterator[tuple[str, list[tuple]]]:
 
 
 def components(nbest: NBest, names: frozenset | None, where: str) -> frozenset | None:
-    """The names of the score components of `nbest`'s hypotheses; UserError where they differ, also
-    from `names` (None: any).
+    """Return the names of the score components of `nbest`'s hypotheses; UserError where they
+    differ, also from `names` (None: any).
     """
     for rank, hyp in enumerate(nbest.hyps, 1):
         found = frozenset(hyp.scores)
@@ -120,7 +120,7 @@ def check_nbests(nbests: Iterable[NBest], path) -> Iterator[NBest]:
 
 
 def component(name: str, where: str) -> str:
-    """`name` if it can name a feature of the tuned weights."""
+    """Return `name` if it can name a feature of the tuned weights."""
     if not name or "=" in name or any(c.isspace() for c in name):
         raise UserError(
             f"{where}: score name {name!r} is empty or holds white space or '='; rename it"
@@ -159,5 +159,5 @@ def no_score(hyp: Hypothesis, where: str) -> None:
 
 
 def refuse_write(nbests: Iterable[NBest], path) -> None:
-    """The `write` of a format that only its own program writes: UserError."""
+    """Raise UserError: the `write` of a format that only its own program writes."""
     raise UserError(f"{path}: this format is read, not written; write jsonl")

@@ -32,7 +32,7 @@ write = checks.refuse_write
 
 
 def read(path, text: str = "lexical") -> Iterator[NBest]:
-    """The lists of a file or a directory; UserError for what is not as the clouds write it."""
+    """Read the lists of a file or a directory; UserError for what is not as the clouds write it."""
     if text not in ("lexical", "display"):
         raise UserError(f"text={text}: neither lexical nor display; give one of them")
     found = [nbest for one in json_io.results(path) for nbest in utterances(*one, text)]
@@ -48,7 +48,7 @@ def read(path, text: str = "lexical") -> Iterator[NBest]:
 
 
 def utterances(utt: str, tree: Mapping, where: str, text: str) -> Iterator[NBest]:
-    """The lists of one result, whose scores may be missing or -inf."""
+    """Yield the lists of one result, whose scores may be missing or -inf."""
     ref = json_io.optional(tree, "ref", str, where)
     segments = list(segments_of(tree, where))
     if len(segments) > 1 and ref is not None:
@@ -65,7 +65,7 @@ def utterances(utt: str, tree: Mapping, where: str, text: str) -> Iterator[NBest
 
 
 def segments_of(tree: Mapping, where: str) -> Iterator[Sequence]:
-    """The alternatives of each segment of a result."""
+    """Yield the alternatives of each segment of a result."""
     if isinstance(tree.get("response"), dict):  # of Google's long recordings
         tree = tree["response"]
     if "NBest" in tree:
@@ -91,13 +91,13 @@ def segments_of(tree: Mapping, where: str) -> Iterator[Sequence]:
 
 
 def members(tree: Mapping, name: str, where: str) -> Iterator[Mapping]:
-    """The objects of the list `name`."""
+    """Yield the objects of the list `name`."""
     for number, one in enumerate(json_io.member(tree, name, list, where), 1):
         yield json_io.expect(one, dict, f"{where}: segment {number}", "it")
 
 
 def hypothesis(tree, where: str, text: str) -> Hypothesis:
-    """One hypothesis from its alternative; the score -inf for a confidence of 0."""
+    """Return one hypothesis from its alternative; the score -inf for a confidence of 0."""
     tree = json_io.expect(tree, dict, where, "it")
     names = ("transcript", text, text.capitalize())
     name = next((name for name in names if name in tree), names[0])
@@ -117,7 +117,7 @@ def hypothesis(tree, where: str, text: str) -> Hypothesis:
 
 
 def confidences(tree: Mapping, where: str) -> Iterator[float]:
-    """The confidence of each word of AWS's alternative, which are texts there."""
+    """Yield the confidence of each word of AWS's alternative, which are texts there."""
     for item in members(tree, "items", where) if "items" in tree else ():
         found = item.get("confidence")
         if item.get("type", "pronunciation") == "pronunciation" and found is not None:

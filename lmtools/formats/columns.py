@@ -28,7 +28,7 @@ REMEDY = "give one number for each hypothesis, in the order of the lists, or lin
 
 
 def read_column_file(path, nbests: Sequence[NBest], source) -> ScoreTable:
-    """The column in `path`, a score file or plain numbers, of the lists read from `source`.
+    """Read the column in `path`, a score file or plain numbers, of the lists read from `source`.
 
     A table of plain numbers has no signature, tokens or checks. UserError with the line for what is
     neither, and for numbers that are not one a hypothesis.
@@ -54,7 +54,7 @@ def read_column_file(path, nbests: Sequence[NBest], source) -> ScoreTable:
 
 
 def plain_table(nbests: Sequence[NBest], values: Iterable[Sequence[float]]) -> ScoreTable:
-    """The table of numbers that nothing else is known of."""
+    """Return the table of numbers that nothing else is known of."""
     rows = zip(nbests, values, strict=True)
     return ScoreTable({nbest.utt: np.array(row, dtype=np.float64) for nbest, row in rows}, {})
 
@@ -71,7 +71,7 @@ def read_numbers(path, lines: Iterable[tuple[int, str]]) -> Iterator[tuple[str, 
 def read_ordered(
     path, lines: Iterable[tuple[int, str]], nbests: Sequence[NBest], source
 ) -> list[list[float]]:
-    """The numbers of each list, from a file in their order."""
+    """Read the numbers of each list, from a file in their order."""
     due = sum(len(nbest.hyps) for nbest in nbests)
     found: list[float] = []
     where = str(path)
@@ -90,14 +90,14 @@ def read_ordered(
 
 
 def ranked(nbests: Sequence[NBest]) -> Iterator[tuple[NBest, int]]:
-    """Each list with each of its ranks."""
+    """Yield each list with each of its ranks."""
     return ((nbest, rank) for nbest in nbests for rank in range(1, len(nbest.hyps) + 1))
 
 
 def read_ranked(
     path, lines: Iterable[tuple[int, str]], nbests: Sequence[NBest], source
 ) -> list[list[float]]:
-    """The numbers of each list, from lines `utt rank value` in any order."""
+    """Read the numbers of each list, from lines `utt rank value` in any order."""
     found: dict[str, list[float | None]] = {nbest.utt: [None] * len(nbest.hyps) for nbest in nbests}
     for line, text in lines:
         where, words = f"{path}:{line}", text.split()
@@ -131,7 +131,7 @@ def read_ranked(
 
 
 def read_directory(path, nbests: Sequence[NBest], source) -> list[list[float]]:
-    """The numbers of each list, from a directory with a file an utterance."""
+    """Read the numbers of each list, from a directory with a file an utterance."""
     files: dict[str, Path] = {}
     for file in srilm.list_files(Path(path)):
         utt = srilm.utterance_of(file)

@@ -70,7 +70,7 @@ def rows(path) -> Iterator[tuple[str, str, list[str]]]:
 
 
 def made_up(words: int) -> list[str]:
-    """The times of a text that has none."""
+    """Make up the times of a text that has none."""
     return [f"1 {place / 10:.2f} 0.10" for place in range(words)]
 
 
@@ -92,7 +92,7 @@ def write(nbests: Iterable[NBest], path) -> None:
 
 
 def lines(utt: str, hyp: Hypothesis, where: str) -> Iterator[str]:
-    """The lines of one utterance."""
+    """Yield the lines of one utterance."""
     words = hyp.text.split()
     times = hyp.extra.get("times", "").split("\n")
     if len(times) != len(words) or not all(TIMES.fullmatch(row) for row in times):

@@ -23,7 +23,7 @@ recognises = json_io.recognise("{", '"utts"', '"rec_text"')
 
 
 def read(path) -> Iterator[NBest]:
-    """The lists of a file; UserError for what is not of the format, or of several speakers."""
+    """Read the lists of a file; UserError for what is not of the format, or of several speakers."""
     names = None
     file = json_io.expect(json_io.load(path), dict, str(path), "the file")
     for entry in json_io.utterances(json_io.member(file, "utts", dict, str(path)), path):
@@ -33,7 +33,7 @@ def read(path) -> Iterator[NBest]:
 
 
 def utterance(utt: str, tree: Mapping, where: str) -> NBest:
-    """One list from its object."""
+    """Return one list from its object."""
     outputs = json_io.member(tree, "output", list, where)
     if any(isinstance(output, list) for output in outputs):
         raise UserError(
@@ -50,7 +50,7 @@ def utterance(utt: str, tree: Mapping, where: str) -> NBest:
 
 
 def hypothesis(output, rank: int, where: str) -> Hypothesis:
-    """One hypothesis from its object of `output`."""
+    """Return one hypothesis from its object of `output`."""
     text = plain(json_io.member(json_io.expect(output, dict, where, "it"), "rec_text", str, where))
     rest = {name: value for name, value in output.items() if name != "score"}
     # nothing that is not known already
@@ -60,7 +60,7 @@ def hypothesis(output, rank: int, where: str) -> Hypothesis:
 
 
 def plain(text: str) -> str:
-    """The words of a `rec_text`."""
+    """Return the words of a `rec_text`."""
     return " ".join(text.replace("<eos>", " ").replace("▁", " ").split())
 
 
@@ -72,7 +72,7 @@ def write(nbests: Iterable[NBest], path) -> None:
 
 
 def row(nbest: NBest, path) -> str:
-    """The entry of one list."""
+    """Return the entry of one list."""
     where = f"{path}: utterance {nbest.utt!r}"
     outputs = [as_output(hyp, rank, nbest.ref, where) for rank, hyp in enumerate(nbest.hyps, 1)]
     tree = {**read_extra(nbest.extra, "utt"), "output": outputs}
@@ -80,13 +80,13 @@ def row(nbest: NBest, path) -> str:
 
 
 def read_extra(extra: Mapping[str, str], name: str) -> dict:
-    """The object that an extra holds; an empty one if there is none."""
+    """Read the object that an extra holds; an empty one if there is none."""
     tree = json_io.value_of(extra.get(name, ""))
     return tree if isinstance(tree, dict) else {}
 
 
 def as_output(hyp: Hypothesis, rank: int, ref: str | None, where: str) -> dict:
-    """The object of one hypothesis."""
+    """Return the object of one hypothesis."""
     tree = read_extra(hyp.extra, "output")
     words = " ".join(hyp.text.split())
     if not isinstance(tree.get("rec_text"), str) or plain(tree["rec_text"]) != words:

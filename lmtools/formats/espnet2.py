@@ -36,8 +36,8 @@ def recognises(path: Path, first: str) -> bool:
 
 
 def read(path) -> list[NBest]:
-    """The N-best lists in decode directory `path` (or its logdir, or one output.J), utterances in
-    the order of the jobs' best lists.
+    """Read the N-best lists in decode directory `path` (or its logdir, or one output.J), utterances
+    in the order of the jobs' best lists.
     """
     lists: dict[str, dict[int, Hypothesis]] = {}
     scored = None
@@ -85,7 +85,7 @@ def numbered_directories(path: Path, name: re.Pattern) -> list[tuple[Path, int]]
 
 
 def hypotheses(folder: Path, scored: bool) -> Iterator[tuple[str, Hypothesis]]:
-    """Pairs (utterance, hypothesis) of one rank directory, text and score joined by id."""
+    """Yield pairs (utterance, hypothesis) of one rank directory, text and score joined by id."""
     texts = kaldi_text.read(folder / "text")
     scores = {}
     if scored:
@@ -105,7 +105,7 @@ def hypotheses(folder: Path, scored: bool) -> Iterator[tuple[str, Hypothesis]]:
 
 
 def score(text: str, where: str) -> float:
-    """The number in `text`, bare or as `tensor(...)`."""
+    """Return the number in `text`, bare or as `tensor(...)`."""
     match = TENSOR.fullmatch(text)
     return number(match[1].strip() if match else text, where, "score")
 
@@ -136,7 +136,7 @@ def places(nbest: NBest) -> list[int]:
 
 
 def write_rank(hyps: Mapping[str, Hypothesis], folder: Path, path) -> None:
-    """The files of one rank directory from its hypotheses; `path` is what messages name."""
+    """Write the files of one rank directory from its hypotheses; `path` is what messages name."""
     scores = {utt: one_score(hyp, f"{path}: utterance {utt!r}") for utt, hyp in hyps.items()}
     kaldi_text.write({utt: hyp.text for utt, hyp in hyps.items()}, folder / "text")
     if any(value is not None for value in scores.values()):
@@ -150,7 +150,7 @@ def write_rank(hyps: Mapping[str, Hypothesis], folder: Path, path) -> None:
 
 @contextlib.contextmanager
 def replace_directory(path: Path) -> Iterator[Path]:
-    """A temporary directory beside `path` that takes its place when the block ends well."""
+    """Yield a temporary directory beside `path` that takes its place when the block ends well."""
     if path.exists() and (
         not path.is_dir() or any(not RANK.fullmatch(child.name) for child in path.iterdir())
     ):

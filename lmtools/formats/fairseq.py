@@ -45,7 +45,7 @@ def recognises(path: Path, first: str) -> bool:
 
 
 def read(path, lenpen: str = "1", normalised: str = "yes", bpe: str | None = None) -> list[NBest]:
-    """The lists in the log `path`, in the order in which their ids come first."""
+    """Read the lists in the log `path`, in the order in which their ids come first."""
     power = exponent(lenpen, normalised)
     found = sentences(path)
     heads = (head.split("\t")[-1] for lines in found.values() for _, head in lines.get("H", ()))
@@ -54,14 +54,14 @@ def read(path, lenpen: str = "1", normalised: str = "yes", bpe: str | None = Non
 
 
 def exponent(lenpen: str, normalised: str) -> float:
-    """The power of the length that H scores were divided by."""
+    """Return the power of the length that H scores were divided by."""
     if normalised not in ("yes", "no"):
         raise UserError(f"normalised={normalised}: neither yes nor no; give one of them")
     return number(lenpen, "lenpen", "the power of the length") if normalised == "yes" else 0.0
 
 
 def sentences(path) -> dict[str, Lines]:
-    """The lines of every id; others are skipped."""
+    """Return the lines of every id; others are skipped."""
     found: dict[str, Lines] = {}
     for line, text in read_lines(path):
         if match := LINE.fullmatch(text):
@@ -76,7 +76,7 @@ def sentences(path) -> dict[str, Lines]:
 
 
 def nbest_of(utt: str, lines: Lines, power: float, marks: str, path) -> NBest:
-    """The list of one id."""
+    """Return the list of one id."""
     heads = lines.get("H", [])
     for kind in "ST":
         if len(lines.get(kind, ())) > 1:
@@ -126,7 +126,7 @@ def hypothesis(rank: int, lines: Lines, power: float, marks: str, path) -> Hypot
 
 
 def split_score(content: str, where: str) -> tuple[str, str]:
-    """The score and the text of an H or D line."""
+    """Return the score and the text of an H or D line."""
     score, tab, text = content.partition("\t")
     if not tab:
         raise UserError(f"{where}: no tab after the score; expected `H-id TAB score TAB text`")
@@ -135,7 +135,7 @@ def split_score(content: str, where: str) -> tuple[str, str]:
 
 
 def tokens(content: str, where: str) -> list[float]:
-    """The token scores of a P line."""
+    """Return the token scores of a P line."""
     return [number(value, where, "a token's score") for value in content.split()]
 
 
@@ -199,7 +199,7 @@ def lines_of(
 
 
 def spell_score(value: float, of: float, where: str) -> str:
-    """The score of an H line."""
+    """Return the score of an H line."""
     text = spell_in_unit(value, of)
     if not text.lstrip("-")[0].isdigit():
         raise UserError(f"{where}: score {value} is too large for base 2; find out what wrote it")

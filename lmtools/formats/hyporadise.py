@@ -40,7 +40,7 @@ def read(path, score: str | None = None) -> Iterator[NBest]:
 
 
 def utterance(tree: Mapping, number: str, score: str | None, where: str) -> NBest:
-    """One list from its object."""
+    """Return one list from its object."""
     own = tree.get("id", number)
     utt = identifier(
         str(own) if isinstance(own, int) else json_io.expect(own, str, where, "'id'"), where
@@ -69,7 +69,7 @@ def utterance(tree: Mapping, number: str, score: str | None, where: str) -> NBes
 
 
 def numbers(tree: Mapping, column: str, length: int, where: str) -> list[dict[str, float]]:
-    """The score of each hypothesis."""
+    """Return the score of each hypothesis."""
     values = json_io.member(tree, column, list, where)
     if len(values) != length:
         raise UserError(
@@ -86,7 +86,7 @@ def write(nbests: Iterable[NBest], path, score: str = "am_score") -> None:
 
 
 def as_tree(nbest: NBest, score: str, path) -> dict:
-    """The object of one list."""
+    """Return the object of one list."""
     where = f"{path}: utterance {nbest.utt!r}"
     names = dict.fromkeys(name for hyp in nbest.hyps for name in hyp.extra)
     values = [one_score(hyp, where) for hyp in nbest.hyps]

@@ -50,7 +50,7 @@ def rows(path) -> Iterator[tuple[str, str, str, str]]:
 
 
 def gather_list(utt: str, lines: list[tuple[str, str, str, str]]) -> NBest:
-    """The list of one ID's lines."""
+    """Return the list of one ID's lines."""
     ref, hyps, extra = None, [], {}
     for where, _, what, value in lines:
         if what == "hyp":
@@ -65,7 +65,7 @@ def gather_list(utt: str, lines: list[tuple[str, str, str, str]]) -> NBest:
 
 
 def words(value: str, where: str) -> str:
-    """The text of a Python list of words, or of bare text."""
+    """Return the text of a Python list of words, or of bare text."""
     if not value.startswith("["):
         return " ".join(value.split())
     try:
@@ -101,7 +101,7 @@ def write(nbests: Iterable[NBest], path) -> None:
 
 
 def stamps(extra) -> list[str]:
-    """The lines of the time stamps among extras."""
+    """Return the lines of the time stamps among extras."""
     return [
         f"{name}={value}"
         for name, value in extra.items()

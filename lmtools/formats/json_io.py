@@ -35,8 +35,8 @@ def load(path):
 
 
 def recognise(opening: str, *names: str) -> Callable[[Path, str], bool]:
-    """The function `recognises` of a format that begins with `opening`, and in the beginning of
-    whose files all `names` (regular expressions) occur: in the first line, or more where it is
+    """Return the function `recognises` of a format that begins with `opening`, and in the beginning
+    of whose files all `names` (regular expressions) occur: in the first line, or more where it is
     short.
     """
 
@@ -51,7 +51,9 @@ def recognise(opening: str, *names: str) -> Callable[[Path, str], bool]:
 
 
 def recognise_results(*names: str) -> Callable[[Path, str], bool]:
-    """The same of a format of `results`: objects, or a directory whose first file holds one."""
+    """Return `recognises` of a format of `results`: objects, or a directory whose first file holds
+    one.
+    """
     recognises = recognise("{", *names)
 
     def recognises_any(path: Path, first: str) -> bool:
@@ -66,7 +68,7 @@ def recognise_results(*names: str) -> Callable[[Path, str], bool]:
 
 
 def result_files(path) -> list[Path]:
-    """The files of a directory that may hold results."""
+    """Return the files of a directory that may hold results."""
     return [child for child in list_children(path) if child.suffix == ".json" and child.is_file()]
 
 
@@ -82,7 +84,7 @@ def results(path) -> Iterator[tuple[str, dict, str]]:
 
 
 def read_results(path) -> Iterator[tuple[str, dict, str]]:
-    """The same, unchecked."""
+    """Read results without checks; yield (utterance, object, place)."""
     if Path(path).is_dir():
         files = result_files(path)
         if not files:
@@ -122,17 +124,17 @@ def member(tree: Mapping, name: str, kind: type, where: str):
 
 
 def optional(tree: Mapping, name: str, kind: type, where: str):
-    """The same, or None if it is missing or null."""
+    """Return the value of `name` as `member` does, or None if it is missing or null."""
     return None if tree.get(name) is None else member(tree, name, kind, where)
 
 
 def scores_of(tree: Mapping, where: str, name: str = "am") -> dict[str, float]:
-    """An object's `score` as the component `name`; none if it has none."""
+    """Return an object's `score` as the component `name`; none if it has none."""
     return {name: score(tree["score"], where, "score")} if "score" in tree else {}
 
 
 def objects(path) -> Iterator[tuple[dict, str]]:
-    """Pairs (object, `path: list N`) of a file that is a list of objects."""
+    """Yield pairs (object, `path: list N`) of a file that is a list of objects."""
     for number, tree in enumerate(expect(load(path), list, str(path), "the file"), 1):
         where = f"{path}: list {number}"
         yield expect(tree, dict, where, "it"), where
@@ -154,7 +156,7 @@ def extras(tree: Mapping, own: Iterable[str], where: str) -> dict[str, str]:
 
 
 def as_text(value) -> str:
-    """A value as JSON that UTF-8 can hold."""
+    """Return a value as JSON that UTF-8 can hold."""
     text = json.dumps(value, ensure_ascii=False)
     try:
         text.encode()
@@ -172,7 +174,7 @@ def value_of(text: str):
 
 
 def values_of(extra: Mapping[str, str]) -> dict:
-    """The values that extras hold."""
+    """Return the values that extras hold."""
     return {name: value_of(text) for name, text in extra.items()}
 
 

@@ -48,8 +48,8 @@ def recognises(path: Path, first: str) -> bool:
 
 
 def read(path) -> Iterator[NBest]:
-    """The N-best lists in `path` (.gz, .xz, `-`) line by line; UserError with the line of anything
-    that is not as the format says.
+    """Read the N-best lists in `path` (.gz, .xz, `-`) line by line; UserError with the line of
+    anything that is not as the format says.
     """
     seen: set[str] = set()
     names = None
@@ -74,7 +74,7 @@ def parse(line: str, where: str):
 
 
 def unique(pairs: list[tuple]) -> dict:
-    """The object of `pairs`; ValueError if a key comes twice."""
+    """Return the object of `pairs`; ValueError if a key comes twice."""
     tree = dict(pairs)
     if len(tree) < len(pairs):
         raise ValueError("a key occurs twice in one object")
@@ -82,7 +82,7 @@ def unique(pairs: list[tuple]) -> dict:
 
 
 def utterance(tree, where: str) -> NBest:
-    """The N-best list that a parsed line describes."""
+    """Return the N-best list that a parsed line describes."""
     fields(tree, UTTERANCE, where, "the line")
     refs = tree.get("ref")
     if isinstance(refs, list) and not (len(refs) > 1 and all(isinstance(ref, str) for ref in refs)):
@@ -99,7 +99,7 @@ def utterance(tree, where: str) -> NBest:
 
 
 def hypothesis(tree, where: str) -> Hypothesis:
-    """One hypothesis from its parsed object."""
+    """Return one hypothesis from its parsed object."""
     fields(tree, HYPOTHESIS, where, "it")
     scores = {
         component(name, where): score(value, where, name)
@@ -110,7 +110,7 @@ def hypothesis(tree, where: str) -> Hypothesis:
 
 
 def extras(tree, where: str) -> Mapping[str, str]:
-    """The `extra` of an utterance or hypothesis."""
+    """Return the `extra` of an utterance or hypothesis."""
     for name, value in tree.get("extra", EMPTY).items():
         if not isinstance(value, str):
             raise UserError(
@@ -121,7 +121,7 @@ def extras(tree, where: str) -> Mapping[str, str]:
 
 
 def fields(tree, known: dict, where: str, what: str) -> None:
-    """UserError unless `tree` is an object with the `known` keys and types."""
+    """Raise UserError unless `tree` is an object with the `known` keys and types."""
     if not isinstance(tree, dict):
         raise UserError(
             f"{where}: {what} is {clip_value(tree)}; expected an object with {', '.join(known)}"
@@ -140,7 +140,7 @@ def fields(tree, known: dict, where: str, what: str) -> None:
 
 
 def score(value, where: str, name: str) -> float:
-    """`value` as a finite float."""
+    """Return `value` as a finite float."""
     try:
         numeric = isinstance(value, int | float) and not isinstance(value, bool)
         result = float(value) if numeric else math.nan
@@ -152,7 +152,7 @@ def score(value, where: str, name: str) -> float:
 
 
 def clip_value(value, limit: int = 40) -> str:
-    """A short one-line picture of a wrong value."""
+    """Return a short one-line picture of a wrong value."""
     text = ascii(value) if isinstance(value, str) else json.dumps(value)
     return text if len(text) <= limit else text[:limit] + "..."
 
@@ -165,7 +165,7 @@ def write(nbests: Iterable[NBest], path) -> None:
 
 
 def as_tree(nbest: NBest) -> dict:
-    """The object that one line holds; keys without a value are left out."""
+    """Return the object that one line holds; keys without a value are left out."""
     hyps = [
         add_filled(
             {"text": h.text} | ({} if h.written is None else {"written": h.written}),
@@ -180,5 +180,5 @@ def as_tree(nbest: NBest) -> dict:
 
 
 def add_filled(tree: dict, **more) -> dict:
-    """`tree` with those of `more` that are not empty."""
+    """Return `tree` with those of `more` that are not empty."""
     return {**tree, **{name: value for name, value in more.items() if value}}

@@ -37,7 +37,7 @@ class Stream:
         return self.base + self.head
 
     def place(self) -> str:
-        """`path:line`, or the byte where the lines before are not known."""
+        """Return `path:line`, or the byte where the lines before are not known."""
         return f"{self.name}: byte {self.offset}" if self.start else f"{self.name}:{self.number}"
 
     def more(self, size: int = 0) -> bool:
@@ -54,13 +54,13 @@ class Stream:
         return bool(block)
 
     def peek(self, size: int = 1) -> bytes:
-        """The next `size` bytes, fewer at the end, without reading them."""
+        """Return the next `size` bytes, fewer at the end, without reading them."""
         while len(self.buffer) - self.head < size and self.more():
             pass
         return self.buffer[self.head : self.head + size]
 
     def read(self, size: int) -> bytes:
-        """The next `size` bytes; UserError if there are fewer."""
+        """Read the next `size` bytes; UserError if there are fewer."""
         where, pieces, least = f"{self.name}: byte {self.offset}", [], size - self.most
         while size > 0 and (self.head < len(self.buffer) or self.more(size)):
             pieces.append(self.buffer[self.head : self.head + size])
@@ -75,7 +75,7 @@ class Stream:
         return b"".join(pieces)
 
     def readline(self) -> str:
-        """The rest of the line without its end; UserError if it is not UTF-8."""
+        """Read the rest of the line without its end; UserError if it is not UTF-8."""
         where, pieces, left = self.place(), [], self.most
         while self.head < len(self.buffer) or self.more():
             end = self.buffer.find(b"\n", self.head)
@@ -103,7 +103,7 @@ class Stream:
         return last
 
     def key(self) -> str | None:
-        """The next key, with one space or tab after it read too; None at the end."""
+        """Read the next key, with one space or tab after it; None at the end."""
         before = self.skip_blanks()
         while (
             (end := KEY.match(self.buffer, self.head).end()) == len(self.buffer)
@@ -125,7 +125,7 @@ class Stream:
         return identifier(self.decoded(key, self.place()), self.place())
 
     def decoded(self, data: bytes, where: str) -> str:
-        """The text of UTF-8 bytes at `where`."""
+        """Decode UTF-8 bytes at `where`."""
         try:
             return data.decode()
         except UnicodeDecodeError:
@@ -137,7 +137,7 @@ class Stream:
 
 @contextlib.contextmanager
 def open_file(path, start: int = 0) -> Iterator[Stream]:
-    """The stream of the file `path` from byte `start`."""
+    """Open the file `path` from byte `start`."""
     try:
         file = OPENERS.get(Path(path).suffix, open)(path, "rb")
         if start:
@@ -154,13 +154,13 @@ def open_file(path, start: int = 0) -> Iterator[Stream]:
 
 @contextlib.contextmanager
 def open_standard_input() -> Iterator[Stream]:
-    """The stream of standard input."""
+    """Open standard input."""
     yield Stream(sys.stdin.buffer, "-")
 
 
 @contextlib.contextmanager
 def allow_commands() -> Iterator[None]:
-    """The block in which `permit_command` permits commands, in all threads; elsewhere none."""
+    """Permit commands by `permit_command` inside the block, in all threads; elsewhere none."""
     ALLOWING.append(True)
     try:
         yield
@@ -169,7 +169,7 @@ def allow_commands() -> Iterator[None]:
 
 
 def permit_command(command: str, where: str) -> str:
-    """A command that data asks for; UserError unless the user allowed such commands."""
+    """Return a command that data asks for; UserError unless the user allowed such commands."""
     if not ALLOWING:
         raise UserError(
             f"{where}: wants to run the command {command[:80]!a}; add --allow-commands if you trust"
@@ -180,7 +180,7 @@ def permit_command(command: str, where: str) -> str:
 
 @contextlib.contextmanager
 def open_output(command: str) -> Iterator[Stream]:
-    """The stream of what a shell command prints; UserError if it fails."""
+    """Open the output of a shell command; UserError if it fails."""
     process = start_command(command, stdout=subprocess.PIPE)
     try:
         yield Stream(process.stdout, f"{command} |")
@@ -196,7 +196,7 @@ def open_output(command: str) -> Iterator[Stream]:
 
 
 def start_command(command: str, **options) -> subprocess.Popen:
-    """The shell running `command`."""
+    """Start a shell with `command`."""
     try:
         return subprocess.Popen(command, shell=True, **options)
     except (OSError, ValueError) as error:
@@ -204,7 +204,7 @@ def start_command(command: str, **options) -> subprocess.Popen:
 
 
 def check_status(command: str, status: int) -> None:
-    """UserError if a command failed."""
+    """Raise UserError if a command failed."""
     if status:
         raise UserError(
             f"{command}: the command failed with status {status}; run it by itself and see what it"
@@ -214,7 +214,7 @@ def check_status(command: str, status: int) -> None:
 
 @contextlib.contextmanager
 def open_input(command: str) -> Iterator:
-    """A writing text stream into a shell command; UserError if it fails."""
+    """Open a text stream that writes into a shell command; UserError if it fails."""
     process = start_command(command, stdin=subprocess.PIPE, text=True, encoding="utf-8")
     try:
         with process.stdin:

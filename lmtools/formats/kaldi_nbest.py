@@ -61,19 +61,19 @@ def is_list(path) -> bool:
 
 
 def folders(path: Path) -> list[Path]:
-    """The directories of the jobs in numeric order, or `path` itself if it has none."""
+    """Return the directories of the jobs in numeric order, or `path` itself if it has none."""
     return [child for _, child in list_numbered(path, JOB) if child.is_dir()] or [path]
 
 
 def contents(folder: Path) -> dict[str, Path]:
-    """The archives in a directory by names without endings; a plain file comes first."""
+    """Return the archives in a directory by names without endings; a plain file comes first."""
     files = [child for child in list_children(folder) if child.is_file()]
     files.sort(key=lambda child: (child.suffix in (".scp", ".ark"), child), reverse=True)
     return {FILE.fullmatch(child.name)[1]: child for child in files}
 
 
 def read(path, words: str | None = None) -> Iterator[NBest]:
-    """The N-best lists of a directory of archives, job by job, or of one archive of texts.
+    """Read the N-best lists of a directory of archives, job by job, or of one archive of texts.
 
     UserError where a key is missing from a file, occurs twice, or does not end in its number.
     """
@@ -109,7 +109,7 @@ def split_key(key: str, where: str) -> tuple[str, int]:
 
 
 def sort_by_number(numbered: Iterable[tuple[int, Hypothesis]], where: str) -> list[Hypothesis]:
-    """The hypotheses in the order of their numbers, an extra where they are not the ranks."""
+    """Sort hypotheses by their numbers, an extra where they are not the ranks."""
     hyps = sorted(numbered, key=lambda pair: pair[0])
     if twice := [n for (n, _), (after, _) in pairwise(hyps) if n == after]:
         raise UserError(f"{where}: number {twice[0]} occurs twice; keep one of them")
@@ -146,7 +146,7 @@ def read_directory(path: Path, words: str | None) -> Iterator[tuple[str, list[Hy
 
 
 def find_words(path: Path, folder: Path) -> Path | None:
-    """The words.txt in one of two directories."""
+    """Find the words.txt in one of two directories."""
     return next((file for place in (folder, path) if (file := place / "words.txt").is_file()), None)
 
 
@@ -189,7 +189,7 @@ def column_of(path: Path, kind: str) -> dict[str, object]:
 
 
 def integers(path: Path) -> dict[str, str]:
-    """The lists of integers in a file, as texts."""
+    """Return the lists of integers in a file, as texts."""
     return {key: " ".join(map(str, value)) for key, value in column_of(path, "ints").items()}
 
 
@@ -247,14 +247,14 @@ def write(nbests: Iterable[NBest], path, words: str | None = None) -> None:
 
 
 def write_texts(nbest: NBest, out: kaldi_tables.Writer, path) -> None:
-    """One list into an archive of texts."""
+    """Write one list into an archive of texts."""
     for key, hyp in key_hypotheses(nbest):
         no_score(hyp, f"{path}: utterance {nbest.utt!r}")
         out.write(key, packed_text(hyp))
 
 
 def packed_text(hyp: Hypothesis) -> bytes:
-    """The words as Kaldi writes them, in text and in binary archives."""
+    """Return the words as Kaldi writes them, in text and in binary archives."""
     return " ".join(hyp.text.split()).encode() + b"\n"
 
 
@@ -277,7 +277,7 @@ def write_hypothesis(
     ids: Mapping[str, int],
     where: str,
 ) -> None:
-    """One hypothesis into the files of its text, scores and extras."""
+    """Write one hypothesis into the files of its text, scores and extras."""
     out("words_text").write(key, packed_text(hyp))
     for name, value in hyp.scores.items():
         out(cost_file(name, where)).write(key, repr(-float(value)).encode())
@@ -292,7 +292,7 @@ def write_hypothesis(
 
 
 def number_words(text: str, ids: Mapping[str, int], where: str) -> str:
-    """The ids of a text's words."""
+    """Return the ids of a text's words."""
     if unknown := [word for word in text.split() if word not in ids]:
         raise UserError(
             f"{where}: the word {unknown[0]!r} is not in the table of words; give another"
@@ -302,7 +302,7 @@ def number_words(text: str, ids: Mapping[str, int], where: str) -> str:
 
 
 def cost_file(name: str, where: str) -> str:
-    """The name of the file that holds the component `name`."""
+    """Return the name of the file that holds the component `name`."""
     files = {component: file for file, component in COSTS.items()}
     if name in files:
         return files[name]

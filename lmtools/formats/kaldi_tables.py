@@ -51,7 +51,7 @@ class TableEntry:
 
 
 def read_entries(path) -> Iterator[TableEntry]:
-    """The entries of a table one by one; UserError for what cannot be read."""
+    """Read the entries of a table one by one; UserError for what cannot be read."""
     spec = parse_specifier(path)
     kind = spec.kind if spec else Path(path).suffix.removeprefix(".")
     with open_table(path, spec) as stream:
@@ -68,13 +68,13 @@ def open_table(path, spec: Specifier | None) -> contextlib.AbstractContextManage
 
 
 def read_archive(stream: Stream) -> Iterator[TableEntry]:
-    """The entries of an archive."""
+    """Read the entries of an archive."""
     while (key := stream.key()) is not None:
         yield read_entry(key, stream)
 
 
 def read_script(script: Stream) -> Iterator[TableEntry]:
-    """The entries that a script file lists."""
+    """Read the entries that a script file lists."""
     while (key := script.key()) is not None:
         where = script.place()
         target = script.readline().strip()
@@ -88,7 +88,7 @@ def read_script(script: Stream) -> Iterator[TableEntry]:
 
 
 def open_value(target: str, where: str) -> contextlib.AbstractContextManager[Stream]:
-    """The stream of what a line of a script file names: a regular file, from a byte on, or a
+    """Open the stream that a line of a script file names: a regular file, from a byte on, or a
     command if these are allowed.
     """
     if target.endswith("|"):
@@ -101,7 +101,7 @@ def open_value(target: str, where: str) -> contextlib.AbstractContextManager[Str
 
 
 def read_entry(key: str, stream: Stream) -> TableEntry:
-    """The entry at whose value `stream` stands."""
+    """Read the entry at whose value `stream` stands."""
     at, offset = stream.place(), stream.offset
     first = stream.peek()  # one byte: more might not have been written yet
     binary = first == BINARY[:1] and stream.peek(2) == BINARY
@@ -113,13 +113,13 @@ def read_entry(key: str, stream: Stream) -> TableEntry:
 
 
 def read_line(entry: TableEntry) -> str:
-    """The rest of a text entry's line."""
+    """Read the rest of a text entry's line."""
     refuse_binary(entry)
     return entry.stream.readline()
 
 
 def refuse_binary(entry: TableEntry) -> None:
-    """UserError if the entry is binary."""
+    """Raise UserError if the entry is binary."""
     if entry.binary:
         raise UserError(
             f"{entry.where}: binary data where text is expected; give a table of the right kind"
@@ -127,8 +127,8 @@ def refuse_binary(entry: TableEntry) -> None:
 
 
 def read_block(entry: TableEntry) -> Iterator[tuple[str, str]]:
-    """Pairs (`path:line`, line) of a text entry whose key has a line of its own, up to the empty
-    line that ends it (or the end).
+    """Read pairs (`path:line`, line) of a text entry whose key has a line of its own, up to the
+    empty line that ends it (or the end).
     """
     if rest := read_line(entry).strip():
         raise UserError(
@@ -150,7 +150,7 @@ def read_values(path, kind: str) -> Iterator[tuple[str, object, str]]:
 
 
 def read_symbols(path) -> dict[int, str]:
-    """The words of a words.txt (lines `word id`) by their ids."""
+    """Read the words of a words.txt (lines `word id`) by their ids."""
     words: dict[int, str] = {}
     for row, text in read_lines(path):
         fields = text.split()
@@ -167,7 +167,7 @@ def read_tokens(entry: TableEntry) -> str:
 
 
 def read_float(entry: TableEntry) -> float:
-    """The number of an entry."""
+    """Read the number of an entry."""
     if not entry.binary:
         return number(read_line(entry).strip(), entry.where, f"the value of {entry.key!r}")
     size = entry.stream.read(1)[0]
@@ -178,7 +178,7 @@ def read_float(entry: TableEntry) -> float:
 
 
 def read_integers(entry: TableEntry) -> list[int]:
-    """The integers of an entry."""
+    """Read the integers of an entry."""
     if entry.binary:
         count = int(read_sized(entry, 1)[0])
         if count < 0:
@@ -193,7 +193,7 @@ def read_integers(entry: TableEntry) -> list[int]:
 
 
 def read_sized(entry: TableEntry, count: int) -> np.ndarray:
-    """The next `count` integers of a binary entry, each behind a byte that says its size."""
+    """Read the next `count` integers of a binary entry, each behind a byte that says its size."""
     rows = np.frombuffer(entry.stream.read(count * NUMBERED.itemsize), NUMBERED)
     if (rows["size"] != 4).any():
         raise UserError(
@@ -206,7 +206,7 @@ KINDS = {"tokens": read_tokens, "float": read_float, "ints": read_integers}
 
 
 def pack_float(value: float, text: bool) -> bytes:
-    """The payload of a number; in binary a double, which Kaldi reads as a float too."""
+    """Return the payload of a number; in binary a double, which Kaldi reads as a float too."""
     return repr(float(value)).encode() if text else BINARY + struct.pack("<bd", 8, value)
 
 

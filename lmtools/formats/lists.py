@@ -40,8 +40,8 @@ def count_unused(nbests: Sequence[NBest], refs: Mapping[str, str]) -> int:
 def attach_lines(
     nbests: Sequence[NBest], texts: Mapping[str, Sequence[str]], nbest_path
 ) -> list[NBest]:
-    """`nbests` with the references of `texts`, by path, in their order: several for each list where
-    there are several files.
+    """Attach the references of `texts`, by path, to `nbests` in their order: several to each list
+    where there are several files.
 
     UserError unless each has as many as there are lists.
     """
@@ -58,7 +58,7 @@ def attach_lines(
 
 
 def join_refs(items: Iterable[Item], ref, ref_lines, source) -> Iterator[tuple[Item, str | None]]:
-    """Each item from `source` with its reference, one by one: by its `utt` from the texts
+    """Yield each item from `source` with its reference, one by one: by its `utt` from the texts
     `ref`, in their order from the plain text `ref_lines`, or None without either.
 
     UserError for an item that the references lack, and for lines that are more or fewer than the
@@ -83,12 +83,12 @@ def join_refs(items: Iterable[Item], ref, ref_lines, source) -> Iterator[tuple[I
 
 
 def other_number(path, lines: int, utterances: str, source) -> UserError:
-    """The user's view of references that are not one an utterance."""
+    """Return the error on references that are not one an utterance."""
     return UserError(
         f"{path}: {lines} lines for {utterances} in {source}; give one line each, in their order"
     )
 
 
 def cut_lists(nbests: Sequence[NBest], depth: int) -> list[NBest]:
-    """The first `depth` hypotheses of each list."""
+    """Cut each list after its first `depth` hypotheses."""
     return [replace(nbest, hyps=nbest.hyps[:depth]) for nbest in nbests]

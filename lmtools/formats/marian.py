@@ -33,12 +33,12 @@ def recognises(path: Path, first: str) -> bool:
 
 
 def read(path, bpe: str = "none", gaps: str = "empty") -> Iterator[NBest]:
-    """The lists in `path`, sentence by sentence."""
+    """Read the lists in `path`, sentence by sentence."""
     return moses_fields.read(path, parse_fields, bpe, gaps)
 
 
 def parse_fields(fields: list[str], where: str) -> moses_fields.Row:
-    """The row of a line's fields, of which the last two are features and total."""
+    """Parse the row of a line's fields, of which the last two are features and total."""
     extra = {}
     for part in fields[2:-2]:
         name, value = (
@@ -71,7 +71,7 @@ def write(nbests: Iterable[NBest], path) -> None:
 
 
 def list_fields(row: moses_fields.Row) -> list[str]:
-    """The fields of a line."""
+    """Return the fields of a line."""
     alignment, words = row.extra.get("alignment"), row.extra.get("WordScores")
     between = [*([alignment] if alignment else []), *([f"{WORDS} {words}"] if words else [])]
     return [row.utt, row.text, *between, row.features, row.total]

@@ -25,7 +25,7 @@ def merge_equal(
 
 
 def merge_list(nbest: NBest, normalise: Callable[[str], str], source, mass: bool) -> NBest:
-    """One list of those."""
+    """Merge the hypotheses of one list."""
     total = find_total(nbest)
     if mass and nbest.hyps and total is None:
         raise UserError(
@@ -46,8 +46,8 @@ def merge_list(nbest: NBest, normalise: Callable[[str], str], source, mass: bool
 
 
 def find_total(nbest: NBest) -> str | None:
-    """The score of a list that says how good each hypothesis is: `total`, or the only one; None
-    where there is neither.
+    """Find the score of a list that ranks hypotheses: `total`, or the only one; None without
+    either.
     """
     names = {name for hyp in nbest.hyps for name in hyp.scores}
     name = TOTAL if TOTAL in names else min(names) if len(names) == 1 else None

@@ -22,7 +22,7 @@ recognises = json_io.recognise("{", r'"hyp_[0-9]+"\s*:\s*\{')
 
 
 def read(path, name: str = "am") -> Iterator[NBest]:
-    """The lists of a file; UserError for what is not as the format says."""
+    """Read the lists of a file; UserError for what is not as the format says."""
     names = None
     file = json_io.expect(json_io.load(path), dict, str(path), "the file")
     for utt, tree, where in json_io.utterances(file, path):
@@ -32,7 +32,7 @@ def read(path, name: str = "am") -> Iterator[NBest]:
 
 
 def utterance(utt: str, tree: Mapping, name: str, where: str) -> NBest:
-    """One list from its object."""
+    """Return one list from its object."""
     numbered = {key: int(match[1]) for key in tree if (match := HYP.fullmatch(key))}
     if len(set(numbered.values())) < len(numbered):
         raise UserError(f"{where}: the number of a hypothesis occurs twice; number them from 1")
@@ -52,7 +52,7 @@ def write(nbests: Iterable[NBest], path, name: str = "am") -> None:
 
 
 def row(nbest: NBest, name: str, path) -> str:
-    """The entry of one list."""
+    """Return the entry of one list."""
     hyps = {}
     for rank, hyp in enumerate(nbest.hyps, 1):
         value = (

@@ -38,12 +38,12 @@ def recognises(path: Path, first: str) -> bool:
 
 
 def read(path, bpe: str = "none", gaps: str = "empty") -> Iterator[NBest]:
-    """The lists in `path`, sentence by sentence."""
+    """Read the lists in `path`, sentence by sentence."""
     return moses_fields.read(path, parse_fields, bpe, gaps, sparse=True)
 
 
 def parse_fields(fields: list[str], where: str) -> moses_fields.Row:
-    """The row of a line's fields; what follows the total is the extra `alignment`."""
+    """Parse the row of a line's fields; what follows the total is the extra `alignment`."""
     utt, text, *scores = fields[:4]
     rest = fields[4:]
     extra = {"alignment": f" {moses_fields.BAR} ".join(rest)} if any(rest) else {}
@@ -63,7 +63,7 @@ def write(nbests: Iterable[NBest], path) -> None:
 
 
 def list_fields(row: moses_fields.Row) -> list[str]:
-    """The fields of a line."""
+    """Return the fields of a line."""
     alignment, traced = row.extra.get("alignment", ""), row.extra.get("segments", "")
     return [
         row.utt,

@@ -62,8 +62,8 @@ def keys(name: str, sign: str, count: int) -> list[str]:
 
 
 def default_layout(names: Iterable[str]) -> str:
-    """The layout of scores whose source is unknown: names X_0, X_1 .. are the values of one feature
-    X, others have one value each.
+    """Return the layout of scores whose source is unknown: names X_0, X_1 .. are the values of one
+    feature X, others have one value each.
     """
     names = list(names)
     counts: dict[str, int] = {}
@@ -85,8 +85,8 @@ def default_layout(names: Iterable[str]) -> str:
 
 
 def field_of(scores: Mapping[str, float], layout: str | None) -> str:
-    """The features field for all scores but the one of the total: in `layout` where that names
-    exactly these, else in the default one.
+    """Return the features field for all scores but the one of the total: in `layout` where that
+    names exactly these, else in the default one.
     """
     named = {name: value for name, value in scores.items() if name != total_name(scores)}
     groups = group_features(layout or "")
@@ -107,7 +107,7 @@ def group_features(layout: str) -> list[tuple[str, str, list[str]]]:
 
 
 def total_name(scores: Mapping[str, float]) -> str:
-    """The name of the score that the field of the total holds."""
+    """Return the name of the score that the field of the total holds."""
     return TOTAL if TOTAL in scores else "am"
 
 

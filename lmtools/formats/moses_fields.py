@@ -56,8 +56,8 @@ class Row:
 def read(
     path, arrange: Callable[[list[str], str], Row], bpe: str, gaps: str, sparse: bool = False
 ) -> Iterator[NBest]:
-    """The lists in `path`, one by one; `arrange` makes a Row of a line's fields; with `sparse` a
-    feature may be absent (0) in some lines. UserError with the line of anything malformed.
+    """Read the lists in `path`, one by one; `arrange` makes a Row of a line's fields; with `sparse`
+    a feature may be absent (0) in some lines. UserError with the line of anything malformed.
     """
     pieces.check_marks(bpe, "bpe")
     if gaps not in ("empty", "skip"):
@@ -110,7 +110,7 @@ def rows(
 
 
 def hypothesis(row: Row, bpe: str, where: str) -> Hypothesis:
-    """The hypothesis that one line describes."""
+    """Return the hypothesis that one line describes."""
     scores, layout = features(row.features, where)
     extra = {"layout": layout} if layout != default_layout(scores) else {}
     if row.total:
@@ -125,7 +125,7 @@ def hypothesis(row: Row, bpe: str, where: str) -> Hypothesis:
 
 
 def missing(last: str | None, utt: str, where: str) -> Iterable[str]:
-    """The sentence numbers between two that follow each other in a file."""
+    """Return the sentence numbers between two that follow each other in a file."""
     if last is None or not (COUNTED.fullmatch(last) and COUNTED.fullmatch(utt)):
         return ()
     if int(utt) - int(last) > LONGEST_GAP:
@@ -158,7 +158,7 @@ def write(nbests: Iterable[NBest], path, fields: Callable[[Row], list[str]]) -> 
 
 
 def row_of(utt: str, hyp: Hypothesis) -> Row:
-    """The fields that hold `hyp`."""
+    """Return the fields that hold `hyp`."""
     text = " ".join(hyp.text.split())
     total = hyp.scores.get(total_name(hyp.scores))
     pieced = pieces.keep_spelling(text, hyp.extra.get("pieces", text))
@@ -172,7 +172,7 @@ def row_of(utt: str, hyp: Hypothesis) -> Row:
 
 
 def plain(text: str, where: str) -> str:
-    """`text` on one line, if it can stand between bars."""
+    """Return `text` on one line, if it can stand between bars."""
     if BAR in text:
         raise UserError(f"{where}: {text!a} holds `{BAR}`, which ends a field; write | as &#124;")
     return " ".join(text.split())

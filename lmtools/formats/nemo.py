@@ -36,7 +36,7 @@ def recognises(path: Path, first: str) -> bool:
 
 
 def read(path, manifest: str | None = None, width: str | None = None) -> Iterator[NBest]:
-    """The lists of a file; UserError where lines and utterances do not go together."""
+    """Read the lists of a file; UserError where lines and utterances do not go together."""
     hyps = list(rows(path))
     most = width_of(path, width)
     if manifest:
@@ -102,7 +102,7 @@ def is_better(hyps: Sequence[Hypothesis], place: int) -> bool:
 
 
 def rows(path) -> Iterator[Hypothesis]:
-    """The hypothesis of every line."""
+    """Yield the hypothesis of every line."""
     for number, line in read_lines(path):
         text, tab, score = line.rpartition("\t")
         if not tab:
@@ -120,7 +120,7 @@ def width_of(path, width: str | None) -> int | None:
 
 
 def read_manifest(path) -> Iterator[tuple[str, str | None]]:
-    """The name of each utterance, and its text where it has one."""
+    """Read the name of each utterance, and its text where it has one."""
     seen: set[str] = set()
     for tree, where in json_io.read_objects(path):
         audio = json_io.member(tree, "audio_filepath", str, where)

@@ -28,8 +28,8 @@ def guess_marks(texts: Iterable[str]) -> str:
 
 
 def join_pieces(text: str, marks: str) -> str:
-    """The words of `text`, its pieces joined as `marks` says, without END as the last one; text
-    without such marks stays.
+    """Return the words of `text`, its pieces joined as `marks` says, without END as the last one;
+    text without such marks stays.
     """
     pieces = text.split()
     if marks != "none" and pieces[-1:] == [END]:
@@ -43,7 +43,7 @@ def join_pieces(text: str, marks: str) -> str:
 
 
 def keep_spelling(text: str, found: str) -> str:
-    """`found`, the pieces or the spelling that a reader saw, if joining them in some way gives
-    `text`; else `text`, edited since.
+    """Return `found`, the pieces or the spelling that a reader saw, if joining them in some way
+    gives `text`; else `text`, edited since.
     """
     return found if any(join_pieces(found, marks) == text for marks in MARKS) else text

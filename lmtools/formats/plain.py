@@ -9,7 +9,7 @@ from lmtools.text.blocks import read_text
 
 
 def read(path) -> list[str]:
-    """The lines of `path` without white space at their ends; empty ones keep their numbers."""
+    """Read the lines of `path` without white space at their ends; empty ones keep their numbers."""
     return [line.strip() for _, line in read_text(path, nul=True)]
 
 

@@ -97,8 +97,9 @@ class Format:
 
 
 def format_of(module: ModuleType, **more) -> Format:
-    """The format that `module` implements, which says what it is in ABOUT; its OPTIONS, if any,
-    explain what `read` and `write` take by name, its MERGE is `merge`; `more` are other fields.
+    """Return the format that `module` implements, which says what it is in ABOUT; its OPTIONS, if
+    any, explain what `read` and `write` take by name, its MERGE is `merge`; `more` are other
+    fields.
     """
     given = {name: getattr(module, name) for name in ("recognises", "read", "write")}
     given |= {"options": getattr(module, "OPTIONS", EMPTY), "merge": getattr(module, "MERGE", None)}
@@ -126,8 +127,8 @@ class Formats(dict[str, Format]):
     """
 
     def detect(self, path, default: str | None = None) -> str:
-        """The name of the format of `path`, or `default` if none recognises it; UserError if that
-        is None too.
+        """Return the name of the format of `path`, or `default` if none recognises it; UserError if
+        that is None too.
         """
         return detect(path, self, default)
 
@@ -136,7 +137,7 @@ class Formats(dict[str, Format]):
         return list(self.stream(path, spec))
 
     def stream(self, path, spec: str | None = None) -> Iterator:
-        """The same one by one, as soon as they can be read."""
+        """Yield the items of `path` one by one, as soon as they can be read."""
         yield from find_format(spec or detect(path, self), self).read(path)
 
     def write(self, items: Iterable, path, spec: str) -> None:
@@ -145,14 +146,14 @@ class Formats(dict[str, Format]):
 
 
 def bind_options(function: Callable, options: Mapping[str, str]) -> Callable:
-    """`function` with those of `options` that it takes."""
+    """Bind those of `options` that `function` takes."""
     known = inspect.signature(function).parameters
     return partial(function, **{name: value for name, value in options.items() if name in known})
 
 
 def detect(path, formats: Mapping[str, Format], default: str | None = None) -> str:
-    """The name of the format of the file or directory `path`, or `default` if none recognises it;
-    UserError if that is None too.
+    """Return the name of the format of the file or directory `path`, or `default` if none
+    recognises it; UserError if that is None too.
 
     UserError, which says what it is, for what can hold neither lists nor lattices: language models,
     wrongly named archives.
@@ -200,8 +201,8 @@ def unlike_lists(path, empty: bool) -> str | None:
 
 
 def read_beginning(path, size: int = HEAD) -> bytes:
-    """The first `size` bytes of a file, decompressed; UserError for a damaged archive and one whose
-    name does not say what it is.
+    """Read the first `size` bytes of a file, decompressed; UserError for a damaged archive and one
+    whose name does not say what it is.
     """
     try:
         with OPENERS.get(Path(path).suffix, open)(path, "rb") as stream:
@@ -218,7 +219,7 @@ def read_beginning(path, size: int = HEAD) -> bytes:
 
 
 def read_first_line(path) -> str:
-    """The first line of `path` as far as a format's mark may reach, whatever its encoding."""
+    """Read the first line of `path` as far as a format's mark may reach, whatever its encoding."""
     return read_beginning(path).partition(b"\n")[0].decode("utf-8-sig", "replace").rstrip("\r")
 
 
@@ -236,7 +237,7 @@ def all_rows(path, first: str, fits: Callable[[str], bool]) -> bool:
 
 
 def describe_formats(formats: Mapping[str, Format]) -> str:
-    """All of `formats` and their options, line by line, for a verb's help."""
+    """Describe all of `formats` and their options, line by line, for a verb's help."""
     lines = []
     for name, form in formats.items():
         lines.append(wrap_text(f"  {name}: ", form.about))
@@ -247,7 +248,7 @@ def describe_formats(formats: Mapping[str, Format]) -> str:
 
 
 def wrap_text(begin: str, text: str) -> str:
-    """Lines of at most 100 characters, those after the first indented."""
+    """Wrap text into lines of at most 100 characters, those after the first indented."""
     return textwrap.fill(
         text, 100, initial_indent=begin, subsequent_indent=" " * (begin.index(begin.strip()) + 4)
     )

@@ -53,7 +53,7 @@ def read_spellings(path) -> dict[str, str]:
 
 
 def spell(text: str, spellings: Mapping[str, str]) -> str:
-    """The text with other words for those of `spellings`, once; as it is where it has none."""
+    """Replace the words of a text that have `spellings`, once."""
     words = text.split()
     if spellings.keys().isdisjoint(words):
         return text
@@ -114,12 +114,12 @@ def drop_marks(nbests: Sequence[NBest]) -> tuple[list[NBest], int]:
 
 
 def choose_rows(rows: Sequence[str], keep: Sequence[bool]) -> list[str]:
-    """Those of the rows to keep."""
+    """Return the rows to keep."""
     return [row for row, wanted in zip(rows, keep, strict=True) if wanted]
 
 
 def drop_stale(hyp: Hypothesis) -> Hypothesis:
-    """The hypothesis, its text changed, without what its format kept of the tokens it had."""
+    """Drop from a hypothesis, its text changed, what its format kept of the tokens it had."""
     fits = hyp.extra.get(TIMES, "").count("\n") + 1 == len(hyp.text.split())
     kept = keep_extras(hyp.extra)
     return replace(hyp, extra={name: kept[name] for name in kept if fits or name != TIMES})
@@ -131,7 +131,7 @@ def keep_extras(extra: Mapping[str, str]) -> Mapping[str, str]:
 
 
 def rewrite_ref(nbest: NBest, change: Callable[[str], str]) -> NBest:
-    """The list with `change` applied to its references, if it has any."""
+    """Apply `change` to the references of a list, if it has any."""
     ref = None if nbest.ref is None else change(nbest.ref)
     more = tuple(map(change, nbest.more_refs))
     if (ref, more) == (nbest.ref, nbest.more_refs):
@@ -170,8 +170,8 @@ def capitalise(text: str) -> str:
 
 
 def rewrite_arcs(lattice: Lattice, change: Callable[[str], str]) -> Lattice:
-    """The lattice with `change` applied to its words; an arc whose word it empties is epsilon.
-    UserError where it makes a word two.
+    """Apply `change` to the words of a lattice; an arc whose word it empties is epsilon. UserError
+    where it makes a word two.
     """
     made = {word: change(word).split() for word in set(lattice.words) - {None}}
     if split := sorted(word for word, parts in made.items() if len(parts) > 1):

@@ -35,13 +35,13 @@ def vouch(row: str, text: str = "") -> str:
 
 
 def spell_row(utt: str, rank: int, value: float, count: int) -> str:
-    """A row without its check; a float has one spelling only."""
+    """Return a row without its check; a float has one spelling only."""
     return f"{utt}#{rank}\t{float(value)!r}\t{int(count)}"
 
 
 def read(path, lines: Iterator[tuple[int, str]] | None = None) -> ScoreTable:
-    """The table in `path`, or in its numbered `lines` where something has read them; UserError with
-    the line of a row that is malformed, out of rank order, not finite, or seen to be damaged.
+    """Read the table in `path`, or in its numbered `lines` where something has read them; UserError
+    with the line of a row that is malformed, out of rank order, not finite, or seen to be damaged.
     """
     lines = read_lines(path) if lines is None else lines
     first = next(lines, (1, ""))[1]
@@ -74,7 +74,7 @@ def has_check(line: str) -> bool:
 
 
 def header(path, line: str) -> Mapping[str, str]:
-    """The signature in the first line; UserError for none or another line's check."""
+    """Return the signature in the first line; UserError for none or another line's check."""
     told, _, check = line.rpartition("\t") if has_check(line) else (line, "", None)
     if check is not None and check != vouch(told):
         raise UserError(
@@ -132,8 +132,8 @@ def make_table(
     counts: Sequence[np.ndarray],
     signature: Mapping[str, str],
 ) -> ScoreTable:
-    """The table of log-probabilities and tokens, arrays (hypotheses,) a list; its rows vouch for
-    the texts of `nbests` as those of a file do.
+    """Return the table of log-probabilities and tokens, arrays (hypotheses,) a list; its rows vouch
+    for the texts of `nbests` as those of a file do.
     """
     utterances = [nbest.utt for nbest in nbests]
     checks = [
@@ -161,7 +161,7 @@ def write(table: ScoreTable, nbests: Iterable[NBest], path) -> None:
 def writing(
     path, signature: Mapping[str, str]
 ) -> Iterator[Callable[[NBest, Sequence[float], Sequence[int]], None]]:
-    """A function that writes the scores and tokens of one list to `path`; pipes at once."""
+    """Yield a function that writes the scores and tokens of one list to `path`; pipes at once."""
     with atomic_text(path) as out:
         first = HEADER + json.dumps(dict(signature), ensure_ascii=False, sort_keys=True)
         out.write(f"{first}\t{vouch(first)}\n")
@@ -185,8 +185,8 @@ def writing(
 
 
 def columns(table: ScoreTable, nbests: Sequence[NBest], path, source) -> list[np.ndarray]:
-    """The log-probabilities of `nbests`' hypotheses, one array (hypotheses,) a list, joined by
-    utterance and rank; checked.
+    """Return the log-probabilities of `nbests`' hypotheses, one array (hypotheses,) a list, joined
+    by utterance and rank; checked.
     """
     check(table, nbests, path, source)
     nothing = np.zeros(0)
@@ -194,7 +194,8 @@ def columns(table: ScoreTable, nbests: Sequence[NBest], path, source) -> list[np
 
 
 def check(table: ScoreTable, nbests: Sequence[NBest], path, source) -> None:
-    """UserError unless `table`, read from `path`, was made of exactly `nbests`, read from `source`.
+    """Raise UserError unless `table`, read from `path`, was made of exactly `nbests`, read from
+    `source`.
 
     It names both and the first utterance that the table lacks, has too much, has in another length,
     or with another text at some rank.
@@ -235,7 +236,7 @@ def check(table: ScoreTable, nbests: Sequence[NBest], path, source) -> None:
 
 
 def strangers(table: ScoreTable, nbest: NBest) -> list[int]:
-    """The ranks from 1 of a list whose rows do not vouch for the hypothesis there."""
+    """Return the ranks from 1 of a list whose rows do not vouch for the hypothesis there."""
     rows = zip(
         *(column.get(nbest.utt, ()) for column in (table.log_prob, table.tokens, table.checks)),
         nbest.hyps,
@@ -249,8 +250,8 @@ def strangers(table: ScoreTable, nbest: NBest) -> list[int]:
 
 
 def stranger(table: ScoreTable, wrong: Sequence[tuple[NBest, Sequence[int]]], about: str) -> str:
-    """The message on rows that are not of the lists: the first, how many there are, and what may
-    have happened.
+    """Return the message on rows that are not of the lists: the first, how many there are, and what
+    may have happened.
     """
     nbest, ranks = wrong[0]
     count = sum(len(ranks) for _, ranks in wrong)

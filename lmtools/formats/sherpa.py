@@ -60,7 +60,7 @@ def read(path) -> Iterator[NBest]:
 
 
 def hypothesis(tree: Mapping, where: str) -> Hypothesis:
-    """One result; without a score where it has tokens and no log-probabilities of them."""
+    """Return one result; without a score where it has tokens and no log-probabilities of them."""
     text = " ".join(json_io.member(tree, "text", str, where).split())
     extra = json_io.extras(tree, ("utt", "ref", "text"), where)
     if LOG_PROBS not in tree:

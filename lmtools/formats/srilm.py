@@ -77,14 +77,14 @@ def guess_count(count: str, words: list[str], line: list[str]) -> bool:
 
 
 def list_files(path: Path) -> list[Path]:
-    """The files in a directory by name, hidden ones left out."""
+    """Return the files in a directory by name, hidden ones left out."""
     return [
         child for child in list_children(path) if child.is_file() and not child.name.startswith(".")
     ]
 
 
 def read(path) -> Iterator[NBest]:
-    """The list in the file `path`, or those in the files of the directory, sorted by name."""
+    """Read the list in the file `path`, or those in the files of the directory, sorted by name."""
     if not Path(path).is_dir():
         yield read_list(path)
         return
@@ -106,7 +106,7 @@ def read(path) -> Iterator[NBest]:
 
 
 def read_list(path) -> NBest:
-    """The list in one file."""
+    """Read the list in one file."""
     lines = ((count, line.strip()) for count, line in read_lines(path) if line.strip())
     version, hyps = "0", []
     for count, line in lines:
@@ -137,18 +137,18 @@ def read_list(path) -> NBest:
 
 
 def file_of(utt: str, path) -> str:
-    """The name of an utterance's file in the directory `path`."""
+    """Return the name of an utterance's file in the directory `path`."""
     return file_name(utt, str(path)) + (SCORED if utt.endswith(SCORED) else "") + ".gz"
 
 
 def utterance_of(file: Path) -> str:
-    """The utterance that a file's name says."""
+    """Return the utterance that a file's name says."""
     name = file.name.removesuffix(file.suffix) if file.suffix in OPENERS else file.name
     return name.removesuffix(SCORED) or name
 
 
 def headerless(line: str, where: str) -> Hypothesis:
-    """A line of base-10 scores and the number of words."""
+    """Return a line of base-10 scores and the number of words."""
     parts = line.split()
     if len(parts) < 3:
         raise UserError(
@@ -170,27 +170,27 @@ def headerless(line: str, where: str) -> Hypothesis:
 
 
 def split_pauses(words: list[str]) -> tuple[str, dict[str, str]]:
-    """The text of `words`, and the extra that keeps their pauses."""
+    """Return the text of `words`, and the extra that keeps their pauses."""
     text = " ".join(word for word in words if word != PAUSE)
     return text, {"spoken": " ".join(words)} if PAUSE in words else {}
 
 
 def join_pauses(hyp: Hypothesis) -> list[str]:
-    """The words of a hypothesis, with its pauses if the text is what it was read with."""
+    """Return the words of a hypothesis, with its pauses if the text is what it was read with."""
     words = hyp.extra.get("spoken", "").split()
     text = " ".join(hyp.text.split())
     return words if split_pauses(words)[0] == text else text.split()
 
 
 def composite(line: str, where: str) -> Hypothesis:
-    """A line of a total in bytelogs and words."""
+    """Return a line of a total in bytelogs and words."""
     score, words = total(line, where)
     text, extra = split_pauses(words)
     return Hypothesis(text, {"am": parse_in_unit(score, BYTELOG, where, "the score")}, extra)
 
 
 def total(line: str, where: str) -> tuple[str, list[str]]:
-    """The score in parentheses and what follows it."""
+    """Return the score in parentheses and what follows it."""
     score, *rest = line.split()
     if not (score.startswith("(") and score.endswith(")")):
         raise UserError(f"{where}: starts with {score!r}; expected `(score) w1 w2 ...`")
@@ -198,7 +198,7 @@ def total(line: str, where: str) -> tuple[str, list[str]]:
 
 
 def parse_detailed(line: str, where: str) -> Hypothesis:
-    """A line of a total in bytelogs and words with times and scores."""
+    """Parse a line of a total in bytelogs and words with times and scores."""
     score, rest = total(line, where)
     parse_in_unit(score, BYTELOG, where, "the score")
     if len(rest) % TOKEN or any(
@@ -224,7 +224,7 @@ def parse_detailed(line: str, where: str) -> Hypothesis:
 
 
 def words(tokens: list[list[str]], where: str) -> list[list[str]]:
-    """The tokens that are words, not phones or states inside one."""
+    """Return the tokens that are words, not phones or states inside one."""
     found, inner = [], (0.0, 0.0)
     for token in tokens:
         start, end = (number(token[place], where, f"time {MARKS[place - 1]}") for place in (3, 5))
@@ -272,7 +272,7 @@ def write_one(nbest: NBest, file, version: str | None, path) -> None:
 
 
 def two_scores(hyp: Hypothesis, where: str) -> tuple[float, float]:
-    """The scores `am` and `lm`, or the total and 0; UserError for others without a total."""
+    """Return the scores `am` and `lm`, or the total and 0; UserError for others without a total."""
     if TOTAL in hyp.scores:
         return hyp.scores[TOTAL], 0.0
     if others := hyp.scores.keys() - {"am", "lm"}:
@@ -285,7 +285,7 @@ def two_scores(hyp: Hypothesis, where: str) -> tuple[float, float]:
 
 
 def as_headerless(hyp: Hypothesis, where: str) -> str:
-    """A line of version 0."""
+    """Return a line of version 0."""
     scores = [spell_in_unit(value, BASE10) for value in two_scores(hyp, where)]
     return " ".join(
         [*scores, hyp.extra.get("nwords", str(len(hyp.text.split()))), *join_pauses(hyp)]
@@ -293,12 +293,12 @@ def as_headerless(hyp: Hypothesis, where: str) -> str:
 
 
 def as_composite(hyp: Hypothesis, where: str) -> str:
-    """A line of version 1."""
+    """Return a line of version 1."""
     return " ".join([f"({round((one_score(hyp, where) or 0.0) / BYTELOG)})", *join_pauses(hyp)])
 
 
 def as_detailed(hyp: Hypothesis, where: str) -> str:
-    """A line of version 2, from what such a line held when it was read."""
+    """Return a line of version 2, from what such a line held when it was read."""
     tokens = hyp.extra.get("words", "").split()
     found = (
         words([tokens[start : start + TOKEN] for start in range(0, len(tokens), TOKEN)], where)

@@ -39,7 +39,7 @@ def recognises(path: Path, first: str) -> bool:
 
 
 def read(path, ids: str = "lines") -> Iterator[NBest]:
-    """The pooled lists; UserError if the systems have not all the same utterances."""
+    """Read the pooled lists; UserError if the systems have not all the same utterances."""
     files = files_of(path)
     names = name_systems(files)
     pool = {"lines": by_line, "kaldi": by_id}.get(ids)
@@ -54,7 +54,7 @@ def read(path, ids: str = "lines") -> Iterator[NBest]:
 
 
 def files_of(path) -> list[Path]:
-    """The systems' files."""
+    """Return the systems' files."""
     if Path(path).is_dir():
         files = [child for child in list_children(path) if not child.name.startswith(".")]
     else:
@@ -67,8 +67,8 @@ def files_of(path) -> list[Path]:
 
 
 def name_systems(files: Sequence[Path]) -> list[str]:
-    """A name for each file: its own without suffixes of compression and text, or with its directory
-    where that is not enough.
+    """Return a name for each file: its own without suffixes of compression and text, or with its
+    directory where that is not enough.
     """
     short = [stem(file.name) for file in files]
     names = short if len(set(short)) == len(short) else [stem(str(file)) for file in files]
@@ -83,7 +83,7 @@ def name_systems(files: Sequence[Path]) -> list[str]:
 
 
 def stem(name: str) -> str:
-    """`name` without .gz, .xz or .bz2, and without .txt."""
+    """Return `name` without .gz, .xz or .bz2, and without .txt."""
     name = name.removesuffix(Path(name).suffix) if Path(name).suffix in OPENERS else name
     return name.removesuffix(".txt")
 
@@ -143,7 +143,7 @@ def write(nbests: Iterable[NBest], path, ids: str = "lines") -> None:
 
 
 def texts(nbest: NBest, names: Sequence[str], where: str) -> list[str]:
-    """The texts of one list in the order of the systems' names."""
+    """Return the texts of one list in the order of the systems' names."""
     found = {hyp.extra.get("system", ""): hyp for hyp in nbest.hyps}
     if sorted(found) != sorted(names) or len(nbest.hyps) != len(names):
         raise UserError(
@@ -163,8 +163,8 @@ def texts(nbest: NBest, names: Sequence[str], where: str) -> list[str]:
 
 @contextlib.contextmanager
 def targets(names: Sequence[str], path) -> Iterator[list[Path]]:
-    """Where to write each system: the files that `path` names, or temporary ones that become the
-    directory `path` in the end.
+    """Yield the path to write each system to: the files that `path` names, or temporary ones that
+    become the directory `path` in the end.
     """
     places = [Path(part) for part in str(path).split(",") if part]
     if len(places) > 1:

@@ -54,7 +54,7 @@ def write(texts: Mapping[str, str], path) -> None:
 
 
 def plain(text: str, where: str) -> list[str]:
-    """The words of `text`; UserError if one is markup."""
+    """Return the words of `text`; UserError if one is markup."""
     words = text.split()
     for word in words:
         if MARKUP.fullmatch(word):

@@ -25,7 +25,7 @@ def parse_in_unit(text: str, unit: float, where: str, what: str) -> float:
 
 
 def spell_in_unit(value: float, unit: float = 1.0) -> str:
-    """The shortest decimal that is `value` in units of `unit`: exact where a decimal of 17 digits
+    """Spell `value` in units of `unit` as the shortest decimal: exact where a decimal of 17 digits
     can be, and always for a unit of 1.
     """
     quotient = value / unit

@@ -26,7 +26,7 @@ recognises = json_io.recognise_results('"alternatives"', r'\A(?s:(?!.*"transcrip
 
 
 def read(path) -> Iterator[NBest]:
-    """The lists of a file or a directory; UserError for what is not as the format says."""
+    """Read the lists of a file or a directory; UserError for what is not as the format says."""
     names = None
     for utt, tree, where in json_io.results(path):
         ref = json_io.optional(tree, "ref", str, where)
@@ -45,7 +45,7 @@ def read(path) -> Iterator[NBest]:
 
 
 def hypothesis(tree, where: str) -> Hypothesis:
-    """One hypothesis from its object."""
+    """Return one hypothesis from its object."""
     text = json_io.member(json_io.expect(tree, dict, where, "it"), "text", str, where)
     scores = {"am": score(tree["confidence"], where, "confidence")} if "confidence" in tree else {}
     return Hypothesis(text, scores, json_io.extras(tree, ("text", "confidence"), where))
@@ -59,7 +59,7 @@ def write(nbests: Iterable[NBest], path) -> None:
 
 
 def as_tree(nbest: NBest, path) -> dict:
-    """The object of one list."""
+    """Return the object of one list."""
     found = []
     for hyp in nbest.hyps:
         value = one_score(hyp, f"{path}: utterance {nbest.utt!r}")

@@ -50,7 +50,7 @@ def recognises(path: Path, first: str) -> bool:
 
 
 def read(path) -> Iterator[NBest]:
-    """The lists of a file or directory; UserError for what is not as the format says, or where
+    """Read the lists of a file or directory; UserError for what is not as the format says, or where
     hypotheses are scored in different ways.
     """
     if Path(path).is_dir():
@@ -120,7 +120,7 @@ def way(tree: Mapping, where: str) -> tuple[str, ...]:
 
 
 def hypothesis(tree: Mapping, where: str) -> Hypothesis:
-    """One hypothesis from its object."""
+    """Return one hypothesis from its object."""
     text = json_io.member(tree, "text", str, where)
     kind = next((kind for kind in KINDS if kind in tree), None)
     own = {"text", "length_penalty", *KINDS}
@@ -139,7 +139,7 @@ def hypothesis(tree: Mapping, where: str) -> Hypothesis:
 
 
 def length(tokens, where: str) -> int:
-    """The number of tokens."""
+    """Return the number of tokens."""
     if (
         isinstance(tokens, bool)
         or not isinstance(tokens, list | int)
@@ -164,7 +164,7 @@ def write(nbests: Iterable[NBest], path) -> None:
 
 
 def as_tree(nbest: NBest, path) -> dict:
-    """The object of one list."""
+    """Return the object of one list."""
     hyps = []
     for hyp in nbest.hyps:
         value = one_score(hyp, f"{path}: utterance {nbest.utt!r}")

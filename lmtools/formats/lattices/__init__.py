@@ -24,7 +24,8 @@ detect, read, stream, write = LATTICES.detect, LATTICES.read, LATTICES.stream, L
 
 
 def default_weights(lattice: Lattice) -> dict[str, float]:
-    """The weights that its format states, `am` 1: {"am": 1, "lm": lmscale, "words": penalty}.
+    """Return the weights that its format states, `am` 1: {"am": 1, "lm": lmscale, "words":
+    penalty}.
 
     Scores of which nothing is said have weight 1.
     """

@@ -22,8 +22,8 @@ WHOLE = re.compile(r"\d{1,9}", re.ASCII)
 
 
 def parse_real(text: str, where: str, what: str) -> float:
-    """The number that `text` spells, infinity and NaN included (lmtools.lattice.check reports
-    them); UserError for anything else.
+    """Parse the number in `text`, infinity and NaN included (lmtools.lattice.check reports them);
+    UserError for anything else.
     """
     if not REAL.fullmatch(text):
         raise UserError(f"{where}: {what} is {text[:40]!r}; expected a number")
@@ -31,25 +31,25 @@ def parse_real(text: str, where: str, what: str) -> float:
 
 
 def parse_number(text: str, where: str, what: str) -> int:
-    """The number of a state, node or slot that `text` spells."""
+    """Parse the number of a state, node or slot."""
     if not WHOLE.fullmatch(text):
         raise UserError(f"{where}: {what} is {text[:40]!r}; expected a whole number from 0")
     return int(text)
 
 
 def spell_number(value: float) -> str:
-    """The shortest text of a number that reads back the same; without `.0`."""
+    """Spell a number as the shortest text that reads back the same; without `.0`."""
     return repr(float(value)).removesuffix(".0")
 
 
 def negate(value: float) -> float:
-    """The cost of a score and the other way round, without negative zeros."""
+    """Return the cost of a score and the other way round, without negative zeros."""
     return 0.0 - value
 
 
 def check_states(states: int, rows: int, where: str) -> int:
-    """`states` if `rows` arcs and finals can make use of so many; UserError for a number that is a
-    slip or an attack on memory.
+    """Return `states` if `rows` arcs and finals can make use of so many; UserError for a number
+    that is a slip or an attack on memory.
     """
     if states > 4 * rows + 1000:
         raise UserError(f"{where}: {states} states for {rows} arcs; number the states without gaps")
@@ -57,7 +57,8 @@ def check_states(states: int, rows: int, where: str) -> int:
 
 
 def one_total(lattice: Lattice, where: str) -> tuple[np.ndarray, np.ndarray]:
-    """The scores for a format with room for one: the total of rescored lattices, else `am`, else 0.
+    """Return the scores for a format with room for one: the total of rescored lattices, else `am`,
+    else 0.
 
     UserError if the lattice has other scores and no total.
     """
@@ -73,14 +74,14 @@ def one_total(lattice: Lattice, where: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def refuse_null(values: Iterable[str | None], null: str, where: str) -> None:
-    """UserError if a word would be read back as the format's `null`."""
+    """Raise UserError if a word would be read back as the format's `null`."""
     if null in values:
         raise UserError(f"{where}: the word {null!r} stands for no word in this format; rename it")
 
 
 def stem(path: Path, suffixes: tuple[str, ...]) -> str | None:
-    """The utterance id that a file's name means: the name without compression and the format's
-    suffix; None without that suffix.
+    """Return the utterance id that a file's name means: the name without compression and the
+    format's suffix; None without that suffix.
     """
     name = path.name.removesuffix(path.suffix) if path.suffix in OPENERS else path.name
     return next(
@@ -94,8 +95,8 @@ def stem(path: Path, suffixes: tuple[str, ...]) -> str | None:
 
 
 def files(path, suffixes: tuple[str, ...]) -> list[tuple[str, Path | str]]:
-    """Pairs (utterance id, file) of `path`: itself, or if it is a directory the files in it with
-    one of `suffixes`, sorted by name.
+    """Return pairs (utterance id, file) of `path`: itself, or if it is a directory the files in it
+    with one of `suffixes`, sorted by name.
     """
     if not Path(path).is_dir():
         path = path if path == "-" else Path(path)
@@ -111,7 +112,7 @@ def files(path, suffixes: tuple[str, ...]) -> list[tuple[str, Path | str]]:
 
 
 def opening(path: Path, suffixes: tuple[str, ...], first: str) -> str:
-    """The first line of `path`, or of the first lattice in it; '' if there is none."""
+    """Return the first line of `path`, or of the first lattice in it; '' if there is none."""
     if not path.is_dir():
         return first
     child = next(
@@ -153,7 +154,7 @@ def write_files(
 def write_directory(
     lattices: Iterable[Lattice], path: Path, suffix: str, text: Callable[[Lattice], str]
 ) -> None:
-    """The files of lattices in the directory `path`."""
+    """Write the files of lattices into the directory `path`."""
     inside = [child.name for child in path.iterdir()] if path.is_dir() else []
     if other := [name for name in inside if not stem(Path(name), (suffix,))]:
         raise UserError(
@@ -171,7 +172,7 @@ def write_directory(
 
 
 def order(lattice: Lattice, where: str) -> list[int]:
-    """The states that the start leads to, in topological order; UserError for a cycle."""
+    """Return the states that the start leads to, in topological order; UserError for a cycle."""
     reached, waiting = [False] * lattice.states, [lattice.start]
     leaving = arcs_leaving(lattice)
     target = lattice.target.tolist()
@@ -205,8 +206,8 @@ def arcs_leaving(lattice: Lattice) -> list[list[int]]:
 
 
 def plain_end(lattice: Lattice) -> int | None:
-    """The only final state if nothing is paid there and no arc leaves it, so that it can be a
-    format's one end; else None.
+    """Return the only final state if nothing is paid there and no arc leaves it, so that it can be
+    a format's one end; else None.
     """
     if len(lattice.finals) != 1 or any(column[0] for column in lattice.final_scores.values()):
         return None
@@ -214,8 +215,8 @@ def plain_end(lattice: Lattice) -> int | None:
 
 
 def one_end(lattice: Lattice, where: str, bare: bool = False) -> Lattice:
-    """`lattice` with one end (which has no extras, if `bare`): as it is, or with wordless arcs from
-    all final states to a new one.
+    """Return `lattice` with one end (which has no extras, if `bare`): as it is, or with wordless
+    arcs from all final states to a new one.
 
     UserError without final states.
     """

@@ -68,12 +68,12 @@ def recognises(path: Path, first: str) -> bool:
 
 
 def jobs(path: Path) -> list[Path]:
-    """The archives of a decode directory in numeric order."""
+    """Return the archives of a decode directory in numeric order."""
     return [child for _, child in list_numbered(path, JOB)]
 
 
 def read(path, words: str | None = None, frame: str = "0.01") -> Iterator[Lattice]:
-    """The lattices of a table (`ark:F`, `scp:F`, a file) or decode directory, one by one."""
+    """Read the lattices of a table (`ark:F`, `scp:F`, a file) or decode directory, one by one."""
     seconds = parse_real(frame, str(path), "frame")
     symbols = kaldi_tables.read_symbols(words or table_of(path)) | {0: None}
     for place in places(path):
@@ -102,7 +102,7 @@ def places(path) -> list:
 
 
 def table_of(path) -> Path:
-    """The words.txt that belongs to the lattices in `path`."""
+    """Return the words.txt that belongs to the lattices in `path`."""
     spec = parse_specifier(path)
     place = spec.place if spec else path
     place = place.partition(",")[0] if spec and "scp" in spec.options else place
@@ -118,7 +118,7 @@ def table_of(path) -> Path:
 
 
 def parse_entry(entry: kaldi_tables.TableEntry) -> Automaton:
-    """The rows of a text entry."""
+    """Parse the rows of a text entry."""
     arcs, finals, compact, where, start = [], [], None, entry.where, None
     for where, line in kaldi_tables.read_block(entry):
         fields = line.split()
@@ -156,7 +156,7 @@ def parse_entry(entry: kaldi_tables.TableEntry) -> Automaton:
 
 
 def weight(text: str, where: str) -> Weight:
-    """The weight that `graph,acoustic,ids` or `graph,acoustic` spells."""
+    """Return the weight that `graph,acoustic,ids` or `graph,acoustic` spells."""
     graph, acoustic, *ids = text.split(",")
     if len(ids) > 1 or not IDS.fullmatch("".join(ids)):
         raise UserError(
@@ -172,7 +172,7 @@ def weight(text: str, where: str) -> Weight:
 def lattice(
     utt: str, automaton: Automaton, symbols: Mapping[int, str | None], frame: float, where: str
 ) -> Lattice:
-    """The lattice of Kaldi's rows."""
+    """Return the lattice of Kaldi's rows."""
     arcs = []
     for source, target, label, output, costs in automaton.arcs:
         if output not in symbols:
@@ -198,7 +198,7 @@ def lattice(
 
 
 def scores(costs: Weight) -> dict[str, float]:
-    """The named scores of a weight."""
+    """Return the named scores of a weight."""
     return {"graph": negate(costs[0]), "am": negate(costs[1])}
 
 
@@ -253,7 +253,7 @@ def write(
 
 
 def automaton_of(lattice: Lattice, ids: Mapping[str, int], form: str, where: str) -> Automaton:
-    """The rows that Kaldi has of a lattice."""
+    """Return the rows that Kaldi has of a lattice."""
     if missing := [word for word in lattice.words if word is not None and word not in ids]:
         raise UserError(
             f"{where}: word {missing[0]!r} is not in words.txt; add it, or give the right one as"
@@ -322,7 +322,7 @@ def expand_compact(start: int, states: int, arcs: list, finals: list) -> Automat
 
 
 def text(automaton: Automaton) -> str:
-    """The text of an entry: a line end after the key, the states' lines, an empty line."""
+    """Return the text of an entry: a line end after the key, the states' lines, an empty line."""
     lines: dict[int, list[str]] = {automaton.start: []} if automaton.states else {}
     for source, target, label, output, costs in automaton.arcs:
         labels = (output,) if automaton.compact else (label, output)
@@ -338,14 +338,14 @@ def text(automaton: Automaton) -> str:
 
 
 def row(numbers: tuple[int, ...], costs: Weight, compact: bool) -> str:
-    """A line; a weight of One is left out."""
+    """Return a line; a weight of One is left out."""
     spelling = [spell_number(cost).replace("inf", "Infinity") for cost in costs[:2]]
     fields = [] if costs == ONE else [",".join([*spelling, costs[2]] if compact else spelling)]
     return "\t".join([*map(str, numbers), *fields])
 
 
 def binary(automaton: Automaton, where: str) -> bytes:
-    """The bytes of an entry."""
+    """Return the bytes of an entry."""
     try:
         return openfst_binary.pack_automaton(automaton)
     except OverflowError:

@@ -71,7 +71,7 @@ def is_node_extra(name: str) -> bool:
 
 
 def labels(lattice: Lattice) -> list[Node]:
-    """The word and the node's extras of each arc."""
+    """Return the word and the node's extras of each arc."""
     names = [name for name in lattice.extra if is_node_extra(name)]
     columns = (
         zip(*(lattice.extra[name] for name in names), strict=True)
@@ -124,8 +124,8 @@ def nodes(lattice: Lattice, side: str) -> list[Node] | None:
 
 
 def split_states(lattice: Lattice, where: str) -> Lattice:
-    """The same paths in a lattice whose arcs out of a state all have the same word, so that
-    `nodes(.., "source")` is not None.
+    """Split states so that all arcs out of a state have the same word and `nodes(.., "source")` is
+    not None; the paths stay the same.
 
     A state becomes one for each word that leaves it, which multiplies the arcs that enter it; the
     ends become one.

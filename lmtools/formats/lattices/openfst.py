@@ -51,7 +51,7 @@ def recognises(path: Path, first: str) -> bool:
 
 
 def read(path, symbols: str | None = None, acceptor: str | None = None) -> Iterator[Lattice]:
-    """The lattice in the file `path`, or those of a directory."""
+    """Read the lattice in the file `path`, or those of a directory."""
     words = None if symbols is None else {0: NULL, **symbol_table(symbols)}
     if acceptor not in (None, "yes", "no"):
         raise UserError(f"{path}: acceptor={acceptor}; expected yes or no")
@@ -76,7 +76,7 @@ def one_symbol(rows: list[ROW]) -> bool:
 def lattice(
     utt: str, rows: list[ROW], path, words: Mapping[int, str] | None, acceptor: bool
 ) -> Lattice:
-    """The lattice of a file's rows."""
+    """Return the lattice of a file's rows."""
     if not rows:
         raise UserError(f"{path}: empty; give the text of one lattice")
     arcs, finals, columns = [], {}, 3 if acceptor else 4
@@ -113,7 +113,7 @@ def lattice(
 
 
 def cost(fields: list[str], where: str) -> float:
-    """The score that a weight is, 0 if it was left out."""
+    """Return the score that a weight is, 0 if it was left out."""
     if fields and "," in fields[0]:
         raise UserError(
             f"{where}: the weight {fields[0][:40]!r} has several parts; read lattices of Kaldi as"
@@ -123,7 +123,7 @@ def cost(fields: list[str], where: str) -> float:
 
 
 def symbol(label: str, words: Mapping[int, str] | None, where: str) -> str:
-    """The symbol of a label."""
+    """Return the symbol of a label."""
     if words is None:
         return label
     number = parse_number(label, where, "a label")
@@ -156,7 +156,7 @@ def write(lattices: Iterable[Lattice], path, symbols: str | None = None) -> None
 
 
 def text(lattice: Lattice, where: str, ids: Mapping[str, int] | None) -> str:
-    """The text of a lattice, arcs sorted by source from the start on."""
+    """Return the text of a lattice, arcs sorted by source from the start on."""
     scores, final_scores = (column.tolist() for column in one_total(lattice, where))
     common.refuse_null(lattice.words, NULL, where)
     finals = dict(zip(lattice.finals.tolist(), final_scores, strict=True))
@@ -179,7 +179,7 @@ def text(lattice: Lattice, where: str, ids: Mapping[str, int] | None) -> str:
 
 
 def label(word: str, ids: Mapping[str, int] | None, where: str) -> str:
-    """The label of a word."""
+    """Return the label of a word."""
     if ids is None:
         return word
     if word not in ids:
@@ -190,7 +190,7 @@ def label(word: str, ids: Mapping[str, int] | None, where: str) -> str:
 
 
 def weight(score: float) -> str:
-    """The weight of a score as OpenFst spells it."""
+    """Return the weight of a score as OpenFst spells it."""
     value = spell_number(negate(score))
     if value.lstrip("-") in ("inf", "nan"):
         return value.replace("inf", "Infinity").replace("nan", "BadNumber")

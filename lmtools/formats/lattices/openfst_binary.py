@@ -38,7 +38,7 @@ class Automaton:
 
 
 def read(stream: Stream, where: str) -> Automaton:
-    """The automaton at which `stream` stands; UserError if it is another kind, or damaged."""
+    """Read the automaton at which `stream` stands; UserError if it is another kind, or damaged."""
     if stream.read(4) != OPENFST:
         raise UserError(
             f"{where}: neither a binary lattice nor its text; give an archive of lattices"
@@ -78,7 +78,7 @@ def read(stream: Stream, where: str) -> Automaton:
 
 
 def weight(stream: Stream, compact: bool) -> Weight:
-    """The next weight."""
+    """Return the next weight."""
     graph, acoustic = COSTS.unpack(stream.read(8))
     if not compact:
         return graph, acoustic, ""
@@ -88,7 +88,7 @@ def weight(stream: Stream, compact: bool) -> Weight:
 
 
 def pack_automaton(automaton: Automaton) -> bytes:
-    """The bytes that `read` reads back, costs rounded to float32."""
+    """Return the bytes that `read` reads back, costs rounded to float32."""
     leaving: list[list] = [[] for _ in range(automaton.states)]
     for arc in automaton.arcs:
         leaving[arc[0]].append(arc)
@@ -108,7 +108,7 @@ def pack_automaton(automaton: Automaton) -> bytes:
 
 
 def pack_weight(costs: Weight, compact: bool) -> bytes:
-    """The bytes of a weight; OverflowError if float32 cannot hold it."""
+    """Return the bytes of a weight; OverflowError if float32 cannot hold it."""
     pair = COSTS.pack(*costs[:2])
     if not compact:
         return pair

@@ -47,7 +47,7 @@ def recognises(path: Path, first: str) -> bool:
 
 
 def read(path) -> Iterator[Lattice]:
-    """The lattices of `path`, line by line."""
+    """Read the lattices of `path`, line by line."""
     for number, line in read_lines(path):
         where = f"{path}:{number}"
         arcs, states = parse_line(line, where)
@@ -59,7 +59,7 @@ def read(path) -> Iterator[Lattice]:
 
 
 def parse_line(line: str, where: str) -> tuple[list[Arc], int]:
-    """The arcs of a line, and the number of states: one a column, and the end."""
+    """Parse the arcs of a line, and the number of states: one a column, and the end."""
     if not line.strip():
         return [], 1
     arcs: list[Arc] = []
@@ -81,7 +81,7 @@ def parse_line(line: str, where: str) -> tuple[list[Arc], int]:
 
 
 def after(pattern: re.Pattern, line: str, at: int, where: str) -> int:
-    """The place behind what has to be at `at`."""
+    """Return the place behind the match of `pattern` at `at`; UserError without one."""
     match = pattern.match(line, at)
     if not match:
         raise wrong(line, at, where)
@@ -89,7 +89,7 @@ def after(pattern: re.Pattern, line: str, at: int, where: str) -> int:
 
 
 def wrong(line: str, at: int, where: str) -> UserError:
-    """That the line cannot be understood from `at` on."""
+    """Return the error on a line that cannot be understood from `at` on."""
     return UserError(
         f"{where}: {line[at : at + 40]!a} at character {at + 1}; expected ((('word', score,"
         " distance), ...), ...)"
@@ -97,7 +97,7 @@ def wrong(line: str, at: int, where: str) -> UserError:
 
 
 def arc(word: str, numbers: list[str], column: int, where: str) -> Arc:
-    """The arc that a word in quotes and its numbers are."""
+    """Return the arc that a word in quotes and its numbers are."""
     word = re.sub(r"\\(.)", r"\1", word[1:-1])
     *values, distance = (number.strip() for number in numbers)
     step = parse_number(distance, where, "a distance")
@@ -123,7 +123,9 @@ def write(lattices: Iterable[Lattice], path) -> None:
 
 
 def order_states(lattice: Lattice, where: str) -> Lattice:
-    """The same paths, states numbered so that arcs lead up from the start, 0, to one end."""
+    """Number the states so that arcs lead up from the start, 0, to one end; the paths stay the
+    same.
+    """
     in_order = (
         lattice.start == 0
         and plain_end(lattice) == lattice.states - 1
@@ -151,7 +153,7 @@ def order_states(lattice: Lattice, where: str) -> Lattice:
 
 
 def text(lattice: Lattice, where: str) -> str:
-    """The line of an ordered lattice."""
+    """Return the line of an ordered lattice."""
     if lattice.header.get("line") == "empty" and lattice.states == 1:
         return ""
     refuse_null(lattice.words, NULL, where)

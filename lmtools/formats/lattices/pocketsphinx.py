@@ -39,13 +39,13 @@ def recognises(path: Path, first: str) -> bool:
 
 
 def read(path) -> Iterator[Lattice]:
-    """The lattice in the file `path`, or those of a directory, named by the files."""
+    """Read the lattice in the file `path`, or those of a directory, named by the files."""
     for utt, file in common.files(path, SUFFIXES):
         yield lattice(utt, file)
 
 
 def lattice(utt: str, path) -> Lattice:
-    """The lattice of a file."""
+    """Return the lattice of a file."""
     header, rows = {"logbase": BASE}, {"Nodes": [], "Edges": []}
     section = ""
     for number, line in read_lines(path):
@@ -72,7 +72,7 @@ def lattice(utt: str, path) -> Lattice:
 
 
 def build_lattice(utt: str, path, header: dict[str, str], rows: dict[str, list]) -> Lattice:
-    """The lattice of the rows of a file."""
+    """Return the lattice of the rows of a file."""
     for name in ("Nodes", "Initial", "Final", "Edges"):
         if name not in header:
             raise UserError(
@@ -107,7 +107,7 @@ def build_lattice(utt: str, path, header: dict[str, str], rows: dict[str, list])
 
 
 def node(symbol: str, values: list[str]) -> nodes.Node:
-    """The node of a symbol with its further fields."""
+    """Return the node of a symbol with its further fields."""
     named = nodes.node_of_symbol(symbol, NULL, FILLER)
     extra = {**named.extra, **dict(zip(EXTRAS, values, strict=False))}
     match = VARIANT.fullmatch(symbol) if named.word else None
@@ -117,7 +117,7 @@ def node(symbol: str, values: list[str]) -> nodes.Node:
 
 
 def inside(text: str, count: int, where: str) -> int:
-    """The node that `text` names."""
+    """Return the node that `text` names."""
     index = parse_number(text, where, "a node")
     if index >= count:
         raise UserError(f"{where}: node {index}, but there are {count}; number them from 0")
@@ -125,7 +125,7 @@ def inside(text: str, count: int, where: str) -> int:
 
 
 def edge(fields: list[str], where: str, count: int, unit: float) -> Arc:
-    """The arc of an edge, its score in units of `unit`."""
+    """Return the arc of an edge, its score in units of `unit`."""
     if len(fields) != 3:
         raise UserError(f"{where}: {len(fields)} fields; expected `from to score`")
     return Arc(
@@ -148,7 +148,7 @@ def write(lattices: Iterable[Lattice], path) -> None:
 
 
 def text(lattice: Lattice, where: str) -> str:
-    """The text of a lattice."""
+    """Return the text of a lattice."""
     found = nodes.nodes(lattice, "source")
     if found is None:
         lattice = nodes.split_states(lattice, where)
@@ -187,7 +187,7 @@ def text(lattice: Lattice, where: str) -> str:
 
 
 def node_line(index: int, label: nodes.Node, frame: int, where: str) -> str:
-    """The line of a node."""
+    """Return the line of a node."""
     if label.word is None:
         symbol = label.extra.get("symbol", NULL)
         symbol = ENDS.get(symbol, symbol)

@@ -83,7 +83,7 @@ def recognises(path: Path, first: str) -> bool:
 
 
 def read(path, acoustic: str | None = None) -> Iterator[Lattice]:
-    """The lattices in a file, or the files of a directory, named by UTTERANCE= or the file."""
+    """Read the lattices in a file, or the files of a directory, named by UTTERANCE= or the file."""
     if acoustic not in (None, "source", "target"):
         raise UserError(f"{path}: acoustic={acoustic}; expected source or target")
     for utt, file in common.files(path, SUFFIXES):
@@ -93,8 +93,8 @@ def read(path, acoustic: str | None = None) -> Iterator[Lattice]:
 
 
 def lattices(path) -> Iterator[Parsed]:
-    """The lattices of a file as fields; each begins with VERSION= (the first may lack it), and on a
-    pipe ends with its last link.
+    """Yield the lattices of a file as fields; each begins with VERSION= (the first may lack it),
+    and on a pipe ends with its last link.
     """
     parsed = None
     for where, fields, comment in slf_text.lines(path):
@@ -128,7 +128,7 @@ def marks(comment: str) -> dict[str, str]:
 
 
 def lattice(parsed: Parsed, utt: str, acoustic: str | None) -> Lattice:
-    """The lattice that the fields describe."""
+    """Return the lattice that the fields describe."""
     count = size(parsed)
     names = NAMES | {name: name for name in parsed.marks.get("scores", "").split(",") if name}
     natural = logarithm(parsed)
@@ -173,7 +173,7 @@ def size(parsed: Parsed) -> int:
 
 
 def logarithm(parsed: Parsed) -> Callable[[float], float]:
-    """The function that turns the file's scores into natural logs."""
+    """Return the function that turns the file's scores into natural logs."""
     if "base" not in parsed.header:
         return lambda value: value
     base = parse_real(parsed.header["base"], parsed.where, "base")
@@ -187,7 +187,7 @@ def logarithm(parsed: Parsed) -> Callable[[float], float]:
 
 
 def below(text: str, count: int, where: str, name: str) -> int:
-    """The node that a field names."""
+    """Return the node that a field names."""
     index = parse_number(text, where, name)
     if index >= count:
         raise UserError(f"{where}: {name}={index}, but there are {count} nodes; number them from 0")
@@ -201,7 +201,7 @@ def link(
     natural: Callable[[float], float],
     count: int,
 ) -> Arc:
-    """The arc of a link's line."""
+    """Return the arc of a link's line."""
     if "S" not in fields or "E" not in fields:
         raise UserError(f"{where}: a link without S= or E=; say where it leads")
     source, target = (below(fields[name], count, where, name) for name in "SE")
@@ -216,7 +216,7 @@ def link(
 
 
 def word_of_line(fields: dict[str, str], where: str) -> nodes.Node:
-    """The word of a line with its variant."""
+    """Return the word of a line with its variant."""
     symbol = fields.get("W", NULL) or NULL
     if len(symbol.split()) > 1:
         raise UserError(f"{where}: the word {symbol!a} holds white space; join its parts with _")
@@ -227,7 +227,7 @@ def word_of_line(fields: dict[str, str], where: str) -> nodes.Node:
 
 
 def node(fields: dict[str, str], where: str) -> nodes.Node:
-    """The word of a node with all that belongs to it."""
+    """Return the word of a node with all that belongs to it."""
     word = word_of_line(fields, where)
     others = {
         f"node.{name}": value for name, value in fields.items() if name not in ("I", "W", "t", "v")
@@ -259,7 +259,7 @@ def ends(parsed: Parsed, links: list[Arc], count: int) -> tuple[int, int]:
 
 
 def guess_side(parsed: Parsed, start: nodes.Node) -> str:
-    """The side that the acoustic scores of a lattice with words on nodes belong to."""
+    """Return the side that the acoustic scores of a lattice with words on nodes belong to."""
     sphinx = start.extra.get("symbol") == "!SENT_START" and not any(
         "l" in fields for _, fields in parsed.links
     )
@@ -295,7 +295,7 @@ def write(lattices: Iterable[Lattice], path) -> None:
 
 
 def text(lattice: Lattice, where: str) -> str:
-    """The text of a lattice."""
+    """Return the text of a lattice."""
     side = lattice.header.get("acoustic")
     on_nodes = nodes.nodes(lattice, side) if side in ("source", "target") else None
     lattice = one_end(lattice, where, bare=True) if on_nodes is None else lattice
@@ -315,7 +315,7 @@ def text(lattice: Lattice, where: str) -> str:
 
 
 def head(lattice: Lattice, side: str | None, where: str) -> list[str]:
-    """The header's lines."""
+    """Return the header's lines."""
     kept = {
         name: value
         for name, value in lattice.header.items()
@@ -343,7 +343,7 @@ def head(lattice: Lattice, side: str | None, where: str) -> list[str]:
 
 
 def link_lines(lattice: Lattice, words: bool, where: str) -> Iterator[str]:
-    """The links' lines, with their words if `words`."""
+    """Yield the links' lines, with their words if `words`."""
     base = parse_real(lattice.header["base"], where, "base") if "base" in lattice.header else None
     columns = {
         FIELDS.get(name, name): convert_base(column, base)
@@ -383,18 +383,18 @@ def convert_base(column: np.ndarray, base: float | None) -> list[str]:
 
 
 def spell_exactly(value: float, score: float, back: Callable[[float], float]) -> str:
-    """The shortest text of about `value` that `back` turns into `score`, or the nearest."""
+    """Return the shortest text of about `value` that `back` turns into `score`, or the nearest."""
     texts = (f"{value:.{digits}g}" for digits in (15, 16, 17))
     return next((text for text in texts if back(float(text)) == score), f"{value:.17g}")
 
 
 def log0(value: float) -> float:
-    """The natural logarithm, also of 0; NaN of what is below."""
+    """Return the natural logarithm, also of 0; NaN of what is below."""
     return math.log(value) if value > 0 else -math.inf if value == 0 else math.nan
 
 
 def word_fields(label: nodes.Node, prefix: str | None) -> dict[str, str]:
-    """The fields of a word, and of the node's extras if they have a `prefix`."""
+    """Return the fields of a word, and of the node's extras if they have a `prefix`."""
     word = label.extra.get("symbol", NULL) if label.word is None else label.word
     variant = {"v": label.extra["variant"]} if "variant" in label.extra else {}
     others = {
@@ -406,5 +406,5 @@ def word_fields(label: nodes.Node, prefix: str | None) -> dict[str, str]:
 
 
 def row(fields: dict[str, str]) -> str:
-    """A line of fields."""
+    """Return a line of fields."""
     return "\t".join(f"{name}={slf_text.quote(value)}" for name, value in fields.items())

@@ -33,7 +33,7 @@ def lines(path) -> Iterator[Line]:
 
 
 def parse_fields(line: str, where: str) -> Line:
-    """A line with its fields, names short."""
+    """Parse a line with its fields, names short."""
     line = line.strip()
     if line.startswith("#"):
         return where, {}, line
@@ -82,7 +82,7 @@ def unquote(value: str, where: str) -> str:
 
 
 def quote(value: str) -> str:
-    """A value so that `parse_fields` reads it back: in double quotes where it needs them."""
+    """Return a value so that `parse_fields` reads it back: in double quotes where it needs them."""
     if value and not re.search(r"[\s\\]", value) and value[0] not in "\"'#":
         return value
     return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -104,7 +104,7 @@ def parse_entry(entry: str, where: str) -> tuple[str, int, float]:
 
 
 def rest(arcs: list[Arc], state: int) -> list[Arc]:
-    """The arc without a word for what the posteriors of a slot leave, if anything."""
+    """Return the arc without a word for what the posteriors of a slot leave, if anything."""
     missing = missing_posterior(arcs)
     if missing > 1e-9:
         return [Arc(state, state + 1, None, {"am": math.log(missing)}, arcs[0].extra)]
@@ -117,7 +117,7 @@ def missing_posterior(arcs: list[Arc]) -> float:
 
 
 def posterior_of(arc: Arc) -> float:
-    """The posterior of an arc, as far as a float goes."""
+    """Return the posterior of an arc, as far as a float goes."""
     return math.exp(min(arc.scores["am"], 700))
 
 
@@ -138,7 +138,7 @@ def write(lattices: Iterable[Lattice], path) -> None:
 
 
 def text(lattice: Lattice, where: str) -> str:
-    """The line of a lattice whose states form a chain."""
+    """Return the line of a lattice whose states form a chain."""
     scores, final_scores = one_total(lattice, where)
     sources = lattice.source.tolist()
     chained = lattice.target.tolist() == [source + 1 for source in sources] and set(sources) == set(
@@ -173,7 +173,7 @@ def text(lattice: Lattice, where: str) -> str:
 
 
 def probability(score: float) -> str:
-    """The shortest text whose logarithm is `score`, or the nearest there is."""
+    """Return the shortest text whose logarithm is `score`, or the nearest there is."""
     value = math.exp(min(score, 700))
     for digits in (6, 12, 15, 16):
         short = f"{value:.{digits}g}"

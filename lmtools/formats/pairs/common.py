@@ -41,8 +41,8 @@ def read_headed(
 
 
 def pair(left: str, right: str, score: str | None, where: str) -> SentencePair:
-    """The pair of two sentences and the text of their similarity; UserError for an empty sentence
-    and for what is no finite number.
+    """Return the pair of two sentences and the text of their similarity; UserError for an empty
+    sentence and for what is no finite number.
     """
     for side, sentence in (("first", left), ("second", right)):
         if not sentence.strip():
@@ -77,7 +77,7 @@ def check_pairs(pairs: Iterable[SentencePair], path) -> Iterator[SentencePair]:
 
 
 def writable(item: SentencePair, where: str) -> SentencePair:
-    """`item` if a line can hold it."""
+    """Return `item` if a line can hold it."""
     for sentence in (item.left, item.right):
         # a CR is dropped at a line's end only, a byte-order mark at a file's start only; neither
         # belongs in a sentence
@@ -96,10 +96,10 @@ def writable(item: SentencePair, where: str) -> SentencePair:
 
 
 def spell_similarity(item: SentencePair) -> str:
-    """The shortest text of its similarity that reads back the same; '' if it has none."""
+    """Return the shortest text of its similarity that reads back the same; '' if it has none."""
     return "" if item.similarity is None else repr(float(item.similarity))
 
 
 def line(fields: Sequence[str]) -> str:
-    """The line of `fields`, ended."""
+    """Return the line of `fields`, ended."""
     return "\t".join(fields) + "\n"

@@ -35,7 +35,7 @@ def recognises(path: Path, first: str) -> bool:
 
 
 def read(path) -> Iterator[SentencePair]:
-    """The pairs of a file."""
+    """Read the pairs of a file."""
     return agreeing(((where, item) for where, _, item in read_headed(path, *COLUMNS)), path)
 
 

@@ -31,7 +31,7 @@ def recognises(path: Path, first: str) -> bool:
 
 
 def read(path, set: str | None = None) -> Iterator[SentencePair]:
-    """The pairs of a file, or those of `set` in it."""
+    """Read the pairs of a file, or those of `set` in it."""
     if set not in (None, *SETS):
         raise UserError(f"{path}: set={set}; expected {', '.join(SETS)}")
     return agreeing(parse_lines(path, set), path if set is None else f"{path}: set={set}")

@@ -26,7 +26,7 @@ def recognises(path: Path, first: str) -> bool:
 
 
 def read(path) -> Iterator[SentencePair]:
-    """The pairs of a file."""
+    """Read the pairs of a file."""
     return agreeing(parse_lines(path), path)
 
 

@@ -31,13 +31,13 @@ def recognises(path: Path, first: str) -> bool:
 
 
 def read(path, columns: str = COLUMNS) -> Iterator[SentencePair]:
-    """The pairs of a file."""
+    """Read the pairs of a file."""
     return agreeing(parse_lines(path, layout(columns, path)), path)
 
 
 def layout(columns: str, path) -> list[str]:
-    """The names of the columns in order; UserError unless left and right are there, score at most
-    once, and nothing else but `-`.
+    """Return the names of the columns in order; UserError unless left and right are there, score at
+    most once, and nothing else but `-`.
     """
     names = re.split("[+,]", columns)
     if sorted(name for name in names if name != "-") not in (
