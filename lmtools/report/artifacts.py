@@ -73,13 +73,13 @@ def read_ppl(home: Path) -> dict[tuple[str, str], Mapping]:
 
 
 def read_by_set(home: Path, kind: str, shape: Mapping) -> dict[tuple[str, str], Mapping]:
-    """The JSON objects of that shape in KIND/NAME/SET.json by (name, set)."""
+    """Read the JSON objects of that shape in KIND/NAME/SET.json by (name, set)."""
     paths = sorted(home.glob(f"{kind}/*/*.json"))
     return {(path.parent.name, path.stem): read_json(path, shape) for path in paths}
 
 
 def read_models(home: Path) -> dict[str, str]:
-    """The model hash of each language model's scores, several joined by `/`.
+    """Read the model hash of each language model's scores, several joined by `/`.
 
     Scores without normalisation are not told apart where the same model has scores with it.
     """
@@ -99,7 +99,7 @@ def read_models(home: Path) -> dict[str, str]:
 
 
 def unchecked(home: Path) -> list[str]:
-    """A warning on each file of scores whose rows do not vouch for their texts."""
+    """Return a warning on each file of scores whose rows do not match their texts."""
     return [
         UNCHECKED.format(path)
         for path in sorted(home.glob("score/*/*.scores*"))
@@ -108,19 +108,19 @@ def unchecked(home: Path) -> list[str]:
 
 
 def read_configs(home: Path) -> dict[str, dict]:
-    """The config.yaml of each language model."""
+    """Read the config.yaml of each language model."""
     return {
         path.parent.name: read_yaml(path, CONFIG_SHAPE) for path in of_models(home, "config.yaml")
     }
 
 
 def read_learning(home: Path) -> dict[str, list[dict]]:
-    """The lines of metrics.jsonl of each language model."""
+    """Read the lines of metrics.jsonl of each language model."""
     return {path.parent.name: read_metrics(path) for path in of_models(home, "metrics.jsonl")}
 
 
 def of_models(home: Path, file: str) -> list[Path]:
-    """That file of each language model, by name, without those that `lmtools train` set
+    """Return that file of each language model, by name, without those that `lmtools train` set
     aside.
     """
     paths = sorted(home.glob(f"lm/*/{file}"))
@@ -154,7 +154,7 @@ def read_stages(home: Path) -> list[dict]:
 
 
 def read_yaml(path: Path, shape: Mapping) -> dict:
-    """The description in a model's directory; UserError where it was damaged or has not that
+    """Read the description in a model's directory; UserError where it was damaged or has not that
     shape.
     """
     remedy = "copy the directory again, or train again"
@@ -214,8 +214,8 @@ def known(tree: Mapping) -> dict:
 
 
 def read_json(path: Path, shape: Mapping | None = None) -> dict:
-    """The JSON object in `path`; UserError if it is none, was damaged or has not the shape of that
-    name.
+    """Read the JSON object in `path`; UserError if it is none, was damaged or has not the shape of
+    that name.
     """
     return seal.read_json(path, check=lambda tree: fitting(tree, shape, path) if shape else tree)
 

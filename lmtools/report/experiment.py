@@ -77,7 +77,7 @@ def read_artifacts(home: Path, parts: Mapping[str, Artifact]) -> tuple[dict, lis
 
 
 def refuse_lists(nbests: Sequence[str], subject: str, what: str) -> None:
-    """UserError where an experiment that has no N-best lists is given some."""
+    """Raise UserError where an experiment that has no N-best lists is given some."""
     if nbests:
         raise UserError(
             f"{nbests[0]}: a report of {subject} has no N-best lists; leave out --nbest, or --what"
@@ -111,8 +111,8 @@ class Experiment:
         return (self.option("corpus") or "").rstrip("/").rpartition("/")[2] or None
 
     def option(self, name: str) -> str | None:
-        """One of the recipe's options, as the last stage had it; None where it has none, or where
-        no recipe ran.
+        """Return one of the recipe's options, as the last stage had it; None where it has none, or
+        where no recipe ran.
         """
         options = [stage.get("options") or {} for stage in reversed(self.stages)]
         return next((one[name] for one in options if one.get(name)), None)
@@ -151,11 +151,11 @@ class Experiment:
         return []
 
     def label(self, name: str) -> str:
-        """The printed name of a system or language model."""
+        """Return the printed name of a system or language model."""
         return self.names.label(name)
 
     def models_in(self, name: str) -> list[str]:
-        """The language models that a system, or a language model, is made of."""
+        """Return the language models that a system, or a language model, is made of."""
         return [part.lm for part in self.names.makeup(name).parts]
 
     def quantity(self, kind: str, name: str, place: str) -> float | None:
@@ -203,7 +203,7 @@ class Experiment:
 
 
 def training_seeds(configs: Mapping[str, Mapping]) -> str:
-    """The seeds of the trainings: one for all, or each model's own."""
+    """Return the seeds of the trainings: one for all, or each model's own."""
     seeds = {name: tree["seed"] for name, tree in configs.items() if "seed" in tree}
     if len(set(seeds.values())) < 2:
         return f"training seed {next(iter(seeds.values()))}" if seeds else ""
@@ -219,8 +219,8 @@ def pace(lines: Sequence[Mapping]) -> float | None:
 
 
 def count_parameters(config: Mapping) -> int | None:
-    """The numbers that a language model learnt, of n-grams the n-grams; None where its config.yaml
-    does not say.
+    """Return the numbers that a language model learnt, of n-grams the n-grams; None where its
+    config.yaml does not say.
     """
     facts = config.get("facts") or {}
     return facts.get("parameters") or sum(config.get("counts", ())) or None

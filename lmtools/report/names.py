@@ -73,8 +73,8 @@ class Names:
         return self.makeup(name).summed != self.makeup(name)
 
     def label(self, name: str) -> str:
-        """The printed name of a system or language model; systems made of the same are told apart
-        by their own names.
+        """Return the printed name of a system or language model; systems made of the same are told
+        apart by their own names.
         """
         return self.labels.get(name) or self.describe(name)
 
@@ -105,11 +105,11 @@ class Names:
         return ", ".join(filter(None, [*said, part.score != SUM and f"mean over {part.score}s"]))
 
     def describe_lm(self, name: str) -> str:
-        """The printed name of a language model: the Style's, or its own."""
+        """Return the printed name of a language model: the Style's, or its own."""
         return self.style.lms.get(name, Printed()).label or name
 
     def short(self, name: str) -> str:
-        """The printed name without what it says in parentheses, and means in one word."""
+        """Return the printed name without what it says in parentheses, and means in one word."""
         return shorten(self.label(name))
 
     def ordered(self, names: Iterable[str]) -> list[str]:
@@ -127,8 +127,8 @@ class Names:
         return sorted(names, key=place)
 
     def looks(self, names: Iterable[str]) -> dict[str, Look]:
-        """The look of each name, and of FIRST and ORACLE; those that have none take the spare ones
-        in alphabetical order.
+        """Return the look of each name, and of FIRST and ORACLE; those that have none take the
+        spare ones in alphabetical order.
 
         A mean and an interpolation have the colour of the sum, whether that is there or not; a mean
         has a hollow marker and another line, an interpolation a dotted one.
@@ -156,7 +156,7 @@ class Names:
         return "lattice" * made.lattices, "+".join(ends)
 
     def own_look(self, key: tuple[str, str]) -> Look | None:
-        """The look that the Style has for what `key_of` says."""
+        """Return the look that the Style has for what `key_of` says."""
         kinds = (self.style.systems, self.style.lms)
         found = (kind[key[1]].look for kind in kinds if key[1] in kind and not key[0])
         return next(filter(None, found), None)
@@ -170,5 +170,5 @@ def is_printed(output: Mapping) -> bool:
 
 
 def shorten(text: str) -> str:
-    """A printed name without what it says in parentheses, and means in one word."""
+    """Return a printed name without what it says in parentheses, and means in one word."""
     return re.sub(r" \(.*?\)|(?<=, mean) over \w+s(?=$|,)", "", text)

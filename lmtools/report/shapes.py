@@ -42,7 +42,7 @@ ANY = "*"  # in a mapping: each key that is not named
 
 
 def fitting(tree: Mapping, shape: Mapping, where, remedy: str = "write it again") -> Mapping:
-    """`tree`, if it has that shape; UserError about `where` otherwise."""
+    """Return `tree`, if it has that shape; UserError about `where` otherwise."""
     if wrong := misfit(tree, shape, ""):
         raise UserError(f"{where}: {wrong}; {remedy}")
     return tree
@@ -71,7 +71,7 @@ def misfit(value, shape, place: str) -> str | None:
 
 
 def misfit_of_mapping(value, shape: Mapping, place: str) -> str | None:
-    """`misfit` of what should be a mapping."""
+    """Return the `misfit` of a value that should be a mapping."""
     if not isinstance(value, Mapping):
         return f"{place or 'the whole'} is {str(value)!r:.40}, not named values"
     for key, inner in shape.items():

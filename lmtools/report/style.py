@@ -79,7 +79,7 @@ class View:
 
 
 def check_marks(marker: str | tuple[int, ...], line: str) -> None:
-    """UserError for what matplotlib cannot draw."""
+    """Raise UserError for what matplotlib cannot draw."""
     if line not in DASHED:
         raise UserError(f"line: {line!r} is unknown; known: {' '.join(DASHED)}")
     if len(marker) != (1 if isinstance(marker, str) else 3):
@@ -113,7 +113,7 @@ class Style:
     plan: ExperimentPlan = field(default_factory=ExperimentPlan)
 
     def place(self, name: str) -> int:
-        """Where a language model stands in `order`."""
+        """Return the place of a language model in `order`."""
         return self.order.index(name if name in self.order else OTHERS)
 
 
@@ -121,8 +121,8 @@ ENTRIES = ("systems", "lms", "criteria", "families")
 
 
 def load_style(path: Path | None = None, plan: ExperimentPlan | None = None) -> Style:
-    """The defaults, refined by what the file at `path` says, then by an experiment's; UserError
-    with its line for what it should not say.
+    """Load the defaults, refined by what the file at `path` says, then by an experiment's;
+    UserError with its line for what it should not say.
     """
     if path:
         check_style(path)
@@ -133,8 +133,8 @@ def load_style(path: Path | None = None, plan: ExperimentPlan | None = None) -> 
 
 
 def add_plan(style: Style, plan: ExperimentPlan) -> Style:
-    """The style with an experiment's labels and looks of systems, and its language models and
-    systems in their order.
+    """Return the style with an experiment's labels and looks of systems, and its language models
+    and systems in their order.
     """
     systems = dict(style.systems)
     for name, entry in plan.systems.items():
@@ -152,7 +152,7 @@ def load_defaults() -> Style:
 
 
 def check_style(path: Path) -> None:
-    """UserError with the line for what a YAML file should not say."""
+    """Raise UserError with the line for what a YAML file should not say."""
     tree = load_yaml(path)
     lines = find_lines(path)
 
@@ -170,7 +170,7 @@ def check_style(path: Path) -> None:
 
 
 def parse_style(tree: Mapping, where) -> Style:
-    """The style in parsed YAML; `where(section, name)` says of what a UserError speaks."""
+    """Parse the style in parsed YAML; `where(section, name)` says of what a UserError speaks."""
     sections = {
         name: {
             str(key): parse_entry(one, where(name, str(key)), f"{name}.{key}")
@@ -204,7 +204,7 @@ def parse_style(tree: Mapping, where) -> Style:
 
 
 def parse_entry(tree, where, prefix: str) -> Printed:
-    """One entry of ENTRIES."""
+    """Parse one entry of ENTRIES."""
     if not isinstance(tree, Mapping) or not tree.keys() <= {"label", "look", "panel"}:
         raise UserError(f"{where}: {prefix}: not `label: TEXT` and `look: {{light: ..}}`")
     look = tree.get("look")
@@ -214,14 +214,14 @@ def parse_entry(tree, where, prefix: str) -> Printed:
 
 
 def read_group(tree: Mapping, name: str, where) -> Mapping:
-    """The part `name`, empty where it is not there."""
+    """Read the part `name`, empty where it is not there."""
     if not isinstance(found := tree.get(name) or {}, Mapping):
         raise UserError(f"{where(name)}: {name}: expected `name: value` lines")
     return found
 
 
 def read_list(tree: Mapping, name: str, where) -> list:
-    """The list `name`, empty where it is not there."""
+    """Read the list `name`, empty where it is not there."""
     if not isinstance(found := tree.get(name) or [], list):
         raise UserError(f"{where(name)}: {name}: expected a list")
     return found

@@ -59,8 +59,8 @@ def write_report(
     conf: str | None = None,
     plan: ExperimentPlan | None = None,
 ) -> tuple[str, tuple[str, ...]]:
-    """The main tables as text, and a line for each thing that is absent or does not fit; writes
-    RESULTS.md, *.png and index.html.
+    """Write RESULTS.md, *.png and index.html; return the main tables as text, and a line for each
+    thing that is absent or does not fit.
 
     They go to `home`/report; `command` is what the tables say made them; `what` is a name of
     REPORTS (default: by what there is), `conf` a YAML file of names, order and looks: see Style;

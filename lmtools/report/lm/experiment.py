@@ -129,7 +129,7 @@ def read_bench(home: Path) -> dict | None:
 
 
 def read_grids(home: Path) -> dict[Path, dict]:
-    """The descriptions of grids, by their paths."""
+    """Read the descriptions of grids, by their paths."""
     remedy = "let the recipe write it again"
     paths = sorted(home.glob("grids/*.yaml"))
     return {path: fitting(load_yaml(path), GRID_SHAPE, path, remedy) for path in paths}
@@ -165,8 +165,8 @@ def collect_lms(
     style: Style | None = None,
     apart: Collection[str] = (),
 ) -> LmExperiment:
-    """The language-modelling experiment in directory `home`, without the perplexities of the sets
-    `apart`.
+    """Collect the language-modelling experiment in directory `home`, without the perplexities of
+    the sets `apart`.
     """
     parts, absent = read_artifacts(home, ARTIFACTS)
     parts["ppl"] = {key: tree for key, tree in parts["ppl"].items() if key[1] not in apart}
@@ -220,8 +220,8 @@ def models_of(
 def grids_of(
     trees: Mapping[Path, Mapping], models: Mapping[str, Model]
 ) -> tuple[list[Grid], list[str]]:
-    """The grids with those of their runs that are among `models`, and a line for each grid with
-    runs that are not.
+    """Return the grids with those of their runs that are among `models`, and a line for each grid
+    with runs that are not.
     """
     grids, missing = [], []
     for path, tree in trees.items():
@@ -259,8 +259,8 @@ def grids_of(
 
 
 def positions(path: Path, labels: Iterable[str], at: Mapping) -> dict[str, float]:
-    """Where the runs stand on the axis: at the value in `at`, or at their label where that is a
-    number; the others stand nowhere.
+    """Return the places of the runs on the axis: the value in `at`, or the label where that is a
+    number; the others have none.
     """
     given = {str(label): value for label, value in at.items()}
     found = {}
@@ -276,7 +276,7 @@ def positions(path: Path, labels: Iterable[str], at: Mapping) -> dict[str, float
 
 
 def unmeasured(home: Path, models: Mapping[str, Model]) -> list[str]:
-    """A line for models that were trained but have no perplexity, where others have one."""
+    """Return a line for models that were trained but have no perplexity, where others have one."""
     lost = [name for name, model in models.items() if not model.figures]
     if not lost or len(lost) == len(models):
         return []
@@ -287,7 +287,7 @@ def unmeasured(home: Path, models: Mapping[str, Model]) -> list[str]:
 
 
 def unknown(home: Path, models: Mapping[str, Model]) -> list[str]:
-    """A line for models whose config.yaml an older version wrote."""
+    """Return a line for models whose config.yaml an older version wrote."""
     lost = [name for name, model in models.items() if model.config and "facts" not in model.config]
     return [
         f"{home}/lm/{', '.join(lost)}: config.yaml is of an older version and does not say how many"
@@ -296,14 +296,14 @@ def unknown(home: Path, models: Mapping[str, Model]) -> list[str]:
 
 
 def sets(models: Iterable[Model]) -> list[str]:
-    """The sets that perplexities are known of: valid, test, then others."""
+    """Return the sets that perplexities are known of: valid, test, then others."""
     names = {name for model in models for name in model.figures}
     return [name for name in (VALID, TEST) if name in names] + sorted(names - {VALID, TEST})
 
 
 def size(name: str, models: Iterable[Model]) -> str:
-    """The sentences and words of a set, as the models' perplexities count them; those that differ
-    stand side by side.
+    """Return the sentences and words of a set, as the models' perplexities count them; those that
+    differ stand side by side.
     """
     counts = dict.fromkeys(
         (tree.get("sentences"), tree.get("words"))
@@ -321,7 +321,7 @@ def size(name: str, models: Iterable[Model]) -> str:
 
 
 def signature(model: Model) -> str:
-    """The model's hash, as its perplexities say; nothing where they do not."""
+    """Return the model's hash, as its perplexities say; nothing where they do not."""
     return next(
         (
             str(value)

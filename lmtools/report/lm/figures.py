@@ -82,8 +82,8 @@ def scaled(axes, ends: Sequence[float], above: float) -> float:
 
 
 def wide(axes, values: Sequence[float], ticks: bool = False) -> None:
-    """An axis from 0, or a logarithmic one for values of different orders; with `ticks` each value
-    has its tick.
+    """Start an axis at 0, or make it logarithmic for values of different orders; with `ticks` each
+    value has its tick.
     """
     low, high = min(values), max(values)
     if low > 0 and high > 8 * low:
@@ -100,7 +100,7 @@ def wide(axes, values: Sequence[float], ticks: bool = False) -> None:
 
 
 def mark(axes, theme: Theme, look: Look, x, y, **more) -> None:
-    """A line in its own look with marks at its points."""
+    """Draw a line in its own look with marks at its points."""
     size = 9 if look.marker == "*" else 5.5
     style = {"marker": look.marker, "markersize": size, "linestyle": look.line}
     axes.plot(x, y, color=theme.color(look), clip_on=len(x) > 1, **style, **more)
@@ -210,7 +210,7 @@ def draw_curves(
 
 
 def looks(grid: Grid, runs: Sequence[Look]) -> dict[str, Look]:
-    """The look of each run: that of its family where no other run is of it."""
+    """Return the look of each run: that of its family where no other run is of it."""
     families = [model.family for model in grid.runs.values()]
     if len(set(families)) == len(families):
         return {label: model.look for label, model in grid.runs.items()}

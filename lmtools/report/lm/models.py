@@ -75,7 +75,7 @@ class Model:
         )
 
     def ppl(self, name: str) -> float | None:
-        """The word perplexity on a set."""
+        """Return the word perplexity on a set."""
         return self.figures.get(name, {}).get("word_ppl")
 
     def last(self, key: str):
@@ -108,8 +108,8 @@ class Model:
 
 
 def family_of(config: Mapping, vocabulary: Vocabulary | None, style: Style) -> str:
-    """The family of a model among those of a Style; words spelled by anything but characters make
-    an ELMo a subword ELMo.
+    """Return the family of a model among those of a Style; words spelled by anything but characters
+    make an ELMo a subword ELMo.
     """
     family = config.get("kind") or config.get("model")
     if family == "elmo" and vocabulary and vocabulary.words and vocabulary.scheme != "char":

@@ -46,8 +46,8 @@ def speed_pictures(experiment: LmExperiment) -> Iterator[Picture]:
 
 
 def family(experiment: LmExperiment, row: Mapping) -> Look:
-    """The look of a row's model: of its family, known by its own directory or by what the bench
-    calls it.
+    """Return the look of a row's model: of its family, known by its own directory or by what the
+    bench calls it.
     """
     if row["name"] in experiment.models:
         return experiment.models[row["name"]].look
@@ -86,5 +86,5 @@ def draw_speed(
 
 
 def rate(value: float | None) -> str:
-    """A rate in tokens a second."""
+    """Return a rate in tokens a second."""
     return decimal(value, 0 if value and value >= 100 else 1)

@@ -37,8 +37,8 @@ TABLE_4 = "The GCNN paper's responsiveness is that of one long sequence (contigu
 
 
 def ppl_tables(experiment: LmExperiment) -> Iterator[Table]:
-    """The models outside grids: one table for each kind of perplexity (GCNN Tables 2 and 3, Subword
-    ELMo Table 1).
+    """Yield the models outside grids: one table for each kind of perplexity (GCNN Tables 2 and 3,
+    Subword ELMo Table 1).
     """
     for kind, note in KINDS.items():
         models = [
@@ -76,8 +76,8 @@ def reached(models: Sequence[Model], kind: str) -> Iterator[Column]:
 
 
 def unequal(models: Sequence[Model]) -> Iterator[str]:
-    """A warning where the models do not know the same words of a text: the one that knows fewer has
-    less to predict.
+    """Yield a warning where the models do not know the same words of a text: the one that knows
+    fewer has less to predict.
     """
     for name in sets(models):
         if (
@@ -91,7 +91,7 @@ def unequal(models: Sequence[Model]) -> Iterator[str]:
 
 
 def perplexities(header: str, values: Sequence[float | None], sign: int = 1) -> Column:
-    """A column of perplexities, all with the decimals that the lowest wants."""
+    """Return a column of perplexities, all with the decimals that the lowest wants."""
     return figures(
         header,
         values,
@@ -171,7 +171,7 @@ def millions(rows: Sequence, key: str) -> list[float | None]:
 
 
 def median(row, key: str) -> float | None:
-    """The median tokens a second of a row of the bench; None where it has none."""
+    """Return the median tokens a second of a row of the bench; None where it has none."""
     return (row.get(key) or {}).get("median")
 
 
@@ -197,7 +197,7 @@ def bench_notes(experiment: LmExperiment, rows: Sequence, base) -> Iterator[str]
 
 
 def grid_tables(experiment: LmExperiment) -> Iterator[Table]:
-    """One table a grid: what each run reached and took."""
+    """Yield one table a grid: what each run reached and took."""
     for grid in experiment.grids:
         models = list(grid.runs.values())
         notes = (
@@ -276,7 +276,7 @@ def training_tables(experiment: LmExperiment) -> Iterator[Table]:
 
 
 def trainings(named: Mapping[str, Model]) -> Iterator[Table]:
-    """The table of the trainings of models, by their printed names, if there are any."""
+    """Yield the table of the trainings of models, by their printed names, if there are any."""
     models = list(named.values())
     if not models:
         return
@@ -302,7 +302,7 @@ UPDATES = {"updates": "step", "epochs": "epoch", "tokens": "tokens", "seconds": 
 
 
 def optimiser(model: Model) -> str:
-    """The optimiser and its learning rate."""
+    """Return the optimiser and its learning rate."""
     optim = model.config.get("optim") or {}
     return f"{optim.get('name', 'adam')}, {optim['lr']:g}" if optim.get("lr") is not None else NONE
 

@@ -21,7 +21,7 @@ class Column:
 
 
 def figures(header: str, values: Sequence[float | None], digits: int = 2, sign: int = 0) -> Column:
-    """A column of numbers; with `sign` 1 the lowest are stressed, with -1 the highest."""
+    """Return a column of numbers; with `sign` 1 the lowest are stressed, with -1 the highest."""
     cells = [decimal(value, digits) for value in values]
     known = [
         (sign * value, cell) for value, cell in zip(values, cells, strict=True) if cell != NONE
@@ -39,8 +39,8 @@ def table_of(
     part="tables",
     text=0,
 ) -> Table:
-    """One row a model under its printed name, without the columns that nobody has anything in; the
-    first `text` of `columns` hold text.
+    """Return one row a model under its printed name, without the columns that nobody has anything
+    in; the first `text` of `columns` hold text.
     """
     every = list(columns)
     used = [column for column in every if any(cell != NONE for cell in column.cells)]
@@ -58,10 +58,10 @@ def places(value: float) -> int:
 
 
 def decimal(value: float | None, digits: int = 2) -> str:
-    """A number with thousands separators, or a dash."""
+    """Return a number with thousands separators, or a dash."""
     return NONE if value is None or not np.isfinite(value) else f"{value:,.{digits}f}"
 
 
 def probability(p: float) -> str:
-    """A probability with three decimals."""
+    """Return a probability with three decimals."""
     return "<0.001" if p < 0.0005 else f"{p:.3f}"

@@ -25,7 +25,7 @@ class Theme:
     grid: str
 
     def color(self, look: Look) -> str:
-        """The colour of a system on this paper."""
+        """Return the colour of a system on this paper."""
         return look.dark if self.dark else look.light
 
     @property
@@ -81,7 +81,7 @@ class Picture:
 
 
 def line(axes, theme: Theme, look: Look, label: str, x, y, marker=None) -> None:
-    """A system's line in its own look, under its printed name."""
+    """Draw a system's line in its own look, under its printed name."""
     marks = marked(theme, look, None, 9) | ({} if marker is None else {"marker": marker})
     axes.plot(x, y, linestyle=look.line, label=label, **marks)
 
@@ -107,5 +107,5 @@ def write_right_of(axes, point: tuple[float, float], text: str, **style) -> None
 
 
 def beside(axes) -> None:
-    """The legend to the right of the axes."""
+    """Draw the legend to the right of the axes."""
     axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1), borderaxespad=0)

@@ -32,8 +32,8 @@ def page(
     pictures: Sequence[Picture],
     light: Sequence[bytes],
 ) -> str:
-    """The page: each table and each figure (`light` holds their PNG for light paper) in its part,
-    and of lists the utterance browser.
+    """Return the page: each table and each figure (`light` holds their PNG for light paper) in its
+    part, and of lists the utterance browser.
     """
     printed = {
         place: "".join(html(table) for table in tables if table.part == place)
@@ -62,8 +62,8 @@ def page(
 
 
 def section(place: str, drawn: str, printed: str) -> str:
-    """A part of the page: its figures, then its tables; a part that always stands there has only
-    what it is called after.
+    """Return a part of the page: its figures, then its tables; a part that always stands there has
+    only what it is called after.
     """
     parts = {"figures": drawn, "tables": printed}
     kept = {
@@ -77,7 +77,7 @@ def section(place: str, drawn: str, printed: str) -> str:
 
 
 def scripts(data, script: str) -> str:
-    """The utterance browser's data and its program."""
+    """Return the utterance browser's data and its program."""
     return (
         '<script type="application/json"'
         f' id="data">{embedded(data)}</script>\n<script>{script}</script>\n'
@@ -85,7 +85,7 @@ def scripts(data, script: str) -> str:
 
 
 def part(name: str) -> str:
-    """A file of the package's page."""
+    """Return a file of the package's page."""
     return files("lmtools.report.page").joinpath(name).read_text(encoding="utf-8")
 
 
@@ -95,7 +95,7 @@ def digest(source: str) -> str:
 
 
 def figure(picture: Picture, light: bytes) -> str:
-    """A figure with its caption, on the paper that the reader's colour scheme asks for."""
+    """Return a figure with its caption, on the paper that the reader's colour scheme asks for."""
     kind = ' class="wide"' if picture.wide else ""
     return (
         f'<figure{kind} id="{escape(picture.name)}"><div class="scroll"><picture>'

@@ -61,7 +61,7 @@ def plain_ticks(axis, ratio: float = 100) -> None:
 
 
 def printed(value: float) -> str:
-    """A perplexity, however high."""
+    """Return a perplexity, however high."""
     return decimal(value, places(value)) if value < 1e6 else f"{value:.1e}"
 
 

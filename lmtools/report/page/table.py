@@ -29,7 +29,7 @@ class Table:
     quoted: frozenset[int] = frozenset()
 
     def printed(self, quote: Callable[[str], str] = "[{}]".format) -> list[list[str]]:
-        """The cells row by row, those of quoted columns by `quote`."""
+        """Return the cells row by row, those of quoted columns by `quote`."""
         return [
             [
                 quote(cell) if j in self.quoted and cell != NONE else cell
@@ -44,7 +44,7 @@ class Table:
 
 
 def markdown(table: Table) -> str:
-    """The table in Markdown, columns padded so that the source is readable too."""
+    """Return the table in Markdown, columns padded so that the source is readable too."""
     bar = "\\|"
     head = [guarded(cell).replace("|", bar) for cell in table.header]
     cells = [[guarded(cell).replace("|", bar) for cell in row] for row in table.printed()]
@@ -62,8 +62,8 @@ def markdown(table: Table) -> str:
 
 
 def guarded(text: str) -> str:
-    """`text` with what Markdown and HTML would take for more than letters escaped; code between
-    backticks stays.
+    """Return `text` with what Markdown and HTML would take for more than letters escaped; code
+    between backticks stays.
     """
     parts = text.split("`")
     plain = [TAG.sub("&lt;", ENTITY.sub("&amp;", part)).replace("*", "\\*") for part in parts[::2]]
@@ -84,7 +84,7 @@ def padded(cells, widths, left: int) -> list[str]:
 
 
 def plain(table: Table) -> str:
-    """The table for a terminal, without its notes."""
+    """Return the table for a terminal, without its notes."""
     rows = [list(table.header), *table.printed()]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ["  ".join(padded(row, widths, table.left)).rstrip() for row in rows]
@@ -92,7 +92,7 @@ def plain(table: Table) -> str:
 
 
 def html(table: Table) -> str:
-    """The table as an HTML section that scrolls sideways where the window is narrow."""
+    """Return the table as an HTML section that scrolls sideways where the window is narrow."""
     kinds = [kind_of(table, j) for j in range(len(table.header))]
     dense = ' class="dense"' if len(table.header) > DENSE else ""
     head = "".join(
@@ -121,7 +121,7 @@ def html(table: Table) -> str:
 
 
 def kind_of(table: Table, column: int) -> str:
-    """The class attribute of a column's cells: of numbers, of what a paper reports."""
+    """Return the class attribute of a column's cells: of numbers, of what a paper reports."""
     kinds = ["n"] * (column >= table.left) + ["quoted"] * (column in table.quoted)
     return f' class="{" ".join(kinds)}"' if kinds else ""
 

@@ -131,7 +131,7 @@ class CitedTable:
         return self.beside[max(found, key=len)] if found else None
 
     def cells(self, column: str) -> list[str]:
-        """The cells of a column as printed, one a row."""
+        """Return the cells of a column as printed, one a row."""
         at = self.columns.index(column)
         return [row.cells[at] for row in self.rows]
 
@@ -154,7 +154,7 @@ class FigureQuote:
 
 
 def read_cell(cell: str) -> float | None:
-    """The number in a cell as printed; None where it holds none."""
+    """Read the number in a cell as printed; None where it holds none."""
     try:
         return float(cell.removesuffix(MARK).replace(",", ""))
     except ValueError:
@@ -162,7 +162,7 @@ def read_cell(cell: str) -> float | None:
 
 
 def parse_citations(tree, where: Callable[..., str]) -> dict[str, Citation]:
-    """The papers by their short names; UserError with the line for what is none."""
+    """Parse the papers by their short names; UserError with the line for what is none."""
     if wrong := misfit(tree, {ANY: CITATION}, ""):
         raise UserError(f"{where('citations')}: citations: {wrong}; write {{label: .., text: ..}}")
     return {str(key): Citation(one["label"], one["text"]) for key, one in tree.items()}
@@ -180,7 +180,7 @@ def parse_tables(trees: Sequence, papers: Collection[str], where) -> tuple[Cited
 
 
 def parse_readings(trees: Sequence, papers: Collection[str], where) -> tuple[FigureQuote, ...]:
-    """The readings of figures; UserError with the line for what is none."""
+    """Parse the readings of figures; UserError with the line for what is none."""
     checked = [
         check_entry(one, READING, papers, where, "readings", str(i)) for i, one in enumerate(trees)
     ]
@@ -188,7 +188,7 @@ def parse_readings(trees: Sequence, papers: Collection[str], where) -> tuple[Fig
 
 
 def check_entry(tree, shape: Mapping, papers: Collection[str], where, *place: str) -> Mapping:
-    """`tree`, if it has that shape and no other keys; UserError with the line otherwise."""
+    """Return `tree`, if it has that shape and no other keys; UserError with the line otherwise."""
     known = [key.removesuffix("?") for key in shape]
     wrong = misfit(tree, shape, "")
     if not wrong and (others := [str(key) for key in tree if key not in known]):
@@ -203,7 +203,7 @@ def check_entry(tree, shape: Mapping, papers: Collection[str], where, *place: st
 
 
 def frozen(tree: Mapping) -> dict:
-    """The same with tuples for lists."""
+    """Return a mapping with tuples for lists."""
     return {key: tuple(one) if isinstance(one, list) else one for key, one in tree.items()}
 
 
@@ -242,7 +242,7 @@ def parse_table(tree: Mapping, where: Callable[..., str]) -> CitedTable:
 def parse_rows(
     text: str, where: Callable[..., str]
 ) -> tuple[str, tuple[str, ...], tuple[CitedRow, ...]]:
-    """The heading of the labels, the columns and the rows of a table in text."""
+    """Parse the heading of the labels, the columns and the rows of a table in text."""
     lines = [
         (i, tuple(cell.strip() for cell in line.split("|")))
         for i, line in enumerate(text.splitlines())
@@ -267,7 +267,7 @@ def parse_rows(
 
 
 def parse_source(said: str, where: str) -> Source:
-    """A Source in words: QUANTITY [PLACE [FORM]]."""
+    """Parse a Source in words: QUANTITY [PLACE [FORM]]."""
     words = said.split()
     if not words or len(words) > len(Source._fields) or words[0] not in QUANTITIES:
         raise UserError(

@@ -14,7 +14,7 @@ DASHED = {"linestyle": (0, (6, 3)), "linewidth": 1.1}
 
 
 def add_readings(experiment: Experiment, pictures: Iterable[Picture]) -> Iterator[Picture]:
-    """The figures, each with what is read off the papers' figures of the same."""
+    """Yield the figures, each with what is read off the papers' figures of the same."""
     for picture in pictures:
         found = [
             one
@@ -45,8 +45,8 @@ def note(experiment: Experiment, one: FigureQuote) -> str:
 
 
 def draw_reading(experiment: Experiment, theme: Theme, figure: Figure, one: FigureQuote) -> None:
-    """Lines and marks of one reading on each panel; levels only where they compare, as far as the
-    panel reaches.
+    """Draw lines and marks of one reading on each panel; levels only where they compare, as far as
+    the panel reaches.
     """
     paper = f"{experiment.names.style.citations[one.paper].label} Figure {one.figure}"
     style = {"color": theme.ink, "zorder": 1.5}
@@ -72,8 +72,8 @@ def write_upright(axes, theme: Theme, x: float, text: str) -> None:
 
 
 def draw_times(experiment: Experiment, theme: Theme, axes, times, paper: str) -> None:
-    """A mark at so many times the run time of a language model, at a length of sentences, in the
-    panel of a task: where the other would stand by the paper.
+    """Draw a mark at so many times the run time of a language model, at a length of sentences, in
+    the panel of a task: where the other would stand by the paper.
     """
     label = experiment.names.lms.label(times["of"])
     line = next((line for line in axes.get_lines() if line.get_label() == label), None)

@@ -13,8 +13,8 @@ UNITS = ((1e9, "B"), (1e6, "M"), (1e3, "k"))
 
 
 def paper_tables(experiment: Experiment) -> Iterator[Table]:
-    """Each table of a paper that has a row beside which something was measured: all of its rows, in
-    its order.
+    """Yield each table of a paper that has a row beside which something was measured: all of its
+    rows, in its order.
     """
     for cited in experiment.names.style.papers:
         sources = cited.sources(experiment.options)
@@ -25,7 +25,7 @@ def paper_tables(experiment: Experiment) -> Iterator[Table]:
 def find_ours(
     experiment: Experiment, cited: CitedTable, sources: Mapping[str, Source]
 ) -> dict[CitedRow, str]:
-    """The name of ours that stands beside each row that has one."""
+    """Find the name of ours that stands beside each row that has one."""
     found = {}
     for row in cited.rows:
         for name in row.ours:
@@ -47,7 +47,7 @@ def paper_table(
     sources: Mapping[str, Source],
     ours: Mapping[CitedRow, str],
 ) -> Table:
-    """One table of a paper, each column with ours to its right."""
+    """Return one table of a paper, each column with ours to its right."""
     paper = experiment.names.style.citations[cited.paper]
     place = f"{paper.label} Table {cited.table}"
     columns = [Column("here", [label(experiment, sources, ours.get(row)) for row in cited.rows])]
@@ -72,7 +72,7 @@ def paper_table(
 
 
 def label(experiment: Experiment, sources: Mapping[str, Source], name: str | None) -> str:
-    """The printed name of what stands beside a row: of the forms of its name the first that
+    """Return the printed name of what stands beside a row: of the forms of its name the first that
     something was measured of.
     """
     if name is None:
@@ -91,8 +91,8 @@ def said(source: Source) -> str:
 def printed(
     cited: CitedTable, header: str, source: Source | None, values: list[float | None]
 ) -> tuple[list[str], list[str]]:
-    """The cells of a column and ours beside them: with as many decimals, or in times those of a
-    row.
+    """Return the cells of a column and ours beside them: with as many decimals, or in times those
+    of a row.
     """
     cells = cited.cells(header)
     digits = max((len(cell.rstrip(MARK).partition(".")[2]) for cell in cells), default=0)
@@ -111,7 +111,7 @@ def times(values: list[float | None], base: float | None) -> list[str]:
 
 
 def amount(value: float | None) -> str:
-    """A number of parameters or tokens in three digits, as in 1.94B."""
+    """Return a number of parameters or tokens in three digits, as in 1.94B."""
     if value is None:
         return NONE
     unit, letter = next(((unit, letter) for unit, letter in UNITS if value >= unit), (1, ""))

@@ -10,7 +10,7 @@ from lmtools.types import NBest
 
 
 def browser_data(sets: Sequence[Measured], names: Names) -> dict:
-    """A JSON-able tree; judged sets come first.
+    """Return the browser's data as a JSON-able tree; judged sets come first.
 
     {"systems": [[name, label]], "sets": [{"name", "utts": [[id, reference, [[text, operations]],
     [choice of each system]]]}]}; `operations` has one letter a step of the alignment: Correct,
@@ -31,7 +31,7 @@ def browser_data(sets: Sequence[Measured], names: Names) -> dict:
 
 
 def utterance(nbest: NBest, measured: Measured, systems: Sequence[str]) -> list:
-    """One row; a text that several systems chose stands there once."""
+    """Return one row; a text that several systems chose stands there once."""
     texts: dict[str, str] = {}  # as chosen, by its words
     choices = []
     for system in systems:

@@ -167,7 +167,7 @@ def size(sample: Sample) -> str:
 
 
 def read_names(home: Path, style: Style | None = None) -> Names:
-    """The names of the systems in directory `home`, for those who print of them alone."""
+    """Read the names of the systems in directory `home`, for those who print of them alone."""
     return name_systems(read_systems(home), read_models(home), (), style)
 
 
@@ -177,8 +177,8 @@ def name_systems(
     samples: Sequence[Sample],
     style: Style | None,
 ) -> Names:
-    """The names of systems by what their weights say; `samples` tell lists of the first pass from
-    lists of lattices where weights of older versions do not.
+    """Return the names of systems by what their weights say; `samples` tell lists of the first pass
+    from lists of lattices where weights of older versions do not.
     """
     weights = {name: one.weights for name, one in systems.items() if one.weights}
     older = any(one.system is None for one in weights.values())
@@ -187,7 +187,7 @@ def name_systems(
 
 
 def arrange(found: Mapping, names: Names) -> dict:
-    """A mapping by name, or by (name, set), in printing order."""
+    """Return a mapping by name, or by (name, set), in printing order."""
     name_of = {key: key if isinstance(key, str) else key[0] for key in found}
     order = names.ordered(set(name_of.values()))
     return {key: found[key] for key in sorted(found, key=lambda key: order.index(name_of[key]))}
@@ -200,7 +200,7 @@ def collect_rescoring(
     command: str = "lmtools report",
     style: Style | None = None,
 ) -> RescoringExperiment:
-    """The experiment in directory `home`, its lists from the files `nbests` (default:
+    """Collect the experiment in directory `home`, its lists from the files `nbests` (default:
     data/*/nbest.jsonl beside it).
     """
     parts, absent = read_artifacts(home, ARTIFACTS)

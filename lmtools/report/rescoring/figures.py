@@ -21,8 +21,8 @@ LINES, ROWS = 12, 30  # that one figure can hold
 
 
 def legible(experiment: RescoringExperiment, names: Iterable[str], most: int = LINES) -> list[str]:
-    """Those of the systems or language models `names` that a figure shows: all, or, where they are
-    more than `most`, those that LEFT_OUT does not name.
+    """Return those of the systems or language models `names` that a figure shows: all, or, where
+    they are more than `most`, those that LEFT_OUT does not name.
     """
     names = list(names)
     if len(names) <= most:
@@ -55,7 +55,7 @@ LEFT_OUT = {  # what a figure of many lines lacks, and why
 
 
 def system_pictures(experiment: RescoringExperiment) -> Iterator[Picture]:
-    """The score of every system with its 95% interval."""
+    """Yield the score of every system with its 95% interval."""
     for measured in experiment.judged:
         names = legible(experiment, measured.results, ROWS)
         scores = ", ".join(
@@ -96,7 +96,7 @@ def draw_systems(
 
 
 def depth_pictures(experiment: RescoringExperiment) -> Iterator[Picture]:
-    """The score by list depth, oracle included."""
+    """Yield the score by list depth, oracle included."""
     for measured in experiment.judged:
         if len(measured.oracle) > 1:
             reached = ", ".join(
@@ -116,7 +116,7 @@ def depth_pictures(experiment: RescoringExperiment) -> Iterator[Picture]:
 
 
 def left_out(experiment: RescoringExperiment, names: Iterable[str], most: int = LINES) -> str:
-    """A caption's last sentence where a figure does not show all of `names`."""
+    """Return a caption's last sentence where a figure does not show all of `names`."""
     names = list(names)
     missing = set(names) - set(legible(experiment, names, most))
     said = "; ".join(
@@ -151,7 +151,7 @@ def draw_depth(
 
 
 def length_pictures(experiment: RescoringExperiment) -> Iterator[Picture]:
-    """The score by utterance length."""
+    """Yield the score by utterance length."""
     for measured in experiment.judged:
         yield Picture(
             f"length-{measured.sample.name}",
@@ -186,8 +186,9 @@ def draw_length(
 
 
 def scale_pictures(experiment: RescoringExperiment) -> Iterator[Picture]:
-    """The score on the tuning set over the scale of the language model: a system's own LM, or the
-    only scale that it has; of interpolations, whose scale is another, where there is nothing else.
+    """Yield the score on the tuning set over the scale of the language model: a system's own LM, or
+    the only scale that it has; of interpolations, whose scale is another, where there is nothing
+    else.
     """
     curves, tuned = {}, {}
     made = {name: system.makeup for name, system in experiment.systems.items()}
@@ -282,7 +283,7 @@ def frame(axes, curves, first: float) -> None:
 
 
 def held(scales: np.ndarray, scores: np.ndarray, at) -> np.ndarray:
-    """The score at each scale of `at`: a point's score holds up to the next point."""
+    """Return the score at each scale of `at`: a point's score holds up to the next point."""
     return scores[np.maximum(np.searchsorted(scales, at, side="right") - 1, 0)]
 
 
@@ -306,8 +307,8 @@ def learning_pictures(experiment: RescoringExperiment) -> Iterator[Picture]:
 
 
 def validation(lines: Sequence[dict]) -> list[tuple[float, float]]:
-    """Pairs (tokens, validation loss); the tokens at a step are interpolated from the training's
-    own lines.
+    """Return pairs (tokens, validation loss); the tokens at a step are interpolated from the
+    training's own lines.
     """
     known = [(line["step"], line["tokens"]) for line in lines if "tokens" in line] or [(0, 0)]
     steps, tokens = zip(*known, strict=True)

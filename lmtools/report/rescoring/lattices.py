@@ -21,7 +21,7 @@ AXES = {
 
 
 def lines(figures: Mapping) -> Iterator[str]:
-    """The machine, then one line a measurement."""
+    """Yield the machine, then one line a measurement."""
     yield (
         f"{figures['machine']}; {figures['threads']} thread(s), {figures['precision']}, median of"
         f" {figures['repeats']}"
@@ -39,7 +39,7 @@ def lines(figures: Mapping) -> Iterator[str]:
 
 
 def draw(figures: Mapping) -> bytes:
-    """A PNG of the real-time factor by density and by histories kept, one line an LM."""
+    """Draw the real-time factor by density and by histories kept, one line an LM; return PNG."""
     kinds = [kind for kind in AXES if any(row["kind"] == kind for row in figures["rows"])]
     return Picture(
         "lattice", "", "", lambda theme: panels(theme, figures, kinds or ["density"])
@@ -47,7 +47,7 @@ def draw(figures: Mapping) -> bytes:
 
 
 def panels(theme: Theme, figures: Mapping, kinds: list[str]) -> Figure:
-    """One panel a kind; measurements of the whole lattices belong to each."""
+    """Draw one panel a kind; measurements of the whole lattices belong to each."""
     figure = Figure((4.2 * len(kinds) + 1.4, 3.6))
     printed = Names()
     names = printed.ordered({row["lm"] for row in figures["rows"]})

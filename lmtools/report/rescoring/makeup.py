@@ -60,8 +60,8 @@ def find_lattice_makeup(report: Mapping, models: Mapping[str, str]) -> SystemPar
 
 
 def resolve_lm(lm: SystemLM, models: Mapping[str, str]) -> str:
-    """The name of a language model; of scores without normalisation, that of the model of the same
-    hash.
+    """Return the name of a language model; of scores without normalisation, that of the model of
+    the same hash.
     """
     value = lm.signature.get("model", "")
     same = [name for name, hashes in models.items() if value in hashes.split("/")]

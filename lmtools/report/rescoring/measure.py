@@ -78,8 +78,8 @@ class Measured:
         return np.array([len(ref.split()) for ref in self.sample.refs.values()])
 
     def by_length(self, name: str) -> list[float | None]:
-        """The score of a system in each class of LENGTHS; None where there are no utterances, or no
-        words for a rate.
+        """Return the score of a system in each class of LENGTHS; None where there are no
+        utterances, or no words for a rate.
         """
         statistics, lengths = self.results[name].statistics, self.lengths
         score = METRICS[self.metric].score
@@ -96,7 +96,7 @@ class Measured:
 
 
 def shown_depths(longest: int) -> list[int]:
-    """Those of DEPTHS that are shorter than the longest list, and that."""
+    """Return the DEPTHS that are shorter than the longest list, and its length."""
     return [depth for depth in DEPTHS if depth < longest] + [longest]
 
 
@@ -110,7 +110,7 @@ def length_classes(lengths: np.ndarray) -> list[np.ndarray]:
 def measure(
     home: Path, samples: Sequence[Sample], systems: Mapping[str, System], metric: str
 ) -> list[Measured]:
-    """All `systems` of the experiment in `home` on each of `samples`."""
+    """Measure all `systems` of the experiment in `home` on each of `samples`."""
     return [
         measure_set(home, sample, systems, metric, sample in judged(samples)) for sample in samples
     ]
@@ -119,7 +119,9 @@ def measure(
 def measure_set(
     home: Path, sample: Sample, systems: Mapping[str, System], metric: str, compare: bool
 ) -> Measured:
-    """All systems that chose texts for `sample`; significance and depths only to `compare` them."""
+    """Measure all systems that chose texts for `sample`; significance and depths only to `compare`
+    them.
+    """
     refs = References({nbest.utt: reference(nbest) for nbest in sample.nbests}, metric)
     rows = [
         refs.statistics(nbest.utt, [hyp.text for hyp in fill_empty(nbest).hyps])
@@ -166,7 +168,7 @@ def depth_curves(
     rows: Sequence[np.ndarray],
     depths: Sequence[int],
 ) -> dict[str, list[float]]:
-    """The score of each system at each of `depths`, had its lists been so short.
+    """Return the score of each system at each of `depths`, had its lists been so short.
 
     Not of systems whose scores are not all there or not normalised, nor of rescored lattices, which
     choose from lists of their own. UserError where scores are there that are not of what the
@@ -197,7 +199,7 @@ def depth_curves(
 
 
 def result(refs: References, texts: Mapping[str, str], source: str) -> Result:
-    """The score of one system, without comparison."""
+    """Return the score of one system, without comparison."""
     evaluation = refs.evaluate(texts, source)
     return Result(texts, evaluation.statistics, evaluation.score, evaluation.missing)
 
@@ -210,8 +212,8 @@ def is_tuned_first_pass(system: System | None) -> bool:
 
 
 def compared(refs: References, one: Result, first: Result, tuned: Result | None) -> Result:
-    """`one` with its confidence interval and its significance against the first pass, and against
-    the tuned one if that is there.
+    """Return `one` with its confidence interval and its significance against the first pass, and
+    against the tuned one if that is there.
     """
     measure, statistics = METRICS[refs.metric], (one.statistics, first.statistics)
     beyond = None
@@ -229,5 +231,5 @@ def compared(refs: References, one: Result, first: Result, tuned: Result | None)
 
 
 def interval(result: Result) -> str:
-    """The 95% interval in one cell."""
+    """Return the 95% interval in one cell."""
     return "{:.2f}-{:.2f}".format(*result.bootstrap.score_interval) if result.bootstrap else NONE

@@ -47,7 +47,7 @@ class System:
 
 
 def find_lists(home: Path) -> list[Path]:
-    """The N-best files beside the experiment, by name of their sets; UserError if there are
+    """Find the N-best files beside the experiment, by name of their sets; UserError if there are
     none.
     """
     if not (paths := lists_beside(home)):
@@ -59,20 +59,20 @@ def find_lists(home: Path) -> list[Path]:
 
 
 def lists_beside(home: Path) -> list[Path]:
-    """The N-best files beside the experiment, by name of their sets."""
+    """Return the N-best files beside the experiment, by name of their sets."""
     data = data_beside(home)
     return sorted(path for suffix in SUFFIXES for path in data.glob(f"*/nbest.jsonl{suffix}"))
 
 
 def data_beside(home: Path) -> Path:
-    """Where a recipe has its data."""
+    """Return the directory of a recipe's data."""
     return (
         home / ".." / "data" if home.is_symlink() else Path(os.path.normpath(home / "..")) / "data"
     )
 
 
 def set_name(path: Path) -> str:
-    """`dev` of data/dev/nbest.jsonl.gz and of dev.jsonl."""
+    """Return the name of a set: `dev` of data/dev/nbest.jsonl.gz and of dev.jsonl."""
     stem = path.name.partition(".")[0]
     return path.absolute().parent.name if stem == "nbest" else stem
 
@@ -80,8 +80,8 @@ def set_name(path: Path) -> str:
 def read_samples(
     paths: Sequence[Path], systems: Mapping[str, System]
 ) -> tuple[tuple[Sample, ...], list[str]]:
-    """The sets in `paths`, those first that weights were tuned on, and a line for each set without
-    references.
+    """Read the sets in `paths`, those first that weights were tuned on, and a line for each set
+    without references.
     """
     found, dropped = {}, []
     for path in paths:
@@ -118,8 +118,8 @@ def content(nbest: NBest) -> tuple:
 
 
 def with_references(path: Path) -> list[NBest]:
-    """The lists in `path`, with the references of the `text` beside it if they hold none; empty if
-    neither does.
+    """Return the lists in `path`, with the references of the `text` beside it if they hold none;
+    empty if neither does.
     """
     nbests = list(jsonl.read(path))
     if not nbests:
@@ -144,7 +144,7 @@ def is_tuned(name: str, nbests: Sequence[NBest], systems: Mapping[str, System]) 
 
 
 def read_systems(home: Path) -> dict[str, System]:
-    """The systems with rescored texts in `home`, , by name."""
+    """Read the systems with rescored texts in `home`, by name."""
     systems = {}
     for name in sorted({path.parent.name for path in home.glob("rescore/*/*.txt")}):
         weights = home / "tune" / name / "weights.json"
@@ -162,25 +162,25 @@ def read_systems(home: Path) -> dict[str, System]:
 
 
 def keep(system: System, samples: Sequence[Sample]) -> System:
-    """`system` with the texts of `samples` only."""
+    """Return `system` with the texts of `samples` only."""
     names = [sample.name for sample in samples if sample.name in system.texts]
     return replace(system, texts={name: system.texts[name] for name in names})
 
 
 def judged(samples: Sequence[Sample]) -> tuple[Sample, ...]:
-    """The sets that weights were not tuned on; all, if there are no others."""
+    """Return the sets that weights were not tuned on; all, if there are no others."""
     return tuple(sample for sample in samples if not sample.tuned) or tuple(samples)
 
 
 def features_of(systems: Iterable[System]) -> list[str]:
-    """The features that any of `systems` has a weight for, in their order."""
+    """Return the features that any of `systems` has a weight for, in their order."""
     weights = [system.weights for system in systems if system.weights]
     return list(dict.fromkeys(name for one in weights for name in one.features))
 
 
 def read_score_columns(home: Path, sample: Sample, features: Sequence[str]) -> ScoreColumns:
-    """The columns of `sample` that are among `features`, of language models whose scores are there:
-    sums and means.
+    """Read the columns of `sample` that are among `features`, of language models whose scores are
+    there: sums and means.
     """
     paths = {path.parent.name: path for path in sorted(home.glob(f"score/*/{sample.name}.scores*"))}
     specs = [f"{name}={paths[summed(name)]}" for name in features if summed(name) in paths]

@@ -24,7 +24,7 @@ def main_tables(experiment: RescoringExperiment) -> list[Table]:
 
 
 def set_table(experiment: RescoringExperiment) -> Table:
-    """The score of each system on each set, those that weights were tuned on first."""
+    """Return the score of each system on each set, those that weights were tuned on first."""
     every = sorted(experiment.sets, key=lambda one: not one.sample.tuned)
     names = list(dict.fromkeys(name for one in every for name in one.results))
     rows = tuple(
@@ -43,7 +43,7 @@ def set_table(experiment: RescoringExperiment) -> Table:
 
 
 def main_table(experiment: RescoringExperiment, measured: Measured) -> Table:
-    """The systems on one set, beside their scores on the sets that weights were tuned on."""
+    """Return the systems on one set, beside their scores on the sets that weights were tuned on."""
     tuned = [one for one in experiment.sets if one.sample.tuned and one is not measured]
     rate = isinstance(METRICS[measured.metric], ErrorRate)
     name = measured.sample.name
@@ -74,14 +74,14 @@ def main_table(experiment: RescoringExperiment, measured: Measured) -> Table:
 
 
 def stressed(measured: Measured, column: int, rows: Measured) -> tuple[int, int]:
-    """The cell of the best system that could be used (not the oracle), in a table with the systems
-    of `rows`.
+    """Return the cell of the best system that could be used (not the oracle), in a table with the
+    systems of `rows`.
     """
     return list(rows.results).index(best_of(measured, rows.results)), column
 
 
 def best_of(measured: Measured, names: Container[str] | None = None) -> str:
-    """The best system on a set that could be used (not the oracle), among `names` or all."""
+    """Return the best system on a set that could be used (not the oracle), among `names` or all."""
     sign = 1 if METRICS[measured.metric].lower_is_better else -1
     usable = [
         name for name in measured.results if name != ORACLE and (names is None or name in names)

@@ -39,7 +39,7 @@ PPL_COLUMNS = {  # what `lmtools ppl` wrote, by the table's header
 
 
 def weight_tables(experiment: RescoringExperiment) -> Iterator[Table]:
-    """The tuned weight of every feature in every system."""
+    """Yield the tuned weight of every feature in every system."""
     systems = {
         name: system for name, system in experiment.systems.items() if system.makeup.normalised
     }
@@ -89,13 +89,13 @@ def lambda_tables(experiment: RescoringExperiment) -> Iterator[Table]:
 
 
 def weight(value: float | None) -> str:
-    """A weight with four significant digits."""
+    """Return a weight with four significant digits."""
     return NONE if value is None else f"{value:.4g}"
 
 
 def deviations(experiment: RescoringExperiment) -> Iterator[str]:
-    """Where rescored texts are not what the weights choose: on the tuning set by what tuning noted,
-    elsewhere by choosing again.
+    """Yield the places where rescored texts are not what the weights choose: on the tuning set by
+    what tuning noted, elsewhere by choosing again.
     """
     for measured in experiment.sets:
         content = set_hash(measured.sample.nbests)
@@ -126,7 +126,7 @@ def misfits(experiment: RescoringExperiment) -> list[str]:
 
 
 def oracle_tables(experiment: RescoringExperiment) -> Iterator[Table]:
-    """The oracle by list depth, all sets (Table 5 of the paper)."""
+    """Yield the oracle by list depth, all sets (Table 5 of the paper)."""
     depths = sorted({depth for measured in experiment.sets for depth in measured.depths})
     rows = []
     for measured in experiment.sets:
@@ -189,8 +189,8 @@ def ppl_tables(experiment: RescoringExperiment) -> Iterator[Table]:
 
 
 def label_lm(experiment: RescoringExperiment, name: str, tree: Mapping) -> str:
-    """The printed name of what a perplexity is of: a language model, or a mixture of several with
-    their weights.
+    """Return the printed name of what a perplexity is of: a language model, or a mixture of several
+    with their weights.
     """
     labels = experiment.names.lms.label
     parts = [
@@ -216,7 +216,7 @@ def length_tables(experiment: RescoringExperiment) -> Iterator[Table]:
 
 
 def span(bounds: tuple[int, int | None]) -> str:
-    """`3-5`, `0`, `21+`."""
+    """Spell a range, as in `3-5`, `0`, `21+`."""
     low, high = bounds
     return f"{low}+" if high is None else str(low) if low == high else f"{low}-{high}"
 

@@ -107,7 +107,7 @@ class StsExperiment(Experiment):
         return {system: one for (system, text), one in self.judged.items() if text == name}
 
     def gold(self, name: str) -> np.ndarray:
-        """The similarity (N,) of a set's pairs."""
+        """Return the similarity (N,) of a set's pairs."""
         return next(iter(self.on(name).values())).gold
 
     def graded(self, name: str) -> bool:
@@ -125,11 +125,11 @@ class StsExperiment(Experiment):
         return find_looks(self.ways, self.names.style)
 
     def label(self, name: str) -> str:
-        """The printed name of a system."""
+        """Return the printed name of a system."""
         return self.labels.get(name) or super().label(name)
 
     def models_in(self, name: str) -> list[str]:
-        """The language model that a system takes its vectors of."""
+        """Return the language model that a system takes its vectors of."""
         return [self.ways[name].lm] if name in self.ways else super().models_in(name)
 
     def quantity(self, kind: str, name: str, place: str) -> float | None:
@@ -228,7 +228,7 @@ def judgement(path: Path, tree: Mapping) -> Judged:
 
 
 def layer(row: Mapping) -> Layer:
-    """One row of `lmtools sts`; a coefficient that is null (all cosines alike) is NaN."""
+    """Return one row of `lmtools sts`; a coefficient that is null (all cosines alike) is NaN."""
     correlations = {}
     for kind in KINDS:
         value, low, high = (
@@ -260,8 +260,8 @@ def collect_sts(
     command: str = "lmtools report",
     style: Style | None = None,
 ) -> StsExperiment:
-    """The experiment of semantic textual similarity in directory `home`, and what the same language
-    models rescored: lists from the files `nbests` (default: data/*/nbest.jsonl beside it).
+    """Collect the experiment of semantic textual similarity in directory `home`, and what the same
+    language models rescored: lists from the files `nbests` (default: data/*/nbest.jsonl beside it).
     """
     rescoring = None
     if any(home.glob("rescore/*/*.txt")):

@@ -68,7 +68,7 @@ def draw_bars(theme: Theme, experiment: StsExperiment) -> Figure:
 
 
 def bars_of(axes, theme: Theme, one: Judged, look: Look, y: int) -> None:
-    """The bars of one system, one under the other; a system with one of them has it in the
+    """Draw the bars of one system, one under the other; a system with one of them has it in the
     middle.
     """
     parts = {
@@ -120,8 +120,8 @@ def scatter_pictures(experiment: StsExperiment) -> Iterator[Picture]:
 
 
 def chosen(experiment: StsExperiment, judged: Mapping[str, Judged]) -> list[str]:
-    """The systems that have a panel: all, or where they are too many first those that are plain,
-    masked or static.
+    """Return the systems that have a panel: all, or where they are too many first those that are
+    plain, masked or static.
     """
     systems = list(judged)
     if len(systems) > PANELS:
@@ -158,7 +158,7 @@ def draw_scatter(
 
 
 def points(axes, theme: Theme, look: Look, gold: np.ndarray, cosines: np.ndarray) -> None:
-    """A point a pair, the fewer the stronger, and the regression line."""
+    """Draw a point a pair, the fewer the stronger, and the regression line."""
     strength = float(np.clip(8 / math.sqrt(len(gold)), 0.15, 0.8))
     marks = {"linestyle": "none", "marker": "o", "markersize": 2.6, "markeredgewidth": 0}
     axes.plot(gold, cosines, color=theme.color(look), alpha=strength, **marks)
@@ -169,7 +169,7 @@ def points(axes, theme: Theme, look: Look, gold: np.ndarray, cosines: np.ndarray
 
 
 def boxes(axes, theme: Theme, look: Look, gold: np.ndarray, cosines: np.ndarray) -> None:
-    """The distribution of cosines at each grade, and the line of their means."""
+    """Draw the distribution of cosines at each grade, and the line of their means."""
     grades = np.unique(gold)
     color, width = theme.color(look), 0.5 * float(np.diff(grades).min()) if len(grades) > 1 else 0.5
     parts = axes.boxplot(

@@ -57,7 +57,7 @@ def main_table(
 
 
 def constructed(experiment: StsExperiment) -> Iterator[str]:
-    """The warning that no one judged the similarity, where no one did."""
+    """Yield the warning that no one judged the similarity, where no one did."""
     if experiment.constructed:
         yield CONSTRUCTED
 
@@ -86,19 +86,19 @@ def correlated(experiment: StsExperiment, kind: str) -> Iterator[Column]:
 
 
 def hundredfold(judged: Judged | None, part: str, kind: str) -> float | None:
-    """A correlation times 100 of a part: context, embed or best; None where there is none."""
+    """Return a correlation times 100 of a part: context, embed or best; None without one."""
     layer: Layer | None = judged and getattr(judged, part)
     return layer and 100 * layer.correlations[kind][0]
 
 
 def interval(layer: Layer, kind: str) -> str:
-    """A 95% interval in one cell; of negative ends too, so that no hyphen stands between."""
+    """Return a 95% interval in one cell; of negative ends too, so that no hyphen stands between."""
     _, low, high = layer.correlations[kind]
     return f"{100 * low:.2f} to {100 * high:.2f}" if math.isfinite(low + high) else NONE
 
 
 def compared(experiment: StsExperiment) -> Iterator[Column]:
-    """The probability of each system's difference to T-TA's context on the last set."""
+    """Yield the probability of each system's difference to T-TA's context on the last set."""
     judged = experiment.on(experiment.test)
     if reference := judged.get(REFERENCE):
         cells = [
@@ -109,7 +109,7 @@ def compared(experiment: StsExperiment) -> Iterator[Column]:
 
 
 def difference(reference: Judged, one: Judged) -> str:
-    """The probability in one cell; a dash for the reference itself and where the test is not
+    """Return the probability in one cell; a dash for the reference itself and where the test is not
     defined.
     """
     from lmtools.evaluate.similarity import williams  # scipy is slow to import
@@ -160,7 +160,7 @@ def layer_tables(experiment: StsExperiment) -> Iterator[Table]:
 
 
 def deep(experiment: StsExperiment) -> dict[str, Judged]:
-    """The systems of which several layers were taken on the last set."""
+    """Return the systems of which several layers were taken on the last set."""
     return {
         system: one for system, one in experiment.on(experiment.test).items() if len(one.layers) > 1
     }
@@ -172,7 +172,7 @@ def pearsons(one: Judged) -> dict[int, float]:
 
 
 def top(values: Mapping[int, float]) -> int | None:
-    """The layer with the highest of the values that are numbers."""
+    """Return the layer with the highest of the values that are numbers."""
     return max(
         (number for number, value in values.items() if math.isfinite(value)),
         key=values.__getitem__,
@@ -181,8 +181,8 @@ def top(values: Mapping[int, float]) -> int | None:
 
 
 def grade_tables(experiment: StsExperiment) -> Iterator[Table]:
-    """The mean cosine of each system by grade of similarity, for sets whose similarity takes few
-    values.
+    """Yield the mean cosine of each system by grade of similarity, for sets whose similarity takes
+    few values.
     """
     for name in experiment.sets:
         if not experiment.graded(name):

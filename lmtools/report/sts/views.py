@@ -56,7 +56,7 @@ def read_views(signature: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def label_way(way: Way, style: Style) -> str:
-    """The printed name of a system."""
+    """Return the printed name of a system."""
     said = [style.views[view].label if view in style.views else view for view in way.views]
     return " ".join(
         filter(None, (Names(style).short(way.lm), "intact" if way.intact else ", ".join(said)))
@@ -81,14 +81,14 @@ def order_systems(ways: Mapping[str, Way], style: Style) -> list[str]:
 
 
 def find_looks(ways: Mapping[str, Way], style: Style) -> dict[str, Look]:
-    """The look of each system: the colour of its language model, a view with marker and line of
-    its own.
+    """Find the look of each system: the colour of its language model, a view with marker and line
+    of its own.
     """
     own = Names(style).looks({way.lm for way in ways.values()})
     return {system: find_look(way, own[way.lm], style) for system, way in ways.items()}
 
 
 def find_look(way: Way, own: Look, style: Style) -> Look:
-    """The look of a system whose language model has the look `own`."""
+    """Find the look of a system whose language model has the look `own`."""
     view = next((style.views[view] for view in way.views if view in style.views), own)
     return Look(own.light, own.dark, view.marker, view.line, bool(way.views))

@@ -83,7 +83,7 @@ def price_pictures(experiment: RescoringExperiment, trunk: CriteriaTrunk) -> Ite
 
 
 def named(trunk: CriteriaTrunk) -> dict[Entry, str]:
-    """The title of each entry."""
+    """Return the title of each entry."""
     return dict(zip(trunk.entries, trunk.titles(), strict=True))
 
 
@@ -115,8 +115,8 @@ def draw_curves(theme: Theme, trunk: CriteriaTrunk, curves) -> Figure:
 
 
 def draw_family(axes, theme: Theme, trunk: CriteriaTrunk, curves, top: float) -> None:
-    """The curves (time, perplexity) of one panel; of a training that ends above `top` only a mark
-    on the edge.
+    """Draw the curves (time, perplexity) of one panel; of a training that ends above `top` only a
+    mark on the edge.
     """
     labels, titles, edge = [], named(trunk), axes.get_ylim()[1]
     for one, points in curves.items():
@@ -162,8 +162,8 @@ def draw_price(theme: Theme, trunk: CriteriaTrunk, points, what: str) -> Figure:
 
 
 def draw_line(axes, theme: Theme, one: Entry, trunk: CriteriaTrunk, x, y) -> None:
-    """A criterion's line in its own look with a mark at its end; that of the second and further
-    models of a criterion is hollow.
+    """Draw a criterion's line in its own look with a mark at its end; that of the second and
+    further models of a criterion is hollow.
     """
     look = one.shown.look
     twins = [entry for entry in trunk.entries if entry.criterion == one.criterion]

@@ -147,7 +147,7 @@ def forms(
 def by_makeup(
     experiment: RescoringExperiment, results: Mapping[str, Result]
 ) -> dict[SystemParts, Result]:
-    """The result of each system by what it is made of."""
+    """Return the result of each system by what it is made of."""
     return {experiment.names.makeup(name): one for name, one in results.items()}
 
 
@@ -202,7 +202,7 @@ def normalisers(
 def comparison(
     experiment: RescoringExperiment, trunk: CriteriaTrunk, measured: Measured, form: Form
 ) -> Iterator[Column]:
-    """One combination with and without normalisation, the difference, its probability, and on
+    """Yield one combination with and without normalisation, the difference, its probability, and on
     lattices what each took.
     """
     made = [[form.of(one, normalised) for one in trunk.entries] for normalised in (True, False)]
@@ -222,7 +222,7 @@ def comparison(
 
 
 def chance(measured: Measured, plain: Result, rough: Result) -> float:
-    """The probability that two systems differ so much by chance."""
+    """Return the probability that two systems differ so much by chance."""
     measure = METRICS[measured.metric]
     if isinstance(measure, Sacre):
         return measure.paired_bootstrap(rough.statistics, plain.statistics).p
@@ -283,13 +283,13 @@ def is_ngram(experiment: RescoringExperiment, name: str) -> bool:
 
 
 def scored(header: str, measured: Measured, results: Sequence[Result | None]) -> Column:
-    """A column of scores."""
+    """Return a column of scores."""
     sign = 1 if METRICS[measured.metric].lower_is_better else -1
     return figures(header, [one and one.score for one in results], sign=sign)
 
 
 def names_of(trunk: CriteriaTrunk) -> list[str]:
-    """The criterion of each entry, with the model's name where several are alike."""
+    """Return the criterion of each entry, with the model's name where several are alike."""
     kinds = [(one.criterion, one.noise, one.samples) for one in trunk.entries]
     return [
         one.shown.label + (f" ({one.name})" if kinds.count(kinds[i]) > 1 else "")

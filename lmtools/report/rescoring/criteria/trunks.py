@@ -43,8 +43,8 @@ class CriteriaTrunk:
         return next((entry for entry in self.entries if entry.criterion == CE), None)
 
     def titles(self) -> list[str]:
-        """The criterion of each entry; where several have it, with the noise, the number of samples
-        or the model's name.
+        """Return the criterion of each entry; where several have it, with the noise, the number of
+        samples or the model's name.
         """
         forms = (
             lambda one: one.shown.label,
@@ -65,7 +65,7 @@ class CriteriaTrunk:
 
 
 def trunks(experiment: RescoringExperiment) -> list[CriteriaTrunk]:
-    """The trunks that were trained with other criteria than the softmax."""
+    """Return the trunks that were trained with other criteria than the softmax."""
     groups: dict[tuple, list[Entry]] = {}
     for name, tree in experiment.configs.items():
         if tree.get("model") and tree.get("criterion", CE) in experiment.names.style.criteria:
@@ -85,8 +85,8 @@ def trunks(experiment: RescoringExperiment) -> list[CriteriaTrunk]:
 def trunk(
     names: Names, key: tuple, keys: Sequence[tuple], entries: tuple[Entry, ...]
 ) -> CriteriaTrunk:
-    """A trunk by what `identity` says of it and of the others; those of one model are told apart by
-    the settings that differ.
+    """Return a trunk by what `identity` says of it and of the others; those of one model are told
+    apart by the settings that differ.
     """
     model, objective, arch, vocabulary = key
     alike = [other for other in keys if other[0] == model]
@@ -127,8 +127,8 @@ def size(vocabulary: Sequence) -> str:
 
 
 def entry(names: Names, name: str, tree: Mapping, lines: Sequence[Mapping]) -> Entry:
-    """A language model by its config.yaml and metrics.jsonl; of noise those further settings are
-    printed that were given.
+    """Return a language model by its config.yaml and metrics.jsonl; of noise those further settings
+    are printed that were given.
     """
     criterion, given = tree.get("criterion", CE), tree.get("output") or {}
     known = {**given, **(tree.get("facts") or {}).get("criterion", {})}
@@ -168,5 +168,5 @@ def kind(experiment: RescoringExperiment, trunk: CriteriaTrunk, name: str) -> st
 
 
 def ratio(value: float | None, reference: float | None) -> float | None:
-    """`value` by `reference`, where both are there."""
+    """Return `value` by `reference`, where both are there."""
     return value / reference if value is not None and reference else None
