@@ -42,7 +42,7 @@ from lmtools.types import Hypothesis, NBest
 
 
 def one_best(module: ModuleType) -> Format:
-    """The N-best format of a `module` whose files hold one text an utterance, without scores."""
+    """Return the N-best format of a `module` of one text an utterance, without scores."""
 
     def read(path) -> list[NBest]:
         return [NBest(utt, (Hypothesis(text),)) for utt, text in module.read(path).items()]

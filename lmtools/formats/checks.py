@@ -40,7 +40,7 @@ def file_name(name: str, where: str, what: str = "utterance id") -> str:
 
 
 def encodable(text: str, where: str) -> str:
-    """`text` if UTF-8 can hold it; UserError for half a surrogate pair, which JSON can spell."""
+    """Return `text` if UTF-8 can hold it; UserError for half a surrogate pair, as in JSON."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -51,7 +51,7 @@ def encodable(text: str, where: str) -> str:
 
 
 def number(text: str, where: str, what: str) -> float:
-    """The finite decimal number that `text` spells; UserError for all else, as NaN and inf."""
+    """Parse a finite decimal number; UserError for all else, as NaN and inf."""
     value = float(text) if NUMBER.fullmatch(text) else math.nan
     if not math.isfinite(value):
         raise UserError(f"{where}: {what} is {text!r}; expected a finite number")
@@ -94,7 +94,7 @@ def components(nbest: NBest, names: frozenset | None, where: str) -> frozenset |
 
 
 def check_nbests(nbests: Iterable[NBest], path) -> Iterator[NBest]:
-    """`nbests` one by one on their way into `path`; UserError for what a reader would refuse."""
+    """Yield `nbests` on their way into `path`; UserError for what a reader would refuse."""
     seen: set[str] = set()
     names = None
     for nbest in nbests:
@@ -149,7 +149,7 @@ def one_score(hyp: Hypothesis, where: str) -> float | None:
 
 
 def no_score(hyp: Hypothesis, where: str) -> None:
-    """UserError if a format without room for scores would lose those of `hyp`, unless rescored."""
+    """Raise UserError if a format without scores would lose those of `hyp`, unless rescored."""
     if hyp.scores and TOTAL not in hyp.scores:
         names = list_names(hyp.scores)
         raise UserError(

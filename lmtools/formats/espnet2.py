@@ -70,7 +70,7 @@ def sort_by_rank(hyps: Mapping[int, Hypothesis]) -> Iterator[Hypothesis]:
 
 
 def parts(path: Path) -> Iterator[tuple[Path, int]]:
-    """Pairs (rank directory, rank): those in `path`, or else those of its jobs, one by one."""
+    """Yield (rank directory, rank) in `path`, or else in its jobs, one by one."""
     if ranks := numbered_directories(path, RANK):
         yield from ranks
         return
@@ -79,7 +79,7 @@ def parts(path: Path) -> Iterator[tuple[Path, int]]:
 
 
 def numbered_directories(path: Path, name: re.Pattern) -> list[tuple[Path, int]]:
-    """The subdirectories of `path` whose whole name matches, with their numbers, in their order."""
+    """List (subdirectory, number) of `path`, of names that match as a whole, by number."""
     inside = list_numbered(path, name) if path.is_dir() else []
     return [(child, number) for number, child in inside if child.is_dir()]
 
@@ -127,7 +127,7 @@ def write(nbests: Iterable[NBest], path) -> None:
 
 
 def places(nbest: NBest) -> list[int]:
-    """Each hypothesis's rank: the one that was read if these are in order still, else its place."""
+    """Return the ranks of hypotheses: as they were read if in order still, else their places."""
     found = [hyp.extra.get("rank", str(place)) for place, hyp in enumerate(nbest.hyps, 1)]
     ranks = [int(rank) if PLACE.fullmatch(rank) else 0 for rank in found]
     if 0 in ranks or any(a >= b for a, b in pairwise(ranks)):

@@ -207,5 +207,5 @@ def spell_score(value: float, of: float, where: str) -> str:
 
 
 def flat(text: str) -> str:
-    """`text` on one line; a CR inside stays, one at the end would belong to the line's end."""
+    """Return `text` on one line; keep a CR inside, drop one at the end."""
     return text.replace("\n", " ").rstrip("\r")

@@ -28,7 +28,7 @@ recognises = json_io.recognise("[", r'"input"\s*:\s*\[')
 
 
 def read(path, score: str | None = None) -> Iterator[NBest]:
-    """The lists of a file; UserError for another format, and if only some lists have scores."""
+    """Read the lists of a file; UserError for another format, and scores in some lists only."""
     seen: set[str] = set()
     names = None
     for number, (tree, where) in enumerate(json_io.objects(path), 1):

@@ -30,7 +30,7 @@ def recognises(path: Path, first: str) -> bool:
 
 
 def read(path) -> Iterator[NBest]:
-    """The lists of a file, each once the next one starts; UserError with the line of all else."""
+    """Read lists, each once the next one starts; UserError with the line of all else."""
     for utt, lines in by_utterance(rows(path)):
         yield gather_list(utt, lines)
 

@@ -16,7 +16,7 @@ KINDS = {str: "a text", dict: "an object", list: "a list", float: "a number"}
 
 
 def load(path):
-    """The JSON value in `path` (.gz, .xz, `-`); repeated keys, which Python takes, are refused."""
+    """Load the JSON value in `path` (.gz, .xz, `-`); refuse repeated keys, which Python takes."""
     data = read_bytes(path)
     try:
         return json.loads(data.decode("utf-8-sig"), object_pairs_hook=unique)
@@ -106,8 +106,8 @@ def read_objects(path) -> Iterator[tuple[dict, str]]:
 
 
 def expect(value, kind: type, where: str, what: str):
-    """`value` if it is of `kind`; UserError otherwise, also for texts that UTF-8 cannot hold and
-    numbers that are not finite.
+    """Return `value` if it is of `kind`; UserError otherwise, also for texts that UTF-8 cannot hold
+    and numbers that are not finite.
     """
     if kind is float:
         return score(value, where, what)
@@ -117,7 +117,7 @@ def expect(value, kind: type, where: str, what: str):
 
 
 def member(tree: Mapping, name: str, kind: type, where: str):
-    """The value of `name` in an object; UserError if it is missing or of another kind."""
+    """Return the value of `name` in an object; UserError if it is missing or of another kind."""
     if name not in tree:
         raise UserError(f"{where}: key {name!r} is missing; add it")
     return expect(tree[name], kind, where, name if kind is float else repr(name))
@@ -166,7 +166,7 @@ def as_text(value) -> str:
 
 
 def value_of(text: str):
-    """The value that an extra holds: the JSON of such a format, or the text of another one."""
+    """Return the value of an extra: the JSON of such a format, or the text of another one."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

@@ -64,7 +64,7 @@ def read(path) -> Iterator[NBest]:
 
 
 def parse(line: str, where: str):
-    """The JSON value in `line`; repeated keys, which Python's reader takes, are refused."""
+    """Parse the JSON value in `line`; refuse repeated keys, which Python's reader takes."""
     try:
         return json.loads(line, object_pairs_hook=unique)
     except RecursionError:

@@ -259,7 +259,7 @@ def packed_text(hyp: Hypothesis) -> bytes:
 
 
 def key_hypotheses(nbest: NBest) -> Iterator[tuple[str, Hypothesis]]:
-    """Pairs (`utt-n`, hypothesis): n as it was read if these are in order still, else the rank."""
+    """Yield (`utt-n`, hypothesis): n as it was read if in order still, else the rank."""
     numbers = [
         int(n) if NUMBER.fullmatch(n := hyp.extra.get("n", str(rank))) else 0
         for rank, hyp in enumerate(nbest.hyps, 1)

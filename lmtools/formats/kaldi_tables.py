@@ -162,7 +162,7 @@ def read_symbols(path) -> dict[int, str]:
 
 
 def read_tokens(entry: TableEntry) -> str:
-    """The tokens of an entry with single spaces; Kaldi writes text even into binary archives."""
+    """Read the tokens of an entry, single-spaced; Kaldi has text in binary archives too."""
     return " ".join(read_line(entry).split())
 
 
@@ -211,7 +211,7 @@ def pack_float(value: float, text: bool) -> bytes:
 
 
 def pack_integers(numbers: Iterable[int], text: bool) -> bytes:
-    """The payload of a list of integers; OverflowError if one needs more than 32 bits in binary."""
+    """Return the payload of integers; OverflowError if one needs over 32 bits in binary."""
     numbers = list(numbers)
     if text:
         return " ".join(map(str, numbers)).encode()

@@ -54,7 +54,7 @@ def features(text: str, where: str) -> tuple[dict[str, float], str]:
 
 
 def keys(name: str, sign: str, count: int) -> list[str]:
-    """The names of a feature's values; an old-style name without digit takes the index (lm0)."""
+    """Name a feature's values; an old-style name without digit takes the index (lm0)."""
     if count == 1:
         return [name]
     joint = "" if sign == ":" and not name[-1].isdigit() else "_"

@@ -11,14 +11,14 @@ END = "</s>"  # the end of the sentence, which Marian's --no-spm-decode writes a
 
 
 def check_marks(name: str, spec: str) -> str:
-    """`name` if it is one of MARKS; else UserError about the option `spec` as users write it."""
+    """Return `name` if it is one of MARKS; UserError about the option `spec` otherwise."""
     if name not in MARKS:
         raise UserError(f"{spec}={name}: no such subword marks; known are {', '.join(MARKS)}")
     return name
 
 
 def guess_marks(texts: Iterable[str]) -> str:
-    """The marks that `texts` show: `@@` at the end of any word, or ▁ at the head of each text."""
+    """Guess the marks of `texts`: `@@` at the end of any word, or ▁ at the head of each text."""
     texts = [text for text in texts if text.strip()]
     if any(word.endswith("@@") for text in texts for word in text.split()):
         return "subword_nmt"

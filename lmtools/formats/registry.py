@@ -107,7 +107,7 @@ def format_of(module: ModuleType, **more) -> Format:
 
 
 def find_format(spec: str, formats: Mapping[str, Format]) -> Format:
-    """The format that NAME or NAME:option=value,... means, its options bound; else UserError."""
+    """Find the format of NAME or NAME:option=value,... and bind its options; else UserError."""
     name, _, rest = spec.partition(":")
     if name not in formats:
         raise UserError(f"{spec}: no format is called {name!r}; known are {', '.join(formats)}")

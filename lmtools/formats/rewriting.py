@@ -21,7 +21,7 @@ TIMES = "times"  # of a ctm: a line a word, right as long as the words are as ma
 
 
 def read_words(path) -> frozenset[str]:
-    """The words of a list of one a line; UserError for a line of several and for a list of none."""
+    """Read a list of words, one a line; UserError for a line of several, and for no word."""
     words = set()
     for number, line in read_lines(path):
         if len(line.split()) > 1:
@@ -35,8 +35,8 @@ def read_words(path) -> frozenset[str]:
 
 
 def read_spellings(path) -> dict[str, str]:
-    """Words and what stands for each, of lines `WORD WORDS..` as Kaldi's utils/apply_map.pl reads
-    them; UserError for a line of one word, for a word given twice, and for none.
+    """Read words and what stands for each, of lines `WORD WORDS..` as Kaldi's utils/apply_map.pl
+    reads them; UserError for a line of one word, for a word given twice, and for none.
     """
     spellings = {}
     for number, line in read_lines(path):

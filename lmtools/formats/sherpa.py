@@ -33,7 +33,7 @@ def recognises(path: Path, first: str) -> bool:
 
 
 def read(path) -> Iterator[NBest]:
-    """The utterances of a file, once all are read; UserError for what is not as the format says."""
+    """Read the utterances of a file, all before the first; UserError for another format."""
     found, seen, name = [], set(), None
     for number, line in read_lines(path):
         where = f"{path}:{number}"

@@ -15,7 +15,7 @@ BYTELOG = 1024 / 10000.5
 
 
 def parse_in_unit(text: str, unit: float, where: str, what: str) -> float:
-    """The natural logarithm that `text` says in `unit`; UserError unless it is a finite number."""
+    """Parse `text`, a number in `unit`, as a natural logarithm; UserError unless it is finite."""
     value = number(text, where, what) * unit
     if not math.isfinite(value):
         raise UserError(

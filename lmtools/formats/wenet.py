@@ -28,7 +28,7 @@ def recognises(path: Path, first: str) -> bool:
 
 
 def read(path) -> Iterator[NBest]:
-    """The lists of a file, each once the next one starts; UserError with the line of all else."""
+    """Read lists, each once the next one starts; UserError with the line of all else."""
     utt, hyps, seen = None, [], set()
     for number, line in read_lines(path):
         where = f"{path}:{number}"

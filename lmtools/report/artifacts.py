@@ -183,7 +183,7 @@ class Known(dict):
 
 
 def read_metrics(path: Path) -> list[dict]:
-    """The lines of a training's metrics.jsonl; a last line that a crash cut short is dropped."""
+    """Read the lines of a training's metrics.jsonl, without a last one that a crash cut short."""
     lines = [(number, line) for number, line in read_lines(path) if line.strip()]
     if lines and not lines[-1][1].endswith("}"):
         lines.pop()

@@ -107,7 +107,7 @@ def learn_bound(
 
 
 def read_bound(weights: Weights, name: str, path) -> Bound:
-    """The bound of the column `name` that `weights`, read from `path`, note; UserError without."""
+    """Read the bound of the column `name` in `weights` of the file `path`; UserError without."""
     notes = weights.search.get(LAZY) or {}
     if name not in notes:
         raise UserError(

@@ -59,7 +59,7 @@ def minimum_risk(nbests: Sequence[NBest], risk: Risk, source) -> ScoreTable:
 def posterior_scores(
     nbests: Sequence[NBest], name: str | None, source
 ) -> tuple[str, list[np.ndarray]]:
-    """The name of the score that the posterior is made of, and its values (hypotheses,) a list."""
+    """Return the name of the posterior's score, and its values (hypotheses,) a list."""
     features = gather(nbests, {}, source, derived=())
     name = name or next(
         (

@@ -191,7 +191,7 @@ def check(features: Features, options: TuningOptions, path) -> None:
 
 
 def check_signed(features: Features, options: TuningOptions, path) -> None:
-    """UserError for features whose weight may be negative, but is not there, given, or LOOP's."""
+    """Raise UserError for signed features that are absent, have a weight, or are LOOP."""
     for name in options.signed:
         about = f"--negative {name}"
         if name not in features.names:

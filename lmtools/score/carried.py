@@ -47,7 +47,7 @@ def carried_texts(texts: Sequence[str], scorer: Scorer, lm: str) -> TextScores:
 
 @torch.inference_mode()
 def chain(sentences: Sequence[tuple], scorer: NeuralScorer):
-    """The scores of all tokens and ends in a row, POSITIONS at a time."""
+    """Yield the scores of all tokens and ends in a row, POSITIONS at a time."""
     inputs, targets = (
         np.concatenate(row)
         for row in zip(

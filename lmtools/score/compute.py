@@ -149,7 +149,7 @@ def score_batch(scorer: Scorer, sentences: list) -> list[np.ndarray]:
 
 
 def score_all(scorer: Scorer, sentences: Sequence) -> Iterator[tuple[list[int], list[np.ndarray]]]:
-    """Pairs (indices, their token log-probabilities), batch by batch, of distinct `sentences`."""
+    """Yield (indices, their token log-probabilities) of distinct `sentences`, batch by batch."""
     plan = plan_work(sentences, scorer, scorer.plan_trees(sentences))
     work = [type(batch)(sentences[i] for i in batch) for batch in plan]
     yield from zip(plan, compute_all(scorer, work, partial(score_batch, scorer)), strict=True)

@@ -129,7 +129,7 @@ def walks(
 
 
 def chain(arc: int, pointer: Sequence[int], ends: Sequence[int]) -> list[int]:
-    """`arc`, the one that `pointer` has for its state in `ends`, and so on until that is -1."""
+    """Follow `pointer` from `arc` to the arc of its state in `ends`, and so on until -1."""
     arcs = []
     while arc >= 0:
         arcs.append(int(arc))

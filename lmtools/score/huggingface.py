@@ -162,7 +162,7 @@ class TreeScorer(HuggingFace):
             self.precision = full
 
     def tree_inputs(self, tree: SentenceTree) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """The tokens (N,) of a tree, their positions (N,), and what to add to attention (N, N)."""
+        """Return a tree's tokens (N,), their positions (N,), and the mask of attention (N, N)."""
         within, dtype = tree.ancestors(), PRECISIONS[self.precision]
         ids, depths, seen = (
             torch.tensor(array, device=self.device)

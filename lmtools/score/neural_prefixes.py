@@ -138,7 +138,7 @@ class NeuralPrefixes(WordPrefixes):
         return result.double().cpu().numpy()
 
     def missing(self, nodes: list[int]) -> list[int]:
-        """The nodes among these and their ancestors that have no state yet, ancestors first."""
+        """Return those of the nodes and their ancestors without a state, ancestors first."""
         found: list[int] = []
         for node in dict.fromkeys(nodes):
             chain = []

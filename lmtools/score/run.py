@@ -303,7 +303,7 @@ def sum_batch(scorer: Scorer, batch: list) -> list[float]:
 
 
 def refuse_not_finite(values, sentences, lm: str) -> None:
-    """A score that is NaN or infinite would silently win or lose every comparison."""
+    """Raise UserError for NaN and infinite scores, which would win or lose every comparison."""
     for value, sentence in zip(values, sentences, strict=True):
         if not np.isfinite(value):
             raise UserError(

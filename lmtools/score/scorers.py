@@ -177,7 +177,7 @@ class NeuralScorer(Scorer):
         return np.split(values, np.cumsum([len(s) + 1 for s in sentences])[:-1])
 
     def states(self, examples):
-        """The states (N, D) that predict the targets."""
+        """Return the states (N, D) that predict the targets."""
         if not self.masked:
             return self.lm.states(examples)
         inputs, lengths = examples.inputs, examples.lengths
@@ -268,7 +268,7 @@ class TranslationScorer(NeuralScorer):
 
     @torch.inference_mode()
     def from_sources(self, sources, target) -> list[np.ndarray]:
-        """The scores of one target given each of its sources, in the order of their lengths."""
+        """Score one target given each of its sources, in the order of their lengths."""
         read, given, gold = (
             [torch.tensor(ids, device=self.device) for ids in side]
             for side in ([(*one, EOS) for one in sources], [(BOS, *target)], [(*target, EOS)])

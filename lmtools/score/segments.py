@@ -238,7 +238,7 @@ def write_segment(folder: Path, firsts: np.ndarray, rows: np.ndarray) -> Path:
 
 
 def list_segments(folder: Path) -> list[Path]:
-    """The segments in a directory that may not be there; what killed writers left is removed."""
+    """List the segments in a directory, if it is there; remove what killed writers left."""
     try:
         names = os.listdir(folder)
     except FileNotFoundError:

@@ -45,7 +45,7 @@ class SentenceTree(NamedTuple):
         return np.append(self.parents[1:], last), np.append(self.tokens[1:], ends)
 
     def split_values(self, values: np.ndarray) -> list[np.ndarray]:
-        """The values of each sentence's tokens and end (tokens + 1,), out of one a prediction."""
+        """Split values, one a prediction, into those of each sentence (tokens + 1,), end last."""
         nodes, ends = np.split(values, [len(self.tokens) - 1])
         return [
             np.append(nodes[np.array(path[1:], dtype=np.int64) - 1], end)
@@ -53,7 +53,7 @@ class SentenceTree(NamedTuple):
         ]
 
     def ancestors(self) -> np.ndarray:
-        """Which nodes (column) are beginnings of which (row), itself included: bool (N, N)."""
+        """Return which nodes (column) begin which (row), itself included: bool (N, N)."""
         within = np.eye(len(self.tokens), dtype=bool)
         for node in range(1, len(within)):
             within[node] |= within[self.parents[node]]

@@ -86,7 +86,7 @@ def read(path, words: str | None = None, frame: str = "0.01") -> Iterator[Lattic
 
 
 def places(path) -> list:
-    """The tables that `path` means: itself, or the archives of a decode directory, all of them."""
+    """Return the tables of `path`: itself, or all archives of a decode directory."""
     if parse_specifier(path) or not Path(path).is_dir():
         return [path]
     found, stated = jobs(Path(path)), Path(path, "num_jobs")
@@ -276,7 +276,7 @@ def automaton_of(lattice: Lattice, ids: Mapping[str, int], form: str, where: str
 def weights(
     scores: Mapping[str, np.ndarray], ali: tuple[str, ...] | None, count: int, where: str
 ) -> list[Weight]:
-    """The weights of arcs or finals: graph cost with the LM's, acoustic cost, transition ids."""
+    """Return the weights of arcs or finals: graph and LM cost, acoustic cost, ids."""
     zeros = np.zeros(count)
     if TOTAL in scores:
         graph, acoustic = zeros, scores[TOTAL]
@@ -297,7 +297,7 @@ def weights(
 
 
 def expand_compact(start: int, states: int, arcs: list, finals: list) -> Automaton:
-    """The plain lattice of compact rows: a transition id an arc, word and costs on the first."""
+    """Expand compact rows to one transition id an arc, word and costs on the first."""
     plain, ends = [], []
 
     def chain(source: int, target: int, word: int, costs: Weight) -> None:

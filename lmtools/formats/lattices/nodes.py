@@ -28,7 +28,7 @@ class Node:
 
 
 def node_of_symbol(symbol: str, null: str, filler: re.Pattern = FILLER) -> Node:
-    """The node of a symbol; a filler's is kept as an extra unless it is the format's `null`."""
+    """Return the node of a symbol; keep a filler other than the format's `null` as an extra."""
     if not filler.fullmatch(symbol):
         return Node(symbol)
     return Node(None, {} if symbol == null else {"symbol": symbol})
@@ -44,7 +44,7 @@ def lattice(
     times,
     header,
 ) -> Lattice:
-    """The lattice of nodes and links (arcs without words), words from the nodes at `side`."""
+    """Build the lattice of nodes and wordless links, words from the nodes at `side`."""
     arcs = []
     for link in links:
         node = nodes[link.source if side == "source" else link.target]
@@ -86,7 +86,7 @@ def labels(lattice: Lattice) -> list[Node]:
 
 
 def nodes(lattice: Lattice, side: str) -> list[Node] | None:
-    """The node of each state such that `lattice` gives the arcs' words again; None if none do."""
+    """Return the node of each state from which the arcs' words follow; None if none do."""
     end = plain_end(lattice)
     said = {name for name, column in lattice.final_extra.items() if any(column)}
     if end is None or not all(side == "source" and is_node_extra(name) for name in said):

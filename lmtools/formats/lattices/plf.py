@@ -123,8 +123,8 @@ def write(lattices: Iterable[Lattice], path) -> None:
 
 
 def order_states(lattice: Lattice, where: str) -> Lattice:
-    """Number the states so that arcs lead up from the start, 0, to one end; the paths stay the
-    same.
+    """Return number the states so that arcs lead up from the start, 0, to one end; the paths stay
+    the same.
     """
     in_order = (
         lattice.start == 0

@@ -155,7 +155,7 @@ def lattice(parsed: Parsed, utt: str, acoustic: str | None) -> Lattice:
 
 
 def size(parsed: Parsed) -> int:
-    """The number of nodes; UserError unless the file holds as many nodes and links as it says."""
+    """Return the number of nodes; UserError unless nodes and links are as many as declared."""
     where = parsed.where
     for name, kind, rows in (("N", "nodes", parsed.nodes), ("L", "links", parsed.links)):
         if name not in parsed.header:
@@ -267,7 +267,7 @@ def guess_side(parsed: Parsed, start: nodes.Node) -> str:
 
 
 def default_weights(lattice: Lattice) -> dict[str, float]:
-    """The weights that a lattice's header states, relative to `am`; the penalty as `words`."""
+    """Return the weights in a lattice's header, relative to `am`; the penalty as `words`."""
     stated = {
         name: parse_real(lattice.header[name], lattice.utt, name)
         for name in ("acscale", "lmscale", "wdpenalty")

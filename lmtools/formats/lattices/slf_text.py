@@ -19,7 +19,7 @@ Line = tuple[str, dict[str, str], str]  # `path:line`, fields, comment
 
 
 def lines(path) -> Iterator[Line]:
-    """The lines of `path` with what they hold; after a backslash at its end a line goes on."""
+    """Yield the lines of `path` with their fields; a line goes on after a backslash at its end."""
     pending, begun = "", 0
     for number, line in read_lines(path):
         begun = begun if pending else number
@@ -65,7 +65,7 @@ def quoted_pairs(line: str, where: str) -> list[tuple[str, str]]:
 
 
 def unquote(value: str, where: str) -> str:
-    """A field's value without quotes and escapes (a backslash and a character, or octal byte)."""
+    """Return a field's value without quotes and escapes (`\\` and a character or octal byte)."""
     if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'":
         value = value[1:-1]
     if "\\" not in value:

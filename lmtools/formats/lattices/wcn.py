@@ -42,7 +42,7 @@ def recognises(path: Path, first: str) -> bool:
 
 
 def read(path, missing: str | None = None) -> Iterator[Lattice]:
-    """The confusion networks of `path`; UserError, also where only `missing` can explain a slot."""
+    """Read confusion networks; UserError, also where only `missing` can explain a slot."""
     if missing not in (None, "nothing", "epsilon"):
         raise UserError(f"{path}: missing={missing}; expected epsilon or nothing")
     told = missing is not None

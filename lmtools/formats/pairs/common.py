@@ -55,7 +55,7 @@ def pair(left: str, right: str, score: str | None, where: str) -> SentencePair:
 
 
 def agreeing(pairs: Iterable[tuple[str, SentencePair]], path) -> Iterator[SentencePair]:
-    """The pairs of (where, pair); UserError if there is none or only some have a similarity."""
+    """Yield the pairs of (where, pair); UserError for none, and for similarities in some only."""
     first = None
     for where, item in pairs:
         has = item.similarity is not None
@@ -71,7 +71,7 @@ def agreeing(pairs: Iterable[tuple[str, SentencePair]], path) -> Iterator[Senten
 
 
 def check_pairs(pairs: Iterable[SentencePair], path) -> Iterator[SentencePair]:
-    """`pairs` on their way into `path`; UserError for one that would not be read back as it is."""
+    """Yield `pairs` on their way into `path`; UserError for one that would be read otherwise."""
     numbered = ((f"{path}: pair {rank}", item) for rank, item in enumerate(pairs, 1))
     return agreeing(((where, writable(item, where)) for where, item in numbered), path)
 

@@ -74,7 +74,7 @@ def draw_work(
 
 
 def scaled(axes, ends: Sequence[float], above: float) -> float:
-    """`logarithmic`, with ticks at round numbers where the axis spans no decade."""
+    """Scale an axis by `logarithmic`, with ticks at round numbers where it spans no decade."""
     top = logarithmic(axes, ends, above)
     if top < 20 * min(ends):
         axes.yaxis.set_major_locator(MaxNLocator(7, steps=(1, 2, 2.5, 5, 10)))
@@ -258,7 +258,7 @@ def split(
 
 
 def stem(label: str, value: float) -> str:
-    """`label` without the last `value` in it; nothing where the value does not stand there."""
+    """Return `label` without the last `value` in it; nothing where it has none."""
     found = list(re.finditer(rf"(?<![\d.]){re.escape(f'{value:.15g}')}(?:\.0+)?(?![\d.])", label))
     return (label[: found[-1].start()] + label[found[-1].end() :]).strip(" -_,:=@") if found else ""
 

@@ -79,8 +79,8 @@ class Model:
         return self.figures.get(name, {}).get("word_ppl")
 
     def last(self, key: str):
-        """The last value of `key` in its training: `step`, `epoch`, `tokens`, `seconds`; None where
-        it is not known.
+        """Return the last value of `key` in its training: `step`, `epoch`, `tokens`, `seconds`;
+        None where it is not known.
         """
         return next((line[key] for line in reversed(self.lines) if key in line), None)
 

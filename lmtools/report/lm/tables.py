@@ -225,7 +225,7 @@ def is_scale(grid: Grid) -> bool:
 
 
 def grid_columns(grid: Grid, models: Sequence[Model]) -> Iterator[Column]:
-    """The columns of a grid; where its runs differ in the kind of perplexity, none is the best."""
+    """Yield the columns of a grid; no best run where the kinds of perplexity differ."""
     mixed = len(grid.kinds) > 1
     yield Column("kind", [model.kind if mixed else NONE for model in models])
     if grid.figure == LINE and not is_scale(grid):
@@ -253,7 +253,7 @@ def grid_columns(grid: Grid, models: Sequence[Model]) -> Iterator[Column]:
 
 
 def milestone(grid: Grid) -> float | None:
-    """The perplexity that all drawn runs of learning curves came to, by the weakest of them."""
+    """Return the perplexity that all drawn learning curves reached, by the weakest."""
     ends = [
         min((ppl for _, ppl in model.validations), default=None)
         for model in grid.drawn.runs.values()

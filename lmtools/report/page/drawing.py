@@ -71,7 +71,7 @@ class Picture:
     part: str = "figures"
 
     def png(self, theme: Theme) -> bytes:
-        """The figure as PNG, without the time or anything else that differs from run to run."""
+        """Return the figure as PNG, without the time or anything that differs from run to run."""
         with matplotlib.rc_context(
             {**matplotlib.rcParamsDefault, **theme.settings, "backend": "agg"}
         ):

@@ -90,7 +90,7 @@ def part(name: str) -> str:
 
 
 def digest(source: str) -> str:
-    """The source expression by which the page's policy allows exactly this style or script."""
+    """Return the source expression that allows exactly this style or script in the policy."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()}'"
 
 

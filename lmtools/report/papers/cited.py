@@ -169,7 +169,7 @@ def parse_citations(tree, where: Callable[..., str]) -> dict[str, Citation]:
 
 
 def parse_tables(trees: Sequence, papers: Collection[str], where) -> tuple[CitedTable, ...]:
-    """The tables quoted; UserError with the line for what is none. `papers` are known papers."""
+    """Parse quoted tables of known `papers`; UserError with the line of what is none."""
     return tuple(
         parse_table(
             check_entry(one, TABLE, papers, where, "papers", str(i)),
@@ -208,7 +208,7 @@ def frozen(tree: Mapping) -> dict:
 
 
 def parse_table(tree: Mapping, where: Callable[..., str]) -> CitedTable:
-    """A table whose keys and values have the right shape; UserError with the line for others."""
+    """Parse a table of keys and values of the right shape; UserError with the line of others."""
     heading, columns, rows = parse_rows(tree["rows"], where)
     beside = {
         key: {column: parse_source(said, where("beside", key)) for column, said in one.items()}

@@ -25,7 +25,7 @@ def add_readings(experiment: Experiment, pictures: Iterable[Picture]) -> Iterato
 
 
 def quoting(experiment: Experiment, picture: Picture, readings: list[FigureQuote]) -> Picture:
-    """A figure with what is read off those of papers."""
+    """Add to a figure what is read off those of papers."""
     said = " ".join(note(experiment, one) for one in readings)
 
     def draw(theme: Theme) -> Figure:

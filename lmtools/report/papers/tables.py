@@ -135,7 +135,7 @@ def notes(experiment: Experiment, cited: CitedTable, ours: Mapping[CitedRow, str
 
 
 def size(experiment: Experiment, name: str) -> str:
-    """The size of a language model and how much it was trained on, as far as that is known."""
+    """Return the size of a language model and of its training, as far as they are known."""
     tokens = next(
         (
             line["tokens"]

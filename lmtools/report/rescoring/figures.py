@@ -220,7 +220,7 @@ def scale_pictures(experiment: RescoringExperiment) -> Iterator[Picture]:
 
 
 def feature(made: SystemParts) -> str | None:
-    """The feature that the language model of a system of one is: `tta/token` of T-TA's mean."""
+    """Return the feature of a system's only language model: `tta/token` of T-TA's mean."""
     if len(made.parts) != 1:
         return None
     (part,) = made.parts

@@ -90,7 +90,7 @@ def best_of(measured: Measured, names: Container[str] | None = None) -> str:
 
 
 def tests_of(metric: str) -> dict[str, str]:
-    """The headers of the probabilities that a metric has, and what a Result calls their tests."""
+    """Return the headers of a metric's probabilities, and the names of their tests."""
     if isinstance(METRICS[metric], Sacre):
         return {"p (sacreBLEU)": "sacre"}
     return ({"p (MAPSSWE)": "pairs"} if metric == "wer" else {}) | {"p (bootstrap)": "bootstrap"}

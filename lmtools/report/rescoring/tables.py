@@ -121,7 +121,7 @@ def deviations(experiment: RescoringExperiment) -> Iterator[str]:
 
 
 def misfits(experiment: RescoringExperiment) -> list[str]:
-    """A line for rescored texts that the weights do not choose, and for scores without checks."""
+    """Return a line on each text that the weights do not choose, and on unchecked scores."""
     return [*deviations(experiment), *unchecked(experiment.home)]
 
 

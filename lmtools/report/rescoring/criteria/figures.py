@@ -88,7 +88,7 @@ def named(trunk: CriteriaTrunk) -> dict[Entry, str]:
 
 
 def draw_curves(theme: Theme, trunk: CriteriaTrunk, curves) -> Figure:
-    """One panel, or of many criteria one a family, each with the full softmax to compare with."""
+    """Draw one panel, or of many criteria one a family, each with the full softmax beside."""
     families: dict[str, list[Entry]] = {}
     for one in curves:
         families.setdefault(one.shown.panel if len(curves) > PANEL else "", []).append(one)

@@ -112,7 +112,7 @@ class Form(NamedTuple):
         return SystemParts((LmPart(one.name, normalised=normalised), *self.others), self.lattices)
 
     def title(self, names: Names) -> str:
-        """`+ n-gram`, `lattice`, `lattice + n-gram`; nothing for the model alone."""
+        """Return `+ n-gram`, `lattice`, `lattice + n-gram`; nothing for the model alone."""
         others = [f"+ {shorten(names.describe_part(part))}" for part in self.others]
         return " ".join(["lattice"] * self.lattices + others)
 
