@@ -278,12 +278,12 @@ def name_shard(header: Header) -> str:
 
 def index_of(shards: list[Header], sources: list[str], empty: int) -> Index:
     """Return the index of shards with these headers; `empty`: lines skipped in all."""
-    said = asdict(shards[0]) | {
+    fields = asdict(shards[0]) | {
         name: sum(getattr(shard, name) for shard in shards)
         for name in ("sentences", "tokens", "unknown")
     }
     contents = "".join(shard.content or "" for shard in shards)
-    said |= {
+    fields |= {
         "empty": empty,
         "normaliser": shards[0].normaliser,
         "longest": max(shard.longest for shard in shards),
@@ -292,7 +292,7 @@ def index_of(shards: list[Header], sources: list[str], empty: int) -> Index:
         "content": hashlib.sha256(contents.encode()).hexdigest(),
         "shards": list(map(name_shard, shards)),
     }
-    return Index(**said)
+    return Index(**fields)
 
 
 def read_header(path) -> tuple[Header, int]:

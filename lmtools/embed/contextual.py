@@ -52,8 +52,8 @@ class PoolingOptions(NamedTuple):
     @property
     def signature(self) -> dict[str, str]:
         """Return the pooling and the options that are not the usual ones, by name."""
-        said = {"boundaries": self.boundaries, "masked": self.masked}
-        return {"pool": self.pool} | {name: "yes" for name, value in said.items() if value}
+        flags = {"boundaries": self.boundaries, "masked": self.masked}
+        return {"pool": self.pool} | {name: "yes" for name, value in flags.items() if value}
 
 
 class BatchStates(NamedTuple):

@@ -42,9 +42,9 @@ class StaticVectors(Encoder):
     @cached_property
     def signature(self) -> dict[str, str]:
         """What, besides the words, the vectors depend on."""
-        said = {"lm": "words", "model": sha256(self.path)[:16]}
-        said |= {"normaliser": self.normaliser.hash[:16], "pool": "mean"}
-        return said | {"version": __version__}
+        signature = {"lm": "words", "model": sha256(self.path)[:16]}
+        signature |= {"normaliser": self.normaliser.hash[:16], "pool": "mean"}
+        return signature | {"version": __version__}
 
     def prepare(self, texts: Iterable[str]) -> list[tuple[str, ...]]:
         """The words of each text as the file has them, sorted; reads the file when the texts have

@@ -54,9 +54,9 @@ class Tfidf(Encoder):
         """
         counts = [self.total, [(word, self.frequency[word]) for word in self.column]]
         model = hashlib.sha256(json.dumps(counts).encode()).hexdigest()
-        said = {"lm": "tfidf", "model": model[:16]}
-        said |= {"normaliser": self.normaliser.hash[:16], "pool": "mean"}
-        return said | {"version": __version__}
+        signature = {"lm": "tfidf", "model": model[:16]}
+        signature |= {"normaliser": self.normaliser.hash[:16], "pool": "mean"}
+        return signature | {"version": __version__}
 
     def prepare(self, texts: Iterable[str]) -> list[tuple[str, ...]]:
         """The words of each text, sorted. Texts that are new change the width and, without

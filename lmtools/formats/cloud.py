@@ -119,7 +119,7 @@ def hypothesis(tree, where: str, text: str) -> Hypothesis:
 def confidences(tree: Mapping, where: str) -> Iterator[float]:
     """Yield the confidence of each word of AWS's alternative, which are texts there."""
     for item in members(tree, "items", where) if "items" in tree else ():
-        found = item.get("confidence")
-        if item.get("type", "pronunciation") == "pronunciation" and found is not None:
-            told = found if isinstance(found, str) else json_io.as_text(found)
+        confidence = item.get("confidence")
+        if item.get("type", "pronunciation") == "pronunciation" and confidence is not None:
+            told = confidence if isinstance(confidence, str) else json_io.as_text(confidence)
             yield checks.number(told, where, "a confidence")

@@ -144,8 +144,8 @@ def write(nbests: Iterable[NBest], path, ids: str = "lines") -> None:
 
 def texts(nbest: NBest, names: Sequence[str], where: str) -> list[str]:
     """Return the texts of one list in the order of the systems' names."""
-    found = {hyp.extra.get("system", ""): hyp for hyp in nbest.hyps}
-    if sorted(found) != sorted(names) or len(nbest.hyps) != len(names):
+    hypotheses = {hyp.extra.get("system", ""): hyp for hyp in nbest.hyps}
+    if sorted(hypotheses) != sorted(names) or len(nbest.hyps) != len(names):
         raise UserError(
             f"{where}: has not one hypothesis of each system ({', '.join(names)}); keep these lists"
             " as jsonl"
@@ -158,7 +158,7 @@ def texts(nbest: NBest, names: Sequence[str], where: str) -> list[str]:
                 f"{where}: has the scores {listed}, for which plain text has no place; keep these"
                 " lists as jsonl"
             )
-    return [found[name].text for name in names]
+    return [hypotheses[name].text for name in names]
 
 
 @contextlib.contextmanager

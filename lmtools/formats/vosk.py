@@ -60,10 +60,10 @@ def write(nbests: Iterable[NBest], path) -> None:
 
 def as_tree(nbest: NBest, path) -> dict:
     """Return the object of one list."""
-    found = []
+    alternatives = []
     for hyp in nbest.hyps:
         value = one_score(hyp, f"{path}: utterance {nbest.utt!r}")
         own = {"text": hyp.text} if value is None else {"confidence": value, "text": hyp.text}
-        found.append({**json_io.values_of(hyp.extra), **own})
+        alternatives.append({**json_io.values_of(hyp.extra), **own})
     ref = {} if nbest.ref is None else {"ref": nbest.ref}
-    return {**json_io.values_of(nbest.extra), "utt": nbest.utt, **ref, "alternatives": found}
+    return {**json_io.values_of(nbest.extra), "utt": nbest.utt, **ref, "alternatives": alternatives}

@@ -128,7 +128,7 @@ class Array:
         )
 
 
-def tell(entries: Sequence[Queued], told: set[str]) -> None:
+def tell(entries: Sequence[Queued], reported: set[str]) -> None:
     """Say what the queue says of tasks none of which runs, each thing once; UserError where they
     never will by themselves.
     """
@@ -138,8 +138,8 @@ def tell(entries: Sequence[Queued], told: set[str]) -> None:
             f"array {first.number}: {first.said}: no task starts by itself; {first.remedy}"
         )
     for entry in entries:
-        if entry.said not in told:
-            told.add(entry.said)
+        if entry.said not in reported:
+            reported.add(entry.said)
             print(f"array {entry.number} waits: {entry.said}", file=sys.stderr)
 
 

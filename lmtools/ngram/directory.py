@@ -219,10 +219,10 @@ def complete_min_counts(given: Sequence[int], order: int) -> list[int]:
     if not given or max(least) == 1:
         return []
     if len(least) > order or least[0] != 1 or sorted(least) != least:
-        said = " ".join(map(str, given))
+        numbers = " ".join(map(str, given))
         raise UserError(
-            f"--min-count {said}: give at most {order} numbers of orders 1 to {order}, the first 1"
-            " and none below the one before it; words are left out by --subword DIR --unk"
+            f"--min-count {numbers}: give at most {order} numbers of orders 1 to {order}, the first"
+            " 1 and none below the one before it; words are left out by --subword DIR --unk"
         )
     return least
 

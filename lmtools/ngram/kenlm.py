@@ -144,19 +144,19 @@ class LmplzReport:
     fallback: list[int]
 
     @classmethod
-    def parse(cls, said: str) -> "LmplzReport":
+    def parse(cls, messages: str) -> "LmplzReport":
         """The report in lmplz's messages."""
-        rows = STATISTIC.findall(said)
+        rows = STATISTIC.findall(messages)
         discounts = [[float(amount) for amount in amounts] for _, *amounts in rows]
         return cls(
             [int(number) for number, *_ in rows],
             discounts,
-            [int(order) + 1 for order in SUBSTITUTED.findall(said)],
+            [int(order) + 1 for order in SUBSTITUTED.findall(messages)],
         )
 
 
-def failure(program: str, status: int, said: str, remedy: str) -> UserError:
+def failure(program: str, status: int, messages: str, remedy: str) -> UserError:
     """The user's view of a program that failed with `status`, from the last line that it `said`."""
-    lines = [line.strip() for line in said.splitlines() if line.strip()] or ["no message"]
+    lines = [line.strip() for line in messages.splitlines() if line.strip()] or ["no message"]
     cause = "it was killed, perhaps for want of memory" if status == -9 else lines[-1]
     return UserError(f"{program} failed (status {status}): {cause}; {remedy}")

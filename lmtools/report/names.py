@@ -93,16 +93,16 @@ class Names:
         if own := self.style.systems.get(name, Printed()).label:
             return own
         parts, lattices, interpolated = self.makeup(name)
-        said = [self.describe_part(part) for part in parts]
-        text = " + ".join(map(shorten, said)) if len(said) > 1 else "".join(said)
+        labels = [self.describe_part(part) for part in parts]
+        text = " + ".join(map(shorten, labels)) if len(labels) > 1 else "".join(labels)
         text = text or self.describe(FIRST_PASS)
         text = f"{text}, interpolated" if interpolated else text
         return f"{shorten(text)}, lattice" if lattices else text
 
     def describe_part(self, part: LmPart) -> str:
         """Return the name of a language model and the form of its score, in words."""
-        said = [self.describe_lm(part.lm), "" if part.normalised else "unnormalised"]
-        return ", ".join(filter(None, [*said, part.score != SUM and f"mean over {part.score}s"]))
+        labels = [self.describe_lm(part.lm), "" if part.normalised else "unnormalised"]
+        return ", ".join(filter(None, [*labels, part.score != SUM and f"mean over {part.score}s"]))
 
     def describe_lm(self, name: str) -> str:
         """Return the printed name of a language model: the Style's, or its own."""
@@ -149,17 +149,17 @@ class Names:
 
     def key_of(self, name: str) -> tuple[str, str]:
         """Return the key of a look: a system of the Style, or the parts of another, by sums."""
-        made = self.makeup(name)
-        if self.style.systems.get(name, Printed()).look or not made.parts:
+        system = self.makeup(name)
+        if self.style.systems.get(name, Printed()).look or not system.parts:
             return "", name
-        ends = [part.lm + " unnormalised" * (not part.normalised) for part in made.parts]
-        return "lattice" * made.lattices, "+".join(ends)
+        ends = [part.lm + " unnormalised" * (not part.normalised) for part in system.parts]
+        return "lattice" * system.lattices, "+".join(ends)
 
     def own_look(self, key: tuple[str, str]) -> Look | None:
         """Return the look that the Style has for what `key_of` says."""
         kinds = (self.style.systems, self.style.lms)
-        found = (kind[key[1]].look for kind in kinds if key[1] in kind and not key[0])
-        return next(filter(None, found), None)
+        looks = (kind[key[1]].look for kind in kinds if key[1] in kind and not key[0])
+        return next(filter(None, looks), None)
 
 
 def is_printed(output: Mapping) -> bool:

@@ -15,8 +15,8 @@ MARK = "rescored"  # name of the extra; its value is JSON: a signature by name o
 
 def mark(nbest: NBest, signatures: Mapping[str, Mapping[str, str]]) -> NBest:
     """Mark each score in `signatures` as being of the model that it names; return the list."""
-    said = json.dumps({name: dict(one) for name, one in signatures.items()}, ensure_ascii=False)
-    return replace(nbest, extra={**nbest.extra, MARK: said})
+    content = json.dumps({name: dict(one) for name, one in signatures.items()}, ensure_ascii=False)
+    return replace(nbest, extra={**nbest.extra, MARK: content})
 
 
 def read_marks(nbests: Iterable[NBest], source) -> dict[str, dict]:

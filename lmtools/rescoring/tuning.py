@@ -193,17 +193,17 @@ def check(features: Features, options: TuningOptions, path) -> None:
 def check_signed(features: Features, options: TuningOptions, path) -> None:
     """Raise UserError for signed features that are absent, have a weight, or are LOOP."""
     for name in options.signed:
-        about = f"--negative {name}"
+        option = f"--negative {name}"
         if name not in features.names:
             raise UserError(
-                f"{about}: {path} has no such feature; it has {', '.join(features.names)}"
+                f"{option}: {path} has no such feature; it has {', '.join(features.names)}"
             )
         if name in options.base(features):
-            raise UserError(f"{about}: its weight is given, not tuned; leave --negative out")
+            raise UserError(f"{option}: its weight is given, not tuned; leave --negative out")
         if name == LOOP:
-            raise UserError(f"{about}: below 0 it would reward loops; leave it out")
+            raise UserError(f"{option}: below 0 it would reward loops; leave it out")
         if options.form == INTERPOLATION:
-            raise UserError(f"{about}: lambda is from 0 to 1; tune the linear form")
+            raise UserError(f"{option}: lambda is from 0 to 1; tune the linear form")
 
 
 def padded_statistics(nbests: Sequence[NBest], metric: str, path) -> np.ndarray:

@@ -137,11 +137,11 @@ def describe_system(nbests: Sequence[NBest], columns: ScoreColumns, source) -> S
     marks = read_marks(nbests, source)
     given = {name for nbest in nbests for hyp in nbest.hyps for name in hyp.scores}
     own = {name: one for name, one in {**marks, "lm": marks.get("lm", {})}.items() if name in given}
-    found = [
+    lms = [
         *(describe_lm(name, signature, SCORES) for name, signature in columns.signatures.items()),
         *(describe_lm(name, signature, LISTS) for name, signature in own.items()),
     ]
-    return SystemFacts(tuple(found), LATTICES if marks else FIRST_PASS)
+    return SystemFacts(tuple(lms), LATTICES if marks else FIRST_PASS)
 
 
 def describe_lm(feature: str, signature: Mapping[str, str], source: str) -> SystemLM:

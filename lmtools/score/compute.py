@@ -37,23 +37,25 @@ def compute_missing(
     model,
     cache: Cache,
     compute: Callable[[list[list]], Iterator],
-    about: str,
+    label: str,
     trees: Sequence[TreeBatch] = (),
 ) -> list:
     """Return a value for each of the distinct `sentences`: the one in `cache`, else that of
     `compute`, which the cache keeps.
 
     `compute` takes batches of sentences for `model`, a scorer or an encoder, and gives pairs
-    (number of the batch, its values) in any order. `about` stands before the progress. Of `trees`,
+    (number of the batch, its values) in any order. `label` stands before the progress. Of `trees`,
     numbers of sentences that go through together, one that lacks any value is computed whole: what
     is known changes no bit of the others.
     """
     known = cache.get(sentences)
     plan, values = plan_work(sentences, model, trees, known), dict(known)
     missing = len(sentences) - len(known)
-    with tqdm(total=missing, desc=about, unit="text", disable=None, dynamic_ncols=True) as bar:
-        for number, made in compute([type(batch)(sentences[i] for i in batch) for batch in plan]):
-            new = {i: v for i, v in zip(plan[number], made, strict=True) if i not in known}
+    with tqdm(total=missing, desc=label, unit="text", disable=None, dynamic_ncols=True) as bar:
+        for number, results in compute(
+            [type(batch)(sentences[i] for i in batch) for batch in plan]
+        ):
+            new = {i: v for i, v in zip(plan[number], results, strict=True) if i not in known}
             values |= new
             cache.put((sentences[i], value) for i, value in new.items())
             bar.update(len(new))

@@ -144,8 +144,8 @@ def join_values(values: Sequence[str | None]) -> str:
     """Join the values of one key of signatures: one value where all that are given agree, else
     each.
     """
-    told = {value for value in values if value is not None}
-    return told.pop() if len(told) == 1 else "+".join(value or "-" for value in values)
+    given = {value for value in values if value is not None}
+    return given.pop() if len(given) == 1 else "+".join(value or "-" for value in values)
 
 
 def parse_mixture(text: str) -> tuple[list[str], list[float]]:

@@ -133,8 +133,8 @@ class MixtureScores:
         scorer = mixture.scorers[of]
         unknown = [scorer.unknown(sentence[of]) for sentence in self.sentences]
         return TextScores(
-            values, np.array([len(one) + 1 for one in unknown]),
-            np.array([one.sum() for one in unknown]), mixture.kind, mixture.signature,
+            values, np.array([len(tokens) + 1 for tokens in unknown]),
+            np.array([tokens.sum() for tokens in unknown]), mixture.kind, mixture.signature,
         )  # fmt: skip
 
 

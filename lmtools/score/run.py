@@ -252,8 +252,8 @@ def score_sentences(
     them.
     """
     compute = partial(sum_batches, scorer=scorer, options=options)
-    about, trees = f"score {options.lm}", scorer.plan_trees(sentences)
-    return np.array(compute_missing(sentences, scorer, cache, compute, about, trees))
+    label, trees = f"score {options.lm}", scorer.plan_trees(sentences)
+    return np.array(compute_missing(sentences, scorer, cache, compute, label, trees))
 
 
 def sum_batches(

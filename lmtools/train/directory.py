@@ -104,9 +104,9 @@ class DirectoryState(NamedTuple):
 def inspect_directory(plan: TrainingPlan) -> DirectoryState:
     """Return the state of the model directory; all of its weights and its checkpoint are read."""
     path = plan.out / WEIGHTS
-    lost, said = None, {}
+    lost, metadata = None, {}
     try:
-        said = load_checked(path)[1] if path.exists() else {}
+        metadata = load_checked(path)[1] if path.exists() else {}
     except Damaged as error:
         lost = str(error).partition("; ")[0]
     try:
@@ -114,7 +114,7 @@ def inspect_directory(plan: TrainingPlan) -> DirectoryState:
     except Damaged as error:
         return DirectoryState(aside=str(error).partition("; ")[0])
     other = f"{plan.out}: held a training of other settings or data"
-    foreign = said.get("fingerprint", plan.fingerprint) != plan.fingerprint
+    foreign = metadata.get("fingerprint", plan.fingerprint) != plan.fingerprint
     if state is None:
         return DirectoryState(aside=lost or (other if foreign else None))
     if state["fingerprint"] != plan.fingerprint:
@@ -126,28 +126,30 @@ def inspect_directory(plan: TrainingPlan) -> DirectoryState:
         lost = f"{path}: weights of another training"
     if not path.exists():
         lost = f"{path}: is not there"
-    found = DirectoryState(progress, lost=lost)
-    return DirectoryState(aside=lost) if lost and progress.done and not found.rebuilt else found
+    result = DirectoryState(progress, lost=lost)
+    return DirectoryState(aside=lost) if lost and progress.done and not result.rebuilt else result
 
 
-def make_room(plan: TrainingPlan, found: DirectoryState, lm: LanguageModel | None) -> None:
+def make_room(
+    plan: TrainingPlan, directory_state: DirectoryState, lm: LanguageModel | None
+) -> None:
     """Make a model directory, or mend it; what is in the way is set aside. `lm` is the model that
     is trained there, None where the training is complete.
     """
-    if found.aside:
-        set_aside(plan.out, found.aside)
-    if found.lost:
-        how = (
+    if directory_state.aside:
+        set_aside(plan.out, directory_state.aside)
+    if directory_state.lost:
+        remedy = (
             "made again from the checkpoint"
-            if found.rebuilt
+            if directory_state.rebuilt
             else "the next validation that is better than the best so far writes them"
         )
-        print(f"{found.lost}; {how}", flush=True)
+        print(f"{directory_state.lost}; {remedy}", flush=True)
         (plan.out / WEIGHTS).unlink(missing_ok=True)
     settings, subword = plan.settings, plan.train.subword
-    if found.complete and is_prepared(plan.out, settings, subword):
+    if directory_state.complete and is_prepared(plan.out, settings, subword):
         return
-    if found.complete:
+    if directory_state.complete:
         print(f"{plan.out}: {CONFIG} or subword was damaged or changed; written again", flush=True)
     lm = lm or LanguageModel(settings, subword.size, words=subword.words)
     prepare_directory(

@@ -73,13 +73,13 @@ def train(
                 settings, train_bin, valid_bin, out, world.device(device), init, also
             )
         )
-        found = world.agree(lambda: inspect_directory(plan))
+        directory_state = world.agree(lambda: inspect_directory(plan))
         training = None
-        if not found.complete:  # refuses what does not fit before anything is written
+        if not directory_state.complete:  # refuses what does not fit before anything is written
             training = world.agree(lambda: Training(plan, world))
         lm = training and training.lm
-        world.agree(lambda: make_room(plan, found, lm) if world.first else None)
-        return training.run(found) if training else found.progress
+        world.agree(lambda: make_room(plan, directory_state, lm) if world.first else None)
+        return training.run(directory_state) if training else directory_state.progress
 
 
 class Training:
@@ -116,15 +116,15 @@ class Training:
         seed = VALIDATION_SEED if seed is None else seed
         return Sentences(corpus, batch, seed, self.world, self.lm)
 
-    def run(self, found: DirectoryState) -> Progress:
+    def run(self, directory_state: DirectoryState) -> Progress:
         """Train to the end, or until patience or gains end or SIGTERM comes."""
-        if resume := found.progress is not None:
+        if resume := directory_state.progress is not None:
             saved = OptimiserState(self.optimiser)
             self.progress = load_training(self.out, self.lm, saved)
             carried = dict(saved.carried)
             self.low_rank.resume({name: carried.pop(name) for name in self.low_rank.state()})
             self.train.resume(carried, self.device)
-            if found.rebuilt and self.world.first:
+            if directory_state.rebuilt and self.world.first:
                 self.save_best()
         if self.world.first:
             self.log = Log(self.out, self.progress.step, self.total)
@@ -156,23 +156,23 @@ class Training:
     def describe(self, resume: bool) -> str:
         """One line that says what is trained on what."""
         settings, batch = self.settings, self.settings.batch
-        said = f"resuming at step {self.progress.step}" if resume else "starting"
-        said += f": {settings.model}/{settings.objective}/{settings.criterion}"
-        said += f", {sum(p.numel() for p in self.lm.parameters()):,} parameters"
+        text = f"resuming at step {self.progress.step}" if resume else "starting"
+        text += f": {settings.model}/{settings.objective}/{settings.criterion}"
+        text += f", {sum(p.numel() for p in self.lm.parameters()):,} parameters"
         groups = self.optimiser.param_groups
         if settings.partial:
             learnt = sum(p.numel() for group in groups for p in group["params"])
-            said += f" ({learnt:,} are learnt)"
-        if told := self.lm.trunk.describe():
-            said += f", {told}"
-        said += f", {len(self.plan.train):,} {'pairs' if self.lm.objective.pairs else 'sentences'}"
+            text += f" ({learnt:,} are learnt)"
+        if trunk_description := self.lm.trunk.describe():
+            text += f", {trunk_description}"
+        text += f", {len(self.plan.train):,} {'pairs' if self.lm.objective.pairs else 'sentences'}"
         if not batch.streams and (left := self.train.left_out):
-            said += f" ({left:,} of them left out, longer than {self.lm.longest} tokens)"
+            text += f" ({left:,} of them left out, longer than {self.lm.longest} tokens)"
         if batch.streams:
-            said += f" in {batch.streams} streams of {batch.unroll} a step"
-        said += f", {self.total:,} steps of {self.train.per_epoch:,} an epoch"
-        said += f", {settings.precision} on {self.device}"
-        return said + (f" by {self.world.size} processes" if self.world.size > 1 else "")
+            text += f" in {batch.streams} streams of {batch.unroll} a step"
+        text += f", {self.total:,} steps of {self.train.per_epoch:,} an epoch"
+        text += f", {settings.precision} on {self.device}"
+        return text + (f" by {self.world.size} processes" if self.world.size > 1 else "")
 
     def terminate(self, *_) -> None:
         """Note SIGTERM; the step under way is finished first."""

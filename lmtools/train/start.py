@@ -46,13 +46,13 @@ def start_from(directory, lm: LanguageModel, subword: Subword) -> str:
     load_state(lm, tensors, directory)
     if isinstance(lm.output, Corrected):
         lm.output.bias -= log_noise(lm.output)
-    told = [f"weights of {directory}"]
+    notes = [f"weights of {directory}"]
     if subword.hash != vocabulary.hash:
-        told.append(count_known(subword, vocabulary, "pieces"))
+        notes.append(count_known(subword, vocabulary, "pieces"))
         if subword.words and vocabulary.words:
             lists = subword.words.words, vocabulary.words.words
-            told.append(count_known(*lists, "predicted words"))
-    return "; ".join(told)
+            notes.append(count_known(*lists, "predicted words"))
+    return "; ".join(notes)
 
 
 def compare_settings(own: Settings, other: Settings, directory) -> None:
@@ -74,12 +74,12 @@ def shaping(settings: Settings) -> Iterator[tuple[str, object]]:
     """The settings that the names and shapes of the tensors depend on, and what they mean."""
     for name in ("model", "objective", "criterion"):
         yield name, getattr(settings, name)
-    for name, said in dataclasses.asdict(settings.architecture).items():
+    for name, value in dataclasses.asdict(settings.architecture).items():
         if not name.endswith("dropout"):
-            yield f"arch.{name}", said
-    for name, said in dataclasses.asdict(settings.output_layer).items():
+            yield f"arch.{name}", value
+    for name, value in dataclasses.asdict(settings.output_layer).items():
         if name in SHAPING:
-            yield f"output.{name}", said
+            yield f"output.{name}", value
 
 
 def name_rows(lm: LanguageModel, subword: Subword) -> dict[str, list[Hashable]]:

@@ -64,10 +64,10 @@ class Streams:
 
     def sentence(self, positions: np.ndarray) -> np.ndarray:
         """The sentence of each position, of the shape of `positions`."""
-        found = np.zeros_like(positions)
+        sentence = np.zeros_like(positions)
         for number, here, within in self.by_shard(positions):
-            found[here] = self.before[number, 0] + bisect(self.corpus.shards[number], within)
-        return found
+            sentence[here] = self.before[number, 0] + bisect(self.corpus.shards[number], within)
+        return sentence
 
     def by_shard(self, positions: np.ndarray) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
         """Of each shard that `positions` lie in: its number, which of them lie there, and where."""

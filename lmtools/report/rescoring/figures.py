@@ -219,11 +219,11 @@ def scale_pictures(experiment: RescoringExperiment) -> Iterator[Picture]:
         )
 
 
-def feature(made: SystemParts) -> str | None:
+def feature(system: SystemParts) -> str | None:
     """Return the feature of a system's only language model: `tta/token` of T-TA's mean."""
-    if len(made.parts) != 1:
+    if len(system.parts) != 1:
         return None
-    (part,) = made.parts
+    (part,) = system.parts
     return part.lm if part.score == SUM else f"{part.lm}/{part.score}"
 
 
