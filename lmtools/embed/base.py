@@ -17,7 +17,7 @@ class Encoder(ABC):
 
     @abstractmethod
     def prepare(self, texts: Sequence[str]) -> list[tuple]:
-        """One sentence a text: normalised and segmented."""
+        """Return one sentence a text: normalised and segmented."""
 
     @abstractmethod
     def cost(self, sentence: tuple) -> int:

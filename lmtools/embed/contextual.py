@@ -32,8 +32,8 @@ class PoolingOptions(NamedTuple):
     masked: bool = False
 
     def choose_layers(self, last: int, source: str) -> tuple[int, ...]:
-        """The numbers of the layers of a model whose last one is `last`; UserError for those that
-        are not there.
+        """Return the numbers of the layers of a model whose last one is `last`; UserError for those
+        that are not there.
         """
         layers = {"last": (last,), "all": tuple(range(last + 1))}.get(self.layers, self.layers)
         missing = [layer for layer in layers if not 0 <= layer <= last]
@@ -99,7 +99,7 @@ class ContextualEncoder(Encoder):
         return up_to(max(self.layers), self.trunk.layer_states(*read))
 
     def read(self, sentences: Sequence[tuple]) -> BatchStates:
-        """The states of sentences that fit the positions."""
+        """Read the states of sentences that fit the positions."""
         raise NotImplementedError
 
     @torch.inference_mode()
@@ -147,7 +147,7 @@ class ContextualEncoder(Encoder):
 
 
 def up_to(deepest: int, states: Iterator[Tensor]) -> Iterator[tuple[int, Tensor]]:
-    """The states of each layer with its number; what is above the deepest is not computed."""
+    """Yield the states of each layer with its number; what is above the deepest is not computed."""
     for number, state in enumerate(states):
         yield number, state
         if number == deepest:

@@ -91,8 +91,8 @@ def load_encoder(
     rows=None,
     engine="auto",
 ) -> Encoder:
-    """The encoder of `lm`: a model directory of ours, hf:DIR (Hugging Face), words:F (vectors in a
-    file), tfidf or tfidf:TEXT; see PoolingOptions.
+    """Load the encoder of `lm`: a model directory of ours, hf:DIR (Hugging Face), words:F (vectors
+    in a file), tfidf or tfidf:TEXT; see PoolingOptions.
 
     `rows`: model rows of a batch, None: what suits the device. `engine` is one of
     lmtools.engine.ENGINES, for neural models of ours.

@@ -16,7 +16,7 @@ from lmtools.score.pretrained import load_pretrained
 def load_huggingface(
     directory: str, pooling: PoolingOptions, device="auto", precision="float32", rows=None
 ) -> "HuggingFaceEncoder":
-    """The encoder of a local directory with config.json, weights and tokenizer; a head that
+    """Load the encoder of a local directory with config.json, weights and tokenizer; a head that
     predicts or classifies is left out.
     """
     model, tokenizer = load_pretrained(

@@ -21,7 +21,7 @@ class Pool(NamedTuple):
 
 
 def mean(states: Tensor, inside: Tensor, lengths: Tensor) -> Tensor:
-    """The mean of the positions that count; zeros where none does."""
+    """Return the mean of the positions that count; zeros where none does."""
     counted = inside.to(states.dtype)
     return torch.bmm(counted[:, None], states)[:, 0] / counted.sum(1, keepdim=True).clamp(min=1)
 
@@ -33,14 +33,14 @@ def maximum(states: Tensor, inside: Tensor, lengths: Tensor) -> Tensor:
 
 
 def end(states: Tensor, inside: Tensor, lengths: Tensor) -> Tensor:
-    """The last position: the end of sentence, or the state that predicts it in models that never
-    read it.
+    """Return the last position: the end of sentence, or the state that predicts it in models that
+    never read it.
     """
     return states[torch.arange(len(states), device=states.device), lengths - 1]
 
 
 def beginning(states: Tensor, inside: Tensor, lengths: Tensor) -> Tensor:
-    """The first position: BOS or [CLS]."""
+    """Return the first position: BOS or [CLS]."""
     return states[:, 0]
 
 

@@ -14,8 +14,8 @@ from lmtools.score.compute import compute_all, compute_batch, compute_missing
 
 
 def encode(texts: Sequence[str], encoder: Encoder, cache=None) -> np.ndarray:
-    """The vectors of `texts`, float32 (N, layers, D); equal texts have equal ones, whatever else is
-    in the list (on a CPU; see lmtools.score.compute).
+    """Return the vectors of `texts`, float32 (N, layers, D); equal texts have equal ones, whatever
+    else is in the list (on a CPU; see lmtools.score.compute).
 
     `cache`: a directory that keeps vectors between runs, None for none.
     """

@@ -47,8 +47,8 @@ class StaticVectors(Encoder):
         return signature | {"version": __version__}
 
     def prepare(self, texts: Iterable[str]) -> list[tuple[str, ...]]:
-        """The words of each text as the file has them, sorted; reads the file when the texts have
-        words it was not yet searched for.
+        """Return the words of each text as the file has them, sorted; reads the file when the texts
+        have words it was not yet searched for.
 
         UserError where no word of any text has a vector.
         """
@@ -69,8 +69,8 @@ class StaticVectors(Encoder):
         return [tuple(sorted(part for word in words for part in known[word])) for words in split]
 
     def spelt(self, word: str) -> tuple[str, ...]:
-        """The parts of a word that have vectors, in the first of the spellings of which the file
-        has the largest share.
+        """Return the parts of a word that have vectors, in the first of the spellings of which the
+        file has the largest share.
         """
         known = [
             (way, tuple(part for part in way if part in self.held)) for way in spell_word(word)
@@ -107,7 +107,7 @@ class StaticVectors(Encoder):
         return max(1, len(sentence))
 
     def vectors(self, sentences: Sequence[Sequence[str]]) -> np.ndarray:
-        """The means, float32 (B, 1, D), of prepared sentences."""
+        """Return the means, float32 (B, 1, D), of prepared sentences."""
         result = np.zeros((len(sentences), 1, self.width), dtype=np.float32)
         for row, words in zip(result, sentences, strict=True):
             if words:
@@ -116,8 +116,8 @@ class StaticVectors(Encoder):
 
 
 def spell_word(word: str) -> list[tuple[str, ...]]:
-    """The ways in which a file may have a word: `it's`; as treebanks take it apart, `it 's` and `do
-    n't`; cut at apostrophes, `it s`.
+    """Return the ways in which a file may have a word: `it's`; as treebanks take it apart, `it 's`
+    and `do n't`; cut at apostrophes, `it s`.
     """
     head, apostrophe, tail = word.rpartition("'")
     if not apostrophe:
@@ -128,8 +128,8 @@ def spell_word(word: str) -> list[tuple[str, ...]]:
 
 
 def read_shape(path) -> tuple[int | None, int]:
-    """The number of words, where the first line says it, and of values of each vector; UserError
-    for a file of another form.
+    """Read the number of words, where the first line says it, and of values of each vector;
+    UserError for a file of another form.
     """
     for number, line in read_lines(path):
         fields = line.split()
@@ -147,8 +147,8 @@ def read_shape(path) -> tuple[int | None, int]:
 
 
 def parse_vector(path, number: int, line: str, width: int) -> np.ndarray | None:
-    """The vector on a line, float32 (width,); None if its word goes on after the first space, as
-    some do in glove.840B.
+    """Parse the vector on a line, float32 (width,); None if its word goes on after the first space,
+    as some do in glove.840B.
     """
     fields = line.split()
     extra = len(fields) - 1 - width

@@ -59,7 +59,7 @@ class Tfidf(Encoder):
         return signature | {"version": __version__}
 
     def prepare(self, texts: Iterable[str]) -> list[tuple[str, ...]]:
-        """The words of each text, sorted. Texts that are new change the width and, without
+        """Return the words of each text, sorted. Texts that are new change the width and, without
         `text_path`, the idf of all.
         """
         texts = list(texts)

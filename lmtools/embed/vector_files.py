@@ -83,8 +83,8 @@ def open_vectors(path, layers: Sequence[int], width: int) -> contextlib.Abstract
 
 
 def check_suffix(path) -> str:
-    """The suffix of a path that can be written; UserError, before anything is computed, for one
-    that cannot.
+    """Return the suffix of a path that can be written; UserError, before anything is computed, for
+    one that cannot.
     """
     suffix = Path(path).suffix
     if suffix not in VECTOR_FILES:

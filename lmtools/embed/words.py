@@ -55,7 +55,7 @@ def word_vectors(
     rows=None,
     cache=None,
 ) -> Iterator[Embedded]:
-    """The words and vectors of each text, in order and lazily, by the model in `lm_dir`; see
+    """Yield the words and vectors of each text, in order and lazily, by the model in `lm_dir`; see
     WordVectors.
     """
     return load_word_vectors(lm_dir, layers, device, precision, rows, cache)(texts)
@@ -64,7 +64,7 @@ def word_vectors(
 def load_word_vectors(
     lm_dir, layers=None, device="auto", precision="float32", rows=None, cache=None
 ) -> "WordVectors":
-    """The word vectors of the neural model in `lm_dir`.
+    """Load the word vectors of the neural model in `lm_dir`.
 
     `cache`: a directory that keeps vectors between runs, None for none.
     """
@@ -108,7 +108,7 @@ class WordVectors(ABC):
     def vectors(
         self, sentences: Sequence[Sequence[int]], words: Sequence[list[str]]
     ) -> list[np.ndarray]:
-        """The vectors (its words, layers, width) of each sentence of a batch, float32."""
+        """Return the vectors (its words, layers, width) of each sentence of a batch, float32."""
 
     @property
     def signature(self) -> dict[str, str]:
@@ -128,8 +128,8 @@ class WordVectors(ABC):
                 first += len(together)
 
     def together(self, texts: list[str], first: int, store: Cache) -> list[Embedded]:
-        """The words and vectors of texts that are held at once; `first`: the number of the first,
-        for messages.
+        """Return the words and vectors of texts that are held at once; `first`: the number of the
+        first, for messages.
         """
         words = [self.subword.normaliser(text).split() for text in texts]
         sentences = self.subword.encode_batch(texts)
@@ -152,8 +152,8 @@ class WordVectors(ABC):
     def of_batch(
         self, sentences: list[list[int]], words: list[list[str]], store: Cache
     ) -> list[np.ndarray]:
-        """The vectors of a batch: those of the cache where it knows all of its words, else computed
-        and kept.
+        """Return the vectors of a batch: those of the cache where it knows all of its words, else
+        computed and kept.
         """
         batch = hashlib.sha256(repr((sentences, words)).encode()).hexdigest()
         lengths = list(map(len, words))

@@ -20,7 +20,7 @@ Given, Result = ParamSpec("Given"), TypeVar("Result")
 
 
 def check_lattice(value, name: str) -> Lattice:
-    """`value` if it is a Lattice."""
+    """Return `value` if it is a Lattice."""
     return check_kind(value, Lattice, name, "a Lattice", "make it with lmtools.Lattice.of")
 
 
@@ -31,17 +31,17 @@ def check_weights(value, name: str) -> Mapping[str, float]:
 
 
 def check_amount(value, name: str) -> float:
-    """A finite number from 0."""
+    """Return a finite number from 0."""
     return check_number(value, name, 0)
 
 
 def check_size(value, name: str) -> int:
-    """A whole number from 1."""
+    """Return a whole number from 1."""
     return check_whole(value, name, 1)
 
 
 def check_count(value, name: str) -> int:
-    """A whole number from 0."""
+    """Return a whole number from 0."""
     return check_whole(value, name, 0)
 
 
@@ -74,7 +74,7 @@ def check_arguments(function: Callable[Given, Result]) -> Callable[Given, Result
 
 
 def list_words(words: Iterable[str], name: str) -> list[str]:
-    """The words of a text; UserError for the text itself, whose characters they would be."""
+    """Return the words of a text; UserError for the text itself, whose characters they would be."""
     if isinstance(words, str):
         raise mismatch(words, name, "a list of words", "split it: text.split()")
     items = list_items(words, name, "words")

@@ -143,30 +143,31 @@ def make_problem(kind: str, where: np.ndarray, example, severity: str = ERROR) -
 
 
 def about_arc(lattice: Lattice, arc: int) -> str:
-    """`arc 3 (1 -> 2, 'word')`."""
+    """Return `arc 3 (1 -> 2, 'word')`."""
     word = "epsilon" if lattice.words[arc] is None else repr(lattice.words[arc])
     return f"arc {arc} ({lattice.source[arc]} -> {lattice.target[arc]}, {word})"
 
 
 def inside(lattice: Lattice, states: np.ndarray) -> np.ndarray:
-    """Which of these are numbers of states."""
+    """Return which of these are numbers of states."""
     return (states >= 0) & (states < lattice.states)
 
 
 def are_arcs(lattice: Lattice) -> np.ndarray:
-    """Which arcs (A,) bool have both ends among the states."""
+    """Return which arcs (A,) bool have both ends among the states."""
     return inside(lattice, lattice.source) & inside(lattice, lattice.target)
 
 
 def find_repeated(values: np.ndarray) -> np.ndarray:
-    """Which values occurred before, (N,) bool."""
+    """Find which values occurred before, (N,) bool."""
     first = np.zeros(len(values), dtype=bool)
     first[np.unique(values, return_index=True)[1]] = True
     return ~first
 
 
 def find_closing_arcs(lattice: Lattice) -> np.ndarray:
-    """The arcs (A,) bool that close a cycle in a depth-first search; without them there is none.
+    """Find the arcs (A,) bool that close a cycle in a depth-first search; without them there is
+    none.
 
     The search begins at the start, then at every state not met so far: what can be reached still
     can be without these arcs.
@@ -196,7 +197,8 @@ def find_closing_arcs(lattice: Lattice) -> np.ndarray:
 
 @check_arguments
 def repair(lattice: Lattice) -> tuple[Lattice, list[str]]:
-    """The nearest trimmed lattice without problems but times, and a phrase for each thing done.
+    """Return the nearest trimmed lattice without problems but times, and a phrase for each thing
+    done.
 
     Arcs and finals go that name states that do not exist or have NaN or infinite scores, repeated
     finals but the first, and the arcs that close cycles; a word of white space becomes an epsilon,
@@ -242,7 +244,7 @@ def drop_unusable(lattice: Lattice) -> tuple[Lattice, list[str]]:
 
 
 def clean_words(lattice: Lattice, done: list[str]) -> Lattice:
-    """The lattice with words that are one word each."""
+    """Return the lattice with words that are one word each."""
     words = tuple(
         None if word is None else "_".join(word.split()) or None for word in lattice.words
     )
@@ -267,17 +269,17 @@ def acyclic(lattice: Lattice, done: list[str]) -> Lattice:
 
 
 def empty_sentence(lattice: Lattice) -> Lattice:
-    """The lattice of one state that is start and end, with the same score names."""
+    """Return the lattice of one state that is start and end, with the same score names."""
     return Lattice.of(
         lattice.utt, 1, 0, [], [Final(0, dict.fromkeys(lattice.scores, 0.0))], header=lattice.header
     )
 
 
 def finite(scores, count: int) -> np.ndarray:
-    """Which rows have finite scores only, (count,) bool."""
+    """Return which rows have finite scores only, (count,) bool."""
     return np.all([np.ones(count, dtype=bool), *map(np.isfinite, scores.values())], axis=0)
 
 
 def plural(count: int, noun: str) -> str:
-    """`1 arc`, `2 arcs`."""
+    """Return `1 arc`, `2 arcs`."""
     return f"{count} {noun}" + ("" if count == 1 else "s")

@@ -51,7 +51,8 @@ class Statistics:
 def statistics(
     lattice: Lattice, weights: Mapping[str, float] | None = None, ref: Sequence[str] | None = None
 ) -> Statistics:
-    """The size of a lattice; densities are per word of `ref`, or of the best path under `weights`.
+    """Return the size of a lattice; densities are per word of `ref`, or of the best path under
+    `weights`.
 
     UserError where there is a cycle, or no possible path for `weights`.
     """
@@ -79,7 +80,7 @@ def statistics(
 
 
 def add_statistics(parts: Iterable[Statistics]) -> Statistics:
-    """The statistics of a set of lattices: sums, and the union of the words."""
+    """Return the statistics of a set of lattices: sums, and the union of the words."""
     parts = list(parts)
     added = {
         name: sum(getattr(part, name) for part in parts)
@@ -111,5 +112,5 @@ def paths(lattice: Lattice) -> int:
 
 
 def log10(count: int) -> float:
-    """The log10 of a count of any size; -inf of 0."""
+    """Return the log10 of a count of any size; -inf of 0."""
     return math.log10(count) if count else -math.inf

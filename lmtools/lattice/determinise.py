@@ -30,7 +30,8 @@ class Step:
 
 @check_arguments
 def determinise(lattice: Lattice, weights: Mapping[str, float], states: int = STATES) -> Lattice:
-    """The trimmed lattice with each word sequence once, scored as its best path under `weights`.
+    """Return the trimmed lattice with each word sequence once, scored as its best path under
+    `weights`.
 
     No epsilons, and no two arcs of a state with the same word. Which part of a path's scores stands
     on which arc is arbitrary, their sum is not; extras are dropped, for an arc here stands for
@@ -60,7 +61,7 @@ def determinise(lattice: Lattice, weights: Mapping[str, float], states: int = ST
 
 
 def split_scores(reached: dict[int, Scores]) -> tuple[Scores, dict[int, Scores]]:
-    """The scores of the best way into a set, to be paid at once, and how the others differ.
+    """Return the scores of the best way into a set, to be paid at once, and how the others differ.
 
     A named score of -inf cannot be paid (nothing makes up for it later): it stays with its states
     until the end.
@@ -138,11 +139,11 @@ class Builder:
 
     @staticmethod
     def added(*rows: Scores) -> Scores:
-        """The sums over rows."""
+        """Return the sums over rows."""
         return tuple(map(sum, zip(*rows, strict=True))) if len(rows) > 1 else rows[0]
 
     def times(self) -> np.ndarray | None:
-        """The time of each set's best state."""
+        """Return the time of each set's best state."""
         if self.lattice.times is None:
             return None
         return self.lattice.times[
@@ -153,7 +154,7 @@ class Builder:
 def build_lattice(
     lattice: Lattice, times: np.ndarray | None, steps: list[Step], ends: dict[int, Scores]
 ) -> Lattice:
-    """The trimmed lattice of these steps and ends; the first set is the start."""
+    """Return the trimmed lattice of these steps and ends; the first set is the start."""
     width = 1 + len(lattice.scores)
     columns = np.array([step.scores for step in steps]).reshape(len(steps), width)
     final_columns = np.array(list(ends.values())).reshape(len(ends), width)

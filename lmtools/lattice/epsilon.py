@@ -12,7 +12,7 @@ Chain = tuple | None  # arcs in a row: None, or (the chain before, the last arc)
 
 
 def unroll_chain(chain: Chain) -> list[int]:
-    """The arcs of a chain in order; an element that is a chain gives its own arcs."""
+    """Return the arcs of a chain in order; an element that is a chain gives its own arcs."""
     arcs, open_ = [], [chain]
     while open_:
         item = open_.pop()
@@ -76,7 +76,7 @@ class Stops:
         self.score = {state: (score, final) for final, (state, score) in ends if score > -np.inf}
 
     def best(self, reach: list[tuple[int, float, Chain]]) -> Stop | None:
-        """The best end among `reach`, as Closures.of gives it; None if there is none."""
+        """Return the best end among `reach`, as Closures.of gives it; None if there is none."""
         stops = [
             Stop(score + self.score[state][0], chain, self.score[state][1])
             for state, score, chain in reach

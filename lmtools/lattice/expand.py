@@ -49,7 +49,7 @@ class PrefixLM(Protocol):
     signature: dict[str, str]
 
     def utterance(self) -> Prefixes:
-        """The prefixes of one utterance."""
+        """Return the prefixes of one utterance."""
 
 
 class TooLarge(Exception):
@@ -62,8 +62,8 @@ def expand(
     beam: float = math.inf, tokens: int | None = None, states: int = STATES,
     old: Prefixes | None = None,
 ) -> tuple[Lattice, list[str]]:  # fmt: skip
-    """The lattice with one more score a language model, on arcs and (end of sentence) on finals,
-    and messages for the user.
+    """Return the lattice with one more score a language model, on arcs and (end of sentence) on
+    finals, and messages for the user.
 
     States are split by what the models need of the words before; a path keeps its words, scores and
     extras. `order`: where it is None, histories stay apart as long as the model tells them apart,
@@ -105,7 +105,7 @@ def expand(
 
 
 def refuse_taken(lattice: Lattice, lms: Mapping[str, Prefixes]) -> None:
-    """UserError where a new score would hide one of the lattice."""
+    """Raise UserError where a new score would hide one of the lattice."""
     if taken := [name for name in lms if name in lattice.scores]:
         raise UserError(
             f"{lattice.utt}: the lattice has a score {taken[0]!r} already; give the language model"
@@ -114,7 +114,7 @@ def refuse_taken(lattice: Lattice, lms: Mapping[str, Prefixes]) -> None:
 
 
 def split_graph(lattice: Lattice) -> Lattice:
-    """The lattice with `lm` taken out of `graph` (0 where there was none)."""
+    """Return the lattice with `lm` taken out of `graph` (0 where there was none)."""
     rows = [(lattice.scores, len(lattice.words)), (lattice.final_scores, len(lattice.finals))]
     arcs, finals = (
         {**columns, GRAPH: columns.get(GRAPH, np.zeros(size)) - columns[OLD]}
@@ -150,7 +150,7 @@ class Tracks:
         ]
 
     def ids(self, words: Sequence[str | None]) -> np.ndarray:
-        """The numbers (A,) of words, -1 for none."""
+        """Return the numbers (A,) of words, -1 for none."""
         return np.array(
             [-1 if word is None else self.vocabulary(word) for word in words], dtype=np.int64
         )
@@ -203,7 +203,7 @@ class Expansion:
         self.arcs, self.made = 0, []
 
     def result(self) -> Lattice:
-        """The lattice; TooLarge where it would be."""
+        """Return the lattice; TooLarge where it would be."""
         for rows, _, _ in sweep(self.lattice.target, levels(self.lattice)):
             self.enter(rows)
         finals, ending = self.spread(np.arange(len(self.lattice.finals)), self.lattice.finals)
@@ -248,7 +248,7 @@ class Expansion:
     def advanced(
         self, before: Sequence[np.ndarray], words: np.ndarray
     ) -> tuple[np.ndarray, list[np.ndarray]]:
-        """The models' scores (models, N) of words (N,) after histories (N,) a track, and the
+        """Return the models' scores (models, N) of words (N,) after histories (N,) a track, and the
         histories with these words.
         """
         spoken = np.flatnonzero(words >= 0)
@@ -264,8 +264,8 @@ class Expansion:
         self.count[states[firsts]] = np.diff(firsts, append=len(states))
 
     def assembled(self, alive: np.ndarray, finals: np.ndarray, ending: np.ndarray) -> Lattice:
-        """The lattice of the tokens that are `alive`, of which `ending` (F,) are final by the rows
-        `finals` (F,); arcs by source.
+        """Return the lattice of the tokens that are `alive`, of which `ending` (F,) are final by
+        the rows `finals` (F,); arcs by source.
         """
         names, lattice = self.tracks.names, self.lattice
         nothing = (np.zeros(0, dtype=np.int64),) * 3, np.zeros((len(names), 0))
@@ -322,7 +322,7 @@ def merge_candidates(
 def within_beam(
     state: np.ndarray, forward: np.ndarray, beam: float, most: int | None
 ) -> np.ndarray:
-    """Which tokens (T,) bool, sorted by state, stay."""
+    """Return which tokens (T,) bool, sorted by state, stay."""
     if beam == math.inf and most is None:
         return np.ones(len(state), dtype=bool)
     order = np.lexsort((-forward, state))

@@ -19,7 +19,8 @@ from lmtools.types import Lattice
 def forward(
     lattice: Lattice, arcs: np.ndarray, plus: np.ufunc = np.maximum, level: np.ndarray | None = None
 ) -> np.ndarray:
-    """The score (S,) of all ways from the start to each state, -inf for none, given the arcs' (A,).
+    """Return the score (S,) of all ways from the start to each state, -inf for none, given the
+    arcs' (A,).
 
     `level` (S,) is levels(lattice), where the caller has it already.
     """
@@ -35,7 +36,7 @@ def forward(
 def backward(
     lattice: Lattice, arcs: np.ndarray, finals: np.ndarray, plus: np.ufunc = np.maximum, level=None
 ) -> np.ndarray:
-    """The score (S,) of all ways from each state to the end, -inf for states off every path.
+    """Return the score (S,) of all ways from each state to the end, -inf for states off every path.
 
     `arcs` (A,) and `finals` (F,) are the scores of arcs and of ending; `level` as for `forward`.
     """
@@ -74,7 +75,7 @@ def sweep(
 
 
 def changes(values: np.ndarray) -> np.ndarray:
-    """The places where a value differs from the one before it, the first included."""
+    """Return the places where a value differs from the one before it, the first included."""
     return np.flatnonzero(
         np.concatenate([np.ones(min(1, len(values)), dtype=bool), values[1:] != values[:-1]])
     )
@@ -106,7 +107,8 @@ def through(
 def posteriors(
     lattice: Lattice, weights: Mapping[str, float], scale: float = 1.0
 ) -> tuple[np.ndarray, float]:
-    """Each arc's probability (A,), and the natural log of all paths' summed exp(scale * score).
+    """Return each arc's probability (A,), and the natural log of all paths' summed exp(scale *
+    score).
 
     A path's probability is exp(scale * score) over that sum; `scale` flattens (below 1; 0: all are
     alike) or sharpens it. UserError where no path is possible.
@@ -119,8 +121,8 @@ def posteriors(
 def add_posteriors(
     lattice: Lattice, weights: Mapping[str, float], scale: float = 1.0, beside: bool = True
 ) -> Lattice:
-    """The lattice with its arcs' posteriors as the extra `p`, as SLF calls them, `beside` its
-    scores; or with their logarithms as its one score `am`.
+    """Return the lattice with its arcs' posteriors as the extra `p`, as SLF calls them, `beside`
+    its scores; or with their logarithms as its one score `am`.
     """
     probabilities, _ = posteriors(lattice, weights, scale)
     if beside:

@@ -22,7 +22,7 @@ class CachedPrefixes:
         self.scores = np.zeros(0)  # (K,)
 
     def words(self, nodes: np.ndarray, words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """`Prefixes.words` for pairs (N,) of node and word id, in any number of repeats."""
+        """Return `Prefixes.words` for pairs (N,) of node and word id, in any number of repeats."""
         keys, place = np.unique(nodes * SHIFT + words, return_inverse=True)
         at = np.searchsorted(self.keys, keys)
         new = np.append(self.keys, -1)[at] != keys
@@ -41,7 +41,7 @@ class CachedPrefixes:
         )
 
     def end(self, nodes: np.ndarray) -> np.ndarray:
-        """`Prefixes.end` for nodes (N,), repeats allowed."""
+        """Return `Prefixes.end` for nodes (N,), repeats allowed."""
         distinct, place = np.unique(nodes, return_inverse=True)
         return self.lm.end(distinct)[place] if len(distinct) else np.zeros(0)
 
@@ -93,7 +93,7 @@ class Mixture:
         self.start = 0
 
     def nodes(self, nodes: np.ndarray) -> np.ndarray:
-        """The parts' own nodes (P, N)."""
+        """Return the parts' own nodes (P, N)."""
         return (
             np.array([self.numbering.things[node] for node in nodes.tolist()], dtype=np.int64)
             .reshape(-1, len(self.caches))
@@ -145,7 +145,7 @@ class MixtureLM:
         }
 
     def utterance(self) -> Mixture:
-        """The prefixes of one utterance."""
+        """Return the prefixes of one utterance."""
         return Mixture([part.utterance() for part in self.parts], self.weights)
 
 

@@ -13,7 +13,8 @@ from lmtools.types import Lattice
 def merge_scores(
     lattice: Lattice, weights: Mapping[str, float], into: str = "lm", keep: Sequence[str] = ("am",)
 ) -> Lattice:
-    """The lattice with scores `keep` and `into`, whose plain sum ranks paths as the weights say.
+    """Return the lattice with scores `keep` and `into`, whose plain sum ranks paths as the weights
+    say.
 
     The sum is the weighted total (with `words`, where it has a weight) over the weight of the first
     of `keep`, which must be above 0; if nothing is kept, the total itself. Arcs that a kept score
@@ -39,7 +40,7 @@ def merge_scores(
 def merge_columns(
     columns: Mapping[str, np.ndarray], sums: np.ndarray, into: str, keep: Sequence[str]
 ) -> dict[str, np.ndarray]:
-    """The kept columns, and what they lack of `sums` (N,)."""
+    """Return the kept columns, and what they lack of `sums` (N,)."""
     kept = {name: columns[name] for name in keep}
     there = np.sum([np.zeros(len(sums)), *kept.values()], axis=0)
     possible = there > -np.inf

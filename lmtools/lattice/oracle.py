@@ -34,7 +34,8 @@ class Oracle:
 
 @check_arguments
 def oracle(lattice: Lattice, ref: Sequence[str]) -> Oracle:
-    """The path of the fewest errors (Levenshtein) against the words of `ref`, whatever its scores.
+    """Return the path of the fewest errors (Levenshtein) against the words of `ref`, whatever its
+    scores.
 
     Among those of the fewest errors one with the most correct words; further ties depend on the
     lattice alone. Takes memory of 8 bytes x states x (reference words + 1). UserError where there
@@ -59,7 +60,8 @@ def oracle(lattice: Lattice, ref: Sequence[str]) -> Oracle:
 
 
 def costs(lattice: Lattice, words: np.ndarray, reference: np.ndarray) -> np.ndarray:
-    """The least cost (S, R + 1) of a way from the start to each state against the first r words.
+    """Return the least cost (S, R + 1) of a way from the start to each state against the first r
+    words.
 
     `reference` (R,) are numbers, `words` (A,) the arcs' words by the same numbers, -1 for others,
     -2 for epsilon.

@@ -18,7 +18,8 @@ def arcs_by_state(states: np.ndarray, count: int) -> list[list[int]]:
 
 
 def topological(lattice: Lattice) -> np.ndarray:
-    """The states (S,), reachable or not, so that every arc leads forward; lowest number first.
+    """Return the states (S,), reachable or not, so that every arc leads forward; lowest number
+    first.
 
     States that are numbered so already keep their order. UserError where there is a cycle.
     """
@@ -85,14 +86,14 @@ def reach_states(start: list[int], arcs: list[list[int]], other: list[int]) -> n
 
 
 def reachable(lattice: Lattice) -> np.ndarray:
-    """Which states (S,) bool the start leads to; cycles are no trouble."""
+    """Return which states (S,) bool the start leads to; cycles are no trouble."""
     return reach_states(
         [lattice.start], arcs_by_state(lattice.source, lattice.states), lattice.target.tolist()
     )
 
 
 def alive(lattice: Lattice) -> np.ndarray:
-    """Which states (S,) bool lead to a final state; cycles are no trouble."""
+    """Return which states (S,) bool lead to a final state; cycles are no trouble."""
     return reach_states(
         lattice.finals.tolist(),
         arcs_by_state(lattice.target, lattice.states),
@@ -107,7 +108,8 @@ def states_on_paths(lattice: Lattice) -> np.ndarray:
 
 @check_arguments
 def trim(lattice: Lattice) -> Lattice:
-    """The same paths without other states and arcs: topological order, start 0, arcs by source.
+    """Return the same paths without other states and arcs: topological order, start 0, arcs by
+    source.
 
     UserError where there is a cycle or no path.
     """

@@ -33,7 +33,8 @@ def best(lattice: Lattice, weights: Mapping[str, float]) -> Path:
 
 @check_arguments
 def nbest(lattice: Lattice, weights: Mapping[str, float], n: int) -> list[Path]:
-    """The n best distinct word sequences, or all, best first, each with its best path; exact.
+    """Return the n best distinct word sequences, or all, best first, each with its best path;
+    exact.
 
     A* over sets of states that the same words lead to, so that each sequence comes out once; what a
     set's best path still has to score is known exactly, so at most n x (words of a sequence) sets
@@ -95,8 +96,8 @@ class Search:
         return beam < np.inf
 
     def first(self, n: int) -> list[Path]:
-        """The n best paths, fewer if there are no more, or none that is certain without the arcs
-        left out.
+        """Return the n best paths, fewer if there are no more, or none that is certain without the
+        arcs left out.
         """
         # a heap: minus the n smallest losses of sequences that exist; nothing beyond is wanted
         known = [-math.inf] * (n - 1) + [0]
@@ -125,8 +126,8 @@ class Search:
     def ranked(
         self, loss: int, followers: list[tuple[float, str, "States | Path"]]
     ) -> list[tuple[int, str, "States | Path"]]:
-        """The followers of a set with their losses instead of scores, best first; `loss` is the
-        set's, and the best follower's.
+        """Return the followers of a set with their losses instead of scores, best first; `loss` is
+        the set's, and the best follower's.
         """
         top = max((score for score, _, _ in followers), default=0)
         ranked = [
@@ -161,8 +162,8 @@ class Search:
         )
 
     def after(self, state: int) -> tuple[list[tuple[str, int, float, Chain]], Stop | None]:
-        """The best step (word, next state, score, chain of arcs) from a state for each word and
-        next state, and the best end.
+        """Return the best step (word, next state, score, chain of arcs) from a state for each word
+        and next state, and the best end.
         """
         if state not in self.steps:
             reach = self.closures.of(state)
@@ -199,7 +200,8 @@ def as_nbest(
     ref: str | None = None,
     total: bool = False,
 ) -> NBest:
-    """The n best distinct hypotheses with the sums of their best paths, all scores unweighted.
+    """Return the n best distinct hypotheses with the sums of their best paths, all scores
+    unweighted.
 
     `total` adds the path's weighted score, which formats with room for one score take and tuning
     has no use for. A lattice without arcs and scores gets 0 for the names in `weights`, so that all
@@ -216,7 +218,7 @@ def as_nbest(
 
 
 def sums(lattice: Lattice, path: Path) -> dict[str, float]:
-    """Each named score summed along a path and its end."""
+    """Return each named score summed along a path and its end."""
     arcs = list(path.arcs)
     return {
         name: math.fsum([*column[arcs].tolist(), float(lattice.final_scores[name][path.final])])

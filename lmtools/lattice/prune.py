@@ -18,7 +18,8 @@ def prune(
     arcs: int | None = None,
     density: float | None = None,
 ) -> Lattice:
-    """The lattice of the best paths, trimmed; the best one stays. UserError where none is possible.
+    """Return the lattice of the best paths, trimmed; the best one stays. UserError where none is
+    possible.
 
     `beam`: an arc or final state stays whose best path is at most so much worse than the best of
     all. `arcs`: so many arcs at most, or as many as the best path has; they come path by path, the
@@ -43,7 +44,7 @@ def rounding(score: float) -> float:
 def affordable(
     lattice: Lattice, value: np.ndarray, arcs: int | None, density: float | None
 ) -> np.ndarray:
-    """Which rows (A + F,), arcs, then finals, fit the budget by the best path through each.
+    """Return which rows (A + F,), arcs, then finals, fit the budget by the best path through each.
 
     The end is a state beyond all, to which each final state has a row: so a path is rows from the
     start to there.

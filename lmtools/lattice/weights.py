@@ -12,7 +12,7 @@ WORDS = "words"
 
 
 def total(lattice: Lattice, weights: Mapping[str, float]) -> tuple[np.ndarray, np.ndarray]:
-    """The weighted scores of the arcs (A,) and of ending in each final state (F,).
+    """Return the weighted scores of the arcs (A,) and of ending in each final state (F,).
 
     A score with weight 0 is not looked at; one of -inf with any other weight, also a negative one,
     makes the sum -inf. A score column called `words` takes the place of the built-in feature.
@@ -33,7 +33,7 @@ def total(lattice: Lattice, weights: Mapping[str, float]) -> tuple[np.ndarray, n
 
 
 def columns(lattice: Lattice, name: str) -> tuple[np.ndarray, np.ndarray]:
-    """The values of a feature on arcs (A,) and finals (F,); UserError if none has the name.
+    """Return the values of a feature on arcs (A,) and finals (F,); UserError if none has the name.
 
     A lattice without arcs and scores (of an empty line, say) has 0 of every name.
     """

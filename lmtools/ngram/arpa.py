@@ -91,7 +91,7 @@ class LineBytes:
 
 
 def gather(letters: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> bytes:
-    """The pieces of `letters` that begin at `starts` (P,), `lengths` (P,) long, in a row."""
+    """Return the pieces of `letters` that begin at `starts` (P,), `lengths` (P,) long, in a row."""
     ends = np.cumsum(lengths)
     source = np.repeat(starts - ends + lengths, lengths)
     source += np.arange(len(source))
@@ -130,8 +130,8 @@ def decimals(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def read(path) -> list[dict[tuple[str, ...], tuple[float, float]]]:
-    """The n-grams of an ARPA file (.gz, .xz), a dict an order: words to (log10 probability, log10
-    back-off weight, 0 where none stands).
+    """Read the n-grams of an ARPA file (.gz, .xz), a dict an order: words to (log10 probability,
+    log10 back-off weight, 0 where none stands).
     """
     orders: list[dict[tuple[str, ...], tuple[float, float]]] = []
     for number, line in read_lines(path):

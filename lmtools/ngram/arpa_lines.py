@@ -38,7 +38,7 @@ class ArpaLines:
         self.whole = True  # the line taken last has its end
 
     def take(self, most: int) -> list[bytes]:
-        """The next lines with their ends, 1 to `most`; none at the end of the file."""
+        """Return the next lines with their ends, 1 to `most`; none at the end of the file."""
         block = self.left or next(self.blocks, [])
         taken, self.left = block[:most], block[most:]
         self.number = self.following
@@ -48,7 +48,7 @@ class ArpaLines:
         return taken
 
     def take_filled(self) -> bytes | None:
-        """The next line that is not blank, without white space around; None at the end."""
+        """Return the next line that is not blank, without white space around; None at the end."""
         while block := self.take(1):
             line = block[0].removeprefix(BOM if self.number == 1 else b"").strip()
             if line:
@@ -61,7 +61,7 @@ class ArpaLines:
         self.following -= 1
 
     def numbered(self, block: Sequence[bytes]) -> list[tuple[int, str]]:
-        """Numbers and text of those lines taken last that are not blank."""
+        """Return numbers and text of those lines taken last that are not blank."""
         lines = []
         for number, raw in enumerate(block, self.number):
             try:
@@ -91,8 +91,8 @@ class ArpaLines:
         return UserError(f"{self.name}: ends {where} (cut off?); fetch or write it again")
 
     def read_header(self) -> list[int]:
-        """The number of n-grams of each order from 1. UserError where there is no header, an order
-        is missing, or the file is too small for a number.
+        """Read the number of n-grams of each order from 1. UserError where there is no header, an
+        order is missing, or the file is too small for a number.
         """
         self.skip_to_data()
         sizes: list[int] = []

@@ -14,12 +14,12 @@ from lmtools.ngram.sentences import BOS, SYMBOLS
 
 
 def new_vocabulary() -> dict[str, int]:
-    """The ids of the symbols, to which `read_arpa` adds words."""
+    """Return the ids of the symbols, to which `read_arpa` adds words."""
     return {symbol: i for i, symbol in enumerate(SYMBOLS)}
 
 
 def read_arpa(path, ids: dict[str, int], counts: Sequence[int] | None = None) -> BackoffModel:
-    """The model of an ARPA file (.gz, .xz) of any dialect, with so many n-grams an order where
+    """Read the model of an ARPA file (.gz, .xz) of any dialect, with so many n-grams an order where
     `counts` are known; `ids` gets its new words.
 
     Its unigrams are of all ids so far; `fill_unigrams` makes them of all in the end. An n-gram
@@ -52,8 +52,8 @@ def read_level(
     table: WordTable | None,
     strict: bool,
 ) -> Level:
-    """The n-grams of the order after those of `model`, sorted; `table` of the unigrams, when they
-    are known. `model` gets their contexts, or if `strict` UserError where it lacks one.
+    """Read the n-grams of the order after those of `model`, sorted; `table` of the unigrams, when
+    they are known. `model` gets their contexts, or if `strict` UserError where it lacks one.
     """
     n = model.order + 1
     size, last = sizes[n - 1], n == len(sizes) > 1
@@ -105,7 +105,7 @@ def add_contexts(model: BackoffModel, words: np.ndarray, key: np.ndarray) -> np.
 def refuse_missing(
     lines: ArpaLines, block: Sequence[bytes], model: BackoffModel, words: np.ndarray
 ) -> None:
-    """UserError where one of the lines taken last is an n-gram whose context is not there."""
+    """Raise UserError where one of the lines taken last is an n-gram whose context is not there."""
     missing = model.find(words[:, :-1]) < 0
     if missing.any():
         number, line = lines.numbered(block)[int(np.argmax(missing))]

@@ -58,12 +58,12 @@ class Level:
 
 
 def pack(context: np.ndarray, word: np.ndarray) -> np.ndarray:
-    """The keys of n-grams."""
+    """Return the keys of n-grams."""
     return (context.astype(np.int64) << SHIFT) | word
 
 
 def ones(size: int) -> np.ndarray:
-    """The back-off weights of the highest order, in the memory of one."""
+    """Return the back-off weights of the highest order, in the memory of one."""
     return np.broadcast_to(1.0, size)
 
 
@@ -92,7 +92,7 @@ class BackoffModel:
         return np.stack(columns[::-1], axis=1)
 
     def pieces(self, order: int) -> Iterator[tuple[slice, np.ndarray]]:
-        """The n-grams of an order a piece at a time: rows, and their word ids (R, order)."""
+        """Yield the n-grams of an order a piece at a time: rows, and their word ids (R, order)."""
         for start in range(0, len(self.levels[order - 1]), CHUNK):
             rows = slice(start, start + CHUNK)
             yield rows, self.spell(order, rows)
@@ -199,8 +199,8 @@ def backoff_weights(followed: np.ndarray, own: np.ndarray, lower: np.ndarray) ->
 
 
 def history_probabilities(model: BackoffModel, eos: int) -> list[np.ndarray]:
-    """The probability of each n-gram as a history, by the chain of its words, an array for each
-    order but the highest.
+    """Return the probability of each n-gram as a history, by the chain of its words, an array for
+    each order but the highest.
 
     That of <s> is the probability of </s>, as SRILM has it: each sentence has one of both.
     """

@@ -49,8 +49,8 @@ def convert(path, out, kenlm: str = "auto") -> tuple[BackoffModel, list[str]]:
 
 
 def check_names(path, out, kenlm: str) -> KenlmPrograms | None:
-    """The programs where `out` is to be KenLM's binary form, else None; UserError for what is not
-    read or not written.
+    """Return the programs where `out` is to be KenLM's binary form, else None; UserError for what
+    is not read or not written.
     """
     if Path(path).is_dir():
         raise UserError(f"{path}: a directory; lmtools export --to arpa writes its ARPA file")

@@ -34,8 +34,8 @@ class CountFiles:
     def tally(
         self, order: int, closed: bool, folder=None, min_counts: Sequence[int] = ()
     ) -> tuple[IndexedText, list[Grams]]:
-        """The vocabulary and the n-grams of orders 1 to `order`, as lmtools.ngram.counts has them
-        of a text; all of it in memory.
+        """Return the vocabulary and the n-grams of orders 1 to `order`, as lmtools.ngram.counts has
+        them of a text; all of it in memory.
 
         UserError where an n-gram's beginning or end has no count: probabilities are those of all
         orders' counts, without cut-offs.
@@ -70,7 +70,7 @@ class CountFiles:
         return IndexedText(None, list(words), occurrences), grams
 
     def rows(self, order: int) -> Iterator[tuple[tuple[str, ...], int]]:
-        """Each line's words and count, of n-grams up to `order`."""
+        """Yield each line's words and count, of n-grams up to `order`."""
         for path in self.paths:
             for line, text in read_lines(path):
                 *words, number = split_words(text) or ("",)
@@ -102,7 +102,7 @@ class CountFiles:
                 yield tuple(named), int(number)
 
     def check_sums(self, counts: Sequence[dict]) -> None:
-        """UserError where counts of an order are too many together."""
+        """Raise UserError where counts of an order are too many together."""
         for n, own in enumerate(counts, 1):
             if sum(own.values()) > LARGEST:
                 raise UserError(
@@ -111,7 +111,7 @@ class CountFiles:
                 )
 
     def gather(self, counts: Sequence[dict], ids: dict[str, int]) -> list[tuple]:
-        """The n-grams of the orders from 2 in suffix order: rows for `append_rows`."""
+        """Return the n-grams of the orders from 2 in suffix order: rows for `append_rows`."""
         size, found, keys = len(ids), [], []
         for own in counts:
             rows = np.array([[self.look_up(ids, word, words) for word in words] for words in own])
@@ -125,7 +125,7 @@ class CountFiles:
         return found
 
     def look_up(self, ids: dict[str, int], word: str, words: Sequence[str]) -> int:
-        """The word's number; UserError where it has no count of its own."""
+        """Return the word's number; UserError where it has no count of its own."""
         if word not in ids:
             raise self.lacking(word, words)
         return ids[word]

@@ -72,7 +72,7 @@ class IndexedText:
 
 
 def index(sentences: Iterable[list[str]], more: Iterable[str] = (), folder=None) -> IndexedText:
-    """The text of `sentences`; the words of `more` that it lacks come last."""
+    """Return the text of `sentences`; the words of `more` that it lacks come last."""
     text, ids = IndexedText(DiskArray(folder, np.int32)), array("i")
     number_of = defaultdict(numbers().__next__)
     look_up = number_of.__getitem__
@@ -104,8 +104,8 @@ def index(sentences: Iterable[list[str]], more: Iterable[str] = (), folder=None)
 def count(
     text: IndexedText, order: int, memory: int, folder=None, min_counts: Sequence[int] = ()
 ) -> list[Grams]:
-    """The n-grams of orders 1 to `order`, sorted in about `memory` bytes; those that occur less
-    often than `min_counts` (orders,) are marked.
+    """Return the n-grams of orders 1 to `order`, sorted in about `memory` bytes; those that occur
+    less often than `min_counts` (orders,) are marked.
 
     An n-gram holds at most one <s>, as its first word, and none ends in it; only the unigram <s>
     stands for its own (0 occurrences).
@@ -132,8 +132,8 @@ def append_words(grams: Sequence[Grams], occurrences: np.ndarray, left: np.ndarr
 
 
 def deal_windows(text: IndexedText, order: int, room: int, folder) -> list[DiskArray]:
-    """The n-grams of `order` at all positions of the text, each from its last word backwards, dealt
-    by their last two words; before a sentence stands <s> again and again.
+    """Return the n-grams of `order` at all positions of the text, each from its last word
+    backwards, dealt by their last two words; before a sentence stands <s> again and again.
     """
 
     def windows() -> Iterator[np.ndarray]:
@@ -197,7 +197,8 @@ class TrieLevel(NamedTuple):
 
 
 def build_trie(windows: np.ndarray, bits: int) -> list[TrieLevel]:
-    """The n-grams of every order in `windows` (R, order) of words of so many bits, the last first.
+    """Return the n-grams of every order in `windows` (R, order) of words of so many bits, the last
+    first.
 
     As many words as fit are packed into one integer and sorted together; then the n-grams found so
     far are numbered, and their numbers are the beginning of the next integer.

@@ -49,8 +49,8 @@ class NgramSource:
 
     @classmethod
     def of(cls, lm) -> "NgramSource":
-        """The one in a directory of `lmtools ngram` or an ARPA file; UserError where there is only
-        KenLM's binary form.
+        """Return the one in a directory of `lmtools ngram` or an ARPA file; UserError where there
+        is only KenLM's binary form.
         """
         path = Path(lm)
         if path.is_dir():
@@ -72,7 +72,7 @@ class NgramSource:
         return (self.description and self.description.unknown) or SYMBOLS[0]
 
     def read(self, ids: dict[str, int]) -> BackoffModel:
-        """Its n-grams; `ids` gets the new words."""
+        """Read its n-grams; `ids` gets the new words."""
         return arrays.read_arpa(
             self.arpa, ids, self.description.counts if self.description else None
         )
@@ -216,13 +216,13 @@ def check_vocabularies(sources: Sequence[NgramSource]):
 
 
 def words_of(ids: dict[str, int]) -> dict[str, int]:
-    """The words among `ids`, as if each had been seen once."""
+    """Return the words among `ids`, as if each had been seen once."""
     return dict.fromkeys(list(ids)[len(SYMBOLS) :], 1)
 
 
 @contextlib.contextmanager
 def claimed(out) -> Iterator[Path]:
-    """The directory that becomes `out` when all has been written."""
+    """Yield the directory that becomes `out` when all has been written."""
     with hold_lock(out):
         guard(out)
         with atomic_directory(out, CONFIG) as directory:

@@ -46,8 +46,8 @@ def explain_refusal(path, file, cause: str) -> UserError:
 
 
 def find_quirk(lines: ArpaLines) -> tuple[int, str] | None:
-    """The first line of a file that our reader takes and KenLM does not, and why; None where no
-    line is seen to be such. UserError where our reader does not take it either.
+    """Find the first line of a file that our reader takes and KenLM does not, and why; None where
+    no line is seen to be such. UserError where our reader does not take it either.
     """
     sizes = lines.read_header()
     ids: dict[str, int] = {}

@@ -133,13 +133,13 @@ def tokeniser(tokens: Normaliser | Subword, closed: bool) -> Callable[[str], lis
 
 
 def rename_unknown(subword: Subword) -> Callable[[str], str]:
-    """A function from a token to its name in a closed vocabulary."""
+    """Return a function from a token to its name in a closed vocabulary."""
     known = {piece for i, piece in enumerate(subword.vocabulary) if i != UNKNOWN_ID} - RESERVED
     return lambda piece: piece if piece in known else UNKNOWN
 
 
 def guard(out) -> None:
-    """UserError if `out` holds a model of another kind, which building would replace."""
+    """Raise UserError if `out` holds a model of another kind, which building would replace."""
     config = Path(out) / CONFIG
     if config.is_file() and load_yaml(config).get("kind") != KIND:
         raise UserError(
@@ -228,7 +228,7 @@ def complete_min_counts(given: Sequence[int], order: int) -> list[int]:
 
 
 def refuse_empty(counts: Sequence[int], min_counts: Sequence[int]) -> None:
-    """UserError where `min_counts` leave no n-gram of an order."""
+    """Raise UserError where `min_counts` leave no n-gram of an order."""
     if min_counts and 0 in counts:
         raise UserError(
             f"--min-count {' '.join(map(str, min_counts))}: no n-gram of"
@@ -237,8 +237,8 @@ def refuse_empty(counts: Sequence[int], min_counts: Sequence[int]) -> None:
 
 
 def find_arpa(directory) -> Path:
-    """The ARPA file in a model's directory, maybe compressed; UserError if only KenLM's binary file
-    is there.
+    """Find the ARPA file in a model's directory, maybe compressed; UserError if only KenLM's binary
+    file is there.
     """
     for name in (ARPA, COMPRESSED):
         path = Path(directory) / name

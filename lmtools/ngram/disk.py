@@ -33,7 +33,7 @@ class DiskArray:
         self.size += len(values)
 
     def read(self, start: int = 0, stop: int | None = None) -> np.ndarray:
-        """Those rows, all of them where nothing is said."""
+        """Read those rows, all of them where nothing is said."""
         stop = self.size if stop is None else min(stop, self.size)
         rows = np.empty(max(stop - start, 0), dtype=self.dtype)
         self.file.seek(start * self.dtype.itemsize)
@@ -41,7 +41,7 @@ class DiskArray:
         return rows
 
     def blocks(self) -> Iterator[np.ndarray]:
-        """All rows, BLOCK at once."""
+        """Yield all rows, BLOCK at once."""
         for start in range(0, self.size, BLOCK):
             yield self.read(start, start + BLOCK)
 
@@ -79,7 +79,7 @@ class Buckets:
 
 
 def split(where: np.ndarray, parts: int) -> Iterator[tuple[int, np.ndarray]]:
-    """The parts that are not empty, and the rows of each, rising."""
+    """Yield the parts that are not empty, and the rows of each, rising."""
     if parts == 1:
         yield 0, np.arange(len(where))
         return

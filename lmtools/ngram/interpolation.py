@@ -16,8 +16,8 @@ STEPS, CHANGE = 10_000, 1e-9  # of expectation maximisation: at most, and of a w
 
 
 def interpolate(models: Sequence[BackoffModel], weights: np.ndarray) -> BackoffModel:
-    """The model of all n-grams of `models`, over the same ids, each with the weighted mean of their
-    probabilities, and with back-off weights that make those of every history sum to 1.
+    """Return the model of all n-grams of `models`, over the same ids, each with the weighted mean
+    of their probabilities, and with back-off weights that make those of every history sum to 1.
 
     What none of them lists is the mixture's only as far as back-off tells it.
     """
@@ -63,8 +63,8 @@ def token_probabilities(
 
 
 def complete_weights(weights: Sequence[float], lms: Sequence[str]) -> np.ndarray:
-    """The weight of each of `lms`, (P,), in their order; the last one's may be missing and is the
-    rest of 1. UserError unless they are from 0 and sum to 1.
+    """Return the weight of each of `lms`, (P,), in their order; the last one's may be missing and
+    is the rest of 1. UserError unless they are from 0 and sum to 1.
     """
     found = np.array(weights, dtype=np.float64)
     if len(found) == len(lms) - 1:
@@ -79,7 +79,8 @@ def complete_weights(weights: Sequence[float], lms: Sequence[str]) -> np.ndarray
 
 
 def tune_mixture(logs: np.ndarray) -> np.ndarray:
-    """The weights (P,) under which tokens of log-probabilities `logs` (P, N) are most probable.
+    """Return the weights (P,) under which tokens of log-probabilities `logs` (P, N) are most
+    probable.
 
     Expectation maximisation from equal weights. The likelihood has no other maximum than the
     greatest.

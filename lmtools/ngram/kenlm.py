@@ -30,8 +30,9 @@ class KenlmPrograms:
 
     @classmethod
     def find(cls, where: str = "auto") -> "KenlmPrograms | None":
-        """The programs in directory `where` (or its bin), or for "auto" those in the directory that
-        PLACE names, INSTALLED below the working directory, or PATH; "none" finds none.
+        """Return the programs in directory `where` (or its bin), or for "auto" those in the
+        directory that PLACE names, INSTALLED below the working directory, or PATH; "none" finds
+        none.
 
         UserError if a directory that the user names has them not.
         """
@@ -145,7 +146,7 @@ class LmplzReport:
 
     @classmethod
     def parse(cls, messages: str) -> "LmplzReport":
-        """The report in lmplz's messages."""
+        """Return the report in lmplz's messages."""
         rows = STATISTIC.findall(messages)
         discounts = [[float(amount) for amount in amounts] for _, *amounts in rows]
         return cls(
@@ -156,7 +157,9 @@ class LmplzReport:
 
 
 def failure(program: str, status: int, messages: str, remedy: str) -> UserError:
-    """The user's view of a program that failed with `status`, from the last line that it `said`."""
+    """Return the error on a program that failed with `status`, from the last line of its
+    `messages`.
+    """
     lines = [line.strip() for line in messages.splitlines() if line.strip()] or ["no message"]
     cause = "it was killed, perhaps for want of memory" if status == -9 else lines[-1]
     return UserError(f"{program} failed (status {status}): {cause}; {remedy}")

@@ -70,7 +70,7 @@ class Description:
 
     @classmethod
     def load(cls, directory) -> "Description":
-        """The description in `directory`; UserError if it holds no n-gram model."""
+        """Load the description in `directory`; UserError if it holds no n-gram model."""
         path = Path(directory) / CONFIG
         tree = load_yaml(path)
         if tree.get("kind") != KIND:
@@ -134,8 +134,8 @@ class NgramModel:
 
     @classmethod
     def load(cls, path) -> "NgramModel":
-        """The model in a directory that `lmtools ngram` wrote, or in a bare KenLM binary or ARPA
-        file (.gz, .xz); UserError if damaged.
+        """Load the model in a directory that `lmtools ngram` wrote, or in a bare KenLM binary or
+        ARPA file (.gz, .xz); UserError if damaged.
         """
         path = Path(path)
         if not path.is_dir():
@@ -174,11 +174,11 @@ class NgramModel:
         return self.kenlm.BaseScore(before, token, kenlm.State())
 
     def normalise(self, text: str) -> str:
-        """The text as the model reads it."""
+        """Return the text as the model reads it."""
         return " ".join(split_words(text)) if self.foreign else self.subword.normaliser(text)
 
     def split(self, text: str) -> list[str]:
-        """The words of a normalised text."""
+        """Return the words of a normalised text."""
         return split_words(text) if self.foreign else text.split()
 
     def tokens(self, text: str) -> list[str]:
@@ -206,7 +206,7 @@ class NgramModel:
         return self.query(self.tokens(text))
 
     def query(self, tokens: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-        """`conditional` of what `tokens` made of a text."""
+        """Return `conditional` of what `tokens` made of a text."""
         line = " ".join(tokens).encode("utf-8", "replace")
         if b"\v" in line or b"\f" in line:  # which full_scores would split at
             scores, unknown = self.walk(tokens)
@@ -301,7 +301,7 @@ def open_kenlm(path: Path) -> tuple["kenlm.Model", int | None]:
 
 
 def check_text(file: Path, name: Path) -> int | None:
-    """The first line of an ARPA file that is not UTF-8.
+    """Return the first line of an ARPA file that is not UTF-8.
 
     UserError, of `name`, for what KenLM would die of: numbers of n-grams that the file cannot hold,
     and lines so long that it would need many times as much memory.
@@ -341,8 +341,8 @@ def silenced() -> Iterator[None]:
 
 @contextlib.contextmanager
 def uncompressed(path: Path, directory=None) -> Iterator[Path]:
-    """The file, or while it is asked for a plain copy of a compressed one (in `directory`), which
-    KenLM does not read.
+    """Yield the file, or while it is asked for a plain copy of a compressed one (in `directory`),
+    which KenLM does not read.
     """
     if path.suffix not in OPENERS:
         yield path

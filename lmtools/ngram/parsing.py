@@ -48,7 +48,7 @@ class WordTable:
         self.distinct = len(np.unique(hashed)) == len(ids)
 
     def find(self, text: bytes, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-        """The ids of the words of `text` that begin at `starts`; -1: not here."""
+        """Return the ids of the words of `text` that begin at `starts`; -1: not here."""
         hashed = hash_words(text, starts, lengths)
         at = (hashed >> self.shift).astype(np.int64)
         found = self.ids[at]
@@ -194,7 +194,7 @@ def split_fields(line: str) -> list[str]:
 
 
 def read_log(text: str) -> float:
-    """The number that a field spells; ValueError where it spells none."""
+    """Read the number that a field spells; ValueError where it spells none."""
     if not NUMBER.fullmatch(text):
         raise ValueError(f"{text[:SHOWN]!r} is no number")
     return float(text)

@@ -17,9 +17,9 @@ from lmtools.ngram.sentences import EOS
 
 
 def prune(model: BackoffModel, threshold: float) -> BackoffModel:
-    """`model` without the n-grams, of two words and more, that change its perplexity by less than
-    the factor 1 + `threshold` each; contexts of those that stay are kept, and back-off weights are
-    new.
+    """Return `model` without the n-grams, of two words and more, that change its perplexity by less
+    than the factor 1 + `threshold` each; contexts of those that stay are kept, and back-off weights
+    are new.
 
     As in SRILM each n-gram is judged alone, against the model as it was.
     """

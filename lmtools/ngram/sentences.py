@@ -19,7 +19,7 @@ BLANKS = re.compile("[ \t\r\n\0]+")  # what parts words in KenLM; no-break space
 
 
 def split_words(text: str) -> list[str]:
-    """The words of a text as KenLM's lmplz parts them."""
+    """Return the words of a text as KenLM's lmplz parts them."""
     return [word for word in BLANKS.split(text) if word]
 
 
@@ -49,7 +49,7 @@ class TokenisedText:
             )
 
     def allowed(self, words: list[str]) -> list[str]:
-        """`words` without reserved symbols."""
+        """Return `words` without reserved symbols."""
         if RESERVED.isdisjoint(words):
             return words
         kept = [word for word in words if word not in RESERVED]

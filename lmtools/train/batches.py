@@ -50,7 +50,7 @@ class Segments:
         return len(self.sentence)
 
     def batch(self, indices: np.ndarray) -> list[np.ndarray]:
-        """The token ids of the segments at `indices`."""
+        """Return the token ids of the segments at `indices`."""
         return [
             self.corpus[int(self.sentence[i])][self.begin[i] : self.begin[i] + self.lengths[i]]
             for i in indices
@@ -86,14 +86,14 @@ class Sentences:
         self.left_out = self.segments(len(self.shards) - 1).left_out
 
     def segments(self, number: int) -> Segments:
-        """Those of a shard, which is held until another is asked for."""
+        """Return those of a shard, which is held until another is asked for."""
         if self.held is None or self.held[0] != number:
             shard = self.shards[number]
             self.held = number, Segments(shard, self.longest, self.widths(shard), self.pairs)
         return self.held[1]
 
     def count(self, number: int) -> int:
-        """The batches of a shard."""
+        """Return the batches of a shard."""
         widths = np.sort(self.segments(number).widths)
         if not len(widths):
             raise UserError(
@@ -104,7 +104,7 @@ class Sentences:
         return len(cut_lengths(widths, self.batch, self.boundary)) + 1
 
     def plan(self, epoch: int, number: int) -> list[np.ndarray]:
-        """The batches of a shard in an epoch, in order."""
+        """Return the batches of a shard in an epoch, in order."""
         if self.planned is None or self.planned[0] != (epoch, number):
             widths = self.segments(number).widths
             shard = (number,) if len(self.shards) > 1 else ()
@@ -113,7 +113,7 @@ class Sentences:
         return self.planned[1]
 
     def at(self, step: int) -> Chosen:
-        """The batch of a step."""
+        """Return the batch of a step."""
         epoch, index = divmod(step, self.per_epoch)
         order = np.random.default_rng([self.seed, epoch]).permutation(len(self.shards))
         ends = np.cumsum(self.counts[order])
@@ -150,7 +150,7 @@ class Sentences:
         """Nothing goes from batch to batch."""
 
     def place(self, step: int) -> str:
-        """Which sentences a step reads, for people."""
+        """Return which sentences a step reads, for people."""
         segments, indices = self.at(step)
         some = ", ".join(str(int(segments.sentence[i]) + 1) for i in indices[:8])
         more = " ..." if len(indices) > 8 else ""
@@ -161,8 +161,8 @@ class Sentences:
 def plan_epoch(
     lengths: np.ndarray, batch: Batch, boundary: int, seed: int, epoch: int, *shard: int
 ) -> list[np.ndarray]:
-    """The batches of one epoch, in order: arrays of indices into `lengths`; `shard` is the number
-    of one of several.
+    """Return the batches of one epoch, in order: arrays of indices into `lengths`; `shard` is the
+    number of one of several.
 
     Sentences of equal length stand together (almost no padding), which of them meet in a batch and
     the order of the batches are drawn anew for each epoch; their number is the same in every epoch.
@@ -174,7 +174,7 @@ def plan_epoch(
 
 
 def cut_lengths(lengths: np.ndarray, batch: Batch, boundary: int) -> np.ndarray:
-    """Where sentences of these lengths, in this order, are cut into batches."""
+    """Return the places where sentences of these lengths, in this order, are cut into batches."""
     if batch.sentences:
         return np.arange(batch.sentences, len(lengths), batch.sentences)
     return cut_batches(lengths + boundary, batch.tokens)

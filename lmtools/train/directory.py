@@ -52,8 +52,8 @@ class TrainingPlan(NamedTuple):
     def read(
         cls, settings: Settings, train, valid, out, device: torch.device, init=None, also=None
     ) -> "TrainingPlan":
-        """The plan, with the corpora of the files and the precision that `auto` is there; UserError
-        where a corpus is damaged or not what the objective reads, two are of different
+        """Read the plan, with the corpora of the files and the precision that `auto` is there;
+        UserError where a corpus is damaged or not what the objective reads, two are of different
         vocabularies, or `init` is no model directory or `out` itself. `also`, files by name, has no
         part in the fingerprint.
         """

@@ -39,14 +39,14 @@ class Log:
         self.say(f"step {values['step']}/{self.total} {line}")
 
     def say(self, line: str) -> None:
-        """One line for people."""
+        """Write one line for people."""
         if self.bar is not None:
             self.bar.write(f"{self.name}: {line}", file=sys.stderr)
         else:
             print(f"{self.name}: {line}", file=sys.stderr, flush=True)
 
     def advance(self) -> None:
-        """One more step is done."""
+        """Advance the progress bar by one step."""
         if self.bar is not None:
             self.bar.update()
 
@@ -57,7 +57,7 @@ class Log:
 
 
 def round_values(values: dict) -> dict:
-    """The values, in mappings too, with six decimals where they are fractions."""
+    """Return the values, in mappings too, with six decimals where they are fractions."""
     return {
         name: round_values(value)
         if isinstance(value, dict)

@@ -143,7 +143,7 @@ class Training:
         return self.progress
 
     def check_weights(self) -> None:
-        """UserError where the best weights were lost on the way, and none were better
+        """Raise UserError where the best weights were lost on the way, and none were better
         afterwards.
         """
         if not (self.out / WEIGHTS).exists():
@@ -154,7 +154,7 @@ class Training:
             )
 
     def describe(self, resume: bool) -> str:
-        """One line that says what is trained on what."""
+        """Describe in one line what is trained on what."""
         settings, batch = self.settings, self.settings.batch
         text = f"resuming at step {self.progress.step}" if resume else "starting"
         text += f": {settings.model}/{settings.objective}/{settings.criterion}"
@@ -179,7 +179,7 @@ class Training:
         self.terminated = True
 
     def steps(self) -> None:
-        """The loop."""
+        """Run the steps of the training to its end."""
         progress = self.progress
         losses, count, begin = [], 0, time.perf_counter()
         while not progress.done:
@@ -233,8 +233,8 @@ class Training:
         return epoch if asked and rest == 0 else None
 
     def step(self, batch) -> tuple[torch.Tensor, int]:
-        """One update; returns the summed loss (on the device) and the number of targets, both over
-        all processes.
+        """Update the weights once; return the summed loss (on the device) and the number of
+        targets, both over all processes.
         """
         step, settings, world = self.progress.step, self.settings, self.world
         # dropout, as a function of the step alone
@@ -348,7 +348,7 @@ class Training:
 
     @torch.inference_mode()
     def validation_loss(self, valid: Sentences | Streams) -> float:
-        """The mean loss in nats a target over a validation corpus."""
+        """Return the mean loss in nats a target over a validation corpus."""
         self.lm.eval()
         total, count = 0.0, 0
         generator = np.random.default_rng(VALIDATION_SEED)
@@ -371,5 +371,5 @@ def entropy(counts: np.ndarray) -> float:
 
 
 def hash_seed(*numbers: int) -> int:
-    """A seed for torch from several numbers: (seed, step) or (seed, step, process)."""
+    """Return a seed for torch from several numbers: (seed, step) or (seed, step, process)."""
     return int(np.random.SeedSequence(numbers).generate_state(1, np.uint64)[0] >> 1)

@@ -107,7 +107,7 @@ class OptimiserGroup:
         return [group for part in self.parts for group in part.param_groups]
 
     def step(self) -> None:
-        """One update."""
+        """Update the parameters once."""
         for part in self.parts:
             part.step()
 
@@ -117,7 +117,7 @@ class OptimiserGroup:
             part.zero_grad(set_to_none=set_to_none)
 
     def state_dict(self) -> dict:
-        """The state of each parameter by its number, and the groups."""
+        """Return the state of each parameter by its number, and the groups."""
         state = {
             first + i: s
             for part, first in zip(self.parts, self.first, strict=False)
@@ -151,7 +151,7 @@ class OptimiserState:
         self.number = sum(len(group["params"]) for group in optimiser.param_groups)
 
     def state_dict(self) -> dict:
-        """Both as one."""
+        """Return both states as one."""
         whole = self.optimiser.state_dict()
         return {**whole, "state": {**whole["state"], self.number: self.carried}}
 
@@ -165,9 +165,9 @@ class OptimiserState:
 def build_optimiser(
     lm: LanguageModel, optim: Optim, low_rank: LowRank | None = None
 ) -> torch.optim.Optimizer | OptimiserGroup:
-    """The optimiser over all parameters that learn, with the factors of low-rank updates in place
-    of their matrices; weight decay is decoupled and spares vectors (biases, LayerNorm) and sparse
-    matrices.
+    """Build the optimiser over all parameters that learn, with the factors of low-rank updates in
+    place of their matrices; weight decay is decoupled and spares vectors (biases, LayerNorm) and
+    sparse matrices.
     """
     if optim.name not in OPTIMISERS:
         raise UserError(f"optim.name: {optim.name!r} is unknown; known: {', '.join(OPTIMISERS)}")
@@ -207,13 +207,13 @@ def clip_gradients(parameters: Iterable[nn.Parameter], longest: float) -> None:
 
 
 def shrunk_rate(optim: Optim, shrunk: int) -> float:
-    """The learning rate after `shrunk` reductions by a plateau, warm-up apart."""
+    """Return the learning rate after `shrunk` reductions by a plateau, warm-up apart."""
     return optim.lr * optim.shrink**shrunk if optim.decay == "plateau" else optim.lr
 
 
 def learning_rate(optim: Optim, step: int, total: int, shrunk: int = 0) -> float:
-    """The learning rate of the update from `step` (counted from 0) to `step` + 1 of `total`, after
-    `shrunk` reductions by a plateau.
+    """Return the learning rate of the update from `step` (counted from 0) to `step` + 1 of `total`,
+    after `shrunk` reductions by a plateau.
     """
     if optim.decay not in DECAYS:
         raise UserError(f"optim.decay: {optim.decay!r} is unknown; known: {', '.join(DECAYS)}")

@@ -41,7 +41,7 @@ class World:
         return self.rank == 0
 
     def device(self, name: str) -> torch.device:
-        """The device of this process; `auto` is the GPU where there is one."""
+        """Return the device of this process; `auto` is the GPU where there is one."""
         return choose_device(name)
 
     def agree(self, work: Callable):
@@ -55,7 +55,7 @@ class World:
         return UserError(message)
 
     def sum(self, number: float) -> float:
-        """The sum of a number over all processes."""
+        """Return the sum of a number over all processes."""
         return number
 
     def any(self, flag: bool) -> bool:
@@ -63,7 +63,7 @@ class World:
         return flag
 
     def total(self, value: Tensor) -> Tensor:
-        """The sum of a tensor over all processes."""
+        """Return the sum of a tensor over all processes."""
         return value
 
     def share(self, examples: Examples) -> Examples:
@@ -148,7 +148,7 @@ class Several(World):
         return torch.stack(self.gather(tensor), dim=1).flatten(0, 1)
 
     def gather(self, tensor: Tensor) -> list[Tensor]:
-        """A tensor of equal shape from each process."""
+        """Return a tensor of equal shape from each process."""
         parts = [torch.empty_like(tensor) for _ in range(self.size)]
         with expect_answer():
             dist.all_gather(parts, tensor.contiguous())
@@ -174,7 +174,7 @@ class Several(World):
                 gradient.copy_(summed.view_as(gradient))
 
     def add_rows(self, parameter: nn.Parameter) -> Tensor:
-        """The sum of a sparse gradient: the rows of all processes, each once."""
+        """Return the sum of a sparse gradient: the rows of all processes, each once."""
         values = parameter.detach()[:0]
         rows = torch.zeros(0, dtype=torch.long, device=parameter.device)
         if parameter.grad is not None:
@@ -208,7 +208,7 @@ def split_buckets(gradients: Iterable[Tensor]) -> Iterator[list[Tensor]]:
 
 @contextlib.contextmanager
 def expect_answer() -> Iterator[None]:
-    """A context in which others are waited for; UserError where one of them has ended or does not
+    """Wait for other processes inside the block; UserError where one of them has ended or does not
     answer.
     """
     try:

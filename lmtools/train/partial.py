@@ -43,7 +43,7 @@ def choose_parameters(lm: LanguageModel, settings: Settings) -> list[str]:
 
 
 def find_embedding(lm: LanguageModel) -> nn.Module:
-    """The part of the trunk below its layers, which holds the table of embeddings."""
+    """Find the part of the trunk below its layers, which holds the table of embeddings."""
     table = lm.trunk.lookup.weight
     return next(
         part for part in lm.trunk.children() if any(table is one for one in part.parameters())
@@ -72,7 +72,7 @@ class LowRank:
             self.up[name] = nn.Parameter(torch.zeros(rows, lora.rank, device=matrix.device))
 
     def parameters(self) -> list[nn.Parameter]:
-        """A and B of each matrix."""
+        """Return a and B of each matrix."""
         return [p for name in self.matrices for p in (self.down[name], self.up[name])]
 
     @torch.no_grad()
@@ -93,7 +93,7 @@ class LowRank:
             torch.add(self.start[name], update, alpha=self.scale, out=matrix)
 
     def state(self) -> dict[str, Tensor]:
-        """A and B for a checkpoint."""
+        """Return a and B for a checkpoint."""
         return {
             f"{SAVED}{name}.{part}": factor[name].detach()
             for name in self.matrices

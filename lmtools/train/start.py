@@ -56,8 +56,8 @@ def start_from(directory, lm: LanguageModel, subword: Subword) -> str:
 
 
 def compare_settings(own: Settings, other: Settings, directory) -> None:
-    """UserError that names the first setting in which the architectures differ; rates of dropout
-    may.
+    """Raise UserError that names the first setting in which the architectures differ; rates of
+    dropout may.
     """
     for (key, here), (_, there) in zip(shaping(own), shaping(other), strict=False):
         if here != there:
@@ -71,7 +71,7 @@ def compare_settings(own: Settings, other: Settings, directory) -> None:
 
 
 def shaping(settings: Settings) -> Iterator[tuple[str, object]]:
-    """The settings that the names and shapes of the tensors depend on, and what they mean."""
+    """Yield the settings that the names and shapes of the tensors depend on, and what they mean."""
     for name in ("model", "objective", "criterion"):
         yield name, getattr(settings, name)
     for name, value in dataclasses.asdict(settings.architecture).items():
@@ -97,8 +97,8 @@ def name_rows(lm: LanguageModel, subword: Subword) -> dict[str, list[Hashable]]:
 
 
 def move_rows(tensor: Tensor, old: Sequence[Hashable], new: Sequence[Hashable]) -> Tensor:
-    """The rows of `tensor`, which stand for `old`, in the order of `new`; one that is not there is
-    the average of all but the specials.
+    """Return the rows of `tensor`, which stand for `old`, in the order of `new`; one that is not
+    there is the average of all but the specials.
     """
     place = {name: row for row, name in enumerate(old)}
     learnt = [row for row, name in enumerate(old) if name not in SPECIALS]

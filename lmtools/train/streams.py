@@ -45,7 +45,7 @@ class Streams:
         self.state: list[Tensor] | None = None
 
     def at(self, step: int) -> tuple[int, int]:
-        """The epoch and the place in it of a step."""
+        """Return the epoch and the place in it of a step."""
         return divmod(step, self.per_epoch)
 
     def span(self, batch: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
@@ -63,7 +63,7 @@ class Streams:
         return start + first, start + np.maximum(first, end)
 
     def sentence(self, positions: np.ndarray) -> np.ndarray:
-        """The sentence of each position, of the shape of `positions`."""
+        """Return the sentence of each position, of the shape of `positions`."""
         sentence = np.zeros_like(positions)
         for number, here, within in self.by_shard(positions):
             sentence[here] = self.before[number, 0] + bisect(self.corpus.shards[number], within)
@@ -97,8 +97,8 @@ class Streams:
         generator: np.random.Generator,
         device: torch.device,
     ) -> tuple[Tensor, int]:
-        """The summed loss of this process's streams and the number of their targets; the state goes
-        on to the next call.
+        """Return the summed loss of this process's streams and the number of their targets; the
+        state goes on to the next call.
         """
         first, end = (bound[self.world.rank :: self.world.size, None] for bound in self.span(batch))
         places = first + np.arange(self.batch.unroll)  # (streams, T)
@@ -114,7 +114,7 @@ class Streams:
         return lm.output(lm.trunk.head(states.flatten(0, 1)[some.rows]), some.targets)
 
     def carried_state(self) -> dict[str, Tensor]:
-        """The state of all streams for a checkpoint; every process has to ask for it."""
+        """Return the state of all streams for a checkpoint; every process has to ask for it."""
         return {
             str(number): self.world.interleave(state)
             for number, state in enumerate(self.state or [])
@@ -126,7 +126,7 @@ class Streams:
         self.state = [saved[str(number)][own].to(device) for number in range(len(saved))] or None
 
     def place(self, step: int) -> str:
-        """Where a step is in the corpus, for people."""
+        """Describe the place of a step in the corpus, for people."""
         first, _ = self.span(self.at(step))
         lines = ", ".join(str(line + 1) for line in self.sentence(first % self.positions)[:8])
         return f"streams at sentences {lines}{' ...' if len(first) > 8 else ''}"
