@@ -99,7 +99,7 @@ class ContextualEncoder(Encoder):
         return up_to(max(self.layers), self.trunk.layer_states(*read))
 
     def read(self, sentences: Sequence[tuple]) -> BatchStates:
-        """Read the states of sentences that fit the positions."""
+        """Compute the states of sentences that fit the positions."""
         raise NotImplementedError
 
     @torch.inference_mode()
