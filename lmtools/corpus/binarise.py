@@ -72,8 +72,8 @@ class Encoded(NamedTuple):
 
 
 def binarise(sources: Sequence, subword: Subword, out, kaldi=False, nj: int = 1) -> Corpus:
-    """The corpus written to `out` from texts of one sentence a line (with `kaldi`: after an
-    utterance id), in bounded memory.
+    """Write the corpus of texts of one sentence a line (with `kaldi`: after an utterance id) to
+    `out`, in bounded memory.
 
     Lines that are empty after normalisation are skipped and counted. `nj` processes encode; the
     file is the same for any number.
@@ -87,7 +87,7 @@ def binarise(sources: Sequence, subword: Subword, out, kaldi=False, nj: int = 1)
 def binarise_pairs(
     texts: Sequence, sources: Sequence, subword: Subword, out, kaldi=False, nj: int = 1
 ) -> Corpus:
-    """The corpus of pairs written to `out`: each line of `texts` is the target of the same line of
+    """Write the corpus of pairs to `out`: each line of `texts` is the target of the same line of
     `sources`, both segmented by `subword`; with `kaldi` both after the same utterance id.
 
     A pair of two lines that are empty after normalisation is skipped and counted; UserError where
@@ -103,8 +103,8 @@ def binarise_pairs(
 def binarise_shards(
     sources: Sequence, subword: Subword, out, size: int, kaldi=False, nj: int = 1
 ) -> Corpus:
-    """The same in shards of about `size` bytes of text each; a compressed text is a shard. `nj`
-    processes write them; the files are the same for any number.
+    """Write the corpus in shards of about `size` bytes of text each; a compressed text is a shard.
+    `nj` processes write them; the files are the same for any number.
 
     UserError for standard input and pipes, which cannot be cut.
     """
@@ -174,8 +174,8 @@ def joined(sentences: Sequence[Sequence[int]], empty: int, subword: Subword) -> 
 
 
 def encode_pairs(block: PairBlock, subword: Subword, kaldi: bool) -> Encoded:
-    """The pairs of a block as sequences, with `kaldi` without the ids; UserError for a pair with
-    one empty side and for ids that differ.
+    """Encode the pairs of a block as sequences, with `kaldi` without the ids; UserError for a pair
+    with one empty side and for ids that differ.
     """
     lines = block.sources, block.targets
     if kaldi:
@@ -205,7 +205,7 @@ def encode_pairs(block: PairBlock, subword: Subword, kaldi: bool) -> Encoded:
 
 
 def dtype_of(subword: Subword) -> np.dtype:
-    """That of the ids."""
+    """Return the type of the ids."""
     return np.dtype("<u2" if subword.size <= 1 << 16 else "<u4")
 
 

@@ -61,8 +61,8 @@ class Header:
     magic = MAGIC
 
     def said(self) -> dict:
-        """The header as JSON has it: `pairs` only where it is so, since the names of shards and the
-        fingerprints of trainings depend on what stands there.
+        """Return the header as JSON has it: `pairs` only where it is so, since the names of shards
+        and the fingerprints of trainings depend on what stands there.
         """
         tree = asdict(self) | {"normaliser": as_tree(self.normaliser)}
         return tree if self.pairs else {name: tree[name] for name in tree if name != "pairs"}
@@ -92,12 +92,12 @@ class Index(Header):
 
 
 def padding(length: int) -> int:
-    """The bytes that `length` lacks to a multiple of ALIGNMENT."""
+    """Return the bytes that `length` lacks to a multiple of ALIGNMENT."""
     return -length % ALIGNMENT
 
 
 def shard_directory(path) -> Path:
-    """Where the shards of the corpus `path` lie."""
+    """Return the directory of the shards of the corpus `path`."""
     return Path(f"{path}.shards")
 
 
@@ -114,7 +114,7 @@ class Corpus(ABC):
 
     @staticmethod
     def open(path) -> "CorpusFile | ShardedCorpus":
-        """The corpus in `path`, memory-mapped; UserError if that is no corpus or not whole."""
+        """Open the corpus in `path`, memory-mapped; UserError if that is no corpus or not whole."""
         header, start = read_header(path)
         if isinstance(header, Index):
             return ShardedCorpus.of(Path(path), header)
@@ -177,7 +177,7 @@ class CorpusFile(Corpus):
 
     @classmethod
     def of(cls, path: Path, header: Header, start: int) -> "CorpusFile":
-        """The corpus in `path`, whose header takes `start` bytes."""
+        """Return the corpus in `path`, whose header takes `start` bytes."""
         first = start + header.model + padding(header.model)
         middle = first + OFFSET.itemsize * (header.sentences + 1)
         data = np.memmap(path, np.uint8, "r").view(np.ndarray)
@@ -197,7 +197,7 @@ class CorpusFile(Corpus):
         return self.ids[self.offsets[index] : self.offsets[index + 1]]
 
     def batch(self, indices: Iterable[int]) -> list[np.ndarray]:
-        """The sentences at `indices`, in their order."""
+        """Return the sentences at `indices`, in their order."""
         return [self[index] for index in indices]
 
     @cached_property
@@ -252,7 +252,7 @@ class ShardedCorpus(Corpus):
 
     @classmethod
     def of(cls, path: Path, header: Index) -> "ShardedCorpus":
-        """The corpus of the index in `path`."""
+        """Return the corpus of the index in `path`."""
         if not header.shards or not all(map(SHARD.fullmatch, header.shards)):
             raise Damaged(f"{path}: names no shards; {REMEDY}")
         shards = tuple(Corpus.open(shard_directory(path) / name) for name in header.shards)
@@ -272,7 +272,7 @@ class ShardedCorpus(Corpus):
 
 
 def name_shard(header: Header) -> str:
-    """The name of the shard with this header, which says what its content is."""
+    """Return the name of the shard with this header, which says what its content is."""
     return f"{digest(header.said())[:32]}.bin"
 
 
@@ -296,7 +296,7 @@ def index_of(shards: list[Header], sources: list[str], empty: int) -> Index:
 
 
 def read_header(path) -> tuple[Header, int]:
-    """The header of a corpus file or of an index, and the number of bytes it takes."""
+    """Read the header of a corpus file or of an index, and the number of bytes it takes."""
     try:
         with open(path, "rb") as stream:
             kinds = {kind.magic: kind for kind in (Header, Index)}

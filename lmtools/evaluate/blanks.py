@@ -74,13 +74,13 @@ def find_spacing(texts: Iterable[str]) -> Spacing:
 
 
 def language_of(letter: str) -> str | None:
-    """The language of SCRIPTS that a letter is of."""
+    """Return the language of SCRIPTS that a letter is of."""
     name = unicodedata.name(letter, "")
     return next((SCRIPTS[begin] for begin in SCRIPTS if name.startswith(begin)), None)
 
 
 def advise_metric(refs: Iterable[str], hyps: Iterable[str], metric: str, source) -> Iterator[str]:
-    """A warning about a metric that does not fit how references or hypotheses, which are from
+    """Yield a warning about a metric that does not fit how references or hypotheses, which are from
     `source`, are written.
     """
     sides = [one for one in (find_spacing(refs), find_spacing(hyps)) if one.language]

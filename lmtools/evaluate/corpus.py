@@ -30,7 +30,7 @@ class Evaluation:
         return self.statistics.sum(0)
 
     def interval(self, seed: int = 1) -> tuple[float, float]:
-        """The 95% confidence interval of the score, by the bootstrap over utterances."""
+        """Return the 95% confidence interval of the score, by the bootstrap over utterances."""
         return confidence(self.statistics, self.metric, check_whole(seed, "seed", 0))
 
 
@@ -47,12 +47,12 @@ class References:
         self.alignments: dict[str, dict[str, Alignment]] = {utt: {} for utt in refs}
 
     def texts(self) -> Iterator[str]:
-        """All references."""
+        """Yield all references."""
         for ref in self.refs.values():
             yield from (ref,) if isinstance(ref, str) else ref
 
     def align(self, utt: str, text: str) -> Alignment:
-        """The words of an utterance's hypothesis beside those of its first reference."""
+        """Return the words of an utterance's hypothesis beside those of its first reference."""
         known = self.alignments[utt]
         if text not in known:
             ref = self.refs[utt]
@@ -60,7 +60,7 @@ class References:
         return known[text]
 
     def statistics(self, utt: str, texts: Sequence[str]) -> np.ndarray:
-        """The metric's statistics of some hypotheses of an utterance (hypotheses, width)."""
+        """Return the metric's statistics of some hypotheses of an utterance (hypotheses, width)."""
         measure, ref, known = METRICS[self.metric], self.refs[utt], self.rows[utt]
         if self.metric == "wer" and isinstance(ref, str):
             return measure.sum_up([self.align(utt, text) for text in texts])
@@ -69,7 +69,7 @@ class References:
         return np.stack([known[text] for text in texts])
 
     def evaluate(self, hyps: Mapping[str, str], source="hypotheses") -> Evaluation:
-        """The metric of `hyps`, joined by utterance id.
+        """Return the metric of `hyps`, joined by utterance id.
 
         Metrics of translation take several references of an utterance. An utterance without
         hypothesis counts as an empty one (all its words deleted) and is listed in `missing`; a
@@ -97,7 +97,7 @@ class References:
         return Evaluation(self.metric, score, statistics, missing, signature)
 
     def compare(self, first: Mapping[str, str], second: Mapping[str, str]) -> MatchedPairs:
-        """The matched pairs test of the words of two systems."""
+        """Return the matched pairs test of the words of two systems."""
         return matched_pairs(
             *([self.align(utt, hyps.get(utt, "")) for utt in self.refs] for hyps in (first, second))
         )
@@ -109,5 +109,5 @@ def evaluate(
     metric: str = "wer",
     source="hypotheses",
 ) -> Evaluation:
-    """The metric of one system's `hyps` against `refs`, as of `References.evaluate`."""
+    """Return the metric of one system's `hyps` against `refs`, as of `References.evaluate`."""
     return References(refs, metric).evaluate(hyps, source)

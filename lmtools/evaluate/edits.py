@@ -46,8 +46,8 @@ class Counts:
 
 
 def number_units(units: Sequence[str], ids: dict[str, int]) -> list[int]:
-    """`units` as numbers, new ones entered into `ids`: RapidFuzz compares hashes, and equal numbers
-    are equal words for certain.
+    """Return `units` as numbers, new ones entered into `ids`: RapidFuzz compares hashes, and equal
+    numbers are equal words for certain.
     """
     return [ids.setdefault(unit, len(ids)) for unit in units]
 

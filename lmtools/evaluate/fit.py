@@ -84,15 +84,15 @@ BARE = unifier(UNIFIERS)
 
 
 def split_words(text: str) -> list[str]:
-    """The words of a text in lower case, without marks and punctuation, in one form of Unicode;
-    characters of scripts without blanks one by one.
+    """Return the words of a text in lower case, without marks and punctuation, in one form of
+    Unicode; characters of scripts without blanks one by one.
     """
     text = NORMALISERS["librispeech"](BARE(drop_marks(text)))
     return (text if text.isascii() else CHARACTER.sub(r" \g<0> ", text)).split()
 
 
 def oracle_rate(refs: Sequence[Sequence[str]], lists: Sequence[Sequence[Sequence[str]]]) -> float:
-    """The error rate of the best of each list, in percent."""
+    """Return the error rate of the best of each list, in percent."""
     counts = [
         min((align(ref, hyp).counts.errors for hyp in hyps), default=len(ref))
         for ref, hyps in zip(refs, lists, strict=True)

@@ -23,7 +23,7 @@ class Texts:
 
 
 def load(path: str, spec: str | None = None) -> Texts:
-    """The texts in `path`: of the format `spec`, or else of one that recognises it, or Kaldi
+    """Load the texts in `path`: of the format `spec`, or else of one that recognises it, or Kaldi
     text.
     """
     name = spec or (KALDI if path == "-" else detect(path, default=KALDI))
@@ -36,13 +36,13 @@ def load(path: str, spec: str | None = None) -> Texts:
 
 
 def load_plain(path: str) -> Texts:
-    """The lines of `path` under their numbers from 1."""
+    """Load the lines of `path` under their numbers from 1."""
     return Texts(path, {str(number): line for number, line in enumerate(plain.read(path), 1)})
 
 
 def references(sources: Sequence[Texts]) -> dict[str, str | tuple[str, ...]]:
-    """The references in files: those of their lists, or else their texts themselves; of several
-    files several an utterance.
+    """Return the references in files: those of their lists, or else their texts themselves; of
+    several files several an utterance.
 
     UserError where an utterance of the one file is not in the other.
     """
@@ -70,12 +70,12 @@ def pair_hypotheses(
 
 
 def refs_of(ref: str | tuple[str, ...]) -> tuple[str, ...]:
-    """All references of an utterance."""
+    """Return all references of an utterance."""
     return (ref,) if isinstance(ref, str) else ref
 
 
 def own_references(source: Texts) -> dict[str, str | tuple[str, ...]]:
-    """The references in one file."""
+    """Return the references in one file."""
     if source.lists is None:
         return dict(source.texts)
     try:
@@ -85,7 +85,7 @@ def own_references(source: Texts) -> dict[str, str | tuple[str, ...]]:
 
 
 def same_length(ref: Texts, hyp: Texts) -> None:
-    """UserError unless two plain texts have as many lines."""
+    """Raise UserError unless two plain texts have as many lines."""
     if len(ref.texts) != len(hyp.texts):
         raise UserError(
             f"{hyp.path}: {len(hyp.texts)} lines against {len(ref.texts)} in {ref.path}; give one"
@@ -105,8 +105,8 @@ def refuse_first_words(ref: Texts, hyp: Texts) -> None:
 
 
 def lists_of(ref: Texts, hyp: Texts, refs: Mapping[str, str]) -> list[NBest]:
-    """The N-best lists of `hyp`, or else of `ref`, under the references; an utterance without a
-    list gets an empty one.
+    """Return the N-best lists of `hyp`, or else of `ref`, under the references; an utterance
+    without a list gets an empty one.
     """
     lists = hyp.lists if hyp.lists is not None else ref.lists
     if lists is None:

@@ -16,8 +16,8 @@ REMEDY = "write it again with lmtools sts --out"
 def correlate_layers(
     made: SentenceVectors, places: np.ndarray, gold: np.ndarray | None, source
 ) -> tuple[list[dict], list[str]]:
-    """A row a layer: the cosine of each pair and, where there are judgements `gold` (N,), each
-    correlation with its interval, None where a layer has none, of which the messages tell.
+    """Return a row a layer: the cosine of each pair and, where there are judgements `gold` (N,),
+    each correlation with its interval, None where a layer has none, of which the messages tell.
 
     `places` (2, N): where the vectors of the pairs from `source` are. UserError for judgements that
     nothing correlates with.
@@ -49,7 +49,7 @@ def describe_row(row: dict, count: int) -> str:
 
 
 def compare_rows(tree: dict, against) -> float:
-    """The p of Williams' test of the last layer against that of the other system's file."""
+    """Return the p of Williams' test of the last layer against that of the other system's file."""
     other = read_json(against, REMEDY)
     try:
         same, values = other["sha256"] == tree["sha256"], other["rows"][-1]["cosine"]

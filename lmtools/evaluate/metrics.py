@@ -21,17 +21,17 @@ from lmtools.version import __version__
 
 
 def words(text: str) -> list[str]:
-    """The words of `text`: what stands between white space."""
+    """Return the words of `text`: what stands between white space."""
     return text.split()
 
 
 def characters(text: str) -> str:
-    """The characters of `text`, counting one space between words, as jiwer does."""
+    """Return the characters of `text`, counting one space between words, as jiwer does."""
     return " ".join(text.split())
 
 
 def characters_alone(text: str) -> str:
-    """The characters of `text` without white space, as icefall counts them for AISHELL."""
+    """Return the characters of `text` without white space, as icefall counts them for AISHELL."""
     return "".join(text.split())
 
 
@@ -59,7 +59,7 @@ class ErrorRate:
         return self.sum_up([self.align(ref, hyp) for hyp in hyps])
 
     def align(self, ref: str, hyp: str) -> Alignment:
-        """A hypothesis aligned in the metric's units; UserError where there are several
+        """Return a hypothesis aligned in the metric's units; UserError where there are several
         references.
         """
         if not isinstance(ref, str):
@@ -70,7 +70,7 @@ class ErrorRate:
         return align(self.split(ref), self.split(hyp))
 
     def sum_up(self, alignments: Sequence[Alignment]) -> np.ndarray:
-        """`statistics` of hypotheses that are aligned already."""
+        """Return `statistics` of hypotheses that are aligned already."""
         counts = [alignment.counts for alignment in alignments]
         rows = [(c.substitutions, c.deletions, c.insertions, c.length) for c in counts]
         return np.array(rows, dtype=np.int64).reshape(-1, self.width)
@@ -98,13 +98,13 @@ class ErrorRate:
         return capped
 
     def describe(self, total: np.ndarray) -> str:
-        """The counts behind a score, in words."""
+        """Return the counts behind a score, in words."""
         counts = Counts(*map(int, total))
         split = f"{counts.substitutions} sub, {counts.deletions} del, {counts.insertions} ins"
         return f"{split}; {counts.length} {self.unit}"
 
     def change(self, fields: Mapping) -> "ErrorRate":
-        """The metric with what its options change."""
+        """Return the metric with what its options change."""
         return replace(self, **fields)
 
     @property
@@ -125,8 +125,8 @@ class Metrics(dict[str, ErrorRate | Sacre]):
 
 @functools.cache
 def find_metric(spec: str) -> tuple[str, ErrorRate | Sacre]:
-    """The metric that NAME or NAME:option=value,... means, under the name that all ways to write it
-    have: without options of default values.
+    """Find the metric that NAME or NAME:option=value,... means, under the name that all ways to
+    write it have: without options of default values.
     """
     name, _, rest = spec.partition(":")
     if name not in METRICS:
@@ -150,7 +150,7 @@ def find_metric(spec: str) -> tuple[str, ErrorRate | Sacre]:
 
 
 def describe_metrics() -> str:
-    """The metrics and their options."""
+    """Return the metrics and their options."""
     some = (
         f"{name} ({about})" if (about := describe_options(metric.choices)) else name
         for name, metric in METRICS.items()

@@ -11,7 +11,7 @@ from lmtools.types import Hypothesis, NBest
 
 
 def reference(nbest: NBest) -> str | tuple[str, ...]:
-    """The reference of a list, or all where it has several; UserError if it has none."""
+    """Return the reference of a list, or all where it has several; UserError if it has none."""
     if nbest.ref is None:
         raise UserError(
             f"utterance {nbest.utt!r} has no reference; attach them with lmtools convert --ref"
@@ -20,8 +20,8 @@ def reference(nbest: NBest) -> str | tuple[str, ...]:
 
 
 def nbest_statistics(nbests: Sequence[NBest], metric: str) -> list[np.ndarray]:
-    """The metric's statistics of every hypothesis: one array (hypotheses, width) a list; they add
-    up over utterances.
+    """Return the metric's statistics of every hypothesis: one array (hypotheses, width) a list;
+    they add up over utterances.
     """
     compute = METRICS[metric].statistics
     return [compute(reference(nbest), [hyp.text for hyp in nbest.hyps]) for nbest in nbests]
@@ -43,13 +43,13 @@ def nbest_errors(
 
 
 def fill_empty(nbest: NBest) -> NBest:
-    """The list; an empty one counts as one empty hypothesis."""
+    """Return the list; an empty one counts as one empty hypothesis."""
     return nbest if nbest.hyps else replace(nbest, hyps=(Hypothesis(""),))
 
 
 def oracle(nbests: Sequence[NBest], metric: str = "wer", depth: int | None = None) -> np.ndarray:
-    """The corpus-level metric (depth,) when the best of the first 1, 2, ... hypotheses of each list
-    is chosen.
+    """Return the corpus-level metric (depth,) when the best of the first 1, 2, ... hypotheses of
+    each list is chosen.
 
     `depth` is by default that of the longest list. WER and CER are exact; for BLEU, chrF and TER
     the best is by sentence-level score, which need not be best for the corpus. An empty list counts
@@ -62,7 +62,9 @@ def oracle(nbests: Sequence[NBest], metric: str = "wer", depth: int | None = Non
 def oracle_curve(
     statistics: Sequence[np.ndarray], metric: str, depth: int | None = None
 ) -> np.ndarray:
-    """The same from the statistics of filled lists, one array (hypotheses, width) each."""
+    """Return the curve of `oracle` from the statistics of filled lists, one array (hypotheses,
+    width) each.
+    """
     measure = METRICS[metric]
     depth = depth or max([1, *map(len, statistics)])
     totals = np.zeros((depth, measure.width))
@@ -75,8 +77,8 @@ def oracle_curve(
 def oracle_texts(
     nbests: Sequence[NBest], statistics: Sequence[np.ndarray], metric: str
 ) -> dict[str, str]:
-    """The oracle's choice from whole lists by utterance: the first of those hypotheses that are
-    best by themselves.
+    """Return the oracle's choice from whole lists by utterance: the first of those hypotheses that
+    are best by themselves.
     """
     gain = METRICS[metric].gain
     return {

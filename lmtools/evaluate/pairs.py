@@ -27,14 +27,14 @@ def pair_gains(metric: str, texts: Sequence[str], refs: Sequence[int]) -> np.nda
 
 
 def sentence_signature(metric: str) -> str:
-    """The metric's signature at sentence level, where BLEU has the orders that the sentence has
-    (sacrebleu's effective order).
+    """Return the metric's signature at sentence level, where BLEU has the orders that the sentence
+    has (sacrebleu's effective order).
     """
     return METRICS[metric].signature.replace("eff:no", "eff:yes")
 
 
 def one_by_one(measure: Sacre, texts: Sequence[str], refs: np.ndarray) -> np.ndarray:
-    """The gains of a metric that has no faster way: a reference after the other."""
+    """Return the gains of a metric that has no faster way: a reference after the other."""
     return np.stack([measure.gain(measure.statistics(texts[ref], texts)) for ref in refs], axis=1)
 
 

@@ -89,7 +89,7 @@ class Sacre:
         return np.array([rows[hyp] for hyp in hyps], dtype=np.float64).reshape(-1, self.width)
 
     def score(self, totals: np.ndarray) -> np.ndarray:
-        """The metric (...,) from summed statistics (..., width), equal to sacrebleu's."""
+        """Return the metric (...,) from summed statistics (..., width), equal to sacrebleu's."""
         return self.corpus_score(np.asarray(totals, dtype=np.float64))
 
     def gain(self, statistics: np.ndarray) -> np.ndarray:
@@ -109,7 +109,7 @@ class Sacre:
         return np.stack([np.minimum(edits, np.maximum(length, 1)), length], axis=-1)
 
     def tokenise(self, text: str) -> list[str]:
-        """The words of `text` as sacrebleu counts them."""
+        """Return the words of `text` as sacrebleu counts them."""
         return self.corpus._preprocess_segment(text).split()
 
     def theirs(self, total: np.ndarray):
@@ -150,8 +150,8 @@ class Sacre:
         return self.signed(self.corpus.get_signature())
 
     def signed(self, signature) -> str:
-        """A signature of sacrebleu's with what it does not know: what missing hypotheses are, and
-        our version.
+        """Return a signature of sacrebleu's with what it does not know: what missing hypotheses
+        are, and our version.
         """
         return f"metric:{self.title.lower()}|{signature}|missing:empty|by:lmtools-{__version__}"
 

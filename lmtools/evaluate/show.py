@@ -11,7 +11,7 @@ DEPTHS = (1, 2, 5, 10, 20, 50, 100)
 
 
 def line(evaluation: Evaluation, interval: tuple[float, float]) -> str:
-    """One line: score, 95% interval, counts, signature."""
+    """Return one line: score, 95% interval, counts, signature."""
     measure = METRICS[evaluation.metric]
     percent = "%" if measure.lower_is_better else ""
     sizes = f"{len(evaluation.statistics)} utterances"
@@ -30,7 +30,7 @@ def missing_line(evaluation: Evaluation) -> str:
 
 
 def oracle_line(metric: str, curve: np.ndarray) -> str:
-    """The oracle at some list depths."""
+    """Return the oracle at some list depths."""
     depths = [depth for depth in DEPTHS if depth < len(curve)] + [len(curve)]
     return f"oracle {METRICS[metric].title} by list depth: " + ", ".join(
         f"{depth}: {curve[depth - 1]:.2f}" for depth in depths
@@ -38,7 +38,7 @@ def oracle_line(metric: str, curve: np.ndarray) -> str:
 
 
 def bootstrap_line(result: Bootstrap) -> str:
-    """The paired bootstrap in one line."""
+    """Return the paired bootstrap in one line."""
     low, high = result.difference_interval
     share = (
         f"better in {100 * result.improvement:.2f}% of {result.resamples} paired bootstrap"
@@ -61,7 +61,7 @@ def sacre_line(result: SacrePaired) -> str:
 
 
 def matched_pairs_line(result: MatchedPairs) -> str:
-    """The matched pairs test in one line."""
+    """Return the matched pairs test in one line."""
     mean = f"{result.mean:+.3f} errors a segment"
     return (
         f"matched pairs (MAPSSWE): {result.segments} segments, {mean}, z = {result.z:.2f}, p ="
@@ -70,7 +70,7 @@ def matched_pairs_line(result: MatchedPairs) -> str:
 
 
 def tree(evaluation: Evaluation, interval: tuple[float, float]) -> dict:
-    """An evaluation as JSON holds it; of the error rates also the counts."""
+    """Return an evaluation as JSON holds it; of the error rates also the counts."""
     total = evaluation.total.tolist()
     rate = isinstance(METRICS[evaluation.metric], ErrorRate)
     counts = (

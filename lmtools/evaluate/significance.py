@@ -53,8 +53,8 @@ class Bootstrap:
 
 
 def matched_pairs(first: Sequence[Alignment], second: Sequence[Alignment]) -> MatchedPairs:
-    """The matched pairs sentence-segment word error test (Gillick and Cox 1989) of two systems'
-    words aligned with the same references.
+    """Return the matched pairs sentence-segment word error test (Gillick and Cox 1989) of two
+    systems' words aligned with the same references.
 
     Segments are stretches with an error of either system, bounded by at least two words that both
     have right or by the ends of the utterance. The statistic is sqrt(n) mean / deviation, referred
@@ -96,7 +96,7 @@ def segment_errors(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 
 
 def z_test(segments: np.ndarray) -> MatchedPairs:
-    """The test of whether the mean difference of `segments` (n, 2) is zero."""
+    """Return the test of whether the mean difference of `segments` (n, 2) is zero."""
     difference = segments[:, 0] - segments[:, 1]
     n = len(difference)
     mean = float(difference.mean()) if n else 0.0
@@ -125,7 +125,7 @@ def resample(statistics: np.ndarray, seed: int, resamples: int = RESAMPLES) -> n
 
 
 def interval(scores: np.ndarray) -> tuple[float, float]:
-    """The central 95% of resampled scores."""
+    """Return the central 95% of resampled scores."""
     low, high = np.percentile(scores, [50 - LEVEL / 2, 50 + LEVEL / 2])
     return float(low), float(high)
 
@@ -133,8 +133,8 @@ def interval(scores: np.ndarray) -> tuple[float, float]:
 def confidence(
     statistics: np.ndarray, metric: str, seed: int, resamples: int = RESAMPLES
 ) -> tuple[float, float]:
-    """The 95% interval of one system's score by the bootstrap over utterances (Bisani and Ney
-    2004).
+    """Return the 95% interval of one system's score by the bootstrap over utterances (Bisani and
+    Ney 2004).
     """
     return interval(METRICS[metric].score(resample(statistics, seed, resamples)))
 
@@ -142,8 +142,8 @@ def confidence(
 def paired_bootstrap(
     first: np.ndarray, second: np.ndarray, metric: str, seed: int, resamples: int = RESAMPLES
 ) -> Bootstrap:
-    """The paired bootstrap (Bisani and Ney 2004) of two systems' statistics (utterances, width),
-    the same draws for both.
+    """Return the paired bootstrap (Bisani and Ney 2004) of two systems' statistics (utterances,
+    width), the same draws for both.
 
     p = 2 min(share not better, share not worse), each with one added to numerator and denominator,
     at most 1.

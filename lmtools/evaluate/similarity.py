@@ -34,7 +34,8 @@ class Correlation(NamedTuple):
 
 
 def cosines(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """The cosine of each row of `left` (N, D) with that of `right` (N, D): (N,) float64 in [-1, 1].
+    """Return the cosine of each row of `left` (N, D) with that of `right` (N, D): (N,) float64 in
+    [-1, 1].
 
     Equal rows give exactly 1, a zero vector 0 with everything, a row that is not finite NaN.
     """
@@ -80,8 +81,8 @@ def spearman(gold: np.ndarray, values: np.ndarray, level: float = 0.95) -> Corre
 
 
 def within(value: float, deviation: float, level: float) -> Correlation:
-    """The correlation with the interval that has z = artanh(value) in its middle and `deviation` as
-    z's standard error.
+    """Return the correlation with the interval that has z = artanh(value) in its middle and
+    `deviation` as z's standard error.
     """
     assert 0 < level < 1, level
     reach = deviation * float(stats.norm.ppf((1 + level) / 2))
@@ -92,8 +93,8 @@ def within(value: float, deviation: float, level: float) -> Correlation:
 
 
 def williams(gold: np.ndarray, first: np.ndarray, second: np.ndarray) -> float:
-    """The two-sided p of Williams' test that `first` and `second` correlate equally (Pearson) with
-    `gold`, on the same pairs.
+    """Return the two-sided p of Williams' test that `first` and `second` correlate equally
+    (Pearson) with `gold`, on the same pairs.
 
     t with n - 3 degrees of freedom: Williams 1959; T2 of Steiger 1980, Psychological Bulletin 87.
     UserError as for `pearson`.
@@ -125,7 +126,7 @@ def standardise(values: np.ndarray) -> np.ndarray:
 
 
 def sides(**given: np.ndarray) -> list[np.ndarray]:
-    """The arrays (N,) in float64; UserError that names the one at fault."""
+    """Return the arrays (N,) in float64; UserError that names the one at fault."""
     arrays = {name: np.asarray(values, dtype=np.float64) for name, values in given.items()}
     n = len(next(iter(arrays.values())))
     assert all(values.shape == (n,) for values in arrays.values()), [

@@ -33,7 +33,7 @@ def load_metric(name: str, settings: Mapping):
 
 
 def refuse_missing_model(tokeniser: str | None) -> None:
-    """UserError where a SentencePiece model of sacrebleu is not on this disk."""
+    """Raise UserError where a SentencePiece model of sacrebleu is not on this disk."""
     from sacrebleu.tokenizers.tokenizer_spm import SPM_MODELS
     from sacrebleu.utils import SACREBLEU_DIR
 

@@ -66,13 +66,13 @@ class Trunk(nn.Module, ABC):
 
     @abstractmethod
     def layer_states(self, *read: Tensor) -> Iterator[Tensor]:
-        """The states (B, T, columns) of the embedding, then of each layer, lazily; those of padding
-        are anything. Two-way: word vectors, left-to-right ++ right-to-left.
+        """Yield the states (B, T, columns) of the embedding, then of each layer, lazily; those of
+        padding are anything. Two-way: word vectors, left-to-right ++ right-to-left.
         """
 
     def hidden(self, *read: Tensor) -> Tensor:
-        """The last layer's states (B, T, columns), of which `head` makes (., width); two-way:
-        (B, 2 T, width), those of the left-to-right half first.
+        """Return the last layer's states (B, T, columns), of which `head` makes (., width);
+        two-way: (B, 2 T, width), those of the left-to-right half first.
         """
         return last_state(self.layer_states(*read))
 
@@ -83,21 +83,21 @@ class Trunk(nn.Module, ABC):
     def carried(
         self, tokens: Tensor, before: list[Tensor] | None = None
     ) -> tuple[Tensor, list[Tensor]]:
-        """The last layer's states (B, T, columns) of tokens that go on from the state `before`
-        (None: the beginning), and the state after them: tensors of B rows.
+        """Return the last layer's states (B, T, columns) of tokens that go on from the state
+        `before` (None: the beginning), and the state after them: tensors of B rows.
         """
         raise NotImplementedError
 
     def masked_states(self, tokens: Tensor, mask_id: int, depth: int | None = None) -> Tensor:
-        """A layer's state at i when only token i is replaced by `mask_id`, for every i: (B, T)
-        unpadded -> (B, T, D). `depth` is the layer, from 1; None: the last.
+        """Return a layer's state at i when only token i is replaced by `mask_id`, for every i: (B,
+        T) unpadded -> (B, T, D). `depth` is the layer, from 1; None: the last.
         """
         raise NotImplementedError
 
     def masked_layers(
         self, tokens: Tensor, lengths: Tensor, mask_id: int, layers: Sequence[int]
     ) -> Iterator[tuple[int, Tensor]]:
-        """`masked_states` (B, T, D) of padded tokens by layer, zeros at padding."""
+        """Yield `masked_states` (B, T, D) of padded tokens by layer, zeros at padding."""
         for layer in layers:
             states = None
             # sentences of one length go through together, without padding
@@ -109,7 +109,7 @@ class Trunk(nn.Module, ABC):
             yield layer, states
 
     def memory(self) -> Memory:
-        """An empty memory of prefixes, of left-to-right families."""
+        """Return an empty memory of prefixes, of left-to-right families."""
         raise UserError(
             f"{self.title}: reads both sides of a word, a prefix has one; use a left-to-right model"
         )
@@ -125,7 +125,7 @@ class Trunk(nn.Module, ABC):
 
 
 def last_state(states: Iterable[Tensor]) -> Tensor:
-    """The last of the states; those before it can go as soon as it is there."""
+    """Return the last of the states; those before it can go as soon as it is there."""
     state = None
     for state in states:  # noqa: B007
         pass

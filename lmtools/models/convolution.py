@@ -73,7 +73,7 @@ def count_multiplications(kernel: int, halvings: int) -> float:
 
 
 def padded_length(length: int, halvings: int) -> int:
-    """The length up to which time is filled with zeros, so that it can be halved."""
+    """Return the length up to which time is filled with zeros, so that it can be halved."""
     return -(-length >> halvings) << halvings
 
 
@@ -111,13 +111,13 @@ class CausalConvolution(torch.autograd.Function):
 
 
 def pad_time(x: Tensor, halvings: int) -> Tensor:
-    """`x` with zeros after its end where its length cannot be halved."""
+    """Return `x` with zeros after its end where its length cannot be halved."""
     lacking = padded_length(x.shape[1], halvings) - x.shape[1]
     return F.pad(x, (0, 0, 0, lacking)) if lacking else x
 
 
 def convolve(x: Tensor, weight: Tensor, bias: Tensor | None, halvings: int) -> Tensor:
-    """The convolution where the length (B, T, C) can be halved so often; (B, T, O)."""
+    """Return the convolution where the length (B, T, C) can be halved so often; (B, T, O)."""
     if halvings == 0 or len(weight) == 1:
         seen = stack_windows(x, len(weight))
         matrix = weight.reshape(-1, weight.shape[-1])
@@ -139,7 +139,7 @@ def convolve(x: Tensor, weight: Tensor, bias: Tensor | None, halvings: int) -> T
 def convolve_backward(
     x: Tensor, weight: Tensor, grad: Tensor, halvings: int
 ) -> tuple[Tensor, Tensor]:
-    """The gradients of `convolve` by `x` and `weight`, from that by its result."""
+    """Return the gradients of `convolve` by `x` and `weight`, from that by its result."""
     if halvings == 0 or len(weight) == 1:
         return window_gradients(x, weight, grad)
     both, odd, even = branch_filters(weight)
@@ -165,7 +165,7 @@ def split_phases(weight: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def branch_filters(weight: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """The filters of p, q and r."""
+    """Return the filters of p, q and r."""
     even, odd = split_phases(weight)
     both = even.clone()
     both[-len(odd) :] += odd
@@ -173,7 +173,7 @@ def branch_filters(weight: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def branch_inputs(x: Tensor) -> tuple[Tensor, Tensor]:
-    """The inputs of q and r, (B, T / 2, C) each."""
+    """Return the inputs of q and r, (B, T / 2, C) each."""
     even, odd = x[:, ::2], x[:, 1::2]
     before = even.neg()
     before[:, 1:] += odd[:, :-1]
@@ -193,8 +193,8 @@ def stack_windows(x: Tensor, kernel: int) -> Tensor:
 
 
 def window_gradients(x: Tensor, weight: Tensor, grad: Tensor) -> tuple[Tensor, Tensor]:
-    """The gradients of a product with windows by its input (B, T, C), where they overlap summed,
-    and by the filter.
+    """Return the gradients of a product with windows by its input (B, T, C), where they overlap
+    summed, and by the filter.
     """
     kernel, length = len(weight), x.shape[1]
     rows = grad.reshape(-1, grad.shape[-1])

@@ -80,8 +80,8 @@ class Elmo(Trunk):
         )
 
     def hidden(self, inputs: Tensor, lengths: Tensor, spellings: Tensor) -> Tensor:
-        """The last layer's states (B, 2 T, D): those of the left-to-right LSTM, then those of the
-        right-to-left one; 0 at padding.
+        """Return the last layer's states (B, 2 T, D): those of the left-to-right LSTM, then those
+        of the right-to-left one; 0 at padding.
         """
         packing = Packing.of(lengths, inputs.shape[1])
         return packing.unpack(last_state(self.passes(inputs, packing, spellings)))
@@ -99,8 +99,8 @@ class Elmo(Trunk):
             yield packing.unpack(states).unflatten(1, (2, -1)).transpose(1, 2).flatten(2)
 
     def passes(self, inputs: Tensor, packing: Packing, spellings: Tensor) -> Iterator[Tensor]:
-        """The packed states (2, N, D) of the input and of each layer; from the second on, a layer's
-        input is added to its output.
+        """Yield the packed states (2, N, D) of the input and of each layer; from the second on, a
+        layer's input is added to its output.
         """
         state = F.embedding(inputs.flatten()[packing.places], self.speller(spellings))
         yield state

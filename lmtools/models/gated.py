@@ -32,7 +32,7 @@ class Gate:
 
 
 def gate_halves(function: Callable[[Tensor, Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
-    """A function of two convolutions, of both side by side."""
+    """Return a function of two convolutions, of both side by side."""
     return lambda both: function(*both.chunk(2, -1))
 
 
@@ -79,13 +79,13 @@ class GatedConvolution(nn.Module):
         return causal_convolution(x, self.weight(product_dtype(x)), self.bias)
 
     def last(self, seen: Tensor) -> Tensor:
-        """The output (N, O) of windows (N, k * C), the oldest input first."""
+        """Return the output (N, O) of windows (N, k * C), the oldest input first."""
         kind = product_dtype(seen)
         return torch.addmm(self.bias.to(kind), seen.to(kind), self.weight(kind).flatten(0, 1))
 
     def weight(self, kind: torch.dtype) -> Tensor:
-        """The filter (k, C, O); in evaluation without gradients it is kept as made, in `kind`,
-        until a parameter changes.
+        """Return the filter (k, C, O); in evaluation without gradients it is kept as made, in
+        `kind`, until a parameter changes.
 
         PyTorch numbers the changes of a tensor, but for those of fused optimisers: where there is a
         gradient for one, nothing is kept.
@@ -99,7 +99,7 @@ class GatedConvolution(nn.Module):
         return self.folded[1]
 
     def normal(self) -> Tensor:
-        """The filter (k, C, O) in its own precision."""
+        """Return the filter (k, C, O) in its own precision."""
         if self.gain is None:
             return self.direction
         # torch's own weight norm calls it; thrice a formula's speed

@@ -60,7 +60,7 @@ class GcnnConfig:
 
 
 def read_blocks(text: str) -> list[Shape]:
-    """The blocks that `[kernel, outputs; kernel, outputs] x times` says; UserError where it is
+    """Read the blocks that `[kernel, outputs; kernel, outputs] x times` says; UserError where it is
     something else.
     """
     block = BLOCK.fullmatch(text)
@@ -206,8 +206,8 @@ class ConvolutionInputs:
         return state[:, 0].float()
 
     def ancestors(self, first: int) -> np.ndarray:
-        """The rows of the new prefixes and those before them, the oldest first, 0 where there is
-        none: (B, reach).
+        """Return the rows of the new prefixes and those before them, the oldest first, 0 where
+        there is none: (B, reach).
         """
         chain = [np.arange(first, len(self.parents))]
         for _ in range(self.reach - 1):

@@ -90,5 +90,5 @@ def bert_trunk(bert) -> Masked:
 
 
 def module_state(prefix: str, module) -> dict[str, torch.Tensor]:
-    """A module's weight and bias under another name."""
+    """Return a module's weight and bias under another name."""
     return {f"{prefix}.weight": module.weight, f"{prefix}.bias": module.bias}

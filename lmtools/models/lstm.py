@@ -130,8 +130,8 @@ class Cells:
         return states
 
     def step(self, ids: Tensor, before: Tensor) -> Tensor:
-        """The rows (B, sum of sizes) after one more token; nn.LSTM costs several times more for a
-        single step.
+        """Return the rows (B, sum of sizes) after one more token; nn.LSTM costs several times more
+        for a single step.
         """
         state, after = self.model.embedding(ids), []
         parts = before.split(self.sizes, dim=1)

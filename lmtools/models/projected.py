@@ -35,8 +35,8 @@ class Packing:
 
     @classmethod
     def of(cls, lengths: Tensor, width: int) -> "Packing":
-        """The packing of sentences of these `lengths` (B,), of at least one word, in a batch of
-        `width` columns.
+        """Return the packing of sentences of these `lengths` (B,), of at least one word, in a batch
+        of `width` columns.
         """
         descending, order = lengths.cpu().sort(descending=True, stable=True)
         step = torch.arange(int(descending[0]))[:, None]
@@ -121,8 +121,8 @@ class Steps(torch.autograd.Function):
 
 
 def activate_gates(gates: Tensor, kind: torch.dtype) -> tuple[Tensor, ...]:
-    """A step's gates (2, rows, U) each, activated in place; computed in `kind`, since a CPU is slow
-    where precisions mix.
+    """Return a step's gates (2, rows, U) each, activated in place; computed in `kind`, since a CPU
+    is slow where precisions mix.
     """
     values = gates.to(kind)
     i, f, g, o = values.chunk(4, dim=-1)
@@ -157,12 +157,12 @@ def cell_backward(
 
 
 def clamp_values(values: Tensor, clip: float) -> Tensor:
-    """The values, in place, within `clip` of 0, or as they are where it is 0."""
+    """Return the values, in place, within `clip` of 0, or as they are where it is 0."""
     return values.clamp_(-clip, clip) if clip else values
 
 
 def pass_gradient(gradient: Tensor, values: Tensor, clip: float) -> Tensor:
-    """The gradient, in place, 0 where the values were clipped."""
+    """Return the gradient, in place, 0 where the values were clipped."""
     return gradient.mul_(values.abs() < clip) if clip else gradient
 
 

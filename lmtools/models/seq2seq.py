@@ -44,8 +44,8 @@ class DecoderLayer(nn.Module):
     def forward(
         self, state: Tensor, source: Tensor, mask: Tensor, within: Tensor | None = None
     ) -> Tensor:
-        """`state` (B, T, D) after attending to itself, each position to those before it, or where
-        `within` (T, T) is True, and to the encoder's states `source` (B, S, D), where `mask`
+        """Return `state` (B, T, D) after attending to itself, each position to those before it, or
+        where `within` (T, T) is True, and to the encoder's states `source` (B, S, D), where `mask`
         (B, 1, 1, S) is True.
         """
         # padding is on the right, where no real position looks
@@ -53,15 +53,15 @@ class DecoderLayer(nn.Module):
         return self.read(state, self.cross.key_value(source), mask)
 
     def read(self, state: Tensor, seen: Tensor, mask: Tensor) -> Tensor:
-        """`state` (B, T, D) after attending to the source's keys and values `seen` (B, S, 2 D), and
-        after the feed-forward network.
+        """Read `state` (B, T, D) after attending to the source's keys and values `seen` (B, S, 2
+        D), and after the feed-forward network.
         """
         query = self.cross.query(self.cross.enter(state))
         return self.block.feed(self.cross.join(state, self.cross.attend(query, seen, mask)))
 
     def shared(self, state: Tensor, source: Tensor, runs: "Runs") -> Tensor:
-        """`forward` of a target (N, T, D), or (1, T, D) where it is one for all, without padding:
-        the encoder's states `source` (R, D) are those of N sources, one behind the other.
+        """Return `forward` of a target (N, T, D), or (1, T, D) where it is one for all, without
+        padding: the encoder's states `source` (R, D) are those of N sources, one behind the other.
         """
         state = self.block.look(state, state, causal=True)
         query = self.cross.query(self.cross.enter(state)).expand(runs.count, -1, -1)
@@ -73,8 +73,8 @@ class DecoderLayer(nn.Module):
         return self.block.feed(self.cross.join(state, torch.cat(context)))
 
     def step(self, state: Tensor, own: Tensor, seen: Tensor, mask: Tensor) -> Tensor:
-        """`state` (B, K, D) of the last token of K prefixes a source; `own` (B K, T, 2 D) has the
-        keys and values of these prefixes, and takes in those of the last token.
+        """Return `state` (B, K, D) of the last token of K prefixes a source; `own` (B K, T, 2 D)
+        has the keys and values of these prefixes, and takes in those of the last token.
         """
         asking = self.block.enter(state)
         own[:, -1] = self.block.key_value(asking).flatten(0, 1)
@@ -124,7 +124,7 @@ class Seq2seq(Transformer):
     def layer_states(
         self, tokens: Tensor, lengths: Tensor, sources: Tensor, source_lengths: Tensor
     ) -> Iterator[Tensor]:
-        """The states of the target's embedding, then of each layer of the decoder."""
+        """Yield the states of the target's embedding, then of each layer of the decoder."""
         source, mask = self.encode(sources, source_lengths)
         state = self.embedding(tokens)
         yield state
@@ -133,9 +133,9 @@ class Seq2seq(Transformer):
             yield state
 
     def tree_states(self, source: Tensor, tokens: Tensor, depths: Tensor, within: Tensor) -> Tensor:
-        """The last layer's states (N, D) of prefixes of translations of one source (S,), a tree of
-        their last `tokens` (N,): of so many tokens before the last each (`depths`, (N,)), and of
-        those that are `within` it, bool (N, N), itself included.
+        """Return the last layer's states (N, D) of prefixes of translations of one source (S,), a
+        tree of their last `tokens` (N,): of so many tokens before the last each (`depths`, (N,)),
+        and of those that are `within` it, bool (N, N), itself included.
         """
         states, mask = self.encode(source[None], torch.tensor([len(source)], device=source.device))
         state = self.embedding.at(tokens, depths)[None]
@@ -144,8 +144,8 @@ class Seq2seq(Transformer):
         return state[0]
 
     def shared_states(self, sources: list[Tensor], target: Tensor) -> Tensor:
-        """The last layer's states (N, T, D) of a target (T,) given each of N sources (S,), which
-        are in the order of their lengths.
+        """Return the last layer's states (N, T, D) of a target (T,) given each of N sources (S,),
+        which are in the order of their lengths.
         """
         runs = Runs([len(source) for source in sources])
         places = torch.cat([torch.arange(length) for length in runs.lengths])
@@ -161,7 +161,7 @@ class Seq2seq(Transformer):
         return state
 
     def decoding(self, sources: Tensor, lengths: Tensor) -> "Decoding":
-        """The decoder before its first token, of sources (B, S) of these lengths (B,)."""
+        """Return the decoder before its first token, of sources (B, S) of these lengths (B,)."""
         return Decoding(self, *self.encode(sources, lengths))
 
     def memory(self):
@@ -186,7 +186,7 @@ class Runs:
         self.sizes = [length * count for length, count in numbers.items()]
 
     def split(self, rows: Tensor) -> Iterator[Tensor]:
-        """The rows (R, D) of all sequences, run by run: (sequences, length, D) each."""
+        """Yield the rows (R, D) of all sequences, run by run: (sequences, length, D) each."""
         parts = zip(rows.split(self.sizes), self.counts, strict=True)
         return (part.view(count, -1, rows.shape[-1]) for part, count in parts)
 
@@ -207,8 +207,8 @@ class Decoding:
         ]
 
     def step(self, tokens: Tensor, parents: Tensor) -> Tensor:
-        """The states (B, K, D) of prefixes that `tokens` (B, K) prolong; `parents` (B, K) says
-        which of a source's prefixes of the step before each goes on from (the first time: 0).
+        """Return the states (B, K, D) of prefixes that `tokens` (B, K) prolong; `parents` (B, K)
+        says which of a source's prefixes of the step before each goes on from (the first time: 0).
         """
         state = self.model.embedding.at(tokens, slice(self.length, self.length + 1))
         chosen = self.rows(torch.arange(len(parents), device=parents.device)[:, None], parents)
@@ -227,7 +227,7 @@ class Decoding:
             one.keep(self.rows(sources[:, None], every))
 
     def rows(self, sources: Tensor, prefixes: Tensor) -> Tensor:
-        """Where the memory has these prefixes of these sources, flat."""
+        """Return the places of these prefixes of these sources in the memory, flat."""
         return (sources * self.width + prefixes).flatten()
 
 
@@ -243,8 +243,8 @@ class PrefixMemory:
         self.now = self.spare = empty
 
     def follow(self, parents: Tensor, length: int) -> Tensor:
-        """Those of prefixes (N',) that go on from `parents`, with room for the last of `length`
-        tokens: (N', length, 2 D).
+        """Return those of prefixes (N',) that go on from `parents`, with room for the last of
+        `length` tokens: (N', length, 2 D).
         """
         count, room, width = len(parents), self.now.shape[1], self.now.shape[2]
         if length > room:

@@ -62,8 +62,8 @@ class SpellingConvolution(nn.Module):
         nn.init.zeros_(self.filters.bias)
 
     def forward(self, vectors: Tensor, lengths: Tensor) -> Tensor:
-        """The largest value of each filter, (U, count), of `vectors` (U, L, piece_dim) that are 0
-        after each word's end.
+        """Return the largest value of each filter, (U, count), of `vectors` (U, L, piece_dim) that
+        are 0 after each word's end.
 
         `lengths` (U,), on the CPU, descend; L is at least the longest word and the width together,
         less one.

@@ -73,20 +73,20 @@ class Embedding(nn.Module):
         return self.at(tokens, slice(tokens.shape[-1]))
 
     def at(self, tokens: Tensor, positions: Tensor | slice) -> Tensor:
-        """The embeddings (N, D) of tokens (N,) at any positions (N,)."""
+        """Return the embeddings (N, D) of tokens (N,) at any positions (N,)."""
         state = self.token(tokens)
         if self.position is not None:
             state = state + self.position.weight[positions]
         return self.dropout(self.norm(state))
 
     def constant(self, token: int, length: int) -> Tensor:
-        """The embedding of one token at every position, (T, D); a lookup like any other, so that a
-        sparse gradient stays sparse.
+        """Return the embedding of one token at every position, (T, D); a lookup like any other, so
+        that a sparse gradient stays sparse.
         """
         return self.at(torch.full((), token, device=self.token.weight.device), slice(length))
 
     def without_token(self, length: int) -> Tensor:
-        """The embedding of each position alone, (T, D)."""
+        """Return the embedding of each position alone, (T, D)."""
         return self.dropout(self.norm(self.position.weight[:length]))
 
 
@@ -122,7 +122,7 @@ class Attention(nn.Module):
         return context.transpose(1, 2).flatten(-2)
 
     def join(self, state: Tensor, context: Tensor) -> Tensor:
-        """`state` after the attention's output, residual and LayerNorm around it."""
+        """Return `state` after the attention's output, residual and LayerNorm around it."""
         return self.attention_norm(state + self.dropout(self.attention(context)))
 
 
@@ -149,25 +149,25 @@ class TransformerBlock(Attention):
     def forward(
         self, state: Tensor, source: Tensor, mask: Tensor | None = None, causal: bool = False
     ) -> Tensor:
-        """`state` (B, Q, D) after attending to `source` (B, T, D); `mask` (B or 1, 1, Q, T) is True
-        where a position may look.
+        """Return `state` (B, Q, D) after attending to `source` (B, T, D); `mask` (B or 1, 1, Q, T)
+        is True where a position may look.
         """
         return self.feed(self.look(state, source, mask, causal))
 
     def look(
         self, state: Tensor, source: Tensor, mask: Tensor | None = None, causal: bool = False
     ) -> Tensor:
-        """The first half of `forward`, up to the feed-forward network."""
+        """Return the first half of `forward`, up to the feed-forward network."""
         seen = self.enter(source)
         asking = seen if state is source else self.enter(state)
         return self.join(state, self.attend(self.query(asking), self.key_value(seen), mask, causal))
 
     def feed(self, state: Tensor) -> Tensor:
-        """`state` after the feed-forward network, residual and LayerNorm around it."""
+        """Return `state` after the feed-forward network, residual and LayerNorm around it."""
         return self.norm(state + self.dropout(self.outer(self.activation(self.inner(state)))))
 
     def finish(self, state: Tensor, context: Tensor) -> Tensor:
-        """The rest of the layer after `attend`, position by position."""
+        """Compute the rest of the layer after `attend`, position by position."""
         return self.feed(self.join(state, context))
 
 

@@ -106,7 +106,7 @@ class Adaptive(OutputLayer):
         return {f"{part}.{name}": ids for part, ids in parts.items() for name in ("weight", "bias")}
 
     def in_head(self, ranks: Tensor) -> Tensor:
-        """The head's class of each target: its rank itself, or cutoffs[0] + its cluster."""
+        """Return the head's class of each target: its rank itself, or cutoffs[0] + its cluster."""
         edges = torch.tensor(self.edges[:-1], device=ranks.device)
         cluster = torch.bucketize(ranks, edges, right=True)
         return torch.where(cluster == 0, ranks, self.edges[0] + cluster - 1)

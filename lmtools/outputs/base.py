@@ -37,14 +37,14 @@ class OutputLayer(nn.Module, ABC):
     def create(
         cls, config, shared: nn.Parameter | None, width: int, targets: Targets, sparse: bool
     ) -> "OutputLayer":
-        """A layer by the criterion's own Config, for states of `width` columns. `shared` is the
-        input embedding that is the output matrix too, or None; `sparse`: where the criterion does
-        not touch all of the matrix, its gradient is to be sparse.
+        """Return a layer by the criterion's own Config, for states of `width` columns. `shared` is
+        the input embedding that is the output matrix too, or None; `sparse`: where the criterion
+        does not touch all of the matrix, its gradient is to be sparse.
         """
 
     def forward(self, states: Tensor, targets: Tensor) -> tuple[Tensor, int]:
-        """The summed training loss of targets (N,) and their number; without gradients the exact
-        negative log-probability in nats, comparable among criteria.
+        """Return the summed training loss of targets (N,) and their number; without gradients the
+        exact negative log-probability in nats, comparable among criteria.
         """
         if torch.is_grad_enabled():
             return self.training_loss(states, targets), len(targets)
@@ -53,7 +53,7 @@ class OutputLayer(nn.Module, ABC):
 
     @abstractmethod
     def training_loss(self, states: Tensor, targets: Tensor) -> Tensor:
-        """The summed loss, with gradients."""
+        """Return the summed loss, with gradients."""
 
     @abstractmethod
     def unnormalised(self, states: Tensor, targets: Tensor) -> Tensor:
@@ -86,8 +86,8 @@ class OutputLayer(nn.Module, ABC):
 
 
 def in_precision(output: nn.Module, dtype: torch.dtype) -> nn.Module:
-    """The output layer with its matrices in `dtype`, once and for all: a copy where they are not,
-    but for them in its own precision.
+    """Return the output layer with its matrices in `dtype`, once and for all: a copy where they are
+    not, but for them in its own precision.
     """
     converted = {
         id(matrix): nn.Parameter(matrix.detach().to(dtype), requires_grad=False)

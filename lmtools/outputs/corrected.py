@@ -46,7 +46,7 @@ class Corrected(OutputLayer):
         return self.shifted_bias(ALL)
 
     def shifted_bias(self, ids: Tensor | slice) -> Tensor:
-        """`posterior_bias` of these ids."""
+        """Return `posterior_bias` of these ids."""
         return (self.bias[ids] + self.before(ids)).float().clamp(min=NEVER)
 
     @torch.no_grad()
@@ -75,7 +75,7 @@ class Corrected(OutputLayer):
     def block_normaliser(
         self, states: Tensor, weight: Tensor, bias: Tensor, columns: int
     ) -> Tensor:
-        """The log-normaliser of a few states."""
+        """Return the log-normaliser of a few states."""
         if self.link is None:
             return softmax.log_normaliser(states, weight, bias, columns)
         parts = []
@@ -91,5 +91,5 @@ class Corrected(OutputLayer):
         return (self.apply_link(shifted) + self.after()).log_softmax(-1)
 
     def apply_link(self, shifted: Tensor) -> Tensor:
-        """The link of z + before."""
+        """Return the link of z + before."""
         return shifted if self.link is None else self.link(shifted)

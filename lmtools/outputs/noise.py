@@ -52,7 +52,7 @@ class Noise:
         return len(self.order)
 
     def rank_probabilities(self) -> np.ndarray:
-        """The probability of each rank."""
+        """Return the probability of each rank."""
         raise NotImplementedError
 
     def ranks(self, uniform: np.ndarray) -> np.ndarray:
@@ -60,8 +60,8 @@ class Noise:
         raise NotImplementedError
 
     def draw(self, count: int, generator: torch.Generator | None = None) -> np.ndarray:
-        """`count` ids, independent and with replacement; `generator` None is torch's own on the
-        CPU.
+        """Return `count` ids, independent and with replacement; `generator` None is torch's own on
+        the CPU.
         """
         uniform = torch.rand(count, generator=generator, dtype=torch.float64).numpy()
         return self.order[self.ranks(uniform)]
@@ -162,7 +162,7 @@ class Sampler:
             self.tries = float(max(1, round(self.tries)))
 
     def draw(self, generator: torch.Generator | None = None) -> Tensor:
-        """A noise set (S,)."""
+        """Return a noise set (S,)."""
         if self.drawing == "distinct":
             return torch.from_numpy(self.until_distinct(generator)[0])
         ids = self.noise.draw(int(self.tries), generator)

@@ -112,7 +112,7 @@ class Sampled(Corrected):
         return torch.where(self.noise[ids] > 0, 0.0, -math.inf)
 
     def start(self) -> Tensor:
-        """The bias that makes the noise distribution the posterior, (V,)."""
+        """Return the bias that makes the noise distribution the posterior, (V,)."""
         return self.noise.log() - self.before()
 
     def training_loss(self, states, targets):
@@ -120,7 +120,7 @@ class Sampled(Corrected):
         return self.loss(states, targets, drawn)
 
     def loss(self, states: Tensor, targets: Tensor, drawn: Tensor) -> Tensor:
-        """The summed loss for the noise set `drawn` (S,)."""
+        """Return the summed loss for the noise set `drawn` (S,)."""
         own, rival = self.outputs(states, targets, drawn)
         expected = self.log_expected(drawn)
         own, rival = self.score(own, self.log_expected(targets)), self.score(rival, expected)
@@ -141,7 +141,7 @@ class Sampled(Corrected):
     def criterion(
         self, own: Tensor, rival: Tensor, targets: Tensor, drawn: Tensor, expected: Tensor
     ) -> Tensor:
-        """The summed loss of u of the targets (N,) and of the noise set (N, S)."""
+        """Return the summed loss of u of the targets (N,) and of the noise set (N, S)."""
         raise NotImplementedError
 
 
@@ -152,7 +152,7 @@ class SampledBce(Sampled):
         return F.softplus(-own).sum() + self.rivals(F.softplus(rival), expected)
 
     def rivals(self, losses: Tensor, expected: Tensor) -> Tensor:
-        """The weighted sum of -log(1 - s(u)) (N, S)."""
+        """Return the weighted sum of -log(1 - s(u)) (N, S)."""
         return losses.sum()
 
 

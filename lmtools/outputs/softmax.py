@@ -129,7 +129,7 @@ def log_normaliser(states: Tensor, weight: Tensor, bias: Tensor, columns: int) -
 
 
 def block_normaliser(states: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """`log_normaliser` of a block of the vocabulary."""
+    """Return `log_normaliser` of a block of the vocabulary."""
     logits = block_logits(states, weight, bias)
     if not isinstance(weight, Tensor) and weight.fused:
         column = bias.argmax()  # any id that is not excluded by its bias

@@ -38,7 +38,7 @@ class Targets:
 
 
 def make_matrix(rows: int, width: int) -> nn.Parameter:
-    """A fresh output matrix: outputs of states that come from a LayerNorm have a standard deviation
-    of 0.5.
+    """Return a fresh output matrix: outputs of states that come from a LayerNorm have a standard
+    deviation of 0.5.
     """
     return nn.Parameter(torch.empty(rows, width).normal_(std=0.5 / math.sqrt(width)))

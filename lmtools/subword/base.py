@@ -75,8 +75,8 @@ class Subword:
     def learn(
         cls, lines: Iterable[str], vocab_size: int | None, min_count: int, sentences: int
     ) -> tuple[bytes, LeftOut | None]:
-        """The model's content, learnt from normalised `lines`, and what it leaves out of them where
-        it is a list.
+        """Return the model's content, learnt from normalised `lines`, and what it leaves out of
+        them where it is a list.
         """
         raise NotImplementedError
 
@@ -87,15 +87,15 @@ class Subword:
         raise NotImplementedError
 
     def beginnings(self) -> np.ndarray:
-        """Which pieces begin a word, bool (size,)."""
+        """Return which pieces begin a word, bool (size,)."""
         return np.array([piece.startswith(MARK) for piece in self.vocabulary])
 
     def segment(self, texts: Sequence[str]) -> list[list[int]]:
-        """The ids of each normalised text."""
+        """Return the ids of each normalised text."""
         raise NotImplementedError
 
     def surfaces(self, text: str) -> list[str]:
-        """The pieces of a normalised text as they stand in it, unknown ones too."""
+        """Return the pieces of a normalised text as they stand in it, unknown ones too."""
         raise NotImplementedError
 
     @property
@@ -108,11 +108,11 @@ class Subword:
         return self.encode_batch([text])[0]
 
     def encode_batch(self, texts: Iterable[str]) -> list[list[int]]:
-        """`encode` of every text, much faster than one by one."""
+        """Return `encode` of every text, much faster than one by one."""
         return self.segment([self.normaliser(text) for text in texts])
 
     def pieces(self, text: str) -> list[str]:
-        """The pieces of `text` after normalisation, one an id, with unknown ones as they are
+        """Return the pieces of `text` after normalisation, one an id, with unknown ones as they are
         written.
         """
         return self.surfaces(self.normaliser(text))
@@ -123,7 +123,7 @@ class Subword:
         return self.joiner.join(pieces).replace(MARK, " ").strip()
 
     def unknown(self, text: str) -> int:
-        """The number of pieces of `text` that the vocabulary does not hold."""
+        """Return the number of pieces of `text` that the vocabulary does not hold."""
         return self.encode(text).count(UNK)
 
     def knows(self, word: str) -> bool:
@@ -131,13 +131,13 @@ class Subword:
         return not self.unknown(word)
 
     def word_lengths(self, text: str) -> list[int]:
-        """The number of ids of each word of the normalised text; they sum to
+        """Return the number of ids of each word of the normalised text; they sum to
         `len(encode(text))`.
         """
         return self.lengths(self.encode(text))
 
     def lengths(self, ids: Sequence[int]) -> list[int]:
-        """The number of ids of each word in `ids` of a whole text."""
+        """Return the number of ids of each word in `ids` of a whole text."""
         if not len(ids):
             return []
         starts = np.flatnonzero(self.begins[np.asarray(ids)])

@@ -48,7 +48,7 @@ class TokenCounts:
 
 
 def read_run(run: BinaryIO) -> Iterator[tuple[str, int]]:
-    """The pairs in a file that `TokenCounts.spill` wrote."""
+    """Read the pairs in a file that `TokenCounts.spill` wrote."""
     run.seek(0)
     for line in run:
         item, _, count = line.decode().partition("\t")
@@ -56,7 +56,7 @@ def read_run(run: BinaryIO) -> Iterator[tuple[str, int]]:
 
 
 def sum_counts(parts: Iterable[Mapping[str, int]], room: int = ROOM) -> TokenCounts:
-    """The sum of all counts in `parts`."""
+    """Return the sum of all counts in `parts`."""
     whole = TokenCounts(room)
     for part in parts:
         whole.add(part)

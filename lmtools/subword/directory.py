@@ -30,7 +30,7 @@ def train(
     sentences=1_000_000,
     words=None,
 ) -> Subword:
-    """The subword model of `scheme` learnt from `lines` (normalised here) and saved in `out_dir`.
+    """Learn the subword model of `scheme` from `lines` (normalised here) and save it in `out_dir`.
 
     `vocab_size` counts the five specials; a small text may give fewer ids. `min_count` drops rarer
     words or characters of a word or char list; `sentences` bounds the random sample (fixed seed)
@@ -47,7 +47,7 @@ def train(
 
 
 def save_subword(subword: Subword, out_dir, words=None) -> Subword:
-    """The subword model, or with `words` the vocabulary that spells by it, saved in `out_dir`."""
+    """Save the subword model, or with `words` the vocabulary that spells by it, in `out_dir`."""
     subword = spell_words(subword, words) if words else subword
     subword.save_to(out_dir)
     return subword
@@ -109,7 +109,7 @@ def adopt(
 
 
 def load_subword(directory) -> Subword:
-    """The subword model in `directory`; UserError if none, damaged, or of mixed files."""
+    """Load the subword model in `directory`; UserError if none, damaged, or of mixed files."""
     path, description = Path(directory), read_description(directory)
     kind = VOCABULARIES.get(description.get("scheme"))
     if kind is None:

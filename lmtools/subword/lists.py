@@ -87,8 +87,8 @@ class Listed(Subword):
         min_count: int = 1,
         nj: int = 1,
     ) -> "Listed":
-        """The vocabulary of texts of one sentence a line, counted by `nj` processes in bounded
-        memory; same bytes for any `nj`.
+        """Return the vocabulary of texts of one sentence a line, counted by `nj` processes in
+        bounded memory; same bytes for any `nj`.
         """
         room(vocab_size, 0)
         work = partial(cls.count, normaliser=Normalised(normaliser))
@@ -103,8 +103,8 @@ class Listed(Subword):
     def select(
         cls, counts: counting.TokenCounts, vocab_size: int | None, min_count: int
     ) -> tuple[bytes, LeftOut]:
-        """The content of the list of these counts, and what it leaves out; in memory are only items
-        of `min_count` and more.
+        """Return the content of the list of these counts, and what it leaves out; in memory are
+        only items of `min_count` and more.
         """
         kept, distinct = {}, 0
         for item, count in counts:
@@ -121,12 +121,12 @@ class Listed(Subword):
     def listing(
         cls, counts: Mapping[str, int], vocab_size: int | None = None, min_count: int = 1
     ) -> bytes:
-        """The model's content from how often each item occurs."""
+        """Return the model's content from how often each item occurs."""
         return cls.write_list(cls.choose(counts, vocab_size, min_count), counts)
 
     @classmethod
     def choose(cls, counts: Mapping[str, int], vocab_size: int | None, min_count: int) -> list[str]:
-        """The items of the list, in order."""
+        """Return the items of the list, in order."""
         others = {*SPECIALS, *cls.always}
         frequent = (x for x in counts if counts[x] >= min_count and x not in others)
         chosen = [*cls.always, *sorted(frequent, key=lambda item: (-counts[item], item))]
@@ -139,7 +139,7 @@ class Listed(Subword):
 
     @staticmethod
     def write_list(items: Iterable[str], counts: Mapping[str, int]) -> bytes:
-        """The content of a list of these items."""
+        """Return the content of a list of these items."""
         return "".join(f"{item}\t{counts.get(item, 0)}\n" for item in items).encode()
 
     @staticmethod

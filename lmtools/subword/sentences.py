@@ -111,7 +111,7 @@ class SentencePiece(Subword):
         return words[:bare] + [MARK + word for word in words[bare:]]
 
     def decode(self, ids: Iterable[int]) -> str:
-        """The text of `ids`, runs of bytes as the characters that they are."""
+        """Return the text of `ids`, runs of bytes as the characters that they are."""
         if not self.bytes:
             return super().decode(ids)
         parts = []
@@ -136,8 +136,8 @@ class UnigramPieces(SentencePiece):
 
 
 def ordinary(processor: sentencepiece.SentencePieceProcessor) -> list[int]:
-    """The ids of the pieces that text is made of, in order: no control, unknown or unused ones, and
-    none that is called as a special of ours.
+    """Return the ids of the pieces that text is made of, in order: no control, unknown or unused
+    ones, and none that is called as a special of ours.
     """
     special = (processor.is_control, processor.is_unknown, processor.is_unused)
     return [
@@ -190,14 +190,14 @@ def sample(lines: Iterable[str], count: int) -> list[str]:
 
 
 def drop_wide(line: str) -> str:
-    """`line` without words of more than WIDEST characters."""
+    """Return `line` without words of more than WIDEST characters."""
     if len(line) <= WIDEST:
         return line
     return " ".join(word for word in line.split() if len(word) <= WIDEST)
 
 
 def fit(text: Sequence[str], model_type: str, vocab_size: int) -> bytes:
-    """The serialised SentencePiece model; one thread: the same text gives the same bytes."""
+    """Return the serialised SentencePiece model; one thread: the same text gives the same bytes."""
     model = io.BytesIO()
     try:
         sentencepiece.SentencePieceTrainer.train(

@@ -32,13 +32,13 @@ class WordTargets:
         self.known: dict[tuple[int, ...], int] = {}
 
     def split(self, ids: Sequence[int]) -> list[tuple[int, ...]]:
-        """The spelling of each word in the flat piece ids of a sentence."""
+        """Return the spelling of each word in the flat piece ids of a sentence."""
         ids = np.asarray(ids, dtype=np.int64)
         flat, starts = ids.tolist(), np.flatnonzero(self.pieces.begins[ids]).tolist()
         return [tuple(flat[a:b]) for a, b in pairwise([*starts, len(flat)])]
 
     def id_of(self, spelling: tuple[int, ...]) -> int:
-        """The id of the word so spelled; <unk> if the list or the pieces lack it."""
+        """Return the id of the word so spelled; <unk> if the list or the pieces lack it."""
         found = self.known.get(spelling)
         if found is None:
             text = self.pieces.decode(spelling)

@@ -24,8 +24,8 @@ def is_word_list(content: bytes) -> bool:
 def adopt_word_list(
     content: bytes, path, normaliser: Normaliser, vocab_size: int | None
 ) -> tuple[bytes, LeftOut]:
-    """The content of a `Word` vocabulary of the list in `content`, read from `path`, and what
-    `vocab_size` (specials counted) cuts off.
+    """Return the content of a `Word` vocabulary of the list in `content`, read from `path`, and
+    what `vocab_size` (specials counted) cuts off.
 
     A line is a word, a word and its id (Kaldi's words.txt: numbers that ascend), or a word and its
     count (our vocab.txt: any others; without counts they are 0). The order stays. Words are
@@ -51,7 +51,7 @@ def adopt_word_list(
 
 
 def read_rows(content: bytes, path) -> Iterator[tuple[str, ...]]:
-    """The fields of each line that has any, alike one or two, the second a whole number."""
+    """Read the fields of each line that has any, alike one or two, the second a whole number."""
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
