@@ -94,7 +94,7 @@ class Sampled(Corrected):
     def __init__(self, weight: nn.Parameter, sampler: Sampler, sparse: bool = False):
         super().__init__(weight)
         self.sampler, self.sparse = sampler, sparse
-        self.register_buffer("noise", torch.from_numpy(sampler.noise.probability).float())
+        self.register_buffer("noise", torch.tensor(sampler.noise.probability, dtype=torch.float32))
         self.register_buffer("tries", torch.tensor(sampler.tries))
         self.register_buffer("inflation", torch.tensor(sampler.noise.classes / sampler.count))
         with torch.no_grad():

@@ -71,8 +71,7 @@ def fill_path(path: str, kind: str, name: str) -> str:
     mark = f"{{{kind}}}"
     if mark not in path:
         raise UserError(
-            f"{path}: with --experiment each needs a path of its own; write {mark} in place of its"
-            " name"
+            f"{path}: each {kind} needs a path of its own; write {mark} in place of its name"
         )
     return path.replace(mark, name)
 

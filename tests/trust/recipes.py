@@ -56,8 +56,8 @@ def known() -> dict[str, Recipe]:
     )
     return {
         "librispeech": Recipe(conftest.cut_librispeech, librispeech.OPTIONS),
-        "gbw": Recipe(gbw.cut, (*gbw.OPTIONS, *gbw.BENCH, "--grids", "two")),
-        "stsb": Recipe(lambda home: stsb.corpus(home / "small"), (*stsb.OPTIONS, *stsb.LMS)),
+        "gbw": Recipe(gbw.cut, gbw.OPTIONS),
+        "stsb": Recipe(lambda home: stsb.corpus(home / "small"), stsb.OPTIONS),
         "wmt13": Recipe(wmt13.prepare, wmt13.OPTIONS),
     }
 

@@ -135,12 +135,12 @@ def test_the_first_pass_s_score_is_the_lists_total_or_the_only_one(here, capsys)
         (
             "a/dev.scores",
             "{system}.json",
-            "a/dev.scores: with --experiment each needs a path of its own; write {column}",
+            "a/dev.scores: each column needs a path of its own; write {column}",
         ),
         (
             "{column}/dev.scores",
             "w.json",
-            "w.json: with --experiment each needs a path of its own; write {system}",
+            "w.json: each system needs a path of its own; write {system}",
         ),
         ("{column}/no.scores", "{system}.json", "a/no.scores: "),
     ],

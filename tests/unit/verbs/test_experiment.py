@@ -234,7 +234,7 @@ SCORE = "score --experiment x.yaml --lm LM/{lm} --nbest dev.jsonl --out x/{colum
         (
             "columns: {a: {}}\nsystems: {a: [a]}",
             "tune --experiment x.yaml --nbest dev.jsonl --scores a --out {system}",
-            "tune: a: with --experiment each needs a path of its own; write {column}",
+            "tune: a: each column needs a path of its own; write {column}",
         ),
         (
             "columns: {a: {}}\nsystems: {a: [a]}",
@@ -244,7 +244,7 @@ SCORE = "score --experiment x.yaml --lm LM/{lm} --nbest dev.jsonl --out x/{colum
         (
             "vectors: {tta: {}}",
             "embed --experiment x.yaml --lm LM/{lm} --text text --out v.npz",
-            "v.npz: with --experiment each needs a path of its own; write {vectors}",
+            "v.npz: each vectors needs a path of its own; write {vectors}",
         ),
     ],
 )
