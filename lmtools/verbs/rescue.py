@@ -3,7 +3,7 @@ rates.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from lmtools.assignments import parse_pairs
@@ -15,6 +15,7 @@ from lmtools.files import cannot
 from lmtools.formats import read
 from lmtools.formats.registry import parse_specifier
 from lmtools.lock import hold_lock
+from lmtools.rescoring.features import DERIVED
 from lmtools.verbs.commands import repeat_options, run_command
 from lmtools.verbs.options import COMPUTING, PROCESSES, SEVERAL_LMS
 
@@ -52,7 +53,7 @@ def arguments(parser):
 def run(args):
     """Check the input, run each command, and print the table."""
     lms = find_lms(args)
-    referenced = check_lists(args)
+    referenced = check_lists(args, lms)
     with hold_lock(args.out):
         try:
             Path(args.out).mkdir(exist_ok=True)
@@ -74,8 +75,10 @@ def find_lms(args) -> dict[str, str]:
     """Return the language models by the names of their columns."""
     example = "write for instance --lm tta=exp/lm/tta"
     lms = parse_pairs(args.lm, "--lm", "NAME=LM", example)
-    for name in lms:
+    for name, lm in lms.items():
         check_name(name, "--lm", "a name")
+        if not lm.startswith("mix:") and not Path(lm.removeprefix("hf:")).exists():
+            raise UserError(f"--lm {name}={lm}: no such language model; check the path")
     if args.text:
         if NGRAM in lms:
             raise UserError(f"--lm {NGRAM}: is the name of what --text makes; give it another")
@@ -87,9 +90,9 @@ def find_lms(args) -> dict[str, str]:
     return lms
 
 
-def check_lists(args) -> bool:
-    """Return whether the test lists have references; UserError for lists that cannot be read, and
-    for development lists without references.
+def check_lists(args, names: Iterable[str]) -> bool:
+    """Return whether the test lists have references; UserError for lists that cannot be read, that
+    have a score of one of the `names`, and for development lists without references.
     """
     for option, path in (("--dev", args.dev), ("--test", args.test), ("--text", args.text or "")):
         if path == "-" or parse_specifier(path):
@@ -102,6 +105,9 @@ def check_lists(args) -> bool:
             raise UserError(f"{path}: no utterances; give the recogniser's N-best lists")
         if without and (path == args.dev or len(without) < len(nbests)):
             raise UserError(f"{path}: utterance {without[0]!r} has no reference; {remedy}")
+        scores = {name for nbest in nbests for hyp in nbest.hyps for name in hyp.scores}
+        if taken := [name for name in names if name in {*DERIVED, "rank", *scores}]:
+            raise UserError(f"--lm {taken[0]}: {path} has a score of this name; choose another")
     return not without
 
 
@@ -116,13 +122,14 @@ def plan_commands(args, lms: Mapping[str, str], referenced: bool) -> Iterator[li
     known = [word for lm in lms.values() if not lm.startswith("mix:") for word in ("--lm", lm)]
     for nbest in sets.values():
         yield ["doctor", "--nbest", nbest, *text, *known[:2]]
+    # before language models score, which may take long: what cannot be tuned is refused here
+    yield from plan_system(args, NO_LM, (), referenced)
     machine = repeat_options(args, (*COMPUTING, *PROCESSES))
     for name, lm in lms.items():
         for part, nbest in sets.items():
             scores = out / f"{name}.{part}.scores"
             yield ["score", "--nbest", nbest, "--lm", lm, "--out", scores, *machine]
-    for before, names in ((NO_LM, ()), ("", lms)):
-        yield from plan_system(args, before, names, referenced)
+    yield from plan_system(args, "", lms, referenced)
     if referenced:
         oracle, tree = out / f"{ORACLE}test.txt", out / f"{ORACLE}test.json"
         metric = "--metric", args.metric

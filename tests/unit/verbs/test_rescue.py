@@ -3,6 +3,8 @@
 import random
 import re
 import shlex
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -89,16 +91,15 @@ def test_lists_without_references_are_rescored(home, capsys):
     assert kaldi_text.read("out/test.txt").keys() == {nbest.utt for nbest in bare}
 
 
-def test_a_stopped_run_goes_on(home, monkeypatch):
+def test_a_killed_run_goes_on(home):
     call = [*CALL.split(), "--text", "my text"]
-    with monkeypatch.context() as patch:
-        patch.setattr("lmtools.verbs.rescore.run", lambda args: 1 / 0)
-        with pytest.raises(ZeroDivisionError):
-            main(call)
-    assert {path.name for path in (home / "out").glob("*.scores")} == {
-        "ngram.dev.scores",
-        "ngram.test.scores",
-    }
+    script = (
+        "import os, sys; from lmtools.verbs import score; score.run = lambda args:"
+        " os.kill(os.getpid(), 9)\nfrom lmtools.cli import main; main(sys.argv[1:])"
+    )
+    done = subprocess.run([sys.executable, "-c", script, *call], capture_output=True)
+    assert done.returncode == -9
+    assert {"no-lm.test.txt", "lm"} <= {path.name for path in (home / "out").iterdir()}
     assert main(call) == 0
     again = contents(home / "out")
     (home / "out").rename(home / "first")
@@ -112,8 +113,12 @@ def test_a_stopped_run_goes_on(home, monkeypatch):
         ("--lm one", "--lm one: not NAME=LM"),
         ("--lm a/b=one", "cannot name a directory"),
         ("--lm a=x --lm a=y", "a second one called 'a'"),
-        ("--lm ngram=one --text 'my text'", "--lm ngram: "),
-        ("--lm a=x --normaliser librispeech", "--normaliser: is of --text"),
+        ("--lm 'ngram=my text' --text 'my text'", "--lm ngram: "),
+        ("--lm a=x", "--lm a=x: no such language model"),
+        ("--lm a=hf:x", "--lm a=hf:x: no such language model"),
+        ("--lm 'am=my text'", "--lm am: dev.jsonl has a score of this name"),
+        ("--lm 'words=my text'", "--lm words: dev.jsonl has a score of this name"),
+        ("--lm 'a=my text' --normaliser librispeech", "--normaliser: is of --text"),
         ("--text none", "none"),
         ("--text 'my text' --dev -", "--dev -: is read several times"),
         ("--text 'my text' --dev 'ark:x |'", "is read several times"),
