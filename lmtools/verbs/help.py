@@ -66,7 +66,7 @@ class HelpParser(argparse.ArgumentParser):
             action.help = argparse.SUPPRESS
         # argparse cannot write the usage of a group of which a part is hidden
         self._mutually_exclusive_groups = [
-            group for group in groups if not any(one in rare for one in group._group_actions)
+            group for group in groups if not any(action in rare for action in group._group_actions)
         ]
         try:
             yield len(rare)

@@ -107,7 +107,9 @@ def check_lists(args, names: Iterable[str]) -> bool:
             raise UserError(f"{path}: utterance {without[0]!r} has no reference; {remedy}")
         scores = {name for nbest in nbests for hyp in nbest.hyps for name in hyp.scores}
         if taken := [name for name in names if name in {*DERIVED, "rank", *scores}]:
-            raise UserError(f"--lm {taken[0]}: {path} has a score of this name; choose another")
+            raise UserError(
+                f"--lm {taken[0]}: {path} has a score of this name; write --lm OTHER=LM"
+            )
     return not without
 
 

@@ -33,6 +33,11 @@ def printed(capsys, *words: str) -> str:
     return capsys.readouterr().out
 
 
+def name(action: argparse.Action) -> str:
+    """The long name of an option."""
+    return action.option_strings[-1]
+
+
 def named(text: str) -> set[str]:
     """The options that have a line of their own in a help."""
     return set(re.findall(r"^  (?:-h, )?(--[\w-]+)", text, re.MULTILINE))
@@ -42,11 +47,11 @@ def named(text: str) -> set[str]:
 def test_help_is_short_and_help_all_complete(verb, capsys):
     for words, parser in parsers(verb).items():
         short, whole = (printed(capsys, *words.split(), f"--help{end}") for end in ("", "-all"))
-        options = [one for one in parser._actions if one.option_strings]
-        shown = {one.option_strings[-1] for one in options if one.help != argparse.SUPPRESS}
+        options = [action for action in parser._actions if action.option_strings]
+        shown = {name(action) for action in options if action.help != argparse.SUPPRESS}
         assert named(whole) == shown
         assert named(short) <= shown and len(named(short)) <= MOST + 2
-        assert {one.option_strings[-1] for one in options if one.required} <= named(short)
+        assert {name(action) for action in options if action.required} <= named(short)
         hidden = len(shown - named(short))
         more = re.search(r"^(\d+) more options?: (.*)\n$", short, re.MULTILINE)
         assert int(more[1]) == hidden if hidden else more is None
