@@ -18,36 +18,40 @@ from lmtools.renamed_options import update_spelling
 from lmtools.verbs.options import Parser, add_common
 
 # Each verb is a module of this name in lmtools/verbs with `arguments(parser)` and `run(args)`; it
-# is imported only when called, so that the table wing never waits for torch.
-VERBS = {
-    "decode": "N-best lists of recordings by a recogniser, Whisper or Vosk",
-    "doctor": "find what would go wrong: case, punctuation, ids, scores, vocabulary",
-    "convert": "N-best lists and lattices from one format to another",
-    "subword": "learn a subword model (or a word or character list)",
-    "corpus": "normalise, segment and binarise text",
-    "train": "train a neural language model",
-    "ngram": "estimate an n-gram language model",
-    "ppl": "perplexity of a text",
-    "select": "the lines of a large text that are most like a domain's",
-    "translate": "N-best lists of translations by a translation model",
-    "score": "score N-best lists with a language model",
-    "mbr": (
-        "expected BLEU (or another metric) of each hypothesis under its list's own posterior:"
-        " minimum Bayes risk"
-    ),
-    "embed": "vectors of sentences, or of the words of a text",
-    "sts": "how well cosines of sentence vectors agree with people's judgements of similarity",
-    "tune": "find the weights of first-pass and language-model scores on a development set",
-    "rescore": "choose the best hypotheses with tuned weights",
-    "evaluate": "WER, CER or BLEU of hypotheses, with significance",
-    "lattice": (
-        "lattices: what they hold, N-best lists, oracles, posteriors, rescoring with language"
-        " models"
-    ),
-    "report": "tables, figures and an HTML page of an experiment",
-    "export": "a language model for other programs: transformers, CTranslate2, ONNX",
-    "bench": "measure speed",
+# is imported only when called, so that the table wing never waits for torch. The title of each
+# group stands above its verbs in `lmtools --help`.
+VERB_GROUPS = {
+    "from lists to a lower error rate": {
+        "doctor": "find what would go wrong: case, punctuation, ids, scores, vocabulary",
+        "convert": "convert N-best lists and lattices from one format to another",
+        "score": "score N-best lists with a language model",
+        "tune": "find the best weights of scores on a development set",
+        "rescore": "choose the best hypotheses with tuned weights",
+        "evaluate": "measure WER, CER or BLEU of hypotheses, with significance",
+        "report": "write tables, figures and an HTML page of an experiment",
+        "rescue": "rescore lists in one command: estimate, check, score, tune, rescore, evaluate",
+    },
+    "language models": {
+        "subword": "learn a subword model, or a word or character list",
+        "corpus": "normalise, segment and binarise text",
+        "train": "train a neural language model",
+        "ngram": "estimate an n-gram language model",
+        "select": "choose the lines of a large text that are most like a domain's",
+        "ppl": "measure the perplexity of a text",
+    },
+    "more": {
+        "decode": "write N-best lists of recordings, by Whisper or Vosk",
+        "translate": "write N-best lists of translations, by a translation model",
+        "lattice": "describe and rescore lattices, write their best paths, oracles and posteriors",
+        "mbr": "compute the expected BLEU, or error, of each hypothesis: minimum Bayes risk",
+        "embed": "compute vectors of sentences, or of the words of a text",
+        "sts": "measure how well cosines of sentence vectors agree with people's judgements",
+        "export": "write a language model for transformers, CTranslate2 or ONNX",
+        "bench": "measure the speed of models",
+    },
 }
+VERBS = {name: purpose for group in VERB_GROUPS.values() for name, purpose in group.items()}
+CLOSING = "lmtools VERB --help explains a verb and its usual options, --help-all every option"
 
 
 def main(argv=None) -> int:
@@ -113,19 +117,27 @@ def silence_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+def describe_verbs() -> str:
+    """Return what lmtools is for and its verbs by group, a line each."""
+    # the rest of the docstring is for whoever reads the package
+    lines = [" ".join((lmtools.__doc__ or "").partition("\n\n")[0].split())]
+    for title, verbs in VERB_GROUPS.items():
+        lines += ["", f"{title}:", *(f"  {name:9}  {purpose}" for name, purpose in verbs.items())]
+    return "\n".join(lines)
+
+
 def parse(argv) -> argparse.Namespace:
     """The arguments of the verb that `argv` names, with its `run` function."""
-    # the rest of the docstring is for whoever reads the package
-    summary = (lmtools.__doc__ or "").partition("\n\n")[0]
-    closing = "lmtools VERB --help explains one verb"
-    top = Parser(prog="lmtools", description=summary, epilog=closing)
+    top = Parser(
+        prog="lmtools", usage="lmtools VERB ...", description=describe_verbs(), epilog=CLOSING
+    )
     top.add_argument("--version", action="version", version=f"lmtools {lmtools.__version__}")
-    verbs = top.add_subparsers(dest="verb", metavar="VERB", required=True)
+    verbs = top.add_subparsers(
+        prog="lmtools", dest="verb", metavar="VERB", required=True, help=argparse.SUPPRESS
+    )
     called = next((word for word in argv if not word.startswith("-")), None)
     for name, purpose in VERBS.items():
-        parser = verbs.add_parser(
-            name, help=purpose, description=purpose[0].upper() + purpose[1:] + "."
-        )
+        parser = verbs.add_parser(name, description=f"{purpose[0].upper()}{purpose[1:]}.")
         add_common(parser)
         if name == called:
             argv = update_spelling(argv, f"lmtools {name}")

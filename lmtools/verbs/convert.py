@@ -16,6 +16,7 @@ from lmtools.text.detokenise import detokeniser
 from lmtools.text.normaliser import parse_normaliser
 from lmtools.text.unify import unifier
 from lmtools.types import NBest
+from lmtools.verbs.help import Rare
 from lmtools.verbs.options import add_normaliser, add_references, normaliser_of
 
 CASES = {"upper": str.upper, "lower": str.lower, "sentence": rewriting.capitalise}
@@ -54,9 +55,9 @@ def arguments(parser):
         "undo the tokenisation, escapes (&apos;) and split hyphens (@-@) that Moses's scripts"
         " made in the hypotheses (en, de, fr ..; subword marks: options of --format)"
     )
-    parser.add_argument("--detokenise", metavar="LANG", help=about)
+    parser.add_argument("--detokenise", metavar="LANG", help=Rare(about))
     about = "the same for the references, which are often given without tokenisation"
-    parser.add_argument("--detokenise-ref", metavar="LANG", help=about)
+    parser.add_argument("--detokenise-ref", metavar="LANG", help=Rare(about))
     parser.add("--depth")
     about = (
         "merge hypotheses of the same words, or of words that are the same once normalised"
@@ -69,12 +70,12 @@ def arguments(parser):
     about = (
         "with --dedup, each has a score `mass`: the log of the summed probabilities of those merged"
     )
-    parser.add_argument("--mass", action="store_true", help=about)
+    parser.add_argument("--mass", action="store_true", help=Rare(about))
     about = (
         "leave out hypotheses that say words again and again (`a poor poor poor poor poor poor`),"
         " but the last of a list"
     )
-    parser.add_argument("--drop-loops", action="store_true", help=about)
+    parser.add_argument("--drop-loops", action="store_true", help=Rare(about))
     add_normaliser(
         parser,
         "what is done to hypotheses and references alike, after all else but --dedup and --depth;"
@@ -86,7 +87,7 @@ def arguments(parser):
         " the first letter, upper, if truecased",
     )
     about = "the named set for references instead; none: they stay as they are"
-    parser.groups["normaliser"].add_argument("--normaliser-ref", metavar="NAME", help=about)
+    parser.groups["normaliser"].add_argument("--normaliser-ref", metavar="NAME", help=Rare(about))
 
 
 def find_kind(spec: str) -> str:

@@ -5,6 +5,7 @@ import sys
 
 from lmtools.asr import FAILED, RECOGNISERS, DecodeOptions, decode_speech
 from lmtools.asr.options import describe_options
+from lmtools.verbs.help import Rare
 from lmtools.verbs.options import PROCESSES
 
 INCOMPLETE = 3  # exit status where utterances failed
@@ -38,7 +39,7 @@ def arguments(parser):
     parser.add("--out", metavar="F.jsonl", help=about)
     parser.add(*PROCESSES)
     about = "end at the first recording that cannot be decoded (default: go on, exit status 3)"
-    parser.add_argument("--strict", action="store_true", help=about)
+    parser.add_argument("--strict", action="store_true", help=Rare(about))
     parser.add("--device", help="of Whisper: cpu, cuda, cuda:1 ... (default: %(default)s)")
 
 

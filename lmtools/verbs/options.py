@@ -10,6 +10,7 @@ from lmtools.jobs import CMD
 from lmtools.text.casing import CASINGS
 from lmtools.text.normaliser import CHOICES, NORMALISERS, Normaliser, parse_normaliser
 from lmtools.text.unify import UNIFIERS
+from lmtools.verbs.help import FullHelp, HelpParser, HelpText, Rare
 from lmtools.verbs.numbers import amount, forms, layers, metric, place, positive, seed, size
 
 POOLS = ("mean", "max", "eos", "cls")  # the names in lmtools.embed.pooling, which imports torch
@@ -26,23 +27,23 @@ LANGUAGES = [name for name in CASINGS if name != "none"]
 WHISPERS = ", ".join(name for name, one in NORMALISERS.items() if not one.wordwise)
 
 
-def value(metavar: str | tuple[str, ...], about: str, **more) -> dict:
+def value(metavar: str | tuple[str, ...] | None, about: str, rare=False, **more) -> dict:
     """What argparse takes for an option that has a value."""
-    return {"metavar": metavar, "help": about, **more}
+    return {"metavar": metavar, "help": Rare(about) if rare else about, **more}
 
 
-def switch(about: str) -> dict:
+def switch(about: str, rare=False) -> dict:
     """What argparse takes for an option without a value."""
-    return {"action": "store_true", "help": about}
+    return {"action": "store_true", "help": Rare(about) if rare else about}
 
 
-def choice(names, about: str, **more) -> dict:
+def choice(names, about: str, rare=False, **more) -> dict:
     """What argparse takes for an option that chooses among names."""
-    return {"choices": names, "help": about, **more}
+    return {"choices": names, "help": Rare(about) if rare else about, **more}
 
 
 # Group, in the order in which --help shows them -> option -> what argparse takes. A verb may change
-# what argparse takes; what the option means stays.
+# what argparse takes; what the option means stays. Options that are `rare` are in --help-all alone.
 GROUPS: dict[str, dict[str, dict]] = {
     "options": {
         "--weights": value(
@@ -54,6 +55,7 @@ GROUPS: dict[str, dict[str, dict]] = {
             "FILE",
             "other words for some, in hypotheses and references once they are normalised: lines"
             " `mr mister`",
+            rare=True,
         ),
         "--unify": value(
             "FORM,..",
@@ -61,6 +63,7 @@ GROUPS: dict[str, dict[str, dict]] = {
             + "; ".join(f"{name}: {form.about}" for name, form in UNIFIERS.items()),
             type=forms,
             default=(),
+            rare=True,
         ),
         "--metric": value(
             "METRIC", "what is computed (default: %(default)s)", type=metric, default="wer"
@@ -70,40 +73,62 @@ GROUPS: dict[str, dict[str, dict]] = {
             "N",
             "neural LMs: merge histories of equal last N-1 words (default: none)",
             type=positive,
+            rare=True,
         ),
         "--tokens": value(
-            "N", "keep the N best histories of a lattice's state (default: all)", type=positive
+            "N",
+            "keep the N best histories of a lattice's state (default: all)",
+            type=positive,
+            rare=True,
         ),
         "--scale": value(
             "X",
             "factor of scores that become probabilities; 0: all alike (default: %(default)s)",
             type=amount,
         ),
-        "--states": value("N", "most states of a lattice (default: %(default)s)", type=positive),
-        "--seed": value("N", "of random draws (default: %(default)s)", type=seed, default=1),
-        "--licence": value("ID", "the model card's licence of the weights, as apache-2.0"),
-        "--corpus": value("TEXT", "what the model card says of the training text"),
+        "--states": value(
+            "N", "most states of a lattice (default: %(default)s)", type=positive, rare=True
+        ),
+        "--seed": value(
+            "N", "of random draws (default: %(default)s)", type=seed, default=1, rare=True
+        ),
+        "--licence": value(
+            "ID", "the model card's licence of the weights, as apache-2.0", rare=True
+        ),
+        "--corpus": value("TEXT", "what the model card says of the training text", rare=True),
         "--vocab-size": value("N", "ids in all, five specials included", type=positive),
         "--batch": value("N", "sentences at once", type=positive),
         "--length": value("N", "tokens of a sentence (default: %(default)s)", type=positive),
         "--repeats": value(
-            "N", "turns of each; the median (default: %(default)s)", type=positive, default=3
+            "N",
+            "turns of each; the median (default: %(default)s)",
+            type=positive,
+            default=3,
+            rare=True,
         ),
         "--seconds": value(
-            "S", "of a turn, one step at least (default: %(default)s)", type=amount, default=1.0
+            "S",
+            "of a turn, one step at least (default: %(default)s)",
+            type=amount,
+            default=1.0,
+            rare=True,
         ),
     },
     "input": {
         "--nbest": value("F", "N-best lists", required=True),
         "--text": value("F", "text, one sentence a line (.gz, .xz; - is standard input)"),
         "--source": value("F", "the sentences that the text is the translation of"),
-        "--kaldi": switch("the first word of each line of the text is an utterance id: drop it"),
+        "--kaldi": switch(
+            "the first word of each line of the text is an utterance id: drop it", rare=True
+        ),
         "--subword": value("DIR", "subword model directory, as `lmtools subword` writes it"),
         "--format": value(
             "FMT", "format of the input: NAME or NAME:option=value,... (default: recognised)"
         ),
         "--ref": value("F", "Kaldi text with the references"),
-        "--ref-lines": value("F", "plain text with the references, one a line, in the order of"),
+        "--ref-lines": value(
+            "F", "plain text with the references, one a line, in the order of", rare=True
+        ),
         "--scores": value(
             "NAME=F",
             "a column under a name of your choice: from `lmtools score`, or plain numbers, one a"
@@ -116,12 +141,14 @@ GROUPS: dict[str, dict[str, dict]] = {
             "F.yaml",
             "all at once that an experiment's file has for this verb: language models, columns,"
             " systems or vectors; paths have {lm}, {column}, {system} or {vectors} for their names",
+            rare=True,
         ),
         "--reverse": switch(
-            "p(source | hypothesis), by a model that was trained the other way round"
+            "p(source | hypothesis), by a model that was trained the other way round", rare=True
         ),
         "--written": switch(
-            "score what the recogniser wrote, with case and punctuation, where the lists keep it"
+            "score what the recogniser wrote, with case and punctuation, where the lists keep it",
+            rare=True,
         ),
         "--against": value("F", "another system: is the difference significant?"),
         "--conf": value("F.yaml", "settings; may name a `base:` file that it refines"),
@@ -137,6 +164,7 @@ GROUPS: dict[str, dict[str, dict]] = {
             "neural models give log-probabilities (full), or these up to the normaliser, which"
             " takes most of the time (none) (default: %(default)s)",
             default="full",
+            rare=True,
         ),
         "--oov-penalty": value(
             "P",
@@ -144,16 +172,22 @@ GROUPS: dict[str, dict[str, dict]] = {
             " their number's log shares it evenly (default: 0)",
             type=amount,
             default=0.0,
+            rare=True,
         ),
         "--noise": value(
             "KIND=F.bin",
             "models of criteria that noise corrects (MCS, CPS): correct by this noise (unigram,"
             " log-uniform, uniform) over the counts of a binarised corpus, not by that of training",
+            rare=True,
         ),
         "--noise-power": value(
-            "P", "of the counts of unigram noise (default: %(default)s)", type=amount, default=0.75
+            "P",
+            "of the counts of unigram noise (default: %(default)s)",
+            type=amount,
+            default=0.75,
+            rare=True,
         ),
-        "--intact": switch("a masked model scores in one pass over the unmasked input"),
+        "--intact": switch("a masked model scores in one pass over the unmasked input", rare=True),
     },
     "sentence vectors": {
         "--layer": value(
@@ -169,11 +203,12 @@ GROUPS: dict[str, dict[str, dict]] = {
             " (default: mean)",
         ),
         "--boundaries": switch(
-            "mean and max take the boundary tokens in, as BERT's [CLS] and [SEP]"
+            "mean and max take the boundary tokens in, as BERT's [CLS] and [SEP]", rare=True
         ),
         "--masked": switch(
             "of masked models: each token's state from a copy in which it alone is masked, one pass"
-            " a token (default: the intact input)"
+            " a token (default: the intact input)",
+            rare=True,
         ),
     },
     "normaliser": {
@@ -184,7 +219,7 @@ GROUPS: dict[str, dict[str, dict]] = {
             f" ({', '.join(LANGUAGES)})",
         ),
         **{
-            f"--{name.replace('_', '-')}": choice(allowed, "default: as the set says")
+            f"--{name.replace('_', '-')}": choice(allowed, "default: as the set says", rare=True)
             for name, allowed in CHOICES.items()
         },
     },
@@ -193,7 +228,9 @@ GROUPS: dict[str, dict[str, dict]] = {
         "--to": value("FMT", "format of the output (default: %(default)s)", default="jsonl"),
         "--text-out": value("F", "Kaldi text of the best paths"),
         "--nbest-out": value("F", "N-best lists"),
-        "--nbest-to": value("FMT", "their format (default: %(default)s)", default="jsonl"),
+        "--nbest-to": value(
+            "FMT", "their format (default: %(default)s)", default="jsonl", rare=True
+        ),
     },
     "machine": {
         "--device": {
@@ -201,16 +238,19 @@ GROUPS: dict[str, dict[str, dict]] = {
             "help": "cpu, cuda, cuda:1 ...; auto: the GPU where there is one"
             " (default: %(default)s)",
         },
-        "--precision": {
-            "default": "float32",
-            "help": "of matrix products: float32, bfloat16, auto; to score and embed on a CPU also"
-            " int8 (default: %(default)s)",
-        },
+        "--precision": value(
+            None,
+            "of matrix products: float32, bfloat16, auto; to score and embed on a CPU also int8"
+            " (default: %(default)s)",
+            default="float32",
+            rare=True,
+        ),
         "--engine": choice(
             ENGINES,
             "torch, or prepared: a CPU multiplies with weights packed once; auto: prepared where no"
             " bit changes, in bfloat16, and in int8 (default: %(default)s)",
             default="auto",
+            rare=True,
         ),
         "--nj": value("N", "processes (default: %(default)s)", type=positive, default=1),
         "--cmd": value(
@@ -219,26 +259,33 @@ GROUPS: dict[str, dict[str, dict]] = {
             " queue:F.yaml (an array of jobs of Slurm or Grid Engine; partition, memory ...)"
             f" (default: ${CMD} or local)",
             type=place,
+            rare=True,
         ),
         "--cache": value(
             "DIR",
             "keeps what was computed between runs; or none (default: ~/.cache/lmtools)",
             default="default",
+            rare=True,
         ),
         "--rows": value(
-            "N", "model rows a batch (default: 256 on a CPU, 4096 on a GPU)", type=positive
+            "N",
+            "model rows a batch (default: 256 on a CPU, 4096 on a GPU)",
+            type=positive,
+            rare=True,
         ),
     },
     "every verb": {
-        "--debug": switch("show the traceback of an error"),
+        "--debug": switch("show the traceback of an error", rare=True),
         "--allow-commands": switch(
-            "run what lines `key command |` of Kaldi's script files say (default: refuse them)"
+            "run what lines `key command |` of Kaldi's script files say (default: refuse them)",
+            rare=True,
         ),
         "--max-line": value(
             "SIZE",
             "longest line to read, as 500000, 64K, 16M or 2G; a file that is read whole: 16 times"
             f" (default: ${MAX_LINE} or {LONGEST})",
             type=size,
+            rare=True,
         ),
     },
 }
@@ -263,20 +310,7 @@ PROCESSES = ("--nj", "--cmd")
 LEARNING = "what is done to text in training, and by itself to hypotheses in scoring"
 
 
-WIDTH = 100
-
-
-class HelpText(argparse.HelpFormatter):
-    """Wraps long lines alone: lists of formats have lines of their own, up to WIDTH."""
-
-    def _fill_text(self, text, width, indent):
-        fill, most = super()._fill_text, WIDTH if "\n" in text else width
-        return "\n".join(
-            line if len(line) <= most else fill(line, width, indent) for line in text.split("\n")
-        )
-
-
-class Parser(argparse.ArgumentParser):
+class Parser(HelpParser):
     """A parser with the groups of GROUPS; --help leaves out those that are empty."""
 
     def __init__(self, *args, **more):
@@ -290,7 +324,11 @@ class Parser(argparse.ArgumentParser):
         """
         for name in names:
             title = next(title for title, options in GROUPS.items() if name in options)
-            (among or self.groups[title]).add_argument(name, **GROUPS[title][name] | changes)
+            declared = GROUPS[title][name]
+            takes = declared | changes
+            if isinstance(declared["help"], Rare) and takes["help"] != argparse.SUPPRESS:
+                takes["help"] = Rare(takes["help"])
+            (among or self.groups[title]).add_argument(name, **takes)
 
 
 def add_common(parser: Parser, inner: bool = False) -> None:
@@ -299,6 +337,7 @@ def add_common(parser: Parser, inner: bool = False) -> None:
     """
     hidden = {"default": argparse.SUPPRESS, "help": argparse.SUPPRESS} if inner else {}
     parser.add(*GROUPS["every verb"], **hidden)
+    parser.add_argument("--help-all", action=FullHelp, help="show every option and exit")
 
 
 def add_actions(

@@ -13,6 +13,7 @@ from lmtools.rescoring.lazy import LAZY
 from lmtools.rescoring.lists import warn_empty
 from lmtools.verbs import say
 from lmtools.verbs.experiment import load_plans
+from lmtools.verbs.help import Rare
 from lmtools.verbs.numbers import margin
 from lmtools.verbs.options import COMPUTING, PROCESSES, SCORING, scoring_options
 
@@ -42,7 +43,7 @@ def arguments(parser):
         "with --lm: how far the best hypothesis is ahead of what is expected of the rest when a"
         " list is done, in units of what dev needed; inf scores all (default: %(default)s)"
     )
-    parser.add_argument("--margin", type=margin, default=1.0, metavar="X", help=about)
+    parser.add_argument("--margin", type=margin, default=1.0, metavar="X", help=Rare(about))
     parser.add(*how, *COMPUTING, *PROCESSES)
 
 

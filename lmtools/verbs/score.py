@@ -6,6 +6,7 @@ from dataclasses import replace
 from lmtools.errors import UserError
 from lmtools.score import Sources, score_lists
 from lmtools.verbs.experiment import split_columns
+from lmtools.verbs.help import Rare
 from lmtools.verbs.options import COMPUTING, PROCESSES, SCORING, scoring_options
 from lmtools.verbs.risk import write_risk
 
@@ -25,7 +26,7 @@ def arguments(parser):
     )
     parser.add("--source", help=about)
     about = "the same as plain text, one a line, in the order of the lists"
-    parser.groups["input"].add_argument("--source-lines", metavar="F", help=about)
+    parser.groups["input"].add_argument("--source-lines", metavar="F", help=Rare(about))
     parser.add("--reverse", "--written", "--experiment", *SCORING)
     about = "utt#rank, log-probability, tokens, check; - is standard output"
     parser.add("--out", metavar="F.scores", help=about)

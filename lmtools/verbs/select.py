@@ -16,6 +16,7 @@ from lmtools.score.selection import (
     read_lines,
     select_lines,
 )
+from lmtools.verbs.help import Rare
 from lmtools.verbs.numbers import positive
 from lmtools.verbs.options import COMPUTING, add_normaliser, normaliser_of, scoring_options
 
@@ -35,14 +36,14 @@ def arguments(parser):
     about = "so many lines; of equal ones the first"
     parser.add_argument("--keep", type=positive, required=True, metavar="N", help=about)
     parser.add("--lm", required=False, help="instead of --in-domain, an LM of the domain")
-    parser.add_argument("--general", metavar="DIR", help="with --lm, an LM of general text")
+    parser.add_argument("--general", metavar="DIR", help=Rare("with --lm, an LM of general text"))
     about = "words of the longest n-gram of those that are made (default: %(default)s)"
     parser.add_argument("--order", type=positive, default=4, metavar="N", help=about)
     parser.add("--seed")
     about = "the lines, in the order of the pool; - is standard output"
     parser.add("--out", metavar="F", help=about)
     about = "the difference of each line, a number a line: the lowest are the most alike"
-    parser.add_argument("--differences", metavar="F", help=about)
+    parser.add_argument("--differences", metavar="F", help=Rare(about))
     parser.add(*COMPUTING, "--nj")
     parser.set_defaults(
         cache="none", intact=False, normalise="full", oov_penalty=0.0, noise=None, noise_power=0.0

@@ -11,6 +11,7 @@ from lmtools.subword.directory import save_subword
 from lmtools.subword.lists import Listed
 from lmtools.subword.spelled import Spelled
 from lmtools.text.blocks import read_text
+from lmtools.verbs.help import Rare
 from lmtools.verbs.numbers import positive
 from lmtools.verbs.options import SEVERAL_TEXTS, add_normaliser, normaliser_of
 
@@ -36,11 +37,13 @@ def arguments(parser):
     parser.add_argument("--type", choices=SUBWORDS, dest="scheme", help=about)
     parser.add("--vocab-size", help="ids in all, five specials included; lists: default all")
     about = "word and char: drop what occurs less often"
-    parser.add_argument("--min-count", type=positive, default=1, metavar="N", help=about)
+    parser.add_argument("--min-count", type=positive, default=1, metavar="N", help=Rare(about))
     about = "bpe and unigram: learn from a random sample"
-    parser.add_argument("--sentences", type=positive, default=1_000_000, metavar="N", help=about)
+    parser.add_argument(
+        "--sentences", type=positive, default=1_000_000, metavar="N", help=Rare(about)
+    )
     about = "spell words by these pieces and predict those of this list: for two-way models"
-    parser.add_argument("--words", metavar="DIR", help=about)
+    parser.add_argument("--words", metavar="DIR", help=Rare(about))
     add_normaliser(parser)
     parser.add("--out", metavar="DIR", help="directory to write")
     about = "word and char: processes that count; the list is the same for any number"

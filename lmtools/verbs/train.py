@@ -12,6 +12,7 @@ from lmtools.errors import UserError
 from lmtools.settings import Settings
 from lmtools.text.unknown import warn_unknown
 from lmtools.train import AlreadyReported, Stopped, first_process, train
+from lmtools.verbs.help import Rare
 
 
 def arguments(parser):
@@ -26,7 +27,7 @@ def arguments(parser):
         "another validation corpus, as of the old domain: its loss is told too, and decides nothing"
     )
     group.add_argument(
-        "--also-valid", metavar="NAME=F.bin", action="append", default=[], help=about
+        "--also-valid", metavar="NAME=F.bin", action="append", default=[], help=Rare(about)
     )
     about = "start from the weights of a model directory; where the vocabularies differ, by piece"
     group.add_argument("--init", metavar="DIR", help=about)

@@ -3,6 +3,7 @@
 import sys
 
 from lmtools.translate import TranslateOptions, translate
+from lmtools.verbs.help import Rare
 from lmtools.verbs.numbers import amount, positive
 
 
@@ -21,13 +22,13 @@ def arguments(parser):
     about = "the first word of each line of --source and --ref is an utterance id"
     parser.add("--kaldi", help=about)
     about = "of the ids where they are the numbers of the lines from 1"
-    parser.groups["input"].add_argument("--prefix", metavar="NAME", default="", help=about)
+    parser.groups["input"].add_argument("--prefix", metavar="NAME", default="", help=Rare(about))
     about = "width of the search, and most hypotheses of a list (default: %(default)s)"
     parser.add_argument("--beam", type=positive, default=50, metavar="N", help=about)
     about = (
         "0: hypotheses are ranked by their sum; 1: by the mean of a token (default: %(default)s)"
     )
-    parser.add_argument("--length-penalty", type=amount, default=1.0, metavar="X", help=about)
+    parser.add_argument("--length-penalty", type=amount, default=1.0, metavar="X", help=Rare(about))
     parser.add("--batch", default=8, help="sentences searched at once (default: %(default)s)")
     parser.add("--out", metavar="F.jsonl", help="lists as jsonl; a killed run is continued")
     about = "of matrix products: float32, bfloat16, auto; on a CPU also int8 (default: %(default)s)"

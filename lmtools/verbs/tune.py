@@ -19,6 +19,7 @@ from lmtools.rescoring import (
 from lmtools.rescoring.doubts import describe_doubts
 from lmtools.verbs import say
 from lmtools.verbs.experiment import complete_tuning
+from lmtools.verbs.help import Rare
 from lmtools.verbs.numbers import folds, named, share
 
 
@@ -39,7 +40,7 @@ def arguments(parser):
         " reference has words, so that one bad utterance cannot spoil the weights; exact: the"
         " metric of the chosen hypotheses, searched line by line (default: expected)"
     )
-    parser.add_argument("--objective", choices=OBJECTIVES, help=about)
+    parser.add_argument("--objective", choices=OBJECTIVES, help=Rare(about))
     parser.add(
         "--seed",
         default=0,
@@ -50,14 +51,16 @@ def arguments(parser):
         "lengths of the hypothesis that are features: words (the word insertion bonus), characters,"
         " log-words: log(1 + words) (default: words)"
     )
-    lengths.add_argument("--lengths", nargs="+", choices=LENGTHS, metavar="NAME", help=about)
+    lengths.add_argument("--lengths", nargs="+", choices=LENGTHS, metavar="NAME", help=Rare(about))
     about = "no length is a feature"
-    lengths.add_argument("--no-words", dest="lengths", action="store_const", const=[], help=about)
+    lengths.add_argument(
+        "--no-words", dest="lengths", action="store_const", const=[], help=Rare(about)
+    )
     about = (
         "`loop` is a feature, too: minus the words said in a loop (a poor poor poor poor: -2),"
         " with a weight of at least 0"
     )
-    parser.add_argument("--loop", action="store_true", help=about)
+    parser.add_argument("--loop", action="store_true", help=Rare(about))
     parser.add_argument(
         "--fix",
         type=named,
@@ -71,21 +74,21 @@ def arguments(parser):
         "the feature with weight 1 that others scale against; rank, the order of the lists, is one"
         " if it is named here"
     )
-    parser.add_argument("--reference", metavar="NAME", help=about)
+    parser.add_argument("--reference", metavar="NAME", help=Rare(about))
     about = (
         "interpolation: (1 - lambda) first pass + lambda LM, no lengths; the first pass is the"
         " feature of weight 1, or what --fix says, as in --fix am=0.1 lm=1 (default: linear;"
         " of --experiment, as the file says)"
     )
-    parser.add_argument("--form", choices=FORMS, default="linear", help=about)
+    parser.add_argument("--form", choices=FORMS, default="linear", help=Rare(about))
     about = "let language models have negative weights"
-    parser.add_argument("--allow-negative", action="store_true", help=about)
+    parser.add_argument("--allow-negative", action="store_true", help=Rare(about))
     about = (
         "let these features have negative weights: a language model that is subtracted (density"
         " ratio, LODR), or a cost"
     )
     parser.add_argument(
-        "--negative", nargs="+", action="extend", default=[], metavar="NAME", help=about
+        "--negative", nargs="+", action="extend", default=[], metavar="NAME", help=Rare(about)
     )
     about = (
         "cross-validation: also weights tuned without each of N folds at random, without each"
@@ -97,12 +100,12 @@ def arguments(parser):
         "Kaldi utt2spk, the speaker of each utterance (default: what its id has before the first"
         " dash)"
     )
-    parser.add_argument("--utt2spk", metavar="F", help=about)
+    parser.add_argument("--utt2spk", metavar="F", help=Rare(about))
     about = (
         "of the bound that `lmtools rescore --lm` stops by: the share of these lists that may get"
         " another choice (default: %(default)s)"
     )
-    parser.add_argument("--tolerance", type=share, default=0.0, metavar="SHARE", help=about)
+    parser.add_argument("--tolerance", type=share, default=0.0, metavar="SHARE", help=Rare(about))
     parser.add("--out", metavar="F.json", help="weights; - is standard output")
     parser.add("--nj", help="processes that tune several systems (default: %(default)s)")
     parser.add("--cmd")

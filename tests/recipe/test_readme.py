@@ -297,9 +297,17 @@ def test_real_lists(tmp_path, lm):
     (list_of_two,) = blocks(*page, "json")
     assert len(next(jsonl.read(write(tmp_path / "two.jsonl", list_of_two))).hyps) == 2
     (tmp_path / "egs").symlink_to(ROOT / "egs")
-    said = follow(blocks(*page), tmp_path, lm)
-    after, before = (float(one) for one in re.findall(r"WER ([\d.]+)%", said))
+    rescue, single = blocks(*page)
+    table = follow([rescue], tmp_path, lm).partition("\n\n")[2]
     readme = (ROOT / "README.md").read_text()
+    assert table.startswith(" ") and f"```\n{table}```" in readme
+    chosen = [(tmp_path / f"new/test.txt{end}").read_bytes() for end in ("", ".written")]
+    shutil.rmtree(tmp_path / "new")
+    variables = rescue.partition("\n")[0]
+    (tmp_path / "new").mkdir()
+    said = follow([variables, single], tmp_path, lm)
+    assert chosen == [(tmp_path / f"new/test.txt{end}").read_bytes() for end in ("", ".written")]
+    after, before = (float(one) for one in re.findall(r"WER ([\d.]+)%", said))
     assert before == 11.05 and f"11.05% WER become {after:.2f}%" in readme.replace("\n", " ")
     said = follow(blocks(*page, "python"), tmp_path, lm, sys.executable)
     first, best, right, wrong = map(float, re.findall(r"-?[\d.]+", said))
@@ -323,6 +331,7 @@ def test_python(tmp_path, lm):
 
 
 RESCORING = (
+    "All in one command",
     "Look first",
     "Score, tune, choose, evaluate",
     "Score only what may still win",

@@ -10,7 +10,7 @@ import pytest
 
 import lmtools
 from lmtools import cli
-from lmtools.cli import VERBS, main
+from lmtools.cli import VERB_GROUPS, VERBS, main
 from lmtools.errors import UserError
 from lmtools.files import MAX_LINE, longest_line
 
@@ -21,6 +21,7 @@ TABLE_WING = [
     "corpus",
     "ngram",
     "mbr",
+    "rescue",
     "tune",
     "rescore",
     "evaluate",
@@ -47,7 +48,7 @@ def verb_that(monkeypatch, act):
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_verb_explains_itself(verb, capsys):
     with pytest.raises(SystemExit) as done:
-        main([verb, "--help"])
+        main([verb, "--help-all"])
     assert done.value.code == 0
     text = capsys.readouterr().out
     assert text.startswith(f"usage: lmtools {verb}")
@@ -60,7 +61,9 @@ def test_help_names_every_verb(capsys):
         main(["--help"])
     assert done.value.code == 0
     text = " ".join(capsys.readouterr().out.split())
-    assert all(f"{verb} {purpose}" in text for verb, purpose in VERBS.items())
+    places = [text.index(f" {verb} {purpose}") for verb, purpose in VERBS.items()]
+    assert places == sorted(places)
+    assert [text.index(f" {title}: ") < places[0] for title in VERB_GROUPS] == [True, False, False]
 
 
 def test_help_is_for_users_alone(capsys):

@@ -15,6 +15,7 @@ from lmtools.lattice.check import drop_unusable
 from lmtools.report.rescoring.lattices import draw, lines
 from lmtools.rescoring import parse_weights
 from lmtools.score.lattices import LatticeOptions
+from lmtools.verbs.help import Rare
 from lmtools.verbs.numbers import amount, positive
 from lmtools.verbs.options import SEVERAL_LMS, WEIGHTS
 
@@ -27,16 +28,18 @@ def arguments(parser):
     about = "a language model; each is measured alone"
     parser.add("--lm", **SEVERAL_LMS | {"required": True}, help=about)
     parser.add("--weights", help=f"{WEIGHTS}; required")
-    parser.add_argument("--first", type=positive, metavar="N", help="only the first N lattices")
+    parser.add_argument(
+        "--first", type=positive, metavar="N", help=Rare("only the first N lattices")
+    )
     parser.add("--max-ngram-order", "--tokens")
     several = {"nargs": "*", "default": []}
     about = "measure also lattices pruned to these beams"
     parser.add_argument("--by-beam", type=amount, **several, metavar="B", help=about)
     about = "measure also so many histories a state"
-    parser.add_argument("--by-tokens", type=positive, **several, metavar="N", help=about)
+    parser.add_argument("--by-tokens", type=positive, **several, metavar="N", help=Rare(about))
     parser.add("--repeats")
     about = "draw real-time factors by density and by histories"
-    parser.groups["output"].add_argument("--figure", metavar="F.png", help=about)
+    parser.groups["output"].add_argument("--figure", metavar="F.png", help=Rare(about))
 
 
 def run(args):

@@ -16,6 +16,7 @@ from lmtools.bench.lm import (
 )
 from lmtools.device import choose_device
 from lmtools.errors import UserError
+from lmtools.verbs.help import Rare
 from lmtools.verbs.numbers import positive
 from lmtools.verbs.options import SEVERAL_LMS
 
@@ -28,13 +29,13 @@ def arguments(parser):
     parser.add("--conf", action="append", default=[], metavar="NAME=F.yaml", help=about)
     parser.add("--lm", **SEVERAL_LMS, help="a trained model, neural or n-gram")
     about = "LSTM-2048, GCNN-9 and GCNN-8 Bottleneck; without --lm and --conf they are taken"
-    parser.add_argument("--published", action="store_true", help=about)
+    parser.add_argument("--published", action="store_true", help=Rare(about))
     parser.add("--vocab-size", default=IDS, help="ids of random models (default: %(default)s)")
     parser.add("--batch", help="sequences at once (default: 750; 50 on a CPU)")
     about = "tokens of a sequence, its end too (default: %(default)s)"
     parser.add("--length", default=20, help=about)
     about = "tokens of the one long sequence (default: 15000; 2000 on a CPU)"
-    parser.add_argument("--contiguous", type=positive, metavar="N", help=about)
+    parser.add_argument("--contiguous", type=positive, metavar="N", help=Rare(about))
     parser.add("--repeats", "--seconds")
     parser.add("--device", default="cpu")
 

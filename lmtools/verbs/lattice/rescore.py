@@ -18,6 +18,7 @@ from lmtools.score.lattice_run import LatticeOutputs, LatticeResult, LatticeTota
 from lmtools.score.lattices import LatticeOptions
 from lmtools.seal import write_json
 from lmtools.verbs import say
+from lmtools.verbs.help import Rare
 from lmtools.verbs.lattice.common import read_lattices
 from lmtools.verbs.numbers import amount, from_zero, positive
 from lmtools.verbs.options import PROCESSES, SEVERAL_LMS, WEIGHTS, add_references
@@ -40,10 +41,10 @@ def arguments(parser):
         action="append",
         default=[],
         metavar="NAME=A:0.6,B:0.4",
-        help="LMs A and B interpolated linearly, as NAME",
+        help=Rare("LMs A and B interpolated linearly, as NAME"),
     )
     about = "take this LM's score out of `graph`, of which it is a part; it becomes `lm`"
-    group.add_argument("--old-lm", metavar="DIR", help=about)
+    group.add_argument("--old-lm", metavar="DIR", help=Rare(about))
     parser.add("--normalise", "--oov-penalty")
     parser.add("--weights", help=f"{WEIGHTS}; required")
     about = "neural LMs: merge histories of equal last N-1 words; 0: none (default: %(default)s)"
@@ -52,11 +53,11 @@ def arguments(parser):
     about = "drop histories worse than their state's best by more"
     parser.add_argument("--beam", type=amount, default=math.inf, metavar="B", help=about)
     about = "before rescoring: drop arcs on no path within B of the best"
-    parser.add_argument("--prune-beam", type=amount, metavar="B", help=about)
+    parser.add_argument("--prune-beam", type=amount, metavar="B", help=Rare(about))
     about = "before rescoring: keep the N best arcs"
-    parser.add_argument("--prune-arcs", type=positive, metavar="N", help=about)
+    parser.add_argument("--prune-arcs", type=positive, metavar="N", help=Rare(about))
     about = "LMs that read both sides: only arcs on a path within B of the best by the other scores"
-    parser.add_argument("--cover-beam", type=amount, metavar="B", help=about)
+    parser.add_argument("--cover-beam", type=amount, metavar="B", help=Rare(about))
     about = "most states of a rescored lattice (default: %(default)s)"
     parser.add("--states", default=STATES, help=about)
     parser.add(
@@ -68,12 +69,12 @@ def arguments(parser):
     parser.add("--depth", default=100, help="hypotheses a list (default: %(default)s)")
     parser.add("--text-out")
     group = parser.groups["output"]
-    group.add_argument("--report", metavar="F.json", help="write sizes, time and models")
+    group.add_argument("--report", metavar="F.json", help=Rare("write sizes, time and models"))
     about = (
         "write to the report how far arcs' scores of LMs that read both sides are from whole"
         " sentences', on the N best paths"
     )
-    group.add_argument("--exact", type=positive, metavar="N", help=about)
+    group.add_argument("--exact", type=positive, metavar="N", help=Rare(about))
     parser.add("--device", "--precision", "--engine", *PROCESSES)
 
 

@@ -11,6 +11,7 @@ from lmtools.ngram.kneser_ney import FALLBACK
 from lmtools.subword import UNK, load_subword
 from lmtools.text.blocks import read_again
 from lmtools.text.unknown import LOOKED_AT, warn_unknown
+from lmtools.verbs.help import Rare
 from lmtools.verbs.numbers import positive, size
 from lmtools.verbs.options import SEVERAL_TEXTS, add_normaliser, normaliser_of
 
@@ -22,7 +23,7 @@ def arguments(parser):
         "instead of text, counts of its n-grams: lines `of the 12`, all orders, with <s> and </s>,"
         " as SRILM's ngram-count -write has them"
     )
-    parser.add_argument("--counts", nargs="+", metavar="F", help=about)
+    parser.add_argument("--counts", nargs="+", metavar="F", help=Rare(about))
     about = "words of the longest n-gram, 1 to 6"
     parser.add_argument("--order", type=positive, metavar="N", help=about)
     about = "model the pieces of this subword model (and take its normaliser); default words"
@@ -31,7 +32,7 @@ def arguments(parser):
         "closed vocabulary: all that --subword's model or list lacks, and <unk> in the text, is one"
         " token with a probability of its own"
     )
-    parser.add_argument("--unk", action="store_true", help=about)
+    parser.add_argument("--unk", action="store_true", help=Rare(about))
     about = (
         "leave out n-grams that occur less often, a number an order from 1 (which is 1), the last"
         " for all longer ones: 1 1 2 are SRILM's usual ones, 0 0 1 of lmplz's --prune"
@@ -41,9 +42,11 @@ def arguments(parser):
     )
     add_kenlm(parser)
     about = "where lmplz estimates: keep no lm.arpa.gz, of which other models could be made"
-    parser.add_argument("--no-arpa", action="store_true", help=about)
+    parser.add_argument("--no-arpa", action="store_true", help=Rare(about))
     about = "memory for sorting, the rest is on the disk of --out; default 2G"
-    parser.add_argument("--memory", type=size, default=directory.MEMORY, metavar="SIZE", help=about)
+    parser.add_argument(
+        "--memory", type=size, default=directory.MEMORY, metavar="SIZE", help=Rare(about)
+    )
     parser.add("--out", metavar="DIR", required=False, help="directory to write")
     add_normaliser(parser)
 
@@ -54,7 +57,7 @@ def add_kenlm(parser):
         "KenLM's lmplz and build_binary: use those in DIR; auto (default): those in $LMTOOLS_KENLM,"
         " tools/kenlm or PATH, lmplz for text over 200 MB; none"
     )
-    parser.add_argument("--kenlm", default="auto", metavar="DIR|auto|none", help=about)
+    parser.add_argument("--kenlm", default="auto", metavar="DIR|auto|none", help=Rare(about))
 
 
 def run(args: argparse.Namespace) -> None:

@@ -213,6 +213,6 @@ def test_pipes_and_devices_in_a_directory_are_left_alone(home):
 
 def test_every_verb_has_the_option():
     done = subprocess.run(
-        [sys.executable, "-m", "lmtools", "tune", "--help"], capture_output=True, text=True
+        [sys.executable, "-m", "lmtools", "tune", "--help-all"], capture_output=True, text=True
     )
     assert "--allow-commands" in done.stdout

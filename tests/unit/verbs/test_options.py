@@ -63,10 +63,10 @@ def test_spellings_of_today_and_of_other_verbs_stay(capsys):
 
 @pytest.mark.parametrize("command", sorted(RENAMED.keys() - {"lmtools.espnet"}))
 def test_no_verb_has_an_option_of_an_older_spelling(command, capsys):
-    """Nor does its --help show one."""
+    """Nor does its --help-all show one."""
     words = command.split()[1:]
     with pytest.raises(SystemExit):
-        parse([*words, *(["nbest"] if words == ["lattice"] else []), "--help"])
+        parse([*words, *(["nbest"] if words == ["lattice"] else []), "--help-all"])
     shown = capsys.readouterr().out.replace(",", " ").split()
     for old, new in RENAMED[command].items():
         assert new in shown and old not in shown

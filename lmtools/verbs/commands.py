@@ -1,0 +1,34 @@
+"""Commands that a verb runs in its own process: their words, printed ready to paste."""
+
+import argparse
+import importlib
+import shlex
+from collections.abc import Iterable
+
+from lmtools.verbs.options import GROUPS, Parser, add_common
+
+
+def repeat_options(args: argparse.Namespace, names: Iterable[str]) -> list[str]:
+    """Return those of the options `names` of GROUPS that are not as they are by default, as words
+    of a command line.
+    """
+    words = []
+    declared = {name: takes for group in GROUPS.values() for name, takes in group.items()}
+    for name in names:
+        value, usual = getattr(args, name[2:].replace("-", "_")), declared[name].get("default")
+        if declared[name].get("action") == "store_true":
+            words += [name] * value
+        elif value != usual:
+            words += [name, str(value)]
+    return words
+
+
+def run_command(words: list[str]) -> int:
+    """Print the command, ready to paste, run it in this process, and return its exit status."""
+    verb, *options = words
+    print(shlex.join(["lmtools", *words]), flush=True)
+    module = importlib.import_module(f"lmtools.verbs.{verb}")
+    parser = Parser(prog=f"lmtools {verb}")
+    add_common(parser)
+    module.arguments(parser)
+    return module.run(parser.parse_args(options)) or 0

@@ -1,0 +1,72 @@
+"""--help shows what most users need, --help-all everything."""
+
+import argparse
+import importlib
+import re
+
+import pytest
+
+from lmtools.cli import VERBS, main
+from lmtools.verbs.help import HelpParser, Rare
+from lmtools.verbs.options import Parser, add_common
+
+MOST = 14  # options in --help, beside those of the help itself
+
+
+def parsers(verb: str) -> dict[str, Parser]:
+    """The parser of a verb and those of its actions, by their words."""
+    parser = Parser(prog=verb)
+    add_common(parser)
+    importlib.import_module(f"lmtools.verbs.{verb}").arguments(parser)
+    made = {verb: parser}
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            made |= {f"{verb} {name}": sub for name, sub in action.choices.items()}
+    return made
+
+
+def printed(capsys, *words: str) -> str:
+    """The help that a command prints."""
+    with pytest.raises(SystemExit) as done:
+        main([*words])
+    assert done.value.code == 0
+    return capsys.readouterr().out
+
+
+def name(action: argparse.Action) -> str:
+    """The long name of an option."""
+    return action.option_strings[-1]
+
+
+def named(text: str) -> set[str]:
+    """The options that have a line of their own in a help."""
+    return set(re.findall(r"^  (?:-h, )?(--[\w-]+)", text, re.MULTILINE))
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_help_is_short_and_help_all_complete(verb, capsys):
+    for words, parser in parsers(verb).items():
+        short, whole = (printed(capsys, *words.split(), f"--help{end}") for end in ("", "-all"))
+        options = [action for action in parser._actions if action.option_strings]
+        shown = {name(action) for action in options if action.help != argparse.SUPPRESS}
+        assert named(whole) == shown
+        assert named(short) <= shown and len(named(short)) <= MOST + 2
+        assert {name(action) for action in options if action.required} <= named(short)
+        hidden = len(shown - named(short))
+        more = re.search(r"^(\d+) more options?: (.*)\n$", short, re.MULTILINE)
+        assert int(more[1]) == hidden if hidden else more is None
+        assert not hidden or more[2] == f"lmtools {words} --help-all"
+        assert "more option" not in whole
+
+
+def test_a_required_option_is_never_rare():
+    parser = HelpParser(prog="p")
+    parser.add_argument("--needed", required=True, help=Rare("r"))
+    parser.add_argument("--other", help=Rare("o"))
+    assert named(parser.format_help()) == {"--help", "--needed"}
+    assert "--other" not in parser.format_usage()
+    group = parser.add_mutually_exclusive_group(required=True)
+    group.add_argument("--either", help=Rare("e"))
+    assert named(parser.format_help()) == {"--help", "--needed", "--either"}
+    group.required = False
+    assert parser.parse_args(["--needed", "1", "--other", "2"]).other == "2"

@@ -1,0 +1,149 @@
+"""lmtools rescue: equal to the commands that it prints, refusals, repeated runs."""
+
+import random
+import re
+import shlex
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from toys import WORDS, sentences
+
+from lmtools.cli import main
+from lmtools.formats import jsonl, kaldi_text
+from lmtools.types import Hypothesis, NBest
+
+CALL = "rescue --dev dev.jsonl --test test.jsonl --out out --cache none"
+
+
+def noisy_lists(count: int, seed: int) -> list[NBest]:
+    """Lists of three hypotheses, of which the first often has wrong words."""
+    rng, nbests = random.Random(seed), []
+    for number, line in enumerate(sentences(count, seed)):
+        wrong = [
+            " ".join(rng.choice(WORDS) if rng.random() < share else word for word in line.split())
+            for share in (0.3, 0.6)
+        ]
+        texts = [line, *wrong] if rng.random() < 0.3 else [*wrong, line]
+        hyps = [Hypothesis(text, {"am": -rank + rng.random()}) for rank, text in enumerate(texts)]
+        nbests.append(NBest(f"u{seed}-{number}", tuple(hyps), line))
+    return nbests
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    """Lists and text, in the working directory."""
+    monkeypatch.chdir(tmp_path)
+    for name, seed in (("dev", 1), ("test", 2)):
+        jsonl.write(noisy_lists(40, seed), tmp_path / f"{name}.jsonl")
+    (tmp_path / "my text").write_text("\n".join(sentences(500, 3)) + "\n")
+    return tmp_path
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """The bytes of every file in a directory."""
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+
+def commands(printed: str) -> list[list[str]]:
+    """The words of the commands that are printed."""
+    lines = re.findall(r"^lmtools (.*)", printed, re.MULTILINE)
+    return [shlex.split(line) for line in lines]
+
+
+@pytest.mark.parametrize(
+    ("more", "best"),
+    [
+        ("--text 'my text' --normaliser librispeech", "wer"),
+        ("--text 'my text' --lm two=two --metric cer --max-line 1M", "cer"),
+        ("--lm one=one --lm 'two=mix:one=0.5,two=0.5'", "wer"),
+    ],
+)
+def test_equal_to_the_commands_that_it_prints(home, capsys, more, best):
+    for name, order in (("one", 3), ("two", 1)):
+        assert main(["ngram", "--text", "my text", "--order", f"{order}", "--out", name]) == 0
+    capsys.readouterr()
+    assert main([*shlex.split(CALL), *shlex.split(more)]) == 0
+    printed = capsys.readouterr().out
+    made = contents(home / "out")
+    assert {"weights.json", "test.txt", "test.json", "no-lm.weights.json"} <= made.keys()
+    (home / "out").rename(home / "first")
+    (home / "out").mkdir()
+    words = commands(printed)
+    assert all(main(line) == 0 for line in words)
+    assert contents(home / "out") == made
+    verbs = [line[0] for line in words]
+    assert verbs.count("score") == 2 * (more.count("--text") + more.count("--lm"))
+    table = printed.partition("\n\n")[2].splitlines()
+    assert best.upper() in table[0]
+    scores = [float(re.search(r"  +([\d.]+)", line)[1]) for line in table[1:]]
+    assert scores[0] > scores[2] >= scores[3] and 0 < float(table[3].split()[-1]) < 1
+
+
+def test_lists_without_references_are_rescored(home, capsys):
+    bare = [replace(nbest, ref=None) for nbest in jsonl.read("test.jsonl")]
+    jsonl.write(bare, home / "test.jsonl")
+    assert main([*CALL.split(), "--text", "my text"]) == 0
+    assert "test.jsonl has no references" in capsys.readouterr().out
+    assert kaldi_text.read("out/test.txt").keys() == {nbest.utt for nbest in bare}
+
+
+def test_a_killed_run_goes_on(home):
+    call = [*CALL.split(), "--text", "my text"]
+    script = (
+        "import os, sys; from lmtools.verbs import score; score.run = lambda args:"
+        " os.kill(os.getpid(), 9)\nfrom lmtools.cli import main; main(sys.argv[1:])"
+    )
+    done = subprocess.run([sys.executable, "-c", script, *call], capture_output=True)
+    assert done.returncode == -9
+    assert {"no-lm.test.txt", "lm"} <= {path.name for path in (home / "out").iterdir()}
+    assert main(call) == 0
+    again = contents(home / "out")
+    (home / "out").rename(home / "first")
+    assert main(call) == 0 and contents(home / "out") == again
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ("", "no language model; give --text F"),
+        ("--lm one", "--lm one: not NAME=LM"),
+        ("--lm a/b=one", "cannot name a directory"),
+        ("--lm a=x --lm a=y", "a second one called 'a'"),
+        ("--lm 'ngram=my text' --text 'my text'", "--lm ngram: "),
+        ("--lm a=x", "--lm a=x: no such language model"),
+        ("--lm a=hf:x", "--lm a=hf:x: no such language model"),
+        ("--lm 'am=my text'", "--lm am: dev.jsonl has a score of this name"),
+        ("--lm 'words=my text'", "--lm words: dev.jsonl has a score of this name"),
+        ("--lm 'a=my text' --normaliser librispeech", "--normaliser: is of --text"),
+        ("--text none", "none"),
+        ("--text 'my text' --dev -", "--dev -: is read several times"),
+        ("--text 'my text' --dev 'ark:x |'", "is read several times"),
+        ("--text 'my text' --dev none", "none: "),
+        ("--text 'my text' --dev bare", "bare: utterance 'u1-0' has no reference"),
+        ("--text 'my text' --test some", "some: utterance 'u1-0' has no reference"),
+        ("--text 'my text' --test empty", "empty"),
+        ("--text 'my text' --out 'my text'", "my text: cannot write"),
+        ("--text 'my text' --dev upper", "upper: lmtools doctor finds the errors above; mend"),
+    ],
+)
+def test_bad_input_is_refused_in_one_line(home, capsys, more, said):
+    nbests = noisy_lists(3, 1)
+    bare = [replace(nbest, ref=None) for nbest in nbests]
+    upper = [
+        replace(one, hyps=tuple(replace(hyp, text=hyp.text.upper()) for hyp in one.hyps))
+        for one in nbests
+    ]
+    jsonl.write(bare, home / "bare")
+    jsonl.write([*bare[:1], *nbests[1:]], home / "some")
+    jsonl.write(upper, home / "upper")
+    (home / "empty").write_text("")
+    before = contents(home)
+    assert main([*CALL.split(), *shlex.split(more)]) == 1
+    errors = capsys.readouterr().err.splitlines()
+    assert errors[-1].startswith("lmtools rescue: ") and said in errors[-1]
+    assert len(errors[-1]) <= 500
+    assert "upper" in said or contents(home) == before
