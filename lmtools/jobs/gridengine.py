@@ -4,6 +4,7 @@ A task has a number from 1 on, without gaps; the script knows which shard that i
 """
 
 import os
+import re
 import shlex
 from dataclasses import dataclass
 from xml.etree import ElementTree
@@ -61,7 +62,8 @@ class GridEngine(Queue):
         except ValueError as error:
             raise UserError(f"more: {self.more!r}: {error}; mend the quotes") from None
         for word in words:
-            if word.startswith("@") or (word.startswith("-") and word not in MORE):
+            number = re.fullmatch(r"-\d+", word)  # as in -p -1
+            if word.startswith("@") or (word.startswith("-") and word not in MORE and not number):
                 raise UserError(
                     f"more: {word!r} is no option that F.yaml may give to qsub; write some of"
                     f" {' '.join(sorted(MORE))}, or put it into your own ~/.sge_request"

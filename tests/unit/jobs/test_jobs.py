@@ -187,6 +187,7 @@ def test_settings_are_options_of_qsub():
         *("-pe", "smp", "2", "-l", "arch=lx amd"),
     ]
     assert GridEngine().options() == []
+    assert GridEngine(more="-p -1").options() == ["-p", "-1"]
 
 
 @pytest.mark.parametrize(
