@@ -52,7 +52,7 @@ def check_inputs(stages: dict, number: int, script: str, command: str) -> None:
         if writer is not None:
             remedy = f"{command} --stage {find_start(stages, writer)} --stop-stage {writer}"
             raise UserError(f"{lacks} stage {writer} writes; run {remedy}")
-        remedy = "check the path" if script == "./run.sh" else "run ./run.sh first"
+        remedy = "check the path" if script == "./run.sh" else "run ./run.sh first or check it"
         raise UserError(f"{lacks} no earlier stage writes; {remedy}")
 
 

@@ -230,7 +230,7 @@ def test_scripts_beside_run_sh_go_on_from_it(toy):
     command = ("--stage", "2", "--stop-stage", "3")
     assert run(*command).stderr == (
         "./run_other.sh: stage 2 needs exp/words, which no earlier stage writes; run ./run.sh"
-        " first\n"
+        " first or check it\n"
     )
     toy("--stop-stage", 1)
     assert run(*command).returncode == 0
