@@ -18,10 +18,12 @@ import numpy as np
 import torch
 
 from lmtools.batching import plan_batches
+from lmtools.computing import Computing
 from lmtools.lm import LanguageModel
 from lmtools.score.compute import score_batch
-from lmtools.score.scorers import NeuralScorer
+from lmtools.score.neural import NeuralScorer
 from lmtools.settings import Settings
+from lmtools.specs import LMSpec
 
 SIZE, BUDGET = 2000, 4096  # pieces; model rows of a batch that is as full as it comes
 
@@ -58,7 +60,8 @@ def main() -> None:
         " shape, ratio"
     )
     for precision in ("float32", "bfloat16"):
-        scorer = NeuralScorer(lm, SimpleNamespace(hash="0" * 64), "0" * 16, "cpu", precision)
+        subword, computing = SimpleNamespace(hash="0" * 64), Computing("cpu", precision)
+        scorer = NeuralScorer(lm, subword, "0" * 16, LMSpec("-"), computing)
         for name, parts in (("all", whole), ("a list", lists)):
             seconds = [
                 [timed(score, scorer, parts) for score in (loose, fixed)] for _ in range(args.turns)

@@ -26,6 +26,7 @@ from torch.nn import functional as F
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from lmtools.bench.machine import describe_machine
+from lmtools.computing import Computing
 from lmtools.embed import load_word_vectors
 from lmtools.files import read_lines
 from lmtools.models.projected import TwoWayLstm
@@ -135,8 +136,9 @@ def main() -> None:
     lines = (line for _, line in read_lines(args.text) if line.split())
     texts = list(itertools.islice(lines, args.sentences))
     with tempfile.TemporaryDirectory() as folder:
-        ours = load_word_vectors(args.lm, device="cpu")
-        cached, plain = load_word_vectors(args.lm, device="cpu", cache=folder), Plain(ours)
+        ours = load_word_vectors(args.lm, None, Computing("cpu", cache="none"))
+        cached = load_word_vectors(args.lm, None, Computing("cpu", cache=folder))
+        plain = Plain(ours)
         with unclipped(ours.lm.trunk.lstms):
             words = check(ours(texts), plain.vectors(texts))
         kinds: dict[str, Callable] = {"lmtools": ours, "plain": plain.vectors, "cached": cached}

@@ -15,8 +15,9 @@ import torch
 import transformers
 from minicons import scorer as minicons
 
+from lmtools.computing import Computing
 from lmtools.files import read_lines
-from lmtools.score import ScoreOptions, score_texts
+from lmtools.score import load, score_texts
 
 NBEST = Path(__file__).parent.parent / "egs/librispeech/mini/test.nbest.jsonl.xz"
 SIZE = {
@@ -83,8 +84,8 @@ def main() -> None:
     ][: args.hypotheses]
     with tempfile.TemporaryDirectory() as directory:
         make_model(directory, texts)
-        options = ScoreOptions(f"hf:{directory}", device="cpu", cache="none")
-        peer, ours = minicons.MaskedLMScorer(directory, "cpu"), options.load()
+        computing = Computing("cpu", cache="none")
+        peer, ours = minicons.MaskedLMScorer(directory, "cpu"), load(f"hf:{directory}", computing)
 
         def by_minicons(batch: int) -> np.ndarray:
             parts = (texts[i : i + batch] for i in range(0, len(texts), batch))
@@ -97,7 +98,7 @@ def main() -> None:
             )
 
         def by_lmtools() -> np.ndarray:
-            return score_texts(texts, ours, options).log_prob
+            return score_texts(texts, ours, computing).log_prob
 
         runs = {
             f"minicons, {batch} a call": lambda batch=batch: by_minicons(batch)

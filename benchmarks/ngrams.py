@@ -24,9 +24,11 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from lmtools.computing import Computing
 from lmtools.files import raw_lines
 from lmtools.ngram import arrays
-from lmtools.score import ScoreOptions, perplexity
+from lmtools.score import perplexity
+from lmtools.specs import LMSpec
 
 HELD = 20_000  # lines
 
@@ -192,7 +194,7 @@ def lines_of(path: Path) -> Iterator[bytes]:
 def found_perplexity(lm: str) -> str:
     """The perplexity of known.txt."""
     lines = Path("known.txt").read_text().splitlines()
-    return f"{perplexity(lines, ScoreOptions(lm, device='cpu', cache='none'))['word_ppl']:.2f}"
+    return f"{perplexity(lines, LMSpec(lm), Computing('cpu', cache='none'))['word_ppl']:.2f}"
 
 
 if __name__ == "__main__":

@@ -16,6 +16,8 @@ import torch
 from sentence_transformers import SentenceTransformer
 
 from lmtools.bench.machine import describe_machine
+from lmtools.computing import Computing
+from lmtools.embed.contextual import PoolingOptions
 from lmtools.embed.encoders import load_encoder
 from lmtools.embed.sentences import encode
 from lmtools.evaluate.similarity import cosines
@@ -79,13 +81,7 @@ def main() -> None:
     texts = sentences(args)
     peer = SentenceTransformer(str(args.model), device="cpu")
     ours = load_encoder(
-        lm=f"hf:{args.model}",
-        layers="last",
-        pool="mean",
-        boundaries=True,
-        masked=False,
-        device="cpu",
-        precision="float32",
+        f"hf:{args.model}", PoolingOptions("last", "mean", boundaries=True), Computing("cpu")
     )
 
     def by_peer(batch: int) -> np.ndarray:

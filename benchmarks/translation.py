@@ -31,13 +31,15 @@ from torch.nn import functional as F
 from transformers import MarianConfig, MarianMTModel
 
 from lmtools.bench.machine import describe_machine
+from lmtools.computing import Computing
 from lmtools.errors import UserError
 from lmtools.formats import jsonl
 from lmtools.lm import LanguageModel
-from lmtools.score import ScoreOptions, score_texts
+from lmtools.score import load, score_texts
 from lmtools.score.huggingface_pairs import HuggingFaceTranslation, split
-from lmtools.score.scorers import TranslationScorer
+from lmtools.score.neural import TranslationScorer
 from lmtools.settings import Settings
+from lmtools.specs import LMSpec
 from lmtools.subword import EOS, SPECIALS
 
 NEAR = {"float32": 1e-3, "bfloat16": 1.0}
@@ -121,7 +123,7 @@ def write_random(home: Path, texts: Iterable[str], width: int, layers: Sequence[
 
 def ours(scorer, pairs: list[Pair]) -> np.ndarray:
     """The scores (N,) of a scorer of lmtools."""
-    return score_texts(pairs, scorer, ScoreOptions("-", cache="none")).log_prob
+    return score_texts(pairs, scorer, Computing(cache="none")).log_prob
 
 
 def main() -> None:
@@ -154,7 +156,7 @@ def main() -> None:
         if not args.lm:
             write_random(home, itertools.chain(*direct), args.width, args.layers)
         scorer, exact = (
-            ScoreOptions(f"hf:{home}", precision, device="cpu", pairs=True).load()
+            load(LMSpec(f"hf:{home}", pairs=True), Computing("cpu", precision))
             for precision in (args.precision, "float32")
         )
     own = Own(scorer, args.precision)

@@ -29,6 +29,15 @@ RENAMED = {
 }
 
 
+# Commands whose --lm takes options that were flags -> these flags, each with or without a value.
+LM_OPTIONS = {"--intact": False, **dict.fromkeys(("--normalise", "--oov-penalty"), True)}
+LM_OPTIONS |= dict.fromkeys(("--noise", "--noise-power"), True)
+MOVED = {
+    **dict.fromkeys(("lmtools score", "lmtools ppl", "lmtools rescore"), LM_OPTIONS),
+    "lmtools lattice": {name: LM_OPTIONS[name] for name in ("--normalise", "--oov-penalty")},
+}
+
+
 def update_spelling(argv: Sequence[str], command: str) -> list[str]:
     """The words after `command` with today's spellings of options; a line on standard error names
     each older one.
@@ -43,4 +52,24 @@ def update_spelling(argv: Sequence[str], command: str) -> list[str]:
             about = f"{option} is now {new}; the next version takes {new} alone"
             print(f"{command}: warning: {about}", file=sys.stderr)
         words.append(f"{new or option}{sign}{value}")
-    return words
+    return move_options(words, command)
+
+
+def move_options(argv: Sequence[str], command: str) -> list[str]:
+    """The words with flags that are options of a language model today in each value of --lm."""
+    moved, words, rest = MOVED.get(command, {}), [], iter(argv)
+    added = ""
+    for word in rest:
+        flag, sign, value = word.partition("=")
+        if flag not in moved:
+            words.append(word)
+            continue
+        value = (value if sign else next(rest, "")) if moved[flag] else "true"
+        option = f"{flag[2:].replace('-', '_')}={value}"
+        about = f"{flag} is now an option of the model, --lm LM,{option}"
+        print(f"{command}: warning: {about}; the next version takes that alone", file=sys.stderr)
+        added += f",{option}"
+    return [
+        word + added * (before == "--lm" or word.startswith("--lm="))
+        for before, word in zip(["", *words], words, strict=False)
+    ]

@@ -27,13 +27,15 @@ def read_sources(tree: Path, folder: str = "lmtools") -> dict[Path, str]:
 
 
 def count_flags(sources: dict[Path, str]) -> Counter:
-    """How often each flag (`--out`) is declared: by a call of add_argument, or in a dictionary of
-    what argparse takes for it.
+    """How often each flag (`--out`) is declared: by a call of add_argument, in a dictionary of
+    what argparse takes for it, or as a field of a class that becomes flags.
     """
-    flags = Counter()
+    flags, kinds = Counter(), set()
     for text in sources.values():
         for node in ast.walk(ast.parse(text)):
             names = []
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "flags_of":
+                kinds.add(node.args[0].id)
             if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "add_argument":
                 names = node.args
             elif isinstance(node, ast.Dict):  # one of other names (`--old: --new`) declares nothing
@@ -41,7 +43,17 @@ def count_flags(sources: dict[Path, str]) -> Counter:
                 names = [key for key, value in pairs if not isinstance(value, ast.Constant)]
             words = [name.value for name in names if isinstance(name, ast.Constant)]
             flags.update(word for word in words if str(word).startswith("--"))
-    return flags
+    return flags + Counter(name for text in sources.values() for name in list_declared(text, kinds))
+
+
+def list_declared(text: str, kinds: set[str]) -> Iterator[str]:
+    """The fields of the classes `kinds` that are declared as options, each a flag."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.ClassDef) and node.name in kinds:
+            for field in node.body:
+                call = getattr(field, "value", None)
+                if isinstance(call, ast.Call) and getattr(call.func, "id", "") == "option":
+                    yield f"--{field.target.id.replace('_', '-')}"
 
 
 def find_classes(sources: dict[Path, str]) -> dict[str, list[str]]:

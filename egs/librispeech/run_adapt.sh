@@ -88,9 +88,9 @@ fi
 if stage 4 "score" $data $expdir/general $lms $experiment conf : $scores; then
   for size in $lines; do
     home=$expdir/$size
-    lmtools ppl --experiment $experiment --lm "$home/lm/{lm}" --oov-penalty 11 --precision auto \
+    lmtools ppl --experiment $experiment --lm "$home/lm/{lm},oov_penalty=11" --precision auto \
       --text $data/test-general.txt --out "$home/ppl/{lm}/general.json"
-    lmtools ppl --experiment $experiment --lm "$home/lm/{lm}" --oov-penalty 11 --precision auto \
+    lmtools ppl --experiment $experiment --lm "$home/lm/{lm},oov_penalty=11" --precision auto \
       --kaldi --text $data/test/text --out "$home/ppl/{lm}/test.json"
     lmtools score --experiment $experiment --lm "$home/lm/{lm}" --precision auto --nj $nj \
       --cache $expdir/cache --nbest $data/dev/nbest.jsonl --out "$home/score/{column}/dev.scores"

@@ -70,7 +70,7 @@ if stage 4 "score" $expdir/lm $experiment conf $lists : $expdir/ppl $expdir/scor
       --out "$expdir/ppl/{lm}/$set.json"
   done
   for set in dev $tests; do
-    lmtools score --experiment $experiment --lm "$expdir/lm/{lm}" --oov-penalty $oov_penalty \
+    lmtools score --experiment $experiment --lm "$expdir/lm/{lm},oov_penalty=$oov_penalty" \
       --nbest $datadir/$set/nbest.jsonl --precision $precision --nj $nj --cache $expdir/cache \
       --out "$expdir/score/{column}/$set.scores"
   done
@@ -87,11 +87,12 @@ if stage 5 "tune on dev and rescore" $expdir/lm $expdir/score $experiment conf $
   done
   for lm in $lattices; do
     bash local/rescore_lattices.sh $lm+ngram $datadir $expdir "dev $tests" $lattice_opts \
-      --precision $precision --oov-penalty $oov_penalty --lm $lm=$expdir/lm/$lm \
-      --lm ngram=$expdir/lm/ngram
+      --precision $precision --lm $lm=$expdir/lm/$lm,oov_penalty=$oov_penalty \
+      --lm ngram=$expdir/lm/ngram,oov_penalty=$oov_penalty
     bash local/rescore_lattices.sh $lm-unnormalised+ngram $datadir $expdir "dev $tests" \
-      $lattice_opts --precision $precision --oov-penalty $oov_penalty --normalise none \
-      --lm $lm-unnormalised=$expdir/lm/$lm --lm ngram=$expdir/lm/ngram
+      $lattice_opts --precision $precision \
+      --lm $lm-unnormalised=$expdir/lm/$lm,normalise=none,oov_penalty=$oov_penalty \
+      --lm ngram=$expdir/lm/ngram,oov_penalty=$oov_penalty
   done
 fi
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from lmtools.batching import prepare_distinct
+from lmtools.computing import Computing
 from lmtools.errors import UserError
 from lmtools.evaluate import METRICS
 from lmtools.rescoring import DERIVED, ScoreColumns, Weights, check_signatures, gather
@@ -14,7 +15,9 @@ from lmtools.rescoring.apply import check
 from lmtools.rescoring.features import best, combine
 from lmtools.rescoring.lazy import expect, mean_counts, pad, read_bound, score_lazily
 from lmtools.rescoring.tuning import padded_statistics
-from lmtools.score import ScoreOptions, score_texts
+from lmtools.score import load, score_texts
+from lmtools.score.run import open_cache
+from lmtools.specs import LMSpec
 from lmtools.types import NBest
 
 
@@ -34,14 +37,15 @@ def choose_lazily(
     nbests: Sequence[NBest],
     columns: ScoreColumns,
     name: str,
-    options: ScoreOptions,
+    spec: LMSpec,
+    computing: Computing,
     weights: Weights,
     margin: float,
     source,
     path,
 ) -> LazyChoice:
     """Choose hypotheses of lists read from `source` by `weights`, read from `path`; the model of
-    `options` scores the column `name` as far as it must, `columns` are the others.
+    `spec` scores the column `name` as far as it must, `columns` are the others.
 
     `margin` is in units of the bound's that the weights note; infinity scores every hypothesis and
     needs none. UserError as of `lmtools rescore`, and for utterances that a fold holds.
@@ -52,8 +56,8 @@ def choose_lazily(
     known = gather(nbests, columns.values, source, derived)
     check(known, replace(weights, features=without(weights, name)), source)
     known = known.select([*without(weights, name)])
-    scorer = options.load()
-    own = ScoreColumns({name: []}, {name: scorer.signature}, {name: options.lm}, {})
+    scorer = load(spec, computing)
+    own = ScoreColumns({name: []}, {name: scorer.signature}, {name: spec.lm}, {})
     warnings = [*columns.warn_unchecked(), *known.warnings]
     warnings += check_signatures(weights, columns, path) + check_signatures(weights, own, path)
 
@@ -67,11 +71,11 @@ def choose_lazily(
         line = rest + weight * expect(nbests, known, pad(tokens, known), bound, path)
     exists = np.arange(rest.shape[1]) < np.array([len(own) for own in texts])[:, None]
 
-    with contextlib.closing(options.open_cache(scorer)) as cache:
+    with contextlib.closing(open_cache(scorer, computing)) as cache:
 
         def score(rows: np.ndarray, places: np.ndarray) -> np.ndarray:
             some = [texts[row][place] for row, place in zip(rows, places, strict=True)]
-            sums = score_texts(some, scorer, options, cache).log_prob
+            sums = score_texts(some, scorer, computing, cache).log_prob
             return sums / divisors[rows, places]
 
         most = bound.margin * margin if bound else np.inf

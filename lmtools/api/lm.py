@@ -13,14 +13,18 @@ from lmtools.api.checks import list_nbests
 from lmtools.api.weights import rescore
 from lmtools.arguments import check_kind, check_path, check_text, check_whole, list_texts
 from lmtools.batching import prepare_distinct
+from lmtools.computing import Computing
 from lmtools.errors import UserError
 from lmtools.formats import scores
+from lmtools.options import fill, list_options
 from lmtools.rescoring import DERIVED, Weights, is_default, load_weights
 from lmtools.rescoring.features import summed
-from lmtools.score import ScoreOptions, Sources, score_texts
+from lmtools.score import Sources, score_texts
+from lmtools.score import load as load_scorer
 from lmtools.score.compute import score_all
 from lmtools.score.run import WRITTEN, hypothesis_texts
 from lmtools.score.words import count_tokens
+from lmtools.specs import LMSpec
 from lmtools.types import NBest, ScoreTable
 
 
@@ -48,13 +52,14 @@ class LM:
     """A language model that scores; `load` makes it.
 
     `kind` says what exp(-log-probability / tokens) is: perplexity or pseudo-perplexity. `signature`
-    says which model it is and how it computes; `scorer` and `options` are what the rest of lmtools
-    takes.
+    says which model it is and how it computes; `scorer` and `computing` are what the rest of
+    lmtools takes.
     """
 
-    def __init__(self, options: ScoreOptions):
-        check_kind(options, ScoreOptions, "options", "ScoreOptions", "use lmtools.load")
-        self.options, self.scorer = options, options.load()
+    def __init__(self, spec: LMSpec, computing: Computing):
+        check_kind(spec, LMSpec, "spec", "LMSpec", "use lmtools.load")
+        check_kind(computing, Computing, "computing", "Computing", "use lmtools.load")
+        self.computing, self.scorer = computing, load_scorer(spec, computing)
         self.kind, self.signature = self.scorer.kind, dict(self.scorer.signature)
 
     def score(self, texts: Sequence[str], sources: Sequence[str] | None = None) -> np.ndarray:
@@ -67,23 +72,23 @@ class LM:
         self.check_sources(sources is not None)
         texts = list_texts(texts, "texts")
         if sources is None:
-            return score_texts(texts, self.scorer, self.options).log_prob
+            return score_texts(texts, self.scorer, self.computing).log_prob
         sources = list_texts(sources, "sources")
         if len(texts) != len(sources):
             raise UserError(f"{len(sources)} sources of {len(texts)} texts; give each its own")
         pairs = list(zip(sources, texts, strict=True))
-        return score_texts(pairs, self.scorer, self.options).log_prob
+        return score_texts(pairs, self.scorer, self.computing).log_prob
 
     def check_sources(self, given: bool) -> None:
         """UserError where either a translation model or sources are without the other."""
         if given and not self.scorer.pairs:
             raise UserError(
-                f"{self.options.lm}: not loaded as a translation model, so it reads no source;"
+                f"{self.scorer.spec.lm}: not loaded as a translation model, so it reads no source;"
                 " leave sources out, or load such a model with pairs=True"
             )
         if self.scorer.pairs and not given:
             raise UserError(
-                f"{self.options.lm}: a translation model, which reads a source beside each"
+                f"{self.scorer.spec.lm}: a translation model, which reads a source beside each"
                 " sentence; give sources to score or score_lists"
             )
 
@@ -127,7 +132,7 @@ class LM:
             given = Sources("sources", check_sources(sources), reverse)
             texts, more = given.pair(lists, 0, "the lists"), given.signature
             given.check_number(len(lists), "the lists")
-        flat = score_texts(texts, self.scorer, self.options)
+        flat = score_texts(texts, self.scorer, self.computing)
         bounds = np.cumsum([0, *(len(nbest.hyps) for nbest in lists)])
         values, counts = (
             [column[begin:end] for begin, end in pairwise(bounds)]
@@ -168,32 +173,27 @@ class LM:
 
 
 def load(
-    lm: str | os.PathLike,
-    *,
-    precision: str = "float32",
-    device: str = "auto",
-    engine: str = "auto",
-    threads: int | None = None,
-    cache: str = "none",
-    **more: Any,
+    lm: str | os.PathLike, *, threads: int | None = None, cache: str = "none", **options: Any
 ) -> LM:
     """The language model `lm`: a directory of `lmtools train` or `lmtools ngram`, a KenLM or ARPA
     file, `hf:DIR`, a Hugging Face model on this disk, or a mixture of such, `mix:LM=0.6,LM=0.4`.
 
-    `precision` is of matrix products (float32, bfloat16, int8, auto), `device` cpu, cuda, cuda:1 or
-    auto, `engine` what multiplies (torch, prepared, auto); `threads` sets torch's in this whole
-    process. `cache` keeps scores between runs: a directory or `default`, that of the command line.
-    `more` are other options of `lmtools score`: `intact`, `normalise`, `oov_penalty`, `nj`, `rows`,
-    `noise`, `pairs` for a translation model (lmtools.score.ScoreOptions). UserError where there is
-    no such model, or it cannot do what is asked.
+    `options` are those of the specification, which `lm` may have too (`DIR,intact=true`), and of
+    the computation: `intact`, `normalise`, `oov_penalty`, `noise`, `noise_power`, `pairs` for a
+    translation model; `device` (cpu, cuda, cuda:1, auto), `precision` of matrix products (float32,
+    bfloat16, int8, auto), `engine` (torch, prepared, auto), `rows`, `nj` (lmtools.specs,
+    lmtools.computing). `cache` keeps scores between runs: a directory or `default`, that of the
+    command line. `threads` sets torch's in this whole process. UserError where there is no such
+    model, or it cannot do what is asked.
     """
     check_path(lm, "lm")
     if threads is not None:
         torch.set_num_threads(check_whole(threads, "threads", 1))
-    options = ScoreOptions(
-        str(lm), precision=precision, device=device, engine=engine, cache=cache, **more
-    )
-    return LM(options)
+    computing = fill(Computing, options, cache=cache)
+    given = {name: value for name, value in options.items() if name not in vars(computing)}
+    if unknown := [name for name in given if name not in (*list_options(LMSpec), "pairs")]:
+        raise TypeError(f"load() got an unexpected keyword argument {unknown[0]!r}")
+    return LM(LMSpec.parse(str(lm), **given), computing)
 
 
 def check_sources(sources) -> Mapping[str, str] | list[str]:

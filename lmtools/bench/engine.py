@@ -13,13 +13,15 @@ import torch
 
 from lmtools.bench.machine import describe_machine, stopwatch
 from lmtools.bench.score import TOKENS_A_WORD, random_sentences
+from lmtools.computing import Computing
 from lmtools.errors import UserError
 from lmtools.evaluate import METRICS, evaluate
 from lmtools.formats import scores
 from lmtools.rescoring import DERIVED, SystemPlan, Weights, make_columns, rescore_lists
 from lmtools.rescoring.features import summed
-from lmtools.score.run import ScoreOptions, score_texts
-from lmtools.score.scorers import NeuralScorer
+from lmtools.score.load import load
+from lmtools.score.neural import NeuralScorer
+from lmtools.score.run import score_texts
 from lmtools.types import NBest
 from lmtools.workers import CONTEXT
 
@@ -44,12 +46,12 @@ def bench_engines(
     texts = [hyp.text for nbest in nbests for hyp in nbest.hyps]
     rows = [{"precision": precision, "engine": engine} for precision, engine in WAYS]
     for row in rows:
-        row |= measure_alone(options_of(lm, row), texts[:FEW])
-    scorers = [options_of(lm, row).load() for row in rows]
+        row |= measure_alone(lm, computing_of(row), texts[:FEW])
+    scorers = [load(lm, computing_of(row)) for row in rows]
     if not all(isinstance(scorer, NeuralScorer) for scorer in scorers):
         raise UserError(f"{lm}: not a neural model of `lmtools train`; engines are for these")
     time_sentences(rows, scorers, words, repeats)
-    made = time_lists(rows, scorers, lm, texts)
+    made = time_lists(rows, scorers, texts)
     for row, one in zip(rows, made, strict=True):
         row["greatest_difference"] = float(np.abs(one.log_prob - made[0].log_prob).max())
     if weights is not None:
@@ -63,26 +65,25 @@ def bench_engines(
     }  # fmt: skip
 
 
-def options_of(lm: str, row: dict) -> ScoreOptions:
-    """Return the options of scoring of a row."""
-    how = {"precision": row["precision"], "engine": row["engine"]}
-    return ScoreOptions(lm, device="cpu", cache="none", **how)
+def computing_of(row: dict) -> Computing:
+    """Return the options of the computation of a row."""
+    return Computing("cpu", row["precision"], row["engine"], cache="none")
 
 
-def measure_alone(options: ScoreOptions, texts: Sequence[str]) -> dict:
+def measure_alone(lm: str, computing: Computing, texts: Sequence[str]) -> dict:
     """`load_and_score` in a process of its own."""
     with ProcessPoolExecutor(1, CONTEXT) as pool:
-        return pool.submit(load_and_score, options, texts).result()
+        return pool.submit(load_and_score, lm, computing, texts).result()
 
 
-def load_and_score(options: ScoreOptions, texts: Sequence[str]) -> dict:
+def load_and_score(lm: str, computing: Computing, texts: Sequence[str]) -> dict:
     """Seconds of loading up to the first score, and the peak memory of this process in MiB."""
     torch.set_num_threads(1)
     begin = time.perf_counter()
-    scorer = options.load()
-    score_texts(texts[:1], scorer, options)
+    scorer = load(lm, computing)
+    score_texts(texts[:1], scorer, computing)
     seconds = time.perf_counter() - begin
-    score_texts(texts, scorer, options)
+    score_texts(texts, scorer, computing)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024  # Linux counts KiB
     return {"load_seconds": seconds, "peak_mib": peak}
 
@@ -100,13 +101,13 @@ def time_sentences(rows: list[dict], scorers: Sequence, words: int, repeats: int
         row["sentence_seconds"] = min(times[1:])  # the first is a warm-up
 
 
-def time_lists(rows: list[dict], scorers: Sequence, lm: str, texts: Sequence[str]) -> list:
+def time_lists(rows: list[dict], scorers: Sequence, texts: Sequence[str]) -> list:
     """Add hypotheses a second to each row, the better of two turns; the scores of each."""
     made, best = [None] * len(rows), [np.inf] * len(rows)
     for _ in range(2):
         for i, scorer in enumerate(scorers):
             begin = time.perf_counter()
-            made[i] = score_texts(texts, scorer, options_of(lm, rows[i]))
+            made[i] = score_texts(texts, scorer, computing_of(rows[i]))
             best[i] = min(best[i], time.perf_counter() - begin)
     for row, seconds in zip(rows, best, strict=True):
         row["hypotheses_per_second"] = len(texts) / seconds

@@ -13,14 +13,15 @@ from lmtools.bench.machine import describe_machine
 from lmtools.errors import UserError
 from lmtools.lattice.density import duration
 from lmtools.lattice.prune import prune
+from lmtools.score import load
 from lmtools.score.lattices import LatticeOptions, Rescorer
-from lmtools.score.scorers import load_scorer
+from lmtools.specs import LMSpec
 from lmtools.types import Lattice
 
 
 def bench_lattice(
     lattices: Sequence[Lattice],
-    lms: Mapping[str, str],
+    lms: Mapping[str, LMSpec],
     settings: LatticeOptions,
     beams: Sequence[float],
     tokens: Sequence[int],
@@ -29,7 +30,7 @@ def bench_lattice(
     """Measure the rescoring of lattices: one row for each LM and setting, wall-clock medians; the
     LMs take turns.
 
-    `lms`: name -> what `load_scorer` takes. Rows are of the whole lattices under `settings`; of the
+    Rows are of the whole lattices under `settings`; of the
     lattices pruned by each of `beams` (`density`: arcs a second of speech); and with each of
     `tokens` histories a state. UserError where lattices have no times.
     """
@@ -41,9 +42,7 @@ def bench_lattice(
             "the lattices have no times, so that nothing can be said of real time; give SLF or"
             " Kaldi lattices"
         )
-    scorers = {
-        name: load_scorer(lm, settings.device, settings.precision) for name, lm in lms.items()
-    }
+    scorers = {name: load(spec, settings.computing) for name, spec in lms.items()}
     old = {key: weight for key, weight in settings.weights.items() if key not in lms}
     rows = []
     for kind, beam, kept, some in list_work(lattices, old, settings.tokens, beams, tokens):
@@ -58,7 +57,7 @@ def bench_lattice(
     return {
         "rows": rows, "lattices": len(lattices), "speech": speech, "order": settings.order,
         "repeats": repeats,
-        "threads": torch.get_num_threads(), "precision": settings.precision,
+        "threads": torch.get_num_threads(), "precision": settings.computing.precision,
         "machine": describe_machine(torch.device("cpu")),
         "models": {name: dict(scorer.signature) for name, scorer in scorers.items()},
     }  # fmt: skip

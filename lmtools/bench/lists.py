@@ -9,8 +9,9 @@ from functools import partial
 import torch
 
 from lmtools.bench.machine import describe_machine, stopwatch
+from lmtools.computing import Computing
 from lmtools.score.base import Scorer
-from lmtools.score.run import ScoreOptions, score_texts
+from lmtools.score.run import score_texts
 from lmtools.types import NBest
 
 
@@ -34,7 +35,7 @@ def bench_lists(
     tokens = {}
     for turn in range(repeats + 1):
         for name, scorer in scorers.items():
-            work = partial(score_texts, texts, scorer, ScoreOptions(name, cache="none"))
+            work = partial(score_texts, texts, scorer, Computing(cache="none"))
             spent = stopwatch(lambda name=name, work=work: tokens.update({name: work()}), device)
             if turn:
                 seconds[name].append(spent)

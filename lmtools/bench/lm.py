@@ -24,14 +24,17 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from lmtools.bench.machine import describe_machine, stopwatch
 from lmtools.bench.score import random_scorer
+from lmtools.computing import Computing
 from lmtools.config import from_yaml
 from lmtools.device import choose_device
 from lmtools.errors import UserError
 from lmtools.models import MODELS
 from lmtools.outputs.noise import LogUniform
 from lmtools.score.base import Scorer
+from lmtools.score.load import load
 from lmtools.score.mixture import MixtureScorer
-from lmtools.score.scorers import NeuralScorer, NgramScorer, load_scorer
+from lmtools.score.neural import NeuralScorer
+from lmtools.score.ngram import NgramScorer
 from lmtools.settings import Settings
 from lmtools.subword import SPECIALS
 from lmtools.subword.lists import Word
@@ -233,7 +236,7 @@ def load_scorers(
     """
     kept = {name: one for name, one in settings.items() if name not in lms}
     random = {name: random_scorer(one, size, device, precision) for name, one in kept.items()}
-    trained = {name: load_scorer(lm, device, precision, engine="torch") for name, lm in lms.items()}
+    trained = {name: load(lm, Computing(device, precision, "torch")) for name, lm in lms.items()}
     for name, scorer in trained.items():
         if isinstance(scorer, MixtureScorer):
             raise UserError(f"--lm {name}: a mixture; measure its models, or take bench lists")

@@ -22,7 +22,7 @@ from lmtools.device import autocast
 from lmtools.errors import UserError
 from lmtools.models.base import last_state
 from lmtools.models.transformer import matrix_flops
-from lmtools.score.scorers import NeuralScorer
+from lmtools.score.neural import NeuralScorer
 from lmtools.subword import MASK
 
 TASK = "represent"

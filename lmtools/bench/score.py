@@ -10,13 +10,16 @@ import torch
 
 from lmtools.batching import plan_batches
 from lmtools.bench.machine import describe_machine, stopwatch
+from lmtools.computing import Computing
 from lmtools.device import PRECISIONS
 from lmtools.lm import LanguageModel
 from lmtools.models import MODELS
 from lmtools.models.transformer import Transformer, matrix_flops
 from lmtools.score.compute import score_batch
-from lmtools.score.scorers import NeuralScorer, load_scorer
+from lmtools.score.load import load
+from lmtools.score.neural import NeuralScorer
 from lmtools.settings import Settings
+from lmtools.specs import LMSpec
 from lmtools.subword import MASK, SPECIALS
 
 TOKENS_A_WORD = 1.2  # of English text with about 30k pieces
@@ -49,7 +52,8 @@ def random_scorer(
     """A scorer of a model over `size` ids with random weights."""
     torch.manual_seed(settings.seed)
     lm, ids = LanguageModel(settings, size), RandomVocabulary(size)
-    return NeuralScorer(lm, ids, "random", device, precision, normalise=normalise, engine=engine)
+    spec, computing = LMSpec("random", normalise=normalise), Computing(device, precision, engine)
+    return NeuralScorer(lm, ids, "random", spec, computing)
 
 
 def random_family(family: str, arch: Mapping, *how, normalise: str = "full") -> NeuralScorer:
@@ -225,11 +229,11 @@ def trained_scorers(
     """The neural models among `lms` (name -> directory); a T-TA trained by a sampled criterion
     without normalisation, too.
     """
-    how = {"device": device, "precision": precision, "engine": engine}
-    loaded = {name: load_scorer(lm, **how) for name, lm in lms.items()}
+    computing = Computing(device, precision, engine)
+    loaded = {name: load(lm, computing) for name, lm in lms.items()}
     scorers = {name: scorer for name, scorer in loaded.items() if isinstance(scorer, NeuralScorer)}
     return scorers | {
-        name + UNNORMALISED: load_scorer(lms[name], **how, normalise="none")
+        name + UNNORMALISED: load(LMSpec(lms[name], normalise="none"), computing)
         for name, scorer in scorers.items()
         if scorer.lm.settings.model == "tta" and scorer.lm.output.sampled
     }

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from lmtools.checkpoint import WEIGHTS, load_model, model_hash
+from lmtools.computing import USUAL, Computing
 from lmtools.device import batch_rows, choose_device, numerics, resolve_precision
 from lmtools.embed.base import Encoder
 from lmtools.embed.contextual import BatchStates, ContextualEncoder, PoolingOptions
@@ -30,17 +31,14 @@ class NeuralEncoder(ContextualEncoder):
         source,
         identity,
         pooling: PoolingOptions,
-        device,
-        precision,
-        rows=None,
-        engine="torch",
+        computing: Computing,
     ):
-        self.device = choose_device(device)
-        self.precision = resolve_precision(precision, self.device, integers=True)
-        engine = resolve_engine(engine, self.precision, self.device)
-        self.rows = batch_rows(rows, self.device)
+        self.device = choose_device(computing.device)
+        self.precision = resolve_precision(computing.precision, self.device, integers=True)
+        engine = resolve_engine(computing.engine, self.precision, self.device)
+        self.rows = batch_rows(computing.rows, self.device)
         self.lm, self.subword, self.longest = lm.to(self.device).eval(), subword, lm.longest
-        if engine == "prepared":
+        if computing.engine == "prepared":
             prepare(self.lm, self.precision)
         self.take_trunk(lm.trunk, pooling, source, lm.trunk.masks, lm.objective.boundary > 1)
         self.signature = {
@@ -77,27 +75,16 @@ class TwoWayEncoder(NeuralEncoder):
         return super().pool_parts([(part, 0, len(split(part))) for part, _, _ in parts])
 
 
+LAST_MEAN = PoolingOptions()
 STATICS = {"words": StaticVectors, "tfidf": Tfidf}
 
 
 def load_encoder(
-    lm: str,
-    layers="last",
-    pool="mean",
-    boundaries=False,
-    masked=False,
-    device="auto",
-    precision="float32",
-    rows=None,
-    engine="auto",
+    lm: str, pooling: PoolingOptions = LAST_MEAN, computing: Computing = USUAL
 ) -> Encoder:
     """Load the encoder of `lm`: a model directory of ours, hf:DIR (Hugging Face), words:F (vectors
-    in a file), tfidf or tfidf:TEXT; see PoolingOptions.
-
-    `rows`: model rows of a batch, None: what suits the device. `engine` is one of
-    lmtools.engine.ENGINES, for neural models of ours.
+    in a file), tfidf or tfidf:TEXT.
     """
-    pooling = PoolingOptions(layers, pool, boundaries, masked)
     kind, _, rest = lm.partition(":")
     if kind == "tfidf" or (kind == "words" and rest):
         if pooling not in [PoolingOptions(layers) for layers in ("last", "all", (0,))]:
@@ -110,9 +97,9 @@ def load_encoder(
         # transformers is an optional dependency
         from lmtools.embed.huggingface import load_huggingface
 
-        if engine == "prepared":
+        if computing.engine == "prepared":
             raise UserError(f"{lm}: a Hugging Face model runs in torch; leave --engine out")
-        return load_huggingface(lm.removeprefix("hf:"), pooling, device, precision, rows)
+        return load_huggingface(lm, pooling, computing)
     path = Path(lm)
     if not (path / WEIGHTS).exists():
         kinds = "the directory of a neural model, hf:DIR, words:F or tfidf"
@@ -122,5 +109,5 @@ def load_encoder(
         )
     model, subword = load_model(path)
     return (TwoWayEncoder if model.two_way else NeuralEncoder)(
-        model, subword, lm, model_hash(path), pooling, device, precision, rows, engine
+        model, subword, lm, model_hash(path), pooling, computing
     )

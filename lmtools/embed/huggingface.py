@@ -7,25 +7,27 @@ from collections.abc import Sequence
 import torch
 from torch.nn.utils.rnn import pad_sequence
 
+from lmtools.computing import Computing
 from lmtools.embed.contextual import BatchStates, ContextualEncoder, PoolingOptions
 from lmtools.models.huggingface import HuggingFaceTrunk, bert_trunk
 from lmtools.score.huggingface import HuggingFace
 from lmtools.score.pretrained import load_pretrained
+from lmtools.specs import HF, LMSpec
 
 
 def load_huggingface(
-    directory: str, pooling: PoolingOptions, device="auto", precision="float32", rows=None
+    lm: str, pooling: PoolingOptions, computing: Computing
 ) -> "HuggingFaceEncoder":
-    """Load the encoder of a local directory with config.json, weights and tokenizer; a head that
-    predicts or classifies is left out.
+    """Load the encoder of `hf:DIR`, a local directory with config.json, weights and tokenizer; a
+    head that predicts or classifies is left out.
     """
     model, tokenizer = load_pretrained(
-        directory,
+        lm.removeprefix(HF),
         lambda transformers, config: transformers.AutoModel,
         "a model with its tokenizer",
         whole=False,
     )
-    return HuggingFaceEncoder(model, tokenizer, directory, pooling, device, precision, rows)
+    return HuggingFaceEncoder(model, tokenizer, LMSpec(lm), pooling, computing)
 
 
 class HuggingFaceEncoder(HuggingFace, ContextualEncoder):
@@ -35,16 +37,14 @@ class HuggingFaceEncoder(HuggingFace, ContextualEncoder):
     """
 
     def __init__(
-        self, model, tokenizer, directory, pooling: PoolingOptions, device, precision, rows=None
+        self, model, tokenizer, spec: LMSpec, pooling: PoolingOptions, computing: Computing
     ):
-        HuggingFace.__init__(
-            self, model, tokenizer, directory, device, precision, intact=False, rows=rows
-        )
+        HuggingFace.__init__(self, model, tokenizer, spec, computing)
         bert = model.config.model_type == "bert" and model.config.hidden_act == "gelu"
         trunk = (bert_trunk if bert else HuggingFaceTrunk)(model).to(self.device).eval()
         self.first, self.last = map(len, self.frame)
         masks = tokenizer.mask_token_id is not None
-        self.take_trunk(trunk, pooling, f"hf:{directory}", masks, self.last > 0)
+        self.take_trunk(trunk, pooling, f"hf:{self.directory}", masks, self.last > 0)
         self.signature |= pooling.signature
 
     def cost(self, sentence):

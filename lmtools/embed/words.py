@@ -21,11 +21,12 @@ from torch.nn import functional as F
 
 from lmtools.batching import cut_batches
 from lmtools.checkpoint import load_model, model_hash
+from lmtools.computing import Computing
 from lmtools.device import autocast, choose_device, numerics, resolve_precision
 from lmtools.embed.contextual import PoolingOptions
 from lmtools.errors import UserError
 from lmtools.lm import LanguageModel
-from lmtools.score.cache import VECTORS, Cache
+from lmtools.score.cache import VECTORS, Cache, cache_directory
 from lmtools.subword import UNK
 from lmtools.version import __version__
 from lmtools.windows import cut_windows
@@ -34,6 +35,7 @@ ROWS = 4096  # words, or pieces, a batch
 # texts that are sorted by length, computed and given back together: what is held of any number of
 # texts
 TOGETHER = 1024
+UNCACHED = Computing(cache="none")
 
 
 class Embedded(NamedTuple):
@@ -47,31 +49,20 @@ class Embedded(NamedTuple):
 
 
 def word_vectors(
-    lm_dir,
-    texts: Iterable[str],
-    layers=None,
-    device="auto",
-    precision="float32",
-    rows=None,
-    cache=None,
+    lm_dir, texts: Iterable[str], layers=None, computing: Computing = UNCACHED
 ) -> Iterator[Embedded]:
     """Yield the words and vectors of each text, in order and lazily, by the model in `lm_dir`; see
     WordVectors.
     """
-    return load_word_vectors(lm_dir, layers, device, precision, rows, cache)(texts)
+    return load_word_vectors(lm_dir, layers, computing)(texts)
 
 
-def load_word_vectors(
-    lm_dir, layers=None, device="auto", precision="float32", rows=None, cache=None
-) -> "WordVectors":
-    """Load the word vectors of the neural model in `lm_dir`.
-
-    `cache`: a directory that keeps vectors between runs, None for none.
-    """
+def load_word_vectors(lm_dir, layers=None, computing: Computing = UNCACHED) -> "WordVectors":
+    """Load the word vectors of the neural model in `lm_dir`."""
     lm, subword = load_model(lm_dir)
     kind = TwoWayVectors if lm.two_way else PieceVectors
-    made = kind(lm, subword, lm_dir, layers, device, precision, rows)
-    made.cache, made.identity = cache, model_hash(lm_dir)
+    made = kind(lm, subword, lm_dir, layers, computing)
+    made.cache, made.identity = cache_directory(computing.cache), model_hash(lm_dir)
     return made
 
 
@@ -87,13 +78,13 @@ class WordVectors(ABC):
     cache = None  # a directory that keeps vectors between runs, of a model that has an `identity`
     identity = ""
 
-    def __init__(self, lm: LanguageModel, subword, source, layers, device, precision, rows):
-        self.device = choose_device(device)
-        self.precision = resolve_precision(precision, self.device)
+    def __init__(self, lm: LanguageModel, subword, source, layers, computing: Computing):
+        self.device = choose_device(computing.device)
+        self.precision = resolve_precision(computing.precision, self.device)
         self.lm, self.subword = lm.to(self.device).eval(), subword
         pooling = PoolingOptions("all" if layers is None else tuple(layers))
         self.layers = pooling.choose_layers(self.lm.trunk.depth, source)
-        self.rows = rows or ROWS
+        self.rows = computing.rows or ROWS
 
     @property
     @abstractmethod

@@ -7,6 +7,7 @@ import copy
 import torch
 from torch import nn
 
+from lmtools.computing import ENGINES
 from lmtools.device import PRECISIONS, cpu_multiplies_bfloat16
 from lmtools.engine.linear import Int8Linear, PackedLinear
 from lmtools.engine.matrix import PackedMatrix
@@ -14,8 +15,6 @@ from lmtools.errors import UserError
 from lmtools.lm import LanguageModel
 from lmtools.models.transformer import Transformer, TransformerBlock
 from lmtools.outputs.base import OutputLayer
-
-ENGINES = ("auto", "torch", "prepared")
 
 
 def resolve_engine(engine: str, precision: str, device: torch.device) -> str:

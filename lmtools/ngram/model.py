@@ -160,7 +160,7 @@ class NgramModel:
                 "has no probability of unknown words (no <unk>, a closed vocabulary): each has"
                 f" {10**UNSEEN:g}"
             )
-            remedy = "--oov-penalty P takes P nats more from each"
+            remedy = "--lm LM,oov_penalty=P takes P nats more from each"
             notes.append(ModelNote(str(self.path), cause, remedy))
         if self.odd:
             cause = "not UTF-8, so that no text has its words"

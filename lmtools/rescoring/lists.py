@@ -106,7 +106,7 @@ def warn_unseen(signatures: Mapping[str, Mapping], places: Mapping) -> list[str]
     """
     return [
         f"{places[name]}: of a language model without <unk> (a closed vocabulary): each unknown"
-        f" word has {signature['unk']}; --oov-penalty P takes P nats more from each"
+        f" word has {signature['unk']}; --lm LM,oov_penalty=P takes P nats more from each"
         for name, signature in signatures.items()
         if "unk" in signature
     ]

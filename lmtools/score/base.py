@@ -7,6 +7,7 @@ import numpy as np
 
 from lmtools.arguments import check_number
 from lmtools.score.trees import TreeBatch
+from lmtools.specs import LMSpec
 
 
 class Scorer:
@@ -18,6 +19,7 @@ class Scorer:
     share it evenly.
     """
 
+    spec: LMSpec  # by which it was loaded
     kind: str  # perplexity or pseudo-perplexity: what exp(-log_prob / tokens) is
     signature: dict[str, str]
     rows: int | None = None  # model rows of a batch; None: it computes each sentence by itself

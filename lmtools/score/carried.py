@@ -9,14 +9,14 @@ from lmtools.device import PRECISIONS, autocast
 from lmtools.errors import UserError
 from lmtools.objectives import pad_sentences
 from lmtools.score.base import Scorer
+from lmtools.score.neural import NeuralScorer
 from lmtools.score.run import TextScores, refuse_not_finite
-from lmtools.score.scorers import NeuralScorer
 from lmtools.subword import BOS, EOS
 
 POSITIONS = 4096  # that are computed at a time
 
 
-def carried_texts(texts: Sequence[str], scorer: Scorer, lm: str) -> TextScores:
+def carried_texts(texts: Sequence[str], scorer: Scorer) -> TextScores:
     """Return the scores of `texts`, which follow each other: as `score_texts`, but that each is
     read with the state that those before left.
 
@@ -25,8 +25,8 @@ def carried_texts(texts: Sequence[str], scorer: Scorer, lm: str) -> TextScores:
     """
     if not (isinstance(scorer, NeuralScorer) and scorer.lm.trunk.carries):
         raise UserError(
-            f"{lm}: has no state to carry from line to line; leave --carry out, or give a recurrent"
-            " model"
+            f"{scorer.spec.lm}: has no state to carry from line to line; leave --carry out, or give"
+            " a recurrent model"
         )
     sentences = scorer.prepare(texts)
     parts = np.split(
@@ -35,7 +35,7 @@ def carried_texts(texts: Sequence[str], scorer: Scorer, lm: str) -> TextScores:
     )
     unknown = np.array([scorer.unknown(s).sum() for s in sentences], dtype=np.int64)
     sums = np.array([part.sum() for part in parts]) - scorer.oov_penalty * unknown
-    refuse_not_finite(sums, sentences, lm)
+    refuse_not_finite(sums, sentences, scorer.spec.lm)
     return TextScores(
         sums,
         np.array([len(part) for part in parts]),

@@ -7,6 +7,7 @@ import torch
 from torch import nn
 from torch.nn.utils.rnn import pad_sequence
 
+from lmtools.computing import Computing
 from lmtools.device import (
     PRECISIONS,
     autocast,
@@ -23,6 +24,7 @@ from lmtools.outputs.base import in_precision
 from lmtools.score.base import Scorer
 from lmtools.score.pretrained import boundaries, directory_hash, frame, load_pretrained
 from lmtools.score.trees import SentenceTree, cut_parts, tree_sizes
+from lmtools.specs import HF, LMSpec
 from lmtools.version import __version__
 
 LOGITS = 1 << 28  # logits that a pass makes at once, unless one sentence alone has more: 1 GiB
@@ -33,9 +35,9 @@ SPANS = ("sliding_window", "window_size", "attention_chunk_size")
 TREE, ADDED = 2, 8
 
 
-def load_huggingface(directory: str, device="auto", precision="float32", intact=False, rows=None):
-    """Load the scorer of a local directory with config.json, weights and tokenizer; nothing is
-    fetched and no code of the directory runs.
+def load_huggingface(spec: LMSpec, computing: Computing) -> "HuggingFace":
+    """Load the scorer of `hf:DIR`, a local directory with config.json, weights and tokenizer;
+    nothing is fetched and no code of the directory runs.
     """
 
     def masked(config) -> bool:
@@ -45,11 +47,11 @@ def load_huggingface(directory: str, device="auto", precision="float32", intact=
         return getattr(transformers, f"AutoModelFor{'Masked' if masked(config) else 'Causal'}LM")
 
     wanted = "a masked or causal language model with its tokenizer"
-    model, tokenizer = load_pretrained(directory, family, wanted)
+    model, tokenizer = load_pretrained(spec.lm.removeprefix(HF), family, wanted)
     kind = HuggingFaceBert if model.config.model_type == "bert" else HuggingFaceMasked
     if not masked(model.config):
         kind = HuggingFaceCausal
-    return kind(model, tokenizer, directory, device, precision, intact, rows)
+    return kind(model, tokenizer, spec, computing)
 
 
 class HuggingFace(Scorer):
@@ -57,19 +59,19 @@ class HuggingFace(Scorer):
     boundary tokens.
     """
 
-    def __init__(self, model, tokenizer, directory, device, precision, intact, rows=None):
-        self.device = choose_device(device)
-        self.precision = resolve_precision(precision, self.device)
-        self.rows = batch_rows(rows, self.device)
+    def __init__(self, model, tokenizer, spec: LMSpec, computing: Computing):
+        self.spec, self.device = spec, choose_device(computing.device)
+        self.precision = resolve_precision(computing.precision, self.device)
+        self.rows = batch_rows(computing.rows, self.device)
         self.model, self.tokenizer = model.to(self.device).eval(), tokenizer
-        self.directory, self.intact = directory, intact
+        self.directory, self.intact = spec.lm.removeprefix(HF), spec.intact
         self.frame = frame(tokenizer)
         self.config = model.config.get_text_config()
         positions = getattr(self.config, "max_position_embeddings", None)
         self.longest = min(positions or tokenizer.model_max_length, tokenizer.model_max_length)
         self.signature = {
-            "lm": f"hf-{model.config.model_type}" + ("-intact" if intact else ""),
-            "model": directory_hash(directory)[:16],
+            "lm": f"hf-{model.config.model_type}" + ("-intact" if spec.intact else ""),
+            "model": directory_hash(self.directory)[:16],
             **numerics(self.precision, self.device, self.rows), "version": __version__,
         }  # fmt: skip
 
@@ -192,9 +194,9 @@ class HuggingFaceCausal(TreeScorer):
 
     kind = "perplexity"
 
-    def __init__(self, model, tokenizer, directory, device, precision, intact, rows=None):
-        super().__init__(model, tokenizer, directory, device, precision, intact, rows)
-        self.begin, self.end = boundaries(model.config, tokenizer, directory)
+    def __init__(self, model, tokenizer, spec: LMSpec, computing: Computing):
+        super().__init__(model, tokenizer, spec, computing)
+        self.begin, self.end = boundaries(model.config, tokenizer, self.directory)
         spans = (getattr(self.config, name, None) for name in SPANS)
         self.span = min((span for span in spans if isinstance(span, int)), default=self.longest)
         # some of transformers' classes name no base model
@@ -292,9 +294,9 @@ class HuggingFaceBert(HuggingFaceMasked):
     copies have in common.
     """
 
-    def __init__(self, model, tokenizer, directory, device, precision, intact, rows=None):
-        super().__init__(model, tokenizer, directory, device, precision, intact, rows)
-        if not intact:
+    def __init__(self, model, tokenizer, spec: LMSpec, computing: Computing):
+        super().__init__(model, tokenizer, spec, computing)
+        if not self.intact:
             self.trunk, self.output = (part.to(self.device).eval() for part in from_bert(model))
 
     def token_log_probs(self, sentences):

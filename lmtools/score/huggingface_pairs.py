@@ -9,27 +9,29 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
+from lmtools.computing import Computing
 from lmtools.device import PRECISIONS, autocast
 from lmtools.errors import UserError
 from lmtools.score.huggingface import TREE, TreeScorer
 from lmtools.score.pretrained import first_of, load_pretrained
 from lmtools.score.trees import SentenceTree, plan_pairs
+from lmtools.specs import HF, LMSpec
 
 BETWEEN = -1  # between source and target; no id of a tokenizer, which may read </s> in a text
 
 
-def load_huggingface_pairs(
-    directory: str, device="auto", precision="float32", intact=False, rows=None
-) -> "HuggingFaceTranslation":
-    """Load the scorer of a local directory with config.json, weights and tokenizer; nothing is
-    fetched and no code of the directory runs.
+def load_huggingface_pairs(spec: LMSpec, computing: Computing) -> "HuggingFaceTranslation":
+    """Load the scorer of `hf:DIR`, a local directory with config.json, weights and tokenizer;
+    nothing is fetched and no code of the directory runs.
     """
     wanted = "a model with encoder and decoder and its tokenizer"
     model, tokenizer = load_pretrained(
-        directory, lambda transformers, config: transformers.AutoModelForSeq2SeqLM, wanted,
+        spec.lm.removeprefix(HF),
+        lambda transformers, config: transformers.AutoModelForSeq2SeqLM,
+        wanted,
         pairs=True,
-    )  # fmt: skip
-    return HuggingFaceTranslation(model, tokenizer, directory, device, precision, intact, rows)
+    )
+    return HuggingFaceTranslation(model, tokenizer, spec, computing)
 
 
 class HuggingFaceTranslation(TreeScorer):
@@ -45,8 +47,8 @@ class HuggingFaceTranslation(TreeScorer):
     kind = "perplexity"
     pairs = True
 
-    def __init__(self, model, tokenizer, directory, device, precision, intact, rows=None):
-        super().__init__(model, tokenizer, directory, device, precision, intact, rows)
+    def __init__(self, model, tokenizer, spec: LMSpec, computing: Computing):
+        super().__init__(model, tokenizer, spec, computing)
         self.begin = first_of(model.config, "decoder_start_token_id")
         bare, whole = (
             tokenizer(text_target="a", add_special_tokens=added)["input_ids"]
@@ -54,8 +56,8 @@ class HuggingFaceTranslation(TreeScorer):
         )
         if self.begin is None or whole[:-1] != bare:
             raise UserError(
-                f"hf:{directory}: its targets are not a token to begin with, the text and an end"
-                " (but hold a code of the language, for example); give a model such as Marian's"
+                f"hf:{self.directory}: its targets are not a token to begin with, the text and an"
+                " end (but hold a code of the language, for example); give a model such as Marian's"
             )
         self.end = whole[-1]
         self.encoder, decoder = model.get_encoder(), model.get_decoder()

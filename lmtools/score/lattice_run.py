@@ -12,7 +12,7 @@ from lmtools.lattice.merge_scores import merge_scores
 from lmtools.lattice.paths import as_nbest, best
 from lmtools.score.cover import approximation
 from lmtools.score.lattices import LatticeOptions, Rescorer
-from lmtools.score.scorers import paths_of
+from lmtools.specs import find_paths
 from lmtools.types import EMPTY, Lattice, NBest
 from lmtools.workers import map_ordered
 
@@ -105,7 +105,7 @@ def run_lattices(
 ) -> Iterator[LatticeResult]:
     """Yield the outputs of each lattice as soon as they are ready, in the order of the lattices."""
     lms = [*settings.lms.values(), *([settings.old] if settings.old else [])]
-    reads = [path for lm in lms for path in paths_of(lm)]
+    reads = [path for spec in lms for path in find_paths(spec.lm)]
     work = partial(run_lattice, wanted=wanted)
     return map_ordered(work, lattices, nj, settings.load, reads=reads)
 

@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from lmtools.computing import USUAL, Computing
 from lmtools.errors import UserError
 from lmtools.lattice.check import drop_unusable
 from lmtools.lattice.expand import OLD, STATES, PrefixLM, expand, refuse_taken
@@ -15,9 +16,10 @@ from lmtools.lattice.prune import prune
 from lmtools.score.base import Scorer
 from lmtools.score.compute import out_of_memory
 from lmtools.score.cover import rescore_cover
+from lmtools.score.load import load
 from lmtools.score.prefixes import NgramPrefixLM, load_prefix_lm
-from lmtools.score.scorers import load_scorer
 from lmtools.score.words import check_wordwise
+from lmtools.specs import LMSpec
 from lmtools.types import EMPTY, Lattice
 
 LEFT_TO_RIGHT = "perplexity"  # the kind of scorers whose words depend on those before alone
@@ -27,22 +29,20 @@ LEFT_TO_RIGHT = "perplexity"  # the kind of scorers whose words depend on those 
 class LatticeOptions:
     """Options of lattice rescoring.
 
-    `lms`: the name of a new score -> what `load_scorer` takes. `mixtures`: the name of a new score
+    `lms`: the name of a new score -> its language model. `mixtures`: the name of a new score
     -> the names of left-to-right models in `lms` and their shares; those have no score of their own
     then. `old`: the model that is part of the lattice's `graph` score. `weights` of scores, old and
     new, and `words`, guide pruning. `prune_beam` and `prune_arcs` bound the lattice before,
     `order`, `beam`, `tokens` and `states` its expansion (lmtools.lattice.expand); an `order` that
     is one number is that of all models that never forget, which n-gram models do. `cover_beam`
     prunes what models that read both sides are to score, by all other scores: the better the paths,
-    the nearer are the scores of arcs to those of whole sentences. `normalise` (of neural models)
-    `oov_penalty` and `engine` are those of lmtools.score.ScoreOptions; `old` is not concerned by
-    the first two, as the recogniser scored without them.
+    the nearer are the scores of arcs to those of whole sentences.
     """
 
-    lms: Mapping[str, str]
+    lms: Mapping[str, LMSpec]
     weights: Mapping[str, float]
     mixtures: Mapping[str, Mapping[str, float]] = field(default_factory=lambda: EMPTY)
-    old: str | None = None
+    old: LMSpec | None = None
     prune_beam: float | None = None
     prune_arcs: int | None = None
     cover_beam: float | None = None
@@ -50,23 +50,15 @@ class LatticeOptions:
     beam: float = math.inf
     tokens: int | None = None
     states: int = STATES
-    device: str = "auto"
-    precision: str = "float32"
-    normalise: str = "full"
-    oov_penalty: float = 0.0
-    engine: str = "auto"
+    computing: Computing = USUAL
 
     def load(self) -> "Rescorer":
         """Load the models; UserError for one that cannot be loaded, and for names that do not fit
         together.
         """
-        how = {"device": self.device, "precision": self.precision, "engine": self.engine}
-        load = functools.cache(lambda lm, normalise: load_scorer(lm, normalise=normalise, **how))
-        scorers = {
-            name: load(spec, self.normalise).with_oov_penalty(self.oov_penalty)
-            for name, spec in self.lms.items()
-        }
-        return Rescorer(self, scorers, self.old and load(self.old, "full"))
+        load_once = functools.cache(lambda spec: load(spec, self.computing))
+        scorers = {name: load_once(spec) for name, spec in self.lms.items()}
+        return Rescorer(self, scorers, self.old and load_once(self.old))
 
 
 class Rescorer:

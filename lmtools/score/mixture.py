@@ -12,9 +12,7 @@ from lmtools.lattice.histories import name_mixture
 from lmtools.ngram.interpolation import complete_weights
 from lmtools.score.base import Scorer
 from lmtools.score.compute import score_all
-
-MIX = "mix:"
-FORM = "mix:LM=WEIGHT,LM=WEIGHT"
+from lmtools.specs import LMSpec
 
 
 class MixtureScorer(Scorer):
@@ -29,14 +27,16 @@ class MixtureScorer(Scorer):
 
     kind = "perplexity"
 
-    def __init__(self, scorers: Sequence[Scorer], weights: Sequence[float], lms: Sequence[str]):
+    def __init__(
+        self, scorers: Sequence[Scorer], weights: Sequence[float], lms: Sequence[str], spec: LMSpec
+    ):
         for scorer, lm in zip(scorers, lms, strict=True):
             if scorer.kind != self.kind:
                 raise UserError(
                     f"{lm}: gives a {scorer.kind}, which cannot be mixed; give models that predict"
                     " from the left alone"
                 )
-        self.scorers, self.lms = list(scorers), list(lms)
+        self.spec, self.scorers, self.lms = spec, list(scorers), list(lms)
         self.weights = complete_weights(weights, self.lms)
         self.by_token = predict_same_tokens(scorers)
         self.subword = scorers[0].subword if self.by_token else None
@@ -121,11 +121,11 @@ class MixtureScorer(Scorer):
 
     def with_weights(self, weights: Sequence[float]) -> "MixtureScorer":
         """Return the same models with other weights."""
-        return MixtureScorer(self.scorers, weights, self.lms)
+        return MixtureScorer(self.scorers, weights, self.lms, self.spec)
 
     def with_oov_penalty(self, penalty):
         parts = [scorer.with_oov_penalty(penalty) for scorer in self.scorers]
-        return MixtureScorer(parts, self.weights, self.lms)
+        return MixtureScorer(parts, self.weights, self.lms, self.spec)
 
 
 def predict_same_tokens(scorers: Sequence[Scorer]) -> bool:
@@ -146,20 +146,3 @@ def join_values(values: Sequence[str | None]) -> str:
     """
     given = {value for value in values if value is not None}
     return given.pop() if len(given) == 1 else "+".join(value or "-" for value in values)
-
-
-def parse_mixture(text: str) -> tuple[list[str], list[float]]:
-    """Parse the models and the weights of `mix:A=0.6,B=0.4`; the last weight may be left out."""
-    lms, weights = [], []
-    for part in text.removeprefix(MIX).split(","):
-        lm, sign, weight = part.rpartition("=")
-        try:
-            weights += [float(weight)] if sign else []
-        except ValueError:
-            raise UserError(f"{text}: {weight!r} is no weight; write {FORM}") from None
-        lms.append(lm if sign else part)
-        if not lms[-1] or len(lms) - len(weights) > 1 or (sign and len(lms) > len(weights)):
-            raise UserError(f"{text}: {part!r} is no model with its weight; write {FORM}")
-    if len(lms) < 2:
-        raise UserError(f"{text}: one model is no mixture; write {FORM}")
-    return lms, weights

@@ -10,7 +10,7 @@ import torch
 from lmtools.device import PRECISIONS, autocast
 from lmtools.errors import UserError
 from lmtools.models.memory import Rows
-from lmtools.score.scorers import NeuralScorer
+from lmtools.score.neural import NeuralScorer
 from lmtools.score.words import WordPrefixes, WordTokens
 from lmtools.subword import BOS, EOS
 from lmtools.windows import tokens_kept

@@ -18,16 +18,16 @@ def correct_by(lm: LanguageModel, subword, spec: str, power: float) -> str:
     What identifies the noise is returned. UserError for a criterion whose scores have no noise in
     them, and for a corpus of another vocabulary.
     """
-    kind, path = parse_pair(spec, "--noise", "KIND=F.bin", f"KIND is one of {', '.join(NOISES)}")
+    kind, path = parse_pair(spec, "noise", "KIND=F.bin", f"KIND is one of {', '.join(NOISES)}")
     if kind not in NOISES:
-        raise UserError(f"--noise {spec}: no noise {kind!r}; known: {', '.join(NOISES)}")
+        raise UserError(f"noise={spec}: no noise {kind!r}; known: {', '.join(NOISES)}")
     if not getattr(lm.output, "corrected", False):
         able = ", ".join(name for name, made in SAMPLED.items() if made.corrected)
         raise UserError(
-            f"--noise {spec}: scores of a model trained with {lm.settings.criterion} have no noise"
-            f" in them, those of {able} have; leave --noise out"
+            f"noise={spec}: scores of a model trained with {lm.settings.criterion} have no noise"
+            f" in them, those of {able} have; leave noise out"
         )
-    corpus = Corpus.open(path).check_pairs(lm.objective.pairs, f"--noise {kind}")
+    corpus = Corpus.open(path).check_pairs(lm.objective.pairs, f"noise={kind}")
     if corpus.subword.hash != subword.hash:
         raise UserError(
             f"{path}: binarised with another vocabulary than the model's; give the corpus that the"

@@ -1,18 +1,20 @@
 """Perplexity of texts, with the rules by which it is counted."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from lmtools.batching import plan_batches, prepare_distinct
+from lmtools.computing import Computing
 from lmtools.ngram.interpolation import complete_weights, tune_mixture
 from lmtools.score.base import Scorer
 from lmtools.score.carried import carried_texts
 from lmtools.score.compute import one_thread
+from lmtools.score.load import load
 from lmtools.score.mixture import MixtureScorer
-from lmtools.score.run import ScoreOptions, TextScores, refuse_not_finite, score_texts
-from lmtools.score.scorers import NeuralScorer
+from lmtools.score.neural import NeuralScorer
+from lmtools.score.run import TextScores, refuse_not_finite, score_texts
+from lmtools.specs import LMSpec
 
 # texts whose normalisers are looked at: their scores may be known already, and log Z costs a pass
 # of its own
@@ -32,7 +34,9 @@ BOTH = (
 )
 
 
-def perplexity(texts: Sequence[str], options: ScoreOptions, carry: bool = False) -> dict:
+def perplexity(
+    texts: Sequence[str], spec: LMSpec, computing: Computing, carry: bool = False
+) -> dict:
     """Perplexities of `texts` (one a sentence, at least one) under stated rules.
 
     subword_ppl = exp(-log p / tokens), word_ppl = exp(-log p / (words + sentences)): only the
@@ -43,22 +47,17 @@ def perplexity(texts: Sequence[str], options: ScoreOptions, carry: bool = False)
     wrong. With `carry` the texts follow each other, and a recurrent model reads each with the state
     that those before left.
     """
-    scorer = options.load()
+    scorer = load(spec, computing)
     neural = scorer if isinstance(scorer, NeuralScorer) else None
-    if carry:
-        scores = carried_texts(texts, scorer, options.lm)
-    else:
-        scores = score_texts(texts, scorer, options)
+    scores = carried_texts(texts, scorer) if carry else score_texts(texts, scorer, computing)
     own = {}
     if neural:
         own["criterion"] = neural.lm.settings.criterion
         own["log_normaliser"] = measure_log_normaliser(texts, neural)
     by_word = scores.signature["lm"] == "ngram" or (neural is not None and neural.lm.two_way)
-    rules = describe_rules(
-        "words" if by_word else "subwords", scores.kind, options.oov_penalty, scorer
-    )
+    rules = describe_rules("words" if by_word else "subwords", scores.kind, [spec], scorer)
     return {
-        "lm": options.lm, "kind": scores.kind,
+        "lm": spec.lm, "kind": scores.kind,
         **summarise(texts, scorer, scores),
         "rules": rules + (f"; {CARRIED}" if carry else ""),
         "signature": scores.signature, **own,
@@ -67,21 +66,22 @@ def perplexity(texts: Sequence[str], options: ScoreOptions, carry: bool = False)
 
 def mixture_perplexity(
     texts: Sequence[str],
-    options: ScoreOptions,
-    lms: Sequence[str],
+    specs: Sequence[LMSpec],
+    computing: Computing,
     weights: Sequence[float] | None = None,
     held_out: Sequence[str] = (),
 ) -> dict:
-    """As `perplexity`, of the mixture of `lms` under `options`, with `mixture`: each one's `lm`,
-    `weight`, `subword_ppl`, `word_ppl` and `signature`.
+    """As `perplexity`, of the mixture of the language models of `specs`, with `mixture`: each one's
+    `lm`, `weight`, `subword_ppl`, `word_ppl` and `signature`.
 
     `weights` as `complete_weights` takes them; None: those that make the text `held_out` most
     probable, of which `held_out` has perplexities then. Needs no cache, and computes in this
     process. UserError for models that do not predict from the left.
     """
-    tune = weights is None
+    tune, lms = weights is None, [spec.lm for spec in specs]
     weights = np.full(len(lms), 1 / len(lms)) if weights is None else complete_weights(weights, lms)
-    mixture = MixtureScorer([replace(options, lm=lm).load() for lm in lms], weights, lms)
+    scorers = [load(spec, computing) for spec in specs]
+    mixture = MixtureScorer(scorers, weights, lms, specs[0])
     tuned = {}
     if tune:
         scores = MixtureScores(held_out, mixture)
@@ -97,7 +97,7 @@ def mixture_perplexity(
     return {
         "lm": " + ".join(lms), "kind": mixture.kind,
         **summarise(texts, mixture, scores.mixed(mixture)),
-        "rules": describe_rules("tokens", mixture.kind, options.oov_penalty, mixture),
+        "rules": describe_rules("tokens", mixture.kind, specs, mixture),
         "signature": mixture.signature,
         "mixture": [
             {
@@ -163,15 +163,16 @@ def summarise(texts: Sequence[str], scorer: Scorer, scores: TextScores) -> dict:
     }  # fmt: skip
 
 
-def describe_rules(unit: str, kind: str, oov_penalty: float, scorer: Scorer) -> str:
+def describe_rules(unit: str, kind: str, specs: Sequence[LMSpec], scorer: Scorer) -> str:
     """RULES with what an unknown `unit` costs, what parts words, and what a log-probability from
     both sides, or of a mixture, is.
     """
     unseen = scorer.signature.get("unk")
+    penalties = " or ".join(dict.fromkeys(f"{spec.oov_penalty:g}" for spec in specs))
     rules = RULES.format(
         unit=unit,
         probability=f"{unseen}, as the model has none" if unseen else OWN,
-        less=f" less {oov_penalty:g} nats" if oov_penalty else "",
+        less="" if penalties == "0" else f" less {penalties} nats",
         spaces=AS_KENLM if "spaces" in scorer.signature else NORMALISED,
     )
     if isinstance(scorer, MixtureScorer):

@@ -12,7 +12,7 @@ from lmtools.ngram.model import LN10, kenlm
 from lmtools.score.base import Scorer
 from lmtools.score.mixture import MixtureScorer
 from lmtools.score.neural_prefixes import NeuralPrefixLM
-from lmtools.score.scorers import NgramScorer
+from lmtools.score.ngram import NgramScorer
 from lmtools.score.words import WordPrefixes, WordTokens, check_wordwise
 
 

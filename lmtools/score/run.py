@@ -12,8 +12,8 @@ from functools import partial
 import numpy as np
 import torch
 
-from lmtools.arguments import check_number, check_path, check_text, check_whole
 from lmtools.batching import prepare_distinct
+from lmtools.computing import Computing
 from lmtools.errors import UserError
 from lmtools.formats import kaldi_tables, scores, stream
 from lmtools.formats.registry import parse_specifier
@@ -21,8 +21,9 @@ from lmtools.jobs import find_queue
 from lmtools.score.base import Scorer
 from lmtools.score.cache import Cache, cache_directory
 from lmtools.score.compute import compute_all, compute_missing, score_batch
-from lmtools.score.scorers import NgramScorer, load_scorer
+from lmtools.score.load import load
 from lmtools.score.sources import Sources
+from lmtools.specs import LMSpec
 from lmtools.text.unknown import LOOKED_AT, MANY, warn_unknown
 from lmtools.types import NBest
 from lmtools.workers import REMEDY, as_completed
@@ -30,64 +31,6 @@ from lmtools.workers import REMEDY, as_completed
 WORTH_A_PROCESS = 100_000  # model rows; starting a process takes seconds
 WRITTEN = {"text": "written"}  # in signatures: scores are of what the recogniser wrote
 TOGETHER = 200_000  # hypotheses, at least, of a file that are in memory and share their beginnings
-
-
-@dataclass(frozen=True)
-class ScoreOptions:
-    """Which language model scores, and how; the scores depend on the first five and `noise`, their
-    last bits on `device` and `rows` too.
-
-    `normalise` none: log p up to normalisation. `oov_penalty`: nats that an unknown token costs
-    beyond log p(<unk>). `noise`, KIND=F.bin, corrects sampled criteria in place of that of
-    training.
-    """
-
-    lm: str
-    precision: str = "float32"
-    intact: bool = False
-    normalise: str = "full"
-    oov_penalty: float = 0.0
-    device: str = "auto"
-    nj: int = 1
-    cache: str = "default"  # a directory, default (the user's cache directory) or none
-    # model rows a batch, halved where they do not fit into memory; None: what suits the device
-    rows: int | None = None
-    noise: str | None = None
-    noise_power: float = 0.75  # of unigram noise
-    engine: str = "auto"  # what multiplies, of lmtools.engine.ENGINES
-    pairs: bool = False  # its texts are pairs of source and target, for a translation model
-
-    def __post_init__(self):
-        for name in ("precision", "normalise", "device", "engine"):
-            check_text(getattr(self, name), name)
-        check_path(self.cache, "cache")
-        check_number(self.noise_power, "noise_power", 0)
-        check_whole(self.nj, "nj", 1)
-        if self.rows is not None:
-            check_whole(self.rows, "rows", 1)
-        if self.noise is not None:
-            check_text(self.noise, "noise")
-
-    def load(self) -> Scorer:
-        """Load the scorer; UserError for an n-gram model that is not to normalise, and where either
-        a translation model or pairs are without the other.
-        """
-        how = self.device, self.precision, self.intact, self.normalise, self.rows
-        scorer = load_scorer(self.lm, *how, self.noise, self.noise_power, self.engine, self.pairs)
-        if self.pairs and not scorer.pairs:
-            raise UserError(
-                f"{self.lm}: no translation model, so it reads no source; leave --source out"
-            )
-        if isinstance(scorer, NgramScorer) and self.normalise != "full":
-            raise UserError(
-                f"{self.lm}: an n-gram model has no score without normalisation; leave"
-                " --normalise out"
-            )
-        return scorer.with_oov_penalty(self.oov_penalty)
-
-    def open_cache(self, scorer: Scorer) -> Cache:
-        """Open the cache of the scorer's results; the caller closes it."""
-        return Cache(cache_directory(self.cache), scorer.signature)
 
 
 @dataclass(frozen=True)
@@ -117,7 +60,8 @@ def score_lists(
     source: str,
     form: str | None,
     out: str,
-    options: ScoreOptions,
+    spec: LMSpec,
+    computing: Computing,
     sources: Sources | None = None,
     written: bool = False,
 ) -> Totals:
@@ -126,17 +70,20 @@ def score_lists(
     done.
 
     `form` None: recognised; in a pipe JSON lines, or Kaldi's lists. `sources`: what the hypotheses
-    translate, for options of `pairs`. `written`: of hypotheses, what the recogniser wrote in the
+    translate, for a `spec` of `pairs`. `written`: of hypotheses, what the recogniser wrote in the
     place of their texts. UserError without lists.
     """
     parts = read_parts(source, form)
     first = next(parts)  # before the model, which takes longer
-    scorer, totals, texts, write = options.load(), Totals(), [], None
-    with contextlib.closing(options.open_cache(scorer)) as cache, contextlib.ExitStack() as output:
+    scorer, totals, texts, write = load(spec, computing), Totals(), [], None
+    with (
+        contextlib.closing(open_cache(scorer, computing)) as cache,
+        contextlib.ExitStack() as output,
+    ):
         for nbests in itertools.chain([first], parts):
             some = hypothesis_texts(nbests, written)
             scored = some if sources is None else sources.pair(nbests, totals.utterances, source)
-            flat = score_texts(scored, scorer, options, cache)
+            flat = score_texts(scored, scorer, computing, cache)
             more = sources.signature if sources else WRITTEN if written else {}
             signature = {**scorer.signature, **more}
             write = write or output.enter_context(write_scores(out, signature))
@@ -156,7 +103,7 @@ def score_lists(
         for note in scorer.notes:
             print(note, file=sys.stderr)
     words = totals.tokens - totals.hypotheses
-    warn_scored(source, texts, totals.unknown, words, options, lists=True)
+    warn_scored(source, texts, totals.unknown, words, scorer, lists=True)
     return totals
 
 
@@ -206,37 +153,38 @@ def write_scores(path: str, signature) -> Iterator[Callable[[NBest, Sequence, Se
 
 
 def warn_scored(
-    path,
-    texts: Iterable[str],
-    unknown: int,
-    tokens: int,
-    options: ScoreOptions,
-    lists: bool = False,
+    path, texts: Iterable[str], unknown: int, tokens: int, scorer: Scorer, lists: bool = False
 ) -> None:
     """Warn, by `warn_unknown`, of `unknown` tokens among `tokens`, ends not counted, of `texts`
     from `path`.
     """
     if unknown <= MANY * tokens:
         return
-    scorer = options.load()  # once more: this is rare, and scores come from other processes too
     normalised = map(scorer.normalise, texts)
-    warn_unknown(path, unknown, tokens, options.lm, normalised, scorer.knows, lists)
+    warn_unknown(path, unknown, tokens, scorer.spec.lm, normalised, scorer.knows, lists)
+
+
+def open_cache(scorer: Scorer, computing: Computing) -> Cache:
+    """Open the cache of the scorer's results; the caller closes it."""
+    return Cache(cache_directory(computing.cache), scorer.signature)
 
 
 def score_texts(
-    texts: Sequence, scorer: Scorer, options: ScoreOptions, cache: Cache | None = None
+    texts: Sequence, scorer: Scorer, computing: Computing, cache: Cache | None = None
 ) -> TextScores:
     """Score `texts`, of which a scorer that reads pairs takes pairs; equal texts get equal scores,
     whatever else is in the list (on a CPU, but for rounding where beginnings are shared; see
     lmtools.score.compute).
 
-    `cache`: one that is open, for many calls; else that of the options is opened and closed.
+    `cache`: one that is open, for many calls; else that of `computing` is opened and closed.
     """
     sentences, which = prepare_distinct(texts, scorer.prepare)
     with (
-        contextlib.nullcontext(cache) if cache else contextlib.closing(options.open_cache(scorer))
+        contextlib.nullcontext(cache)
+        if cache
+        else contextlib.closing(open_cache(scorer, computing))
     ) as known:
-        log_prob = score_sentences(sentences, scorer, options, known)
+        log_prob = score_sentences(sentences, scorer, computing, known)
     out_of_vocabulary = [scorer.unknown(s) for s in sentences]
     lengths = np.array([len(one) + 1 for one in out_of_vocabulary], dtype=np.int64)
     unknown = np.array([one.sum() for one in out_of_vocabulary], dtype=np.int64)
@@ -246,43 +194,43 @@ def score_texts(
 
 
 def score_sentences(
-    sentences: list, scorer: Scorer, options: ScoreOptions, cache: Cache
+    sentences: list, scorer: Scorer, computing: Computing, cache: Cache
 ) -> np.ndarray:
     """Return the log-probabilities (N,) of distinct prepared sentences, from the cache where it has
     them.
     """
-    compute = partial(sum_batches, scorer=scorer, options=options)
-    label, trees = f"score {options.lm}", scorer.plan_trees(sentences)
+    compute = partial(sum_batches, scorer=scorer, computing=computing)
+    label, trees = f"score {scorer.spec.lm}", scorer.plan_trees(sentences)
     return np.array(compute_missing(sentences, scorer, cache, compute, label, trees))
 
 
 def sum_batches(
-    work: list[list], scorer: Scorer, options: ScoreOptions
+    work: list[list], scorer: Scorer, computing: Computing
 ) -> Iterator[tuple[int, list[float]]]:
     """Yield pairs (number of a batch, the sums of its log-probabilities), as they are computed here
     or by `nj` processes.
     """
     rows = sum(scorer.cost(sentence) for batch in work for sentence in batch)
     # a machine with a queue is not one to compute on
-    worth = rows // WORTH_A_PROCESS if find_queue() is None else options.nj
-    processes = min(options.nj, len(work), worth)
+    worth = rows // WORTH_A_PROCESS if find_queue() is None else computing.nj
+    processes = min(computing.nj, len(work), worth)
     if processes > 1:
         remedy = f"{REMEDY} or smaller batches (--rows)"
-        load = partial(load_alone, options, scorer.signature)
-        done = as_completed(sum_batch, work, processes, load, remedy)
+        alone = partial(load_alone, scorer.spec, computing, scorer.signature)
+        done = as_completed(sum_batch, work, processes, alone, remedy)
     else:
         done = enumerate(compute_all(scorer, work, partial(sum_batch, scorer)))
     for number, values in done:
-        refuse_not_finite(values, work[number], options.lm)
+        refuse_not_finite(values, work[number], scorer.spec.lm)
         yield number, values
 
 
-def load_alone(options: ScoreOptions, signature: Mapping[str, str]) -> Scorer:
+def load_alone(spec: LMSpec, computing: Computing, signature: Mapping[str, str]) -> Scorer:
     """Load the scorer of a worker process, in which one thread computes a batch, as everywhere;
     UserError where it is not the one of this signature, as on another kind of machine.
     """
     torch.set_num_threads(1)
-    scorer = options.load()
+    scorer = load(spec, computing)
     if scorer.signature != signature:
         changed = [
             f"{name} {scorer.signature.get(name)!r} for {value!r}"
@@ -290,7 +238,7 @@ def load_alone(options: ScoreOptions, signature: Mapping[str, str]) -> Scorer:
             if scorer.signature.get(name) != value
         ]
         raise UserError(
-            f"{options.lm}: scores otherwise here than where the command was given"
+            f"{spec.lm}: scores otherwise here than where the command was given"
             f" ({', '.join(changed) or 'more is said of it'}); give --device and --precision, and"
             " let the model be while it scores"
         )

@@ -6,17 +6,20 @@ import heapq
 import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
 import numpy as np
 
 from lmtools.atomic import atomic_text
+from lmtools.computing import Computing
 from lmtools.errors import UserError
 from lmtools.ngram import build
 from lmtools.ngram.sentences import UNKNOWN
-from lmtools.score.run import ScoreOptions, score_texts
+from lmtools.score.load import load
+from lmtools.score.run import score_texts
+from lmtools.specs import LMSpec
 from lmtools.text import Normaliser
 from lmtools.text.blocks import read_text
 
@@ -72,22 +75,19 @@ def select_lines(lines: Iterable[str], measure: Measure, keep: int) -> Selection
     return made
 
 
-def measure_difference(options: ScoreOptions, general: str) -> Measure:
-    """Return a function from lines to their cross entropy under the LM of the options less that
-    under `general`, in nats a word, (N,); the end of sentence is a word. inf of a line without
+def measure_difference(domain: LMSpec, general: LMSpec, computing: Computing) -> Measure:
+    """Return a function from lines to their cross entropy under the LM of a domain less that under
+    a general one, in nats a word, (N,); the end of sentence is a word. inf of a line without
     tokens.
     """
-    both = [options, replace(options, lm=general)]
-    scorers = [one.load() for one in both]
+    scorers = [load(spec, computing) for spec in (domain, general)]
     if len(kinds := {scorer.kind for scorer in scorers}) > 1:
         raise UserError(
-            f"{general}: {' and '.join(sorted(kinds))} do not compare; name two LMs of a kind"
+            f"{general.lm}: {' and '.join(sorted(kinds))} do not compare; name two LMs of a kind"
         )
 
     def measure(texts: list[str]) -> np.ndarray:
-        own, others = (
-            score_texts(texts, scorer, one) for scorer, one in zip(scorers, both, strict=True)
-        )
+        own, others = (score_texts(texts, scorer, computing) for scorer in scorers)
         words = np.array([len(text.split()) + 1 for text in texts])
         difference = (others.log_prob - own.log_prob) / words
         # of what a normaliser empties only the end is predicted, which says nothing of a domain
@@ -107,7 +107,7 @@ class Estimation:
     seed: int
 
     def measure(
-        self, domain: Sequence[str], pool: Sequence[str], out: Path, options: ScoreOptions
+        self, domain: Sequence[str], pool: Sequence[str], out: Path, computing: Computing
     ) -> Measure:
         """Return `measure_difference` by n-grams, in directories in `out`, of the domain's text and
         of as many random lines of the pool.
@@ -129,8 +129,8 @@ class Estimation:
             with atomic_text(out / f"{name}.txt") as text:
                 text.writelines(f"{rewrite(line)}\n" for line in lines)
             build([out / f"{name}.txt"], self.order, out / name, Normaliser(), kenlm="none")
-            places.append(str(out / name))
-        by_words = measure_difference(replace(options, lm=places[0]), places[1])
+            places.append(LMSpec(str(out / name)))
+        by_words = measure_difference(*places, computing)
         return lambda texts: by_words(list(map(rewrite, texts)))
 
 

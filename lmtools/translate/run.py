@@ -8,6 +8,7 @@ from itertools import islice
 
 from tqdm import tqdm
 
+from lmtools.computing import USUAL, Computing
 from lmtools.errors import UserError
 from lmtools.formats import jsonl, kaldi_text
 from lmtools.formats.checks import identifier
@@ -15,7 +16,9 @@ from lmtools.formats.lists import other_number
 from lmtools.journal import Journal, JournalEntry
 from lmtools.lock import hold_lock
 from lmtools.objectives import split_pair
-from lmtools.score.scorers import TranslationScorer, load_scorer
+from lmtools.score.load import load_kind
+from lmtools.score.neural import TranslationScorer
+from lmtools.specs import LMSpec
 from lmtools.subword.base import Subword
 from lmtools.text.blocks import read_text
 from lmtools.translate.search import Finished, search
@@ -34,8 +37,7 @@ class TranslateOptions:
     beam: int = 50
     length_penalty: float = 1.0
     batch: int = 8
-    device: str = "auto"
-    precision: str = "float32"
+    computing: Computing = USUAL
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,7 @@ def translate(
     """
     if out == "-":
         raise UserError("-: lists of translations are resumed by the name of their file; give one")
-    scorer = load_scorer(options.lm, device=options.device, precision=options.precision, pairs=True)
+    scorer = load_kind(LMSpec(options.lm, pairs=True), options.computing)
     if not isinstance(scorer, TranslationScorer):
         raise UserError(
             f"{options.lm}: no translation model; give what lmtools train made of pairs (model"

@@ -18,7 +18,7 @@ from lmtools.errors import UserError
 from lmtools.models.seq2seq import Decoding
 from lmtools.objectives import pad_sentences
 from lmtools.outputs.softmax import whole_rows
-from lmtools.score.scorers import TranslationScorer
+from lmtools.score.neural import TranslationScorer
 from lmtools.subword import BOS, EOS, MASK, PAD, UNK
 
 NEVER = (PAD, BOS, MASK, UNK)  # ids that no hypothesis has

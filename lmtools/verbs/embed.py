@@ -5,11 +5,12 @@ from pathlib import Path
 
 from tqdm import tqdm
 
+from lmtools.computing import Computing
 from lmtools.embed import load_word_vectors, open_vectors
 from lmtools.embed.vector_files import check_suffix
 from lmtools.errors import UserError
 from lmtools.formats import kaldi_text, vectors
-from lmtools.score.cache import cache_directory
+from lmtools.options import fill
 from lmtools.text.blocks import read_text
 from lmtools.verbs.encoding import encode_texts, encoder_of
 from lmtools.verbs.experiment import split_vectors
@@ -92,8 +93,7 @@ def embed_words(args, texts):
             "--pool words: vectors of words know no --boundaries and no --masked; leave them out"
         )
     chosen = {"all": None, "last": None}.get(args.layers, args.layers)
-    cache = cache_directory(args.cache)
-    embed = load_word_vectors(args.lm, chosen, args.device, args.precision, args.rows, cache)
+    embed = load_word_vectors(args.lm, chosen, fill(Computing, args))
     if args.layers == "last":
         embed.layers = embed.layers[-1:]
     lines = count = 0

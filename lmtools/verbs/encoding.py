@@ -2,19 +2,23 @@
 
 from collections.abc import Sequence
 
+from lmtools.computing import Computing
 from lmtools.embed.base import Encoder
 from lmtools.embed.contextual import PoolingOptions
 from lmtools.embed.encoders import load_encoder
 from lmtools.embed.sentences import encode
 from lmtools.formats.vectors import SentenceVectors
+from lmtools.options import fill
 from lmtools.score.cache import cache_directory
 from lmtools.verbs import say
 
 
 def encoder_of(args) -> Encoder:
     """The encoder that the options say."""
-    how = PoolingOptions(args.layers or "last", args.pool or "mean", args.boundaries, args.masked)
-    return load_encoder(args.lm, *how, args.device, args.precision, args.rows, args.engine)
+    pooling = PoolingOptions(
+        args.layers or "last", args.pool or "mean", args.boundaries, args.masked
+    )
+    return load_encoder(args.lm, pooling, fill(Computing, args))
 
 
 def encode_texts(args, encoder: Encoder, texts: Sequence[str]) -> SentenceVectors:

@@ -2,13 +2,18 @@
 
 from argparse import Namespace
 from collections.abc import Callable, Collection
+from dataclasses import replace
 from functools import partial
 
+from lmtools.config import convert
 from lmtools.errors import UserError
 from lmtools.experiment import ExperimentPlan, LMEntry, check_known, find_lm, read_experiment
 from lmtools.formats.registry import parse_specifier
+from lmtools.options import list_options, parse_option
 from lmtools.rescoring import SystemPlan
 from lmtools.rescoring.systems import fill_path
+from lmtools.specs import LMSpec, split_options
+from lmtools.types import EMPTY
 from lmtools.verbs.options import COLUMN, EMBED_POOL, Parser, add_vectors
 from lmtools.verbs.risk import add_risk
 
@@ -25,7 +30,7 @@ class EntryParser(Parser):
     def error(self, message: str):
         raise UserError(message)
 
-    def read(self, entry: LMEntry) -> dict[str, object]:
+    def read(self, entry: LMEntry, others: Collection[str] = ()) -> dict[str, object]:
         """The values that an entry gives to options, by their names in a namespace; UserError with
         the line of what is wrong.
         """
@@ -33,7 +38,7 @@ class EntryParser(Parser):
         values: dict[str, object] = {}
         for key, value in entry.options.items():
             place = entry.place / key
-            check_known(key, known, place, "option")
+            check_known(key, [*known, *others], place, "option")
             action = self._option_string_actions[known[key]]
             word = ",".join(map(str, value)) if isinstance(value, list) else str(value)
             switch = isinstance(value, bool) and action.nargs == 0
@@ -60,6 +65,31 @@ def column_parser(entry: LMEntry) -> EntryParser:
     return EntryParser(add_risk)
 
 
+def split_entry(entry: LMEntry) -> tuple[LMEntry, dict[str, object]]:
+    """Split a column's entry into the one without options of its language model, and these;
+    UserError with the line of a wrong one.
+    """
+    declared = list_options(LMSpec) if entry.lm is not None else {}
+    own = {name: value for name, value in entry.options.items() if name in declared}
+    for name, value in own.items():
+        own[name] = convert(declared[name][0], value, entry.place / name, name)
+        try:
+            LMSpec("", **{name: own[name]})
+        except UserError as error:
+            raise UserError(f"{entry.place / name}: {error}; mend {name}") from None
+    rest = {name: value for name, value in entry.options.items() if name not in own}
+    return replace(entry, options=rest), own
+
+
+def specify(plan: ExperimentPlan, lm: str, template: str, options=EMPTY) -> str:
+    """Return the specification of a language model of the file: its place with `options`, which
+    those of `template`, the value of --lm, precede.
+    """
+    place, given = split_options(template)
+    spec = LMSpec.parse(find_lm(plan, lm, place), **options)
+    return str(replace(spec, **{n: parse_option(LMSpec, n, text) for n, text in given.items()}))
+
+
 def vectors_parser() -> EntryParser:
     """The parser of how vectors are made: options of `lmtools embed`."""
     return EntryParser(partial(add_vectors, **EMBED_POOL))
@@ -71,7 +101,9 @@ def load_experiment(path: str) -> ExperimentPlan:
     """
     plan = read_experiment(path)
     for entry in plan.columns.values():
-        values = column_parser(entry).read(entry)
+        rest, _ = split_entry(entry)
+        others = list_options(LMSpec) if entry.lm is not None else ()
+        values = column_parser(entry).read(rest, others)
         if values.get("reverse") and not entry.source:
             raise UserError(f"{entry.place}: reverse: of which source? write source: true too")
         if values.get("written") and entry.source:
@@ -90,7 +122,7 @@ def split_columns(args: Namespace) -> list[Namespace]:
 
 def one_column(args: Namespace, plan: ExperimentPlan, name: str) -> Namespace:
     """The call that writes one column."""
-    entry = plan.columns[name]
+    entry, options = split_entry(plan.columns[name])
     values = column_parser(entry).complete(args, entry)
     out = fill_path(args.out, "column", name)
     if entry.lm is None:
@@ -99,7 +131,7 @@ def one_column(args: Namespace, plan: ExperimentPlan, name: str) -> Namespace:
         raise UserError(
             f"{entry.place}: {name} reads what the lists translate; give --source or --source-lines"
         )
-    values |= {"lm": find_lm(plan, entry.lm, args.lm), "out": out}
+    values |= {"lm": specify(plan, entry.lm, args.lm, options), "out": out}
     values |= {} if entry.source else {"source": None, "source_lines": None}
     return Namespace(**vars(args) | values)
 
@@ -116,7 +148,7 @@ def split_lms(args: Namespace) -> list[Namespace]:
     return [
         Namespace(
             **vars(args)
-            | {"lm": [find_lm(plan, lm, args.lm[0])]}
+            | {"lm": [specify(plan, lm, args.lm[0])]}
             | ({"out": fill_path(args.out, "lm", lm)} if args.out else {})
         )
         for lm in plan.trained

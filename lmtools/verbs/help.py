@@ -8,7 +8,9 @@ WIDTH = 100
 
 
 class Rare(str):
-    """Help of an option that --help leaves to --help-all; a required option is shown by both."""
+    """Help of an option, or description of a group, that --help leaves to --help-all; a required
+    option is shown by both.
+    """
 
 
 class HelpText(argparse.HelpFormatter):
@@ -64,6 +66,10 @@ class HelpParser(argparse.ArgumentParser):
         helps = [(action, action.help) for action in rare]
         for action in rare:
             action.help = argparse.SUPPRESS
+        described = [(group, group.description) for group in self._action_groups]
+        for group, text in described:
+            if isinstance(text, Rare) and not self.shows_all:
+                group.description = None
         # argparse cannot write the usage of a group of which a part is hidden
         self._mutually_exclusive_groups = [
             group for group in groups if not any(action in rare for action in group._group_actions)
@@ -74,3 +80,5 @@ class HelpParser(argparse.ArgumentParser):
             self._mutually_exclusive_groups = groups
             for action, text in helps:
                 action.help = text
+            for group, text in described:
+                group.description = text

@@ -5,18 +5,30 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 from types import ModuleType
 
+from lmtools.computing import Computing
 from lmtools.files import LONGEST, MAX_LINE
 from lmtools.jobs import CMD
+from lmtools.options import Option, list_options
+from lmtools.specs import LMSpec
 from lmtools.text.casing import CASINGS
 from lmtools.text.normaliser import CHOICES, NORMALISERS, Normaliser, parse_normaliser
 from lmtools.text.unify import UNIFIERS
 from lmtools.verbs.help import FullHelp, HelpParser, HelpText, Rare
-from lmtools.verbs.numbers import amount, forms, layers, metric, place, positive, seed, size
+from lmtools.verbs.numbers import (
+    amount,
+    forms,
+    from_zero,
+    layers,
+    metric,
+    place,
+    positive,
+    seed,
+    size,
+    weight,
+)
 
 POOLS = ("mean", "max", "eos", "cls")  # the names in lmtools.embed.pooling, which imports torch
 WORDS = "words"  # of `lmtools embed`: a vector for each word
-ENGINES = ("auto", "torch", "prepared")  # likewise those in lmtools.engine
-NORMALISATIONS = ("full", "none")  # likewise those in lmtools.score.scorers
 WEIGHTS = "weights of scores: NAME=W,... (`words`: a bonus a word), or what `lmtools tune` wrote"
 PRESETS = "; ".join(
     f"{name}: {', '.join(getattr(one, key) for key in CHOICES)}"
@@ -41,6 +53,28 @@ def choice(names, about: str, rare=False, **more) -> dict:
     """What argparse takes for an option that chooses among names."""
     return {"choices": names, "help": Rare(about) if rare else about, **more}
 
+
+def flags_of(kind: type) -> dict[str, dict]:
+    """Return what argparse takes for the declared options of a dataclass, by flag."""
+    return {
+        f"--{name.replace('_', '-')}": describe_flag(*declaration)
+        for name, declaration in list_options(kind).items()
+    }
+
+
+def describe_flag(kind: type, default, declared: Option) -> dict:
+    """Return what argparse takes for a declared option."""
+    about = declared.help
+    if default is not None and kind is not bool and "(default:" not in about:
+        about += " (default: %(default)s)"
+    takes = {"help": Rare(about) if declared.rare else about, "default": default}
+    if kind is bool:
+        return takes | {"action": "store_true"}
+    takes |= {"choices": declared.choices} if declared.choices else {"metavar": declared.metavar}
+    return takes | ({"type": NUMBERS[kind, declared.least]} if kind in (int, float) else {})
+
+
+NUMBERS = {(int, 1): positive, (int, 0): from_zero, (float, 0): amount, (float, None): weight}
 
 # Group, in the order in which --help shows them -> option -> what argparse takes. A verb may change
 # what argparse takes; what the option means stays. Options that are `rare` are in --help-all alone.
@@ -156,38 +190,10 @@ GROUPS: dict[str, dict[str, dict]] = {
     "language model": {
         "--lm": value(
             "DIR",
-            "model directory, KenLM or ARPA file, hf:DIR, or mix:LM=W,LM=W, a mixture of such",
+            "model directory, KenLM or ARPA file, hf:DIR, or mix:LM=W,LM=W, a mixture of such;"
+            " LM,option=value,... gives it options (see --help-all)",
             required=True,
-        ),
-        "--normalise": choice(
-            NORMALISATIONS,
-            "neural models give log-probabilities (full), or these up to the normaliser, which"
-            " takes most of the time (none) (default: %(default)s)",
-            default="full",
-            rare=True,
-        ),
-        "--oov-penalty": value(
-            "P",
-            "nats that an unknown token costs beyond log p(<unk>), which is of all words left out;"
-            " their number's log shares it evenly (default: 0)",
-            type=amount,
-            default=0.0,
-            rare=True,
-        ),
-        "--noise": value(
-            "KIND=F.bin",
-            "models of criteria that noise corrects (MCS, CPS): correct by this noise (unigram,"
-            " log-uniform, uniform) over the counts of a binarised corpus, not by that of training",
-            rare=True,
-        ),
-        "--noise-power": value(
-            "P",
-            "of the counts of unigram noise (default: %(default)s)",
-            type=amount,
-            default=0.75,
-            rare=True,
-        ),
-        "--intact": switch("a masked model scores in one pass over the unmasked input", rare=True),
+        )
     },
     "sentence vectors": {
         "--layer": value(
@@ -233,44 +239,13 @@ GROUPS: dict[str, dict[str, dict]] = {
         ),
     },
     "machine": {
-        "--device": {
-            "default": "auto",
-            "help": "cpu, cuda, cuda:1 ...; auto: the GPU where there is one"
-            " (default: %(default)s)",
-        },
-        "--precision": value(
-            None,
-            "of matrix products: float32, bfloat16, auto; to score and embed on a CPU also int8"
-            " (default: %(default)s)",
-            default="float32",
-            rare=True,
-        ),
-        "--engine": choice(
-            ENGINES,
-            "torch, or prepared: a CPU multiplies with weights packed once; auto: prepared where no"
-            " bit changes, in bfloat16, and in int8 (default: %(default)s)",
-            default="auto",
-            rare=True,
-        ),
-        "--nj": value("N", "processes (default: %(default)s)", type=positive, default=1),
+        **flags_of(Computing),
         "--cmd": value(
             "WHERE",
             "where the N pieces of --nj run: local (processes), slurm or slurm:F.yaml, queue or"
             " queue:F.yaml (an array of jobs of Slurm or Grid Engine; partition, memory ...)"
             f" (default: ${CMD} or local)",
             type=place,
-            rare=True,
-        ),
-        "--cache": value(
-            "DIR",
-            "keeps what was computed between runs; or none (default: ~/.cache/lmtools)",
-            default="default",
-            rare=True,
-        ),
-        "--rows": value(
-            "N",
-            "model rows a batch (default: 256 on a CPU, 4096 on a GPU)",
-            type=positive,
             rare=True,
         ),
     },
@@ -302,9 +277,7 @@ EMBED_POOL = {
     "help": "words, mean or maximum over tokens, the end of sentence (eos) or its beginning (cls)"
     " (default: words for a two-way model, else mean)",
 }
-NOISE = ("--noise", "--noise-power")
-SCORING = ("--lm", "--intact", "--normalise", "--oov-penalty", *NOISE)
-COLUMN = (*SCORING[1:], "--reverse", "--written")  # what a column of an experiment may say
+COLUMN = ("--reverse", "--written")  # of an experiment's column, beside options of its LM
 COMPUTING = ("--device", "--precision", "--engine", "--cache", "--rows")
 PROCESSES = ("--nj", "--cmd")
 LEARNING = "what is done to text in training, and by itself to hypotheses in scoring"
@@ -368,6 +341,17 @@ def add_references(
     parser.add("--ref-lines", among=refs, **{"help": about} | lines)
 
 
+def add_lm(parser: Parser, **changes) -> None:
+    """Declare --lm, whose value may have the options of a specification; `changes` are to what
+    argparse takes.
+    """
+    parser.add("--lm", **changes)
+    words = [f"{name}: {declared.help}" for name, (_, _, declared) in list_options(LMSpec).items()]
+    parser.groups["language model"].description = Rare(
+        "options of an LM, as in --lm DIR,intact=true,oov_penalty=7: " + "; ".join(words)
+    )
+
+
 def add_normaliser(parser: Parser, about: str = LEARNING, **case) -> None:
     """Declare the normaliser's options; `case` changes what argparse takes for --case."""
     parser.groups["normaliser"].description = about
@@ -385,12 +369,3 @@ def add_vectors(parser: Parser, **pool) -> None:
     """Declare how vectors are made; `pool` changes what argparse takes for --pool."""
     for name in GROUPS["sentence vectors"]:
         parser.add(name, **(pool if name == "--pool" else {}))
-
-
-def scoring_options(args: argparse.Namespace, lm: str | None = None):
-    """Return the ScoreOptions that the command line says, of `lm` in place of its --lm."""
-    from lmtools.score import ScoreOptions  # imports torch, for which the table wing never waits
-
-    how = args.precision, args.intact, args.normalise, args.oov_penalty
-    machine = args.device, args.nj, args.cache, args.rows
-    return ScoreOptions(lm or args.lm, *how, *machine, args.noise, args.noise_power, args.engine)

@@ -2,15 +2,19 @@
 
 import sys
 
+from lmtools.computing import Computing
 from lmtools.errors import UserError
 from lmtools.formats import kaldi_text
-from lmtools.score import mixture_perplexity, perplexity
+from lmtools.options import fill
+from lmtools.score import load, mixture_perplexity, perplexity
 from lmtools.score.run import warn_scored
 from lmtools.seal import write_json
+from lmtools.specs import LMSpec
 from lmtools.text.blocks import read_text
+from lmtools.text.unknown import MANY
 from lmtools.verbs.experiment import split_lms
 from lmtools.verbs.numbers import amount
-from lmtools.verbs.options import COMPUTING, NOISE, PROCESSES, scoring_options
+from lmtools.verbs.options import COMPUTING, PROCESSES, add_lm
 
 
 def arguments(parser):
@@ -27,9 +31,8 @@ def arguments(parser):
     about = "the lines follow each other: an LSTM keeps its state from line to line"
     parser.add_argument("--carry", action="store_true", help=about)
     about = "model directory, KenLM or ARPA file, or hf:DIR; several times: a mixture of them"
-    parser.add("--lm", action="append", help=about)
+    add_lm(parser, action="append", help=about)
     parser.add("--experiment")
-    parser.add("--intact", "--oov-penalty", *NOISE)
     weights = parser.add_mutually_exclusive_group()
     about = "weights of several --lm, in their order; the last one's may be left out"
     weights.add_argument("--mix", nargs="+", type=amount, metavar="W", help=about)
@@ -38,7 +41,6 @@ def arguments(parser):
         " probable, by expectation maximisation, as of SRILM's compute-best-mix"
     )
     weights.add_argument("--tune-on", metavar="F", help=about)
-    parser.set_defaults(normalise="full")
     parser.add("--out", required=False, metavar="F.json", help="write the figures as JSON too")
     parser.add(*COMPUTING, *PROCESSES)
 
@@ -57,16 +59,21 @@ def measure(args):
         else (line for _, line in read_text(args.text))
     )
     texts = keep_sentences(lines, args.text)
-    options = scoring_options(args, args.lm[0])
+    specs, computing = list(map(LMSpec.parse, args.lm)), fill(Computing, args)
+    for spec in specs:
+        if spec.normalise != "full":
+            raise UserError(f"--lm {spec}: perplexity is of probabilities; leave normalise out")
     if len(args.lm) > 1:
-        figures = mix(args, texts, options)
+        figures = mix(args, texts, specs, computing)
     elif args.mix or args.tune_on:
         given = "--mix" if args.mix else "--tune-on"
         raise UserError(f"{given}: weights of several language models; give --lm again")
     else:
-        figures = perplexity(texts, options, args.carry)
+        figures = perplexity(texts, specs[0], computing, args.carry)
     figures |= {"text": args.text}
-    warn_scored(args.text, texts, figures["oov"], figures["tokens"] - figures["sentences"], options)
+    unknown, words = figures["oov"], figures["tokens"] - figures["sentences"]
+    if unknown > MANY * words:  # the model once more: this is rare
+        warn_scored(args.text, texts, unknown, words, load(specs[0], computing))
     if args.out:
         write_json(figures, args.out)
     print(
@@ -99,7 +106,7 @@ def measure(args):
         print(line, file=sys.stderr)
 
 
-def mix(args, texts, options):
+def mix(args, texts, specs, computing):
     """The figures of a mixture, with what its weights were tuned on."""
     if args.carry:
         raise UserError("--carry: no mixture carries a state from line to line; give one --lm")
@@ -109,9 +116,9 @@ def mix(args, texts, options):
             " TEXT to find them"
         )
     if args.mix:
-        return mixture_perplexity(texts, options, args.lm, args.mix)
+        return mixture_perplexity(texts, specs, computing, args.mix)
     held_out = keep_sentences((line for _, line in read_text(args.tune_on)), args.tune_on)
-    return mixture_perplexity(texts, options, args.lm, held_out=held_out) | {
+    return mixture_perplexity(texts, specs, computing, held_out=held_out) | {
         "tuned_on": args.tune_on
     }
 

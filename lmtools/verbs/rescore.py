@@ -5,17 +5,20 @@ from functools import partial
 from pathlib import Path
 
 from lmtools.assignments import parse_pair
+from lmtools.computing import Computing
 from lmtools.errors import UserError
 from lmtools.evaluate import METRICS
 from lmtools.formats import kaldi_text, read, write
+from lmtools.options import fill
 from lmtools.rescoring import load_weights, of_system, read_scores, rescore_lists, set_hash
 from lmtools.rescoring.lazy import LAZY
 from lmtools.rescoring.lists import warn_empty
+from lmtools.specs import LMSpec
 from lmtools.verbs import say
 from lmtools.verbs.experiment import load_plans
 from lmtools.verbs.help import Rare
 from lmtools.verbs.numbers import margin
-from lmtools.verbs.options import COMPUTING, PROCESSES, SCORING, scoring_options
+from lmtools.verbs.options import COMPUTING, PROCESSES, add_lm
 
 WRITTEN = ".written"  # behind the name of the output, of what the recogniser wrote
 
@@ -33,18 +36,17 @@ def arguments(parser):
     about = "also the lists in their new order, with all features and `total`"
     parser.add("--nbest-out", help=about)
     parser.add("--nbest-to")
-    lm, *how = SCORING
     about = (
         "the column NAME of the weights is scored here by this model, lazily: the best hypotheses"
         " first, until none left may win"
     )
-    parser.add(lm, required=False, metavar="NAME=LM", help=about)
+    add_lm(parser, required=False, metavar="NAME=LM", help=about)
     about = (
         "with --lm: how far the best hypothesis is ahead of what is expected of the rest when a"
         " list is done, in units of what dev needed; inf scores all (default: %(default)s)"
     )
     parser.add_argument("--margin", type=margin, default=1.0, metavar="X", help=Rare(about))
-    parser.add(*how, *COMPUTING, *PROCESSES)
+    parser.add(*COMPUTING, *PROCESSES)
 
 
 def run(args):
@@ -76,12 +78,20 @@ def rescore_lazily(args, nbests):
                 " them with lmtools score, and give --scores"
             )
     example = "write for instance --lm tta=exp/lm/tta"
-    name, args.lm = parse_pair(args.lm, "--lm", "NAME=LM", example)
+    name, lm = parse_pair(args.lm, "--lm", "NAME=LM", example)
     columns, _ = read_scores(args.scores, None, nbests, args.nbest)
     weights = load_weights(args.weights, nbests, name)
     margin = args.margin if weights.tuned else float("inf")  # default weights have no bound
     made = choose_lazily(
-        nbests, columns, name, scoring_options(args), weights, margin, args.nbest, args.weights
+        nbests,
+        columns,
+        name,
+        LMSpec.parse(lm),
+        fill(Computing, args),
+        weights,
+        margin,
+        source=args.nbest,
+        path=args.weights,
     )
     lists = [
         replace(nbest, hyps=nbest.hyps[place : place + 1])

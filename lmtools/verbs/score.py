@@ -1,13 +1,15 @@
 """lmtools score: log-probabilities of every hypothesis of an N-best file."""
 
 import sys
-from dataclasses import replace
 
+from lmtools.computing import Computing
 from lmtools.errors import UserError
+from lmtools.options import fill
 from lmtools.score import Sources, score_lists
+from lmtools.specs import LMSpec
 from lmtools.verbs.experiment import split_columns
 from lmtools.verbs.help import Rare
-from lmtools.verbs.options import COMPUTING, PROCESSES, SCORING, scoring_options
+from lmtools.verbs.options import COMPUTING, PROCESSES, add_lm
 from lmtools.verbs.risk import write_risk
 
 
@@ -27,7 +29,8 @@ def arguments(parser):
     parser.add("--source", help=about)
     about = "the same as plain text, one a line, in the order of the lists"
     parser.groups["input"].add_argument("--source-lines", metavar="F", help=Rare(about))
-    parser.add("--reverse", "--written", "--experiment", *SCORING)
+    parser.add("--reverse", "--written", "--experiment")
+    add_lm(parser)
     about = "utt#rank, log-probability, tokens, check; - is standard output"
     parser.add("--out", metavar="F.scores", help=about)
     parser.add(*COMPUTING, *PROCESSES)
@@ -41,22 +44,24 @@ def run(args):
 
 def score(args):
     """Score with one model, and say on standard error what was scored."""
-    options, sources = scoring_options(args), None
+    sources = None
     if args.source and args.source_lines:
         raise UserError("--source: --source-lines is given too; leave one out")
     if path := args.source or args.source_lines:
         sources = Sources.read(path, lines=path == args.source_lines, reverse=args.reverse)
-        options = replace(options, pairs=True)
     elif args.reverse:
         raise UserError("--reverse: of which source? give --source or --source-lines")
     if sources and args.written:
         raise UserError("--written: is for recognisers; leave it out, or --source")
-    totals = score_lists(args.nbest, args.format, args.out, options, sources, args.written)
+    spec = LMSpec.parse(args.lm, pairs=sources is not None)
+    totals = score_lists(
+        args.nbest, args.format, args.out, spec, fill(Computing, args), sources, args.written
+    )
     unknown, said = totals.unknown, ""
     if unknown:
         said = f", {unknown:,} unknown ({unknown / totals.tokens:.2%})"
-        if args.oov_penalty:
-            said += f" at a penalty of {unknown * args.oov_penalty:,.1f} nats in all"
+        if spec.oov_penalty:
+            said += f" at a penalty of {unknown * spec.oov_penalty:,.1f} nats in all"
     print(
         f"{args.out}: {totals.hypotheses:,} hypotheses of {totals.utterances:,} utterances,"
         f" {totals.tokens:,} tokens{said}",

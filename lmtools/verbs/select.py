@@ -8,7 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from lmtools.atomic import atomic_text, workplace
+from lmtools.computing import Computing
 from lmtools.errors import UserError
+from lmtools.options import fill
 from lmtools.score.selection import (
     Estimation,
     Selection,
@@ -16,9 +18,10 @@ from lmtools.score.selection import (
     read_lines,
     select_lines,
 )
+from lmtools.specs import LMSpec
 from lmtools.verbs.help import Rare
 from lmtools.verbs.numbers import positive
-from lmtools.verbs.options import COMPUTING, add_normaliser, normaliser_of, scoring_options
+from lmtools.verbs.options import COMPUTING, add_lm, add_normaliser, normaliser_of
 
 
 def arguments(parser):
@@ -35,7 +38,7 @@ def arguments(parser):
     parser.add_argument("--pool", nargs="+", required=True, metavar="F", help=about)
     about = "so many lines; of equal ones the first"
     parser.add_argument("--keep", type=positive, required=True, metavar="N", help=about)
-    parser.add("--lm", required=False, help="instead of --in-domain, an LM of the domain")
+    add_lm(parser, required=False, help="instead of --in-domain, an LM of the domain")
     parser.add_argument("--general", metavar="DIR", help=Rare("with --lm, an LM of general text"))
     about = "words of the longest n-gram of those that are made (default: %(default)s)"
     parser.add_argument("--order", type=positive, default=4, metavar="N", help=about)
@@ -45,9 +48,7 @@ def arguments(parser):
     about = "the difference of each line, a number a line: the lowest are the most alike"
     parser.add_argument("--differences", metavar="F", help=Rare(about))
     parser.add(*COMPUTING, "--nj")
-    parser.set_defaults(
-        cache="none", intact=False, normalise="full", oov_penalty=0.0, noise=None, noise_power=0.0
-    )
+    parser.set_defaults(cache="none")
     add_normaliser(parser)
     parser.set_defaults(refuse=parser.error)
 
@@ -58,13 +59,15 @@ def run(args):
         args.refuse("give --in-domain TEXT, or --lm DIR and --general DIR")
     if "-" in args.pool and args.in_domain:
         raise UserError("--pool -: is read twice with --in-domain; write it to a file")
-    options = scoring_options(args)
+    computing = fill(Computing, args)
     with make_place(args.out) as place:
         if args.in_domain:
             how = Estimation(args.order, normaliser_of(args), args.seed)
-            measure = how.measure(args.in_domain, args.pool, Path(place), options)
+            measure = how.measure(args.in_domain, args.pool, Path(place), computing)
         else:
-            measure = measure_difference(options, args.general)
+            measure = measure_difference(
+                LMSpec.parse(args.lm), LMSpec.parse(args.general), computing
+            )
         made = select_lines(read_lines(args.pool), measure, args.keep)
     if not made.lines:
         raise UserError(f"{args.pool[0]}: no sentence in the text; give text to choose from")

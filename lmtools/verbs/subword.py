@@ -22,7 +22,7 @@ def arguments(parser):
     """Declare the verb's options."""
     parser.epilog = (
         "Words that a word list leaves out are <unk>, which has one probability for all of them;"
-        " `lmtools score --oov-penalty` divides it. A list that is taken keeps its order;"
+        " `lmtools score --lm LM,oov_penalty=P` divides it. A list that is taken keeps its order;"
         " log-uniform noise and adaptive softmax rank ids by how often training has them."
     )
     source = parser.groups["input"].add_mutually_exclusive_group(required=True)
@@ -75,8 +75,7 @@ def run(args: argparse.Namespace) -> None:
             "" if share is None else f", {share:.3%} of the text"
         )
         print(
-            f"{lacking}; --oov-penalty {math.log(items):.2f} shares its probability evenly among"
-            " them"
+            f"{lacking}; oov_penalty={math.log(items):.2f} shares its probability evenly among them"
         )
 
 

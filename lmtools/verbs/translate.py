@@ -2,6 +2,8 @@
 
 import sys
 
+from lmtools.computing import Computing
+from lmtools.options import fill
 from lmtools.translate import TranslateOptions, translate
 from lmtools.verbs.help import Rare
 from lmtools.verbs.numbers import amount, positive
@@ -38,8 +40,9 @@ def arguments(parser):
 
 def run(args):
     """Translate, and say on standard error what was made."""
-    how = args.beam, args.length_penalty, args.batch, args.device, args.precision
-    options = TranslateOptions(args.lm, *how)
+    options = TranslateOptions(
+        args.lm, args.beam, args.length_penalty, args.batch, fill(Computing, args)
+    )
     done = translate(args.source, args.out, options, args.ref, args.kaldi, args.prefix)
     print(
         f"{args.out}: {done.hypotheses:,} hypotheses of {done.sentences:,} sentences",

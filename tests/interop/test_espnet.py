@@ -17,10 +17,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import sentencepiece
+from scoring import load_scorer
 from toys import WORDS, sentences
 
 from lmtools.formats import jsonl, kaldi_text, read, scores
-from lmtools.score.scorers import load_scorer
 
 ROOT = Path(__file__).parents[2]
 INSTALLER = ROOT / "utils/install_espnet.sh"

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import sentencepiece
 import torch
+from scoring import load_scorer
 from toys import TRANSFORMER, sentences, settings
 
 from lmtools.atomic import atomic_directory
@@ -18,7 +19,6 @@ from lmtools.checkpoint import prepare_directory, save_weights
 from lmtools.cli import main
 from lmtools.errors import UserError
 from lmtools.lm import LanguageModel
-from lmtools.score.scorers import load_scorer
 from lmtools.subword import BOS, EOS, UNK, adopt, load_subword, train
 from lmtools.text.normaliser import NORMALISERS, Normaliser
 

@@ -7,9 +7,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from scoring import ask
 
 from lmtools.ngram import arpa, build, derived
-from lmtools.score import ScoreOptions, perplexity
+from lmtools.score import perplexity
 from lmtools.text import Normaliser
 
 PROGRAM = shutil.which("interpolate-lm", path="/usr/lib/irstlm/bin")
@@ -69,5 +70,5 @@ def test_weights_and_perplexity_are_those_of_interpolate_lm(tmp_path):
     theirs = float(re.search(r"Nw=\d+ PP=([\d.]+)", done.stdout).group(1))
     spec = ",".join(f"{lm}={weight}" for lm, weight in zip(lms, weights, strict=True))
     for lm in (f"mix:{spec}", str(tmp_path / "mixed")):
-        ours = perplexity(draw_lines(2.5), ScoreOptions(lm, device="cpu", cache="none"))
+        ours = perplexity(draw_lines(2.5), *ask(lm, device="cpu", cache="none"))
         assert ours["word_ppl"] == pytest.approx(theirs, abs=0.006)

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 import sentencepiece
 import torch
+from scoring import load_scorer
 
 from lmtools.errors import UserError
-from lmtools.score.scorers import load_scorer
 
 transformers = pytest.importorskip(
     "transformers", reason="transformers is not installed; pip install 'lmtools[hf]'"

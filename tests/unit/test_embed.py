@@ -10,11 +10,12 @@ import h5py
 import numpy as np
 import pytest
 import torch
+from scoring import embed_words
 from spelled import random_elmo, saved
 from toys import sentences
 
 from lmtools.checkpoint import load_model
-from lmtools.embed import VECTOR_FILES, open_vectors, word_vectors
+from lmtools.embed import VECTOR_FILES, open_vectors
 from lmtools.embed import words as module
 from lmtools.embed.words import Embedded, WordVectors
 from lmtools.errors import UserError
@@ -61,7 +62,7 @@ def by_hand(lm, text: str) -> np.ndarray:
 
 
 def test_each_word_has_the_vectors_of_its_own_sentence(lm):
-    for text, line in zip(TEXTS, word_vectors(lm, TEXTS, device="cpu"), strict=True):
+    for text, line in zip(TEXTS, embed_words(lm, TEXTS), strict=True):
         assert line.text == text
         assert line.words == text.lower().split()
         assert line.vectors.shape == (len(line.words), 3, 16) and line.vectors.dtype == np.float32
@@ -70,7 +71,7 @@ def test_each_word_has_the_vectors_of_its_own_sentence(lm):
 
 
 def test_vectors_are_of_the_context_and_the_input_layer_is_not(lm):
-    one, other = word_vectors(lm, ["the king came", "the king went"], device="cpu")
+    one, other = embed_words(lm, ["the king came", "the king went"])
     same = np.abs(one.vectors - other.vectors) < 1e-5  # (3, 3, 16)
     assert same[:2, 0].all() and not same[2, 0].all()
     assert same[:2, 1:, :8].all() and not same[:2, 1:, 8:].all((1, 2)).any()
@@ -79,9 +80,9 @@ def test_vectors_are_of_the_context_and_the_input_layer_is_not(lm):
 
 @pytest.mark.parametrize("rows", [1, 9, 100])
 def test_batches_and_what_is_held_change_nothing(lm, rows, monkeypatch):
-    expected = list(word_vectors(lm, TEXTS, device="cpu"))
+    expected = list(embed_words(lm, TEXTS))
     monkeypatch.setattr(module, "TOGETHER", 7)
-    for line, same in zip(word_vectors(lm, TEXTS, device="cpu", rows=rows), expected, strict=True):
+    for line, same in zip(embed_words(lm, TEXTS, rows=rows), expected, strict=True):
         assert line.words == same.words
         np.testing.assert_allclose(line.vectors, same.vectors, atol=1e-5)
 
@@ -94,7 +95,7 @@ def contents(lines) -> list[tuple]:
 def test_a_second_run_computes_nothing(lm, tmp_path, monkeypatch):
     """A text that repeats sentences, in several parts and batches."""
     monkeypatch.setattr(module, "TOGETHER", 7)
-    run = partial(word_vectors, lm, TEXTS, device="cpu", rows=30)
+    run = partial(embed_words, lm, TEXTS, rows=30)
     expected = contents(run())
     assert contents(run(cache=tmp_path)) == expected
     monkeypatch.setattr(WordVectors, "states", lambda *_: pytest.fail("computed again"))
@@ -106,7 +107,7 @@ def test_the_cache_mixes_nothing_up(lm, tmp_path):
     for texts in (TEXTS, TEXTS[3:], TEXTS[::-1], TEXTS):
         for layers in (None, [1], [2], [0, 2], [2, 0]):
             for rows in (9, 100):
-                run = partial(word_vectors, lm, texts, layers, "cpu", rows=rows)
+                run = partial(embed_words, lm, texts, layers, rows=rows)
                 assert contents(run(cache=tmp_path)) == contents(run())
 
 
@@ -117,13 +118,13 @@ def test_another_model_has_its_own_vectors(lm, tmp_path):
         model.trunk.lstms[0].bias += 0.1
     other = saved(model, vocabulary, tmp_path / "lm")
     for model in (lm, other, lm):
-        run = partial(word_vectors, model, TEXTS, device="cpu")
+        run = partial(embed_words, model, TEXTS)
         assert contents(run(cache=tmp_path / "c")) == contents(run())
 
 
 def test_a_damaged_cache_changes_no_vector(lm, tmp_path, capsys):
     rng = random.Random(1)
-    run = partial(word_vectors, lm, TEXTS, device="cpu", rows=30)
+    run = partial(embed_words, lm, TEXTS, rows=30)
     expected = contents(run())
     for number in range(20):
         list(run(cache=tmp_path))
@@ -140,38 +141,36 @@ def test_a_damaged_cache_changes_no_vector(lm, tmp_path, capsys):
 def test_what_was_computed_is_kept_where_nobody_asks_for_more(lm, tmp_path, monkeypatch):
     monkeypatch.setattr(module, "TOGETHER", 2)
     endless = (f"the king {'and ' * n}" for n in itertools.count())
-    vectors = word_vectors(lm, endless, device="cpu", cache=tmp_path)
+    vectors = embed_words(lm, endless, cache=tmp_path)
     for _ in range(3):
         next(vectors)
     vectors.close()
     monkeypatch.setattr(WordVectors, "states", lambda *_: pytest.fail("computed again"))
     texts = [f"the king {'and ' * n}" for n in range(4)]
-    assert len(list(word_vectors(lm, texts, device="cpu", cache=tmp_path))) == 4
+    assert len(list(embed_words(lm, texts, cache=tmp_path))) == 4
 
 
 def test_texts_are_read_as_vectors_are_asked_for(lm, monkeypatch):
     monkeypatch.setattr(module, "TOGETHER", 2)
     read = []
     endless = (read.append(n) or "the king" for n in iter(int, 1))
-    vectors = word_vectors(lm, endless, device="cpu")
+    vectors = embed_words(lm, endless)
     for _ in range(3):
         assert next(vectors).words == ["the", "king"]
     assert len(read) == 4
 
 
 def test_layers_are_chosen(lm):
-    for every, some in zip(
-        word_vectors(lm, TEXTS, device="cpu"), word_vectors(lm, TEXTS, [2, 0], "cpu"), strict=True
-    ):
+    for every, some in zip(embed_words(lm, TEXTS), embed_words(lm, TEXTS, [2, 0]), strict=True):
         np.testing.assert_allclose(some.vectors, every.vectors[:, [2, 0]], atol=1e-6)
     for wrong in ([3], [-1], []):
         with pytest.raises(UserError, match=r"layers 0 \(embedding\) to 2"):
-            next(word_vectors(lm, TEXTS, wrong, "cpu"))
+            next(embed_words(lm, TEXTS, wrong))
 
 
 def test_bfloat16_is_near(lm):
     exact, rough = (
-        np.concatenate([line.vectors for line in word_vectors(lm, TEXTS, None, "cpu", kind)])
+        np.concatenate([line.vectors for line in embed_words(lm, TEXTS, precision=kind)])
         for kind in ("float32", "bfloat16")
     )
     assert rough.dtype == np.float32

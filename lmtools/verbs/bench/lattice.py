@@ -9,12 +9,14 @@ import torch
 from lmtools.assignments import parse_pairs
 from lmtools.atomic import atomic_path
 from lmtools.bench.lattice import bench_lattice
+from lmtools.computing import Computing
 from lmtools.errors import UserError
 from lmtools.formats.lattices import stream
 from lmtools.lattice.check import drop_unusable
 from lmtools.report.rescoring.lattices import draw, lines
 from lmtools.rescoring import parse_weights
 from lmtools.score.lattices import LatticeOptions
+from lmtools.specs import LMSpec
 from lmtools.verbs.help import Rare
 from lmtools.verbs.numbers import amount, positive
 from lmtools.verbs.options import SEVERAL_LMS, WEIGHTS
@@ -44,7 +46,7 @@ def arguments(parser):
 
 def run(args):
     """Measure and draw; the figures, and one line a row."""
-    lms = parse_pairs(args.lm, "--lm", "NAME=DIR")
+    lms = {name: LMSpec.parse(lm) for name, lm in parse_pairs(args.lm, "--lm", "NAME=DIR").items()}
     weights = parse_weights(args.weights) or {}
     if missing := [name for name in lms if name not in weights]:
         raise UserError(
@@ -59,8 +61,7 @@ def run(args):
         weights,
         order=args.max_ngram_order,
         tokens=args.tokens,
-        device="cpu",
-        precision=args.precision,
+        computing=Computing("cpu", args.precision),
     )
     figures = bench_lattice(lattices, lms, settings, args.by_beam, args.by_tokens, args.repeats)
     if args.figure:

@@ -6,10 +6,11 @@ import torch
 
 from lmtools.assignments import parse_pairs
 from lmtools.bench.lists import bench_lists, take_hypotheses
+from lmtools.computing import Computing
 from lmtools.device import choose_device
 from lmtools.errors import UserError
 from lmtools.formats import read
-from lmtools.score.scorers import load_scorer
+from lmtools.score import load
 from lmtools.verbs.numbers import positive
 from lmtools.verbs.options import SEVERAL_LMS
 
@@ -31,7 +32,7 @@ def run(args):
         raise UserError("--lm: no model; give NAME=LM, as often as there are models")
     torch.set_num_threads(args.threads)
     texts = take_hypotheses(read(args.nbest, None), args.hypotheses)
-    scorers = {name: load_scorer(lm, args.device, args.precision) for name, lm in lms.items()}
+    scorers = {name: load(lm, Computing(args.device, args.precision)) for name, lm in lms.items()}
     figures = bench_lists(scorers, texts, args.repeats, choose_device(args.device))
     return figures, [
         f"{figures['machine']}; {args.threads} thread(s), {args.precision}, {len(texts):,}"

@@ -8,33 +8,33 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from lmtools.assignments import parse_pairs
+from lmtools.computing import Computing
 from lmtools.errors import UserError
 from lmtools.formats import FORMATS, kaldi_text, registry
 from lmtools.formats.lattices import LATTICES, detect
 from lmtools.formats.lists import join_refs
 from lmtools.lattice.expand import STATES
+from lmtools.options import fill
 from lmtools.rescoring import mark, parse_weights, warn_unseen
 from lmtools.score.lattice_run import LatticeOutputs, LatticeResult, LatticeTotals, run_lattices
 from lmtools.score.lattices import LatticeOptions
 from lmtools.seal import write_json
+from lmtools.specs import LMSpec
 from lmtools.verbs import say
 from lmtools.verbs.help import Rare
 from lmtools.verbs.lattice.common import read_lattices
 from lmtools.verbs.numbers import amount, from_zero, positive
-from lmtools.verbs.options import PROCESSES, SEVERAL_LMS, WEIGHTS, add_references
+from lmtools.verbs.options import PROCESSES, SEVERAL_LMS, WEIGHTS, add_lm, add_references
 
 # options that LatticeOptions calls alike
-SAME = (
-    *("prune_beam", "prune_arcs", "cover_beam", "beam", "tokens", "states"),
-    *("device", "precision", "engine", "normalise", "oov_penalty"),
-)
+SAME = ("prune_beam", "prune_arcs", "cover_beam", "beam", "tokens", "states")
 
 
 def arguments(parser):
     """Declare the action's options."""
     add_references(parser, "lattices", purpose=" of the lists")
     about = "a language model, under its name among the weights"
-    parser.add("--lm", **SEVERAL_LMS, help=about)
+    add_lm(parser, **SEVERAL_LMS, help=about)
     group = parser.groups["language model"]
     group.add_argument(
         "--mix",
@@ -45,7 +45,6 @@ def arguments(parser):
     )
     about = "take this LM's score out of `graph`, of which it is a part; it becomes `lm`"
     group.add_argument("--old-lm", metavar="DIR", help=Rare(about))
-    parser.add("--normalise", "--oov-penalty")
     parser.add("--weights", help=f"{WEIGHTS}; required")
     about = "neural LMs: merge histories of equal last N-1 words; 0: none (default: %(default)s)"
     parser.add("--max-ngram-order", type=from_zero, default=4, help=about)
@@ -93,11 +92,8 @@ def run(args):
     write_results(args, run_all(args, options, totals))
     if args.report:
         write_json(totals.facts() | describe_options(args, options), args.report, allow_nan=False)
-    say(
-        warn_unseen(
-            totals.signatures, {**dict.fromkeys(totals.signatures, args.input), **options.lms}
-        )
-    )
+    places = {name: spec.lm for name, spec in options.lms.items()}
+    say(warn_unseen(totals.signatures, {**dict.fromkeys(totals.signatures, args.input), **places}))
     print(totals.describe(), file=sys.stderr)
 
 
@@ -122,7 +118,7 @@ def run_all(args, options: LatticeOptions, totals: LatticeTotals) -> Iterator[La
 
 def options_of(args) -> LatticeOptions:
     """The LatticeOptions that the arguments say."""
-    lms = parse_pairs(args.lm, "--lm", "NAME=DIR")
+    lms = {name: LMSpec.parse(lm) for name, lm in parse_pairs(args.lm, "--lm", "NAME=DIR").items()}
     if not args.weights:
         raise UserError(
             "no weights of the scores; give --weights, as in --weights am=1,lm=5,ngram=10,words=-1"
@@ -135,8 +131,9 @@ def options_of(args) -> LatticeOptions:
         lms,
         parse_weights(args.weights),
         mixtures,
-        old=args.old_lm,
+        old=LMSpec.parse(args.old_lm) if args.old_lm else None,
         order=args.max_ngram_order or None,
+        computing=fill(Computing, args),
         **{name: getattr(args, name) for name in SAME},
     )
 
@@ -182,9 +179,9 @@ def write_results(args, results: Iterator[LatticeResult]) -> None:
 
 def describe_options(args, options: LatticeOptions) -> dict:
     """What was asked for, as JSON."""
-    names = ("nj", "tokens", "prune_beam", "prune_arcs", "precision", "normalise", "oov_penalty")
+    names = ("nj", "tokens", "prune_beam", "prune_arcs", "precision")
     return {name: getattr(args, name) for name in names} | {
-        "lms": dict(options.lms),
+        "lms": {name: str(spec) for name, spec in options.lms.items()},
         "weights": dict(options.weights),
         "order": args.max_ngram_order,
         "beam": args.beam if args.beam < math.inf else None,

@@ -115,10 +115,10 @@ def calls(lm, tmp_path_factory):
     row = {"source": 0, "target": 1, "word": "a"}
     table = {"log_prob": {"u1": np.zeros(2), "u2": np.zeros(2)}, "tokens": {}}
     return algorithms | {
-        "load": (lmtools.load, {"lm": lm.options.lm, "threads": 1, "precision": "float32",
+        "load": (lmtools.load, {"lm": lm.scorer.spec.lm, "threads": 1, "precision": "float32",
             "device": "cpu", "engine": "auto", "cache": "none", "oov_penalty": 0.0, "nj": 1,
             "rows": None, "noise": None, "normalise": "full"}),
-        "LM": (lmtools.LM, {"options": lm.options}),
+        "LM": (lmtools.LM, {"spec": lm.scorer.spec, "computing": lm.computing}),
         "LM.score": (lm.score, {"texts": ["the fox"], "sources": None}),
         "LM.token_scores": (lm.token_scores, {"texts": ["the fox"]}),
         "LM.score_lists": (lm.score_lists, {"lists": lists, "sources": None, "reverse": False}),

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 import yaml
+from scoring import load_scorer
 
 from lmtools.bench.lm import (
     HIDDEN,
@@ -199,7 +200,6 @@ def test_words_of_a_text_are_the_same_for_every_model(tmp_path, trained, tiny):
     """In order and from the beginning again at the end; a sequence is so many words less one, for
     its end.
     """
-    from lmtools.score.scorers import load_scorer
 
     (tmp_path / "t").write_text("the king came to the\n\nhouse of stone\n")
     words = words_of(tmp_path / "t", 100)
@@ -217,7 +217,6 @@ def test_words_of_a_text_are_the_same_for_every_model(tmp_path, trained, tiny):
 
 
 def test_drawn_words_are_zipfian_and_known(trained):
-    from lmtools.score.scorers import load_scorer
 
     ranks = draw_zipf(1_000, 20_000)
     # half of the mass is below the root of the number

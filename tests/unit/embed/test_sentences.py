@@ -6,11 +6,14 @@ import numpy as np
 import pytest
 import tokenizers
 import torch
+from scoring import CPU
 from spelled import random_elmo
 from toys import sentences
 from unit.score import test_huggingface
 
 from lmtools.checkpoint import load_model
+from lmtools.computing import Computing
+from lmtools.embed.contextual import PoolingOptions
 from lmtools.embed.encoders import load_encoder
 from lmtools.embed.sentences import encode
 from lmtools.errors import UserError
@@ -27,6 +30,8 @@ POOLED = [
     ("cls", False),
 ]
 bert, roberta, gpt = test_huggingface.bert, test_huggingface.roberta, test_huggingface.gpt
+
+FEW = Computing("cpu", rows=40)
 
 
 def states_by_hand(lm, ids: list[int], layer: int, masked: bool) -> np.ndarray:
@@ -64,11 +69,18 @@ def test_vectors_are_the_pooled_states_of_each_sentence(trained, family, pool, b
     boundary = lm.objective.boundary
     if (masked and family != "masked") or (pool == "cls" and boundary == 1):
         with pytest.raises(UserError, match="leave --masked out" if masked else "use --pool eos"):
-            load_encoder(str(trained[family]), "last", pool, boundaries, masked, "cpu")
+            load_encoder(
+                str(trained[family]), PoolingOptions("last", pool, boundaries, masked), CPU
+            )
         return
     layers = tuple(range(int(masked), lm.trunk.depth + 1))
     made = encode(
-        TEXTS, load_encoder(str(trained[family]), layers, pool, boundaries, masked, "cpu", rows=60)
+        TEXTS,
+        load_encoder(
+            str(trained[family]),
+            PoolingOptions(layers, pool, boundaries, masked),
+            Computing("cpu", rows=60),
+        ),
     )
     assert made.shape[:2] == (len(TEXTS), len(layers)) and made.dtype == np.float32
     for text, row in zip(TEXTS, made, strict=True):
@@ -98,7 +110,7 @@ def test_the_state_of_a_tta_token_has_not_seen_it(trained):
 
 @pytest.mark.parametrize("pool", ["mean", "max", "eos", "cls"])
 def test_long_texts_are_read_in_windows(trained, pool):
-    encoder = load_encoder(str(trained["tta"]), "all", pool, device="cpu")
+    encoder = load_encoder(str(trained["tta"]), PoolingOptions("all", pool), CPU)
     text = " ".join(sentences(40, 3))
     sentence = encoder.prepare([text])[0]
     assert len(sentence) > 2 * encoder.longest
@@ -117,7 +129,7 @@ def test_long_texts_are_read_in_windows(trained, pool):
 
 
 def test_equal_sentences_are_computed_once_and_kept(trained, tmp_path):
-    encoder = load_encoder(str(trained["masked"]), "all", device="cpu", rows=40)
+    encoder = load_encoder(str(trained["masked"]), PoolingOptions("all"), FEW)
     computed = []
     plain = encoder.vectors
     # batches are filled up with copies
@@ -129,15 +141,15 @@ def test_equal_sentences_are_computed_once_and_kept(trained, tmp_path):
     assert len(computed) == len(distinct) + 1
     np.testing.assert_array_equal(again[: len(TEXTS)], first[::-1])
     other = encode(
-        TEXTS, load_encoder(str(trained["masked"]), "all", "max", device="cpu", rows=40), tmp_path
+        TEXTS, load_encoder(str(trained["masked"]), PoolingOptions("all", "max"), FEW), tmp_path
     )
     assert not np.allclose(other, first)  # another pool is another signature
-    one = load_encoder(str(trained["masked"]), (1,), device="cpu", rows=40)
+    one = load_encoder(str(trained["masked"]), PoolingOptions((1,)), FEW)
     np.testing.assert_array_equal(encode(TEXTS, one, tmp_path)[:, 0], first[:, 1])
 
 
 def test_a_batch_that_does_not_fit_is_halved(trained):
-    encoder = load_encoder(str(trained["tta"]), device="cpu")
+    encoder = load_encoder(str(trained["tta"]), computing=CPU)
     expected, plain = encode(TEXTS, encoder), encoder.vectors
 
     def vectors(some):
@@ -153,8 +165,8 @@ def test_two_way_models_pool_the_vectors_of_words(tmp_path):
     from lmtools.embed import word_vectors
 
     lm = random_elmo(tmp_path)
-    made = encode(TEXTS, load_encoder(str(lm), "all", device="cpu"))
-    for line, row in zip(word_vectors(lm, TEXTS, device="cpu"), made, strict=True):
+    made = encode(TEXTS, load_encoder(str(lm), PoolingOptions("all"), CPU))
+    for line, row in zip(word_vectors(lm, TEXTS, None, CPU), made, strict=True):
         expected = line.vectors.mean(0) if len(line.words) else np.zeros_like(row)
         np.testing.assert_allclose(row, expected, atol=1e-5)
 
@@ -169,7 +181,8 @@ def test_hugging_face_models_give_transformers_states(family, pool, boundaries, 
     texts = test_huggingface.TEXTS
     layers = (1, 3) if masked else (0, 1, 3)
     made = encode(
-        texts, load_encoder(f"hf:{directory}", layers, pool, boundaries, masked, "cpu", rows=40)
+        texts,
+        load_encoder(f"hf:{directory}", PoolingOptions(layers, pool, boundaries, masked), FEW),
     )
     for text, row in zip(texts, made, strict=True):
         ids = torch.tensor(tokenizer(text)["input_ids"])
@@ -194,7 +207,7 @@ def test_hugging_face_causal_models_end_with_the_last_token(gpt, tmp_path):
     model.save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
     texts = ["the king came", "king"]
-    made = encode(texts, load_encoder(f"hf:{tmp_path}", "all", "eos", device="cpu"))
+    made = encode(texts, load_encoder(f"hf:{tmp_path}", PoolingOptions("all", "eos"), CPU))
     for text, row in zip(texts, made, strict=True):
         with torch.inference_mode():
             hidden = model.transformer(
@@ -206,7 +219,7 @@ def test_hugging_face_causal_models_end_with_the_last_token(gpt, tmp_path):
         (("last", "mean", False, True), "leave --masked out"),
     ):
         with pytest.raises(UserError, match=message):
-            load_encoder(f"hf:{tmp_path}", *how, device="cpu")
+            load_encoder(f"hf:{tmp_path}", PoolingOptions(*how), CPU)
 
 
 @pytest.mark.parametrize(
@@ -221,5 +234,5 @@ def test_hugging_face_causal_models_end_with_the_last_token(gpt, tmp_path):
 )
 def test_what_cannot_be_is_said(trained, lm, how, message):
     with pytest.raises(UserError) as error:
-        load_encoder(str(trained.get(lm, lm)), device="cpu", **how)
+        load_encoder(str(trained.get(lm, lm)), PoolingOptions(**how), CPU)
     assert message in str(error.value)

@@ -1,14 +1,16 @@
 """Word vectors of models that read pieces."""
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import pytest
 import torch
+from scoring import CPU, embed_words
 from toys import sentences, settings
 
 from lmtools.cli import main
-from lmtools.embed import load_word_vectors, word_vectors
+from lmtools.embed import load_word_vectors
 from lmtools.embed.words import PieceVectors
 from lmtools.lm import LanguageModel
 from lmtools.subword import train as learn
@@ -34,7 +36,7 @@ def made(model, subword, layers=None, rows=None, longest=64) -> PieceVectors:
     arch = settings(model).arch
     some = settings(model, arch=arch | {"positions": longest} if "positions" in arch else arch)
     lm = LanguageModel(some, subword.size)
-    return PieceVectors(lm, subword, "here", layers, "cpu", "float32", rows)
+    return PieceVectors(lm, subword, "here", layers, replace(CPU, rows=rows))
 
 
 @pytest.mark.parametrize("scheme", ["bpe", "unigram", "char", "word"])
@@ -94,7 +96,7 @@ def test_long_texts_are_read_in_windows(subwords):
 
 def test_a_cache_spares_computing(trained, tmp_path, monkeypatch):
     texts = ["the king", "", *sentences(30, 2)]
-    run = partial(word_vectors, trained["tta"], texts, device="cpu", rows=40)
+    run = partial(embed_words, trained["tta"], texts, rows=40)
     expected = list(run())
     for _ in "12":
         for line, right in zip(run(cache=tmp_path), expected, strict=True):
@@ -123,10 +125,10 @@ def test_the_verb_and_the_library(trained, tmp_path, capsys):
     )
     assert "5 words of 3 lines" in capsys.readouterr().err
     npz = np.load(tmp_path / "v.npz")
-    expected = list(word_vectors(trained["tta"], ["the king", "", "a queen went"], device="cpu"))
+    expected = list(embed_words(trained["tta"], ["the king", "", "a queen went"]))
     np.testing.assert_array_equal(npz["vectors"], np.concatenate([e.vectors for e in expected]))
     assert npz["words"].tolist() == ["the", "king", "a", "queen", "went"]
-    only = load_word_vectors(trained["tta"], [1], "cpu")
+    only = load_word_vectors(trained["tta"], [1], CPU)
     np.testing.assert_allclose(
         next(only(["the king"])).vectors[:, 0], expected[0].vectors[:, 1], rtol=1e-4, atol=1e-5
     )

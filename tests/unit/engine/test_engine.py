@@ -5,20 +5,22 @@ import copy
 import numpy as np
 import pytest
 import torch
+from scoring import CPU as ON_CPU
+from scoring import make_scorer
 from torch import nn
 from torch.nn import functional as F
 
+from lmtools.computing import ENGINES, Computing
 from lmtools.device import cpu_multiplies_bfloat16
 from lmtools.embed.contextual import PoolingOptions
 from lmtools.embed.encoders import NeuralEncoder
-from lmtools.engine import ENGINES, resolve_engine
+from lmtools.engine import resolve_engine
 from lmtools.engine.linear import Int8Linear, PackedLinear, quantise_rows
 from lmtools.errors import UserError
 from lmtools.lm import LanguageModel
-from lmtools.score.run import ScoreOptions, score_sentences
-from lmtools.score.scorers import NeuralScorer
+from lmtools.score.neural import NeuralScorer
+from lmtools.score.run import open_cache, score_sentences
 from lmtools.settings import Settings
-from lmtools.verbs import options
 
 SIZE, CPU = 2500, torch.device("cpu")  # more ids than a block of the output matrix has
 ARCH = {"layers": 2, "dim": 64, "heads": 2, "ffn": 128, "positions": 32}
@@ -52,16 +54,15 @@ def model(name: str, criterion: str = "softmax") -> LanguageModel:
 
 def scorer(name, precision, engine, criterion="softmax", **more) -> NeuralScorer:
     """A scorer of that model."""
-    how = "cpu", precision
-    return NeuralScorer(model(name, criterion), Ids(), "0" * 16, *how, engine=engine, **more)
+    options = {"precision": precision, "engine": engine} | more
+    return make_scorer(NeuralScorer, model(name, criterion), Ids(), "0" * 16, **options)
 
 
 def scores(one: NeuralScorer) -> np.ndarray:
     """Its scores of some sentences."""
     rng = np.random.default_rng(1)
     sentences = [tuple(rng.integers(5, SIZE, length).tolist()) for length in (1, 3, 8, 8, 20, 29)]
-    some = ScoreOptions("-", cache="none")
-    return score_sentences(sentences, one, some, some.open_cache(one))
+    return score_sentences(sentences, one, ON_CPU, open_cache(one, ON_CPU))
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -131,15 +132,9 @@ def test_vectors_of_a_prepared_model():
     lm = model("causal")
     vectors = []
     for engine in ("torch", "prepared"):
+        computing = Computing("cpu", engine=engine)
         encoder = NeuralEncoder(
-            copy.deepcopy(lm),
-            Ids(),
-            "-",
-            "0" * 16,
-            PoolingOptions("all"),
-            "cpu",
-            "float32",
-            engine=engine,
+            copy.deepcopy(lm), Ids(), "-", "0" * 16, PoolingOptions("all"), computing
         )
         vectors.append(encoder.vectors([(7, 8, 9), (5, 6)]))
     assert np.abs(vectors[0] - vectors[1]).max() < 1e-4
@@ -166,7 +161,3 @@ def test_what_cannot_be_prepared_is_refused(monkeypatch):
     monkeypatch.setattr(torch.cpu, "_is_vnni_supported", lambda: False)
     with pytest.raises(UserError, match="VNNI"):
         resolve_engine("auto", "int8", CPU)
-
-
-def test_the_option_names_the_engines():
-    assert options.ENGINES == ENGINES

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 import yaml
+from scoring import load_scorer
 from toys import WORDS, settings
 
 from lmtools.checkpoint import load_model, prepare_directory, save_weights
@@ -16,7 +17,6 @@ from lmtools.espnet.export import CONFIG, WEIGHTS, export_model
 from lmtools.espnet.model import IMPOSSIBLE, TokenLM
 from lmtools.espnet.tokens import NEVER, match_tokens, read_tokens
 from lmtools.lm import LanguageModel
-from lmtools.score.scorers import load_scorer
 from lmtools.subword import EOS, UNK, train
 from lmtools.text import Normaliser
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from scoring import load_scorer
 from torch import nn
 from torch.nn import functional as F
 from torch.nn.utils.parametrizations import weight_norm
@@ -26,7 +27,6 @@ from lmtools.models.gated import GATES, GatedConvolution
 from lmtools.models.gcnn import Gcnn, GcnnConfig, read_blocks
 from lmtools.outputs.adaptive import Adaptive
 from lmtools.score.neural_prefixes import NeuralPrefixLM
-from lmtools.score.scorers import load_scorer
 from lmtools.settings import Settings
 from lmtools.subword import BOS, load_subword
 from lmtools.train import train

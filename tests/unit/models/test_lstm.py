@@ -5,13 +5,14 @@ models.
 import numpy as np
 import pytest
 import torch
+from scoring import ask
 from toys import look_for_the_future, settings
 
 from lmtools.lm import LanguageModel
 from lmtools.models.causal import Causal
 from lmtools.models.lstm import Lstm, LstmConfig
 from lmtools.models.transformer import TransformerConfig
-from lmtools.score import ScoreOptions, score_texts
+from lmtools.score import load, score_texts
 from lmtools.subword import BOS
 
 VOCABULARY = 23
@@ -114,10 +115,10 @@ def test_any_length_is_one_pass(trained):
     """A sentence longer than any Transformer's positions is read whole: its first word still counts
     at its end.
     """
-    options = ScoreOptions(str(trained["lstm"]), cache="none")
-    scorer = options.load()
+    options = ask(str(trained["lstm"]), cache="none")
+    scorer = load(*options)
     lines = ["king " + "the " * 400, "the king"]
-    whole, short = score_texts(lines, scorer, options).log_prob
+    whole, short = score_texts(lines, scorer, options.computing).log_prob
     assert whole == pytest.approx(scorer.one_pass(scorer.prepare(lines[:1]))[0].sum(), abs=1e-3)
     assert whole < short
 

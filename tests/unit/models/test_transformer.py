@@ -7,6 +7,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from scoring import load_scorer
 from torch.nn import functional as F
 from toys import WORDS, settings
 
@@ -18,7 +19,6 @@ from lmtools.models.lstm import LstmConfig
 from lmtools.models.transformer import TransformerConfig, matrix_flops
 from lmtools.models.tta import QUERIES
 from lmtools.score.neural_prefixes import NeuralPrefixLM
-from lmtools.score.scorers import load_scorer
 from lmtools.subword import BOS, EOS, MASK, PAD
 from lmtools.train import train
 

@@ -5,12 +5,12 @@ from types import SimpleNamespace
 import kenlm
 import numpy as np
 import pytest
+from scoring import load_scorer
 
 from lmtools.errors import UserError
 from lmtools.ngram import NgramModel
 from lmtools.ngram import model as module
 from lmtools.score import prefixes
-from lmtools.score.scorers import load_scorer
 
 # what both packages have, read off kenlm 0.3.0 and ufal-kenlm 26.4.1
 MODULE = {"ARPALoadComplain", "Config", "LoadMethod", "Model", "State"}

@@ -18,14 +18,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scoring import ask
 from toys import sentences
 
 from lmtools.cli import main
 from lmtools.formats import jsonl
 from lmtools.ngram import build
-from lmtools.score import ScoreOptions, cache, score_texts
+from lmtools.score import cache, load, score_texts
 from lmtools.score import segments as files
 from lmtools.score.cache import VECTORS, Cache
+from lmtools.score.run import open_cache
 from lmtools.score.segments import HEADER, MAGIC, UNFINISHED, merge_segments, write_values
 from lmtools.text import Normaliser
 from lmtools.types import Hypothesis, NBest
@@ -47,8 +49,8 @@ def plain(lm):
 
 
 def scores(lm, directory, texts=TEXTS):
-    options = ScoreOptions(lm, cache=str(directory))
-    return score_texts(texts, options.load(), options).log_prob
+    options = ask(lm, cache=str(directory))
+    return score_texts(texts, load(*options), options.computing).log_prob
 
 
 @pytest.fixture(scope="module")
@@ -508,8 +510,8 @@ def test_what_was_put_is_known_before_it_is_written(tmp_path):
 
 def test_an_interrupt_keeps_what_was_computed(lm, plain, tmp_path, monkeypatch):
     monkeypatch.setattr("lmtools.batching.APART", 1)
-    options = ScoreOptions(lm, cache=str(tmp_path))
-    scorer = options.load()
+    options = ask(lm, cache=str(tmp_path))
+    scorer = load(*options)
     left = iter(range(20))
     original = scorer.log_probs
     monkeypatch.setattr(
@@ -518,8 +520,8 @@ def test_an_interrupt_keeps_what_was_computed(lm, plain, tmp_path, monkeypatch):
         lambda batch: original(batch) if next(left, None) is not None else interrupt(),
     )
     with pytest.raises(KeyboardInterrupt):
-        score_texts(TEXTS, scorer, options)
-    with contextlib.closing(options.open_cache(scorer)) as store:
+        score_texts(TEXTS, scorer, options.computing)
+    with contextlib.closing(open_cache(scorer, options.computing)) as store:
         assert len(store.get(list(dict.fromkeys(scorer.prepare(TEXTS))))) == 20
 
 

@@ -5,12 +5,13 @@ sizes, refusal.
 import numpy as np
 import pytest
 import torch
+from scoring import ask
 from toys import sentences, settings
 
 from lmtools.checkpoint import load_model, prepare_directory, save_weights
 from lmtools.cli import main
 from lmtools.lm import LanguageModel
-from lmtools.score import ScoreOptions, carried, perplexity
+from lmtools.score import carried, load, perplexity
 from lmtools.subword import BOS, EOS, train
 from lmtools.text import Normaliser
 
@@ -45,15 +46,15 @@ def by_hand(directory) -> np.ndarray:
 @pytest.mark.parametrize("positions", [4096, 7])
 def test_carried_scores_are_those_of_one_pass(directory, monkeypatch, positions):
     monkeypatch.setattr(carried, "POSITIONS", positions)
-    scorer = ScoreOptions(str(directory), device="cpu").load()
-    found = carried.carried_texts(LINES, scorer, str(directory))
+    scorer = load(*ask(str(directory), device="cpu"))
+    found = carried.carried_texts(LINES, scorer)
     np.testing.assert_allclose(found.log_prob, by_hand(directory), rtol=1e-5)
     assert found.tokens.tolist() == [len(line.split()) + 1 for line in LINES]
 
 
 def test_perplexity_says_that_the_state_was_carried(directory):
-    options = ScoreOptions(str(directory), device="cpu", cache="none")
-    figures, plain = perplexity(LINES, options, carry=True), perplexity(LINES, options)
+    options = ask(str(directory), device="cpu", cache="none")
+    figures, plain = perplexity(LINES, *options, carry=True), perplexity(LINES, *options)
     count = sum(len(line.split()) + 1 for line in LINES)
     assert figures["word_ppl"] == pytest.approx(np.exp(-by_hand(directory).sum() / count), rel=1e-5)
     assert (
@@ -62,7 +63,7 @@ def test_perplexity_says_that_the_state_was_carried(directory):
     )
     assert figures["word_ppl"] != plain["word_ppl"] and figures["oov"] == plain["oov"]
     penalised = perplexity(
-        LINES, ScoreOptions(str(directory), device="cpu", cache="none", oov_penalty=2.0), carry=True
+        LINES, *ask(str(directory), device="cpu", cache="none", oov_penalty=2.0), carry=True
     )
     assert (
         figures["log_prob"] - penalised["log_prob"] == pytest.approx(2.0 * figures["oov"])

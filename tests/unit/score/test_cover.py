@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lattices import all_paths, named_sums, path_score, random_lattice, words_of
+from scoring import load_scorer
 
 from lmtools.errors import UserError
 from lmtools.score.base import Scorer
 from lmtools.score.cover import approximation, cover, rescore_cover
-from lmtools.score.scorers import load_scorer
 from lmtools.types import Arc, Final, Lattice
 
 WEIGHTS = {"am": 1.0, "lm": 0.5, "words": -0.25}

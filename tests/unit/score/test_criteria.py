@@ -2,16 +2,17 @@
 normaliser, everywhere alike.
 """
 
-import dataclasses
 import json
 
 import numpy as np
 import pytest
 import torch
+from scoring import ask, load_scorer
 from toys import OBJECTIVE, sentences, settings
 
 from lmtools.checkpoint import prepare_directory, save_weights
 from lmtools.cli import main
+from lmtools.computing import Computing
 from lmtools.device import PRECISIONS
 from lmtools.errors import UserError
 from lmtools.formats import scores as score_files
@@ -20,10 +21,10 @@ from lmtools.lm import LanguageModel
 from lmtools.ngram import build
 from lmtools.outputs import CRITERIA
 from lmtools.outputs.base import in_precision
-from lmtools.score import ScoreOptions, score_texts
+from lmtools.score import load, score_texts
 from lmtools.score.lattices import LatticeOptions
 from lmtools.score.neural_prefixes import NeuralPrefixLM
-from lmtools.score.scorers import load_scorer
+from lmtools.specs import LMSpec
 from lmtools.subword import load_subword
 from lmtools.text import Normaliser
 from lmtools.types import Arc, Final, Lattice
@@ -71,8 +72,8 @@ def criterion(request):
 
 
 def scored(lm: str, **how):
-    options = ScoreOptions(lm, device="cpu", cache="none", **how)
-    return score_texts(TEXTS, options.load(), options)
+    options = ask(lm, device="cpu", cache="none", **how)
+    return score_texts(TEXTS, load(*options), options.computing)
 
 
 def by_hand(scorer, sentence, normalise: str) -> np.ndarray:
@@ -175,11 +176,11 @@ def ngram(tiny, tmp_path_factory):
 
 def test_models_without_such_a_score_are_refused(made, ngram, tmp_path):
     with pytest.raises(UserError, match="an n-gram model has no score without normalisation"):
-        ScoreOptions(ngram, normalise="none").load()
+        load(*ask(ngram, normalise="none"))
     with pytest.raises(UserError, match="a Hugging Face model has no score without normalisation"):
-        ScoreOptions(f"hf:{tmp_path}", normalise="none").load()
-    with pytest.raises(UserError, match=r"normalise: 'half' is unknown; known: full, none"):
-        ScoreOptions(made("causal", "softmax"), normalise="half").load()
+        load(*ask(f"hf:{tmp_path}", normalise="none"))
+    with pytest.raises(UserError, match=r"'normalise' is 'half', not one of full, none"):
+        ask(made("causal", "softmax"), normalise="half")
 
 
 def test_score_verb_and_cache_keep_both_apart(made, tmp_path):
@@ -219,7 +220,11 @@ def test_lattices_are_rescored_without_the_normalisers_of_neural_models(made, ng
     """
     lms = {"lstm": made("lstm", "bce-nce"), "tta": made("tta", "ce-mcs"), "ngram": ngram}
     weights = {"graph": 1.0, "lm": 1.0} | dict.fromkeys(lms, 1.0)
-    chosen = LatticeOptions(lms, weights, old=lms["lstm"], device="cpu", normalise="none")
+    specs = {
+        name: LMSpec(lm, normalise="full" if name == "ngram" else "none")
+        for name, lm in lms.items()
+    }
+    chosen = LatticeOptions(specs, weights, old=LMSpec(lms["lstm"]), computing=Computing("cpu"))
     done, _ = chosen.load().rescore(linear(["the", "king", "came"]))
     (path,) = nbest(done, weights, 1)
     arcs = list(path.arcs)
@@ -307,14 +312,12 @@ def test_perplexity_of_what_has_no_normaliser(made, ngram, tmp_path, capsys):
             "criterion"
         ) == spread
     assert "log Z" not in capsys.readouterr().out
-    with pytest.raises(SystemExit):
-        main(["ppl", "--lm", ngram, "--text", str(tmp_path / "t"), "--normalise", "none"])
+    assert main(["ppl", "--lm", f"{ngram},normalise=none", "--text", str(tmp_path / "t")]) == 1
+    assert "perplexity is of probabilities; leave normalise out" in capsys.readouterr().err
 
 
 def test_options_are_one_dataclass(made):
     """What workers load is what was asked for."""
-    options = ScoreOptions(
-        made("causal", "bce-is"), normalise="none", oov_penalty=2.5, cache="none"
-    )
-    scorer = dataclasses.replace(options).load()
+    options = ask(made("causal", "bce-is"), normalise="none", oov_penalty=2.5, cache="none")
+    scorer = load(*options)
     assert {"normalise": "none", "oov": "2.5"}.items() <= scorer.signature.items()

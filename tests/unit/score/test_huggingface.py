@@ -7,12 +7,12 @@ import json
 import numpy as np
 import pytest
 import torch
+from scoring import ask, load_scorer
 
 from lmtools.cli import main
 from lmtools.errors import UserError
-from lmtools.score import ScoreOptions, score_texts
+from lmtools.score import load, score_texts
 from lmtools.score.cover import rescore_cover
-from lmtools.score.scorers import load_scorer
 from lmtools.types import Arc, Final, Lattice
 
 transformers = pytest.importorskip(
@@ -129,8 +129,8 @@ def test_families_of_masked_models(family, tmp_path):
 
 
 def scored(directory, **how):
-    options = ScoreOptions(f"hf:{directory}", cache="none", **how)
-    return score_texts(TEXTS, options.load(), options)
+    options = ask(f"hf:{directory}", cache="none", **how)
+    return score_texts(TEXTS, load(*options), options.computing)
 
 
 @pytest.mark.parametrize("intact", [False, True])
@@ -163,9 +163,9 @@ def test_causal_model_predicts_all_tokens_and_the_end(gpt):
 
 
 def test_overlong_text_is_refused_not_scored_zero(bert):
-    options = ScoreOptions(f"hf:{bert[0]}", cache="none")
+    options = ask(f"hf:{bert[0]}", cache="none")
     with pytest.raises(UserError, match="30 tokens and the model 24 positions"):
-        score_texts(["king " * 30], options.load(), options)
+        score_texts(["king " * 30], load(*options), options.computing)
 
 
 def test_a_config_without_weights_is_refused(tmp_path, bert, capsys):

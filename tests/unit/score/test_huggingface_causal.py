@@ -7,10 +7,10 @@ import json
 import numpy as np
 import pytest
 import torch
+from scoring import ask, load_scorer
 
 from lmtools.errors import UserError
-from lmtools.score import ScoreOptions, huggingface, score_texts
-from lmtools.score.scorers import load_scorer
+from lmtools.score import huggingface, load, score_texts
 from lmtools.score.trees import SentenceTree, cut_parts
 
 transformers = pytest.importorskip(
@@ -86,9 +86,9 @@ def own_scores(model, begin=1):
 
 def score(directory, **how):
     """The scores of TEXTS by `hf:DIR`, and the scorer."""
-    options = ScoreOptions(f"hf:{directory}", cache="none", **how)
-    scorer = options.load()
-    return score_texts(TEXTS, scorer, options), scorer
+    options = ask(f"hf:{directory}", cache="none", **how)
+    scorer = load(*options)
+    return score_texts(TEXTS, scorer, options.computing), scorer
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -8,13 +8,14 @@ from shlex import split
 import numpy as np
 import pytest
 import torch
+from scoring import CPU, ask
 from toys import sentences
 from translators import random_marian
 
 from lmtools.cli import main
 from lmtools.errors import UserError
 from lmtools.formats import jsonl, kaldi_text, scores
-from lmtools.score import ScoreOptions, Sources, huggingface_pairs, score_texts
+from lmtools.score import Sources, huggingface_pairs, load, score_texts
 from lmtools.types import Hypothesis, NBest
 
 transformers = pytest.importorskip(
@@ -75,14 +76,14 @@ def losses(directory, pairs) -> list[float]:
 
 
 def options(directory, **how):
-    return ScoreOptions(f"hf:{directory}", pairs=True, **{"cache": "none", "device": "cpu", **how})
+    return ask(f"hf:{directory}", pairs=True, **{"cache": "none", "device": "cpu", **how})
 
 
 def score(directory, pairs, **how):
     """The scores of pairs by `hf:DIR`, and the scorer."""
     chosen = options(directory, **how)
-    scorer = chosen.load()
-    return score_texts(pairs, scorer, chosen), scorer
+    scorer = load(*chosen)
+    return score_texts(pairs, scorer, chosen.computing), scorer
 
 
 @pytest.mark.parametrize("reverse", [False, True])
@@ -119,21 +120,21 @@ def test_a_source_is_encoded_once(family, request, monkeypatch):
         type(scorer), "encode", lambda self, *read: encoded.append(read[0]) or encode(self, *read)
     )
     assert scorer.shares is (family == "marian")
-    score_texts(PAIRS, scorer, options("-"))
+    score_texts(PAIRS, scorer, CPU)
     assert [len(ids) for ids in encoded] == [1] * len(SOURCES)
     encoded.clear()
-    score_texts([pair[::-1] for pair in PAIRS], scorer, options("-"))
+    score_texts([pair[::-1] for pair in PAIRS], scorer, CPU)
     assert len(encoded) == len(SOURCES)  # all sources of a target at once
 
 
 def test_batch_order_and_cache_change_no_score(marian, tmp_path):
     found, scorer = score(marian, PAIRS, cache=str(tmp_path))
     whole, order = found.log_prob, np.random.default_rng(2).permutation(len(PAIRS))
-    fresh = options(marian)
+    fresh = options(marian).computing
     shuffled = score_texts([PAIRS[i] for i in order], scorer, fresh).log_prob
     np.testing.assert_array_equal(shuffled, whole[order])
     np.testing.assert_array_equal(score_texts(PAIRS[9:18], scorer, fresh).log_prob, whole[9:18])
-    known = options(marian, cache=str(tmp_path))
+    known = options(marian, cache=str(tmp_path)).computing
     np.testing.assert_array_equal(score_texts(PAIRS[::-1], scorer, known).log_prob, whole[::-1])
     backwards = [pair[::-1] for pair in PAIRS]  # the sources of one target go through together
     there = score_texts(backwards, scorer, fresh).log_prob
@@ -178,7 +179,7 @@ def test_a_language_code_is_refused(marian, monkeypatch):
 
     monkeypatch.setattr(MarianTokenizer, "build_inputs_with_special_tokens", with_code)
     with pytest.raises(UserError, match="its targets are not"):
-        options(marian).load()
+        load(*options(marian))
 
 
 def run(files, lm, capsys, *more) -> str:

@@ -11,6 +11,7 @@ from lmtools.errors import UserError
 from lmtools.ngram import build
 from lmtools.score.lattice_run import LatticeOutputs, run_lattices
 from lmtools.score.lattices import LatticeOptions
+from lmtools.specs import LMSpec
 from lmtools.text import Normaliser
 
 WEIGHTS = {"am": 2.0, "lm": 0.5, "ngram": 3.0, "words": -0.25}
@@ -20,7 +21,7 @@ WEIGHTS = {"am": 2.0, "lm": 0.5, "ngram": 3.0, "words": -0.25}
 def settings(tiny, tmp_path_factory):
     out = tmp_path_factory.mktemp("lattice_run") / "lm"
     build([tiny / "train.txt"], 2, out, Normaliser(), kenlm="none")
-    return LatticeOptions({"ngram": str(out)}, WEIGHTS)
+    return LatticeOptions({"ngram": LMSpec(str(out))}, WEIGHTS)
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +87,7 @@ def test_a_worker_without_its_model_says_so(settings, lattices):
         list(
             run_lattices(
                 lattices,
-                dataclasses.replace(settings, lms={"ngram": "/no/such/model"}),
+                dataclasses.replace(settings, lms={"ngram": LMSpec("/no/such/model")}),
                 LatticeOutputs(),
                 nj=2,
             )

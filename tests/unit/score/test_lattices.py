@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import settings as limited
 from hypothesis import strategies as st
 from lattices import all_paths, named_sums, random_lattice
+from scoring import load_scorer
 from toys import WORDS
 
 from lmtools.errors import UserError
@@ -15,7 +16,7 @@ from lmtools.lattice.prune import prune
 from lmtools.ngram import build
 from lmtools.score import lattices as module
 from lmtools.score.lattices import LatticeOptions, Rescorer
-from lmtools.score.scorers import load_scorer
+from lmtools.specs import LMSpec
 from lmtools.text import Normaliser
 from lmtools.types import Arc, Final, Lattice
 
@@ -299,11 +300,11 @@ def test_errors_name_the_utterance(scorers):
 
 
 def test_models_are_loaded_once(trained, tmp_path):
-    spec = str(trained["causal"])
-    settings = LatticeOptions({"a": spec, "b": spec}, {"am": 1, "a": 1, "b": 0}, device="cpu")
+    spec = LMSpec(str(trained["causal"]))
+    settings = LatticeOptions({"a": spec, "b": spec}, {"am": 1, "a": 1, "b": 0})
     made = pickle.loads(pickle.dumps(settings)).load()  # as a worker process gets them
     assert made.left["a"].scorer is made.left["b"].scorer
     done, _ = made.rescore(ladder(2))
     np.testing.assert_array_equal(done.scores["a"], done.scores["b"])
     with pytest.raises(UserError, match="no such language model"):
-        LatticeOptions({"a": str(tmp_path / "none")}, {}).load()
+        LatticeOptions({"a": LMSpec(str(tmp_path / "none"))}, {}).load()

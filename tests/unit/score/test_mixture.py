@@ -3,28 +3,29 @@ known optimum of the weights.
 """
 
 import json
-from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
+from scoring import ask
 from toys import sentences, settings
 
-from lmtools.api.lm import load
+import lmtools
 from lmtools.checkpoint import prepare_directory, save_weights
 from lmtools.cli import main
 from lmtools.errors import UserError
 from lmtools.lm import LanguageModel
 from lmtools.ngram import NgramModel, build
 from lmtools.ngram.interpolation import tune_mixture
-from lmtools.score import ScoreOptions, mixture_perplexity, perplexity, score_texts
+from lmtools.score import load, mixture_perplexity, perplexity, score_texts
 from lmtools.score.mixture import MixtureScorer
 from lmtools.score.prefixes import load_prefix_lm
+from lmtools.specs import LMSpec
 from lmtools.subword import load_subword, train
 from lmtools.text import Normaliser
 
 TEXTS = [*sentences(20, 8), "the king zebra came", "the king"]  # a word that is unknown to both
-PLAIN = ScoreOptions("", device="cpu", cache="none")
+PLAIN = ask("", device="cpu", cache="none")
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +59,7 @@ def paths(lms, *names):
 
 def by_hand(path: str) -> np.ndarray:
     """The probability of every token and end of TEXTS under one model."""
-    scorer = ScoreOptions(path, device="cpu").load()
+    scorer = load(*ask(path, device="cpu"))
     return np.exp(
         np.concatenate([scorer.token_log_probs([one])[0] for one in scorer.prepare(TEXTS)])
     )
@@ -66,23 +67,23 @@ def by_hand(path: str) -> np.ndarray:
 
 def test_probabilities_are_added_token_by_token(lms):
     pair = paths(lms, "lstm", "ngram")
-    figures = mixture_perplexity(TEXTS, PLAIN, pair, [0.3])
+    figures = mixture_perplexity(TEXTS, list(map(LMSpec, pair)), PLAIN.computing, [0.3])
     mixed = 0.3 * by_hand(pair[0]) + 0.7 * by_hand(pair[1])
     count = sum(len(line.split()) + 1 for line in TEXTS)
     assert len(mixed) == count == figures["tokens"]
     assert figures["word_ppl"] == pytest.approx(np.exp(-np.log(mixed).sum() / count), rel=1e-6)
     assert [part["weight"] for part in figures["mixture"]] == pytest.approx([0.3, 0.7])
     assert figures["oov"] == 1 and "0.3*" in figures["signature"]["model"]
-    penalised = ScoreOptions("", device="cpu", cache="none", oov_penalty=2.0)
-    less = mixture_perplexity(TEXTS, penalised, pair, [0.3])
+    penalised = [LMSpec(lm, oov_penalty=2.0) for lm in pair]
+    less = mixture_perplexity(TEXTS, penalised, PLAIN.computing, [0.3])
     assert less["log_prob"] == pytest.approx(figures["log_prob"] - 2.0)
 
 
 @pytest.mark.parametrize(("place", "weights"), [(0, [1.0, 0.0]), (1, [0.0])])
 def test_all_the_weight_is_the_single_model_to_the_digit(lms, place, weights):
     pair = paths(lms, "lstm", "ngram")
-    figures = mixture_perplexity(TEXTS, PLAIN, pair, weights)
-    alone = perplexity(TEXTS, ScoreOptions(pair[place], device="cpu", cache="none"))
+    figures = mixture_perplexity(TEXTS, list(map(LMSpec, pair)), PLAIN.computing, weights)
+    alone = perplexity(TEXTS, *ask(pair[place], device="cpu", cache="none"))
     same = ("log_prob", "word_ppl", "subword_ppl", "tokens", "words", "oov", "bits_per_char")
     assert [figures[name] for name in same] == [alone[name] for name in same]
     part = figures["mixture"][place]
@@ -130,7 +131,9 @@ def test_the_verb_tunes_on_another_text_and_says_all(lms, tmp_path, capsys):
     # on its own text the tuned mixture is at least as good as others
     held_out = (lms / "valid.txt").read_text().splitlines()
     for weight in (0.0, weights[0] / 2, weights[0] + 0.05, 1.0):
-        other = mixture_perplexity(held_out, PLAIN, [lstm, ngram], [weight])
+        other = mixture_perplexity(
+            held_out, [LMSpec(lstm), LMSpec(ngram)], PLAIN.computing, [weight]
+        )
         assert figures["held_out"]["word_ppl"] <= other["word_ppl"] + 1e-9
 
 
@@ -157,38 +160,36 @@ def test_what_cannot_be_mixed_is_said(lms, capsys, names, more, message):
 
 def load_mixture(*parts, **how) -> MixtureScorer:
     given = ",".join(f"{path}={weight}" for path, weight in parts)
-    return ScoreOptions(f"mix:{given}", device="cpu", cache="none", **how).load()
+    return load(*ask(f"mix:{given}", device="cpu", cache="none", **how))
 
 
 def test_a_named_mixture_scores_as_ppl_and_its_signature_says_all(lms, tmp_path):
     pair = paths(lms, "lstm", "ngram")
-    options = ScoreOptions("mix:{}=0.3,{}=0.7".format(*pair), device="cpu", cache=str(tmp_path))
-    scorer = options.load()
-    given = mixture_perplexity(TEXTS, PLAIN, pair, [0.3])
-    scores = score_texts(TEXTS, scorer, options)
+    options = ask("mix:{}=0.3,{}=0.7".format(*pair), device="cpu", cache=str(tmp_path))
+    scorer = load(*options)
+    given = mixture_perplexity(TEXTS, list(map(LMSpec, pair)), PLAIN.computing, [0.3])
+    scores = score_texts(TEXTS, scorer, options.computing)
     assert scorer.by_token and scores.log_prob.sum() == pytest.approx(given["log_prob"], abs=1e-9)
     assert scores.tokens.sum() == given["tokens"] and scores.unknown.sum() == given["oov"]
-    models = [ScoreOptions(path, device="cpu").load().signature["model"] for path in pair]
+    models = [load(*ask(path, device="cpu")).signature["model"] for path in pair]
     assert scores.signature["model"] == f"0.3*{models[0]}+0.7*{models[1]}"
     assert scores.signature["mixed"] == "by token" and scores.signature["precision"] == "float32"
     # other weights are not found in the cache of these
-    other = replace(options, lm="mix:{}=0.3000001,{}=0.6999999".format(*pair))
-    assert (score_texts(TEXTS, other.load(), other).log_prob != scores.log_prob).any()
-    again = score_texts(TEXTS, scorer, options)
+    other = load("mix:{}=0.3000001,{}=0.6999999".format(*pair), options.computing)
+    assert (score_texts(TEXTS, other, options.computing).log_prob != scores.log_prob).any()
+    again = score_texts(TEXTS, scorer, options.computing)
     assert (again.log_prob == scores.log_prob).all()
-    figures = perplexity(TEXTS, options)
+    figures = perplexity(TEXTS, *options)
     assert figures["word_ppl"] == pytest.approx(given["word_ppl"])
     assert "token by token" in figures["rules"]
 
 
 def test_other_vocabularies_are_mixed_sentence_by_sentence(lms):
-    options = ScoreOptions("", device="cpu", cache="none")
+    options = ask("", device="cpu", cache="none")
     names = [*paths(lms, "lstm", "other/lm.arpa")]
-    alone = [
-        score_texts(TEXTS, replace(options, lm=lm).load(), replace(options, lm=lm)) for lm in names
-    ]
+    alone = [score_texts(TEXTS, load(lm, options.computing), options.computing) for lm in names]
     scorer = load_mixture((names[0], 0.25), (names[1], 0.75))
-    mixed = score_texts(TEXTS, scorer, options)
+    mixed = score_texts(TEXTS, scorer, options.computing)
     expected = np.log(
         sum(w * np.exp(one.log_prob) for w, one in zip((0.25, 0.75), alone, strict=True))
     )
@@ -196,15 +197,15 @@ def test_other_vocabularies_are_mixed_sentence_by_sentence(lms):
     assert mixed.tokens.tolist() == alone[0].tokens.tolist()
     assert scorer.signature["mixed"] == "by sentence"
     penalised = load_mixture((names[0], 0.25), (names[1], 0.75), oov_penalty=3.0)
-    less = score_texts(TEXTS, penalised, options).log_prob
+    less = score_texts(TEXTS, penalised, options.computing).log_prob
     assert less[-2] < mixed.log_prob[-2] and less[-1] == mixed.log_prob[-1]
-    figures = mixture_perplexity(TEXTS, PLAIN, names, held_out=TEXTS)
+    figures = mixture_perplexity(TEXTS, list(map(LMSpec, names)), PLAIN.computing, held_out=TEXTS)
     assert "sentence by sentence" in figures["rules"]
     for weight in (0.0, 0.5, 1.0):
-        other = mixture_perplexity(TEXTS, PLAIN, names, [weight])
+        other = mixture_perplexity(TEXTS, list(map(LMSpec, names)), PLAIN.computing, [weight])
         assert figures["word_ppl"] <= other["word_ppl"] + 1e-6
     with pytest.raises(UserError, match="mixed by sentence, so that no token"):
-        load("mix:{}=0.25,{}".format(*names), device="cpu").token_scores(TEXTS)
+        lmtools.load("mix:{}=0.25,{}".format(*names), device="cpu").token_scores(TEXTS)
 
 
 def test_ngrams_of_words_are_mixed_word_by_word_whatever_they_have_seen(lms, tmp_path):
@@ -223,8 +224,8 @@ def test_what_else_is_scored_changes_no_score_of_a_mixture(lms):
     pair = paths(lms, "lstm", "other/lm.arpa")
     scorer = load_mixture((pair[0], 0.5), (pair[1], 0.5))
     texts = sentences(60, 5)
-    some = score_texts(texts[::-3], scorer, PLAIN).log_prob
-    whole = score_texts(texts, scorer, PLAIN).log_prob[::-3]
+    some = score_texts(texts[::-3], scorer, PLAIN.computing).log_prob
+    whole = score_texts(texts, scorer, PLAIN.computing).log_prob[::-3]
     np.testing.assert_allclose(some, whole, rtol=1e-6)
 
 
@@ -249,10 +250,10 @@ def test_a_mixture_in_a_lattice_is_that_of_its_words(lms):
         ("mix:{lstm},{ngram}=0.5", {}, "is no model with its weight"),
         ("mix:{lstm}=0.5,{ngram}=0.6", {}, "give a weight from 0 for each of 2 models"),
         ("mix:{lstm}=0.5,{masked}", {}, "masked: gives a pseudo-perplexity"),
-        ("mix:{lstm}=0.5,{ngram}", {"normalise": "none"}, "leave --normalise out"),
+        ("mix:{lstm}=0.5,{ngram}", {"normalise": "none"}, "leave normalise=none out"),
     ],
 )
 def test_a_mixture_that_cannot_be_is_said(lms, spec, more, message):
     lm = spec.format(**{name: lms / name for name in ("lstm", "ngram", "masked")})
     with pytest.raises(UserError, match=message):
-        ScoreOptions(lm, device="cpu", **more).load()
+        load(*ask(lm, device="cpu", **more))

@@ -8,12 +8,12 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scoring import load_scorer
 from toys import WORDS, sentences
 
 from lmtools.errors import UserError
 from lmtools.score import neural_prefixes
 from lmtools.score.neural_prefixes import NeuralPrefixLM
-from lmtools.score.scorers import load_scorer
 from lmtools.score.words import WordTokens
 from lmtools.subword import BOS, SUBWORDS, train
 from lmtools.text import NORMALISERS

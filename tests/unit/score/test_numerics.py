@@ -10,15 +10,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from scoring import make_scorer
 
 from lmtools import batching
+from lmtools.computing import Computing
 from lmtools.embed.contextual import PoolingOptions
 from lmtools.embed.encoders import NeuralEncoder
 from lmtools.embed.sentences import encode
 from lmtools.lm import LanguageModel
 from lmtools.score import compute as computing
-from lmtools.score.run import ScoreOptions, score_sentences
-from lmtools.score.scorers import NeuralScorer
+from lmtools.score.neural import NeuralScorer
+from lmtools.score.run import open_cache, score_sentences
 from lmtools.settings import Settings
 from lmtools.types import NUMERICS
 
@@ -96,18 +98,17 @@ def agree(lm: LanguageModel, precision: str, threads, engine: str) -> None:
     """`check` for one model in one precision."""
     # some are read in windows
     sentences = random_sentences(40 if lm.settings.model == "masked" else 90, 40)
-    scorer = NeuralScorer(lm, Ids(), "0" * 16, "cpu", precision, engine=engine)
-    encoder = NeuralEncoder(
-        lm, Ids(), "-", "0" * 16, PoolingOptions("all"), "cpu", precision, engine=engine
-    )
-    options, expected = ScoreOptions("-", cache="none"), {}
+    scorer = make_scorer(NeuralScorer, lm, Ids(), "0" * 16, precision=precision, engine=engine)
+    how = Computing("cpu", precision, engine)
+    encoder = NeuralEncoder(lm, Ids(), "-", "0" * 16, PoolingOptions("all"), how)
+    computing, expected = Computing(cache="none"), {}
     for number, count in enumerate(threads):
         torch.set_num_threads(count)
         rng = np.random.default_rng(number)
         for size in (len(sentences), 7):
             some = [sentences[i] for i in rng.permutation(len(sentences))[:size]]
             vectors = encode([" ".join(map(str, sentence)) for sentence in some], encoder)
-            scores = score_sentences(some, scorer, options, options.open_cache(scorer))
+            scores = score_sentences(some, scorer, computing, open_cache(scorer, computing))
             for sentence, score, vector in zip(some, scores, vectors, strict=True):
                 first = expected.setdefault(sentence, (score, vector))
                 assert score == first[0], (
@@ -170,8 +171,7 @@ def test_nor_on_another_processor(processor):
 def test_what_numerics_depend_on_is_in_the_signature():
     lm = model("causal")
     one, other = (
-        NeuralScorer(lm, Ids(), "0" * 16, "cpu", "float32", rows=rows).signature
-        for rows in (None, 64)
+        make_scorer(NeuralScorer, lm, Ids(), "0" * 16, rows=rows).signature for rows in (None, 64)
     )
     assert {name for name in one if one[name] != other[name]} == {"rows"} and set(NUMERICS) <= set(
         one
@@ -207,16 +207,16 @@ def test_what_lists_share_is_computed_once(family, criterion, monkeypatch):
         return made
 
     monkeypatch.setattr(type(lm.trunk), "memory", noting)
-    options = ScoreOptions("-", cache="none")
+    computing = Computing(cache="none")
     for normalise in ("full", "none"):
-        scorer = NeuralScorer(lm, Ids(), "0" * 16, "cpu", normalise=normalise)
+        scorer = make_scorer(NeuralScorer, lm, Ids(), "0" * 16, normalise=normalise)
         scorer = scorer.with_oov_penalty(2.0)
         trees = scorer.plan_trees(sentences)
         short = [i for i, s in enumerate(sentences) if len(s) <= lm.longest]
         assert len(trees) > 1 and {i for tree in trees for i in tree} <= set(short)
         assert len(short) < len(sentences) or family != "causal"
         grown.clear()
-        made = score_sentences(sentences, scorer, options, options.open_cache(scorer))
+        made = score_sentences(sentences, scorer, computing, open_cache(scorer, computing))
         tokens = sum(len(sentences[i]) + 1 for tree in trees for i in tree)
         assert len(grown) == len(trees) and sum(grown) < 0.8 * tokens
         assert np.allclose(made, one_by_one(scorer, sentences), rtol=0, atol=1e-4)
@@ -226,22 +226,22 @@ def test_what_lists_share_is_computed_once(family, criterion, monkeypatch):
 def test_a_killed_run_goes_on_with_equal_bits_of_lists(family, tmp_path, monkeypatch):
     lm, sentences = model(family), random_lists()
     monkeypatch.setattr(type(lm.trunk), "tree_tokens", 200)
-    scorer = NeuralScorer(lm, Ids(), "0" * 16, "cpu")
+    scorer = make_scorer(NeuralScorer, lm, Ids(), "0" * 16)
     assert len(scorer.plan_trees(sentences)) > 2
-    options = ScoreOptions("-", cache=str(tmp_path))
-    expected = score_sentences(sentences, scorer, options, options.open_cache(scorer))
+    computing = Computing(cache=str(tmp_path))
+    expected = score_sentences(sentences, scorer, computing, open_cache(scorer, computing))
     for seed in range(3):  # what a run may have left behind
         some = np.random.default_rng(seed).random(len(sentences)) < 0.5
-        cache = ScoreOptions("-", cache=str(tmp_path / str(seed))).open_cache(scorer)
+        cache = open_cache(scorer, Computing(cache=str(tmp_path / str(seed))))
         cache.put((s, v) for s, v, kept in zip(sentences, expected, some, strict=True) if kept)
-        assert np.array_equal(score_sentences(sentences, scorer, options, cache), expected)
+        assert np.array_equal(score_sentences(sentences, scorer, computing, cache), expected)
         cache.close()
 
 
 def test_texts_that_share_little_make_no_trees():
-    scorer = NeuralScorer(model("causal"), Ids(), "0" * 16, "cpu")
+    scorer = make_scorer(NeuralScorer, model("causal"), Ids(), "0" * 16)
     assert scorer.plan_trees(random_sentences(90, 20)) == []
-    assert NeuralScorer(model("tta"), Ids(), "0" * 16, "cpu").plan_trees(random_lists()) == []
+    assert make_scorer(NeuralScorer, model("tta"), Ids(), "0" * 16).plan_trees(random_lists()) == []
 
 
 @pytest.mark.parametrize("rows", [1, 7, 100, 256, 4096])
@@ -267,7 +267,7 @@ def test_an_error_in_a_thread_ends_the_rest():
             raise ValueError("three")
         done.append(item)
 
-    scorer = NeuralScorer(model("causal"), Ids(), "0" * 16)
+    scorer = make_scorer(NeuralScorer, model("causal"), Ids(), "0" * 16)
     before = torch.get_num_threads()
     torch.set_num_threads(2)
     try:

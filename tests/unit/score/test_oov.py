@@ -4,16 +4,17 @@ import json
 
 import numpy as np
 import pytest
+from scoring import ask, load_scorer
 
 from lmtools.cli import main
 from lmtools.errors import UserError
 from lmtools.formats import scores as score_files
 from lmtools.lattice.paths import nbest
 from lmtools.ngram import build
-from lmtools.score import ScoreOptions, perplexity, score_texts
+from lmtools.score import load, perplexity, score_texts
 from lmtools.score.lattices import LatticeOptions
 from lmtools.score.prefixes import load_prefix_lm
-from lmtools.score.scorers import load_scorer
+from lmtools.specs import LMSpec
 from lmtools.text import Normaliser
 from lmtools.types import Arc, Final, Lattice
 
@@ -42,8 +43,8 @@ def lm(request, lms):
 
 
 def scored(lm: str, penalty: float):
-    options = ScoreOptions(lm, device="cpu", cache="none", oov_penalty=penalty)
-    return score_texts(TEXTS, options.load(), options)
+    options = ask(lm, device="cpu", cache="none", oov_penalty=penalty)
+    return score_texts(TEXTS, load(*options), options.computing)
 
 
 def test_each_unknown_token_costs_it(lm):
@@ -66,7 +67,7 @@ def test_the_token_itself_has_it(lm):
 @pytest.mark.parametrize("penalty", [-1.0, np.nan, np.inf])
 def test_what_is_no_penalty(lms, penalty):
     with pytest.raises(UserError, match=r"oov_penalty: .* is not a finite number from 0"):
-        ScoreOptions(lms["ngram"], oov_penalty=penalty).load()
+        load(*ask(lms["ngram"], oov_penalty=penalty))
 
 
 @pytest.mark.parametrize("kind", ["ngram", "causal", "lstm"])
@@ -99,7 +100,10 @@ def test_lattices_cost_it_but_not_their_old_model(lms):
         mixtures = {"mix": {"a": 0.5, "b": 0.5}}
         done, _ = (
             LatticeOptions(
-                named, weights, mixtures, old=lms["ngram"], device="cpu", oov_penalty=penalty
+                {name: LMSpec(lm, oov_penalty=penalty) for name, lm in named.items()},
+                weights,
+                mixtures,
+                old=LMSpec(lms["ngram"]),
             )
             .load()
             .rescore(lattice)
@@ -125,12 +129,11 @@ def test_lattices_cost_it_but_not_their_old_model(lms):
 
 
 def test_one_order_is_not_for_penalised_ngrams(lms):
+    named = {"g": "ngram", "n": "lstm"}
     settings = LatticeOptions(
-        {"g": lms["ngram"], "n": lms["lstm"]},
+        {name: LMSpec(lms[kind], oov_penalty=1.0) for name, kind in named.items()},
         {"g": 1.0, "n": 1.0},
         order=3,
-        device="cpu",
-        oov_penalty=1.0,
     )
     assert settings.load().order == {"n": 3}
 
@@ -164,8 +167,7 @@ def test_score_verb_says_how_many_and_what_they_cost(lms, tmp_path, capsys):
 def test_perplexity_states_it(lm):
     texts = [text for text in TEXTS if text]
     free, dear = (
-        perplexity(texts, ScoreOptions(lm, device="cpu", cache="none", oov_penalty=p))
-        for p in (0.0, P)
+        perplexity(texts, *ask(lm, device="cpu", cache="none", oov_penalty=p)) for p in (0.0, P)
     )
     assert free["log_prob"] - dear["log_prob"] == pytest.approx(P * 7)
     assert (
@@ -203,10 +205,10 @@ def test_without_unk_one_unknown_word_decides_no_list(tmp_path, capfd, unk):
     weights = str(tmp_path / "w.json")
     assert main(["tune", "--nbest", str(rows), "--scores", f"c={out}", "--out", weights]) == 0
     assert capfd.readouterr().err.count(f"{out}: of a language model without <unk>") == 1
-    figures = perplexity(["the zebra"], ScoreOptions(str(lm), device="cpu", cache="none"))
+    figures = perplexity(["the zebra"], *ask(str(lm), device="cpu", cache="none"))
     assert "count with 1e-07, as the model has none" in figures["rules"]
     assert "as KenLM has it" in figures["rules"] and SAID in figures["notes"][0]
-    assert "notes" not in perplexity(["the king\u00a0!"], ScoreOptions(str(lm), cache="none"))
+    assert "notes" not in perplexity(["the king\u00a0!"], *ask(str(lm), cache="none"))
     main(["doctor", "--nbest", str(rows), "--lm", str(lm)])
     assert f"hint: {lm}: {SAID}; --oov-penalty P" in capfd.readouterr().out
 

@@ -6,13 +6,13 @@ from hypothesis import given
 from hypothesis import settings as limited
 from hypothesis import strategies as st
 from lattices import all_paths, named_sums, random_lattice
+from scoring import load_scorer
 from toys import WORDS, sentences
 
 from lmtools.errors import UserError
 from lmtools.lattice.expand import expand
-from lmtools.ngram import NgramModel, build
+from lmtools.ngram import build
 from lmtools.score.prefixes import load_prefix_lm
-from lmtools.score.scorers import NgramScorer, load_scorer
 from lmtools.subword import train
 from lmtools.text import Normaliser
 
@@ -59,9 +59,7 @@ def models(tmp_path_factory):
     for kind, tokenise in tokens.items():
         build([root / "text"], KINDS[kind], root / kind, tokenise, kenlm="none")
     return {
-        kind: NgramScorer(
-            NgramModel.load(root / kind if kind != "bare" else root / "word" / "lm.arpa")
-        )
+        kind: load_scorer(root / kind if kind != "bare" else root / "word" / "lm.arpa")
         for kind in KINDS
     }
 

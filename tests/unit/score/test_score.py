@@ -2,7 +2,6 @@
 of workers.
 """
 
-import dataclasses
 from dataclasses import replace
 
 import numpy as np
@@ -10,14 +9,14 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scoring import ask, load_scorer
 from toys import OBJECTIVE, sentences
 
 import lmtools
 from lmtools.cli import main
 from lmtools.errors import UserError
 from lmtools.formats import jsonl, write
-from lmtools.score import ScoreOptions, perplexity, run, score_texts
-from lmtools.score.scorers import load_scorer
+from lmtools.score import load, perplexity, run, score_texts
 from lmtools.subword import BOS, EOS, MASK
 from lmtools.types import Hypothesis, NBest
 from lmtools.windows import cut_windows
@@ -34,19 +33,19 @@ TEXTS = [
 
 
 def scores(options, lines=TEXTS):
-    return score_texts(lines, options.load(), options).log_prob
+    return score_texts(lines, load(*options), options.computing).log_prob
 
 
 @pytest.fixture(params=OBJECTIVE)
 def options(request, trained):
-    return ScoreOptions(str(trained[request.param]), cache="none")
+    return ask(str(trained[request.param]), cache="none")
 
 
 def test_scores_equal_a_plain_pass_one_sentence_at_a_time(options):
     """An independent second computation: whole logits, log_softmax, a pass a token for the masked
     model.
     """
-    scorer = options.load()
+    scorer = load(*options)
     lm = scorer.lm
     for text, score in zip(TEXTS, scores(options), strict=True):
         ids = scorer.subword.encode(text)
@@ -70,7 +69,7 @@ def test_scores_equal_a_plain_pass_one_sentence_at_a_time(options):
 @pytest.mark.parametrize("rows", [1, 50, 333, 4096])
 def test_score_does_not_depend_on_the_batch(options, rows):
     np.testing.assert_allclose(
-        scores(dataclasses.replace(options, rows=rows)), scores(options), rtol=0, atol=1e-4
+        scores(options.change(rows=rows)), scores(options), rtol=0, atol=1e-4
     )
 
 
@@ -79,13 +78,13 @@ def test_score_does_not_depend_on_order_or_duplicates(options):
     order = np.random.default_rng(0).permutation(len(TEXTS))
     again = scores(options, [TEXTS[i] for i in order] + TEXTS)
     # left-to-right models compute once what texts near each other share: equal but for rounding
-    bound = 1e-5 if options.load().kind == "perplexity" else 0
+    bound = 1e-5 if load(*options).kind == "perplexity" else 0
     np.testing.assert_allclose(again[len(TEXTS) :], once, rtol=0, atol=bound)
     np.testing.assert_allclose(again[: len(TEXTS)], once[order], rtol=0, atol=bound)
 
 
 def test_cache_gives_the_same_and_computes_nothing_again(options, tmp_path, monkeypatch):
-    cached = dataclasses.replace(options, cache=str(tmp_path))
+    cached = options.change(cache=str(tmp_path))
     first = scores(cached)
     np.testing.assert_array_equal(first, scores(options))
     monkeypatch.setattr(run, "score_batch", lambda *_: pytest.fail("computed again"))
@@ -93,7 +92,7 @@ def test_cache_gives_the_same_and_computes_nothing_again(options, tmp_path, monk
 
 
 def test_cache_of_another_model_is_not_used(trained, tmp_path):
-    tta, causal = (ScoreOptions(str(trained[m]), cache=str(tmp_path)) for m in ("tta", "causal"))
+    tta, causal = (ask(str(trained[m]), cache=str(tmp_path)) for m in ("tta", "causal"))
     assert not np.allclose(scores(tta), scores(causal))
 
 
@@ -101,13 +100,13 @@ def test_cache_of_another_model_is_not_used(trained, tmp_path):
 @pytest.mark.parametrize("options", ["masked", "lstm"], indirect=True)
 def test_workers_give_the_same(options, monkeypatch):
     monkeypatch.setattr(run, "WORTH_A_PROCESS", 100)
-    spread = dataclasses.replace(options, nj=2, rows=200)
-    np.testing.assert_array_equal(scores(spread), scores(dataclasses.replace(options, rows=200)))
+    spread = options.change(nj=2, rows=200)
+    np.testing.assert_array_equal(scores(spread), scores(options.change(rows=200)))
 
 
 def test_out_of_memory_halves_the_batch(options, monkeypatch):
     expected = scores(options)
-    scorer = options.load()
+    scorer = load(*options)
     original = scorer.log_probs
 
     def small(batch):
@@ -117,20 +116,20 @@ def test_out_of_memory_halves_the_batch(options, monkeypatch):
 
     monkeypatch.setattr(scorer, "log_probs", small)
     np.testing.assert_allclose(
-        score_texts(TEXTS, scorer, options).log_prob, expected, rtol=0, atol=1e-4
+        score_texts(TEXTS, scorer, options.computing).log_prob, expected, rtol=0, atol=1e-4
     )
     monkeypatch.setattr(
         scorer, "log_probs", lambda batch: (_ for _ in ()).throw(torch.OutOfMemoryError("no room"))
     )
     with pytest.raises(UserError, match="does not fit into memory"):
-        score_texts(["king"], scorer, options)
+        score_texts(["king"], scorer, options.computing)
 
 
 def test_nan_is_refused(options, monkeypatch):
-    scorer = options.load()
+    scorer = load(*options)
     monkeypatch.setattr(scorer, "log_probs", lambda batch: [np.array([np.nan])] * len(batch))
     with pytest.raises(UserError, match="scores nan"):
-        score_texts(["king"], scorer, options)
+        score_texts(["king"], scorer, options.computing)
 
 
 @given(length=st.integers(0, 300), longest=st.integers(2, 40))
@@ -154,15 +153,13 @@ def test_an_overlong_hypothesis_is_never_better_for_it(trained):
     """Known elsewhere: over-long hypotheses score 0 and so win."""
     for model in OBJECTIVE:
         line = " ".join(sentences(20, 9))
-        long, short = scores(
-            ScoreOptions(str(trained[model]), cache="none"), [line + " king" * 30, line]
-        )
+        long, short = scores(ask(str(trained[model]), cache="none"), [line + " king" * 30, line])
         assert long < short < -10
 
 
 def test_empty_list_and_precision(options):
     assert scores(options, []).shape == (0,)
-    half = scores(dataclasses.replace(options, precision="bfloat16"))
+    half = scores(options.change(precision="bfloat16"))
     np.testing.assert_allclose(half, scores(options), rtol=0.05, atol=0.5)
 
 
@@ -179,8 +176,8 @@ def test_intact_masked_model_is_one_pass(trained):
 
 def test_perplexity_figures_agree_with_the_scores(options):
     lines = [line for line in TEXTS if line]
-    figures = perplexity(lines, options)
-    flat = score_texts(lines, options.load(), options)
+    figures = perplexity(lines, *options)
+    flat = score_texts(lines, load(*options), options.computing)
     words = sum(len(line.split()) for line in lines)
     assert figures["word_ppl"] == pytest.approx(np.exp(-flat.log_prob.sum() / (words + len(lines))))
     assert figures["subword_ppl"] == pytest.approx(np.exp(-flat.log_prob.sum() / flat.tokens.sum()))
@@ -255,18 +252,18 @@ def test_a_file_in_parts_gives_the_same_and_holds_one_part(options, tmp_path, mo
     for together in (1000, 8, 1):
         monkeypatch.setattr(run, "TOGETHER", together)
         out = tmp_path / f"{together}.scores"
-        totals = run.score_lists(str(tmp_path / "lists.jsonl"), None, str(out), options)
+        totals = run.score_lists(str(tmp_path / "lists.jsonl"), None, str(out), *options)
         assert (totals.utterances, totals.hypotheses) == (20, 60)
         tables[together] = out.read_text().splitlines()
     assert held == [60, *[9] * 6, 6, *[3] * 20]
     values = [[float(row.split("\t")[1]) for row in rows[1:]] for rows in tables.values()]
-    if options.load().lm.settings.objective == "causal":  # a part's beginnings are shared
+    if load(*options).lm.settings.objective == "causal":  # a part's beginnings are shared
         np.testing.assert_allclose(values[1:], [values[0]] * 2, atol=1e-4)
     else:
         assert values[0] == values[1] == values[2]
     (tmp_path / "none.jsonl").write_text("\n")
     with pytest.raises(UserError, match="no utterances"):
-        run.score_lists(str(tmp_path / "none.jsonl"), None, str(tmp_path / "none"), options)
+        run.score_lists(str(tmp_path / "none.jsonl"), None, str(tmp_path / "none"), *options)
 
 
 def test_what_the_recogniser_wrote_is_scored(tmp_path, monkeypatch, capsys):

@@ -1,19 +1,19 @@
 """Scores of hypotheses given their sources, and of sources given hypotheses."""
 
 import contextlib
-import dataclasses
 from shlex import split
 
 import numpy as np
 import pytest
 import torch
+from scoring import CPU, ask
 from toys import WORDS, sentences
 from translators import random_translator
 
 from lmtools.checkpoint import load_model
 from lmtools.cli import main
 from lmtools.formats import jsonl, kaldi_text, plain, scores
-from lmtools.score import ScoreOptions, Sources, run, score_lists, score_texts
+from lmtools.score import Sources, load, run, score_lists, score_texts
 from lmtools.score.cache import Cache
 from lmtools.score.run import score_sentences
 from lmtools.score.trees import plan_pairs
@@ -43,7 +43,7 @@ def files(tmp_path):
 
 
 def options(directory, **how):
-    return ScoreOptions(str(directory), device="cpu", **{"cache": "none", "pairs": True, **how})
+    return ask(str(directory), device="cpu", **{"cache": "none", "pairs": True, **how})
 
 
 @torch.no_grad()
@@ -86,35 +86,39 @@ def test_scores_are_those_of_a_plain_loop(directory, files, reverse):
 def test_batch_order_processes_and_cache_change_no_score(directory, monkeypatch, tmp_path, reverse):
     pairs = Sources("s", SOURCES, reverse).pair(LISTS, 0, "lists")
     how = options(directory, cache=str(tmp_path / "cache"))
-    whole = score_texts(pairs, (scorer := how.load()), how).log_prob
+    whole = score_texts(pairs, (scorer := load(*how)), how.computing).log_prob
     order = np.random.default_rng(2).permutation(len(pairs))
     shuffled = [pairs[i] for i in order]
     fresh = options(directory)
-    np.testing.assert_array_equal(score_texts(shuffled, scorer, fresh).log_prob, whole[order])
-    np.testing.assert_array_equal(score_texts(pairs[16:32], scorer, fresh).log_prob, whole[16:32])
+    np.testing.assert_array_equal(
+        score_texts(shuffled, scorer, fresh.computing).log_prob, whole[order]
+    )
+    np.testing.assert_array_equal(
+        score_texts(pairs[16:32], scorer, fresh.computing).log_prob, whole[16:32]
+    )
     # of parts of lists, whose hypotheses go through together, to rounding
-    some = score_texts(pairs[7:11], scorer, fresh).log_prob
+    some = score_texts(pairs[7:11], scorer, fresh.computing).log_prob
     np.testing.assert_allclose(some, whole[7:11], rtol=0, atol=1e-5)
     with contextlib.closing(Cache(tmp_path / "torn", scorer.signature)) as torn:
         prepared = list(dict.fromkeys(scorer.prepare(pairs)))
         place = {sentence: i for i, sentence in reversed(list(enumerate(scorer.prepare(pairs))))}
         torn.put((one, float(whole[place[one]])) for one in prepared[::3])
-    half = dataclasses.replace(fresh, cache=str(tmp_path / "torn"))
-    np.testing.assert_array_equal(score_texts(pairs, scorer, half).log_prob, whole)
+    half = fresh.change(cache=str(tmp_path / "torn"))
+    np.testing.assert_array_equal(score_texts(pairs, scorer, half.computing).log_prob, whole)
     with monkeypatch.context() as patch:
         patch.setattr(type(scorer), "log_probs", None)  # all of it is known
-        np.testing.assert_array_equal(score_texts(pairs, scorer, how).log_prob, whole)
+        np.testing.assert_array_equal(score_texts(pairs, scorer, how.computing).log_prob, whole)
     monkeypatch.setattr(run, "WORTH_A_PROCESS", 100)
-    spread = dataclasses.replace(fresh, nj=2)
-    np.testing.assert_array_equal(score_texts(pairs, scorer, spread).log_prob, whole)
+    spread = fresh.change(nj=2)
+    np.testing.assert_array_equal(score_texts(pairs, scorer, spread.computing).log_prob, whole)
     for rows in (1, 4096):
-        other = dataclasses.replace(fresh, rows=rows)
-        found = score_texts(pairs, other.load(), other).log_prob
+        other = fresh.change(rows=rows)
+        found = score_texts(pairs, load(*other), other.computing).log_prob
         np.testing.assert_allclose(found, whole, atol=1e-4)
 
 
 def test_a_source_is_encoded_once_beside_the_tree_of_its_hypotheses(directory, monkeypatch):
-    scorer = options(directory).load()
+    scorer = load(*options(directory))
     pairs = Sources("s", SOURCES).pair(LISTS, 0, "lists")
     sentences = list(dict.fromkeys(scorer.prepare(pairs)))
     alone = [scorer.log_probs([sentence])[0].sum() for sentence in sentences]
@@ -123,13 +127,13 @@ def test_a_source_is_encoded_once_beside_the_tree_of_its_hypotheses(directory, m
     monkeypatch.setattr(trunk, "encode", lambda *given: encoded.append(given[1]) or encode(*given))
     plan = scorer.plan_trees(sentences)
     assert sorted(i for tree in plan for i in tree) == list(range(len(sentences)))
-    whole = score_sentences(sentences, scorer, options(directory), Cache(None, {}))
+    whole = score_sentences(sentences, scorer, CPU, Cache(None, {}))
     assert len(encoded) == len(plan) == len(SOURCES)
     np.testing.assert_allclose(whole, alone, rtol=0, atol=1e-4)
 
 
 def test_sources_of_one_target_go_through_together(directory, monkeypatch):
-    scorer = options(directory).load()
+    scorer = load(*options(directory))
     pairs = Sources("s", SOURCES, reverse=True).pair(LISTS, 0, "lists")
     sentences = list(dict.fromkeys(scorer.prepare(pairs)))
     alone = [scorer.log_probs([sentence])[0] for sentence in sentences]
@@ -170,7 +174,7 @@ def test_many_hypotheses_are_several_trees():
 def test_a_source_is_read(directory):
     target = WORDS[:3]
     pairs = [(" ".join(source), " ".join(target)) for source in (WORDS[:3], WORDS[3:6], [])]
-    found = score_texts(pairs, options(directory).load(), options(directory)).log_prob
+    found = score_texts(pairs, load(*options(directory)), CPU).log_prob
     assert len(set(found.round(3).tolist())) == 3
 
 
@@ -182,7 +186,7 @@ def test_lines_stand_for_utterances_in_their_order(directory, files, monkeypatch
 
 
 def test_unknown_words_are_those_of_what_is_predicted(directory, files, capsys):
-    scorer = options(directory).load()
+    scorer = load(*options(directory))
     sentence = scorer.prepare([("zyx a", "the zyx king")])[0]
     assert sentence.index(UNK) == 0 and scorer.unknown(sentence).tolist() == [False, True, False]
     assert scorer.token_names(sentence) == ["the", "<unk>", "king"]
@@ -195,7 +199,7 @@ def test_unknown_words_are_those_of_what_is_predicted(directory, files, capsys):
 
 
 def test_long_targets_are_scored_in_windows_each_with_its_source(directory):
-    scorer = options(directory).load()
+    scorer = load(*options(directory))
     target = " ".join(WORDS * 2)
     values = scorer.log_probs(scorer.prepare([("the king", target)]))[0]
     assert len(values) == len(target.split()) + 1 > scorer.lm.longest
@@ -255,9 +259,9 @@ def test_lists_of_a_pipe_take_their_sources_one_by_one(directory, files, monkeyp
     monkeypatch.setattr(run, "parse_specifier", lambda path: path.endswith(".jsonl"))
     where = str(files / "nbest.jsonl")
     for sources in (Sources("s", SOURCES), Sources("l", list(SOURCES.values()))):
-        totals = score_lists(where, "jsonl", str(files / "o"), options(directory), sources)
+        totals = score_lists(where, "jsonl", str(files / "o"), *options(directory), sources)
         assert (totals.utterances, totals.hypotheses) == (12, 96)
     found = scores.read(files / "o").log_prob["u11"]
     pairs = Sources("s", SOURCES).pair(LISTS[11:], 11, "lists")
-    alone = score_texts(pairs, options(directory).load(), options(directory)).log_prob
+    alone = score_texts(pairs, load(*options(directory)), CPU).log_prob
     np.testing.assert_array_equal(found, alone)

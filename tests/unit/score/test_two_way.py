@@ -7,13 +7,14 @@ import json
 import numpy as np
 import pytest
 import torch
+from scoring import ask, load_scorer
 from toys import sentences
 
 from lmtools.checkpoint import load_model, prepare_directory, save_weights
 from lmtools.cli import main
 from lmtools.lm import LanguageModel
-from lmtools.score import ScoreOptions, perplexity, score_texts
-from lmtools.score.scorers import TwoWayScorer, load_scorer
+from lmtools.score import load, perplexity, score_texts
+from lmtools.score.neural import TwoWayScorer
 from lmtools.settings import Settings
 from lmtools.subword import BOS, EOS, train
 from lmtools.text import Normaliser
@@ -72,10 +73,10 @@ def test_a_score_is_the_mean_of_both_directions(directory):
 
 
 def test_scores_do_not_depend_on_the_batch(directory):
-    options = ScoreOptions(str(directory), cache="none", device="cpu")
-    scorer = options.load()
-    together = score_texts(LINES, scorer, options)
-    alone = [score_texts([line], scorer, options).log_prob[0] for line in LINES[:5]]
+    options = ask(str(directory), cache="none", device="cpu")
+    scorer = load(*options)
+    together = score_texts(LINES, scorer, options.computing)
+    alone = [score_texts([line], scorer, options.computing).log_prob[0] for line in LINES[:5]]
     np.testing.assert_allclose(together.log_prob[:5], alone, rtol=1e-5)
     assert together.tokens.tolist() == [len(line.split()) + 1 for line in LINES]
     assert together.kind == "two-way perplexity"
@@ -83,7 +84,7 @@ def test_scores_do_not_depend_on_the_batch(directory):
 
 def test_perplexity_is_of_words_over_both_directions(directory):
     texts = ["the king went", "a stranger came"]
-    figures = perplexity(texts, ScoreOptions(str(directory), cache="none", device="cpu"))
+    figures = perplexity(texts, *ask(str(directory), cache="none", device="cpu"))
     sums = sum(part.sum() for text in texts for part in plain(directory, text))
     assert (
         figures["word_ppl"]

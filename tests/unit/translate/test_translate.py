@@ -14,6 +14,7 @@ from shlex import split
 
 import pytest
 import torch
+from scoring import load_scorer
 from toys import ARCH, WORDS, sentences, settings
 from translators import random_translator
 
@@ -24,7 +25,6 @@ from lmtools.journal import Journal, JournalEntry
 from lmtools.keys import STATE
 from lmtools.models.seq2seq import Decoding
 from lmtools.objectives import Translation
-from lmtools.score.scorers import load_scorer
 from lmtools.subword import BOS, EOS, SPECIALS, UNK, train
 from lmtools.text import Normaliser
 from lmtools.train import train as train_lm

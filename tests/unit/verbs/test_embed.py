@@ -3,6 +3,7 @@
 import h5py
 import numpy as np
 import pytest
+from scoring import CPU
 from spelled import random_elmo
 
 from lmtools.cli import main
@@ -45,7 +46,7 @@ def embed(home, out, *more, text="text"):
 @pytest.mark.parametrize("form", [("text",), ("kaldi", "--kaldi")])
 def test_both_files_hold_the_librarys_vectors(home, tmp_path, form, capsys):
     text, *more = form
-    expected = list(word_vectors(home / "lm", LINES, device="cpu"))
+    expected = list(word_vectors(home / "lm", LINES, None, CPU))
     for name in ("v.npz", "v.h5"):
         assert embed(home, tmp_path / name, *more, text=text) == 0
     assert (

@@ -196,14 +196,14 @@ SCORE = "score --experiment x.yaml --lm LM/{lm} --nbest dev.jsonl --out x/{colum
     "text, command, message",
     [
         ("columns: {causal: {intakt: true}}", SCORE, "x.yaml:1: unknown option 'intakt'; did you"),
-        ("columns:\n  tta:\n    intact: 3", SCORE, "x.yaml:3: argument --intact: ignored"),
-        ("columns: {tta: {oov_penalty: -1}}", SCORE, "'-1' is not a number from 0; mend oov_pen"),
+        ("columns:\n  tta:\n    intact: 3", SCORE, "x.yaml:3: setting 'intact' is 3"),
+        ("columns: {tta: {oov_penalty: -1}}", SCORE, "is not a finite number from 0; mend oov_pen"),
         (
             "columns: {tta: {normalise: some}}",
             SCORE,
-            "argument --normalise: invalid choice: 'some'",
+            "'normalise' is 'some', not one of full, none",
         ),
-        ("columns: {tta: {oov_penalty: true}}", SCORE, "'True' is not a finite number"),
+        ("columns: {tta: {oov_penalty: true}}", SCORE, "'oov_penalty' is True; expected float"),
         ("columns: {tta: {scale: 1}}", SCORE, "unknown option 'scale'"),
         ("columns: {mbr: {utility: wr}}", SCORE, "x.yaml:1: argument --utility: no metric is"),
         ("columns: {mbr: {utility: wer, intact: true}}", SCORE, "unknown option 'intact'"),

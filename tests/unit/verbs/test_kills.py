@@ -15,11 +15,13 @@ from pathlib import Path
 import pytest
 from lattices import random_lattice
 from processes import PATIENCE, descendants, gone, workers_of
+from scoring import ask
 from toys import WORDS, sentences
 
 from lmtools.formats import jsonl
 from lmtools.formats.lattices import slf
-from lmtools.score import ScoreOptions
+from lmtools.score import load
+from lmtools.score.run import open_cache
 from lmtools.score.segments import Segment
 from lmtools.types import Hypothesis, NBest
 
@@ -132,14 +134,14 @@ def test_what_was_computed_stays_in_the_cache(home, trained, tmp_path, killed):
             os.kill(verb.process.pid, signal.SIGKILL)
         verb.process.communicate(timeout=PATIENCE)
         assert gone(everybody, 5) and 20 <= there <= rows(place)
-    options = ScoreOptions(str(trained["masked"]), cache=str(place), rows=1)
-    scorer = options.load()
+    options = ask(str(trained["masked"]), cache=str(place), rows=1)
+    scorer = load(*options)
     sentences = list(
         dict.fromkeys(
             scorer.prepare([nbest.hyps[0].text for nbest in jsonl.read(home / "n.jsonl")])
         )
     )
-    with contextlib.closing(options.open_cache(scorer)) as cache:
+    with contextlib.closing(open_cache(scorer, options.computing)) as cache:
         known = cache.get(sentences)
     assert len(known) == rows(place)
     for i in list(known)[:: 1 + len(known) // 50]:

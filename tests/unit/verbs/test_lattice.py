@@ -316,24 +316,22 @@ def test_rescoring_without_normalisers_and_with_a_penalty(here, lm, capsys):
         "k",
         "slf",
     )
-    models = ("--lm", f"c={lm['causal']}", "--lm", f"g={lm['ngram']}", "--weights", "am=1,c=1,g=1")
-    how = ("--normalise", "none", "--oov-penalty", "2.5")
+    penalty, without = "oov_penalty=2.5", "normalise=none"
+    specs = {"c": f"{lm['causal']},{without},{penalty}", "g": f"{lm['ngram']},{penalty}"}
+    models = [word for name, spec in specs.items() for word in ("--lm", f"{name}={spec}")]
     status, _ = run(
         capsys,
         "rescore",
         "k",
         *models,
-        *how,
+        *("--weights", "am=1,c=1,g=1"),
         "--max-ngram-order",
         0,
         *split("--nbest-out n.jsonl --report r.json"),
     )
     tree = json.loads((here / "r.json").read_text())
-    assert status == 0 and tree["normalise"] == "none" and tree["oov_penalty"] == 2.5
-    expected = {
-        "c": scored(here, capsys, lm["causal"], *how),
-        "g": scored(here, capsys, lm["ngram"], *how[2:]),
-    }
+    assert status == 0 and tree["lms"] == specs
+    expected = {"c": scored(here, capsys, specs["c"]), "g": scored(here, capsys, specs["g"])}
     plain = scored(here, capsys, lm["causal"])
     for nbest in jsonl.read("n.jsonl"):
         for rank, hyp in enumerate(nbest.hyps, 1):

@@ -1,15 +1,14 @@
-"""Scorers turn prepared texts into natural-log probabilities token by token; one class a kind of
-language model.
+"""Neural models of `lmtools train` as scorers: of texts in one pass or masked, of words from both
+sides, of translations given their sources.
 """
 
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from lmtools.checkpoint import CONFIG, load_model, model_hash
+from lmtools.computing import Computing
 from lmtools.device import (
     PRECISIONS,
     autocast,
@@ -21,19 +20,14 @@ from lmtools.device import (
 from lmtools.engine import describe_engine, prepare, resolve_engine
 from lmtools.errors import UserError
 from lmtools.lm import LanguageModel
-from lmtools.ngram.model import AS_KENLM, SPACES, UNSEEN, NgramModel
 from lmtools.objectives import split_pair
 from lmtools.outputs.base import in_precision
 from lmtools.score.base import Scorer
-from lmtools.score.mixture import MIX, MixtureScorer, parse_mixture
-from lmtools.score.noise import correct_by
 from lmtools.score.trees import SentenceTree, plan_pairs, plan_trees
+from lmtools.specs import LMSpec
 from lmtools.subword import BOS, EOS, MASK, UNK
-from lmtools.subword.lists import Word
 from lmtools.version import __version__
 from lmtools.windows import count_rows, cut_windows
-
-NORMALISATIONS = ("full", "none")
 
 
 class NeuralScorer(Scorer):
@@ -49,37 +43,24 @@ class NeuralScorer(Scorer):
     """
 
     def __init__(
-        self,
-        lm: LanguageModel,
-        subword,
-        identity: str,
-        device="cpu",
-        precision="float32",
-        intact=False,
-        normalise="full",
-        rows=None,
-        engine="torch",
+        self, lm: LanguageModel, subword, identity: str, spec: LMSpec, computing: Computing
     ):
-        if normalise not in NORMALISATIONS:
-            raise UserError(
-                f"normalise: {normalise!r} is unknown; known: {', '.join(NORMALISATIONS)}"
-            )
-        self.device = choose_device(device)
-        self.precision = resolve_precision(precision, self.device, integers=True)
-        self.engine = resolve_engine(engine, self.precision, self.device)
+        self.spec, self.device = spec, choose_device(computing.device)
+        self.precision = resolve_precision(computing.precision, self.device, integers=True)
+        self.engine = resolve_engine(computing.engine, self.precision, self.device)
         self.parameters = sum(parameter.numel() for parameter in lm.parameters())
-        self.rows = batch_rows(rows, self.device)
+        self.rows = batch_rows(computing.rows, self.device)
         self.lm, self.subword = lm.to(self.device).eval(), subword
-        self.intact, self.normalised = intact, normalise == "full"
+        self.normalised = spec.normalise == "full"
         self.output = (
             prepare(self.lm, self.precision)
             if self.engine == "prepared"
             else in_precision(self.lm.output, PRECISIONS[self.precision])
         )
-        self.masked = lm.trunk.masks and not intact
+        self.masked = lm.trunk.masks and not spec.intact
         self.kind = "perplexity" if lm.settings.objective == "causal" else "pseudo-perplexity"
         self.signature = {
-            "lm": lm.settings.model + ("-intact" if intact else ""), "model": identity[:16],
+            "lm": lm.settings.model + ("-intact" if spec.intact else ""), "model": identity[:16],
             "vocabulary": subword.hash[:16],
             "version": __version__, **numerics(self.precision, self.device, self.rows),
             **describe_engine(self.engine, self.precision),
@@ -311,118 +292,3 @@ def average_directions(from_left: np.ndarray, from_right: np.ndarray) -> np.ndar
     the right it is first.
     """
     return (from_left + np.roll(from_right, -1, axis=0)) / 2
-
-
-class NgramScorer(Scorer):
-    """A KenLM or ARPA model, queried through kenlm."""
-
-    kind = "perplexity"
-
-    def __init__(self, model: NgramModel):
-        self.model, self.subword = model, model.subword
-        words = model.subword is None or model.subword.scheme == Word.scheme
-        self.open_words = words and model.unknown is None
-        self.notes = model.notes
-        self.signature = {
-            "lm": "ngram", "model": model.hash[:16],
-            "precision": "float32", "version": __version__,
-            **({SPACES: AS_KENLM} if model.foreign else {}),
-            **({"unk": f"{10**UNSEEN:g}"} if model.lacks_unknown else {}),
-        }  # fmt: skip
-
-    def normalise(self, text):
-        return self.model.normalise(text)
-
-    def split(self, text):
-        return self.model.split(text)
-
-    def prepare(self, texts):
-        return [tuple(self.model.tokens(text)) for text in texts]
-
-    def cost(self, sentence):
-        return 1
-
-    def unknown(self, sentence):
-        return self.model.query(sentence)[1][:-1]
-
-    def token_names(self, sentence):
-        return list(sentence)
-
-    def token_log_probs(self, sentences):
-        return [self.model.query(sentence)[0] for sentence in sentences]
-
-
-def paths_of(lm: str) -> list[str]:
-    """Return the files and directories that `lm`, as `load_scorer` takes it, names."""
-    if lm.startswith(MIX):
-        return [path for part in parse_mixture(lm)[0] for path in paths_of(part)]
-    return [lm.removeprefix("hf:")]
-
-
-def load_scorer(
-    lm: str,
-    device="auto",
-    precision="float32",
-    intact=False,
-    normalise="full",
-    rows=None,
-    noise: str | None = None,
-    noise_power=0.75,
-    engine="auto",
-    pairs=False,
-) -> Scorer:
-    """Load the scorer of `lm`: a model directory of ours (neural or n-gram), a KenLM or ARPA file,
-    `hf:DIR` (a Hugging Face directory), or a mixture of such, `mix:LM=WEIGHT,LM=WEIGHT`.
-
-    `normalise` none is for neural models of ours; n-grams, whose probabilities are in a table, stay
-    as they are. `rows`: model rows of a batch, None: what suits the device. `noise`, `noise_power`:
-    what `score.noise.correct_by` takes, of sampled criteria. `engine` is one of
-    lmtools.engine.ENGINES, for neural models of ours; n-grams stay as they are. UserError for a
-    translation model, unless the texts are `pairs`.
-    """
-    if lm.startswith(MIX):
-        if noise or normalise != "full":
-            raise UserError(
-                f"{lm}: mixes probabilities; leave {'--noise' if noise else '--normalise'} out"
-            )
-        lms, weights = parse_mixture(lm)
-        how = {"intact": intact, "rows": rows, "engine": engine}
-        parts = [load_scorer(part, device, precision, **how) for part in lms]
-        return MixtureScorer(parts, weights, lms)
-    path, foreign = Path(lm), lm.startswith("hf:") or (Path(lm) / "config.json").exists()
-    neural = not foreign and (path / "model.safetensors").exists()
-    if noise and not neural:
-        raise UserError(f"{lm}: no model of `lmtools train`, so without noise; leave --noise out")
-    if foreign:
-        # transformers is an optional dependency
-        from lmtools.score.huggingface import load_huggingface
-        from lmtools.score.huggingface_pairs import load_huggingface_pairs
-
-        if normalise != "full":
-            raise UserError(
-                f"{lm}: a Hugging Face model has no score without normalisation; leave"
-                " --normalise out"
-            )
-        if engine == "prepared":
-            raise UserError(f"{lm}: a Hugging Face model runs in torch; leave --engine out")
-        load = load_huggingface_pairs if pairs else load_huggingface
-        return load(lm.removeprefix("hf:"), device, precision, intact, rows)
-    if not path.exists():
-        raise UserError(
-            f"{lm}: no such language model; give a model directory, a KenLM or ARPA file, or hf:DIR"
-        )
-    if not neural:
-        if path.is_dir() and not (path / CONFIG).exists():
-            raise UserError(
-                f"{lm}: holds no language model (no {CONFIG}); give what `lmtools train` or"
-                " `lmtools ngram` wrote"
-            )
-        return NgramScorer(NgramModel.load(path))
-    model, subword = load_model(path, pairs)
-    by = {"noise": correct_by(model, subword, noise, noise_power)} if noise else {}
-    kind = TwoWayScorer if model.two_way else NeuralScorer
-    scorer = (TranslationScorer if model.objective.pairs else kind)(
-        model, subword, model_hash(path), device, precision, intact, normalise, rows, engine
-    )
-    scorer.signature |= by
-    return scorer

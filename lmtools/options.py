@@ -1,0 +1,102 @@
+"""Options declared once, as fields of dataclasses, with their help and what they take: flags of the
+command line, keywords in Python and `name=value` in texts all come from the declaration.
+"""
+
+import dataclasses
+import functools
+import types
+import typing
+from collections.abc import Collection, Mapping
+from typing import Any, NamedTuple, TypeVar
+
+from lmtools.arguments import check_among, check_number, check_path, check_text, check_whole
+from lmtools.errors import UserError
+
+OPTION = "option"  # the key of a field's metadata
+
+
+class Option(NamedTuple):
+    """Declaration of an option beside its name, type and default: its help, how --help writes its
+    value, the values that it takes (`choices`, or numbers from `least`), whether only --help-all
+    shows it, whether it is a path.
+    """
+
+    help: str
+    metavar: str | None = None
+    choices: Collection[str] | None = None
+    least: float | None = None
+    rare: bool = False
+    path: bool = False
+
+
+def option(default, help: str, **more) -> Any:
+    """Declare an option as a dataclass field; `more` are other fields of Option."""
+    return dataclasses.field(default=default, metadata={OPTION: Option(help, **more)})
+
+
+@functools.cache
+def list_options(kind: type) -> dict[str, tuple[type, Any, Option]]:
+    """Return the declared options of a dataclass by name: type (without None), default,
+    declaration.
+    """
+    hints = typing.get_type_hints(kind)
+    return {
+        field.name: (strip_none(hints[field.name]), field.default, field.metadata[OPTION])
+        for field in dataclasses.fields(kind)
+        if OPTION in field.metadata
+    }
+
+
+def strip_none(hint) -> type:
+    """Return the type of a hint `X | None`."""
+    if isinstance(hint, types.UnionType):
+        return next(part for part in typing.get_args(hint) if part is not types.NoneType)
+    return hint
+
+
+def check_options(instance) -> None:
+    """Raise UserError for a declared option whose value is none that it takes; None passes where it
+    is the default.
+    """
+    for name, (kind, default, declared) in list_options(type(instance)).items():
+        value = getattr(instance, name)
+        if value is None and default is None:
+            continue
+        if declared.choices:
+            check_among(check_text(value, name), name, declared.choices)
+        elif declared.path:
+            check_path(value, name)
+        elif kind is int:
+            check_whole(value, name, *([] if declared.least is None else [int(declared.least)]))
+        elif kind is float:
+            check_number(value, name, *([] if declared.least is None else [declared.least]))
+        elif kind is str:
+            check_text(value, name)
+
+
+def parse_option(kind: type, name: str, text: str):
+    """Parse the value of a declared option from text; UserError for what is no value of its
+    type.
+    """
+    wanted = list_options(kind)[name][0]
+    try:
+        if wanted is bool:
+            return {"true": True, "false": False}[text]
+        if wanted in (int, float):
+            return wanted(text)
+    except (KeyError, ValueError):
+        example = "true" if wanted is bool else "7"
+        what = "neither true nor false" if wanted is bool else "no number"
+        raise UserError(f"{name}={text}: is {what}; write for instance {name}={example}") from None
+    return text
+
+
+Kind = TypeVar("Kind")
+
+
+def fill(kind: type[Kind], values, **more) -> Kind:
+    """Make a dataclass of the values of its declared options in a namespace or a mapping, where
+    they are there, and of `more`.
+    """
+    given = values if isinstance(values, Mapping) else vars(values)
+    return kind(**{name: given[name] for name in list_options(kind) if name in given} | more)

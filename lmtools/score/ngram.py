@@ -1,0 +1,46 @@
+"""N-gram models as scorers."""
+
+from lmtools.ngram.model import AS_KENLM, SPACES, UNSEEN, NgramModel
+from lmtools.score.base import Scorer
+from lmtools.specs import LMSpec
+from lmtools.subword.lists import Word
+from lmtools.version import __version__
+
+
+class NgramScorer(Scorer):
+    """A KenLM or ARPA model, queried through kenlm."""
+
+    kind = "perplexity"
+
+    def __init__(self, model: NgramModel, spec: LMSpec):
+        self.spec, self.model, self.subword = spec, model, model.subword
+        words = model.subword is None or model.subword.scheme == Word.scheme
+        self.open_words = words and model.unknown is None
+        self.notes = model.notes
+        self.signature = {
+            "lm": "ngram", "model": model.hash[:16],
+            "precision": "float32", "version": __version__,
+            **({SPACES: AS_KENLM} if model.foreign else {}),
+            **({"unk": f"{10**UNSEEN:g}"} if model.lacks_unknown else {}),
+        }  # fmt: skip
+
+    def normalise(self, text):
+        return self.model.normalise(text)
+
+    def split(self, text):
+        return self.model.split(text)
+
+    def prepare(self, texts):
+        return [tuple(self.model.tokens(text)) for text in texts]
+
+    def cost(self, sentence):
+        return 1
+
+    def unknown(self, sentence):
+        return self.model.query(sentence)[1][:-1]
+
+    def token_names(self, sentence):
+        return list(sentence)
+
+    def token_log_probs(self, sentences):
+        return [self.model.query(sentence)[0] for sentence in sentences]

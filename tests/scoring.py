@@ -1,0 +1,53 @@
+"""Language models as tests load them: options of the specification and of the computation by
+name.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import NamedTuple
+
+from lmtools.computing import Computing
+from lmtools.embed.words import Embedded, word_vectors
+from lmtools.options import fill
+from lmtools.score import load
+from lmtools.score.base import Scorer
+from lmtools.score.ngram import NgramScorer
+from lmtools.specs import LMSpec
+
+CPU = Computing("cpu", cache="none")
+
+
+class Asked(NamedTuple):
+    """A specification and the options of the computation, as functions take them in a row."""
+
+    spec: LMSpec
+    computing: Computing
+
+    def change(self, **options) -> "Asked":
+        """Return the same with other options of the computation."""
+        return self._replace(computing=replace(self.computing, **options))
+
+
+def ask(lm, **options) -> Asked:
+    """Make both of options by name; nothing is cached unless they say so."""
+    computing = fill(Computing, {"cache": "none"} | options)
+    rest = {name: value for name, value in options.items() if name not in vars(computing)}
+    return Asked(LMSpec(str(lm), **rest), computing)
+
+
+def load_scorer(lm, device="cpu", precision="float32", **options) -> Scorer:
+    """Load a language model."""
+    return load(*ask(lm, device=device, precision=precision, **options))
+
+
+def make_scorer(kind: type, *model, **options) -> Scorer:
+    """Make a scorer of a kind, for instance a neural one of a model, its vocabulary and its
+    hash.
+    """
+    asked = ask("-", **{"device": "cpu"} | options)
+    return kind(*model, asked.spec) if kind is NgramScorer else kind(*model, *asked)
+
+
+def embed_words(lm, texts, layers=None, **options) -> Iterator[Embedded]:
+    """Yield the words of texts and their vectors, by options of the computation by name."""
+    return word_vectors(lm, texts, layers, replace(CPU, **options))
