@@ -13,7 +13,6 @@ from lmtools.lattice.paths import nbest
 from lmtools.ngram import build
 from lmtools.score import load, perplexity, score_texts
 from lmtools.score.lattices import LatticeOptions
-from lmtools.score.prefixes import load_prefix_lm
 from lmtools.specs import LMSpec
 from lmtools.text import Normaliser
 from lmtools.types import Arc, Final, Lattice
@@ -76,7 +75,7 @@ def test_prefixes_cost_it_word_by_word(lms, kind):
     words = ["zebra", "king", "zebra", ""]
     drawn = []
     for scorer in (free, free.with_oov_penalty(P)):
-        prefixes = load_prefix_lm(scorer).utterance()
+        prefixes = scorer.prefixes()
         node, row = np.array([prefixes.start]), []
         for word in words:
             log_p, node = prefixes.words(node, [word])
@@ -216,7 +215,7 @@ def test_without_unk_one_unknown_word_decides_no_list(tmp_path, capfd, unk):
 def test_prefixes_of_a_closed_vocabulary(tmp_path):
     (tmp_path / "lm.arpa").write_text(CLOSED.format(5, ""))
     scorer = load_scorer(str(tmp_path / "lm.arpa"))
-    prefixes = load_prefix_lm(scorer).utterance()
+    prefixes = scorer.prefixes()
     words, total, node = ["the", "zebra", "king", "king\u00a0!"], 0.0, np.array([prefixes.start])
     for word in words:
         log_p, node = prefixes.words(node, [word])
