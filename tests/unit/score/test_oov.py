@@ -209,7 +209,7 @@ def test_without_unk_one_unknown_word_decides_no_list(tmp_path, capfd, unk):
     assert "as KenLM has it" in figures["rules"] and SAID in figures["notes"][0]
     assert "notes" not in perplexity(["the king\u00a0!"], *ask(str(lm), cache="none"))
     main(["doctor", "--nbest", str(rows), "--lm", str(lm)])
-    assert f"hint: {lm}: {SAID}; --oov-penalty P" in capfd.readouterr().out
+    assert f"hint: {lm}: {SAID}; --lm LM,oov_penalty=P" in capfd.readouterr().out
 
 
 def test_prefixes_of_a_closed_vocabulary(tmp_path):
