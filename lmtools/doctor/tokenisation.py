@@ -9,7 +9,7 @@ from lmtools.doctor.inputs import DoctorInputs
 from lmtools.doctor.profile import Profile
 from lmtools.doctor.signs import SIGNS
 from lmtools.doctor.texts import ENOUGH, name_profile, pairs
-from lmtools.formats.rewriting import capitalise
+from lmtools.formats.edits import capitalise
 
 JOIN = "join them: lmtools convert --unify pieces"
 REMEDIES = {

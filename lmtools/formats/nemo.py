@@ -16,7 +16,8 @@ from pathlib import Path
 
 from lmtools.errors import UserError
 from lmtools.files import read_lines
-from lmtools.formats import checks, json_io
+from lmtools.formats import checks
+from lmtools.formats.json_lists import json_io
 from lmtools.types import Hypothesis, NBest
 
 ABOUT = "NeMo's beams: `text TAB score`, width lines an utterance, and a manifest"

@@ -3,9 +3,10 @@ import json
 import pytest
 
 from lmtools.errors import UserError
-from lmtools.formats import hyporadise
+from lmtools.formats import FORMATS
 from lmtools.types import TOTAL, Hypothesis, NBest
 
+HYPORADISE = FORMATS["hyporadise"]
 TREES = [
     {
         "id": "a1",
@@ -23,7 +24,7 @@ TREES = [
 def test_a_file_as_published_comes_back(tmp_path):
     path, again = tmp_path / "h.json", tmp_path / "again.json"
     path.write_text(json.dumps(TREES, indent=1))
-    lists = list(hyporadise.read(path))
+    lists = list(HYPORADISE.read(path))
     hyps = (
         Hypothesis("blue fins", {"am": -0.5}, {"score": "1"}),
         Hypothesis("blue finch", {"am": -0.75}, {"score": "2"}),
@@ -33,13 +34,13 @@ def test_a_file_as_published_comes_back(tmp_path):
         NBest("2", (Hypothesis("x", {"am": -1e300}),), "", {"instruction": '"find it"'}),
         NBest("3", ()),
     ]
-    hyporadise.write(lists, again)
+    HYPORADISE.write(lists, again)
     assert json.loads(again.read_text()) == [
         TREES[0],
         {**TREES[1], "id": "2"},
         {"id": "3", "input": []},
     ]
-    assert hyporadise.recognises(path, path.read_text().split("\n")[0]) and hyporadise.recognises(
+    assert HYPORADISE.recognises(path, path.read_text().split("\n")[0]) and HYPORADISE.recognises(
         again, "["
     )
 
@@ -48,12 +49,12 @@ def test_which_score(tmp_path):
     path = tmp_path / "h.json"
     path.write_text(json.dumps(TREES[:1]))
     read = {
-        name: [hyp.scores.get("am") for hyp in next(hyporadise.read(path, name)).hyps]
+        name: [hyp.scores.get("am") for hyp in next(HYPORADISE.read(path, score=name)).hyps]
         for name in (None, "score", "-score", "none")
     }
     assert read == {None: [-0.5, -0.75], "score": [1, 2], "-score": [-1, -2], "none": [None, None]}
     rescored = NBest("a", (Hypothesis("x", {"am": -1.0, "lm": -2.0, TOTAL: -3.0}),))
-    hyporadise.write([rescored], path)
+    HYPORADISE.write([rescored], path)
     assert json.loads(path.read_text())[0]["am_score"] == [-3.0]
     with pytest.raises(UserError, match="'a': has the scores am, lm, and this format holds one"):
-        hyporadise.write([NBest("a", (Hypothesis("x", {"am": -1.0, "lm": -2.0}),))], path)
+        HYPORADISE.write([NBest("a", (Hypothesis("x", {"am": -1.0, "lm": -2.0}),))], path)

@@ -4,9 +4,10 @@ import pytest
 
 from lmtools.cli import main
 from lmtools.errors import UserError
-from lmtools.formats import FORMATS, jsonl, vosk
+from lmtools.formats import FORMATS, jsonl
 from lmtools.types import TOTAL, Hypothesis, NBest
 
+VOSK = FORMATS["vosk"]
 # as KaldiRecognizer.FinalResult() writes it
 RESULT = """{
   "alternatives" : [{
@@ -36,7 +37,7 @@ def results(tmp_path):
 
 def test_a_directory_of_results(results):
     assert FORMATS.detect(results) == "vosk"
-    assert list(vosk.read(results)) == [
+    assert list(VOSK.read(results)) == [
         NBest("a", (Hypothesis("", {"am": 3.0}),)),
         NBest("b.1", HYPS),
     ]
@@ -46,13 +47,13 @@ def test_lines_with_ids(tmp_path):
     path = tmp_path / "vosk.json"
     path.write_text(json.dumps({"utt": "a", "ref": "blue", **json.loads(RESULT)}) + "\n")
     assert FORMATS.detect(path) == "vosk"
-    assert list(vosk.read(path)) == [NBest("a", HYPS, "blue")]
+    assert list(VOSK.read(path)) == [NBest("a", HYPS, "blue")]
 
 
 def test_a_result_without_alternatives_is_one_hypothesis(tmp_path):
     path = tmp_path / "vosk.json"
     path.write_text(f'{{"utt": "a", "text": "blue", "result": {WORDS}}}\n')
-    assert list(vosk.read(path)) == [NBest("a", (Hypothesis("blue", {}, {"result": WORDS}),))]
+    assert list(VOSK.read(path)) == [NBest("a", (Hypothesis("blue", {}, {"result": WORDS}),))]
 
 
 def test_converted_with_references(results, tmp_path, capsys):
@@ -68,7 +69,7 @@ def test_converted_with_references(results, tmp_path, capsys):
 
 def test_what_it_writes(tmp_path):
     path = tmp_path / "o.json"
-    vosk.write([NBest("a", (Hypothesis("x", {"am": 1.0, TOTAL: 2.5}),), "r")], path)
+    VOSK.write([NBest("a", (Hypothesis("x", {"am": 1.0, TOTAL: 2.5}),), "r")], path)
     assert json.loads(path.read_text()) == {
         "utt": "a",
         "ref": "r",
@@ -80,9 +81,9 @@ def test_several_results_in_a_file_are_refused(results):
     """What a recogniser returns at each pause: no list of the whole utterance."""
     (results / "a.json").write_text(RESULT + "\n" + RESULT)
     with pytest.raises(UserError, match=r"a.json:13: not JSON \(Extra data"):
-        list(vosk.read(results))
+        list(VOSK.read(results))
 
 
 def test_a_directory_without_results(tmp_path):
     with pytest.raises(UserError, match=r"no file UTT\.json"):
-        list(vosk.read(tmp_path))
+        list(VOSK.read(tmp_path))

@@ -2,15 +2,17 @@ import json
 
 import pytest
 
-from lmtools.formats import FORMATS, whisper
+from lmtools.formats import FORMATS
 from lmtools.types import TOTAL, Hypothesis, NBest
+
+WHISPER = FORMATS["whisper"]
 
 
 def read(tmp_path, *hyps):
     path = tmp_path / "n.json"
     path.write_text(json.dumps([{"utt": "a", "hypotheses": list(hyps)}]))
-    assert whisper.recognises(path, path.read_text())
-    return next(whisper.read(path)).hyps
+    assert WHISPER.recognises(path, path.read_text())
+    return next(WHISPER.read(path)).hyps
 
 
 @pytest.mark.parametrize(
@@ -53,7 +55,7 @@ def test_what_it_writes(tmp_path):
     second = {"text": "y", "avg_logprob": -2, "tokens": []}
     hyps = read(tmp_path, first, second)
     path = tmp_path / "o.json"
-    whisper.write([NBest("a", hyps, "r", {"source": "7"})], path)
+    WHISPER.write([NBest("a", hyps, "r", {"source": "7"})], path)
     assert json.loads(path.read_text()) == [
         {
             "source": 7,
@@ -66,7 +68,7 @@ def test_what_it_writes(tmp_path):
         }
     ]
     rescored = Hypothesis("x", {"am": -1.0, "lm": 0.0, TOTAL: -3.0}, {"tokens": "▁x"})
-    whisper.write([NBest("a", (rescored,))], path)
+    WHISPER.write([NBest("a", (rescored,))], path)
     assert json.loads(path.read_text()) == [
         {"utt": "a", "hypotheses": [{"text": "x", "sum_logprob": -3.0}]}
     ]
@@ -79,7 +81,7 @@ OUTPUTS = {
 
 
 def test_what_the_command_line_leaves(tmp_path):
-    """openai-whisper's --output_format all; a file alone; whisper.cpp's --output-json."""
+    """openai-whisper's --output_format all; a file alone; WHISPER.cpp's --output-json."""
     for utt, tree in OUTPUTS.items():
         (tmp_path / f"{utt}.json").write_text(json.dumps(tree, indent=1))
         (tmp_path / f"{utt}.txt").write_text(tree["text"])

@@ -5,14 +5,14 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
-from lmtools.atomic import atomic_text
 from lmtools.errors import UserError
 from lmtools.files import not_utf8, read_bytes, read_lines
-from lmtools.formats.checks import encodable, first_time, identifier
+from lmtools.formats.checks import Utterances, encodable, identifier
 from lmtools.formats.jsonl import clip_value, parse, score, unique
 from lmtools.formats.registry import HEAD, list_children, read_beginning
 
 KINDS = {str: "a text", dict: "an object", list: "a list", float: "a number"}
+Entry = tuple[str, dict, str]  # an utterance, its object, the place for messages
 
 
 def load(path):
@@ -72,29 +72,21 @@ def result_files(path) -> list[Path]:
     return [child for child in list_children(path) if child.suffix == ".json" and child.is_file()]
 
 
-def results(path) -> Iterator[tuple[str, dict, str]]:
-    """Triples (utterance, object, where it stands) of what a recogniser returned: lines with `utt`,
-    or a directory with a file UTT.json each. UserError for an utterance that comes twice.
+def read_results(path) -> Iterator[Entry]:
+    """Yield what a recogniser returned: lines with `utt`, or a directory with a file UTT.json each.
+    UserError for an utterance that comes twice.
     """
-    seen: set[str] = set()
-    for utt, tree, where in read_results(path):
-        first_time(identifier(utt, where), seen, where)
-        seen.add(utt)
-        yield utt, tree, where
-
-
-def read_results(path) -> Iterator[tuple[str, dict, str]]:
-    """Read results without checks; yield (utterance, object, place)."""
-    if Path(path).is_dir():
-        files = result_files(path)
-        if not files:
-            raise UserError(f"{path}: no file UTT.json; write the recogniser's results there")
-        for child in files:
-            tree = expect(load(child), dict, str(child), "the file")
-            yield child.name.removesuffix(".json"), tree, str(child)
+    utterances = Utterances()
+    if not Path(path).is_dir():
+        for tree, where in read_objects(path):
+            yield utterances.add(member(tree, "utt", str, where), where), tree, where
         return
-    for tree, where in read_objects(path):
-        yield member(tree, "utt", str, where), tree, where
+    files = result_files(path)
+    if not files:
+        raise UserError(f"{path}: no file UTT.json; write the recogniser's results there")
+    for child in files:
+        tree = expect(load(child), dict, str(child), "the file")
+        yield utterances.add(child.name.removesuffix(".json"), str(child)), tree, str(child)
 
 
 def read_objects(path) -> Iterator[tuple[dict, str]]:
@@ -128,20 +120,17 @@ def optional(tree: Mapping, name: str, kind: type, where: str):
     return None if tree.get(name) is None else member(tree, name, kind, where)
 
 
-def scores_of(tree: Mapping, where: str, name: str = "am") -> dict[str, float]:
-    """Return an object's `score` as the component `name`; none if it has none."""
-    return {name: score(tree["score"], where, "score")} if "score" in tree else {}
-
-
-def objects(path) -> Iterator[tuple[dict, str]]:
-    """Yield pairs (object, `path: list N`) of a file that is a list of objects."""
+def read_list(path) -> Iterator[tuple[dict, str]]:
+    """Yield the objects, each with `path: list N`, of a file that is a list of them."""
     for number, tree in enumerate(expect(load(path), list, str(path), "the file"), 1):
         where = f"{path}: list {number}"
         yield expect(tree, dict, where, "it"), where
 
 
-def utterances(trees: Mapping, path) -> Iterator[tuple[str, dict, str]]:
-    """Triples (utterance, object, `path: utterance U`) of an object of objects."""
+def read_mapping(path, key: str | None = None) -> Iterator[Entry]:
+    """Yield the objects of a file that is an object of them by utterance, or has it under `key`."""
+    trees = expect(load(path), dict, str(path), "the file")
+    trees = trees if key is None else member(trees, key, dict, str(path))
     for utt, tree in trees.items():
         where = f"{path}: utterance {utt!a}"
         yield identifier(utt, where), expect(tree, dict, where, "it"), where
@@ -176,19 +165,3 @@ def value_of(text: str):
 def values_of(extra: Mapping[str, str]) -> dict:
     """Return the values that extras hold."""
     return {name: value_of(text) for name, text in extra.items()}
-
-
-def write_list(trees: Iterable, path) -> None:
-    """Write values as a list, a line each."""
-    write((json.dumps(tree, ensure_ascii=False) for tree in trees), path, "[", "]")
-
-
-def write(rows: Iterable[str], path, opening: str, closing: str) -> None:
-    """Write rows of JSON, a line each, between brackets; on standard output each at once."""
-    with atomic_text(path) as out:
-        out.write(opening)
-        for number, row in enumerate(rows):
-            out.write((",\n" if number else "\n") + row)
-            if str(path) == "-":
-                out.flush()
-        out.write(f"\n{closing}\n")
