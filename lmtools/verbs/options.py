@@ -5,8 +5,7 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 from types import ModuleType
 
-from lmtools.files import LONGEST, MAX_LINE
-from lmtools.jobs import CMD
+from lmtools.context import CMD, LONGEST, MAX_LINE
 from lmtools.text.casing import CASINGS
 from lmtools.text.normaliser import CHOICES, NORMALISERS, Normaliser, parse_normaliser
 from lmtools.text.unify import UNIFIERS
