@@ -1,4 +1,4 @@
-"""Older spellings of options of the command line."""
+"""Older spellings of options of the command line, and options that have gone."""
 
 import sys
 from collections.abc import Sequence
@@ -29,9 +29,15 @@ RENAMED = {
 }
 
 
+# Command -> an option that has gone, taken for one version more -> why.
+REMOVED = {
+    "lmtools ngram": {"--no-arpa": "lmtools estimates text of any size itself and keeps lm.arpa"}
+}
+
+
 def update_spelling(argv: Sequence[str], command: str) -> list[str]:
-    """The words after `command` with today's spellings of options; a line on standard error names
-    each older one.
+    """Return the words after `command` with today's spellings of options, without those that have
+    gone; a line on standard error names each older one.
     """
     renamed = dict(RENAMED.get(command, {}))
     for word in argv:
@@ -39,6 +45,9 @@ def update_spelling(argv: Sequence[str], command: str) -> list[str]:
     words = []
     for word in argv:
         option, sign, value = word.partition("=")
+        if why := REMOVED.get(command, {}).get(option):
+            print(f"{command}: warning: {option} has gone: {why}", file=sys.stderr)
+            continue
         if new := renamed.get(option):
             about = f"{option} is now {new}; the next version takes {new} alone"
             print(f"{command}: warning: {about}", file=sys.stderr)
