@@ -20,6 +20,7 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
+from lmtools.context import current
 from lmtools.errors import UserError
 
 OPENERS = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}
@@ -30,9 +31,6 @@ MAGIC = {  # how compressed files begin: what compressed them, the suffix by whi
     rb"\x1f\x9d": ("compress", ""), rb"PK\x03\x04": ("zip", ""),
 }  # fmt: skip
 DAMAGED = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error)
-# the variable that says how long a line may be: worker processes inherit it
-MAX_LINE = "LMTOOLS_MAX_LINE"
-LONGEST = "16M"  # unless it is set
 WHOLE = 16  # longest lines that a file may have which is read whole
 REMEDIES = {
     errno.ENOENT: "check the path",
@@ -49,20 +47,9 @@ REMEDIES = {
 }
 
 
-def size(text: str) -> int:
-    """The bytes that `500000`, `64K`, `16M` or `2G` means; ValueError for anything else."""
-    match = re.fullmatch(r"0*([1-9][0-9]{0,11})([KMG]?)", text.upper(), re.ASCII)
-    if not match:
-        raise ValueError(f"{text[:40]!r} is no size; write it as 500000, 64K, 16M or 2G")
-    return int(match[1]) << {"": 0, "K": 10, "M": 20, "G": 30}[match[2]]
-
-
 def longest_line() -> int:
-    """The bytes that a line may have."""
-    try:
-        return size(os.environ.get(MAX_LINE) or LONGEST)
-    except ValueError as error:
-        raise UserError(f"{MAX_LINE}: {error}") from None
+    """Return the bytes that a line may have."""
+    return current().max_line
 
 
 def in_units(count: int) -> str:

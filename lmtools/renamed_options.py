@@ -1,4 +1,4 @@
-"""Older spellings of options of the command line."""
+"""Older spellings of options of the command line, and options that have gone."""
 
 import sys
 from collections.abc import Sequence
@@ -36,11 +36,15 @@ MOVED = {
     **dict.fromkeys(("lmtools score", "lmtools ppl", "lmtools rescore"), LM_OPTIONS),
     "lmtools lattice": {name: LM_OPTIONS[name] for name in ("--normalise", "--oov-penalty")},
 }
+# Command -> an option that has gone, taken for one version more -> why.
+REMOVED = {
+    "lmtools ngram": {"--no-arpa": "lmtools estimates text of any size itself and keeps lm.arpa"}
+}
 
 
 def update_spelling(argv: Sequence[str], command: str) -> list[str]:
-    """The words after `command` with today's spellings of options; a line on standard error names
-    each older one.
+    """Return the words after `command` with today's spellings of options, without those that have
+    gone; a line on standard error names each older one.
     """
     renamed = dict(RENAMED.get(command, {}))
     for word in argv:
@@ -48,6 +52,9 @@ def update_spelling(argv: Sequence[str], command: str) -> list[str]:
     words = []
     for word in argv:
         option, sign, value = word.partition("=")
+        if why := REMOVED.get(command, {}).get(option):
+            print(f"{command}: warning: {option} has gone: {why}", file=sys.stderr)
+            continue
         if new := renamed.get(option):
             about = f"{option} is now {new}; the next version takes {new} alone"
             print(f"{command}: warning: {about}", file=sys.stderr)

@@ -156,7 +156,7 @@ def decode_missing(
         nj = min(options.nj, len(missing))
         # processes of their own even for one: a library that crashes ends none of ours
         for number, result in as_completed(
-            decode_utterance, missing, nj, recogniser.load, REMEDY, reads
+            decode_utterance, missing, nj, recogniser.load, remedy=REMEDY, reads=reads
         ):
             utt = missing[number].utt
             if isinstance(result, str):

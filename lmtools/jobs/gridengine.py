@@ -70,7 +70,7 @@ class GridEngine(Queue):
                 )
         return words
 
-    def submit(self, name, folder, numbers, at_once, nodes):
+    def submit(self, name, folder, numbers, *, at_once, nodes):
         if nodes > 1:
             raise UserError("--nnodes: jobs of several nodes are Slurm's alone; give --cmd slurm")
         script = SCRIPT.format(

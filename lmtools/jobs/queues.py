@@ -59,7 +59,7 @@ class Queue:
                 )
 
     def submit(
-        self, name: str, folder: Path, numbers: Sequence[int], at_once: int | None, nodes: int
+        self, name: str, folder: Path, numbers: Sequence[int], *, at_once: int | None, nodes: int
     ) -> str:
         """Have the queue run the tasks with these numbers; the array's own. A task whose node
         fails, or that has to make room for another job, is queued again.

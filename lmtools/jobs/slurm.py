@@ -33,7 +33,7 @@ class Slurm(Queue):
         }
         return [f"--{name}={value}" for name, value in asked.items() if value is not None]
 
-    def submit(self, name, folder, numbers, at_once, nodes):
+    def submit(self, name, folder, numbers, *, at_once, nodes):
         limit = f"%{at_once}" if at_once else ""
         return ask(
             *("sbatch", "--parsable", "--requeue", f"--job-name={name}"),

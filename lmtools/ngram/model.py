@@ -47,7 +47,7 @@ class Description:
 
     kind: str  # ngram
     order: int
-    estimator: str  # lmtools or lmplz
+    estimator: str  # lmtools; in directories of older versions also lmplz
     file: str  # what KenLM loads
     sha256: str  # of that file
     text_sha256: list[str]  # standard input has none

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 from types import ModuleType
 
 from lmtools.computing import Computing
-from lmtools.files import LONGEST, MAX_LINE
-from lmtools.jobs import CMD
+from lmtools.context import CMD, LONGEST, MAX_LINE
 from lmtools.options import Option, list_options
 from lmtools.specs import LMSpec
 from lmtools.text.casing import CASINGS

@@ -41,8 +41,6 @@ def arguments(parser):
         "--min-count", nargs="+", type=positive, default=[], metavar="N", help=about
     )
     add_kenlm(parser)
-    about = "where lmplz estimates: keep no lm.arpa.gz, of which other models could be made"
-    parser.add_argument("--no-arpa", action="store_true", help=Rare(about))
     about = "memory for sorting, the rest is on the disk of --out; default 2G"
     parser.add_argument(
         "--memory", type=size, default=directory.MEMORY, metavar="SIZE", help=Rare(about)
@@ -52,10 +50,10 @@ def arguments(parser):
 
 
 def add_kenlm(parser):
-    """Declare where KenLM's programs are."""
+    """Declare where KenLM's build_binary is."""
     about = (
-        "KenLM's lmplz and build_binary: use those in DIR; auto (default): those in $LMTOOLS_KENLM,"
-        " tools/kenlm or PATH, lmplz for text over 200 MB; none"
+        "KenLM's build_binary, whose lm.bin loads at once: use the one in DIR; auto (default): the"
+        " one in $LMTOOLS_KENLM, tools/kenlm or PATH; none"
     )
     parser.add_argument("--kenlm", default="auto", metavar="DIR|auto|none", help=Rare(about))
 
@@ -73,8 +71,10 @@ def run(args: argparse.Namespace) -> None:
         lines = list(map(tokens.normaliser, islice(read_again(args.text), LOOKED_AT)))
         ids = [i for sentence in tokens.segment(lines) for i in sentence]
         warn_unknown(args.text[0], ids.count(UNK), len(ids), args.subword, lines, tokens.knows)
-    how = args.kenlm, args.memory, args.unk, args.min_count, not args.no_arpa
-    made = build(texts, args.order, args.out, tokens, *how, counted=bool(args.counts))
+    made = build(
+        texts, args.order, args.out, tokens, kenlm=args.kenlm, memory=args.memory, closed=args.unk,
+        min_counts=args.min_count, counted=bool(args.counts),
+    )  # fmt: skip
     if made.fallback:
         orders, amounts = (" ".join(map(str, numbers)) for numbers in (made.fallback, FALLBACK))
         print(
