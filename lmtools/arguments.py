@@ -4,7 +4,7 @@ does not fit, `texts[2]: nan (float) is no text; ...`.
 
 import math
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral
 
 from lmtools.errors import UserError
@@ -129,3 +129,17 @@ def check_among(value, name: str, known: Iterable[str]) -> str:
     if not isinstance(value, str) or value not in names:
         raise UserError(f"{name!r} is {value!r:.40}, not one of {', '.join(names)}")
     return value
+
+
+def list_names(names: Sequence[str] | None, name: str) -> list[str] | None:
+    """Return the names in a sequence; None stays None."""
+    if names is None:
+        return None
+    items = list_items(names, name, "names")
+    return [check_text(one, f"{name}[{place}]") for place, one in enumerate(items)]
+
+
+def map_numbers(values: Mapping[str, float] | None, name: str) -> dict[str, float]:
+    """Return finite numbers by name; None is none."""
+    given = check_mapping({} if values is None else values, name, "a mapping of names to numbers")
+    return {key: check_number(value, f"{name}[{key!r}]") for key, value in given.items()}

@@ -20,12 +20,12 @@ def parse_pair(
 
 
 def parse_pairs(
-    texts: Iterable[str], option: str, form: str = "NAME=VALUE", remedy: str = EXAMPLE
+    texts: Iterable[str], option: str, form="NAME=VALUE", remedy: str = EXAMPLE, empty=False
 ) -> dict[str, str]:
-    """The values of all by name; UserError for a name that comes twice too."""
+    """Return the values of all by name; UserError for a name that comes twice too."""
     found: dict[str, str] = {}
     for text in texts:
-        name, value = parse_pair(text, option, form, remedy)
+        name, value = parse_pair(text, option, form, remedy, empty)
         if name in found:
             raise UserError(
                 f"{option} {text}: a second one called {name!r}; give each its own name"

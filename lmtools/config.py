@@ -162,6 +162,11 @@ def convert(kind, value, source, name):
         return build(kind, value or {}, source, f"{name}.")
     options = typing.get_args(kind) if isinstance(kind, types.UnionType) else (kind,)
     for option in options:
+        if typing.get_origin(option) is dict and isinstance(value, Mapping):
+            item = typing.get_args(option)[1]
+            return {
+                str(key): convert(item, one, source, f"{name}.{key}") for key, one in value.items()
+            }
         try:
             return scalar(option, value)
         except (TypeError, ValueError):

@@ -36,6 +36,27 @@ MOVED = {
     **dict.fromkeys(("lmtools score", "lmtools ppl", "lmtools rescore"), LM_OPTIONS),
     "lmtools lattice": {name: LM_OPTIONS[name] for name in ("--normalise", "--oov-penalty")},
 }
+# Command -> a flag of before -> the name among --set, and its value: `*` the words after the flag,
+# with commas between them.
+TO_SET = {
+    "lmtools tune": {
+        "--objective": ("objective", "*"),
+        "--form": ("form", "*"),
+        "--lengths": ("lengths", "*"),
+        "--no-words": ("lengths", ""),
+        "--loop": ("loop", "true"),
+        "--reference": ("reference", "*"),
+        "--negative": ("negative", "*"),
+        "--allow-negative": ("allow_negative", "true"),
+        "--tolerance": ("tolerance", "*"),
+    },
+    "lmtools lattice": {
+        "--prune-beam": ("prune_beam", "*"),
+        "--prune-arcs": ("prune_arcs", "*"),
+        "--cover-beam": ("cover_beam", "*"),
+        "--tokens": ("tokens", "*"),
+    },
+}
 # Command -> an option that has gone, taken for one version more -> why.
 REMOVED = {
     "lmtools ngram": {"--no-arpa": "lmtools estimates text of any size itself and keeps lm.arpa"}
@@ -59,7 +80,26 @@ def update_spelling(argv: Sequence[str], command: str) -> list[str]:
             about = f"{option} is now {new}; the next version takes {new} alone"
             print(f"{command}: warning: {about}", file=sys.stderr)
         words.append(f"{new or option}{sign}{value}")
-    return move_options(words, command)
+    return set_options(move_options(words, command), command)
+
+
+def set_options(argv: Sequence[str], command: str) -> list[str]:
+    """Return the words with flags that are among --set today."""
+    moved, words, rest = TO_SET.get(command, {}), [], list(argv)
+    while rest:
+        flag, sign, value = rest.pop(0).partition("=")
+        if flag not in moved:
+            words.append(f"{flag}{sign}{value}")
+            continue
+        name, fixed = moved[flag]
+        given = [value] if sign else []
+        while fixed == "*" and rest and not rest[0].startswith("--") and not sign:
+            given.append(rest.pop(0))
+        setting = f"{name}={','.join(given) if fixed == '*' else fixed}"
+        about = f"{flag} is now --set {setting}; the next version takes that alone"
+        print(f"{command}: warning: {about}", file=sys.stderr)
+        words += ["--set", setting]
+    return words
 
 
 def move_options(argv: Sequence[str], command: str) -> list[str]:

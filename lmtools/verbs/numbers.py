@@ -107,14 +107,15 @@ def forms(text: str) -> tuple[str, ...]:
     return names
 
 
-def folds(text: str):
-    """The FoldPlan of a number of folds from 2, or of whom they are by."""
+def folds(text: str) -> str:
+    """A number of folds from 2, or whom they are by."""
     from lmtools.rescoring import parse_folds  # half a second that every other verb would pay
 
     try:
-        return parse_folds(text)
+        parse_folds(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
+    return text
 
 
 def metric(text: str) -> str:

@@ -2,12 +2,15 @@
 
 import argparse
 import dataclasses
-from collections.abc import Iterator, Mapping
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping
 from types import ModuleType
 
+from lmtools.assignments import parse_pairs
 from lmtools.computing import Computing
 from lmtools.context import CMD, LONGEST, MAX_LINE
-from lmtools.options import Option, list_options
+from lmtools.errors import UserError
+from lmtools.options import Option, list_options, parse_option
 from lmtools.specs import LMSpec
 from lmtools.text.casing import CASINGS
 from lmtools.text.normaliser import CHOICES, NORMALISERS, Normaliser, parse_normaliser
@@ -349,6 +352,35 @@ def add_lm(parser: Parser, **changes) -> None:
     parser.groups["language model"].description = Rare(
         "options of an LM, as in --lm DIR,intact=true,oov_penalty=7: " + "; ".join(words)
     )
+
+
+def add_settings(parser: Parser, kind: type, names: Iterable[str], **changes) -> None:
+    """Declare --set, by which the command line gives the declared options `names` of a dataclass;
+    `changes` are to what argparse takes.
+    """
+    listed, lines = list_options(kind), []
+    for name in names:
+        _, default, declared = listed[name]
+        shown = "" if default in (None, ()) else str(default).lower()
+        usual = f" (default: {shown})" if shown and "(default:" not in declared.help else ""
+        lines.append(textwrap.fill(f"{name}: {declared.help}{usual}", subsequent_indent=" " * 4))
+    parser.set_defaults(known_settings=tuple(names))
+    takes = {"nargs": "+", "action": "extend", "default": [], "metavar": "NAME=VALUE"} | changes
+    parser.add_argument("--set", **takes, help=Rare("rare options, by name: see below"))
+    parser.add_argument_group("names of --set", Rare("\n".join(lines)))
+
+
+def read_settings(args: argparse.Namespace, kind: type) -> dict[str, object]:
+    """Return the values that --set gives to options of a dataclass, by name; UserError for a name
+    that is unknown or comes twice, and for a value of another type.
+    """
+    values = {}
+    for name, text in parse_pairs(args.set, "--set", "NAME=VALUE", empty=True).items():
+        if name not in args.known_settings:
+            known = ", ".join(args.known_settings)
+            raise UserError(f"--set {name}: no such option; known: {known}")
+        values[name] = parse_option(kind, name, text)
+    return values
 
 
 def add_normaliser(parser: Parser, about: str = LEARNING, **case) -> None:

@@ -24,7 +24,7 @@ def report(exp, tmp_path_factory):
     for system in MEANS:
         lm, weights = system.removesuffix("-mean"), exp / "tune" / system / "weights.json"
         for name, more in (
-            ("dev", ("--lengths", "words", "log-words", "--out", weights)),
+            ("dev", ("--set", "lengths=words,log-words", "--out", weights)),
             ("test", ("--weights", weights)),
         ):
             column = f"{lm}/token={exp}/score/{lm}/{name}.scores"
@@ -141,7 +141,7 @@ def test_interpolations_have_a_table_of_their_lambdas(report, tmp_path):
     lists = exp.parent / "data/dev/nbest.jsonl.gz"
     column = ("--scores", f"tta={exp}/score/tta/dev.scores")
     weights = exp / "tune/tta-interpolated/weights.json"
-    fixed = ("--form", "interpolation", "--fix", "am=0.1", "lm=1", "--out", weights)
+    fixed = ("--set", "form=interpolation", "--fix", "am=0.1", "lm=1", "--out", weights)
     assert main([*map(str, ("tune", "--nbest", lists, *column, *fixed))]) == 0
     column = ("--scores", f"tta={exp}/score/tta/test.scores", "--weights", weights)
     lists = exp.parent / "data/test/nbest.jsonl.gz"
