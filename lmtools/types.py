@@ -212,33 +212,16 @@ class Lattice:
         times=None,
         header=EMPTY,
     ) -> "Lattice":
-        """The lattice of rows; scores that a row does not name are 0, extras ''. UserError for rows
-        that are none, and for states, words and scores of other types.
+        """Return the lattice of rows; scores that a row does not name are 0, extras ''. UserError
+        for rows that are none, and for states, words and scores of other types.
         """
         arcs, finals = check_rows(arcs, Arc, "arcs"), check_rows(finals, Final, "finals")
         check_text(utt, "utt")
         check_mapping(header, "header", "a mapping of names to texts")
         check_whole(states, "states")
         check_whole(start, "start")
-        rows = [*arcs, *finals]
-        names = list(dict.fromkeys(name for row in rows for name in row.scores))
-        extras = list(dict.fromkeys(name for row in rows for name in row.extra))
-        columns = [
-            (
-                {
-                    n: numbers([row.scores.get(n, 0.0) for row in some], f"{side}: scores[{n!r}]")
-                    for n in names
-                },
-                {n: tuple(row.extra.get(n, "") for row in some) for n in extras},
-            )
-            for side, some in (("arcs", arcs), ("finals", finals))
-        ]
-        ends = (
-            integers([arc.source for arc in arcs], "arcs: source"),
-            integers([arc.target for arc in arcs], "arcs: target"),
-            integers([final.state for final in finals], "finals: state"),
-        )
-        (scores, extra), (final_scores, final_extra) = columns
+        scores, extra = named_columns(arcs, [*arcs, *finals], "arcs")
+        final_scores, final_extra = named_columns(finals, [*arcs, *finals], "finals")
         words = tuple(arc.word for arc in arcs)
         for place, word in enumerate(words):
             if word is not None and type(word) is not str:
@@ -248,46 +231,33 @@ class Lattice:
             if len(times) != states:
                 raise UserError(f"times: {len(times)} for {states} states; give each its own")
         return cls(
-            utt,
-            states,
-            start,
-            ends[0],
-            ends[1],
-            words,
-            scores,
-            ends[2],
-            final_scores,
-            times,
-            extra,
-            final_extra,
-            header,
+            utt=utt,
+            states=states,
+            start=start,
+            source=integers([arc.source for arc in arcs], "arcs: source"),
+            target=integers([arc.target for arc in arcs], "arcs: target"),
+            words=words,
+            scores=scores,
+            finals=integers([final.state for final in finals], "finals: state"),
+            final_scores=final_scores,
+            times=times,
+            extra=extra,
+            final_extra=final_extra,
+            header=header,
         )
 
     def arcs(self) -> list[Arc]:
         """The arcs as rows."""
-        scores = [
-            dict(zip(self.scores, values, strict=True))
-            for values in rows_of(self.scores, len(self.words))
-        ]
-        extras = [
-            dict(zip(self.extra, values, strict=True))
-            for values in rows_of(self.extra, len(self.words))
-        ]
-        return list(
-            map(Arc, self.source.tolist(), self.target.tolist(), self.words, scores, extras)
-        )
+        columns = self.source.tolist(), self.target.tolist(), self.words
+        count = len(self.words)
+        named = named_rows(self.scores, count), named_rows(self.extra, count)
+        return list(map(Arc, *columns, *named))
 
     def ends(self) -> list[Final]:
         """The final states as rows."""
-        scores = [
-            dict(zip(self.final_scores, values, strict=True))
-            for values in rows_of(self.final_scores, len(self.finals))
-        ]
-        extras = [
-            dict(zip(self.final_extra, values, strict=True))
-            for values in rows_of(self.final_extra, len(self.finals))
-        ]
-        return list(map(Final, self.finals.tolist(), scores, extras))
+        count = len(self.finals)
+        named = named_rows(self.final_scores, count), named_rows(self.final_extra, count)
+        return list(map(Final, self.finals.tolist(), *named))
 
     def take(self, arcs, finals, /, **changes) -> "Lattice":
         """The lattice of the arcs and finals with these indices, repeats allowed, in this order;
@@ -296,15 +266,15 @@ class Lattice:
         arcs = indices(arcs, len(self.words), "arcs")
         finals = indices(finals, len(self.finals), "finals")
         taken = {
-            "source": self.source[arcs], "target": self.target[arcs],
+            "source": self.source[arcs],
+            "target": self.target[arcs],
             "words": picked(self.words, arcs),
-            "scores": {name: column[arcs] for name, column in self.scores.items()},
-            "extra": {name: picked(column, arcs) for name, column in self.extra.items()},
+            "scores": {name: row[arcs] for name, row in self.scores.items()},
+            "extra": {name: picked(row, arcs) for name, row in self.extra.items()},
             "finals": self.finals[finals],
-            "final_scores": {name: column[finals] for name, column in self.final_scores.items()},
-            "final_extra": {name: picked(column, finals) for name,
-            column in self.final_extra.items()},
-        }  # fmt: skip
+            "final_scores": {name: row[finals] for name, row in self.final_scores.items()},
+            "final_extra": {name: picked(row, finals) for name, row in self.final_extra.items()},
+        }
         return replace(self, **{**taken, **changes})
 
     def __eq__(self, other) -> bool:
@@ -372,11 +342,27 @@ def indices(values, size: int, name: str) -> np.ndarray:
 
 
 def rows_of(columns: Mapping[str, Sequence], length: int) -> list[tuple]:
-    """The columns turned into `length` rows of plain values."""
+    """Return the columns turned into `length` rows of plain values."""
     values = [
         column.tolist() if isinstance(column, np.ndarray) else column for column in columns.values()
     ]
     return list(zip(*values, strict=True)) if values else [()] * length
+
+
+def named_rows(columns: Mapping[str, Sequence], length: int) -> list[dict]:
+    """Return `length` rows as `rows_of` does, their values by name."""
+    return [dict(zip(columns, row, strict=True)) for row in rows_of(columns, length)]
+
+
+def named_columns(rows: Sequence[Arc] | Sequence[Final], all_rows: Sequence, where: str) -> tuple:
+    """Return the scores and the extras of `rows` as columns, by the names in `all_rows`."""
+    scores = dict.fromkeys(name for row in all_rows for name in row.scores)
+    extras = dict.fromkeys(name for row in all_rows for name in row.extra)
+    values = {
+        name: numbers([row.scores.get(name, 0.0) for row in rows], f"{where}: scores[{name!r}]")
+        for name in scores
+    }
+    return values, {name: tuple(row.extra.get(name, "") for row in rows) for name in extras}
 
 
 def picked(values: Sequence, indices: np.ndarray) -> tuple:

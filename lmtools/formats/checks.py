@@ -154,6 +154,18 @@ def one_score(hyp: Hypothesis, where: str) -> float | None:
     return hyp.scores.get(TOTAL, hyp.scores.get("am"))
 
 
+def only_hypothesis(nbest: NBest, path) -> Hypothesis | None:
+    """Return the hypothesis of a list for a format that holds one an utterance, None of an empty
+    list; UserError for a list of more.
+    """
+    if len(nbest.hyps) > 1:
+        raise UserError(
+            f"{path}: holds one hypothesis an utterance, and {nbest.utt!r} has more; cut the"
+            " lists with --depth 1"
+        )
+    return nbest.hyps[0] if nbest.hyps else None
+
+
 def no_score(hyp: Hypothesis, where: str) -> None:
     """Raise UserError if a format without scores would lose those of `hyp`, unless rescored."""
     if hyp.scores and TOTAL not in hyp.scores:

@@ -19,8 +19,9 @@ import numpy as np
 
 from lmtools.errors import UserError
 from lmtools.files import read_lines
-from lmtools.formats import scores, srilm
+from lmtools.formats import scores
 from lmtools.formats.checks import number
+from lmtools.formats.nbest import srilm
 from lmtools.types import NBest, ScoreTable
 
 RANK = re.compile(r"[0-9]{1,9}")

@@ -6,7 +6,7 @@ from pathlib import Path
 from lmtools.atomic import atomic_text
 from lmtools.errors import UserError
 from lmtools.files import read_lines
-from lmtools.formats.checks import encodable, first_time, identifier
+from lmtools.formats.checks import Utterances, encodable, identifier
 from lmtools.text.blocks import read_text
 
 ABOUT = "`utt w1 w2 ...`; one hypothesis an utterance"
@@ -26,7 +26,7 @@ def rows(
     The id ends at a space or a tab, as Kaldi reads it; words end at any white space. What is no
     `text` may be anything.
     """
-    seen: set[str] = set()
+    utterances = Utterances()
     for number, line in read_text(path, nul=True) if text else read_lines(path):
         utt, _, rest = line.replace("\t", " ", 1).partition(" ")
         where = f"{path}:{number}"
@@ -34,9 +34,7 @@ def rows(
             raise UserError(
                 f"{where}: no utterance id at the start of the line; write `utt w1 w2 ...`"
             )
-        first_time(identifier(utt, where), seen, where, repeated)
-        seen.add(utt)
-        yield number, utt, " ".join(rest.split())
+        yield number, utterances.add(utt, where, repeated), " ".join(rest.split())
 
 
 def read(path) -> dict[str, str]:

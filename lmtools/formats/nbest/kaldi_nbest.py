@@ -24,7 +24,7 @@ from pathlib import Path
 from lmtools.atomic import atomic_directory
 from lmtools.errors import UserError
 from lmtools.formats import kaldi_tables
-from lmtools.formats.checks import check_nbests, first_time, no_score
+from lmtools.formats.checks import Utterances, check_nbests, no_score
 from lmtools.formats.registry import list_children, list_numbered, parse_specifier
 from lmtools.types import Hypothesis, NBest
 
@@ -77,11 +77,9 @@ def read(path, words: str | None = None) -> Iterator[NBest]:
 
     UserError where a key is missing from a file, occurs twice, or does not end in its number.
     """
-    seen: set[str] = set()
+    utterances = Utterances()
     for utt, hyps, where in texts_of(path) if is_list(path) else read_directory(Path(path), words):
-        first_time(utt, seen, where)
-        seen.add(utt)
-        yield NBest(utt, tuple(hyps))
+        yield NBest(utterances.add(utt, where), tuple(hyps))
 
 
 def texts_of(path) -> Iterator[tuple[str, list[Hypothesis], str]]:
@@ -243,7 +241,7 @@ def write(nbests: Iterable[NBest], path, words: str | None = None) -> None:
         out("words_text")
         for nbest in nbests:
             for key, hyp in key_hypotheses(nbest):
-                write_hypothesis(key, hyp, out, ids, f"{path}: key {key!r}")
+                write_hypothesis(key, hyp, out, ids=ids, where=f"{path}: key {key!r}")
 
 
 def write_texts(nbest: NBest, out: kaldi_tables.Writer, path) -> None:

@@ -105,7 +105,8 @@ def by_id(files: Sequence[Path]) -> Iterator[tuple[str, list[str]]]:
     """(id, texts) of every utterance, in the first file's order."""
     tables = [kaldi_text.read(file) for file in files]
     for file, table in zip(files, tables, strict=True):
-        for utt in table.keys() ^ tables[0].keys():
+        if alone := table.keys() ^ tables[0].keys():
+            utt = min(alone)
             lacking = file if utt in tables[0] else files[0]
             raise UserError(
                 f"{lacking}: no utterance {utt!r}, which other systems have; add a line with its id"
