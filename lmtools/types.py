@@ -28,7 +28,7 @@ NUMERICS = ("precision", "device", "rows")
 
 
 def read_only(values: Mapping) -> Mapping:
-    """A view of `values` that cannot be written to."""
+    """Return a view of `values` that cannot be written to."""
     return MappingProxyType(values)
 
 
@@ -109,8 +109,9 @@ class NBest:
     def of(
         cls, utt: str, texts: Iterable[str], ref: str | None = None, **scores: Iterable[float]
     ) -> "NBest":
-        """The list of `texts`, best first, and of scores by name, one a text: `NBest.of("u1",
-        texts, am=numbers)`. UserError where there are more or fewer, and where a text is no str.
+        """Return the list of `texts`, best first, and of scores by name, one a text:
+        `NBest.of("u1", texts, am=numbers)`. UserError where there are more or fewer, and where a
+        text is no str.
         """
         where = f"utterance {check_text(utt, 'utt')!r}"
         texts = list_texts(texts, f"{where}: texts")
@@ -247,21 +248,21 @@ class Lattice:
         )
 
     def arcs(self) -> list[Arc]:
-        """The arcs as rows."""
+        """Return the arcs as rows."""
         columns = self.source.tolist(), self.target.tolist(), self.words
         count = len(self.words)
         named = named_rows(self.scores, count), named_rows(self.extra, count)
         return list(map(Arc, *columns, *named))
 
     def ends(self) -> list[Final]:
-        """The final states as rows."""
+        """Return the final states as rows."""
         count = len(self.finals)
         named = named_rows(self.final_scores, count), named_rows(self.final_extra, count)
         return list(map(Final, self.finals.tolist(), *named))
 
     def take(self, arcs, finals, /, **changes) -> "Lattice":
-        """The lattice of the arcs and finals with these indices, repeats allowed, in this order;
-        `changes` replace further fields. UserError for an index that there is not.
+        """Return the lattice of the arcs and finals with these indices, repeats allowed, in this
+        order; `changes` replace further fields. UserError for an index that there is not.
         """
         arcs = indices(arcs, len(self.words), "arcs")
         finals = indices(finals, len(self.finals), "finals")
@@ -305,7 +306,7 @@ class Lattice:
 
 
 def check_rows(rows: Iterable, kind: type, name: str) -> list:
-    """Rows of a Lattice; UserError for one of another type."""
+    """Return rows of a Lattice; UserError for one of another type."""
     rows = list_items(rows, name, kind.__name__)
     for place, row in enumerate(rows):
         where = f"{name}[{place}]"
@@ -317,14 +318,14 @@ def check_rows(rows: Iterable, kind: type, name: str) -> list:
 
 
 def integers(values: Sequence, name: str) -> np.ndarray:
-    """int64 (N,) of numbers of states; UserError for what is none."""
+    """Return int64 (N,) of numbers of states; UserError for what is none."""
     if any(type(value) is not int or abs(value) > FAR for value in values):
         values = [check_whole(value, f"{name}[{place}]") for place, value in enumerate(values)]
     return np.array(values, dtype=np.int64)
 
 
 def numbers(values: Sequence, name: str) -> np.ndarray:
-    """float64 (N,) of scores; UserError for what is no number."""
+    """Return float64 (N,) of scores; UserError for what is no number."""
     plain = type(values) is np.ndarray and values.ndim == 1 and values.dtype.kind in "fiu"
     if not plain and (type(values) is not list or any(type(one) is not float for one in values)):
         values = check_numbers(values, name)
@@ -332,7 +333,7 @@ def numbers(values: Sequence, name: str) -> np.ndarray:
 
 
 def indices(values, size: int, name: str) -> np.ndarray:
-    """int64 (N,) of places among `size` rows; UserError for what is none."""
+    """Return int64 (N,) of places among `size` rows; UserError for what is none."""
     if type(values) is not np.ndarray or values.ndim != 1 or values.dtype.kind not in "iu":
         items = list_items(values, name, "places")
         values = np.array(integers(items, name), dtype=np.int64)
@@ -366,7 +367,7 @@ def named_columns(rows: Sequence[Arc] | Sequence[Final], all_rows: Sequence, whe
 
 
 def picked(values: Sequence, indices: np.ndarray) -> tuple:
-    """The values at `indices`."""
+    """Return the values at `indices`."""
     return tuple([values[i] for i in indices.tolist()])
 
 

@@ -77,8 +77,8 @@ class Utterances(set[str]):
 
 
 def by_utterance(rows: Iterable[tuple]) -> Iterator[tuple[str, list[tuple]]]:
-    """Rows (where, utterance, ...) gathered by utterance, each as soon as the next one starts;
-    UserError for one that comes back.
+    """Yield rows (where, utterance, ...) gathered by utterance, each as soon as the next one
+    starts; UserError for one that comes back.
     """
     utterances = Utterances()
     for utt, group in groupby(rows, key=lambda row: row[1]):
@@ -135,7 +135,7 @@ def component(name: str, where: str) -> str:
 
 
 def list_names(names: Collection[str]) -> str:
-    """Names in order, for a message."""
+    """List names in order, for a message."""
     return ", ".join(sorted(names)) or "(none)"
 
 

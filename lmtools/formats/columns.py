@@ -61,7 +61,7 @@ def plain_table(nbests: Sequence[NBest], values: Iterable[Sequence[float]]) -> S
 
 
 def read_numbers(path, lines: Iterable[tuple[int, str]]) -> Iterator[tuple[str, float]]:
-    """(where, number) of every line; UserError for lines that are not one finite number."""
+    """Yield (where, number) of every line; UserError for lines that are not one finite number."""
     for line, text in lines:
         where = f"{path}:{line}"
         if len(text.split()) != 1:

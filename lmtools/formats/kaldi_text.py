@@ -13,15 +13,15 @@ ABOUT = "`utt w1 w2 ...`; one hypothesis an utterance"
 
 
 def recognises(path: Path, first: str) -> bool:
-    """Never: any text could be Kaldi's."""
+    """Return False: any text could be Kaldi's."""
     return False
 
 
 def rows(
     path, text: bool = True, repeated: str = "keep one of them"
 ) -> Iterator[tuple[int, str, str]]:
-    """Triples (line number from 1, utterance id, words joined by single spaces); UserError for a
-    line without id or a repeated id, of which `repeated` is the remedy.
+    """Yield (line number from 1, utterance id, words joined by single spaces); UserError for a line
+    without id or a repeated id, of which `repeated` is the remedy.
 
     The id ends at a space or a tab, as Kaldi reads it; words end at any white space. What is no
     `text` may be anything.
@@ -38,7 +38,7 @@ def rows(
 
 
 def read(path) -> dict[str, str]:
-    """Text by utterance id, in the file's order."""
+    """Read the text of each utterance by id, in the file's order."""
     return {utt: text for _, utt, text in rows(path)}
 
 

@@ -373,7 +373,7 @@ def link_lines(lattice: Lattice, words: bool, where: str) -> Iterator[str]:
 
 
 def convert_base(column: np.ndarray, base: float | None) -> list[str]:
-    """Scores as the header's base has them (None: natural logs)."""
+    """Return scores as the header's base has them (None: natural logs)."""
     if base is None:
         return [spell_number(value) for value in column.tolist()]
     there, back = (

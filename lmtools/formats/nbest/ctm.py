@@ -46,7 +46,9 @@ def is_word(line: str) -> bool:
 
 
 def read(path) -> Iterator[NBest]:
-    """Lists of one hypothesis without scores; UserError with the line of what is no plain ctm."""
+    """Yield lists of one hypothesis without scores; UserError with the line of what is no plain
+    ctm.
+    """
     for utt, lines in by_utterance(rows(path)):
         columns = [columns for _, _, columns in lines if columns]
         if mixed := [where for (where, _, row) in lines if columns and row[:1] != columns[0][:1]]:
@@ -59,7 +61,7 @@ def read(path) -> Iterator[NBest]:
 
 
 def rows(path) -> Iterator[tuple[str, str, list[str]]]:
-    """(where, utterance, the other columns) of every word; no columns for an empty utterance."""
+    """Yield (where, utterance, the other columns) of every word; no columns for an empty utterance."""
     for line_number, line in read_lines(path):
         where = f"{path}:{line_number}"
         if match := EMPTY.fullmatch(line):

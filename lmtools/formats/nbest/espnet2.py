@@ -63,7 +63,7 @@ def read(path) -> list[NBest]:
 
 
 def sort_by_rank(hyps: Mapping[int, Hypothesis]) -> Iterator[Hypothesis]:
-    """Hypotheses in the order of their ranks, which become extras where they are not places."""
+    """Yield hypotheses in the order of their ranks, which become extras where they are not places."""
     for place, rank in enumerate(sorted(hyps), 1):
         hyp = hyps[rank]
         yield hyp if place == rank else replace(hyp, extra={**hyp.extra, "rank": str(rank)})

@@ -163,7 +163,7 @@ def write(nbests: Iterable[NBest], path, lenpen: str = "1", normalised: str = "y
 
 
 def contents(nbest: NBest, power: float, where: str) -> Iterator[tuple[str, str]]:
-    """(kind, content) of an id's lines."""
+    """Yield (kind, content) of an id's lines."""
     source = nbest.extra.get("S", "")
     if source or not (nbest.hyps or nbest.ref is not None):
         yield "S", flat(source)
@@ -180,7 +180,7 @@ def contents(nbest: NBest, power: float, where: str) -> Iterator[tuple[str, str]
 def lines_of(
     hyp: Hypothesis, kinds: Sequence[str], power: float, where: str
 ) -> Iterator[tuple[str, str]]:
-    """(kind, content) of a hypothesis's lines: H, D and `kinds`."""
+    """Yield (kind, content) of a hypothesis's lines: H, D and `kinds`."""
     total = one_score(hyp, where)
     if total is None:
         raise UserError(

@@ -94,7 +94,7 @@ def lacks_features(first: str) -> bool:
 def rows(
     path, arrange: Callable[[list[str], str], Row], bpe: str
 ) -> Iterator[tuple[int, str, Hypothesis]]:
-    """(line number, sentence, hypothesis) of every line that is not empty."""
+    """Yield (line number, sentence, hypothesis) of every line that is not empty."""
     for count, line in read_lines(path):
         if line.strip():
             where = f"{path}:{count}"
