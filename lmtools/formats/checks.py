@@ -77,8 +77,8 @@ class Utterances(set[str]):
 
 
 def by_utterance(rows: Iterable[tuple]) -> Iterator[tuple[str, list[tuple]]]:
-    """Rows (where, utterance, ...) gathered by utterance, each as soon as the next one starts;
-    UserError for one that comes back.
+    """Yield rows (where, utterance, ...) gathered by utterance, each as soon as the next one
+    starts; UserError for one that comes back.
     """
     utterances = Utterances()
     for utt, group in groupby(rows, key=lambda row: row[1]):
@@ -135,7 +135,7 @@ def component(name: str, where: str) -> str:
 
 
 def list_names(names: Collection[str]) -> str:
-    """Names in order, for a message."""
+    """List names in order, for a message."""
     return ", ".join(sorted(names)) or "(none)"
 
 
@@ -152,6 +152,18 @@ def one_score(hyp: Hypothesis, where: str) -> float | None:
             " or keep the lists as jsonl"
         )
     return hyp.scores.get(TOTAL, hyp.scores.get("am"))
+
+
+def only_hypothesis(nbest: NBest, path) -> Hypothesis | None:
+    """Return the hypothesis of a list for a format that holds one an utterance, None of an empty
+    list; UserError for a list of more.
+    """
+    if len(nbest.hyps) > 1:
+        raise UserError(
+            f"{path}: holds one hypothesis an utterance, and {nbest.utt!r} has more; cut the"
+            " lists with --depth 1"
+        )
+    return nbest.hyps[0] if nbest.hyps else None
 
 
 def no_score(hyp: Hypothesis, where: str) -> None:

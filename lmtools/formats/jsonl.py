@@ -93,7 +93,8 @@ def utterance(tree, where: str) -> NBest:
     hyps = tuple(
         hypothesis(hyp, f"{where}: hypothesis {rank}") for rank, hyp in enumerate(tree["hyps"], 1)
     )
-    return NBest(identifier(tree["utt"], where), hyps, ref, extras(tree, where), tuple(more))
+    utt, extra = identifier(tree["utt"], where), extras(tree, where)
+    return NBest(utt, hyps, ref, extra, more_refs=tuple(more))
 
 
 def hypothesis(tree, where: str) -> Hypothesis:

@@ -38,7 +38,7 @@ LAYOUTS = {
         json_io.recognise("{", r'"sentence_id"\s*:', r'"translations?"\s*:'),
         columns.read_sentences,
         columns.parse_sockeye,
-        columns.orient_scores,
+        finish=columns.orient_scores,
         options={"bpe": "subword marks to join, as of moses (default: none)"},
     ),
     # [{"id": "a1", "input": [hypotheses], "output": reference, "am_score": [one for each]}, ..]; in
@@ -60,7 +60,7 @@ LAYOUTS = {
         whisper.recognises,
         whisper.read_entries,
         whisper.parse_list,
-        whisper.name_scores,
+        finish=whisper.name_scores,
         spell=whisper.spell_list,
     ),
     # {"utt": "a1", "ref": "blue finch", "alternatives": [{"confidence": 214.5, "text": "blue fins",
@@ -96,7 +96,7 @@ LAYOUTS = {
         ),
         recognisers.read_segments,
         recognisers.parse_segment,
-        recognisers.finish_clouds,
+        finish=recognisers.finish_clouds,
         options={
             "text": "of Azure: lexical (the default, the spoken form) or display (the written one)"
         },
@@ -109,6 +109,6 @@ LAYOUTS = {
         json_io.recognise("{", r'"text"\s*:', r'"tokens"\s*:', r'"timestamps"\s*:'),
         recognisers.read_named_lines,
         recognisers.parse_sherpa,
-        drop_partial,
+        finish=drop_partial,
     ),
 }

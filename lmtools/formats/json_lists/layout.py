@@ -84,9 +84,9 @@ def number_hypotheses(
 
 
 def parse_keyed(
-    utt: str, tree: Mapping, where: str, hyps: str, kind: str, parse: Callable
+    utt: str, tree: Mapping, where: str, hyps: str, parse: Callable, kind: str = "hypothesis"
 ) -> NBest:
-    """Return the list whose hypotheses are the list under the key `hyps`."""
+    """Return the list whose hypotheses `parse` makes of the items under the key `hyps`."""
     ref = json_io.optional(tree, "ref", str, where)
     items = json_io.member(tree, hyps, list, where)
     found = number_hypotheses(items, parse, where, kind)

@@ -32,7 +32,8 @@ SILENT = ("RecognitionStatus", "requestId", "totalBilledTime", "request_id", "to
 def parse_vosk(utt: str, tree: Mapping, where: str) -> NBest:
     """Return a list of alternatives, or of the one text of a result without them."""
     if "alternatives" in tree:
-        return parse_keyed(utt, tree, where, "alternatives", "alternative", parse_confident)
+        keys = {"hyps": "alternatives", "kind": "alternative"}
+        return parse_keyed(utt, tree, where, parse=parse_confident, **keys)
     ref = json_io.optional(tree, "ref", str, where)
     extra = json_io.extras(tree, ("utt", "ref", "text"), where)
     return NBest(utt, (Hypothesis(member(tree, "text", str, where), {}, extra),), ref)
@@ -80,7 +81,7 @@ def parse_beams(utt: str, tree: Mapping, where: str) -> NBest:
     """Return a list of beams, which Hugging Face gives as columns."""
     if "beams" not in tree and "logit_score" in tree:
         tree = join_columns(tree, where)
-    return parse_keyed(utt, tree, where, "beams", "beam", parse_beam)
+    return parse_keyed(utt, tree, where, hyps="beams", parse=parse_beam, kind="beam")
 
 
 def join_columns(tree: Mapping, where: str) -> Mapping:

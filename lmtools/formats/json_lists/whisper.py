@@ -75,7 +75,7 @@ def parse_list(utt: str, tree: Mapping, where: str) -> NBest:
     """Return the list of an entry; its scores are called as their kinds are (`find_kind`)."""
     if tree.keys() == {OUTPUT}:
         return NBest(utt, (parse_output(tree[OUTPUT], where),))
-    return parse_keyed(utt, tree, where, "hypotheses", "hypothesis", parse_hypothesis)
+    return parse_keyed(utt, tree, where, hyps="hypotheses", parse=parse_hypothesis)
 
 
 def parse_output(tree: Mapping, where: str) -> Hypothesis:

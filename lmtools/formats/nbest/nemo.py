@@ -122,12 +122,10 @@ def width_of(path, width: str | None) -> int | None:
 
 def read_manifest(path) -> Iterator[tuple[str, str | None]]:
     """Read the name of each utterance, and its text where it has one."""
-    seen: set[str] = set()
+    utterances = checks.Utterances()
     for tree, where in json_io.read_objects(path):
         audio = json_io.member(tree, "audio_filepath", str, where)
-        utt = checks.identifier(Path(audio).stem, where)
-        if utt in seen and "offset" in tree:
+        utt = Path(audio).stem
+        if utt in utterances and "offset" in tree:
             utt = f"{utt}-{tree['offset']}"
-        checks.first_time(utt, seen, where)
-        seen.add(utt)
-        yield utt, json_io.optional(tree, "text", str, where)
+        yield utterances.add(utt, where), json_io.optional(tree, "text", str, where)

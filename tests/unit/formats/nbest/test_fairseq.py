@@ -3,7 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from lmtools.formats import detect, fairseq
+from lmtools.formats import detect
+from lmtools.formats.nbest import fairseq
 from lmtools.types import TOTAL, Hypothesis, NBest
 
 REAL = Path(__file__).resolve().parents[4] / "shared/data/formats/fairseq-generate.txt"

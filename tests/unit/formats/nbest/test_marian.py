@@ -3,7 +3,8 @@ from pathlib import Path
 import pytest
 
 from lmtools.errors import UserError
-from lmtools.formats import detect, marian
+from lmtools.formats import detect
+from lmtools.formats.nbest import marian
 from lmtools.types import Hypothesis, NBest
 
 REAL = Path(__file__).resolve().parents[4] / "shared/data/formats/marian.nbest"

@@ -34,7 +34,7 @@ PREFIX = "system:"
 
 
 def recognises(path: Path, first: str) -> bool:
-    """False: any text could be a system's output."""
+    """Return False: any text could be a system's output."""
     return False
 
 
@@ -89,7 +89,7 @@ def stem(name: str) -> str:
 
 
 def by_line(files: Sequence[Path]) -> Iterator[tuple[str, list[str]]]:
-    """(number, texts) of every line."""
+    """Yield (number, texts) of every line."""
     for number, lines in enumerate(zip_longest(*[read_lines(file) for file in files]), 1):
         if None in lines:
             short = files[lines.index(None)]
@@ -102,10 +102,11 @@ def by_line(files: Sequence[Path]) -> Iterator[tuple[str, list[str]]]:
 
 
 def by_id(files: Sequence[Path]) -> Iterator[tuple[str, list[str]]]:
-    """(id, texts) of every utterance, in the first file's order."""
+    """Yield (id, texts) of every utterance, in the first file's order."""
     tables = [kaldi_text.read(file) for file in files]
     for file, table in zip(files, tables, strict=True):
-        for utt in table.keys() ^ tables[0].keys():
+        if alone := table.keys() ^ tables[0].keys():
+            utt = min(alone)
             lacking = file if utt in tables[0] else files[0]
             raise UserError(
                 f"{lacking}: no utterance {utt!r}, which other systems have; add a line with its id"

@@ -36,7 +36,7 @@ def read(path) -> Iterator[NBest]:
 
 
 def rows(path) -> Iterator[tuple[str, str, str, str]]:
-    """(where, ID, what, value) of every line."""
+    """Yield (where, ID, what, value) of every line."""
     for number, line in read_lines(path):
         if line.strip():
             where = f"{path}:{number}"

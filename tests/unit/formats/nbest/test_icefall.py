@@ -4,7 +4,7 @@ import sys
 import pytest
 
 from lmtools.errors import UserError
-from lmtools.formats import icefall
+from lmtools.formats.nbest import icefall
 from lmtools.types import TOTAL, Hypothesis, NBest
 
 

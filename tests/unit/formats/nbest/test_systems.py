@@ -1,7 +1,7 @@
 import pytest
 
 from lmtools.errors import UserError
-from lmtools.formats import systems
+from lmtools.formats.nbest import systems
 from lmtools.types import TOTAL, Hypothesis, NBest
 
 

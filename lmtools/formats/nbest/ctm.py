@@ -14,7 +14,14 @@ from pathlib import Path
 from lmtools.atomic import atomic_text
 from lmtools.errors import UserError
 from lmtools.files import read_lines
-from lmtools.formats.checks import NUMBER, by_utterance, check_nbests, identifier, number
+from lmtools.formats.checks import (
+    NUMBER,
+    by_utterance,
+    check_nbests,
+    identifier,
+    number,
+    only_hypothesis,
+)
 from lmtools.formats.registry import all_rows
 from lmtools.types import Hypothesis, NBest
 
@@ -39,7 +46,9 @@ def is_word(line: str) -> bool:
 
 
 def read(path) -> Iterator[NBest]:
-    """Lists of one hypothesis without scores; UserError with the line of what is no plain ctm."""
+    """Yield lists of one hypothesis without scores; UserError with the line of what is no plain
+    ctm.
+    """
     for utt, lines in by_utterance(rows(path)):
         columns = [columns for _, _, columns in lines if columns]
         if mixed := [where for (where, _, row) in lines if columns and row[:1] != columns[0][:1]]:
@@ -52,7 +61,7 @@ def read(path) -> Iterator[NBest]:
 
 
 def rows(path) -> Iterator[tuple[str, str, list[str]]]:
-    """(where, utterance, the other columns) of every word; no columns for an empty utterance."""
+    """Yield (where, utterance, the other columns) of every word; no columns for an empty utterance."""
     for line_number, line in read_lines(path):
         where = f"{path}:{line_number}"
         if match := EMPTY.fullmatch(line):
@@ -79,19 +88,14 @@ def write(nbests: Iterable[NBest], path) -> None:
     with atomic_text(path) as out:
         for nbest in check_nbests(nbests, path):
             where = f"{path}: utterance {nbest.utt!r}"
-            if len(nbest.hyps) > 1:
-                raise UserError(
-                    f"{path}: holds one hypothesis an utterance, and {nbest.utt!r} has more; cut"
-                    " the lists with --depth 1"
-                )
+            hyp = only_hypothesis(nbest, path)
             if nbest.utt.startswith(";;"):
                 raise UserError(f"{where}: starts a comment in ctm; rename it")
-            out.writelines(
-                f"{line}\n" for hyp in nbest.hyps for line in lines(nbest.utt, hyp, where)
-            )
+            lines = spell_lines(nbest.utt, hyp, where) if hyp else ()
+            out.writelines(f"{line}\n" for line in lines)
 
 
-def lines(utt: str, hyp: Hypothesis, where: str) -> Iterator[str]:
+def spell_lines(utt: str, hyp: Hypothesis, where: str) -> Iterator[str]:
     """Yield the lines of one utterance."""
     words = hyp.text.split()
     times = hyp.extra.get("times", "").split("\n")

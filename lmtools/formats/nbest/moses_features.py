@@ -18,7 +18,9 @@ MOST_SPARSE = 200  # features; no search finds the weights of more
 
 
 def features(text: str, where: str) -> tuple[dict[str, float], str]:
-    """Scores by name of a features field, and its layout: `TM0=2`, name, sign, number of values."""
+    """Parse the scores by name of a features field, and its layout: `TM0=2`, name, sign, number of
+    values.
+    """
     found: list[tuple[str, str, list[float]]] = []
     for token in text.split():
         name, sign, value = (
@@ -99,7 +101,7 @@ def field_of(scores: Mapping[str, float], layout: str | None) -> str:
 
 
 def group_features(layout: str) -> list[tuple[str, str, list[str]]]:
-    """(name, sign, names of the scores) of every feature in a layout."""
+    """Return (name, sign, names of the scores) of every feature in a layout."""
     matches = [LAYOUT.fullmatch(part) for part in layout.split()]
     return [
         (match[1], match[2], keys(match[1], match[2], int(match[3]))) for match in matches if match

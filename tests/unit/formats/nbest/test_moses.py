@@ -4,7 +4,8 @@ from pathlib import Path
 import pytest
 
 from lmtools.errors import UserError
-from lmtools.formats import detect, moses, registry
+from lmtools.formats import detect, registry
+from lmtools.formats.nbest import moses
 from lmtools.types import EMPTY, TOTAL, Hypothesis, NBest
 
 REAL = Path(__file__).resolve().parents[4] / "shared/data/formats/moses.nbest.xz"

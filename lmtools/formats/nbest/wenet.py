@@ -29,7 +29,7 @@ def recognises(path: Path, first: str) -> bool:
 
 def read(path) -> Iterator[NBest]:
     """Read lists, each once the next one starts; UserError with the line of all else."""
-    utt, hyps, seen = None, [], set()
+    utt, hyps, utterances = None, [], checks.Utterances()
     for number, line in read_lines(path):
         where = f"{path}:{number}"
         kind, _, rest = line.strip().partition(" ")
@@ -38,9 +38,7 @@ def read(path) -> Iterator[NBest]:
         if kind == "wav":
             if utt is not None:
                 yield NBest(utt, tuple(hyps))
-            utt, hyps = checks.identifier(rest.strip(), where), []
-            checks.first_time(utt, seen, where)
-            seen.add(utt)
+            utt, hyps = utterances.add(rest.strip(), where), []
         elif kind == "candidate" and utt is not None:
             score, _, text = rest.strip().partition(" ")
             value = checks.number(score, where, "the score")

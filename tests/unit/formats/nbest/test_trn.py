@@ -1,4 +1,4 @@
-from lmtools.formats import trn
+from lmtools.formats.nbest import trn
 
 
 def test_reads_words_before_the_id(tmp_path):

@@ -36,7 +36,7 @@ OPTIONS = {
         " that the H lines show)"
     ),
 }
-Lines = dict[str, list[tuple[int, str]]]  # the (line number, content) of one id, by kind
+Lines = dict[str, list[tuple[str, str]]]  # the (`path:line`, content) of one id, by kind
 
 
 def recognises(path: Path, first: str) -> bool:
@@ -47,10 +47,10 @@ def recognises(path: Path, first: str) -> bool:
 def read(path, lenpen: str = "1", normalised: str = "yes", bpe: str | None = None) -> list[NBest]:
     """Read the lists in the log `path`, in the order in which their ids come first."""
     power = exponent(lenpen, normalised)
-    found = sentences(path)
-    heads = (head.split("\t")[-1] for lines in found.values() for _, head in lines.get("H", ()))
+    ids = sentences(path)
+    heads = (head.split("\t")[-1] for lines in ids.values() for _, head in lines.get("H", ()))
     marks = pieces.check_marks(bpe, "bpe") if bpe else pieces.guess_marks(heads)
-    return [nbest_of(utt, lines, power, marks, path) for utt, lines in found.items()]
+    return [parse_list(utt, lines, power, marks) for utt, lines in ids.items()]
 
 
 def exponent(lenpen: str, normalised: str) -> float:
@@ -62,53 +62,49 @@ def exponent(lenpen: str, normalised: str) -> float:
 
 def sentences(path) -> dict[str, Lines]:
     """Return the lines of every id; others are skipped."""
-    found: dict[str, Lines] = {}
+    ids: dict[str, Lines] = {}
     for line, text in read_lines(path):
+        where = f"{path}:{line}"
         if match := LINE.fullmatch(text):
-            utt = identifier(match[2], f"{path}:{line}")
-            found.setdefault(utt, {}).setdefault(match[1], []).append((line, match[3]))
+            utt = identifier(match[2], where)
+            ids.setdefault(utt, {}).setdefault(match[1], []).append((where, match[3]))
         elif TABLESS.match(text):
             raise UserError(
-                f"{path}:{line}: no tab after {text[:20].split()[0]!a}; copy the log without"
+                f"{where}: no tab after {text[:20].split()[0]!a}; copy the log without"
                 " changing its tabs"
             )
-    return found
+    return ids
 
 
-def nbest_of(utt: str, lines: Lines, power: float, marks: str, path) -> NBest:
+def parse_list(utt: str, lines: Lines, power: float, marks: str) -> NBest:
     """Return the list of one id."""
     heads = lines.get("H", [])
     for kind in "ST":
         if len(lines.get(kind, ())) > 1:
             raise UserError(
-                f"{path}:{lines[kind][1][0]}: a second line {kind}-{utt}; give each log by itself"
+                f"{lines[kind][1][0]}: a second line {kind}-{utt}; give each log by itself"
             )
     for kind in "DPAI":
         if kind in lines and len(lines[kind]) != len(heads):
             count = f"{len(lines[kind])} lines {kind}-{utt} for {len(heads)} of H-{utt}"
             raise UserError(
-                f"{path}:{lines[kind][-1][0]}: {count}; keep all lines of an id, or drop all of a"
-                " kind"
+                f"{lines[kind][-1][0]}: {count}; keep all lines of an id, or drop all of a kind"
             )
-    hyps = tuple(hypothesis(rank, lines, power, marks, path) for rank in range(len(heads)))
+    hyps = tuple(hypothesis(rank, lines, power, marks) for rank in range(len(heads)))
     source, target = (lines[kind][0][1] if kind in lines else None for kind in "ST")
     ref = None if target is None else pieces.join_pieces(target, marks)
-    return NBest(
-        utt,
-        hyps,
-        ref,
-        {**({"S": source} if source else {}), **({} if ref == target else {"T": target})},
-    )
+    extra = {"S": source} if source else {}
+    return NBest(utt, hyps, ref, extra if ref == target else {**extra, "T": target})
 
 
-def hypothesis(rank: int, lines: Lines, power: float, marks: str, path) -> Hypothesis:
-    """Hypothesis `rank` of an id, from its lines of every kind."""
-    line, head = lines["H"][rank]
-    where = f"{path}:{line}"
+def hypothesis(rank: int, lines: Lines, power: float, marks: str) -> Hypothesis:
+    """Return hypothesis `rank` of an id, from its lines of every kind."""
+    where, head = lines["H"][rank]
     value, text = split_score(head, where)
     shown = text
     if "D" in lines:
-        shown = split_score(lines["D"][rank][1], f"{path}:{lines['D'][rank][0]}")[1]
+        place, line = lines["D"][rank]
+        shown = split_score(line, place)[1]
     words = pieces.join_pieces(shown, marks)
     extra = {kind: lines[kind][rank][1] for kind in "PAI" if kind in lines}
     extra |= {
@@ -116,7 +112,8 @@ def hypothesis(rank: int, lines: Lines, power: float, marks: str, path) -> Hypot
         for kind, given in (("H", text), ("D", shown))
         if kind in lines and given != words
     }
-    parts = tokens(lines["P"][rank][1], f"{path}:{lines['P'][rank][0]}") if "P" in lines else []
+    place, line = lines["P"][rank] if "P" in lines else ("", "")
+    parts = tokens(line, place)
     am = parse_in_unit(
         value, unit(len(parts) or len(text.split()) + 1, power, where), where, "the score"
     )
@@ -166,7 +163,7 @@ def write(nbests: Iterable[NBest], path, lenpen: str = "1", normalised: str = "y
 
 
 def contents(nbest: NBest, power: float, where: str) -> Iterator[tuple[str, str]]:
-    """(kind, content) of an id's lines."""
+    """Yield (kind, content) of an id's lines."""
     source = nbest.extra.get("S", "")
     if source or not (nbest.hyps or nbest.ref is not None):
         yield "S", flat(source)
@@ -183,7 +180,7 @@ def contents(nbest: NBest, power: float, where: str) -> Iterator[tuple[str, str]
 def lines_of(
     hyp: Hypothesis, kinds: Sequence[str], power: float, where: str
 ) -> Iterator[tuple[str, str]]:
-    """(kind, content) of a hypothesis's lines: H, D and `kinds`."""
+    """Yield (kind, content) of a hypothesis's lines: H, D and `kinds`."""
     total = one_score(hyp, where)
     if total is None:
         raise UserError(

@@ -16,8 +16,8 @@ from lmtools.atomic import atomic_text
 from lmtools.errors import UserError
 from lmtools.files import read_lines
 from lmtools.formats import pieces
-from lmtools.formats.checks import NUMBER, check_nbests, components, first_time, identifier, number
-from lmtools.formats.moses_features import (
+from lmtools.formats.checks import NUMBER, Utterances, check_nbests, components, number
+from lmtools.formats.nbest.moses_features import (
     default_layout,
     features,
     field_of,
@@ -62,15 +62,14 @@ def read(
     pieces.check_marks(bpe, "bpe")
     if gaps not in ("empty", "skip"):
         raise UserError(f"gaps={gaps}: no such way; known are empty, skip")
-    seen: set[str] = set()
+    utterances = Utterances()
     filled: set[str] = set()
     names, last = None, None
     lines = rows(path, arrange, bpe)
     for utt, group in groupby(fill_absent(lines, path) if sparse else lines, lambda row: row[1]):
         found = list(group)
         where = f"{path}:{found[0][0]}"
-        first_time(identifier(utt, where), seen, where)
-        seen.add(utt)
+        utterances.add(utt, where)
         if utt in filled:
             raise UserError(
                 f"{where}: sentence {utt} follows {last}; sort the lists by number, or read with"
@@ -95,7 +94,7 @@ def lacks_features(first: str) -> bool:
 def rows(
     path, arrange: Callable[[list[str], str], Row], bpe: str
 ) -> Iterator[tuple[int, str, Hypothesis]]:
-    """(line number, sentence, hypothesis) of every line that is not empty."""
+    """Yield (line number, sentence, hypothesis) of every line that is not empty."""
     for count, line in read_lines(path):
         if line.strip():
             where = f"{path}:{count}"
@@ -149,10 +148,8 @@ def write(nbests: Iterable[NBest], path, fields: Callable[[Row], list[str]]) -> 
                     " drop it"
                 )
             for hyp in nbest.hyps:
-                out.write(
-                    f" {BAR} ".join(plain(part, where) for part in fields(row_of(nbest.utt, hyp)))
-                    + "\n"
-                )
+                parts = fields(row_of(nbest.utt, hyp))
+                out.write(f" {BAR} ".join(plain(part, where) for part in parts) + "\n")
             if str(path) == "-":
                 out.flush()
 
@@ -162,13 +159,9 @@ def row_of(utt: str, hyp: Hypothesis) -> Row:
     text = " ".join(hyp.text.split())
     total = hyp.scores.get(total_name(hyp.scores))
     pieced = pieces.keep_spelling(text, hyp.extra.get("pieces", text))
-    return Row(
-        utt,
-        pieced,
-        field_of(hyp.scores, hyp.extra.get("layout")),
-        "" if total is None else spell_in_unit(total),
-        hyp.extra,
-    )
+    features = field_of(hyp.scores, hyp.extra.get("layout"))
+    spelled = "" if total is None else spell_in_unit(total)
+    return Row(utt, pieced, features, total=spelled, extra=hyp.extra)
 
 
 def plain(text: str, where: str) -> str:

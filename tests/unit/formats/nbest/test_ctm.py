@@ -1,4 +1,4 @@
-from lmtools.formats import ctm
+from lmtools.formats.nbest import ctm
 from lmtools.types import Hypothesis, NBest
 
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from lmtools.errors import UserError
 from lmtools.files import read_lines
-from lmtools.formats import trn
 from lmtools.formats.checks import NUMBER, identifier, number, refuse_write
+from lmtools.formats.nbest import trn
 from lmtools.formats.registry import all_rows
 from lmtools.types import Hypothesis, NBest
 

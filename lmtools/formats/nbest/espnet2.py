@@ -63,7 +63,7 @@ def read(path) -> list[NBest]:
 
 
 def sort_by_rank(hyps: Mapping[int, Hypothesis]) -> Iterator[Hypothesis]:
-    """Hypotheses in the order of their ranks, which become extras where they are not places."""
+    """Yield hypotheses in the order of their ranks, which become extras where they are not places."""
     for place, rank in enumerate(sorted(hyps), 1):
         hyp = hyps[rank]
         yield hyp if place == rank else replace(hyp, extra={**hyp.extra, "rank": str(rank)})
@@ -93,10 +93,10 @@ def hypotheses(folder: Path, scored: bool) -> Iterator[tuple[str, Hypothesis]]:
             utt: score(text, f"{folder}/score:{line}")
             for line, utt, text in kaldi_text.rows(folder / "score", text=False)
         }
-        for utt in texts.keys() ^ scores.keys():
+        if alone := texts.keys() ^ scores.keys():
             raise UserError(
-                f"{folder}: utterance {utt!r} is only in one of `text` and `score`; decode it again"
-                " or drop it from both"
+                f"{folder}: utterance {min(alone)!r} is only in one of `text` and `score`; decode"
+                " it again or drop it from both"
             )
     units = {name: kaldi_text.read(folder / name) for name in UNITS if (folder / name).exists()}
     for utt, text in texts.items():

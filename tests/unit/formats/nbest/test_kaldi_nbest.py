@@ -7,8 +7,8 @@ import sys
 import pytest
 
 from lmtools.errors import UserError
-from lmtools.formats import kaldi_nbest
 from lmtools.formats.kaldi_tables import Writer, pack_float, pack_integers
+from lmtools.formats.nbest import kaldi_nbest
 from lmtools.types import TOTAL, Hypothesis, NBest
 
 FILES = {

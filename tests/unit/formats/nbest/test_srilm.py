@@ -6,7 +6,8 @@ import pytest
 
 from lmtools.errors import UserError
 from lmtools.files import OPENERS
-from lmtools.formats import FORMATS, detect, jsonl, registry, srilm
+from lmtools.formats import FORMATS, detect, jsonl, registry
+from lmtools.formats.nbest import srilm
 from lmtools.types import TOTAL, Hypothesis, NBest
 
 # the manual's definition; SRILM's own constant differs by 1e-9 of it

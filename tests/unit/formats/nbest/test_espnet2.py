@@ -1,7 +1,7 @@
 import pytest
 
 from lmtools.errors import UserError
-from lmtools.formats import espnet2
+from lmtools.formats.nbest import espnet2
 from lmtools.types import TOTAL, Hypothesis, NBest
 
 

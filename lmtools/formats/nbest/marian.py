@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from lmtools.errors import UserError
-from lmtools.formats import moses_fields
 from lmtools.formats.checks import NUMBER
-from lmtools.formats.moses_fields import OPTIONS as OPTIONS
+from lmtools.formats.nbest import moses_fields
+from lmtools.formats.nbest.moses_fields import OPTIONS as OPTIONS
 from lmtools.types import NBest
 
 ABOUT = "Marian: `id ||| text ||| F0= -2.1 ||| total`, alignments and word scores between"
@@ -56,13 +56,8 @@ def parse_fields(fields: list[str], where: str) -> moses_fields.Row:
     if WORDS in features and "WordScores" not in extra:
         extra["WordScores"] = " ".join(" ".join(WORDS_INSIDE.findall(features)).split())
         features = " ".join(WORDS_INSIDE.sub(" ", features).split())
-    return moses_fields.Row(
-        fields[0],
-        fields[1],
-        features,
-        total,
-        {name: value for name, value in extra.items() if value},
-    )
+    extra = {name: value for name, value in extra.items() if value}
+    return moses_fields.Row(*fields[:2], features=features, total=total, extra=extra)
 
 
 def write(nbests: Iterable[NBest], path) -> None:

@@ -24,7 +24,7 @@ from pathlib import Path
 from lmtools.atomic import atomic_directory
 from lmtools.errors import UserError
 from lmtools.formats import kaldi_tables
-from lmtools.formats.checks import check_nbests, first_time, no_score
+from lmtools.formats.checks import Utterances, check_nbests, no_score
 from lmtools.formats.registry import list_children, list_numbered, parse_specifier
 from lmtools.types import Hypothesis, NBest
 
@@ -77,15 +77,13 @@ def read(path, words: str | None = None) -> Iterator[NBest]:
 
     UserError where a key is missing from a file, occurs twice, or does not end in its number.
     """
-    seen: set[str] = set()
+    utterances = Utterances()
     for utt, hyps, where in texts_of(path) if is_list(path) else read_directory(Path(path), words):
-        first_time(utt, seen, where)
-        seen.add(utt)
-        yield NBest(utt, tuple(hyps))
+        yield NBest(utterances.add(utt, where), tuple(hyps))
 
 
 def texts_of(path) -> Iterator[tuple[str, list[Hypothesis], str]]:
-    """(utterance, hypotheses, where) of an archive of texts, once the next utterance starts."""
+    """Yield (utterance, hypotheses, where) of an archive of texts, once the next utterance starts."""
     rows = (
         (*split_key(key, where), Hypothesis(text), where)
         for key, text, where in kaldi_tables.read_values(path, "tokens")
@@ -98,7 +96,7 @@ def texts_of(path) -> Iterator[tuple[str, list[Hypothesis], str]]:
 
 
 def split_key(key: str, where: str) -> tuple[str, int]:
-    """(utterance, n) of `utt-n`."""
+    """Return (utterance, n) of `utt-n`."""
     utt, _, n = key.rpartition("-")
     if not utt or not NUMBER.fullmatch(n):
         raise UserError(
@@ -120,7 +118,7 @@ def sort_by_number(numbered: Iterable[tuple[int, Hypothesis]], where: str) -> li
 
 
 def read_directory(path: Path, words: str | None) -> Iterator[tuple[str, list[Hypothesis], str]]:
-    """(utterance, hypotheses, where) of a directory of archives."""
+    """Yield (utterance, hypotheses, where) of a directory of archives."""
     for folder in folders(path):
         files = contents(folder)
         texts, source = hypothesis_texts(folder, files, words or find_words(path, folder))
@@ -151,7 +149,7 @@ def find_words(path: Path, folder: Path) -> Path | None:
 
 
 def hypothesis_texts(folder: Path, files: Mapping[str, Path], words) -> tuple[dict[str, str], str]:
-    """(text by key, the file's name), from words_text or else from the ids of words."""
+    """Return (text by key, the file's name), from words_text or else from the ids of words."""
     if "words_text" in files:
         return column_of(files["words_text"], "tokens"), str(files["words_text"])
     if "words" not in files:
@@ -178,7 +176,7 @@ def hypothesis_texts(folder: Path, files: Mapping[str, Path], words) -> tuple[di
 
 
 def column_of(path: Path, kind: str) -> dict[str, object]:
-    """Value by key; UserError for a key that occurs twice or has no number."""
+    """Read the value of each key; UserError for a key that occurs twice or has no number."""
     column: dict[str, object] = {}
     for key, value, where in kaldi_tables.read_values(path, kind):
         split_key(key, where)
@@ -194,7 +192,7 @@ def integers(path: Path) -> dict[str, str]:
 
 
 def components(folder: Path, files: Mapping[str, Path]) -> dict[str, dict[str, float]]:
-    """Scores by component and key."""
+    """Return scores by component and key."""
     costs = {
         name: column_of(file, "float")
         for name, file in files.items()
@@ -243,7 +241,7 @@ def write(nbests: Iterable[NBest], path, words: str | None = None) -> None:
         out("words_text")
         for nbest in nbests:
             for key, hyp in key_hypotheses(nbest):
-                write_hypothesis(key, hyp, out, ids, f"{path}: key {key!r}")
+                write_hypothesis(key, hyp, out, ids=ids, where=f"{path}: key {key!r}")
 
 
 def write_texts(nbest: NBest, out: kaldi_tables.Writer, path) -> None:

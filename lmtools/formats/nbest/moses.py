@@ -14,9 +14,9 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from lmtools.formats import moses_fields
 from lmtools.formats.checks import NUMBER
-from lmtools.formats.moses_fields import OPTIONS as OPTIONS
+from lmtools.formats.nbest import moses_fields
+from lmtools.formats.nbest.moses_fields import OPTIONS as OPTIONS
 from lmtools.types import NBest
 
 ABOUT = "Moses: `id ||| text ||| LM0= -41.3 TM0= -6.7 -1.2 ||| total`"
