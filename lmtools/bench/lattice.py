@@ -98,3 +98,21 @@ def time_lattices(
         median = statistics.median(seconds)
         factor = {"real_time_factor": median / speech, "arcs_per_second": arcs / median}
         yield {"lm": name, "rescored_arcs": grown[name], "seconds": seconds, **factor}
+
+
+def format_lines(figures: Mapping) -> Iterator[str]:
+    """Yield the machine, then one line a measurement."""
+    yield (
+        f"{figures['machine']}; {figures['threads']} thread(s), {figures['precision']}, median of"
+        f" {figures['repeats']}"
+    )
+    yield (
+        f"{figures['lattices']} lattices, {figures['speech']:.1f} s of speech; neural LMs: order"
+        f" {figures['order'] or 'unlimited'}"
+    )
+    for row in figures["rows"]:
+        bounds = f"{row['density']:.1f} arcs a second, {row['tokens'] or 'all'} histories a state"
+        yield (
+            f"{row['lm']}: {row['real_time_factor']:.4f} x real time, {row['arcs_per_second']:,.0f}"
+            f" arcs/s ({bounds})"
+        )

@@ -8,11 +8,11 @@ import torch
 
 from lmtools.assignments import parse_pairs
 from lmtools.atomic import atomic_path
-from lmtools.bench.lattice import bench_lattice
+from lmtools.bench.lattice import bench_lattice, format_lines
 from lmtools.errors import UserError
 from lmtools.formats.lattices import stream
 from lmtools.lattice.check import drop_unusable
-from lmtools.report.rescoring.lattices import draw, lines
+from lmtools.report.figures.speed import draw_bench
 from lmtools.rescoring import parse_weights
 from lmtools.score.lattices import LatticeOptions
 from lmtools.verbs.help import Rare
@@ -65,5 +65,5 @@ def run(args):
     figures = bench_lattice(lattices, lms, settings, args.by_beam, args.by_tokens, args.repeats)
     if args.figure:
         with atomic_path(args.figure) as path:
-            path.write_bytes(draw(figures))
-    return figures, list(lines(figures))
+            path.write_bytes(draw_bench(figures))
+    return figures, list(format_lines(figures))
