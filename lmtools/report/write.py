@@ -5,7 +5,6 @@ from pathlib import Path
 
 from lmtools.atomic import atomic_path, atomic_text
 from lmtools.errors import UserError
-from lmtools.experiment import ExperimentPlan
 from lmtools.report.experiment import LM, RESCORING, STS, Experiment, collect, recognise
 from lmtools.report.figures import lms as lm_figures
 from lmtools.report.figures import rescoring as rescoring_figures
@@ -17,7 +16,7 @@ from lmtools.report.figures.speed import speed_pictures
 from lmtools.report.page.drawing import LIGHT, Picture
 from lmtools.report.page.html import page
 from lmtools.report.page.table import Table, guarded, markdown, plain
-from lmtools.report.style import load_style
+from lmtools.report.style import Style
 from lmtools.report.tables import lms, rescoring, sts
 from lmtools.report.tables.criteria import criteria_tables
 from lmtools.report.tables.gains import gain_tables
@@ -77,21 +76,21 @@ REPORTS = tuple(TABLES)
 def write_report(
     home,
     nbests: Sequence[str] = (),
+    *,
     title: str | None = None,
     command: str = "lmtools report",
     what: str | None = None,
-    conf: str | None = None,
-    plan: ExperimentPlan | None = None,
-    rows: str | None = None,
+    style: Style | None = None,
+    csv: str | None = None,
 ) -> tuple[str, tuple[str, ...]]:
     """Write RESULTS.md, *.png and index.html; return the main tables as text, and a line for each
     thing that is absent or does not fit.
 
     They go to `home`/report; `command` is what the tables say made them; `what` is a name of
-    REPORTS (default: by what there is), `conf` a YAML file of names, order and looks: see Style;
-    `plan` has systems in their order, with labels; `rows` is a file for the figures as CSV.
+    REPORTS (default: by what there is), `style` has names, order and looks; `csv` is a file for
+    the figures, a row each.
     """
-    home, style = Path(home), load_style(Path(conf) if conf else None, plan)
+    home = Path(home)
     experiment = collect(home, what or recognise(home, nbests), nbests, title, command, style)
     tables = make_tables(experiment)
     pictures = list(add_readings(experiment, make_pictures(experiment)))
@@ -108,8 +107,8 @@ def write_report(
         stream.write(results(experiment, tables, pictures))
     with atomic_text(out / "index.html", follow=False) as stream:
         stream.write(page(experiment, tables, pictures, light))
-    if rows:
-        experiment.rows.write(rows)
+    if csv:
+        experiment.rows.write(csv)
     first = [plain(table) for table in tables if table.part == "results"]
     return "\n".join(first), (*experiment.absent, *misfits)
 
