@@ -46,15 +46,17 @@ def bench_lattice(
     }
     old = {key: weight for key, weight in settings.weights.items() if key not in lms}
     rows = []
-    for kind, beam, kept, some in list_work(lattices, old, settings.tokens, beams, tokens):
+    work = list_work(lattices, old, usual=settings.tokens, beams=beams, tokens=tokens)
+    for kind, beam, kept, pruned in work:
         rescorers = {}
         for name, scorer in scorers.items():
             weights = old | {name: settings.weights[name]}
-            own = replace(settings, lms={name: lms[name]}, weights=weights, tokens=kept)
-            rescorers[name] = Rescorer(own, {name: scorer})
-        arcs = sum(len(lattice.words) for lattice in some)
+            alone = replace(settings, lms={name: lms[name]}, weights=weights, tokens=kept)
+            rescorers[name] = Rescorer(alone, {name: scorer})
+        arcs = sum(len(lattice.words) for lattice in pruned)
         size = {"kind": kind, "beam": beam, "tokens": kept, "arcs": arcs, "density": arcs / speech}
-        rows += [size | row for row in time_lattices(some, rescorers, arcs, speech, repeats)]
+        timed = time_lattices(pruned, rescorers, arcs, speech, repeats=repeats)
+        rows += [size | row for row in timed]
     return {
         "rows": rows, "lattices": len(lattices), "speech": speech, "order": settings.order,
         "repeats": repeats,
@@ -67,8 +69,8 @@ def bench_lattice(
 def list_work(
     lattices: Sequence[Lattice], weights: Mapping, usual: int, beams: Sequence, tokens: Sequence
 ) -> Iterator[tuple[str, float | None, int, Sequence[Lattice]]]:
-    """The kind of a row, the beam that its lattices are pruned by, the histories kept a state, and
-    the lattices.
+    """Yield the kind of a row, the beam that its lattices are pruned by, the histories kept a
+    state, and the lattices.
     """
     yield "whole", None, usual, lattices
     for beam in beams:
@@ -84,8 +86,8 @@ def time_lattices(
     speech: float,
     repeats: int,
 ) -> Iterator[dict]:
-    """One row an LM; every turn goes through all lattices with each LM, so that noise meets all
-    alike.
+    """Yield one row an LM; every turn goes through all lattices with each LM, so that noise meets
+    all alike.
     """
     spent: dict[str, list[float]] = {name: [] for name in rescorers}
     grown = {}
