@@ -14,9 +14,9 @@ KINDS = {
 def arguments(parser):
     """Declare the kinds and the options of each."""
     for sub in add_actions(parser, KINDS):
-        about = "threads of the process (default: %(default)s)"
+        help_text = "threads of the process (default: %(default)s)"
         sub.groups["machine"].add_argument(
-            "--threads", type=positive, default=1, metavar="N", help=about
+            "--threads", type=positive, default=1, metavar="N", help=help_text
         )
         sub.add("--precision")
         sub.add("--out", required=False, metavar="F.json", help="write the figures")

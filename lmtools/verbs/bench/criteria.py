@@ -19,11 +19,11 @@ PAPER = {"name": "sgd", "lr": 1.0, "clip": 1.0}
 
 def arguments(parser):
     """Declare the benchmark's options."""
-    about = "settings as of `lmtools train` instead, as conf/causal.yaml"
-    parser.add("--conf", help=about)
-    about = "model of 3 layers of 512, trained by SGD (default: %(default)s)"
+    help_text = "settings as of `lmtools train` instead, as conf/causal.yaml"
+    parser.add("--conf", help=help_text)
+    help_text = "model of 3 layers of 512, trained by SGD (default: %(default)s)"
     known = [name for name, kind in MODELS.items() if not kind.two_way and not kind.pairs]
-    parser.add_argument("--architecture", choices=known, default="causal", help=about)
+    parser.add_argument("--architecture", choices=known, default="causal", help=help_text)
     parser.add(
         "--vocab-size",
         type=several,
@@ -31,16 +31,18 @@ def arguments(parser):
         metavar="N,...",
         help="sizes of the vocabulary (default: 30000,200000,800000)",
     )
-    about = "sentences at once (default: 64)"
-    parser.add("--batch", type=several, default=[64], metavar="N,...", help=about)
+    help_text = "sentences at once (default: 64)"
+    parser.add("--batch", type=several, default=[64], metavar="N,...", help=help_text)
     parser.add("--length", default=25)
-    about = "criteria that are measured beside softmax (default: %(default)s)"
-    parser.add_argument("--criteria", default=",".join(CRITERIA), metavar="NAME,...", help=about)
+    help_text = "criteria that are measured beside softmax (default: %(default)s)"
+    parser.add_argument(
+        "--criteria", default=",".join(CRITERIA), metavar="NAME,...", help=help_text
+    )
     parser.add("--repeats", help="turns of each criterion (default: %(default)s)")
     parser.add("--seconds")
     parser.add("--device", default="cpu")
-    about = "override settings, as in output.samples=1024 optim.name=adam"
-    parser.add_argument("settings", nargs="*", metavar="key=value", help=about)
+    help_text = "override settings, as in output.samples=1024 optim.name=adam"
+    parser.add_argument("settings", nargs="*", metavar="key=value", help=help_text)
 
 
 def run(args):
@@ -52,9 +54,9 @@ def run(args):
         args.settings,
     )
     output = settings.pop("output", None) or {}
-    how = {"device": args.device, "precision": precision, "threads": args.threads}
+    computing = {"device": args.device, "precision": precision, "threads": args.threads}
     jobs = [
-        Job(settings, output, size, batch, args.length, **how)
+        Job(settings, output, size, batch, tokens=args.length, **computing)
         for size in args.vocab_size
         for batch in args.batch
     ]
@@ -62,7 +64,7 @@ def run(args):
 
 
 def usual_settings(model: str) -> dict:
-    """Settings of a model of 3 layers of 512 and the paper's optimiser."""
+    """Return the settings of a model of 3 layers of 512 and the paper's optimiser."""
     return {
         "model": model,
         "objective": MODELS[model].objective,

@@ -15,10 +15,12 @@ def arguments(parser):
     """Declare the benchmark's options."""
     parser.add("--lm", help="the directory of a neural model")
     parser.add("--nbest")
-    about = "what `lmtools tune` wrote of this model's scores: which winners change, and the metric"
-    parser.add("--weights", metavar="F.json", help=about)
-    about = "of the one sentence (default: %(default)s)"
-    parser.add_argument("--words", type=positive, default=20, metavar="N", help=about)
+    help_text = (
+        "what `lmtools tune` wrote of this model's scores: which winners change, and the metric"
+    )
+    parser.add("--weights", metavar="F.json", help=help_text)
+    help_text = "of the one sentence (default: %(default)s)"
+    parser.add_argument("--words", type=positive, default=20, metavar="N", help=help_text)
     parser.add("--repeats", default=20, help="turns; the least (default: %(default)s)")
 
 
@@ -28,7 +30,9 @@ def run(args):
         raise UserError("--precision: all are measured; leave it out")
     torch.set_num_threads(args.threads)
     weights = Weights.load(args.weights) if args.weights else None
-    figures = bench_engines(args.lm, read(args.nbest, None), weights, args.words, args.repeats)
+    figures = bench_engines(
+        args.lm, read(args.nbest, None), weights, args.words, repeats=args.repeats
+    )
     return figures, [
         f"{figures['machine']}; {args.threads} thread(s), a sentence of {args.words} words,"
         f" {figures['hypotheses']:,} hypotheses of {figures['lists']:,} lists",

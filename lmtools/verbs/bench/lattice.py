@@ -8,12 +8,12 @@ import torch
 
 from lmtools.assignments import parse_pairs
 from lmtools.atomic import atomic_path
-from lmtools.bench.lattice import bench_lattice
+from lmtools.bench.lattice import bench_lattice, format_lines
 from lmtools.computing import Computing
 from lmtools.errors import UserError
 from lmtools.formats.lattices import stream
 from lmtools.lattice.check import drop_unusable
-from lmtools.report.rescoring.lattices import draw, lines
+from lmtools.report.figures.speed import draw_bench
 from lmtools.rescoring import parse_weights
 from lmtools.score.lattices import LatticeOptions
 from lmtools.specs import LMSpec
@@ -24,24 +24,24 @@ from lmtools.verbs.options import SEVERAL_LMS, WEIGHTS
 
 def arguments(parser):
     """Declare the benchmark's options."""
-    about = "lattices with times: file, directory or Kaldi rspecifier"
-    parser.add_argument("input", metavar="F", help=about)
+    help_text = "lattices with times: file, directory or Kaldi rspecifier"
+    parser.add_argument("input", metavar="F", help=help_text)
     parser.add("--format")
-    about = "a language model; each is measured alone"
-    parser.add("--lm", **SEVERAL_LMS | {"required": True}, help=about)
+    help_text = "a language model; each is measured alone"
+    parser.add("--lm", **SEVERAL_LMS | {"required": True}, help=help_text)
     parser.add("--weights", help=f"{WEIGHTS}; required")
     parser.add_argument(
         "--first", type=positive, metavar="N", help=Rare("only the first N lattices")
     )
     parser.add("--max-ngram-order", "--tokens")
     several = {"nargs": "*", "default": []}
-    about = "measure also lattices pruned to these beams"
-    parser.add_argument("--by-beam", type=amount, **several, metavar="B", help=about)
-    about = "measure also so many histories a state"
-    parser.add_argument("--by-tokens", type=positive, **several, metavar="N", help=Rare(about))
+    help_text = "measure also lattices pruned to these beams"
+    parser.add_argument("--by-beam", type=amount, **several, metavar="B", help=help_text)
+    help_text = "measure also so many histories a state"
+    parser.add_argument("--by-tokens", type=positive, **several, metavar="N", help=Rare(help_text))
     parser.add("--repeats")
-    about = "draw real-time factors by density and by histories"
-    parser.groups["output"].add_argument("--figure", metavar="F.png", help=Rare(about))
+    help_text = "draw real-time factors by density and by histories"
+    parser.groups["output"].add_argument("--figure", metavar="F.png", help=Rare(help_text))
 
 
 def run(args):
@@ -63,8 +63,10 @@ def run(args):
         tokens=args.tokens,
         computing=Computing("cpu", args.precision),
     )
-    figures = bench_lattice(lattices, lms, settings, args.by_beam, args.by_tokens, args.repeats)
+    figures = bench_lattice(
+        lattices, lms, settings, args.by_beam, tokens=args.by_tokens, repeats=args.repeats
+    )
     if args.figure:
         with atomic_path(args.figure) as path:
-            path.write_bytes(draw(figures))
-    return figures, list(lines(figures))
+            path.write_bytes(draw_bench(figures))
+    return figures, list(format_lines(figures))

@@ -19,8 +19,8 @@ def arguments(parser):
     """Declare the benchmark's options."""
     parser.add("--lm", **SEVERAL_LMS, help="a model directory, KenLM or ARPA file, hf:DIR or mix:")
     parser.add("--nbest")
-    about = "time the first lists that have so many (default: %(default)s)"
-    parser.add_argument("--hypotheses", type=positive, default=500, metavar="N", help=about)
+    help_text = "time the first lists that have so many (default: %(default)s)"
+    parser.add_argument("--hypotheses", type=positive, default=500, metavar="N", help=help_text)
     parser.add("--repeats", default=3, help="turns; median (default: %(default)s)")
     parser.add("--device", default="cpu")
 

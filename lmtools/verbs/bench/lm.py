@@ -23,19 +23,19 @@ from lmtools.verbs.options import SEVERAL_LMS
 
 def arguments(parser):
     """Declare the benchmark's options."""
-    about = "whose words are read (default: words drawn by Zipf's law from each vocabulary)"
-    parser.add("--text", help=about)
-    about = "a model of these settings, random weights"
-    parser.add("--conf", action="append", default=[], metavar="NAME=F.yaml", help=about)
+    help_text = "whose words are read (default: words drawn by Zipf's law from each vocabulary)"
+    parser.add("--text", help=help_text)
+    help_text = "a model of these settings, random weights"
+    parser.add("--conf", action="append", default=[], metavar="NAME=F.yaml", help=help_text)
     parser.add("--lm", **SEVERAL_LMS, help="a trained model, neural or n-gram")
-    about = "LSTM-2048, GCNN-9 and GCNN-8 Bottleneck; without --lm and --conf they are taken"
-    parser.add_argument("--published", action="store_true", help=Rare(about))
+    help_text = "LSTM-2048, GCNN-9 and GCNN-8 Bottleneck; without --lm and --conf they are taken"
+    parser.add_argument("--published", action="store_true", help=Rare(help_text))
     parser.add("--vocab-size", default=IDS, help="ids of random models (default: %(default)s)")
     parser.add("--batch", help="sequences at once (default: 750; 50 on a CPU)")
-    about = "tokens of a sequence, its end too (default: %(default)s)"
-    parser.add("--length", default=20, help=about)
-    about = "tokens of the one long sequence (default: 15000; 2000 on a CPU)"
-    parser.add_argument("--contiguous", type=positive, metavar="N", help=Rare(about))
+    help_text = "tokens of a sequence, its end too (default: %(default)s)"
+    parser.add("--length", default=20, help=help_text)
+    help_text = "tokens of the one long sequence (default: 15000; 2000 on a CPU)"
+    parser.add_argument("--contiguous", type=positive, metavar="N", help=Rare(help_text))
     parser.add("--repeats", "--seconds")
     parser.add("--device", default="cpu")
 
@@ -51,9 +51,9 @@ def run(args):
     if args.published or not (lms or settings):
         settings = published_models() | settings
     torch.set_num_threads(args.threads)
-    scorers = load_scorers(settings, lms, args.vocab_size, args.device, args.precision)
+    scorers = load_scorers(settings, lms, args.vocab_size, args.device, precision=args.precision)
     sizes = Sizes.usual(choose_device(args.device), args.batch, args.length, args.contiguous)
-    figures = bench_lm(scorers, sizes, args.repeats, args.seconds, args.device, args.text) | {
-        "size": args.vocab_size
-    }
+    figures = bench_lm(
+        scorers, sizes, args.repeats, args.seconds, device=args.device, text=args.text
+    ) | {"size": args.vocab_size}
     return figures, list(format_table(figures))

@@ -16,10 +16,10 @@ PAPER = {"layers": 3, "dim": 512, "heads": 8, "ffn": 2048, "positions": 128}
 def arguments(parser):
     """Declare the benchmark's options."""
     parser.add("--lm", **SEVERAL_LMS, help="a model; default: the paper's sizes, random weights")
-    about = "time sentence vectors (no output layer) instead of scores"
-    parser.add_argument("--representation", action="store_true", help=about)
-    about = "ids of random models (default: %(default)s)"
-    parser.add("--vocab-size", default=30_000, help=about)
+    help_text = "time sentence vectors (no output layer) instead of scores"
+    parser.add_argument("--representation", action="store_true", help=help_text)
+    help_text = "ids of random models (default: %(default)s)"
+    parser.add("--vocab-size", default=30_000, help=help_text)
     lengths = [5, 10, 15, 20, 30, 40, 50]
     parser.add("--length", nargs="+", default=lengths, help="words of a sentence")
     parser.add("--repeats", default=21, help="sentences a length; median (default: %(default)s)")
@@ -31,8 +31,12 @@ def run(args):
     """Measure; the figures, and the lines of the ratios."""
     lms = parse_pairs(args.lm, "--lm", "NAME=DIR")
     torch.set_num_threads(args.threads)
-    how = (args.device, args.precision, args.engine)
-    scorers = trained_scorers(lms, *how) if lms else random_scorers(PAPER, args.vocab_size, *how)
+    computing = (args.device, args.precision, args.engine)
+    scorers = (
+        trained_scorers(lms, *computing)
+        if lms
+        else random_scorers(PAPER, args.vocab_size, *computing)
+    )
     if not scorers:
         raise UserError("--lm: none of them is a neural model of lmtools; give at least one")
     figures = (bench_representation if args.representation else bench_score)(

@@ -643,7 +643,7 @@ def test_other_mistakes(here, capsys):
         with pytest.raises(SystemExit) as stop:
             main(["lattice", "rescore", "l", "--weights", "am=1", wrong])
         assert stop.value.code == 2 and wrong.partition("=")[0] in capsys.readouterr().err
-    rescore = *split("rescore l --lm n=lm --weights am=1,n=1 --text-out o --set"),
+    rescore = (*split("rescore l --lm n=lm --weights am=1,n=1 --text-out o --set"),)
     for wrong, message in {
         "prune_beam=x": "prune_beam=x: is no number",
         "tokens=0": "tokens: 0 (int) is not a whole number from 1",
