@@ -30,5 +30,5 @@ def parse_pairs(
             raise UserError(
                 f"{option} {text}: a second one called {name!r}; give each its own name"
             )
-        found[name] = value
-    return found
+        values[name] = value
+    return values

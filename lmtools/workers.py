@@ -257,8 +257,8 @@ def without_local_modules() -> Iterator[None]:
 
 @contextlib.contextmanager
 def without_interrupts() -> Iterator[None]:
-    """Ctrl-C waits until the block ends, and processes that are started in it never hear of it, not
-    even while Python starts in them.
+    """Delay Ctrl-C until the block ends, and keep processes that are started in it from hearing of
+    it, not even while Python starts in them.
     """
     # starting it, which the first process would do, lets interrupts through
     with without_local_modules():
@@ -325,7 +325,7 @@ def load_work(content: bytes, threads: int | None) -> Callable:
 
 
 def fail(error: Exception, item) -> None:
-    """Work that cannot be done."""
+    """Raise what kept the work from being done."""
     raise error
 
 

@@ -92,7 +92,7 @@ class Array:
         """Wait until no task is in the queue; whether there was one. If this process is stopped
         meanwhile, the tasks are taken out of the queue. UserError where all are held.
         """
-        found, silent, idle, told = False, 0, 0, set()
+        seen, silent, idle, reported = False, 0, 0, set()
         with terminated_by_error():
             try:
                 while True:
@@ -105,18 +105,18 @@ class Array:
                     else:
                         silent = 0
                         if not entries:
-                            return found
-                        found = True
+                            return seen
+                        seen = True
                         idle = 0 if any(entry.runs for entry in entries) else idle + 1
                         if idle >= IDLE:
-                            tell(entries, told)
+                            tell(entries, reported)
                     time.sleep(self.queue.poll)
             except (KeyboardInterrupt, SystemExit):
                 self.queue.cancel(self.name)
                 raise
 
     def check(self) -> None:
-        """UserError, naming the first log, where tasks have left no results."""
+        """Raise UserError, naming the first log, where tasks have left no results."""
         if not (missing := self.shards.missing()):
             return
         log = self.shards.folder / f"{missing[0]}{LOG}"
@@ -135,17 +135,17 @@ def tell(entries: Sequence[Queued], reported: set[str]) -> None:
     first = entries[0]
     if all(entry.remedy for entry in entries):
         raise UserError(
-            f"array {first.number}: {first.said}: no task starts by itself; {first.remedy}"
+            f"array {first.number}: {first.state}: no task starts by itself; {first.remedy}"
         )
     for entry in entries:
-        if entry.said not in reported:
-            reported.add(entry.said)
-            print(f"array {entry.number} waits: {entry.said}", file=sys.stderr)
+        if entry.state not in reported:
+            reported.add(entry.state)
+            print(f"array {entry.number} waits: {entry.state}", file=sys.stderr)
 
 
 @contextlib.contextmanager
 def terminated_by_error() -> Iterator[None]:
-    """SIGTERM is a SystemExit in the block, so that what is under way can be called off."""
+    """Turn SIGTERM into a SystemExit in the block, so that what is under way can be called off."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -73,7 +73,7 @@ class Shards:
         self.folder, self.keys, self.count, self.items = folder, keys, count, items
 
     def missing(self) -> list[int]:
-        """Numbers of the shards without results."""
+        """Return numbers of the shards without results."""
         there = set(os.listdir(self.folder))  # a listing is what network file systems refresh
         return [n for n in range(self.count) if f"{n}{RESULTS}" not in there]
 

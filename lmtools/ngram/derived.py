@@ -62,7 +62,7 @@ class NgramSource:
 
     @property
     def unknown(self) -> str:
-        """The token that has the probability of unknown words."""
+        """Return the token that has the probability of unknown words."""
         return (self.description and self.description.unknown) or SYMBOLS[0]
 
     def read(self, ids: dict[str, int]) -> BackoffModel:
@@ -105,8 +105,8 @@ def mix(
         if weights is None:
             sentences = TokenisedText(texts, choose_tokeniser(sources, subword))
             rows = [[ids.get(word, unknown) for word in words] for words in sentences]
-            found = interpolation.token_probabilities(models, rows)
-            possible = found[:, found.max(0) > 0]
+            probs = interpolation.token_probabilities(models, rows)
+            possible = probs[:, probs.max(0) > 0]
             with np.errstate(divide="ignore"):
                 weights = interpolation.tune_mixture(np.log(possible))
         model = interpolation.interpolate(models, weights)
@@ -180,8 +180,8 @@ def part_as_kenlm(sources: Sequence[NgramSource]) -> bool:
 
 
 def check_vocabularies(sources: Sequence[NgramSource]):
-    """A function from ids to the subword model that all `sources` have; UserError unless they model
-    the same tokens. Lists of words that are open are joined.
+    """Return a function from ids to the subword model that all `sources` have; UserError unless
+    they model the same tokens. Lists of words that are open are joined.
     """
     known = [source for source in sources if source.subword]
     if not known:
@@ -221,10 +221,10 @@ def describe(sources: Sequence[NgramSource], estimator: str) -> Description:
     alone = described[0] if len(sources) == len(described) == 1 else None
     return Description(
         kind=KIND, order=0, estimator=estimator, file=ARPA, sha256="",
-        text_sha256=[digest for one in described for digest in one.text_sha256],
-        sentences=sum(one.sentences for one in described),
-        tokens=sum(one.tokens for one in described),
-        reserved=sum(one.reserved for one in described),
+        text_sha256=[digest for part in described for digest in part.text_sha256],
+        sentences=sum(part.sentences for part in described),
+        tokens=sum(part.tokens for part in described),
+        reserved=sum(part.reserved for part in described),
         counts=alone.counts if alone else [],
         discounts=alone.discounts if alone else [],
         fallback=alone.fallback if alone else [],

@@ -237,7 +237,7 @@ def test_a_task_takes_no_module_of_the_working_directory(slurm, tmp_path, monkey
 def test_what_squeue_says(state, reason, runs, remedy):
     entry = slurm_describe("7", state, reason)
     assert entry.runs == runs and remedy in entry.remedy and bool(remedy) == bool(entry.remedy)
-    assert runs or reason in entry.said
+    assert runs or reason in entry.state
 
 
 @pytest.mark.parametrize(
