@@ -23,10 +23,10 @@ def parse_pairs(
     texts: Iterable[str], option: str, form="NAME=VALUE", remedy: str = EXAMPLE, empty=False
 ) -> dict[str, str]:
     """Return the values of all by name; UserError for a name that comes twice too."""
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     for text in texts:
         name, value = parse_pair(text, option, form, remedy, empty)
-        if name in found:
+        if name in values:
             raise UserError(
                 f"{option} {text}: a second one called {name!r}; give each its own name"
             )
