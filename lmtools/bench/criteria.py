@@ -28,6 +28,7 @@ from lmtools.bench.machine import describe_machine, stopwatch
 from lmtools.config import build
 from lmtools.device import autocast, choose_device, resolve_precision
 from lmtools.errors import UserError
+from lmtools.jobs.work import Work
 from lmtools.lm import LanguageModel
 from lmtools.objectives import OBJECTIVES, Examples, excluded_ids
 from lmtools.outputs import CRITERIA, OutputLayer, Targets
@@ -214,9 +215,8 @@ def resident_bytes(name: str) -> int:
 
 def measure_memory(job: Job, criterion: str) -> dict:
     """Return `Bench.memory` in a process where nothing else ran."""
-    with WorkerPool(
-        partial(alone_memory, job), 1, remedy="measure a smaller --vocab-size or --batch"
-    ) as alone:
+    work = Work(partial(alone_memory, job))
+    with WorkerPool(work, 1, remedy="measure a smaller --vocab-size or --batch") as alone:
         return alone.submit(criterion).result()
 
 
