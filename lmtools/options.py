@@ -16,7 +16,7 @@ from lmtools.arguments import (
     check_path,
     check_text,
     check_whole,
-    list_names,
+    list_items,
     map_numbers,
 )
 from lmtools.errors import UserError
@@ -72,19 +72,32 @@ def check_options(instance) -> None:
             continue
         if kind == dict[str, float]:
             map_numbers(value, name)
-        elif kind == list[str]:
-            for item in list_names(value, name):
-                check_among(item, name, declared.choices or [item])
+        elif typing.get_origin(kind) is list:
+            check_items(value, name, typing.get_args(kind)[0], declared)
         elif declared.choices:
             check_among(check_text(value, name), name, declared.choices)
         elif declared.path:
             check_path(value, name)
-        elif kind is int:
-            check_whole(value, name, *([] if declared.least is None else [int(declared.least)]))
-        elif kind is float:
-            check_number(value, name, *([] if declared.least is None else [declared.least]))
-        elif kind is str:
-            check_text(value, name)
+        elif kind in CHECKS:
+            check_value(value, name, kind, declared)
+
+
+CHECKS = {int: check_whole, float: check_number, str: check_text}
+
+
+def check_value(value, name: str, kind: type, declared: Option) -> None:
+    """Raise UserError for what is no number of a declared option, or below its least, or no
+    text.
+    """
+    CHECKS[kind](value, name, *([] if declared.least is None else [kind(declared.least)]))
+
+
+def check_items(value, name: str, kind: type, declared: Option) -> None:
+    """Raise UserError for what is no sequence of values that a declared option takes."""
+    for place, item in enumerate(list_items(value, name, "values")):
+        check_value(item, f"{name}[{place}]", kind, declared)
+        if declared.choices:
+            check_among(item, name, declared.choices)
 
 
 def parse_option(kind: type, name: str, text: str):
@@ -97,8 +110,8 @@ def parse_option(kind: type, name: str, text: str):
             return {"true": True, "false": False}[text]
         if wanted in (int, float):
             return wanted(text)
-        if wanted == list[str]:
-            return [word for word in text.split(",") if word]
+        if typing.get_origin(wanted) is list:
+            return [typing.get_args(wanted)[0](word) for word in text.split(",") if word]
     except (KeyError, ValueError):
         example = "true" if wanted is bool else "7"
         what = "neither true nor false" if wanted is bool else "no number"

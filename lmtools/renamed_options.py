@@ -16,15 +16,6 @@ RENAMED = {
         "--text": "--text-out",
         "--order": "--max-ngram-order",
     },
-    "lmtools bench lattice": {"--from": "--format", "--order": "--max-ngram-order"},
-    "lmtools bench lm": {"--size": "--vocab-size"},
-    "lmtools bench score": {"--words": "--length"},
-    "lmtools bench criteria": {
-        "--model": "--architecture",
-        "--sizes": "--vocab-size",
-        "--tokens": "--length",
-        "--turns": "--repeats",
-    },
     "lmtools.espnet": {"--tokens": "--token-list"},
 }
 
@@ -55,6 +46,15 @@ TO_SET = {
         "--prune-arcs": ("prune_arcs", "*"),
         "--cover-beam": ("cover_beam", "*"),
         "--tokens": ("tokens", "*"),
+    },
+    "lmtools bench": {
+        f"--{name.replace('_', '-')}": (name, value)
+        for name, value in {
+            **dict.fromkeys(("threads", "repeats", "seconds", "hypotheses", "words"), "*"),
+            **dict.fromkeys(("length", "batch", "contiguous", "first", "tokens", "by_beam"), "*"),
+            **dict.fromkeys(("by_tokens", "figure", "architecture", "criteria"), "*"),
+            **dict.fromkeys(("published", "representation"), "true"),
+        }.items()
     },
 }
 # Command -> an option that has gone, taken for one version more -> why.

@@ -96,7 +96,7 @@ def bench_representation(
     longest = scorers[shortest].lm.longest
     if (needed := round(max(words) * TOKENS_A_WORD)) > longest:
         raise UserError(
-            f"--length {max(words)}: {needed} tokens, but {shortest} takes {longest} at most; give"
+            f"length={max(words)}: {needed} tokens, but {shortest} takes {longest} at most; give"
             " shorter lengths"
         )
     rows = by_length(scorers, words, repeats, representation_tasks)

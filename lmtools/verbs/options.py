@@ -111,12 +111,6 @@ GROUPS: dict[str, dict[str, dict]] = {
             type=positive,
             rare=True,
         ),
-        "--tokens": value(
-            "N",
-            "keep the N best histories of a lattice's state (default: all)",
-            type=positive,
-            rare=True,
-        ),
         "--scale": value(
             "X",
             "factor of scores that become probabilities; 0: all alike (default: %(default)s)",
@@ -134,21 +128,6 @@ GROUPS: dict[str, dict[str, dict]] = {
         "--corpus": value("TEXT", "what the model card says of the training text", rare=True),
         "--vocab-size": value("N", "ids in all, five specials included", type=positive),
         "--batch": value("N", "sentences at once", type=positive),
-        "--length": value("N", "tokens of a sentence (default: %(default)s)", type=positive),
-        "--repeats": value(
-            "N",
-            "turns of each; the median (default: %(default)s)",
-            type=positive,
-            default=3,
-            rare=True,
-        ),
-        "--seconds": value(
-            "S",
-            "of a turn, one step at least (default: %(default)s)",
-            type=amount,
-            default=1.0,
-            rare=True,
-        ),
     },
     "input": {
         "--nbest": value("F", "N-best lists", required=True),
@@ -354,18 +333,20 @@ def add_lm(parser: Parser, **changes) -> None:
     )
 
 
-def add_settings(parser: Parser, kind: type, names: Iterable[str], **changes) -> None:
-    """Declare --set, by which the command line gives the declared options `names` of a dataclass;
-    `changes` are to what argparse takes.
+def add_settings(parser: Parser, kind: type, names: Iterable[str] = ()) -> None:
+    """Declare --set, by which the command line gives declared options of a dataclass: `names`, or
+    all.
     """
     listed, lines = list_options(kind), []
+    names = tuple(names) or tuple(listed)
     for name in names:
         _, default, declared = listed[name]
-        shown = "" if default in (None, ()) else str(default).lower()
+        shown = ",".join(map(str, default)) if isinstance(default, tuple) else str(default).lower()
+        shown = "" if default is None else shown
         usual = f" (default: {shown})" if shown and "(default:" not in declared.help else ""
         lines.append(textwrap.fill(f"{name}: {declared.help}{usual}", subsequent_indent=" " * 4))
-    parser.set_defaults(known_settings=tuple(names))
-    takes = {"nargs": "+", "action": "extend", "default": [], "metavar": "NAME=VALUE"} | changes
+    parser.set_defaults(known_settings=names)
+    takes = {"nargs": "+", "action": "extend", "default": [], "metavar": "NAME=VALUE"}
     parser.add_argument("--set", **takes, help=Rare("rare options, by name: see below"))
     parser.add_argument_group("names of --set", Rare("\n".join(lines)))
 

@@ -2,13 +2,25 @@
 changes
 """
 
-import torch
+from dataclasses import dataclass
 
 from lmtools.bench.engine import bench_engines, describe_row
 from lmtools.errors import UserError
 from lmtools.formats import read
+from lmtools.options import option
 from lmtools.rescoring import Weights
-from lmtools.verbs.numbers import positive
+from lmtools.verbs.bench.common import BenchSettings
+
+
+@dataclass(frozen=True)
+class EngineBench(BenchSettings):
+    """Settings of the benchmark of engines."""
+
+    repeats: int = option(20, "turns; the least", least=1)
+    words: int = option(20, "of the one sentence", least=1)
+
+
+SETTINGS = EngineBench
 
 
 def arguments(parser):
@@ -19,22 +31,18 @@ def arguments(parser):
         "what `lmtools tune` wrote of this model's scores: which winners change, and the metric"
     )
     parser.add("--weights", metavar="F.json", help=help_text)
-    help_text = "of the one sentence (default: %(default)s)"
-    parser.add_argument("--words", type=positive, default=20, metavar="N", help=help_text)
-    parser.add("--repeats", default=20, help="turns; the least (default: %(default)s)")
 
 
-def run(args):
+def run(args, settings):
     """Measure; the figures, and a line a way of computing."""
     if args.precision != "float32":
         raise UserError("--precision: all are measured; leave it out")
-    torch.set_num_threads(args.threads)
     weights = Weights.load(args.weights) if args.weights else None
     figures = bench_engines(
-        args.lm, read(args.nbest, None), weights, args.words, repeats=args.repeats
+        args.lm, read(args.nbest, None), weights, settings.words, repeats=settings.repeats
     )
     return figures, [
-        f"{figures['machine']}; {args.threads} thread(s), a sentence of {args.words} words,"
+        f"{figures['machine']}; {settings.threads} thread(s), a sentence of {settings.words} words,"
         f" {figures['hypotheses']:,} hypotheses of {figures['lists']:,} lists",
         *(describe_row(row, weights) for row in figures["rows"]),
     ]

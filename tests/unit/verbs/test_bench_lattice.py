@@ -35,10 +35,8 @@ def here(tmp_path, monkeypatch, trained, tiny):
 
 
 def test_rows_cover_models_beams_and_tokens(here, tmp_path, capsys):
-    out = [
-        *split("--by-beam 0 2 --by-tokens 1 3 --max-ngram-order 3 --repeats 2 --out b.json"),
-        *split("--figure b.png"),
-    ]
+    settings = "by_beam=0,2 by_tokens=1,3 repeats=2 figure=b.png"
+    out = split(f"--max-ngram-order 3 --out b.json --set {settings}")
     assert main(["bench", "lattice", "l", *here, *out]) == 0
     printed = capsys.readouterr().out
     figures = json.loads((tmp_path / "b.json").read_text())
@@ -129,7 +127,9 @@ def test_the_figure_has_a_panel_a_kind_with_numbers_on_its_axes(monkeypatch, kin
 )
 def test_mistakes_are_one_line_and_write_nothing(here, tmp_path, capsys, arguments, message):
     assert (
-        main(["bench", "lattice", "l", *here, "--out", "b.json", "--figure", "b.png", *arguments])
+        main(
+            ["bench", "lattice", "l", *here, "--out", "b.json", "--set", "figure=b.png", *arguments]
+        )
         == 1
     )
     said = capsys.readouterr().err
