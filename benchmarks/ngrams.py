@@ -1,4 +1,4 @@
-"""Time and memory of mixing two n-gram models and pruning one, by lmtools, IRSTLM and KenLM.
+"""Time and memory of estimating, mixing and pruning n-gram models, by lmtools, IRSTLM and KenLM.
 
     benchmarks/ngrams.sh --text DIR
 
@@ -49,10 +49,10 @@ def main() -> None:
     os.chdir(options.out)
     split_text(texts, options.words)
     few, many = options.orders
+    print("command | CPU s | s | MB | n-grams | perplexity of held-out text")
     for name, order in (("a", few), ("b", few), ("all", many)):
         estimate(options.kenlm, name, order)
     keep_known(["a.arpa", "b.arpa"])
-    print("command | CPU s | s | MB | n-grams | perplexity of held-out text")
     mix(options)
     prune(options)
 
@@ -77,12 +77,16 @@ def beginning(lines: list[bytes], words: int) -> Iterator[bytes]:
 
 
 def estimate(kenlm: Path, name: str, order: int) -> None:
-    """Write NAME.arpa, KenLM's intermediate files NAME.im.*, and NAME.sorted for IRSTLM, which
-    wants n-grams in the order of their contexts.
+    """Write the rows of estimation, lmplz's NAME.arpa, KenLM's intermediate files NAME.im.*, and
+    NAME.sorted for IRSTLM, which wants n-grams in the order of their contexts.
     """
     command = [kenlm / "lmplz", "--order", str(order), "-S", "2G", "-T", "./"]
     command += ["--discount_fallback", "--text", f"{name}.txt"]
-    subprocess.run([*command, "--arpa", f"{name}.arpa"], check=True, capture_output=True)
+    _, cost = measure([*command, "--arpa", f"{name}.arpa"])
+    row(f"lmplz of {name}.txt, order {order}", cost)
+    ours = [sys.executable, "-m", "lmtools", "ngram", "--text", f"{name}.txt", "--kenlm", "none"]
+    _, cost = measure([*ours, "--order", str(order), "--out", f"{name}.lm"])
+    row(f"lmtools ngram of {name}.txt, order {order}", cost)
     if name != "all":
         subprocess.run([*command, "--intermediate", f"{name}.im"], check=True, capture_output=True)
     ids = arrays.new_vocabulary()

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from lmtools.api.lm import LM, TokenScores, load
     from lmtools.api.measures import bleu, cer, measure, wer
     from lmtools.api.weights import rescore, tune
+    from lmtools.context import using
     from lmtools.errors import UserError
     from lmtools.evaluate.corpus import Evaluation
     from lmtools.rescoring.weights import Weights
@@ -43,6 +44,7 @@ __all__ = [
     "rescore",
     "stream",
     "tune",
+    "using",
     "wer",
     "write",
 ]
@@ -52,6 +54,7 @@ HOMES = {
     "lmtools.api.lm": ("LM", "TokenScores", "load"),
     "lmtools.api.measures": ("bleu", "cer", "measure", "wer"),
     "lmtools.api.weights": ("rescore", "tune"),
+    "lmtools.context": ("using",),
     "lmtools.errors": ("UserError",),
     "lmtools.evaluate.corpus": ("Evaluation",),
     "lmtools.rescoring.weights": ("Weights",),

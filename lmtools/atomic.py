@@ -39,8 +39,8 @@ DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}
 def atomic_path(
     path, follow: bool = True, failures: tuple[type[Exception], ...] = ()
 ) -> Iterator[Path]:
-    """An empty file of the same name elsewhere on the disk of `path`; on leaving without an error
-    it is flushed and renamed to `path`.
+    """Yield an empty file of the same name elsewhere on the disk of `path`; on leaving without an
+    error it is flushed and renamed to `path`.
 
     A link is followed, or replaced if not `follow`; a pipe or a device (/dev/stdout, /dev/null)
     cannot be replaced and is given as it is. UserError if it cannot be written, also for those
@@ -62,9 +62,9 @@ def atomic_path(
 
 @contextlib.contextmanager
 def atomic_directory(path, marker: str, follow: bool = True) -> Iterator[Path]:
-    """An empty directory elsewhere on the disk of `path` that takes its place when the block ends
-    well, else is removed. A link is followed, or taken away if not `follow`, as at names that the
-    user did not give.
+    """Yield an empty directory elsewhere on the disk of `path` that takes its place when the block
+    ends well, else is removed. A link is followed, or taken away if not `follow`, as at names that
+    the user did not give.
 
     What stood at `path` is replaced only if it is an empty directory or one that holds the file
     `marker`; UserError otherwise, and if the directory cannot be written.
@@ -83,7 +83,7 @@ def atomic_directory(path, marker: str, follow: bool = True) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def new_directory(path: Path) -> Iterator[Path]:
-    """The same for a directory `path` that may be replaced whatever it holds."""
+    """Yield the same for a directory `path` that may be replaced whatever it holds."""
     with workplace(path) as folder:
         new, old = folder / NEW, folder / OLD
         new.mkdir()
@@ -104,8 +104,8 @@ def new_directory(path: Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def workplace(path: Path, failures: tuple[type[Exception], ...] = ()) -> Iterator[Path]:
-    """A directory beside `path`, which is made if it has to be; it is removed in the end, and what
-    killed writers of `path` left before.
+    """Yield a directory beside `path`, which is made if it has to be; it is removed in the end, and
+    what killed writers of `path` left before.
 
     Errors of writing become a UserError about `path`: those of the disk, those that name something
     in there, and `failures`.
@@ -140,7 +140,7 @@ def concerns(error: OSError, folder: Path) -> bool:
 
 
 def claim(path: Path) -> tuple[Path, int]:
-    """A new directory to write `path` in, and the descriptor that locks it."""
+    """Return a new directory to write `path` in, and the descriptor that locks it."""
     while True:
         prefix = f".{short(path.name)}.{boot()}."
         folder = Path(tempfile.mkdtemp(dir=path.parent, prefix=prefix, suffix=".tmp"))
@@ -183,14 +183,14 @@ def sweep(path: Path) -> None:
 
 @functools.lru_cache(maxsize=64)
 def left_in(parent: Path) -> Mapping[str, list[str]]:
-    """The directories of writers, dead or alive, in `parent`, by `short` name; listed once a
+    """Return the directories of writers, dead or alive, in `parent`, by `short` name; listed once a
     process, which may write many files there.
     """
-    found = defaultdict(list)
+    folders = defaultdict(list)
     for name in os.listdir(parent):
         if (match := LEFT.fullmatch(name)) and match[2] == boot():
-            found[match[1]].append(name)
-    return found
+            folders[match[1]].append(name)
+    return folders
 
 
 def restore(folder: Path, path: Path) -> None:
@@ -200,7 +200,7 @@ def restore(folder: Path, path: Path) -> None:
 
 
 def short(name: str) -> str:
-    """A name, or what stands for it where it is long."""
+    """Return a name, or what stands for it where it is long."""
     whole = os.fsencode(name)
     if len(whole) <= LONGEST_NAME:
         return name
@@ -210,8 +210,8 @@ def short(name: str) -> str:
 
 @functools.cache
 def boot() -> str:
-    """16 hexadecimal digits that no other kernel has, nor this one after a restart; those of this
-    process where the system has none.
+    """Return 16 hexadecimal digits that no other kernel has, nor this one after a restart; those of
+    this process where the system has none.
     """
     try:
         identity = Path("/proc/sys/kernel/random/boot_id").read_bytes()
@@ -228,9 +228,9 @@ def flush(path) -> None:
 
 @contextlib.contextmanager
 def atomic_text(path, follow: bool = True) -> Iterator[io.TextIOBase]:
-    """A UTF-8 text stream that becomes `path` (`-`: standard output) when the block ends well;
-    compressed by suffix (.gz, .xz, .bz2). A link is followed, or replaced if not `follow`, as at
-    names that the user did not give.
+    """Yield a UTF-8 text stream that becomes `path` (`-`: standard output) when the block ends
+    well; compressed by suffix (.gz, .xz, .bz2). A link is followed, or replaced if not `follow`, as
+    at names that the user did not give.
     """
     if path == "-":
         yield sys.stdout
@@ -242,21 +242,21 @@ def atomic_text(path, follow: bool = True) -> Iterator[io.TextIOBase]:
 
 @contextlib.contextmanager
 def atomic_binary(path) -> Iterator[io.BufferedIOBase]:
-    """A binary stream that becomes `path`, which is no link, when the block ends well."""
+    """Yield a binary stream that becomes `path`, which is no link, when the block ends well."""
     with atomic_path(path, follow=False) as temporary, open(temporary, "wb") as stream:
         yield stream
 
 
 def copy_file(path, out) -> None:
-    """The file as it is, whole or not at all."""
+    """Copy the file as it is, whole or not at all."""
     with atomic_binary(out) as copy, open(path, "rb") as stream:
         shutil.copyfileobj(stream, copy)
 
 
 @contextlib.contextmanager
 def open_compressed(path: Path) -> Iterator[io.TextIOBase]:
-    """A writing text stream for `path`; gzip carries no name and no time, so that equal content
-    gives equal bytes.
+    """Yield a writing text stream for `path`; gzip carries no name and no time, so that equal
+    content gives equal bytes.
     """
     with contextlib.ExitStack() as stack:
         opened = OPENERS.get(path.suffix, open) if path.suffix != ".gz" else open

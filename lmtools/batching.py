@@ -13,8 +13,8 @@ APART = 4096  # sentences at a time of models that compute each by itself
 
 
 def find_distinct(items: Iterable[Hashable]) -> tuple[list, np.ndarray]:
-    """The distinct items in the order of their first places, and which of them each item is, int64
-    (N,).
+    """Return the distinct items in the order of their first places, and which of them each item is,
+    int64 (N,).
     """
     number: dict[Hashable, int] = {}
     which = [number.setdefault(item, len(number)) for item in items]
@@ -24,8 +24,8 @@ def find_distinct(items: Iterable[Hashable]) -> tuple[list, np.ndarray]:
 def prepare_distinct(
     texts: Sequence[str], prepare: Callable[[list[str]], list[tuple]]
 ) -> tuple[list[tuple], np.ndarray]:
-    """The distinct sentences that `prepare` makes of `texts`, and which of them each text is, int64
-    (N,).
+    """Return the distinct sentences that `prepare` makes of `texts`, and which of them each text
+    is, int64 (N,).
     """
     distinct, which = find_distinct(texts)
     sentences, place = find_distinct(prepare(distinct))
@@ -51,8 +51,8 @@ def full_batch_size(model, sentences: Sequence) -> int:
 
 
 def plan_batches(costs: Sequence[int], rows: int | None) -> list[list[int]]:
-    """Indices into `costs` in batches of equal cost, each of `batch_size` sentences but for the
-    last of a cost; the cheapest first.
+    """Return indices into `costs` in batches of equal cost, each of `batch_size` sentences but for
+    the last of a cost; the cheapest first.
 
     `rows` None: sentences that are computed one by one, whose batches are any.
     """
@@ -72,7 +72,7 @@ def plan_batches(costs: Sequence[int], rows: int | None) -> list[list[int]]:
 
 
 def cut_batches(widths: np.ndarray, rows: int) -> np.ndarray:
-    """Where the ascending `widths` are cut into batches of at most `rows` positions, padding
+    """Return where the ascending `widths` are cut into batches of at most `rows` positions, padding
     included; a sentence wider than that is a batch of its own.
     """
     cuts, begin = [], 0

@@ -38,25 +38,25 @@ def save_tensors(tensors: Mapping[str, torch.Tensor], path, **metadata) -> None:
     digest of all, and a seal.
     """
     tensors = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
-    said = json.dumps(add_seal({**metadata, "tensors": tensors_digest(tensors)}))
+    described = json.dumps(add_seal({**metadata, "tensors": tensors_digest(tensors)}))
     with atomic_path(path, follow=False, failures=(SafetensorError,)) as temporary:
         # one key: safetensors writes several in any order
-        save_file(tensors, temporary, {"lmtools": said})
+        save_file(tensors, temporary, {"lmtools": described})
 
 
 def tensors_digest(tensors: Mapping[str, torch.Tensor]) -> str:
-    """Hexadecimal SHA-256 of names, types, shapes and values, whatever the tensors' order."""
-    made = hashlib.sha256()
+    """Return the hexadecimal SHA-256 of names, types, shapes and values in any order."""
+    hashed = hashlib.sha256()
     for name, tensor in sorted(tensors.items()):
-        made.update(json.dumps([name, str(tensor.dtype), list(tensor.shape)]).encode())
-        made.update(tensor.reshape(-1).view(torch.uint8).numpy())
-    return made.hexdigest()
+        hashed.update(json.dumps([name, str(tensor.dtype), list(tensor.shape)]).encode())
+        hashed.update(tensor.reshape(-1).view(torch.uint8).numpy())
+    return hashed.hexdigest()
 
 
 @contextlib.contextmanager
 def open_tensors(path) -> Iterator[tuple]:
-    """A safetensors file for reading, and its metadata, the seal checked; Damaged, or UserError if
-    it cannot be opened at all, which says nothing of what is in it.
+    """Yield a safetensors file for reading, and its metadata, the seal checked; Damaged, or
+    UserError if it cannot be opened at all, which says nothing of what is in it.
     """
     try:
         open(path, "rb").close()  # safetensors says of all that cannot be opened that it is missing
@@ -64,10 +64,10 @@ def open_tensors(path) -> Iterator[tuple]:
         raise cannot("read", path, error) from None
     try:
         with safe_open(path, framework="pt") as stream:
-            said = json.loads(stream.metadata()["lmtools"])
-            if "tensors" in said:  # no file of an older version
-                said = {SEAL: said[SEAL], **said}
-            yield stream, check_seal(said, path, REMEDY)
+            metadata = json.loads(stream.metadata()["lmtools"])
+            if "tensors" in metadata:  # no file of an older version
+                metadata = {SEAL: metadata[SEAL], **metadata}
+            yield stream, check_seal(metadata, path, REMEDY)
     except (
         SafetensorError,
         OSError,
@@ -83,23 +83,23 @@ def open_tensors(path) -> Iterator[tuple]:
 
 
 def load_checked(path) -> tuple[dict[str, torch.Tensor], dict]:
-    """A safetensors file's tensors by name, and metadata; Damaged unless as written."""
-    with open_tensors(path) as (stream, said):
+    """Return a safetensors file's tensors by name, and metadata; Damaged unless as written."""
+    with open_tensors(path) as (stream, metadata):
         tensors = {name: stream.get_tensor(name) for name in stream.keys()}  # noqa: SIM118 (no mapping)
-    if "tensors" in said and said["tensors"] != tensors_digest(tensors):
+    if "tensors" in metadata and metadata["tensors"] != tensors_digest(tensors):
         raise Damaged(f"{path}: damaged (its tensors are not those that were written); {REMEDY}")
-    return tensors, said
+    return tensors, metadata
 
 
 def load_tensors(path) -> dict[str, torch.Tensor]:
-    """The tensors of a safetensors file by name."""
+    """Return the tensors of a safetensors file by name."""
     return load_checked(path)[0]
 
 
 def load_metadata(path) -> dict:
-    """The metadata that `save_tensors` wrote."""
-    with open_tensors(path) as (_, said):
-        return said
+    """Return the metadata that `save_tensors` wrote."""
+    with open_tensors(path) as (_, metadata):
+        return metadata
 
 
 def prepare_directory(
@@ -115,9 +115,9 @@ def prepare_directory(
     directory, text = Path(directory), config_text(settings, subword)
     subword.save_to(directory / "subword", follow=False)
     # beside the weights, not in them: equal weights are equal files
-    for name, said in ((MACHINE, machine), (FACTS, facts)):
-        if said:
-            text += f"{name}: {json.dumps(dict(said))}\n"
+    for name, entry in ((MACHINE, machine), (FACTS, facts)):
+        if entry:
+            text += f"{name}: {json.dumps(dict(entry))}\n"
     with atomic_text(directory / CONFIG, follow=False) as stream:
         stream.write(add_yaml_seal(text))
 
@@ -161,11 +161,11 @@ def read_config(directory) -> dict:
     path = Path(directory) / CONFIG
     # the weights say what it has to be
     tree = check_seal(load_yaml(path), path, REMEDY, warn=False)
-    return {name: said for name, said in tree.items() if name not in (MACHINE, FACTS)}
+    return {name: value for name, value in tree.items() if name not in (MACHINE, FACTS)}
 
 
 def read_settings(directory) -> tuple[Settings, dict]:
-    """The settings of a model directory and its `vocabulary` (size, hash)."""
+    """Return the settings of a model directory and its `vocabulary` (size, hash)."""
     path, tree = Path(directory) / CONFIG, read_config(directory)
     vocabulary = tree.pop("vocabulary", None)
     if not isinstance(vocabulary, dict):
@@ -176,7 +176,7 @@ def read_settings(directory) -> tuple[Settings, dict]:
 
 
 def state_dict(lm: LanguageModel) -> dict[str, torch.Tensor]:
-    """The model's tensors by name, a shared output matrix once."""
+    """Return the model's tensors by name, a shared output matrix once."""
     return {
         name: tensor
         for name, tensor in lm.state_dict().items()
@@ -187,7 +187,7 @@ def state_dict(lm: LanguageModel) -> dict[str, torch.Tensor]:
 def shared_tensors(
     lm: LanguageModel, tensors: Mapping[str, torch.Tensor]
 ) -> dict[str, torch.Tensor]:
-    """The output matrix under its own name where it is the input embedding."""
+    """Return the output matrix under its own name where it is the input embedding."""
     if not lm.shares:
         return {}
     name = next(
@@ -214,8 +214,8 @@ def load_state(lm: LanguageModel, tensors: Mapping[str, torch.Tensor], path) -> 
 
 
 def load_model(directory, pairs: bool = False) -> tuple[LanguageModel, object]:
-    """The language model of a directory (CPU, evaluation mode), and its subword model. UserError
-    for a translation model, unless the caller gives it `pairs` of source and target.
+    """Return the language model of a directory (CPU, evaluation mode), and its subword model.
+    UserError for a translation model, unless the caller gives it `pairs` of source and target.
     """
     settings, vocabulary = read_settings(directory)
     if OBJECTIVES[settings.objective].pairs and not pairs:
@@ -235,21 +235,23 @@ def load_model(directory, pairs: bool = False) -> tuple[LanguageModel, object]:
 
 
 def load_weights(directory) -> tuple[dict[str, torch.Tensor], dict]:
-    """The weights of a model directory by name, and their metadata; Damaged unless as they were
-    written, and of its config.yaml.
+    """Return the weights of a model directory by name, and their metadata; Damaged unless as they
+    were written, and of its config.yaml.
     """
     path = Path(directory) / WEIGHTS
-    tensors, said = load_checked(path)
-    if said.get("config", "") not in ("", digest(read_config(directory))):
+    tensors, metadata = load_checked(path)
+    if metadata.get("config", "") not in ("", digest(read_config(directory))):
         raise Damaged(
             f"{path}: belongs to another {CONFIG} than the one beside it (of another training);"
             f" {REMEDY}"
         )
-    return tensors, said
+    return tensors, metadata
 
 
 def model_hash(directory) -> str:
-    """Identifies a model by weights, settings and vocabulary; the same after a move or a copy."""
+    """Return what identifies a model: weights, settings and vocabulary; the same after a move or a
+    copy.
+    """
     settings, vocabulary = read_settings(directory)
     made_of = settings.model, settings.objective, settings.criterion, settings.arch, settings.output
     path = Path(directory) / WEIGHTS
@@ -282,14 +284,14 @@ def save_training(
     for index, state in optimiser.state_dict()["state"].items():
         for name, value in state.items():
             tensors[f"optimiser.{index}.{name}"] = torch.as_tensor(value)
-    said = {"progress": dataclasses.asdict(progress), "fingerprint": fingerprint}
-    save_tensors(tensors, Path(directory) / STATE, **said)
+    metadata = {"progress": dataclasses.asdict(progress), "fingerprint": fingerprint}
+    save_tensors(tensors, Path(directory) / STATE, **metadata)
 
 
 def load_training(directory, lm: LanguageModel, optimiser) -> Progress:
     """Put the saved weights and optimiser state back; returns how far the training was."""
     path = Path(directory) / STATE
-    tensors, said = load_checked(path)
+    tensors, metadata = load_checked(path)
     model: dict[str, torch.Tensor] = {}
     state: dict[int, dict] = {}
     for name, tensor in tensors.items():
@@ -302,11 +304,11 @@ def load_training(directory, lm: LanguageModel, optimiser) -> Progress:
     load_state(lm, model, path)
     groups = optimiser.state_dict()["param_groups"]
     optimiser.load_state_dict({"state": state, "param_groups": groups})
-    return Progress(**said["progress"])
+    return Progress(**metadata["progress"])
 
 
 def training_metadata(directory) -> dict | None:
-    """The metadata (fingerprint, progress) of a saved training, or None where there is none;
+    """Return the metadata (fingerprint, progress) of a saved training, or None where there is none;
     Damaged where it cannot go on from there.
     """
     path = Path(directory) / STATE

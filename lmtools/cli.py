@@ -11,9 +11,9 @@ import signal
 import sys
 
 import lmtools
+from lmtools.context import using
 from lmtools.errors import UserError, one_line
-from lmtools.files import MAX_LINE, remedy
-from lmtools.jobs import CMD
+from lmtools.files import remedy
 from lmtools.renamed_options import update_spelling
 from lmtools.verbs.options import Parser, add_common
 
@@ -51,6 +51,7 @@ VERB_GROUPS = {
     },
 }
 VERBS = {name: purpose for group in VERB_GROUPS.values() for name, purpose in group.items()}
+SETTINGS = ("cmd", "max_line", "allow_commands")  # options that are fields of Context
 CLOSING = "lmtools VERB --help explains a verb and its usual options, --help-all every option"
 
 
@@ -62,12 +63,9 @@ def main(argv=None) -> int:
         if isinstance(stream, io.TextIOWrapper):  # text is UTF-8 in any locale
             stream.reconfigure(encoding="utf-8", errors="replace")
     args = parse(sys.argv[1:] if argv is None else argv)
-    if args.max_line is not None:
-        os.environ[MAX_LINE] = str(args.max_line)
-    if getattr(args, "cmd", None):
-        os.environ[CMD] = args.cmd
+    settings = {name: getattr(args, name, None) or None for name in SETTINGS}
     try:
-        with commands_allowed() if args.allow_commands else contextlib.nullcontext():
+        with using(**settings):
             status = args.run(args)
         sys.stdout.flush()
         return status or 0
@@ -86,13 +84,6 @@ def main(argv=None) -> int:
         return 1
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
-
-
-def commands_allowed() -> contextlib.AbstractContextManager:
-    """The block in which lines of script files may run commands; imported here, since no other verb
-    should wait for formats.
-    """
-    return importlib.import_module("lmtools.formats.kaldi_io").allow_commands()
 
 
 def explain_error(error: Exception) -> Exception:

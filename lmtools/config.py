@@ -28,12 +28,12 @@ SHOWN.maxlevel = 3
 
 
 def show_value(value) -> str:
-    """A value for a message; aliases can make a small file a value without end."""
+    """Return a value for a message; aliases can make a small file a value without end."""
     return SHOWN.repr(value)
 
 
 def load_yaml(path) -> dict:
-    """The mapping in a YAML file; UserError with the line where it is malformed."""
+    """Return the mapping in a YAML file; UserError with the line where it is malformed."""
     try:
         content = yaml.safe_load(read_bytes(path, LONGEST))
     except yaml.YAMLError as error:
@@ -53,8 +53,8 @@ def load_yaml(path) -> dict:
 
 
 def find_lines(path: Path) -> dict[tuple[str, ...], int]:
-    """The line of each key of a YAML file, of each key and entry of these, and so on, and of each
-    line of text in a block.
+    """Return the line of each key of a YAML file, of each key and entry of these, and so on, and of
+    each line of text in a block.
     """
     lines: dict[tuple[str, ...], int] = {}
 
@@ -99,7 +99,9 @@ class Place:
 
 
 def override(tree: dict, assignments: Sequence[str]) -> dict:
-    """A copy of `tree` with `a.b=value` assignments applied; values are read as YAML scalars."""
+    """Return a copy of `tree` with `a.b=value` assignments applied; values are read as YAML
+    scalars.
+    """
     tree = {k: dict(v) if isinstance(v, dict) else v for k, v in tree.items()}
     for assignment in assignments:
         name, value = parse_pair(
@@ -127,8 +129,8 @@ SOMEWHERE = "configuration"  # what settings are of that come from no file
 
 
 def build(cls, tree: Mapping, source=SOMEWHERE, prefix=""):
-    """An instance of dataclass `cls` from nested mappings; names the class does not have and values
-    of another type are refused.
+    """Return an instance of dataclass `cls` from nested mappings; names the class does not have and
+    values of another type are refused.
     """
     if not isinstance(tree, Mapping):
         raise UserError(
@@ -155,13 +157,18 @@ def build(cls, tree: Mapping, source=SOMEWHERE, prefix=""):
 
 
 def convert(kind, value, source, name):
-    """`value` as type `kind`: nested dataclass, scalar, optional or list of these; '1e-3' counts as
-    a float (YAML 1.1 reads it as text).
+    """Return `value` as type `kind`: nested dataclass, scalar, optional or list of these; '1e-3'
+    counts as a float (YAML 1.1 reads it as text).
     """
     if dataclasses.is_dataclass(kind):
         return build(kind, value or {}, source, f"{name}.")
     options = typing.get_args(kind) if isinstance(kind, types.UnionType) else (kind,)
     for option in options:
+        if typing.get_origin(option) is dict and isinstance(value, Mapping):
+            item = typing.get_args(option)[1]
+            return {
+                str(key): convert(item, one, source, f"{name}.{key}") for key, one in value.items()
+            }
         try:
             return scalar(option, value)
         except (TypeError, ValueError):
@@ -171,7 +178,7 @@ def convert(kind, value, source, name):
 
 
 def scalar(kind, value):
-    """`value` as one plain type; ValueError or TypeError if it is not one."""
+    """Return `value` as one plain type; ValueError or TypeError if it is not one."""
     if typing.get_origin(kind) in (list, tuple):
         if not isinstance(value, list | tuple):  # a string would fall apart into letters
             raise TypeError(kind)
@@ -189,14 +196,14 @@ def scalar(kind, value):
 
 
 def check_choices(config, prefix: str, **known: Collection[str]) -> None:
-    """UserError for a setting of a dataclass instance that is none of those known."""
+    """Raise UserError for a setting of a dataclass instance that is none of those known."""
     for name, choices in known.items():
         if (value := getattr(config, name)) not in choices:
             raise UserError(f"{prefix}{name}: {value!r} is unknown; known: {', '.join(choices)}")
 
 
 def check_numbers(config, prefix: str, *sizes: str) -> None:
-    """UserError for a number of a dataclass instance below 0, or below 1 if one of `sizes`."""
+    """Raise UserError for a number of a dataclass instance below 0, of `sizes` below 1."""
     for name, value in vars(config).items():
         least = int(name in sizes)
         if isinstance(value, int | float) and value < least:
@@ -207,38 +214,38 @@ LATE = {"late": True}  # of a field of a dataclass that files of older versions 
 
 
 def as_tree(config) -> dict:
-    """Nested mappings of a dataclass instance, without LATE fields that have their defaults: what
-    was made without them stays what it is.
+    """Return nested mappings of a dataclass instance, without LATE fields that have their defaults:
+    what was made without them stays what it is.
     """
     late = {f.name: f.default for f in dataclasses.fields(config) if f.metadata.get("late")}
     return {
-        name: said
-        for name, said in dataclasses.asdict(config).items()
+        name: value
+        for name, value in dataclasses.asdict(config).items()
         if name not in late or getattr(config, name) != late[name]
     }
 
 
 def dump(config) -> str:
-    """YAML of `as_tree`, in declaration order; `build` reads it back."""
+    """Return YAML of `as_tree`, in declaration order; `build` reads it back."""
     return yaml.safe_dump(as_tree(config), sort_keys=False, allow_unicode=True)
 
 
 def from_yaml(cls, path, assignments: Sequence[str] = ()):
-    """An instance of `cls` from a YAML file, which may name a `base:` YAML beside it whose settings
-    it refines, and `key=value` on top.
+    """Return an instance of `cls` from a YAML file, which may name a `base:` YAML beside it whose
+    settings it refines, and `key=value` on top.
     """
     return build(cls, override(read_layers(Path(path)), assignments), path)
 
 
 def read_layers(path: Path) -> dict:
-    """The mapping in `path` laid over that of its `base:` file (a path relative to it); UserError
-    if the bases form a circle.
+    """Return the mapping in `path` laid over that of its `base:` file (a path relative to it);
+    UserError if the bases form a circle.
     """
     return functools.reduce(merge, list_layers(path).values(), {})
 
 
 def list_layers(path: Path) -> dict[Path, dict]:
-    """The mapping in each file that `path` refines, the lowest first, and in `path` itself."""
+    """Return the mapping in each file that `path` refines, lowest first, and in `path` itself."""
     layers: dict[Path, dict] = {}
     seen: set[Path] = set()
     while True:
@@ -255,7 +262,7 @@ def list_layers(path: Path) -> dict[Path, dict]:
 
 
 def merge(lower: dict, upper: dict) -> dict:
-    """`upper` laid over `lower`, group by group."""
+    """Return `upper` laid over `lower`, group by group."""
     both = {
         k: merge(lower[k], v)
         for k, v in upper.items()

@@ -20,33 +20,33 @@ ROWS, ROWS_GPU = 256, 4096
 
 
 def product_dtype(x: Tensor) -> torch.dtype:
-    """The precision of matrix products with `x`: autocast's where it is on, else its own."""
+    """Return the precision of matrix products with `x`: autocast's where it is on, else its own."""
     device = x.device.type
     return torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else x.dtype
 
 
 def batch_rows(rows: int | None, device: torch.device) -> int:
-    """The model rows of a batch: `rows`, or what suits the device where it is None."""
+    """Return the model rows of a batch: `rows`, or what suits the device where it is None."""
     return rows or (ROWS if device.type == "cpu" else ROWS_GPU)
 
 
 def numerics(precision: str, device: torch.device, rows: int) -> dict[str, str]:
-    """The part of a signature that only rounding depends on, under the names in
+    """Return the part of a signature that only rounding depends on, under the names in
     lmtools.types.NUMERICS.
     """
     return dict(zip(NUMERICS, (precision, device.type, str(rows)), strict=True))
 
 
 def autocast(device: torch.device, precision: str):
-    """A context in which matrix products have that precision."""
+    """Return a context in which matrix products have that precision."""
     if PRECISIONS[precision] is torch.float32:
         return contextlib.nullcontext()
     return torch.autocast(device.type, PRECISIONS[precision])
 
 
 def resolve_precision(precision: str, device: torch.device, integers: bool = False) -> str:
-    """`auto` is bfloat16 where the device multiplies it natively, else float32; int8 is for those
-    that have prepared models (`integers`).
+    """Return the precision of a name; `auto`: bfloat16 where the device multiplies it natively,
+    else float32; int8 is for those that have prepared models (`integers`).
     """
     if precision == "auto":
         if device.type == "cuda":
@@ -73,7 +73,7 @@ def cpu_multiplies_bfloat16() -> bool:
 
 
 def name_processor(device: torch.device) -> str:
-    """The name of the processor or GPU."""
+    """Return the name of the processor or GPU."""
     if device.type == "cuda":
         return torch.cuda.get_device_name(device)
     info = Path("/proc/cpuinfo")
@@ -96,7 +96,7 @@ def machine_facts(device: torch.device) -> dict[str, str | int]:
 
 
 def choose_device(name: str = "auto") -> torch.device:
-    """`auto` is the GPU where there is one; otherwise any name that torch knows."""
+    """Return the device of a name that torch knows; `auto`: the GPU where there is one."""
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:

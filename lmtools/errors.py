@@ -16,7 +16,7 @@ class UserError(Exception):
 
 @contextlib.contextmanager
 def exit_with_message() -> Iterator[None]:
-    """The block of a script: a UserError is told in one line, with exit status 1."""
+    """Tell a UserError of the block of a script in one line, with exit status 1."""
     try:
         yield
     except UserError as error:
@@ -24,15 +24,15 @@ def exit_with_message() -> Iterator[None]:
 
 
 def one_line(error: Exception) -> str:
-    """The message in one line of at most LONGEST characters, without its middle if it is longer;
-    what would not be seen is escaped.
+    """Return the message in one line of at most LONGEST characters, without its middle if it is
+    longer; what would not be seen is escaped.
     """
     text = " ".join(cut(str(error)).splitlines())
     return cut("".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text))
 
 
 def cut(text: str) -> str:
-    """`text`, or its beginning, which says where, and its end, which says what to do."""
+    """Return `text`, or its beginning, which says where, and its end, which says what to do."""
     if len(text) <= LONGEST:
         return text
     half = (LONGEST - len(" ... ")) // 2

@@ -2,7 +2,7 @@
 are tuned; read by `lmtools score`, `ppl`, `tune`, `rescore`, `embed` and `report`.
 
     base: experiment.yaml     # a file that this one refines; `NAME: null` takes an entry out
-    metric: wer               # and the other settings of TuningPlan, as of lmtools tune
+    metric: wer               # and the other options of tuning, as of lmtools tune
     lms: {bert: hf:DIR}       # language models that are not where --lm says
     columns:                  # what lmtools score writes, by the options of one call
       tta: {}                 # of the language model tta
@@ -23,48 +23,15 @@ from pathlib import Path
 
 from lmtools.config import Place, build, check_choices, convert, list_layers, merge, show_value
 from lmtools.errors import UserError
-from lmtools.evaluate.metrics import find_metric
-from lmtools.rescoring.features import LENGTHS, summed
-from lmtools.rescoring.folds import FoldPlan, parse_folds
+from lmtools.options import list_options
+from lmtools.rescoring.features import summed
 from lmtools.rescoring.systems import SystemPlan, fill_path
-from lmtools.rescoring.tuning import EXPECTED, FORMS, INTERPOLATION, LINEAR, OBJECTIVES
+from lmtools.rescoring.tuning import FORMS, INTERPOLATION, LINEAR, TuningOptions
 
 FIX = "fix"
 SECTIONS = ("lms", "columns", "systems", "vectors")
 LONGEST = 200  # bytes of a name
 UTILITY = "utility"  # which only columns of no language model have
-
-
-@dataclass(frozen=True)
-class TuningPlan:
-    """Plan of tuning an experiment's systems, as the options of `lmtools tune`; `lengths` of None
-    are those that it takes by default.
-    """
-
-    metric: str = "wer"
-    objective: str = EXPECTED
-    lengths: list[str] | None = None
-    loop: bool = False
-    folds: int | str | None = None
-    negative: list[str] = field(default_factory=list)
-    fix: dict = field(default_factory=dict)
-
-    def __post_init__(self):
-        object.__setattr__(self, "metric", find_metric(self.metric)[0])
-        check_choices(self, "", objective=OBJECTIVES)
-        for name in self.lengths or ():
-            if name not in LENGTHS:
-                raise UserError(f"lengths: {name!r} is unknown; known: {', '.join(LENGTHS)}")
-        object.__setattr__(self, FIX, read_numbers(FIX, self.fix))
-        try:
-            _ = self.fold_plan
-        except ValueError as error:
-            raise UserError(f"folds: {error}; write for instance folds: speaker") from None
-
-    @property
-    def fold_plan(self) -> FoldPlan | None:
-        """Return the division of utterances into folds; None for no cross-validation."""
-        return None if self.folds is None else parse_folds(str(self.folds))
 
 
 @dataclass(frozen=True)
@@ -109,7 +76,7 @@ class LMEntry:
 class ExperimentPlan:
     """All that the file at `place` says; mappings by name, in the file's order."""
 
-    tuning: TuningPlan = field(default_factory=TuningPlan)
+    tuning: TuningOptions = field(default_factory=TuningOptions)
     lms: Mapping[str, str] = field(default_factory=dict)
     columns: Mapping[str, LMEntry] = field(default_factory=dict)
     systems: Mapping[str, SystemEntry] = field(default_factory=dict)
@@ -148,16 +115,16 @@ def read_experiment(path) -> ExperimentPlan:
     for file, layer in layers.items():
         tree = lay_over(tree, layer, Place((file,)))
     top = Place(tuple(layers))
-    settings = list(TuningPlan.__dataclass_fields__)
+    settings = list_options(TuningOptions)
     for name in tree:
         check_known(name, [*settings, *SECTIONS], top / name, "setting")
     tuning = {key: value for key, value in tree.items() if key in settings}
     for key, value in tuning.items():  # one by one, for the line of the wrong one
-        build(TuningPlan, {key: value}, top / key)
+        build(TuningOptions, {key: value}, top / key)
     groups = {section: dict(read_entries(tree, section, top)) for section in SECTIONS}
     columns = {n: parse_column(n, one, top / "columns" / n) for n, one in groups["columns"].items()}
     return ExperimentPlan(
-        build(TuningPlan, tuning, top),
+        build(TuningOptions, tuning, top),
         {n: read_path(one, n, top / "lms" / n) for n, one in groups["lms"].items()},
         columns,
         {

@@ -20,6 +20,7 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
+from lmtools.context import current
 from lmtools.errors import UserError
 
 OPENERS = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}
@@ -30,9 +31,6 @@ MAGIC = {  # how compressed files begin: what compressed them, the suffix by whi
     rb"\x1f\x9d": ("compress", ""), rb"PK\x03\x04": ("zip", ""),
 }  # fmt: skip
 DAMAGED = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error)
-# the variable that says how long a line may be: worker processes inherit it
-MAX_LINE = "LMTOOLS_MAX_LINE"
-LONGEST = "16M"  # unless it is set
 WHOLE = 16  # longest lines that a file may have which is read whole
 REMEDIES = {
     errno.ENOENT: "check the path",
@@ -49,29 +47,18 @@ REMEDIES = {
 }
 
 
-def size(text: str) -> int:
-    """The bytes that `500000`, `64K`, `16M` or `2G` means; ValueError for anything else."""
-    match = re.fullmatch(r"0*([1-9][0-9]{0,11})([KMG]?)", text.upper(), re.ASCII)
-    if not match:
-        raise ValueError(f"{text[:40]!r} is no size; write it as 500000, 64K, 16M or 2G")
-    return int(match[1]) << {"": 0, "K": 10, "M": 20, "G": 30}[match[2]]
-
-
 def longest_line() -> int:
-    """The bytes that a line may have."""
-    try:
-        return size(os.environ.get(MAX_LINE) or LONGEST)
-    except ValueError as error:
-        raise UserError(f"{MAX_LINE}: {error}") from None
+    """Return the bytes that a line may have."""
+    return current().max_line
 
 
 def in_units(count: int) -> str:
-    """A number of bytes as text."""
+    """Return a number of bytes as text."""
     return f"{count >> 20} MB" if count % (1 << 20) == 0 else f"{count} bytes"
 
 
 def too_long(where: str, most: int, what: str = "a line") -> UserError:
-    """The refusal of a line of more than `most` bytes."""
+    """Return the refusal of a line of more than `most` bytes."""
     return UserError(
         f"{where}: {what} of more than {in_units(most)}; check that it is the right file, or give"
         " --max-line a larger size"
@@ -79,8 +66,8 @@ def too_long(where: str, most: int, what: str = "a line") -> UserError:
 
 
 def stream_of(path) -> contextlib.AbstractContextManager:
-    """A context with the bytes of `path` (`-`: standard input, which stays open), decompressed by
-    its suffix (.gz, .xz, .bz2).
+    """Return a context with the bytes of `path` (`-`: standard input, which stays open),
+    decompressed by its suffix (.gz, .xz, .bz2).
     """
     if path == "-":
         return contextlib.nullcontext(sys.stdin.buffer)
@@ -88,7 +75,7 @@ def stream_of(path) -> contextlib.AbstractContextManager:
 
 
 def read_bytes(path, most: int | None = None) -> bytes:
-    """All of `path` (`-`: standard input), decompressed by its suffix (.gz, .xz, .bz2).
+    """Return all of `path` (`-`: standard input), decompressed by its suffix (.gz, .xz, .bz2).
 
     UserError if it cannot be read or has more than `most` bytes (by default WHOLE times as much as
     a line may have).
@@ -112,8 +99,8 @@ def read_bytes(path, most: int | None = None) -> bytes:
 
 
 def read_lines(path) -> Iterator[tuple[int, str]]:
-    """Pairs (line number from 1, line without its end) of a UTF-8 text, lazily; a byte-order mark
-    and CR before LF are dropped.
+    """Yield pairs (line number from 1, line without its end) of a UTF-8 text, lazily; a byte-order
+    mark and CR before LF are dropped.
 
     Only LF ends a line: Unicode's other separators occur inside real transcripts. UserError for a
     line longer than longest_line().
@@ -128,7 +115,7 @@ def read_lines(path) -> Iterator[tuple[int, str]]:
 
 
 def raw_lines(path) -> Iterator[tuple[int, bytes]]:
-    """Pairs (line number from 1, bytes of the line with its end), lazily."""
+    """Yield pairs (line number from 1, bytes of the line with its end), lazily."""
     number, most = 0, longest_line()
     try:
         with stream_of(path) as stream:
@@ -146,8 +133,8 @@ def raw_lines(path) -> Iterator[tuple[int, bytes]]:
 
 
 def raw_blocks(path, most: int, end: str = "\n") -> Iterator[list[bytes]]:
-    """The lines of a file with their ends, up to `most` at once: `raw_lines` for many of them, and
-    for files whose lines end in CR.
+    """Yield the lines of a file with their ends, up to `most` at once: `raw_lines` for many of
+    them, and for files whose lines end in CR.
     """
     number, longest = 0, longest_line()
     try:
@@ -172,7 +159,7 @@ def raw_blocks(path, most: int, end: str = "\n") -> Iterator[list[bytes]]:
 
 
 def not_as_named(path) -> UserError | None:
-    """`misnamed` of the file `path`; None of what is no file."""
+    """Return `compression_error` of the file `path`; None of what is no file."""
     try:
         # a pipe could wait for ever
         with open(path if os.path.isfile(path) else os.devnull, "rb") as stream:
@@ -182,10 +169,10 @@ def not_as_named(path) -> UserError | None:
 
 
 def compression_error(path, head: bytes, suffix: str = "") -> UserError | None:
-    """The user's view of bytes `head` that begin as a compressed file does, although `path` is not
-    read as one by its `suffix`, or None.
+    """Return the user's view of bytes `head` that begin as a compressed file does, although `path`
+    is not read as one by its `suffix`, or None.
     """
-    name, right = next((found for magic, found in MAGIC.items() if re.match(magic, head)), ("", ""))
+    name, right = next((kind for magic, kind in MAGIC.items() if re.match(magic, head)), ("", ""))
     if not name or right == suffix != "":
         return None
     why = "which lmtools does not read;"
@@ -195,12 +182,14 @@ def compression_error(path, head: bytes, suffix: str = "") -> UserError | None:
 
 
 def not_utf8(path, where: str) -> UserError:
-    """The user's view of bytes at `where` that are no text: compressed, or in another encoding."""
+    """Return the user's view of bytes at `where` that are no text: compressed, or in another
+    encoding.
+    """
     return not_as_named(path) or UserError(f"{where}: not UTF-8; convert it with iconv")
 
 
 def cannot(verb: str, path, error: OSError) -> UserError:
-    """The user's view of an operating-system error on `path`."""
+    """Return the user's view of an operating-system error on `path`."""
     if verb == "read" and error.errno is None:  # of a decompressor
         return UserError(f"{path}: damaged archive ({error}); fetch or write it again")
     return UserError(f"{path}: cannot {verb}: {error.strerror or error}; {remedy(error)}")
@@ -221,7 +210,7 @@ def remedy(error: OSError) -> str:
 
 @contextlib.contextmanager
 def unpacking(archive) -> Iterator[None]:
-    """UserError where what the block takes out of `archive` shows that it is damaged."""
+    """Raise UserError where what the block takes out of `archive` shows that it is damaged."""
     import tarfile
     import zipfile
 
@@ -239,7 +228,7 @@ def unpacking(archive) -> Iterator[None]:
 
 
 def sha256(path) -> str:
-    """Hexadecimal SHA-256 of a file's bytes."""
+    """Return the hexadecimal SHA-256 of a file's bytes."""
     digest = hashlib.sha256()
     try:
         with open(path, "rb") as stream:

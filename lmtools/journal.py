@@ -67,7 +67,7 @@ class Journal:
 
     @contextlib.contextmanager
     def appending(self) -> Iterator:
-        """A function that adds an entry, which is on its way to the disk when it returns."""
+        """Yield a function that adds an entry, which is on its way to the disk when it returns."""
         try:
             mode = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW
             self.path.parent.mkdir(parents=True, exist_ok=True)

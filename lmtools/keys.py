@@ -84,11 +84,11 @@ def make_key(path: Path) -> None:
 
 def sign(key: bytes, *parts: bytes) -> bytes:
     """Return the HMAC-SHA256 (SIZE bytes) of the parts, each with its length."""
-    made = hmac.new(key, digestmod=hashlib.sha256)
+    mac = hmac.new(key, digestmod=hashlib.sha256)
     for part in parts:
-        made.update(len(part).to_bytes(8, "little"))
-        made.update(part)
-    return made.digest()
+        mac.update(len(part).to_bytes(8, "little"))
+        mac.update(part)
+    return mac.digest()
 
 
 def is_signed(signature: bytes, key: bytes, *parts: bytes) -> bool:

@@ -19,7 +19,7 @@ MOMENT = 0.05  # seconds between taking the lock and having written who took it,
 
 @contextlib.contextmanager
 def hold_lock(directory) -> Iterator[None]:
-    """A context in which no other process may write `directory`; UserError at once, naming it,
+    """Keep other processes from writing `directory` inside the block; UserError at once, naming it,
     where one does.
 
     The lock is on a file `.NAME.lock` beside the directory, so that the directory itself can be
@@ -51,7 +51,7 @@ def hold_lock(directory) -> Iterator[None]:
 
 
 def open_lock_file(path: Path) -> int:
-    """A descriptor of the lock file, made if it is not there; a link is not followed."""
+    """Return a descriptor of the lock file, made if it is not there; a link is not followed."""
     try:
         return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
     except OSError as error:

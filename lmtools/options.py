@@ -4,12 +4,21 @@ command line, keywords in Python and `name=value` in texts all come from the dec
 
 import dataclasses
 import functools
+import inspect
 import types
 import typing
 from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple, TypeVar
 
-from lmtools.arguments import check_among, check_number, check_path, check_text, check_whole
+from lmtools.arguments import (
+    check_among,
+    check_number,
+    check_path,
+    check_text,
+    check_whole,
+    list_items,
+    map_numbers,
+)
 from lmtools.errors import UserError
 
 OPTION = "option"  # the key of a field's metadata
@@ -48,10 +57,9 @@ def list_options(kind: type) -> dict[str, tuple[type, Any, Option]]:
 
 
 def strip_none(hint) -> type:
-    """Return the type of a hint `X | None`."""
-    if isinstance(hint, types.UnionType):
-        return next(part for part in typing.get_args(hint) if part is not types.NoneType)
-    return hint
+    """Return the type of a hint `X | None`; the hint of several types as it is."""
+    parts = [part for part in typing.get_args(hint) if part is not types.NoneType]
+    return parts[0] if isinstance(hint, types.UnionType) and len(parts) == 1 else hint
 
 
 def check_options(instance) -> None:
@@ -62,16 +70,34 @@ def check_options(instance) -> None:
         value = getattr(instance, name)
         if value is None and default is None:
             continue
-        if declared.choices:
+        if kind == dict[str, float]:
+            map_numbers(value, name)
+        elif typing.get_origin(kind) is list:
+            check_items(value, name, typing.get_args(kind)[0], declared)
+        elif declared.choices:
             check_among(check_text(value, name), name, declared.choices)
         elif declared.path:
             check_path(value, name)
-        elif kind is int:
-            check_whole(value, name, *([] if declared.least is None else [int(declared.least)]))
-        elif kind is float:
-            check_number(value, name, *([] if declared.least is None else [declared.least]))
-        elif kind is str:
-            check_text(value, name)
+        elif kind in CHECKS:
+            check_value(value, name, kind, declared)
+
+
+CHECKS = {int: check_whole, float: check_number, str: check_text}
+
+
+def check_value(value, name: str, kind: type, declared: Option) -> None:
+    """Raise UserError for what is no number of a declared option, or below its least, or no
+    text.
+    """
+    CHECKS[kind](value, name, *([] if declared.least is None else [kind(declared.least)]))
+
+
+def check_items(value, name: str, kind: type, declared: Option) -> None:
+    """Raise UserError for what is no sequence of values that a declared option takes."""
+    for place, item in enumerate(list_items(value, name, "values")):
+        check_value(item, f"{name}[{place}]", kind, declared)
+        if declared.choices:
+            check_among(item, name, declared.choices)
 
 
 def parse_option(kind: type, name: str, text: str):
@@ -84,11 +110,38 @@ def parse_option(kind: type, name: str, text: str):
             return {"true": True, "false": False}[text]
         if wanted in (int, float):
             return wanted(text)
+        if typing.get_origin(wanted) is list:
+            return [typing.get_args(wanted)[0](word) for word in text.split(",") if word]
     except (KeyError, ValueError):
         example = "true" if wanted is bool else "7"
         what = "neither true nor false" if wanted is bool else "no number"
         raise UserError(f"{name}={text}: is {what}; write for instance {name}={example}") from None
     return text
+
+
+def build_keywords(kind: type, options: Mapping, function: str, *more: str) -> dict[str, Any]:
+    """Return the keyword arguments of a function that are declared options of a dataclass, or among
+    `more`; TypeError for others.
+    """
+    for name in options:
+        if name not in (*list_options(kind), *more):
+            raise TypeError(f"{function}() got an unexpected keyword argument {name!r}")
+    return dict(options)
+
+
+def describe_keywords(function, *kinds: type) -> None:
+    """Put the declared options of dataclasses into the signature of a function, in the place of its
+    `**options`, for help() and editors.
+    """
+    signature = inspect.signature(function)
+    own = [one for one in signature.parameters.values() if one.kind is not one.VAR_KEYWORD]
+    listed = {name: row for kind in kinds for name, row in list_options(kind).items()}
+    more = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint)
+        for name, (hint, default, _) in listed.items()
+        if name not in signature.parameters
+    ]
+    function.__signature__ = signature.replace(parameters=[*own, *more])
 
 
 Kind = TypeVar("Kind")

@@ -1,4 +1,4 @@
-"""Older spellings of options of the command line."""
+"""Older spellings of options of the command line, and options that have gone."""
 
 import sys
 from collections.abc import Sequence
@@ -16,15 +16,6 @@ RENAMED = {
         "--text": "--text-out",
         "--order": "--max-ngram-order",
     },
-    "lmtools bench lattice": {"--from": "--format", "--order": "--max-ngram-order"},
-    "lmtools bench lm": {"--size": "--vocab-size"},
-    "lmtools bench score": {"--words": "--length"},
-    "lmtools bench criteria": {
-        "--model": "--architecture",
-        "--sizes": "--vocab-size",
-        "--tokens": "--length",
-        "--turns": "--repeats",
-    },
     "lmtools.espnet": {"--tokens": "--token-list"},
 }
 
@@ -36,11 +27,45 @@ MOVED = {
     **dict.fromkeys(("lmtools score", "lmtools ppl", "lmtools rescore"), LM_OPTIONS),
     "lmtools lattice": {name: LM_OPTIONS[name] for name in ("--normalise", "--oov-penalty")},
 }
+# Command -> a flag of before -> the name among --set, and its value: `*` the words after the flag,
+# with commas between them.
+TO_SET = {
+    "lmtools tune": {
+        "--objective": ("objective", "*"),
+        "--form": ("form", "*"),
+        "--lengths": ("lengths", "*"),
+        "--no-words": ("lengths", ""),
+        "--loop": ("loop", "true"),
+        "--reference": ("reference", "*"),
+        "--negative": ("negative", "*"),
+        "--allow-negative": ("allow_negative", "true"),
+        "--tolerance": ("tolerance", "*"),
+    },
+    "lmtools lattice": {
+        "--prune-beam": ("prune_beam", "*"),
+        "--prune-arcs": ("prune_arcs", "*"),
+        "--cover-beam": ("cover_beam", "*"),
+        "--tokens": ("tokens", "*"),
+    },
+    "lmtools bench": {
+        f"--{name.replace('_', '-')}": (name, value)
+        for name, value in {
+            **dict.fromkeys(("threads", "repeats", "seconds", "hypotheses", "words"), "*"),
+            **dict.fromkeys(("length", "batch", "contiguous", "first", "tokens", "by_beam"), "*"),
+            **dict.fromkeys(("by_tokens", "figure", "architecture", "criteria"), "*"),
+            **dict.fromkeys(("published", "representation"), "true"),
+        }.items()
+    },
+}
+# Command -> an option that has gone, taken for one version more -> why.
+REMOVED = {
+    "lmtools ngram": {"--no-arpa": "lmtools estimates text of any size itself and keeps lm.arpa"}
+}
 
 
 def update_spelling(argv: Sequence[str], command: str) -> list[str]:
-    """The words after `command` with today's spellings of options; a line on standard error names
-    each older one.
+    """Return the words after `command` with today's spellings of options, without those that have
+    gone; a line on standard error names each older one.
     """
     renamed = dict(RENAMED.get(command, {}))
     for word in argv:
@@ -48,11 +73,33 @@ def update_spelling(argv: Sequence[str], command: str) -> list[str]:
     words = []
     for word in argv:
         option, sign, value = word.partition("=")
+        if why := REMOVED.get(command, {}).get(option):
+            print(f"{command}: warning: {option} has gone: {why}", file=sys.stderr)
+            continue
         if new := renamed.get(option):
             about = f"{option} is now {new}; the next version takes {new} alone"
             print(f"{command}: warning: {about}", file=sys.stderr)
         words.append(f"{new or option}{sign}{value}")
-    return move_options(words, command)
+    return set_options(move_options(words, command), command)
+
+
+def set_options(argv: Sequence[str], command: str) -> list[str]:
+    """Return the words with flags that are among --set today."""
+    moved, words, rest = TO_SET.get(command, {}), [], list(argv)
+    while rest:
+        flag, sign, value = rest.pop(0).partition("=")
+        if flag not in moved:
+            words.append(f"{flag}{sign}{value}")
+            continue
+        name, fixed = moved[flag]
+        given = [value] if sign else []
+        while fixed == "*" and rest and not rest[0].startswith("--") and not sign:
+            given.append(rest.pop(0))
+        setting = f"{name}={','.join(given) if fixed == '*' else fixed}"
+        about = f"{flag} is now --set {setting}; the next version takes that alone"
+        print(f"{command}: warning: {about}", file=sys.stderr)
+        words += ["--set", setting]
+    return words
 
 
 def move_options(argv: Sequence[str], command: str) -> list[str]:

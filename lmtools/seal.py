@@ -27,25 +27,26 @@ class Damaged(UserError):
 
 
 def digest(tree: Mapping) -> str:
-    """Hexadecimal SHA-256 of what a mapping of plain values says."""
+    """Return the hexadecimal SHA-256 of what a mapping of plain values says."""
     # as a reader will see it
     plain = json.loads(json.dumps(tree, ensure_ascii=False, default=str).encode("utf-8", "replace"))
     return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
 
 
 def add_seal(tree: Mapping) -> dict:
-    """`tree` with its seal, in place of one that it has."""
+    """Return `tree` with its seal, in place of one that it has."""
     rest = {name: value for name, value in tree.items() if name != SEAL}
     return {SEAL: digest(rest), **rest}
 
 
 def add_yaml_seal(text: str) -> str:
-    """The text of a YAML mapping with its seal, as its last line."""
+    """Return the text of a YAML mapping with its seal, as its last line."""
     return f"{text}{SEAL}: {digest(yaml.safe_load(text))}\n"
 
 
 def check_seal(tree: Mapping, path, remedy: str = REMEDY, warn: bool = True) -> dict:
-    """`tree` without its seal, which is checked: Damaged, with the remedy, where it does not fit.
+    """Return `tree` without its seal, which is checked: Damaged, with the remedy, where it does not
+    fit.
 
     A mapping without one (of an older version, or edited) is taken as it is; with `warn` a line on
     standard error says so.
@@ -68,7 +69,7 @@ def say_unchecked(path) -> None:
 
 @functools.cache
 def say_once(place: str, path: str) -> None:
-    """`say_unchecked` of the file at an absolute path, which the user calls `path`."""
+    """Say it of the file at an absolute path, which the user calls `path`."""
     print(
         f"{path}: has no {SEAL} (an older version wrote it, or it was edited), so that damage would"
         " not be found",
@@ -86,8 +87,8 @@ def write_json(tree: Mapping, path, indent: int | None = 1, allow_nan: bool = Tr
 
 
 def read_json(path, remedy: str = REMEDY, check: Callable[[dict], object] = bool) -> dict:
-    """The mapping that `write_json` wrote, without its seal; UserError if the file is no JSON
-    object or not as it was written.
+    """Return the mapping that `write_json` wrote, without its seal; UserError if the file is no
+    JSON object or not as it was written.
 
     `check` refuses what it should not say, before a line says that it has no seal.
     """
@@ -105,7 +106,7 @@ def read_json(path, remedy: str = REMEDY, check: Callable[[dict], object] = bool
 
 
 def parse_json(content, where, remedy: str) -> dict:
-    """The JSON object that `content` spells; UserError otherwise."""
+    """Return the JSON object that `content` spells; UserError otherwise."""
     try:
         tree = json.loads(content)
     except (ValueError, RecursionError) as error:

@@ -28,7 +28,7 @@ NUMERICS = ("precision", "device", "rows")
 
 
 def read_only(values: Mapping) -> Mapping:
-    """A view of `values` that cannot be written to."""
+    """Return a view of `values` that cannot be written to."""
     return MappingProxyType(values)
 
 
@@ -109,8 +109,9 @@ class NBest:
     def of(
         cls, utt: str, texts: Iterable[str], ref: str | None = None, **scores: Iterable[float]
     ) -> "NBest":
-        """The list of `texts`, best first, and of scores by name, one a text: `NBest.of("u1",
-        texts, am=numbers)`. UserError where there are more or fewer, and where a text is no str.
+        """Return the list of `texts`, best first, and of scores by name, one a text:
+        `NBest.of("u1", texts, am=numbers)`. UserError where there are more or fewer, and where a
+        text is no str.
         """
         where = f"utterance {check_text(utt, 'utt')!r}"
         texts = list_texts(texts, f"{where}: texts")
@@ -212,33 +213,16 @@ class Lattice:
         times=None,
         header=EMPTY,
     ) -> "Lattice":
-        """The lattice of rows; scores that a row does not name are 0, extras ''. UserError for rows
-        that are none, and for states, words and scores of other types.
+        """Return the lattice of rows; scores that a row does not name are 0, extras ''. UserError
+        for rows that are none, and for states, words and scores of other types.
         """
         arcs, finals = check_rows(arcs, Arc, "arcs"), check_rows(finals, Final, "finals")
         check_text(utt, "utt")
         check_mapping(header, "header", "a mapping of names to texts")
         check_whole(states, "states")
         check_whole(start, "start")
-        rows = [*arcs, *finals]
-        names = list(dict.fromkeys(name for row in rows for name in row.scores))
-        extras = list(dict.fromkeys(name for row in rows for name in row.extra))
-        columns = [
-            (
-                {
-                    n: numbers([row.scores.get(n, 0.0) for row in some], f"{side}: scores[{n!r}]")
-                    for n in names
-                },
-                {n: tuple(row.extra.get(n, "") for row in some) for n in extras},
-            )
-            for side, some in (("arcs", arcs), ("finals", finals))
-        ]
-        ends = (
-            integers([arc.source for arc in arcs], "arcs: source"),
-            integers([arc.target for arc in arcs], "arcs: target"),
-            integers([final.state for final in finals], "finals: state"),
-        )
-        (scores, extra), (final_scores, final_extra) = columns
+        scores, extra = named_columns(arcs, [*arcs, *finals], "arcs")
+        final_scores, final_extra = named_columns(finals, [*arcs, *finals], "finals")
         words = tuple(arc.word for arc in arcs)
         for place, word in enumerate(words):
             if word is not None and type(word) is not str:
@@ -248,63 +232,50 @@ class Lattice:
             if len(times) != states:
                 raise UserError(f"times: {len(times)} for {states} states; give each its own")
         return cls(
-            utt,
-            states,
-            start,
-            ends[0],
-            ends[1],
-            words,
-            scores,
-            ends[2],
-            final_scores,
-            times,
-            extra,
-            final_extra,
-            header,
+            utt=utt,
+            states=states,
+            start=start,
+            source=integers([arc.source for arc in arcs], "arcs: source"),
+            target=integers([arc.target for arc in arcs], "arcs: target"),
+            words=words,
+            scores=scores,
+            finals=integers([final.state for final in finals], "finals: state"),
+            final_scores=final_scores,
+            times=times,
+            extra=extra,
+            final_extra=final_extra,
+            header=header,
         )
 
     def arcs(self) -> list[Arc]:
-        """The arcs as rows."""
-        scores = [
-            dict(zip(self.scores, values, strict=True))
-            for values in rows_of(self.scores, len(self.words))
-        ]
-        extras = [
-            dict(zip(self.extra, values, strict=True))
-            for values in rows_of(self.extra, len(self.words))
-        ]
-        return list(
-            map(Arc, self.source.tolist(), self.target.tolist(), self.words, scores, extras)
-        )
+        """Return the arcs as rows."""
+        columns = self.source.tolist(), self.target.tolist(), self.words
+        count = len(self.words)
+        named = named_rows(self.scores, count), named_rows(self.extra, count)
+        return list(map(Arc, *columns, *named))
 
     def ends(self) -> list[Final]:
-        """The final states as rows."""
-        scores = [
-            dict(zip(self.final_scores, values, strict=True))
-            for values in rows_of(self.final_scores, len(self.finals))
-        ]
-        extras = [
-            dict(zip(self.final_extra, values, strict=True))
-            for values in rows_of(self.final_extra, len(self.finals))
-        ]
-        return list(map(Final, self.finals.tolist(), scores, extras))
+        """Return the final states as rows."""
+        count = len(self.finals)
+        named = named_rows(self.final_scores, count), named_rows(self.final_extra, count)
+        return list(map(Final, self.finals.tolist(), *named))
 
     def take(self, arcs, finals, /, **changes) -> "Lattice":
-        """The lattice of the arcs and finals with these indices, repeats allowed, in this order;
-        `changes` replace further fields. UserError for an index that there is not.
+        """Return the lattice of the arcs and finals with these indices, repeats allowed, in this
+        order; `changes` replace further fields. UserError for an index that there is not.
         """
         arcs = indices(arcs, len(self.words), "arcs")
         finals = indices(finals, len(self.finals), "finals")
         taken = {
-            "source": self.source[arcs], "target": self.target[arcs],
+            "source": self.source[arcs],
+            "target": self.target[arcs],
             "words": picked(self.words, arcs),
-            "scores": {name: column[arcs] for name, column in self.scores.items()},
-            "extra": {name: picked(column, arcs) for name, column in self.extra.items()},
+            "scores": {name: row[arcs] for name, row in self.scores.items()},
+            "extra": {name: picked(row, arcs) for name, row in self.extra.items()},
             "finals": self.finals[finals],
-            "final_scores": {name: column[finals] for name, column in self.final_scores.items()},
-            "final_extra": {name: picked(column, finals) for name,
-            column in self.final_extra.items()},
-        }  # fmt: skip
+            "final_scores": {name: row[finals] for name, row in self.final_scores.items()},
+            "final_extra": {name: picked(row, finals) for name, row in self.final_extra.items()},
+        }
         return replace(self, **{**taken, **changes})
 
     def __eq__(self, other) -> bool:
@@ -335,7 +306,7 @@ class Lattice:
 
 
 def check_rows(rows: Iterable, kind: type, name: str) -> list:
-    """Rows of a Lattice; UserError for one of another type."""
+    """Return rows of a Lattice; UserError for one of another type."""
     rows = list_items(rows, name, kind.__name__)
     for place, row in enumerate(rows):
         where = f"{name}[{place}]"
@@ -347,14 +318,14 @@ def check_rows(rows: Iterable, kind: type, name: str) -> list:
 
 
 def integers(values: Sequence, name: str) -> np.ndarray:
-    """int64 (N,) of numbers of states; UserError for what is none."""
+    """Return int64 (N,) of numbers of states; UserError for what is none."""
     if any(type(value) is not int or abs(value) > FAR for value in values):
         values = [check_whole(value, f"{name}[{place}]") for place, value in enumerate(values)]
     return np.array(values, dtype=np.int64)
 
 
 def numbers(values: Sequence, name: str) -> np.ndarray:
-    """float64 (N,) of scores; UserError for what is no number."""
+    """Return float64 (N,) of scores; UserError for what is no number."""
     plain = type(values) is np.ndarray and values.ndim == 1 and values.dtype.kind in "fiu"
     if not plain and (type(values) is not list or any(type(one) is not float for one in values)):
         values = check_numbers(values, name)
@@ -362,7 +333,7 @@ def numbers(values: Sequence, name: str) -> np.ndarray:
 
 
 def indices(values, size: int, name: str) -> np.ndarray:
-    """int64 (N,) of places among `size` rows; UserError for what is none."""
+    """Return int64 (N,) of places among `size` rows; UserError for what is none."""
     if type(values) is not np.ndarray or values.ndim != 1 or values.dtype.kind not in "iu":
         items = list_items(values, name, "places")
         values = np.array(integers(items, name), dtype=np.int64)
@@ -372,15 +343,31 @@ def indices(values, size: int, name: str) -> np.ndarray:
 
 
 def rows_of(columns: Mapping[str, Sequence], length: int) -> list[tuple]:
-    """The columns turned into `length` rows of plain values."""
+    """Return the columns turned into `length` rows of plain values."""
     values = [
         column.tolist() if isinstance(column, np.ndarray) else column for column in columns.values()
     ]
     return list(zip(*values, strict=True)) if values else [()] * length
 
 
+def named_rows(columns: Mapping[str, Sequence], length: int) -> list[dict]:
+    """Return `length` rows as `rows_of` does, their values by name."""
+    return [dict(zip(columns, row, strict=True)) for row in rows_of(columns, length)]
+
+
+def named_columns(rows: Sequence[Arc] | Sequence[Final], all_rows: Sequence, where: str) -> tuple:
+    """Return the scores and the extras of `rows` as columns, by the names in `all_rows`."""
+    scores = dict.fromkeys(name for row in all_rows for name in row.scores)
+    extras = dict.fromkeys(name for row in all_rows for name in row.extra)
+    values = {
+        name: numbers([row.scores.get(name, 0.0) for row in rows], f"{where}: scores[{name!r}]")
+        for name in scores
+    }
+    return values, {name: tuple(row.extra.get(name, "") for row in rows) for name in extras}
+
+
 def picked(values: Sequence, indices: np.ndarray) -> tuple:
-    """The values at `indices`."""
+    """Return the values at `indices`."""
     return tuple([values[i] for i in indices.tolist()])
 
 

@@ -24,8 +24,8 @@ def cut_windows(length: int, longest: int) -> list[tuple[int, int, int, int]]:
 
 
 def count_rows(length: int, longest: int, boundary: int, masked: bool) -> int:
-    """Model rows of a sentence with `boundary` tokens around each window; `masked`: it is read once
-    for each of its tokens.
+    """Return model rows of a sentence with `boundary` tokens around each window; `masked`: it is
+    read once for each of its tokens.
     """
     width = min(length, longest) + boundary
     return len(cut_windows(length, longest)) * (width * width if masked else width)

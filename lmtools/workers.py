@@ -23,8 +23,9 @@ from functools import partial
 from multiprocessing import resource_tracker
 from typing import Any, TypeVar
 
+from lmtools.context import Context, current
 from lmtools.errors import UserError
-from lmtools.jobs import find_queue, run_items
+from lmtools.jobs import Work, find_queue, run_items
 
 AHEAD = 3  # items a process that are under way: what bounds the memory
 PATIENCE = 5  # seconds that a process which was killed has to be gone
@@ -37,69 +38,67 @@ Item, Result = TypeVar("Item"), TypeVar("Result")
 
 
 def map_ordered(
-    work: Callable,
+    act: Callable,
     items: Iterable[Item],
     nj: int = 1,
     load: Callable | None = None,
+    *,
     remedy: str = REMEDY,
     reads: Iterable = (),
+    context: Context | None = None,
 ) -> Iterator[Result]:
-    """`work` of each item, in order, by `nj` processes; here where nj is 1 or there is one item.
+    """Yield `act` of each item, in order, by `nj` processes; here where nj is 1 or there is one
+    item.
 
-    `work` is pickled once, so that it may hold a large vocabulary (functools.partial). What
-    `load()` returns, called once a process, is its first argument. An item is taken when it is
-    needed, AHEAD * nj at most before their results are. An exception of `work` is raised here in
-    the place of its result; UserError, within seconds, when a worker is killed: what died, and the
-    `remedy`. Under `--cmd slurm` or `queue` (lmtools.jobs) an array of `nj` tasks works in place of
-    processes, and results come when all are there; `reads` are the files that the work reads by
-    name.
+    `act` is pickled once, so that it may hold a large vocabulary (functools.partial). What `load()`
+    returns, called once a process, is its first argument. An item is taken when it is needed, AHEAD
+    * nj at most before their results are. An exception of `act` is raised here in the place of its
+    result; UserError, within seconds, when a worker is killed: what died, and the `remedy`. Where
+    `context.cmd` (of None: that of the caller's settings, lmtools.context) names a queue, an array
+    of `nj` tasks takes the place of the processes, and results come when all are there; `reads` are
+    the files that `act` reads by name. Processes and tasks have the settings, too.
     """
-    items = iter(items)
-    head = list(itertools.islice(items, 2 if nj > 1 else 0))
-    items = itertools.chain(head, items)
-    if len(head) < 2:
-        yield from map(bind_work(work, load), items)
-    else:
-        yield from (
-            result for _, result in run_numbered(work, items, nj, load, remedy, reads, ordered=True)
-        )
+    work = Work(act, load, tuple(reads), context or current())
+    return (result for _, result in run_numbered(work, items, nj, remedy))
 
 
 def as_completed(
-    work: Callable,
+    act: Callable,
     items: Iterable[Item],
     nj: int,
     load: Callable | None = None,
+    *,
     remedy: str = REMEDY,
     reads: Iterable = (),
-) -> Iterator[tuple]:
-    """Pairs (number of the item, `work` of it) as `nj` processes finish; else as `map_ordered`.
+    context: Context | None = None,
+) -> Iterator[tuple[int, Result]]:
+    """Yield pairs (number of the item, `act` of it) as `nj` processes finish, also where nj is 1;
+    else as `map_ordered`.
 
     All results that are there when a worker dies come before the error.
     """
-    yield from run_numbered(work, items, nj, load, remedy, reads, ordered=False)
-
-
-def bind_work(work: Callable, load: Callable | None) -> Callable:
-    """`work` with what `load()` returns as its first argument."""
-    return partial(work, load()) if load else work
+    work = Work(act, load, tuple(reads), context or current())
+    return run_numbered(work, items, nj, remedy, ordered=False)
 
 
 def run_numbered(
-    work: Callable,
-    items: Iterable,
-    nj: int,
-    load: Callable | None,
-    remedy: str,
-    reads: Iterable,
-    ordered: bool,
+    work: Work, items: Iterable, nj: int, remedy: str, *, ordered: bool = True
 ) -> Iterator[tuple[int, Any]]:
-    """Pairs (number of the item, its result) by `nj` processes, or tasks of a cluster."""
-    if nj > 1 and (cluster := find_queue()):
-        yield from enumerate(run_items(cluster, work, items, nj, load, reads))
+    """Yield pairs (number of the item, its result) by `nj` processes, or tasks of a cluster; if
+    `ordered` by this process where nothing is gained by another.
+    """
+    if ordered:
+        items = iter(items)
+        head = list(itertools.islice(items, 2 if nj > 1 else 0))
+        items = itertools.chain(head, items)
+        if len(head) < 2:
+            yield from enumerate(map(work.bind(), items))
+            return
+    if nj > 1 and (queue := find_queue(work.context.cmd)):
+        yield from enumerate(run_items(queue, work, items, nj))
         return
     waiting: dict[Future, int] = {}
-    with WorkerPool(work, nj, load, remedy) as pool:
+    with WorkerPool(work, nj, remedy) as pool:
         for number, item in enumerate(items):
             waiting[pool.submit(item)] = number
             yield from take_finished(waiting, AHEAD * nj, ordered)
@@ -113,10 +112,10 @@ def take_finished(
     until at most `most` waits; results before errors.
     """
     while waiting:
-        some = list(itertools.islice(waiting, 1)) if ordered else list(waiting)
+        awaited = list(itertools.islice(waiting, 1)) if ordered else list(waiting)
         if len(waiting) > most:
-            wait(some, return_when=FIRST_COMPLETED)
-        done = [future for future in some if future.done()]
+            wait(awaited, return_when=FIRST_COMPLETED)
+        done = [future for future in awaited if future.done()]
         if not done:
             return
         for future in sorted(done, key=lambda future: future.exception() is not None):
@@ -126,13 +125,12 @@ def take_finished(
 class WorkerPool:
     """At most `nj` processes, one started with each of the first items; all end on leaving.
 
-    Arguments are those of `map_ordered`. When one dies, all are ended, and all work that is not
-    done fails with the same UserError.
+    When one dies, all are ended, and all work that is not done fails with the same UserError.
     """
 
-    def __init__(self, work: Callable, nj: int, load: Callable | None = None, remedy: str = REMEDY):
+    def __init__(self, work: Work, nj: int, remedy: str = REMEDY):
         self.nj, self.remedy = nj, remedy
-        self.content = pickle.dumps((work, load), pickle.HIGHEST_PROTOCOL)
+        self.content = pickle.dumps(work, pickle.HIGHEST_PROTOCOL)
         self.todo: queue.SimpleQueue = queue.SimpleQueue()
         self.workers: list[Worker] = []
         self.lock, self.death = threading.Lock(), None
@@ -150,7 +148,7 @@ class WorkerPool:
             worker.connection.close()
 
     def submit(self, item) -> Future:
-        """The future result of `work` of the item."""
+        """Return the future result for an item."""
         if len(self.workers) < self.nj:
             try:
                 self.workers.append(Worker(self))
@@ -195,7 +193,7 @@ class Worker:
     """A process, and the thread here that feeds it from the pool's queue and takes results."""
 
     def __init__(self, pool: WorkerPool):
-        self.pool, self.told = pool, False
+        self.pool, self.started = pool, False
         # the user's number of threads, or an even share of the processors; a parent's end is told
         # to the children of its main thread only
         threads = (
@@ -227,9 +225,9 @@ class Worker:
             raise self.pool.death
         message = pickle.dumps(item, pickle.HIGHEST_PROTOCOL)
         try:
-            if not self.told:
+            if not self.started:
                 self.connection.send_bytes(self.pool.content)
-                self.told = True
+                self.started = True
             self.connection.send_bytes(message)
             answer = self.connection.recv_bytes()
         except (EOFError, OSError):
@@ -244,7 +242,7 @@ class Worker:
 @contextlib.contextmanager
 def without_local_modules() -> Iterator[None]:
     """Let Python processes that start in the block import nothing from the working directory, which
-    holds data (from Python 3.11 on).
+    holds data (from Python 3.11 on). multiprocessing gives a child no environment but this one's.
     """
     before = os.environ.get(SAFE)
     os.environ[SAFE] = "1"
@@ -259,8 +257,8 @@ def without_local_modules() -> Iterator[None]:
 
 @contextlib.contextmanager
 def without_interrupts() -> Iterator[None]:
-    """Ctrl-C waits until the block ends, and processes that are started in it never hear of it, not
-    even while Python starts in them.
+    """Delay Ctrl-C until the block ends, and keep processes that are started in it from hearing of
+    it, not even while Python starts in them.
     """
     # starting it, which the first process would do, lets interrupts through
     with without_local_modules():
@@ -317,22 +315,22 @@ def wait_for_parent() -> None:
 
 
 def load_work(content: bytes, threads: int | None) -> Callable:
-    """The work that the pickled `content` says, ready to be called with an item; torch, where the
-    work brings it along, uses `threads`.
+    """Return the function of an item that the pickled work `content` means; torch, where that
+    brings it along, uses `threads`.
     """
-    work, load = pickle.loads(content)
+    work = pickle.loads(content)
     if threads and "torch" in sys.modules:
         sys.modules["torch"].set_num_threads(threads)
-    return bind_work(work, load)
+    return work.begin()
 
 
 def fail(error: Exception, item) -> None:
-    """Work that cannot be done."""
+    """Raise what kept the work from being done."""
     raise error
 
 
 def answer_item(act: Callable, message: bytes) -> bytes:
-    """The pickled answer: (True, result), or (False, (exception, its traceback as text))."""
+    """Return the pickled answer: (True, result), or (False, (exception, its traceback as text))."""
     try:
         return pickle.dumps((True, act(pickle.loads(message))), pickle.HIGHEST_PROTOCOL)
     except Exception as error:

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Builds KenLM's lmplz and build_binary, which `lmtools ngram` uses for large text.
+# Builds KenLM's build_binary, which `lmtools ngram` makes lm.bin by, and lmplz, which tests and
+# benchmarks compare with.
 # Usage: utils/install_kenlm.sh [PREFIX]     (default: tools/kenlm; the programs come to PREFIX/bin)
 # PYTHON=... names the Python whose pip fetches the source. Running it again does nothing when the
 # programs work. INTERPOLATE=ON adds KenLM's interpolate, which needs Eigen (libeigen3-dev).

@@ -8,7 +8,7 @@
 cd "$(dirname "$0")" && . ../../utils/recipe.sh
 
 corpus=mini        # name of the text in the report
-bench_opts="--seconds 0.2" # options of lmtools bench lm, as in "--device cuda --repeats 5"
+bench_opts="--set seconds=0.2" # options of lmtools bench lm, as in "--device cuda"
 precision=auto     # of matrix products: auto, float32 or bfloat16
 datadir=data       # where prepared data is
 expdir=exp         # where models are, for results

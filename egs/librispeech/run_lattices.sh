@@ -14,7 +14,7 @@ lattice_dir=      # lattices of your recogniser in their place, DIR/dev and DIR/
 lattice_format=slf # their format, one that lmtools convert knows, as in
                   # kaldi:words=data/lang/words.txt
 lattice_case=upper # upper or lower: make their words so, as the references are; empty: leave them
-lattice_opts="--tokens 8 --cover-beam 60 --exact 20" # options of lmtools lattice rescore
+lattice_opts="--set tokens=8 cover_beam=60 --exact 20" # options of lmtools lattice rescore
 experiment=conf/experiment.yaml # whose systems on lists stand in the report, too
 precision=auto    # of matrix products: auto, float32 or bfloat16
 nj=2              # processes at a time

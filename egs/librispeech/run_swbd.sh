@@ -20,7 +20,7 @@ vocab_size=30000  # the most frequent words
 order=4           # of the n-gram
 train_opts=       # key=value settings over all of --confs, as in steps=100
 lattices=         # LMs that rescore lattices, with the n-gram, as in "lstm-softmax lstm-bce-nce"
-lattice_opts="--tokens 8 --cover-beam 60 --exact 20 --nj 2" # of lmtools lattice rescore
+lattice_opts="--set tokens=8 cover_beam=60 --exact 20 --nj 2" # of lmtools lattice rescore
 precision=auto    # of matrix products in scoring: auto, float32 or bfloat16
 nj=1              # processes that train and score at a time; 1 with a GPU
 datadir=data/swbd # for prepared data

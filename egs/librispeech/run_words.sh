@@ -30,7 +30,7 @@ oov_penalty=8.5   # nats that an unknown word of a hypothesis costs beyond <unk>
                   # all of them: the log of how many words of mini's text occur once; not in
                   # perplexities
 lattices="lstm-softmax lstm-bce-is lstm-bce-nce" # LMs that rescore lattices, with the n-gram
-lattice_opts="--tokens 8 --cover-beam 60 --exact 20 --nj 2" # of lmtools lattice rescore
+lattice_opts="--set tokens=8 cover_beam=60 --exact 20 --nj 2" # of lmtools lattice rescore
 precision=auto    # of matrix products in scoring: auto, float32 or bfloat16
 nj=2              # processes that train and score at a time
 expdir=exp/words  # for models, scores and results

@@ -3,10 +3,9 @@
 # sentence at a time. The report of run.sh then has a table and a figure of it, with what the paper
 # reads off its Figures 4 to 6.
 
-# shellcheck disable=SC2086  # lengths are words
 cd "$(dirname "$0")" && . ../../utils/recipe.sh
 
-lengths="5 10 20 30 40" # words of a sentence
+lengths=5,10,20,30,40 # words of a sentence
 repeats=15         # sentences of each length; their median counts
 threads=1          # of the processor
 precision=float32  # of matrix products: auto, float32 or bfloat16
@@ -17,8 +16,8 @@ expdir=exp         # that of run.sh
 options "$@"
 
 if stage 4 "score: run time by length" conf/report.yaml : $expdir/bench/speed.json; then
-  lmtools bench score --representation --length $lengths --repeats $repeats --threads $threads \
-    --precision $precision --device $device --out $expdir/bench/speed.json
+  lmtools bench score --precision $precision --device $device --out $expdir/bench/speed.json \
+    --set representation=true length=$lengths repeats=$repeats threads=$threads
 fi
 
 if stage 6 "report" conf/{experiment,report}.yaml $expdir/bench/speed.json \

@@ -63,20 +63,6 @@ def name_metric(metric: str) -> str:
     return find_metric(check_text(metric, "metric"))[0]
 
 
-def list_names(names: Sequence[str] | None, name: str) -> list[str] | None:
-    """Names of features; None stays None."""
-    if names is None:
-        return None
-    items = list_items(names, name, "names")
-    return [check_text(one, f"{name}[{place}]") for place, one in enumerate(items)]
-
-
-def map_numbers(values: Mapping[str, float] | None, name: str) -> dict[str, float]:
-    """Finite numbers by name; None is none."""
-    given = check_mapping({} if values is None else values, name, "a mapping of names to numbers")
-    return {key: check_number(value, f"{name}[{key!r}]") for key, value in given.items()}
-
-
 def read_column(name: str, column, lists: Sequence[NBest], source: str) -> ScoreTable:
     """The scores of a column; UserError for numbers that are not one a hypothesis."""
     where = f"column {name!r}"

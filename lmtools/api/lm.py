@@ -16,7 +16,7 @@ from lmtools.batching import prepare_distinct
 from lmtools.computing import Computing
 from lmtools.errors import UserError
 from lmtools.formats import scores
-from lmtools.options import fill, list_options
+from lmtools.options import build_keywords, describe_keywords, fill
 from lmtools.rescoring import DERIVED, Weights, is_default, load_weights
 from lmtools.rescoring.features import summed
 from lmtools.score import Sources, score_texts
@@ -190,10 +190,12 @@ def load(
     if threads is not None:
         torch.set_num_threads(check_whole(threads, "threads", 1))
     computing = fill(Computing, options, cache=cache)
-    given = {name: value for name, value in options.items() if name not in vars(computing)}
-    if unknown := [name for name in given if name not in (*list_options(LMSpec), "pairs")]:
-        raise TypeError(f"load() got an unexpected keyword argument {unknown[0]!r}")
+    rest = {name: value for name, value in options.items() if name not in vars(computing)}
+    given = build_keywords(LMSpec, rest, "load", "pairs")
     return LM(LMSpec.parse(str(lm), **given), computing)
+
+
+describe_keywords(load, LMSpec, Computing)
 
 
 def check_sources(sources) -> Mapping[str, str] | list[str]:

@@ -3,22 +3,12 @@
 import os
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
-from lmtools.api.checks import (
-    list_names,
-    list_nbests,
-    map_numbers,
-    map_texts,
-    name_metric,
-    read_column,
-)
-from lmtools.arguments import check_among, check_kind, check_mapping, check_text, check_whole
-from lmtools.errors import UserError
+from lmtools.api.checks import list_nbests, map_texts, read_column
+from lmtools.arguments import check_kind, check_mapping
+from lmtools.options import build_keywords, describe_keywords
 from lmtools.rescoring import (
-    FORMS,
-    LENGTHS,
-    OBJECTIVES,
     Crossing,
     ScoreColumns,
     SystemPlan,
@@ -27,7 +17,6 @@ from lmtools.rescoring import (
     is_default,
     load_weights,
     make_columns,
-    parse_folds,
     rescore_lists,
     tune_lists,
 )
@@ -42,52 +31,36 @@ def tune(
     columns: Columns | None = None,
     metric: str = "wer",
     *,
-    lengths: Sequence[str] | None = None,
-    loop: bool = False,
-    fix: Mapping[str, float] | None = None,
-    reference: str | None = None,
-    objective: str = TuningOptions.objective,
-    form: str = TuningOptions.form,
-    allow_negative: bool = False,
-    negative: Sequence[str] = (),
-    folds: int | str | None = None,
     speakers: Mapping[str, str] | None = None,
-    seed: int = 0,
     source: str = "lists",
+    **options: Any,
 ) -> Weights:
-    """The weights of the lists' own scores and of `columns` that are best for `metric` (wer, cer,
-    bleu, chrf, ter, or one with options, as `bleu:tokenize=zh`) on lists with references: what
-    `lmtools tune` finds with options of these names.
+    """Tune the weights of the lists' own scores and of `columns` that are best for `metric` (wer,
+    cer, bleu, chrf, ter, or one with options, as `bleu:tokenize=zh`) on lists with references, as
+    `lmtools tune` does.
 
     A column is what `LM.score_lists` gave, the path of a score file or of plain numbers, or
-    numbers, one sequence a list; NAME/token and NAME/word are means of the first two. The weights
-    of columns are at least 0, unless they are `negative` or `allow_negative` says it of all.
-    `source` is what messages and the weights call the lists. UserError for what does not fit
-    together; lesser doubts are warnings.
+    numbers, one sequence a list; NAME/token and NAME/word are means of the first two. `options` are
+    those of lmtools.rescoring.TuningOptions: `objective`, `form`, `lengths`, `loop`, `fix`,
+    `reference`, `negative`, `allow_negative`, `folds`, `tolerance`, `seed`. `speakers` are of folds
+    by speaker, by utterance; `source` is what messages and the weights call the lists. UserError
+    for what does not fit together; lesser doubts are warnings.
     """
-    lists, metric = list_nbests(lists, source), name_metric(metric)
-    lengths, negative = list_names(lengths, "lengths"), list_names(negative, "negative") or []
-    for name, value, known in (
-        ("objective", objective, OBJECTIVES),
-        ("form", form, FORMS),
-        *(("lengths", length, LENGTHS) for length in lengths or ()),
-    ):
-        check_among(value, name, known)
-    check_whole(seed, "seed", 0)
-    if reference is not None:
-        check_text(reference, "reference")
-    table, fixed = build_columns(columns, lists, source), map_numbers(fix, "fix")
-    options = TuningOptions(
-        metric, seed, fixed, (), form, allow_negative, reference, objective, negative
-    )
+    lists = list_nbests(lists, source)
+    given = build_keywords(TuningOptions, options, "tune")
+    chosen = TuningOptions(metric, **given)
+    table = build_columns(columns, lists, source)
     crossing = None
-    if folds is not None:
+    if chosen.folds is not None:
         if speakers is not None:
             speakers = map_texts(speakers, "speakers")
-        crossing = Crossing(lists, parse_plan(folds), seed, speakers, source)
-    told, tuned = tune_lists(lists, table, plan_of(table), source, options, lengths, loop, crossing)
-    warn(told)
+        crossing = Crossing(lists, chosen, speakers, source)
+    messages, tuned = tune_lists(lists, table, plan_of(table), source, chosen, crossing=crossing)
+    warn(messages)
     return next(tuned)[1]
+
+
+describe_keywords(tune, TuningOptions)
 
 
 def rescore(
@@ -133,14 +106,6 @@ def build_columns(columns: Columns | None, lists: Sequence[NBest], source: str) 
 def plan_of(columns: ScoreColumns) -> dict[str | None, SystemPlan]:
     """The one system that takes all columns."""
     return {None: SystemPlan(tuple(columns.values))}
-
-
-def parse_plan(folds: int | str):
-    """The folds; UserError for what --folds does not take either."""
-    try:
-        return parse_folds(str(folds))
-    except ValueError as error:
-        raise UserError(f"folds: {error}") from None
 
 
 def warn(lines: Sequence[str]) -> None:

@@ -18,7 +18,7 @@ BEYOND = 0.5  # seconds by which a segment may end after its recording, as Kaldi
 
 
 def read_samples(utterance: Utterance, rate: int) -> np.ndarray:
-    """The samples (N,) float32 in [-1, 1] of an utterance at `rate` a second, N > 0.
+    """Return the samples (N,) float32 in [-1, 1] of an utterance at `rate` a second, N > 0.
 
     UserError, which names the file, for what is no audio, has several channels or no samples, or
     ends before the utterance does.
@@ -29,11 +29,11 @@ def read_samples(utterance: Utterance, rate: int) -> np.ndarray:
     where = recording.where
     try:
         with soundfile.SoundFile(open_recording(recording)) as sound:
-            own = sound.samplerate
-            if sound.channels != 1 or own not in RATES:
+            native = sound.samplerate
+            if sound.channels != 1 or native not in RATES:
                 raise UserError(
-                    f"{where}: {sound.channels} channels at {own} Hz; give one channel of speech,"
-                    f" {RATES[0]} to {RATES[-1]} Hz (sox IN OUT remix 1)"
+                    f"{where}: {sound.channels} channels at {native} Hz; give one channel of"
+                    f" speech, {RATES[0]} to {RATES[-1]} Hz (sox IN OUT remix 1)"
                 )
             samples = read_part(sound, utterance, where)
     except (soundfile.LibsndfileError, RuntimeError, TypeError) as error:
@@ -45,7 +45,7 @@ def read_samples(utterance: Utterance, rate: int) -> np.ndarray:
         raise cannot("read", where, error) from None
     if not np.isfinite(samples).all():
         raise UserError(f"{where}: has samples that are no numbers; write it again")
-    return resample(samples, own, rate)
+    return resample(samples, native, rate)
 
 
 def open_recording(recording: Recording):
@@ -67,7 +67,7 @@ def run_command(command: str) -> bytes:
 
 
 def read_part(sound, utterance: Utterance, where: str) -> np.ndarray:
-    """The samples of an open file from `start` to `end` at its own rate."""
+    """Return the samples of an open file from `start` to `end` at its own rate."""
     rate = sound.samplerate
     first = round(utterance.start * rate)
     most = MOST * rate if utterance.end is None else round(utterance.end * rate) - first
@@ -94,7 +94,7 @@ def read_part(sound, utterance: Utterance, where: str) -> np.ndarray:
 
 
 def resample(samples: np.ndarray, rate: int, wanted: int) -> np.ndarray:
-    """Samples taken at `rate` as if taken at the `wanted` one."""
+    """Return samples taken at `rate` as if taken at the `wanted` one."""
     if rate == wanted:
         return samples
     from scipy.signal import resample_poly

@@ -44,16 +44,16 @@ class BeamSearch:
         `options`; wider beams follow until there are `depth` candidates of different words, or
         none is new, but not where faster-whisper hears silence.
         """
-        found: dict[tuple[int, ...], float] = {}
+        scores: dict[tuple[int, ...], float] = {}
         beam, distinct = self.beam, 0
         first = result = self.generate(encoded, prompt, options, beam)
         while True:
-            found |= {
+            scores |= {
                 tuple(tokens): score
                 for tokens, score in zip(result.sequences_ids, result.scores, strict=True)
-                if tuple(tokens) not in found
+                if tuple(tokens) not in scores
             }
-            candidates = merge_equal(self.as_candidates(found))
+            candidates = merge_equal(self.as_candidates(scores))
             spent = len(candidates) == distinct or beam >= self.widest
             if spent or len(candidates) >= self.depth or is_silence(first, options):
                 break
@@ -78,21 +78,21 @@ class BeamSearch:
             max_initial_timestamp_index=round(options.max_initial_timestamp / STEP),
         )[0]
 
-    def as_candidates(self, found: dict[tuple[int, ...], float]) -> list[Candidate]:
+    def as_candidates(self, scores: dict[tuple[int, ...], float]) -> list[Candidate]:
         """Return candidates of tokens and their average scores, but for those that end their
         window elsewhere than the first does: what they lack, or have twice, is not in their scores.
         """
         decode = self.model.hf_tokenizer.decode
         end_of_text = self.model.hf_tokenizer.token_to_id("<|endoftext|>")
-        ends = [find_end(tokens, self.first_time) for tokens in found]
-        made = []
-        for (kept, end), (tokens, score) in zip(ends, found.items(), strict=True):
+        ends = [find_end(tokens, self.first_time) for tokens in scores]
+        candidates = []
+        for (kept, end), (tokens, score) in zip(ends, scores.items(), strict=True):
             if (end is None) != (ends[0][1] is None) or abs((end or 0) - (ends[0][1] or 0)) > CLOSE:
                 continue
             text = decode([token for token in tokens[:kept] if token < end_of_text])
             am = score * len(tokens)
-            made.append(Candidate(text, am, len(tokens), am))
-        return made
+            candidates.append(Candidate(text, am, len(tokens), am))
+        return candidates
 
 
 def average_log_prob(result) -> float:

@@ -26,7 +26,7 @@ class Candidate(NamedTuple):
 
     @property
     def avg(self) -> float:
-        """`am` a token, by which beam search ranks."""
+        """Return `am` a token, by which beam search ranks."""
         return self.am / max(self.length, 1)
 
 

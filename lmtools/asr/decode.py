@@ -54,7 +54,7 @@ class Decoded:
 
     @property
     def real_time_factor(self) -> float:
-        """Seconds that a process takes for a second of speech."""
+        """Return seconds that a process takes for a second of speech."""
         return self.spent / self.seconds
 
 
@@ -78,7 +78,11 @@ def decode_speech(source, out: str, options: DecodeOptions, ref=None) -> Decoded
         if not known:
             utt, reason = next(iter(failed.items()))
             raise UserError(f"{source}: no recording can be decoded; the first, {utt}: {reason}")
-        kept = [(known[one.utt], one.ref) for one in utterances if one.utt in known]
+        kept = [
+            (known[utterance.utt], utterance.ref)
+            for utterance in utterances
+            if utterance.utt in known
+        ]
         jsonl.write([replace(entry.nbest, ref=ref) for entry, ref in kept], out)
         if not failed:
             Path(out + FAILED).unlink(missing_ok=True)
@@ -108,11 +112,19 @@ def find_entries(
         for utt, entry in journal.read().items()
         if utt in audio and entry.notes.get("audio") == audio[utt]
     }
-    missing = [one for one in utterances if one.utt in audio and one.utt not in known]
+    missing = [
+        utterance
+        for utterance in utterances
+        if utterance.utt in audio and utterance.utt not in known
+    ]
     if missing:
-        made, more = decode_missing(missing, audio, recogniser, journal, options, len(utterances))
-        known, failed = known | made, failed | more
-    return known, {one.utt: failed[one.utt] for one in utterances if one.utt in failed}
+        entries, more = decode_missing(
+            missing, audio, recogniser, journal, options, len(utterances)
+        )
+        known, failed = known | entries, failed | more
+    return known, {
+        utterance.utt: failed[utterance.utt] for utterance in utterances if utterance.utt in failed
+    }
 
 
 def report_failure(utt: str, reason: str, strict: bool) -> None:
@@ -141,7 +153,7 @@ def decode_missing(
     """Return the entries of utterances that the journal lacks, each of which is written there once
     it is made, and the reasons of those that failed.
     """
-    made: dict[str, JournalEntry] = {}
+    entries: dict[str, JournalEntry] = {}
     failed: dict[str, str] = {}
     bar = tqdm(
         total=total,
@@ -156,7 +168,7 @@ def decode_missing(
         nj = min(options.nj, len(missing))
         # processes of their own even for one: a library that crashes ends none of ours
         for number, result in as_completed(
-            decode_utterance, missing, nj, recogniser.load, REMEDY, reads
+            decode_utterance, missing, nj, recogniser.load, remedy=REMEDY, reads=reads
         ):
             utt = missing[number].utt
             if isinstance(result, str):
@@ -165,10 +177,10 @@ def decode_missing(
             else:
                 hyps, seconds, spent = result
                 notes = {"audio": audio[utt], "seconds": seconds, "spent": spent}
-                made[utt] = JournalEntry(NBest(utt, tuple(hyps)), notes)
-                add(made[utt])
+                entries[utt] = JournalEntry(NBest(utt, tuple(hyps)), notes)
+                add(entries[utt])
             bar.update()
-    return made, failed
+    return entries, failed
 
 
 def decode_utterance(

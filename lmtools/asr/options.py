@@ -9,14 +9,14 @@ from lmtools.config import check_numbers
 from lmtools.errors import UserError
 
 
-def option(default, about: str, choices: Sequence[str] = ()):
-    """A field of such a dataclass; any value where there are no `choices`."""
-    return dataclasses.field(default=default, metadata={"about": about, "choices": choices})
+def option(default, help_text: str, choices: Sequence[str] = ()):
+    """Return a field of such a dataclass; any value where there are no `choices`."""
+    return dataclasses.field(default=default, metadata={"about": help_text, "choices": choices})
 
 
 def parse_options(cls, assignments: Sequence[str], name: str):
-    """The options `cls` of the recogniser `name` that `key=value` assignments say; UserError, with
-    those that there are, for a wrong one.
+    """Return the options `cls` of the recogniser `name` that `key=value` assignments say;
+    UserError, with those that there are, for a wrong one.
     """
     kinds = typing.get_type_hints(cls)
     has = f"{name} has {', '.join(kinds)}"
@@ -32,14 +32,17 @@ def parse_options(cls, assignments: Sequence[str], name: str):
         choices = cls.__dataclass_fields__[key].metadata["choices"]
         if choices and value not in choices:
             raise UserError(f"--opts {key}={value}: no such choice; give {' or '.join(choices)}")
-    made = cls(**values)
-    check_numbers(made, "--opts ", *(key for key in kinds if kinds[key] is int))
-    return made
+    options = cls(**values)
+    check_numbers(options, "--opts ", *(key for key in kinds if kinds[key] is int))
+    return options
 
 
 def describe_options(cls) -> str:
-    """Name, meaning and default of each, or its choices, the default first, for a verb's help."""
+    """Return name, meaning and default of each, or its choices, the default first, for a verb's
+    help.
+    """
+    fields = [(each, each.metadata) for each in dataclasses.fields(cls)]
     return "; ".join(
-        f"{one.name}: {one.metadata['about']} ({'|'.join(one.metadata['choices']) or one.default})"
-        for one in dataclasses.fields(cls)
+        f"{field.name}: {more['about']} ({'|'.join(more['choices']) or field.default})"
+        for field, more in fields
     )

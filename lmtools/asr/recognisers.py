@@ -32,11 +32,11 @@ class Recogniser(Protocol):
     longest: ClassVar[int]
 
     def load(self) -> "Recogniser":
-        """Itself, able to decode."""
+        """Return itself, able to decode."""
 
     def decode(self, samples: np.ndarray) -> list[Hypothesis]:
-        """The hypotheses of samples (N,) float32 in [-1, 1], its own answer, as its users get it,
-        first; a function of them alone.
+        """Return the hypotheses of samples (N,) float32 in [-1, 1], its own answer, as its users
+        get it, first; a function of them alone.
         """
 
 
@@ -57,8 +57,8 @@ RECOGNISERS: dict[str, RecogniserKind] = {
 
 
 def make_recogniser(spec: str, assignments: Sequence[str], device: str = "auto") -> Recogniser:
-    """The recogniser that NAME:DIR means, with `key=value` options; UserError where it is none, its
-    packages are not installed, or the directory holds no model of its kind.
+    """Return the recogniser that NAME:DIR means, with `key=value` options; UserError where it is
+    none, its packages are not installed, or the directory holds no model of its kind.
     """
     name, _, directory = spec.partition(":")
     if name not in RECOGNISERS or not directory:
@@ -66,25 +66,25 @@ def make_recogniser(spec: str, assignments: Sequence[str], device: str = "auto")
             f"--asr {spec}: no recogniser is called so; give"
             f" {' or '.join(f'{known}:DIR' for known in RECOGNISERS)}"
         )
-    made = RECOGNISERS[name].make(
+    recogniser = RECOGNISERS[name].make(
         directory, parse_options(RECOGNISERS[name].options, assignments, name), device
     )
     find_versions(name)
-    return made
+    return recogniser
 
 
 def find_versions(name: str) -> dict[str, str]:
-    """The versions of the packages of a recogniser; UserError for one that is not installed."""
-    found = {}
+    """Return the versions of a recogniser's packages; UserError for one that is not installed."""
+    versions = {}
     for package in RECOGNISERS[name].packages:
         try:
-            found[package] = metadata.version(package)
+            versions[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
             raise UserError(
                 f"--asr {name}: package {package} is not installed; install it with"
                 " utils/install_asr.sh or pip install 'lmtools[asr]'"
             ) from None
-    return found
+    return versions
 
 
 def sign_recogniser(spec: str, recogniser: Recogniser) -> dict:

@@ -41,7 +41,7 @@ class Utterance:
 
 
 def find_utterances(source, ref=None) -> list[Utterance]:
-    """The utterances of `source`: a wav.scp, a directory that has one, or a directory with
+    """Return the utterances of `source`: a wav.scp, a directory that has one, or a directory with
     recordings at any depth, by name; transcripts are those of the Kaldi text `ref`, or else of
     `text` beside wav.scp, or of LibriSpeech's *.trans.txt.
 
@@ -52,35 +52,35 @@ def find_utterances(source, ref=None) -> list[Utterance]:
     script = path / "wav.scp" if path.is_dir() else path
     if script.is_file():
         beside = script.with_name("segments")
-        found = list(read_script(script))
-        found = list(read_segments(beside, found)) if beside.exists() else found
+        utterances = list(read_script(script))
+        utterances = list(read_segments(beside, utterances)) if beside.exists() else utterances
         texts = [script.with_name("text")]
     elif path.is_dir():
         files = sorted(list_files(path), key=lambda file: (file.stem, file))
-        found = list(read_names([file for file in files if file.suffix.lower() in SUFFIXES]))
+        utterances = list(read_names([file for file in files if file.suffix.lower() in SUFFIXES]))
         texts = [path / "text", *(file for file in files if file.name.endswith(TRANSCRIPTS))]
     else:
         raise UserError(
             f"{source}: no such directory or wav.scp; give LibriSpeech's directory of a set, or"
             " Kaldi's wav.scp"
         )
-    if not found:
+    if not utterances:
         endings = ", ".join(f"*{suffix}" for suffix in SUFFIXES)
         raise UserError(f"{source}: no recordings; give a directory with {endings}, or a wav.scp")
     texts = [Path(ref)] if ref else [text for text in texts if text.exists()]
-    return attach_transcripts(found, texts) if texts else found
+    return attach_transcripts(utterances, texts) if texts else utterances
 
 
 def list_files(directory: Path) -> Iterator[Path]:
-    """The regular files in a directory and those below it; links to directories are not followed,
-    which could lead in circles.
+    """Yield the regular files in a directory and those below it; links to directories are not
+    followed, which could lead in circles.
     """
     for parent, _, names in os.walk(directory):
         yield from (Path(parent, name) for name in names if Path(parent, name).is_file())
 
 
 def read_names(files: Sequence[Path]) -> Iterator[Utterance]:
-    """An utterance a file, called as the file is."""
+    """Yield an utterance a file, called as the file is."""
     seen: set[str] = set()
     for file in files:
         first_time(identifier(file.stem, str(file)), seen, str(file))
@@ -89,8 +89,8 @@ def read_names(files: Sequence[Path]) -> Iterator[Utterance]:
 
 
 def read_script(path: Path) -> Iterator[Utterance]:
-    """The lines `utt file` and `utt command |` of a wav.scp; paths are relative to the working
-    directory, as Kaldi has them.
+    """Yield the lines `utt file` and `utt command |` of a wav.scp; paths are relative to the
+    working directory, as Kaldi has them.
     """
     for row, utt, target in rows(path, "utt file", 2):
         where = f"{path}:{row}"
@@ -102,15 +102,15 @@ def read_script(path: Path) -> Iterator[Utterance]:
 
 
 def check_file(recording: Recording) -> None:
-    """UserError where the file of a recording is none: a pipe could wait for ever."""
+    """Raise UserError where the file of a recording is none: a pipe could wait for ever."""
     if not os.path.isfile(recording.place):
         what = "is no regular file" if os.path.lexists(recording.place) else "is not there"
         raise UserError(f"{recording.where}: {what}; correct the path")
 
 
 def read_segments(path: Path, whole: Sequence[Utterance]) -> Iterator[Utterance]:
-    """The lines `utt recording start end` of a Kaldi segments file over `whole` recordings."""
-    recordings = {one.utt: one.recording for one in whole}
+    """Yield the lines `utt recording start end` of Kaldi segments over `whole` recordings."""
+    recordings = {utterance.utt: utterance.recording for utterance in whole}
     for row, utt, rest in rows(path, "utt recording start end", 4):
         where = f"{path}:{row}"
         name, *times = rest.split()
@@ -124,8 +124,8 @@ def read_segments(path: Path, whole: Sequence[Utterance]) -> Iterator[Utterance]
 
 
 def rows(path: Path, form: str, words: int) -> Iterator[tuple[int, str, str]]:
-    """Triples (line number, utterance id, what follows it) of a file whose lines have the `form`,
-    of so many words (2: anything after the first).
+    """Yield triples (line number, utterance id, what follows it) of a file whose lines have the
+    `form`, of so many words (2: anything after the first).
     """
     seen: set[str] = set()
     for row, line in read_lines(path):
@@ -138,20 +138,20 @@ def rows(path: Path, form: str, words: int) -> Iterator[tuple[int, str, str]]:
         yield row, utt, rest.strip()
 
 
-def attach_transcripts(found: Sequence[Utterance], texts: Collection[Path]) -> list[Utterance]:
-    """The utterances with the transcripts of Kaldi `texts`, which may have more."""
+def attach_transcripts(utterances: Sequence[Utterance], texts: Collection[Path]) -> list[Utterance]:
+    """Return the utterances with the transcripts of Kaldi `texts`, which may have more."""
     refs: dict[str, str] = {}
     for text in texts:
         for row, utt, words in kaldi_text.rows(text):
             first_time(utt, refs, f"{text}:{row}")
             refs[utt] = words
-    if missing := [one.utt for one in found if one.utt not in refs]:
+    if missing := [utterance.utt for utterance in utterances if utterance.utt not in refs]:
         where = str(texts[0]) + (" and others like it" if len(texts) > 1 else "")
         raise UserError(
-            f"{where}: no transcript of {len(missing)} of {len(found)} utterances (first"
+            f"{where}: no transcript of {len(missing)} of {len(utterances)} utterances (first"
             f" {missing[0]!r}); add them, or take the recordings out"
         )
-    return [replace(one, ref=refs[one.utt]) for one in found]
+    return [replace(utterance, ref=refs[utterance.utt]) for utterance in utterances]
 
 
 def identify_audio(utterances: Sequence[Utterance]) -> tuple[dict[str, str], dict[str, str]]:
@@ -160,14 +160,14 @@ def identify_audio(utterances: Sequence[Utterance]) -> tuple[dict[str, str], dic
     """
     known: dict[str, str] = {}
     audio, failed = {}, {}
-    for one in utterances:
-        place = one.recording.place
+    for utterance in utterances:
+        place = utterance.recording.place
         try:
             if place not in known:
-                known[place] = identify_recording(one.recording)
-            audio[one.utt] = f"{known[place]} {one.start}-{one.end}"
+                known[place] = identify_recording(utterance.recording)
+            audio[utterance.utt] = f"{known[place]} {utterance.start}-{utterance.end}"
         except UserError as error:
-            failed[one.utt] = one_line(error)
+            failed[utterance.utt] = one_line(error)
     return audio, failed
 
 

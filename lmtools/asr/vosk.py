@@ -88,22 +88,22 @@ class Vosk:
         return self
 
     def with_options(self, place: Path) -> str:
-        """A directory that is the model's but for the options of the search, which Vosk takes from
-        conf/model.conf alone.
+        """Return a directory that is the model's but for the options of the search, which Vosk
+        takes from conf/model.conf alone.
         """
         model = Path(self.directory).resolve()
         for child in model.iterdir():
             if child.name != "conf":
                 (place / child.name).symlink_to(child)
         shutil.copytree(model / "conf", place / "conf")
-        own = {
+        settings = {
             "--beam": self.options.beam,
             "--max-active": self.options.max_active,
             "--lattice-beam": self.options.lattice_beam,
         }
         lines = [line.strip() for _, line in read_lines(model / "conf/model.conf")]
-        lines = [line for line in lines if line.partition("=")[0] not in own]
-        lines += [f"{name}={value}" for name, value in own.items()]
+        lines = [line for line in lines if line.partition("=")[0] not in settings]
+        lines += [f"{name}={value}" for name, value in settings.items()]
         (place / "conf/model.conf").write_text("\n".join(lines) + "\n")
         return str(place)
 
@@ -113,8 +113,8 @@ class Vosk:
         answer = join_words(self.recognise(self.own, pcm)["text"])
         depth = self.options.depth
         scores: dict[str, float] = {}
-        for found in self.recognise(self.wide, pcm, MORE * depth)["alternatives"]:
-            scores.setdefault(join_words(found["text"]), found["confidence"])
+        for hypothesis in self.recognise(self.wide, pcm, MORE * depth)["alternatives"]:
+            scores.setdefault(join_words(hypothesis["text"]), hypothesis["confidence"])
         others = [text for text in scores if text != answer][: depth - 1]
         least = min((scores[text] for text in others), default=0.0)
         return [
@@ -138,8 +138,8 @@ def join_words(text: str) -> str:
 
 @contextlib.contextmanager
 def catch_log() -> Iterator:
-    """The block in which C++ writes to a file in place of standard error: a function that returns
-    what it wrote. It is this process's descriptor, so no other thread may write then.
+    """Have C++ write to a file in place of standard error inside the block; yield a function that
+    returns what it wrote. It is this process's descriptor, so no other thread may write then.
     """
     sys.stderr.flush()
     before = os.dup(2)

@@ -112,7 +112,7 @@ class Whisper:
         return self
 
     def check_tokens(self) -> None:
-        """UserError for a language or a token that the model lacks."""
+        """Raise UserError for a language or a token that the model lacks."""
         known = self.model.supported_languages
         language = self.options.language
         if language != "auto" and language not in known:
@@ -172,8 +172,10 @@ class Whisper:
         windows begin, what they know of the words before, and what counts as silence is its
         decision.
         """
-        own = self.options
-        beams = BeamSearch(self.model, own.beam, own.depth, own.widest, self.first_time)
+        settings = self.options
+        beams = BeamSearch(
+            self.model, settings.beam, settings.depth, settings.widest, self.first_time
+        )
         windows: list[Window] = []
 
         def search(encoded, prompt, tokenizer, options):
@@ -185,12 +187,12 @@ class Whisper:
         self.model.generate_with_fallback = search
         segments, _ = self.model.transcribe(
             samples,
-            language=None if own.language == "auto" else own.language,
-            beam_size=own.beam,
+            language=None if settings.language == "auto" else settings.language,
+            beam_size=settings.beam,
             temperature=0,
             suppress_tokens=self.suppressed,
-            without_timestamps=own.timestamps == "no"
-            or (own.timestamps == "auto" and len(samples) <= LONGEST * self.rate),
+            without_timestamps=settings.timestamps == "no"
+            or (settings.timestamps == "auto" and len(samples) <= LONGEST * self.rate),
         )
         for segment in segments:  # each is there before the next window is searched
             windows[-1].answer.append(segment.text)

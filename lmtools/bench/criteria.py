@@ -28,6 +28,7 @@ from lmtools.bench.machine import describe_machine, stopwatch
 from lmtools.config import build
 from lmtools.device import autocast, choose_device, resolve_precision
 from lmtools.errors import UserError
+from lmtools.jobs.work import Work
 from lmtools.lm import LanguageModel
 from lmtools.objectives import OBJECTIVES, Examples, excluded_ids
 from lmtools.outputs import CRITERIA, OutputLayer, Targets
@@ -61,19 +62,22 @@ class Job:
     threads: int = 1
 
     def of(self, criterion: str) -> Settings:
-        """The settings of a training by that criterion; of `output` it takes the options that it
-        has.
+        """Return the settings of a training by that criterion; of `output` it takes the options
+        that it has.
         """
-        own = {
-            name: value for name, value in self.output.items() if name in option_names(criterion)
-        }
+        known = option_names(criterion)
+        output = {name: value for name, value in self.output.items() if name in known}
         if criterion == "adaptive":
-            own["cutoffs"] = [c for c in own.get("cutoffs", CUTOFFS) if c < self.size] or [
-                max(1, self.size // 8)
-            ]
+            cutoffs = [cutoff for cutoff in output.get("cutoffs", CUTOFFS) if cutoff < self.size]
+            output["cutoffs"] = cutoffs or [max(1, self.size // 8)]
         return build(
             Settings,
-            {**self.settings, "criterion": criterion, "output": own, "precision": self.precision},
+            {
+                **self.settings,
+                "criterion": criterion,
+                "output": output,
+                "precision": self.precision,
+            },
         )
 
     @cached_property
@@ -91,16 +95,16 @@ class Job:
         return counts
 
     def batch(self, number: int) -> Examples:
-        """Batch `number`, the same for every criterion."""
+        """Return batch `number`, the same for every criterion."""
         generator = torch.Generator().manual_seed(number)
         ids = self.zipf.draw(self.sentences * self.tokens, generator)
         ids, objective = ids.reshape(self.sentences, -1), OBJECTIVES[self.settings["objective"]]()
-        made = objective.training(ids, np.random.default_rng(number), self.size)
-        return made.to(choose_device(self.device))
+        examples = objective.training(ids, np.random.default_rng(number), self.size)
+        return examples.to(choose_device(self.device))
 
 
 def option_names(kind: str) -> set[str]:
-    """The names of a criterion's options."""
+    """Return the names of a criterion's options."""
     return {field.name for field in fields(CRITERIA[kind].Config)}
 
 
@@ -119,7 +123,9 @@ class Bench:
         self.small = small.batch(0)
 
     def layer(self, criterion: str) -> OutputLayer:
-        """The output layer of a criterion, with the matrix that all share unless it is adaptive."""
+        """Return the output layer of a criterion, with the matrix that all share unless it is
+        adaptive.
+        """
         if criterion not in self.layers:
             lm, settings = self.lm, self.job.of(criterion)
             shared = None if settings.criterion == "adaptive" else self.layers[REFERENCE].weight
@@ -139,8 +145,8 @@ class Bench:
         self.step(self.small)  # makes the optimiser's state
 
     def step(self, examples: Examples | None = None) -> None:
-        """One update, on the next batch unless examples are given; UserError where the loss is not
-        finite.
+        """Take one step, on the next batch unless examples are given; UserError where the loss is
+        not finite.
         """
         if examples is None:
             examples, self.count = self.batches[self.count % BATCHES], self.count + 1
@@ -156,7 +162,7 @@ class Bench:
         self.optimiser.step()
 
     def turn(self, criterion: str, least: float) -> list[float]:
-        """Seconds of each of as many steps as take `least` seconds, one at least."""
+        """Return the seconds of each of as many steps as take `least` seconds, one at least."""
         self.use(criterion)
         spent: list[float] = []
         while sum(spent) < least or not spent:
@@ -166,8 +172,8 @@ class Bench:
         return spent
 
     def memory(self, criterion: str) -> dict:
-        """Bytes by which a step goes beyond parameters and optimiser state (None: unknown here),
-        and those of the state.
+        """Return the bytes by which a step goes beyond parameters and optimiser state (None:
+        unknown here), and those of the state.
         """
         self.use(criterion)
         self.optimiser.zero_grad(set_to_none=True)
@@ -184,8 +190,8 @@ class Bench:
 
 
 def measure_growth(function: Callable, device: torch.device) -> int | None:
-    """Bytes by which memory grows at most while `function` runs: torch's on a GPU, resident memory
-    of this process on Linux, else None.
+    """Return the bytes by which memory grows at most while `function` runs: torch's on a GPU,
+    resident memory of this process on Linux, else None.
     """
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats(device)
@@ -202,16 +208,15 @@ def measure_growth(function: Callable, device: torch.device) -> int | None:
 
 
 def resident_bytes(name: str) -> int:
-    """A line of this process's status, in bytes."""
+    """Return a line of this process's status, in bytes."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return 1024 * next(int(line.split()[1]) for line in lines if line.startswith(name))
 
 
 def measure_memory(job: Job, criterion: str) -> dict:
-    """`Bench.memory` in a process where nothing else ran."""
-    with WorkerPool(
-        partial(alone_memory, job), 1, remedy="measure a smaller --vocab-size or --batch"
-    ) as alone:
+    """Return `Bench.memory` in a process where nothing else ran."""
+    work = Work(partial(alone_memory, job))
+    with WorkerPool(work, 1, remedy="measure a smaller --vocab-size or --batch") as alone:
         return alone.submit(criterion).result()
 
 
@@ -222,7 +227,7 @@ def alone_memory(job: Job, criterion: str) -> dict:
 
 
 def measure_job(job: Job, criteria: Sequence[str], turns: int, least: float) -> Iterator[dict]:
-    """One row a criterion, of one job; memory first, while nothing else is loaded."""
+    """Yield one row a criterion, of one job; memory first, while nothing else is loaded."""
     sizes = {criterion: measure_memory(job, criterion) for criterion in criteria}
     bench = Bench(job)
     spent: dict[str, list[float]] = {criterion: [] for criterion in criteria}
@@ -245,7 +250,7 @@ def measure_job(job: Job, criteria: Sequence[str], turns: int, least: float) -> 
 def bench_criteria(
     jobs: Sequence[Job], criteria: Sequence[str], turns: int, least: float, say: Callable = print
 ) -> dict:
-    """Everything `lmtools bench criteria` measures; full cross entropy is always among the
+    """Measure everything of `lmtools bench criteria`; full cross entropy is always among the
     criteria. `say` gets each job's table.
     """
     criteria = list(dict.fromkeys([REFERENCE, *criteria]))
@@ -265,7 +270,7 @@ def bench_criteria(
 
 
 def check_options(output: Mapping, criteria: Sequence[str]) -> None:
-    """UserError for a criterion that is not known and for an option that none of the criteria
+    """Raise UserError for a criterion that is not known and for an option that none of the criteria
     has.
     """
     if unknown := [name for name in criteria if name not in CRITERIA]:
@@ -279,7 +284,7 @@ def check_options(output: Mapping, criteria: Sequence[str]) -> None:
 
 
 def format_table(rows: Sequence[Mapping]) -> Iterator[str]:
-    """The table of one job."""
+    """Yield the lines of the table of one job."""
     first = rows[0]
     yield (
         f"{first['size']:,} ids, {first['sentences']} sentences of {first['tokens']} tokens,"

@@ -37,8 +37,8 @@ WAYS = (
 def bench_engines(
     lm: str, nbests: Sequence[NBest], weights: Weights | None, words: int, repeats: int
 ) -> dict:
-    """A row a way of computing. One sentence of `words` words is timed in turns, the least of
-    `repeats`; then all hypotheses of `nbests`. Loading and peak memory are those of a process of
+    """Measure a row a way of computing. One sentence of `words` words is timed in turns, the least
+    of `repeats`; then all hypotheses of `nbests`. Loading and peak memory are those of a process of
     its own that scores a few.
 
     `weights` choose hypotheses; their one column that the lists lack is this model's.
@@ -51,12 +51,13 @@ def bench_engines(
     if not all(isinstance(scorer, NeuralScorer) for scorer in scorers):
         raise UserError(f"{lm}: not a neural model of `lmtools train`; engines are for these")
     time_sentences(rows, scorers, words, repeats)
-    made = time_lists(rows, scorers, texts)
-    for row, one in zip(rows, made, strict=True):
-        row["greatest_difference"] = float(np.abs(one.log_prob - made[0].log_prob).max())
+    computed = time_lists(rows, scorers, texts)
+    for row, result in zip(rows, computed, strict=True):
+        difference = np.abs(result.log_prob - computed[0].log_prob).max()
+        row["greatest_difference"] = float(difference)
     if weights is not None:
-        for row, one in zip(rows, made, strict=True):
-            row["chosen"] = choose(nbests, weights, one)
+        for row, result in zip(rows, computed, strict=True):
+            row["chosen"] = choose(nbests, weights, result)
         compare_choices(rows, nbests, weights)
     return {
         "rows": rows, "lm": lm, "signature": scorers[0].signature, "words": words,
@@ -71,13 +72,15 @@ def computing_of(row: dict) -> Computing:
 
 
 def measure_alone(lm: str, computing: Computing, texts: Sequence[str]) -> dict:
-    """`load_and_score` in a process of its own."""
+    """Run `load_and_score` in a process of its own."""
     with ProcessPoolExecutor(1, CONTEXT) as pool:
         return pool.submit(load_and_score, lm, computing, texts).result()
 
 
 def load_and_score(lm: str, computing: Computing, texts: Sequence[str]) -> dict:
-    """Seconds of loading up to the first score, and the peak memory of this process in MiB."""
+    """Return the seconds of loading up to the first score, and the peak memory of this process in
+    MiB.
+    """
     torch.set_num_threads(1)
     begin = time.perf_counter()
     scorer = load(lm, computing)
@@ -103,21 +106,21 @@ def time_sentences(rows: list[dict], scorers: Sequence, words: int, repeats: int
 
 def time_lists(rows: list[dict], scorers: Sequence, texts: Sequence[str]) -> list:
     """Add hypotheses a second to each row, the better of two turns; the scores of each."""
-    made, best = [None] * len(rows), [np.inf] * len(rows)
+    computed, best = [None] * len(rows), [np.inf] * len(rows)
     for _ in range(2):
         for i, scorer in enumerate(scorers):
             begin = time.perf_counter()
-            made[i] = score_texts(texts, scorer, computing_of(rows[i]))
+            computed[i] = score_texts(texts, scorer, computing_of(rows[i]))
             best[i] = min(best[i], time.perf_counter() - begin)
     for row, seconds in zip(rows, best, strict=True):
         row["hypotheses_per_second"] = len(texts) / seconds
-    return made
+    return computed
 
 
-def choose(nbests: Sequence[NBest], weights: Weights, made) -> dict[str, str]:
-    """The winner of each list by the weights and these scores."""
-    own = {name for nbest in nbests for hyp in nbest.hyps for name in hyp.scores}
-    missing = {summed(name) for name in weights.features if name not in {*own, *DERIVED, "rank"}}
+def choose(nbests: Sequence[NBest], weights: Weights, result) -> dict[str, str]:
+    """Return the winner of each list by the weights and these scores."""
+    listed = {name for nbest in nbests for hyp in nbest.hyps for name in hyp.scores}
+    missing = {summed(name) for name in weights.features if name not in {*listed, *DERIVED, "rank"}}
     if len(missing) != 1:
         raise UserError(
             f"the weights are of {', '.join(weights.features)}: not of the lists' scores and one"
@@ -125,8 +128,8 @@ def choose(nbests: Sequence[NBest], weights: Weights, made) -> dict[str, str]:
         )
     (name,) = missing
     bounds = np.cumsum([len(nbest.hyps) for nbest in nbests])[:-1]
-    values, counts = (np.split(column, bounds) for column in (made.log_prob, made.tokens))
-    table = scores.make_table(nbests, values, counts, made.signature)
+    values, counts = (np.split(column, bounds) for column in (result.log_prob, result.tokens))
+    table = scores.make_table(nbests, values, counts, result.signature)
     columns = make_columns({name: table}, {name: "these scores"}, nbests, "lists")
     plans = {None: SystemPlan((name,))}
     _, chosen = rescore_lists(
@@ -150,15 +153,15 @@ def compare_choices(rows: list[dict], nbests: Sequence[NBest], weights: Weights)
 
 
 def describe_row(row: dict, weights: Weights | None) -> str:
-    """A line about a way of computing."""
-    said = (
+    """Return a line on a way of computing."""
+    text = (
         f"{row['precision']:8s} {row['engine']:8s} {row['sentence_seconds'] * 1e3:7.2f} ms a"
         f" sentence, {row['hypotheses_per_second']:7.1f} hypotheses a second,"
         f" {row['peak_mib']:,.0f} MiB, loaded in {row['load_seconds']:.1f} s,"
         f" sums within {row['greatest_difference']:.2g}"
     )
     if "changed" in row:
-        said += f", {row['changed']:.1%} of the winners changed"
+        text += f", {row['changed']:.1%} of the winners changed"
     if weights is not None and weights.metric in row:
-        said += f", {METRICS[weights.metric].title} {row[weights.metric]:.2f}"
-    return said
+        text += f", {METRICS[weights.metric].title} {row[weights.metric]:.2f}"
+    return text

@@ -45,15 +45,17 @@ def bench_lattice(
     scorers = {name: load(spec, settings.computing) for name, spec in lms.items()}
     old = {key: weight for key, weight in settings.weights.items() if key not in lms}
     rows = []
-    for kind, beam, kept, some in list_work(lattices, old, settings.tokens, beams, tokens):
+    work = list_work(lattices, old, usual=settings.tokens, beams=beams, tokens=tokens)
+    for kind, beam, kept, pruned in work:
         rescorers = {}
         for name, scorer in scorers.items():
             weights = old | {name: settings.weights[name]}
-            own = replace(settings, lms={name: lms[name]}, weights=weights, tokens=kept)
-            rescorers[name] = Rescorer(own, {name: scorer})
-        arcs = sum(len(lattice.words) for lattice in some)
+            alone = replace(settings, lms={name: lms[name]}, weights=weights, tokens=kept)
+            rescorers[name] = Rescorer(alone, {name: scorer})
+        arcs = sum(len(lattice.words) for lattice in pruned)
         size = {"kind": kind, "beam": beam, "tokens": kept, "arcs": arcs, "density": arcs / speech}
-        rows += [size | row for row in time_lattices(some, rescorers, arcs, speech, repeats)]
+        timed = time_lattices(pruned, rescorers, arcs, speech, repeats=repeats)
+        rows += [size | row for row in timed]
     return {
         "rows": rows, "lattices": len(lattices), "speech": speech, "order": settings.order,
         "repeats": repeats,
@@ -66,8 +68,8 @@ def bench_lattice(
 def list_work(
     lattices: Sequence[Lattice], weights: Mapping, usual: int, beams: Sequence, tokens: Sequence
 ) -> Iterator[tuple[str, float | None, int, Sequence[Lattice]]]:
-    """The kind of a row, the beam that its lattices are pruned by, the histories kept a state, and
-    the lattices.
+    """Yield the kind of a row, the beam that its lattices are pruned by, the histories kept a
+    state, and the lattices.
     """
     yield "whole", None, usual, lattices
     for beam in beams:
@@ -83,8 +85,8 @@ def time_lattices(
     speech: float,
     repeats: int,
 ) -> Iterator[dict]:
-    """One row an LM; every turn goes through all lattices with each LM, so that noise meets all
-    alike.
+    """Yield one row an LM; every turn goes through all lattices with each LM, so that noise meets
+    all alike.
     """
     spent: dict[str, list[float]] = {name: [] for name in rescorers}
     grown = {}
@@ -97,3 +99,21 @@ def time_lattices(
         median = statistics.median(seconds)
         factor = {"real_time_factor": median / speech, "arcs_per_second": arcs / median}
         yield {"lm": name, "rescored_arcs": grown[name], "seconds": seconds, **factor}
+
+
+def format_lines(figures: Mapping) -> Iterator[str]:
+    """Yield the machine, then one line a measurement."""
+    yield (
+        f"{figures['machine']}; {figures['threads']} thread(s), {figures['precision']}, median of"
+        f" {figures['repeats']}"
+    )
+    yield (
+        f"{figures['lattices']} lattices, {figures['speech']:.1f} s of speech; neural LMs: order"
+        f" {figures['order'] or 'unlimited'}"
+    )
+    for row in figures["rows"]:
+        bounds = f"{row['density']:.1f} arcs a second, {row['tokens'] or 'all'} histories a state"
+        yield (
+            f"{row['lm']}: {row['real_time_factor']:.4f} x real time, {row['arcs_per_second']:,.0f}"
+            f" arcs/s ({bounds})"
+        )

@@ -16,7 +16,7 @@ from lmtools.types import NBest
 
 
 def take_hypotheses(nbests: Sequence[NBest], count: int) -> list[str]:
-    """The hypotheses of the first lists that have so many together, or of all."""
+    """Return the hypotheses of the first lists that have so many together, or of all."""
     texts: list[str] = []
     for nbest in nbests:
         if len(texts) >= count:
@@ -28,8 +28,8 @@ def take_hypotheses(nbests: Sequence[NBest], count: int) -> list[str]:
 def bench_lists(
     scorers: Mapping[str, Scorer], texts: Sequence[str], repeats: int, device: torch.device
 ) -> dict:
-    """Hypotheses a second of each model on `texts`; the models take turns, so that noise meets all
-    alike, and the first turn only warms up.
+    """Measure hypotheses a second of each model on `texts`; the models take turns, so that noise
+    meets all alike, and the first turn only warms up.
     """
     seconds: dict[str, list[float]] = {name: [] for name in scorers}
     tokens = {}

@@ -84,21 +84,21 @@ class Sizes:
 
     @classmethod
     def usual(cls, device: torch.device, batch=None, length=20, contiguous=None) -> "Sizes":
-        """The paper's, or less on a CPU, which would take minutes; what is given is kept."""
+        """Return the paper's, or less on a CPU, which would take minutes; what is given is kept."""
         usual = (750, 15_000) if device.type == "cuda" else (50, 2_000)
         return cls(batch or usual[0], length, contiguous or usual[1])
 
 
 def published_models() -> dict[str, Settings]:
-    """The settings of the published models by name."""
+    """Return the settings of the published models by name."""
     common = {"objective": "causal", "criterion": "adaptive", "output": ADAPTIVE}
-    return {name: Settings(**common, **made) for name, made in PUBLISHED.items()}
+    return {name: Settings(**common, **parts) for name, parts in PUBLISHED.items()}
 
 
 def read_settings(paths: Mapping[str, str]) -> dict[str, Settings]:
-    """The settings of models by name; UserError for a model that spells its words."""
-    found = {name: from_yaml(Settings, path) for name, path in paths.items()}
-    for name, settings in found.items():
+    """Return the settings of models by name; UserError for a model that spells its words."""
+    every = {name: from_yaml(Settings, path) for name, path in paths.items()}
+    for name, settings in every.items():
         if MODELS[settings.model].two_way or settings.objective == "two-way":
             raise UserError(
                 f"{paths[name]}: a two-way model is measured with its vocabulary; give a trained"
@@ -106,7 +106,7 @@ def read_settings(paths: Mapping[str, str]) -> dict[str, Settings]:
             )
         if MODELS[settings.model].pairs:
             raise UserError(f"{paths[name]}: a translation model reads pairs; give another one")
-    return found
+    return every
 
 
 class Reader:
@@ -148,8 +148,8 @@ class Reader:
         return [task + kind for kind in ("", HIDDEN)[: 1 + self.neural] for task in TASKS]
 
     def read(self, task: str, sentences: list[tuple]) -> None:
-        """The log-probabilities of all words of the sentences, or only the states that they would
-        be of.
+        """Compute the log-probabilities of all words of the sentences, or only the states that they
+        would be of.
         """
         if task.endswith(HIDDEN):
             self.scorer.compute(sentences, lambda states, targets: targets)
@@ -157,7 +157,7 @@ class Reader:
             self.scorer.log_probs(sentences)
 
     def turn(self, task: str, least: float) -> float:
-        """Tokens a second of as many calls as take `least` seconds, one at least."""
+        """Return the tokens a second of as many calls as take `least` seconds, one at least."""
         kind = task.removesuffix(HIDDEN)
         spent, calls = 0.0, 0
         while spent < least or not calls:
@@ -167,8 +167,8 @@ class Reader:
         return self.tokens[kind] * calls / spent
 
     def size(self) -> dict:
-        """Parameters, and multiply-adds a token of the whole batch as the model is defined; None:
-        not counted.
+        """Return parameters, and multiply-adds a token of the whole batch as the model is defined;
+        None: not counted.
         """
         if not self.neural:
             return {"parameters": None, "flops": None, "flops_hidden": None}
@@ -186,8 +186,8 @@ class Reader:
 
 
 def list_words(scorer: Scorer) -> list[str] | None:
-    """The words of a vocabulary that lists them, the most frequent first: what it is made of, or
-    what it spells and predicts.
+    """Return the words of a vocabulary that lists them, the most frequent first: what it is made
+    of, or what it spells and predicts.
     """
     words = scorer.subword
     if isinstance(words, Spelled):
@@ -196,13 +196,13 @@ def list_words(scorer: Scorer) -> list[str] | None:
 
 
 def draw_zipf(size: int, count: int) -> np.ndarray:
-    """`count` log-uniform ranks below `size`, the same for the same numbers."""
+    """Return `count` log-uniform ranks below `size`, the same for the same numbers."""
     return LogUniform(np.ones(size), ()).draw(count, torch.Generator().manual_seed(count))
 
 
 def multiply_adds(function) -> int:
-    """The multiply-adds of all matrix products and convolutions in a call, counted as torch carries
-    them out.
+    """Count the multiply-adds of all matrix products and convolutions in a call, counted as torch
+    carries them out.
     """
     with warnings.catch_warnings(), FlopCounterMode(display=False) as counter:
         warnings.simplefilter("ignore")  # torch's own, of settings that it puts back
@@ -218,7 +218,7 @@ def multiply_adds(function) -> int:
 
 
 def words_of(path, least: int) -> list[str]:
-    """The first `least` words of a text; fewer where it has no more, UserError where it has
+    """Return the first `least` words of a text; fewer where it has no more, UserError where it has
     none.
     """
     every = (word for _, line in read_text(path) for word in line.split())
@@ -231,11 +231,14 @@ def words_of(path, least: int) -> list[str]:
 def load_scorers(
     settings: Mapping[str, Settings], lms: Mapping[str, str], size: int, device: str, precision: str
 ) -> dict[str, Scorer]:
-    """Random models by settings and trained ones by directories; a trained one takes the
+    """Load random models by settings and trained ones by directories; a trained one takes the
     place of a random one of its name.
     """
-    kept = {name: one for name, one in settings.items() if name not in lms}
-    random = {name: random_scorer(one, size, device, precision) for name, one in kept.items()}
+    random = {
+        name: random_scorer(model, size, device, precision)
+        for name, model in settings.items()
+        if name not in lms
+    }
     trained = {name: load(lm, Computing(device, precision, "torch")) for name, lm in lms.items()}
     for name, scorer in trained.items():
         if isinstance(scorer, MixtureScorer):
@@ -246,8 +249,8 @@ def load_scorers(
 def bench_lm(
     scorers: Mapping[str, Scorer], sizes: Sizes, repeats: int, least: float, device: str, text=None
 ) -> dict:
-    """Everything `lmtools bench lm` measures: a row a model; `text` is the file that the words come
-    from.
+    """Measure everything of `lmtools bench lm`: a row a model; `text` is the file that the words
+    come from.
     """
     words = None if text is None else words_of(text, sizes.batch * sizes.length + sizes.contiguous)
     readers = {name: Reader(name, scorer, sizes, words) for name, scorer in scorers.items()}
@@ -260,7 +263,7 @@ def bench_lm(
                 values[name, task] += [speed] if turn else []  # the first is a warm-up
     chosen = choose_device(device)
     return {
-        "rows": [make_row(name, reader, values, tasks, sizes) for name, reader in readers.items()],
+        "rows": [make_row(name, reader, values, sizes) for name, reader in readers.items()],
         **asdict(sizes), "tokens": sizes.batch * sizes.length,
         "text": None if text is None else str(text), "repeats": repeats,
         "least_seconds": least, "machine": describe_machine(chosen),
@@ -270,10 +273,9 @@ def bench_lm(
     }  # fmt: skip
 
 
-def make_row(
-    name: str, reader: Reader, values: Mapping, tasks: Sequence[str], sizes: Sizes
-) -> dict:
+def make_row(name: str, reader: Reader, values: Mapping, sizes: Sizes) -> dict:
     """Return the figures of one model as JSON; None for those it does not have."""
+    tasks = [task + kind for kind in ("", HIDDEN) for task in TASKS]
     speeds = {task: values.get((name, task)) for task in tasks}
     model = reader.scorer.lm.settings.model if reader.neural else reader.scorer.signature["lm"]
     return {
@@ -285,8 +287,8 @@ def make_row(
 
 
 def format_table(figures: Mapping) -> Iterator[str]:
-    """The table: tokens a second, and how many times as many as the first LSTM (else the first
-    model) reads.
+    """Yield the table: tokens a second, and how many times as many as the first LSTM (else the
+    first model) reads.
     """
     rows = figures["rows"]
     reference = next((row for row in rows if row["model"] == REFERENCE), rows[0])
@@ -309,7 +311,7 @@ def format_table(figures: Mapping) -> Iterator[str]:
 
 
 def format_row(row: Mapping, kind: str, reference: Mapping) -> str:
-    """One line of the table: with the output layer, or of hidden states alone."""
+    """Return one line of the table: with the output layer, or of hidden states alone."""
     name = f"  {kind.strip('_')}" if kind else row["name"]
     size = f"{row['parameters']:,}" if row["parameters"] and not kind else ""
     work = "" if row["flops" + kind] is None else f"{row['flops' + kind] / 1e6:,.1f}"
@@ -319,6 +321,6 @@ def format_row(row: Mapping, kind: str, reference: Mapping) -> str:
 
 
 def format_speed(speed: Mapping, base: Mapping | None) -> str:
-    """A speed and its ratio."""
+    """Return a speed and its ratio."""
     ratio = f"{speed['median'] / base['median']:.3g}" if base else ""
     return f"{speed['median']:>16,.1f}{ratio:>8}"

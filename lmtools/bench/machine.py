@@ -10,7 +10,7 @@ from lmtools.device import name_processor
 
 
 def stopwatch(function: Callable, device: torch.device) -> float:
-    """Seconds that a call takes."""
+    """Return the seconds that a call takes."""
     begin = time.perf_counter()
     function()
     if device.type == "cuda":
@@ -19,6 +19,6 @@ def stopwatch(function: Callable, device: torch.device) -> float:
 
 
 def describe_machine(device: torch.device) -> str:
-    """The processor or GPU, its number of cores, and torch's version."""
+    """Return the processor or GPU, its number of cores, and torch's version."""
     cores = "" if device.type == "cuda" else f"{os.cpu_count()} cores, "
     return f"{name_processor(device)}, {cores}torch {torch.__version__}"

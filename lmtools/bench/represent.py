@@ -4,12 +4,14 @@ computed; a vector is the mean of the last layer's states over the tokens.
 """
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import torch
 from torch import Tensor
 
 from lmtools.bench.score import (
     TOKENS_A_WORD,
+    BatchWork,
     Tasks,
     by_length,
     collect_figures,
@@ -31,7 +33,7 @@ INTACT = "-intact"  # of a masked model's name: one pass over the input as it is
 
 @torch.inference_mode()
 def embed_intact(scorer: NeuralScorer, sentences: Sequence[tuple]) -> Tensor:
-    """Sentence vectors (B, D) out of one pass over the input as it is; beginning and end of
+    """Return sentence vectors (B, D) out of one pass over the input as it is; beginning and end of
     sentence are not in the mean.
     """
     examples = scorer.lm.objective.scoring(sentences).to(scorer.device)
@@ -45,9 +47,10 @@ def embed_intact(scorer: NeuralScorer, sentences: Sequence[tuple]) -> Tensor:
 
 @torch.inference_mode()
 def embed_one_by_one(scorer: NeuralScorer, sentence: tuple) -> Tensor:
-    """The vector (D,) of a masked model as papers make it (mask-and-predict): of each token the
-    state where it alone is masked, from a whole pass a token over copies of the sentence that go
-    through as one batch."""
+    """Return the vector (D,) of a masked model as papers make it (mask-and-predict): of each token
+    the state where it alone is masked, from a whole pass a token over copies of the sentence that
+    go through as one batch.
+    """
     inputs = scorer.lm.objective.scoring([sentence]).inputs.to(scorer.device)
     places = torch.arange(1, len(sentence) + 1, device=scorer.device)
     with autocast(scorer.device, scorer.precision):
@@ -56,14 +59,14 @@ def embed_one_by_one(scorer: NeuralScorer, sentence: tuple) -> Tensor:
 
 @torch.inference_mode()
 def embed_masked(scorer: NeuralScorer, sentence: tuple) -> Tensor:
-    """The same vector (D,) without what the copies have in common."""
+    """Return the same vector (D,) without what the copies have in common."""
     inputs = scorer.lm.objective.scoring([sentence]).inputs.to(scorer.device)
     with autocast(scorer.device, scorer.precision):
         return scorer.lm.trunk.masked_states(inputs, MASK)[0, 1:-1].mean(0)
 
 
 def representation_tasks(scorer: NeuralScorer) -> Tasks:
-    """The ways to a sentence's vector; a masked model has three."""
+    """Return the ways to a sentence's vector; a masked model has three."""
     if not scorer.lm.trunk.masks:
         return {("", TASK): lambda sentence: embed_intact(scorer, [sentence])}
     return {
@@ -74,17 +77,17 @@ def representation_tasks(scorer: NeuralScorer) -> Tasks:
 
 
 def measure_batches(scorer: NeuralScorer, tokens: int, count: int, rows: int) -> dict:
-    """`measure_throughput` of vectors, one pass a sentence."""
+    """Return `measure_throughput` of vectors, one pass a sentence."""
     config, width = scorer.lm.trunk.config, tokens + scorer.lm.objective.boundary
     flops = matrix_flops(config, width, width)
-    work, size = (lambda some: embed_intact(scorer, some)), (tokens, count, rows)
-    return measure_throughput(scorer, "sentences", work, flops, layer_shapes(config), *size)
+    work = BatchWork("sentences", partial(embed_intact, scorer), flops, layer_shapes(config))
+    return measure_throughput(scorer, work, tokens, count, rows=rows)
 
 
 def bench_representation(
     scorers: Mapping[str, NeuralScorer], words: list[int], repeats: int
 ) -> dict:
-    """Everything `lmtools bench score --representation` measures of these models; UserError for
+    """Measure everything of `lmtools bench score --representation` on these models; UserError for
     lengths that one of them cannot read.
     """
     # without the softmax the vectors are the same
@@ -93,7 +96,7 @@ def bench_representation(
     longest = scorers[shortest].lm.longest
     if (needed := round(max(words) * TOKENS_A_WORD)) > longest:
         raise UserError(
-            f"--length {max(words)}: {needed} tokens, but {shortest} takes {longest} at most; give"
+            f"length={max(words)}: {needed} tokens, but {shortest} takes {longest} at most; give"
             " shorter lengths"
         )
     rows = by_length(scorers, words, repeats, representation_tasks)

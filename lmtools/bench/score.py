@@ -4,6 +4,8 @@ T-TA paper), and batched against the machine's own rate of matrix products.
 
 import statistics
 from collections.abc import Callable, Mapping
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -49,31 +51,31 @@ def random_scorer(
     engine: str = "torch",
     normalise: str = "full",
 ) -> NeuralScorer:
-    """A scorer of a model over `size` ids with random weights."""
+    """Return a scorer of a model over `size` ids with random weights."""
     torch.manual_seed(settings.seed)
     lm, ids = LanguageModel(settings, size), RandomVocabulary(size)
     spec, computing = LMSpec("random", normalise=normalise), Computing(device, precision, engine)
     return NeuralScorer(lm, ids, "random", spec, computing)
 
 
-def random_family(family: str, arch: Mapping, *how, normalise: str = "full") -> NeuralScorer:
-    """`random_scorer` of a family; one that does not normalise is of the criterion whose output
-    needs it least.
+def random_family(family: str, arch: Mapping, *computing, normalise: str = "full") -> NeuralScorer:
+    """Return `random_scorer` of a family; one that does not normalise is of the criterion whose
+    output needs it least.
     """
     criterion = "softmax" if normalise == "full" else SELF_NORMALISED
     settings = Settings(family, MODELS[family].objective, criterion, arch=dict(arch), seed=0)
-    return random_scorer(settings, *how, normalise=normalise)
+    return random_scorer(settings, *computing, normalise=normalise)
 
 
 def random_sentences(tokens: int, count: int, size: int) -> list[tuple[int, ...]]:
-    """Sentences of ids drawn evenly from the vocabulary without its specials."""
+    """Return sentences of ids drawn evenly from the vocabulary without its specials."""
     drawn = np.random.default_rng(tokens).integers(len(SPECIALS), size, (count, tokens))
     return [tuple(row) for row in drawn.tolist()]
 
 
 def naive_states(scorer: NeuralScorer, inputs: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
-    """The states (N, D) at `places` (N,) of `inputs` (1, T) as papers make them: a whole forward
-    pass a token, all passes in one batch.
+    """Return the states (N, D) at `places` (N,) of `inputs` (1, T) as papers make them: a whole
+    forward pass a token, all passes in one batch.
     """
     which = torch.arange(len(places), device=inputs.device)
     copies = inputs.repeat(len(places), 1)
@@ -82,8 +84,8 @@ def naive_states(scorer: NeuralScorer, inputs: torch.Tensor, places: torch.Tenso
 
 
 def naive_masked(scorer: NeuralScorer, sentence, hidden_only: bool) -> None:
-    """The pseudo-log-likelihood as the paper times it: a whole forward pass a token, the output
-    layer at the masked positions only.
+    """Compute the pseudo-log-likelihood as the paper times it: a whole forward pass a token, the
+    output layer at the masked positions only.
     """
     lm = scorer.lm
     examples = lm.objective.scoring([sentence])
@@ -93,8 +95,8 @@ def naive_masked(scorer: NeuralScorer, sentence, hidden_only: bool) -> None:
 
 
 def scoring_tasks(scorer: NeuralScorer) -> Tasks:
-    """Scoring a sentence, and its states alone; a masked model both as papers do it and as we
-    do.
+    """Return how a sentence is scored, and its states alone; a masked model both as papers do it
+    and as we do.
     """
     make = scorer.lm.objective.scoring
     single = {
@@ -119,8 +121,8 @@ def by_length(
     repeats: int,
     tasks: Callable[[NeuralScorer], Tasks] = scoring_tasks,
 ) -> list[dict]:
-    """Seconds a sentence for every model, task and length: one row each; the models take turns, so
-    that noise meets all alike.
+    """Measure seconds a sentence for every model, task and length: one row each; the models take
+    turns, so that noise meets all alike.
     """
     rows = []
     for count in words:
@@ -147,8 +149,8 @@ def by_length(
 def matrix_rate(
     shapes: list[tuple[int, int]], rows: int, device: torch.device, dtype: torch.dtype
 ) -> float:
-    """The machine's own rate in floating point operations a second on products of `rows` rows with
-    matrices of `shapes`, nothing else.
+    """Measure the machine's own rate in floating point operations a second on products of `rows`
+    rows with matrices of `shapes`, nothing else.
     """
     weights = [torch.randn(n, k, device=device, dtype=dtype) for k, n in shapes]
     inputs = {k: torch.randn(rows, k, device=device, dtype=dtype) for k in {k for k, _ in shapes}}
@@ -163,37 +165,38 @@ def matrix_rate(
 
 
 def layer_shapes(config) -> list[tuple[int, int]]:
-    """The matrices of all layers of a Transformer, (inputs, outputs) each."""
+    """Return the matrices of all layers of a Transformer, (inputs, outputs) each."""
     d, f = config.dim, config.ffn
     return [(d, d)] * 2 * config.layers + [(d, 2 * d), (d, f), (f, d)] * config.layers
 
 
 def measure_batches(scorer: NeuralScorer, tokens: int, count: int, rows: int) -> dict:
-    """`measure_throughput` of scoring hypotheses."""
+    """Return `measure_throughput` of scoring hypotheses."""
     lm, config = scorer.lm, scorer.lm.trunk.config
     # rows of the output matrix
     width, multiplied = tokens + lm.objective.boundary, lm.size if scorer.normalised else 0
     flops = matrix_flops(config, width, width, multiplied, tokens + 1)
     shapes = [*layer_shapes(config), (config.dim, config.dim), (config.dim, multiplied)]
-    size = (tokens, count, rows)
-    return measure_throughput(
-        scorer, "hypotheses", lambda some: score_batch(scorer, some), flops, shapes, *size
-    )
+    work = BatchWork("hypotheses", partial(score_batch, scorer), flops, shapes)
+    return measure_throughput(scorer, work, tokens, count, rows=rows)
+
+
+class BatchWork(NamedTuple):
+    """BatchWork on a batch of sentences, which are called `unit`; its floating point operations a
+    sentence, and the matrices that it multiplies with.
+    """
+
+    unit: str
+    do: Callable
+    flops: float
+    shapes: list[tuple[int, int]]
 
 
 def measure_throughput(
-    scorer: NeuralScorer,
-    unit: str,
-    work: Callable,
-    flops: float,
-    shapes: list[tuple[int, int]],
-    tokens: int,
-    count: int,
-    rows: int,
+    scorer: NeuralScorer, work: BatchWork, tokens: int, count: int, rows: int
 ) -> dict:
     """Measure `work` on `count` random sentences of so many tokens in batches of `rows` rows:
-    sentences (called `unit`) a second, and the share of the machine's own rate on matrices of
-    `shapes` that it reaches with `flops` floating point operations a sentence.
+    sentences a second, and the share of the machine's own rate on its matrices that it reaches.
     """
     sentences = random_sentences(tokens, count, scorer.lm.size)
     width = tokens + scorer.lm.objective.boundary
@@ -201,34 +204,37 @@ def measure_throughput(
     dtype = PRECISIONS[scorer.precision]
     rates, seconds = [], []
     for _ in range(4):  # alternating, so that noise meets both alike; the first turn warms up
-        rates.append(matrix_rate(shapes, min(rows, count * width), scorer.device, dtype))
+        rates.append(matrix_rate(work.shapes, min(rows, count * width), scorer.device, dtype))
         seconds.append(
-            sum(stopwatch(lambda b=b: work([sentences[i] for i in b]), scorer.device) for b in plan)
+            sum(
+                stopwatch(lambda b=b: work.do([sentences[i] for i in b]), scorer.device)
+                for b in plan
+            )
         )
     rate, spent = statistics.median(rates[1:]), statistics.median(seconds[1:])
     return {
-        "tokens": tokens, unit: count, "precision": scorer.precision,
-        f"{unit}_per_second": count / spent,
-        "gflops": count * flops / spent / 1e9, "matrix_gflops": rate / 1e9,
-        "share": count * flops / spent / rate,
+        "tokens": tokens, work.unit: count, "precision": scorer.precision,
+        f"{work.unit}_per_second": count / spent,
+        "gflops": count * work.flops / spent / 1e9, "matrix_gflops": rate / 1e9,
+        "share": count * work.flops / spent / rate,
     }  # fmt: skip
 
 
 def random_scorers(
     arch: Mapping, size: int, device: str, precision: str, engine: str = "torch"
 ) -> dict[str, NeuralScorer]:
-    """The three families at one size over `size` ids, with random weights, and a T-TA that scores
-    without the softmax.
+    """Return the three families at one size over `size` ids, with random weights, and a T-TA that
+    scores without the softmax.
     """
-    how = (arch, size, device, precision, engine)
-    full = {family: random_family(family, *how) for family in FAMILIES}
-    return full | {"tta" + UNNORMALISED: random_family("tta", *how, normalise="none")}
+    computing = (arch, size, device, precision, engine)
+    full = {family: random_family(family, *computing) for family in FAMILIES}
+    return full | {"tta" + UNNORMALISED: random_family("tta", *computing, normalise="none")}
 
 
 def trained_scorers(
     lms: Mapping[str, str], device: str, precision: str, engine: str = "auto"
 ) -> dict[str, NeuralScorer]:
-    """The neural models among `lms` (name -> directory); a T-TA trained by a sampled criterion
+    """Load the neural models among `lms` (name -> directory); a T-TA trained by a sampled criterion
     without normalisation, too.
     """
     computing = Computing(device, precision, engine)
@@ -242,14 +248,14 @@ def trained_scorers(
 
 
 def select_transformers(scorers: Mapping[str, NeuralScorer]) -> dict[str, NeuralScorer]:
-    """Those whose floating point operations `matrix_flops` counts."""
+    """Return those whose floating point operations `matrix_flops` counts."""
     return {
         name: scorer for name, scorer in scorers.items() if isinstance(scorer.lm.trunk, Transformer)
     }
 
 
 def bench_score(scorers: Mapping[str, NeuralScorer], words: list[int], repeats: int) -> dict:
-    """Everything `lmtools bench score` measures of these models."""
+    """Measure everything of `lmtools bench score` on these models."""
     rows = by_length(scorers, words, repeats)
     rates = {
         name: measure_batches(scorer, 24, 256, 2048)
@@ -278,7 +284,7 @@ def collect_figures(
 
 
 def median_seconds(rows: list[dict]) -> dict[tuple[str, str, int], float]:
-    """Seconds a sentence by (model, task, words)."""
+    """Return the seconds a sentence by (model, task, words)."""
     return {(row["lm"], row["task"], row["words"]): row["seconds_median"] for row in rows}
 
 
@@ -286,20 +292,20 @@ def compare_families(rows: list[dict]) -> list[dict]:
     """Return the ratios of the times of other models to T-TA's, and of T-TA's with the softmax to
     those without, by task and length.
     """
-    seconds, found = median_seconds(rows), []
-    for (lm, task, words), own in seconds.items():
+    seconds, ratios = median_seconds(rows), []
+    for (lm, task, words), reference in seconds.items():
         if lm in AGAINST:
             times = {
-                other: seconds[other, task, words] / own
+                other: seconds[other, task, words] / reference
                 for other in AGAINST[lm]
                 if (other, task, words) in seconds
             }
-            found.append({"lm": lm, "task": task, "words": words, "times": times})
-    return found
+            ratios.append({"lm": lm, "task": task, "words": words, "times": times})
+    return ratios
 
 
 def format_ratios(rows: list[dict]) -> list[str]:
-    """Lines that say what `compare_families` found."""
+    """Return lines that say what `compare_families` found."""
     seconds, lines = median_seconds(rows), []
     for row in compare_families(rows):
         lm, task, words = row["lm"], row["task"], row["words"]
@@ -307,6 +313,6 @@ def format_ratios(rows: list[dict]) -> list[str]:
             f"{other} {seconds[other, task, words] * 1e3:.1f} ms ({times:.2f} x)"
             for other, times in row["times"].items()
         )
-        own = seconds[lm, task, words] * 1e3
-        lines.append(f"{words:3d} words {task:6s}: {lm} {own:.1f} ms; {against}")
+        time = seconds[lm, task, words] * 1e3
+        lines.append(f"{words:3d} words {task:6s}: {lm} {time:.1f} ms; {against}")
     return lines

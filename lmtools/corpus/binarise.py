@@ -115,9 +115,9 @@ def binarise_shards(
     with hold_lock(folder):
         work = partial(write_shard, folder=folder, subword=subword, kaldi=kaldi)
         parts = enumerate(cut_texts(sources, size, whole=True))
-        made = map_ordered(work, parts, nj, reads=sources)
+        written = map_ordered(work, parts, nj, reads=sources)
         headers, empty = [], 0
-        for name, skipped in made:
+        for name, skipped in written:
             empty += skipped
             if name:
                 headers.append(read_header(folder / name)[0])
@@ -156,7 +156,7 @@ def write_shard(
 
 
 def encode(part: TextPart | TextBlock, subword: Subword, kaldi: bool) -> Encoded:
-    """The sentences of a part of a text, with `kaldi` without the first word of each line."""
+    """Return the sentences of a part of a text; with `kaldi` each line lacks its first word."""
     texts = [line for block in part.blocks() for line in block.lines()]
     if kaldi:
         texts = [" ".join(text.split(maxsplit=1)[1:]) for text in texts]
@@ -165,7 +165,7 @@ def encode(part: TextPart | TextBlock, subword: Subword, kaldi: bool) -> Encoded
 
 
 def joined(sentences: Sequence[Sequence[int]], empty: int, subword: Subword) -> Encoded:
-    """Sentences of ids as Encoded has them."""
+    """Return sentences of ids as Encoded has them."""
     lengths = np.fromiter(map(len, sentences), OFFSET, len(sentences))
     ids = np.fromiter(
         itertools.chain.from_iterable(sentences), dtype_of(subword), int(lengths.sum())
@@ -231,14 +231,17 @@ def write_corpus(
     ):
         ids, offsets = Hashed(id_file), Hashed(offset_file)
         offsets.write(np.zeros(1, OFFSET))
-        for made in encoded:
-            ids.write(made.ids)
-            offsets.write((total["tokens"] + np.cumsum(made.lengths)).astype(OFFSET))
-            unknown = int(np.count_nonzero(made.ids == UNK))
+        for block in encoded:
+            ids.write(block.ids)
+            offsets.write((total["tokens"] + np.cumsum(block.lengths)).astype(OFFSET))
+            unknown = int(np.count_nonzero(block.ids == UNK))
             total.update(
-                sentences=len(made.lengths), tokens=len(made.ids), unknown=unknown, empty=made.empty
+                sentences=len(block.lengths),
+                tokens=len(block.ids),
+                unknown=unknown,
+                empty=block.empty,
             )
-            longest = max(longest, int(made.lengths.max(initial=0)))
+            longest = max(longest, int(block.lengths.max(initial=0)))
         if not total["sentences"]:
             raise NoSentence((*sources, out)[0], total["empty"])
         model = subword.content
@@ -255,7 +258,9 @@ def write_corpus(
 
 
 def scratch(beside: Path):
-    """An unnamed file on the disk of `beside`: it vanishes with the process, however that ends."""
+    """Return an unnamed file on the disk of `beside`: it vanishes with the process, however that
+    ends.
+    """
     return tempfile.TemporaryFile(dir=beside.parent)
 
 

@@ -60,7 +60,7 @@ class Header:
 
     magic = MAGIC
 
-    def said(self) -> dict:
+    def as_json(self) -> dict:
         """Return the header as JSON has it: `pairs` only where it is so, since the names of shards
         and the fingerprints of trainings depend on what stands there.
         """
@@ -72,13 +72,13 @@ class Header:
         the corpus, nor of the places of its text and shards.
         """
         places = ("version", "sources", "shards")
-        return digest({name: value for name, value in self.said().items() if name not in places})
+        return digest({name: value for name, value in self.as_json().items() if name not in places})
 
     def dumps(self) -> bytes:
-        """Magic line and JSON line with its seal, padded with spaces to a multiple of ALIGNMENT
-        bytes.
+        """Return the magic line and JSON line with its seal, padded with spaces to a multiple of
+        ALIGNMENT bytes.
         """
-        text = self.magic + json.dumps(add_seal(self.said())).encode()
+        text = self.magic + json.dumps(add_seal(self.as_json())).encode()
         return text + b" " * padding(len(text) + 1) + b"\n"
 
 
@@ -131,16 +131,16 @@ class Corpus(ABC):
 
     @property
     def tokens(self) -> int:
-        """The number of ids in all."""
+        """Return the number of ids in all."""
         return self.header.tokens
 
     @property
     def vocabulary_hash(self) -> str:
-        """The hash of the subword model that made the ids."""
+        """Return the hash of the subword model that made the ids."""
         return self.header.vocabulary
 
     def check(self, subword: Subword) -> "Corpus":
-        """This corpus, if `subword` made its ids; else UserError."""
+        """Return this corpus, if `subword` made its ids; else UserError."""
         if self.vocabulary_hash != subword.hash:
             raise UserError(
                 f"{self.path}: made with another {self.header.scheme} model of {self.header.size}"
@@ -150,8 +150,8 @@ class Corpus(ABC):
         return self
 
     def check_pairs(self, wanted: bool, reader: str) -> "Corpus":
-        """This corpus, if it holds pairs where `reader`, which reads them or plain sentences, has
-        them `wanted`; else UserError.
+        """Return this corpus, if it holds pairs where `reader`, which reads them or plain
+        sentences, has them `wanted`; else UserError.
         """
         if self.header.pairs != wanted:
             kinds = ("plain sentences", "pairs of source and target")
@@ -202,7 +202,7 @@ class CorpusFile(Corpus):
 
     @cached_property
     def lengths(self) -> np.ndarray:
-        """(sentences,) int64: the number of ids of each sentence."""
+        """Return (sentences,) int64: the number of ids of each sentence."""
         return np.diff(self.offsets)
 
     @cached_property
@@ -212,8 +212,8 @@ class CorpusFile(Corpus):
 
     @cached_property
     def source_lengths(self) -> np.ndarray:
-        """(sentences,) int64: the number of ids of each pair's source sentence, of a corpus of
-        pairs; Damaged where a sequence is none.
+        """Return (sentences,) int64: the number of ids of each pair's source sentence, of a corpus
+        of pairs; Damaged where a sequence is none.
         """
         result = np.zeros(len(self), dtype=np.int64)
         for first in range(0, len(self), 1 << 16):
@@ -256,8 +256,8 @@ class ShardedCorpus(Corpus):
         if not header.shards or not all(map(SHARD.fullmatch, header.shards)):
             raise Damaged(f"{path}: names no shards; {REMEDY}")
         shards = tuple(Corpus.open(shard_directory(path) / name) for name in header.shards)
-        said = index_of([shard.header for shard in shards], header.sources, header.empty)
-        if said != header:
+        expected = index_of([shard.header for shard in shards], header.sources, header.empty)
+        if expected != header:
             raise Damaged(f"{path}: its shards are not those that were written; {REMEDY}")
         return cls(path, header, shards)
 
@@ -273,7 +273,7 @@ class ShardedCorpus(Corpus):
 
 def name_shard(header: Header) -> str:
     """Return the name of the shard with this header, which says what its content is."""
-    return f"{digest(header.said())[:32]}.bin"
+    return f"{digest(header.as_json())[:32]}.bin"
 
 
 def index_of(shards: list[Header], sources: list[str], empty: int) -> Index:
@@ -317,5 +317,5 @@ def read_header(path) -> tuple[Header, int]:
 
 
 def content_digest(model, offsets, ids) -> str:
-    """Hexadecimal SHA-256 of a corpus's content out of the digests of its parts."""
+    """Return the hexadecimal SHA-256 of a corpus's content out of the digests of its parts."""
     return hashlib.sha256(b"".join(part.digest() for part in (model, offsets, ids))).hexdigest()

@@ -40,5 +40,5 @@ __all__ = ["CHECKS", "ERROR", "HINT", "DoctorInputs", "Finding", "examine", "rea
 
 
 def examine(inputs: DoctorInputs) -> list[Finding]:
-    """All findings, check by check."""
+    """Return all findings, check by check."""
     return [finding for check in CHECKS.values() for finding in check(inputs)]

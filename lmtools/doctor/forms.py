@@ -24,7 +24,7 @@ NUMBERS = 0.9  # of the words of a side that are ids
 
 
 def forms(inputs: DoctorInputs) -> Iterator[Finding]:
-    """The same words in other forms on both sides, with what each brings."""
+    """Find the same words in other forms on both sides, with what each brings."""
     names = [name for name in inputs.remedies if name in UNIFIERS and name != "pieces"]
     if names:
         yield compare_references(inputs, names)
@@ -77,7 +77,7 @@ def compare_text(inputs: DoctorInputs, text: Profile, names) -> Finding:
 
 
 def compare_gaps(hyps: Profile, text: Profile) -> Iterator[Finding]:
-    """Chinese, Japanese, Thai .. with blanks between words on one side alone."""
+    """Find Chinese, Japanese, Thai .. with blanks between words on one side alone."""
     if not all(side.blankless > LETTERS * side.letters(bool) for side in (hyps, text)):
         return
     for more, less in ((hyps, text), (text, hyps)):
@@ -92,8 +92,8 @@ def compare_gaps(hyps: Profile, text: Profile) -> Iterator[Finding]:
 
 
 def find_odd(hyps: Profile, other: Profile) -> tuple[str, str]:
-    """The place of the most frequent character that one side alone has and that is no letter of a
-    to z, and what both have alone, in words.
+    """Return the place of the most frequent character that one side alone has and that is no letter
+    of a to z, and what both have alone, in words.
     """
     place, parts = hyps.path, []
     for side, lacking in ((hyps, other), (other, hyps)):
@@ -111,7 +111,7 @@ def find_odd(hyps: Profile, other: Profile) -> tuple[str, str]:
 
 
 def word_ids(inputs: DoctorInputs) -> Iterator[Finding]:
-    """Numbers on one side where the other has words."""
+    """Find numbers on one side where the other has words."""
     sides = [side for side in (inputs.hyps, inputs.references, inputs.text) if side and side.lines]
     shares = [share_of_numbers(side) for side in sides]
     for side, part in zip(sides, shares, strict=True):
@@ -123,6 +123,6 @@ def word_ids(inputs: DoctorInputs) -> Iterator[Finding]:
 
 
 def share_of_numbers(profile: Profile) -> float:
-    """The share of its words that are numbers."""
+    """Return the share of its words that are numbers."""
     numbers = sum(count for word, count in profile.words.items() if word.isdecimal())
     return numbers / max(1, profile.words.total())

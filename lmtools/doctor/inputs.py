@@ -54,7 +54,7 @@ class DoctorInputs:
     text_forms: Sequence[str]  # the forms of Unicode that bring hypotheses and text together
 
     def forms_of(self, other: Profile) -> Sequence[str]:
-        """The remedies that bring hypotheses together with references, or with text."""
+        """Return the remedies that bring hypotheses together with references, or with text."""
         return self.text_forms if other.name == "text" else self.remedies
 
     def helps(self, option: str) -> bool:
@@ -125,7 +125,7 @@ def attempt(problems: list[UserError], otherwise, read: Callable):
 
 
 def single(text: str) -> str:
-    """`text` with single spaces between words and none around."""
+    """Return `text` with single spaces between words and none around."""
     return " ".join(text.split())
 
 
@@ -158,7 +158,7 @@ def profile_rows(
 
 
 def locate_utterances(path: str, nbests: Sequence[NBest]) -> dict[str, str]:
-    """`path:line` of each utterance where each has a line of its own, else `path`."""
+    """Return `path:line` of each utterance where each has a line of its own, else `path`."""
     if path == "-" or not Path(path).is_file() or not nbests:
         return {nbest.utt: path for nbest in nbests}
     filled = [number for number, line in read_lines(path) if line.strip()]
@@ -169,8 +169,8 @@ def locate_utterances(path: str, nbests: Sequence[NBest]) -> dict[str, str]:
 
 
 def read_leniently(path: str) -> tuple[dict[str, str], dict[str, str]]:
-    """Kaldi text, and where its utterances stand, without the reader's checks; nothing if it is no
-    text at all.
+    """Return Kaldi text, and where its utterances stand, without the reader's checks; nothing if it
+    is no text at all.
     """
     try:
         rows = [
@@ -207,8 +207,8 @@ def read_words(lm: str) -> ModelWords:
 
 
 def profile_text(path: str, model: ModelWords, wanted: set[str], lines: set[str]) -> Profile:
-    """The profile of language-model text; of its words and lines only those that occur in the lists
-    or references, words also in another form of Unicode, are kept.
+    """Return the profile of language-model text; of its words and lines only those that occur in
+    the lists or references, words also in another form of Unicode, are kept.
     """
     made, unify = Profile("text", path, split=model.split), unifier(UNIFIERS)
     unified = set(map(unify, wanted))
@@ -223,5 +223,5 @@ def profile_text(path: str, model: ModelWords, wanted: set[str], lines: set[str]
 
 
 def most(items: Iterable[str], counts: Mapping[str, int]) -> list[str]:
-    """`items`, the most frequent first."""
+    """Return `items`, the most frequent first."""
     return sorted(items, key=lambda item: (-counts[item], item))

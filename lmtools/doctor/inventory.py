@@ -48,9 +48,9 @@ def name_kind(character: str) -> str:
 
 
 def characters(inputs: DoctorInputs) -> Iterator[Finding]:
-    """Letters, digits and apostrophes of the hypotheses that the other side never has, in any case
-    (a to z count as one), and kinds of which the references have many and the hypotheses none; but
-    for what forms of Unicode explain.
+    """Find letters, digits and apostrophes of the hypotheses that the other side never has, in any
+    case (a to z count as one), and kinds of which the references have many and the hypotheses none;
+    but for what forms of Unicode explain.
     """
     for hyps, other, remedy in pairs(inputs):
         ours, theirs = (side.unify(inputs.forms_of(other)).characters for side in (hyps, other))
@@ -70,7 +70,7 @@ def characters(inputs: DoctorInputs) -> Iterator[Finding]:
 
 
 def missing_from(there: Counter, counts: Counter) -> Counter:
-    """Those of `counts` that are part of words and not `there` in any case."""
+    """Return those of `counts` that are part of words and not `there` in any case."""
     folded = {c for letter in there for c in (letter.lower(), letter.upper(), letter)}
     if any(letter.isascii() and letter.isalpha() for letter in folded):
         folded.update(ascii_letters)
@@ -81,7 +81,7 @@ def missing_from(there: Counter, counts: Counter) -> Counter:
 
 
 def kinds_missing_from(there: Counter, counts: Counter) -> Counter:
-    """Those of `counts` that are of kinds of which `there` hardly has any."""
+    """Return those of `counts` that are of kinds of which `there` hardly has any."""
     ours, theirs = count_kinds(counts), count_kinds(there)
     odd = {k for k in ours if theirs[k] * ours.total() < 0.1 * ours[k] * theirs.total()}
     return Counter({c: n for c, n in counts.items() if is_part_of_words(c) and name_kind(c) in odd})
@@ -97,7 +97,7 @@ def count_kinds(counts: Counter) -> Counter:
 
 
 def name_kinds(odd: Counter) -> str:
-    """The most frequent kinds, of several with their shares."""
+    """Return the most frequent kinds, of several with their shares."""
     kinds = count_kinds(odd)
     return ", ".join(
         kind + f" {count / odd.total():.0%}" * (len(kinds) > 1)
@@ -107,7 +107,7 @@ def name_kinds(odd: Counter) -> str:
 
 
 def show_characters(odd: Counter, limit: int = 5) -> str:
-    """The most frequent characters with their codes; of what cannot be seen alone, the name."""
+    """Return the most frequent characters with their codes; of what cannot be seen alone, the name."""
 
     def show(character: str) -> str:
         alone = unicodedata.category(character)[0] in "LNPS"
@@ -122,7 +122,7 @@ def show_characters(odd: Counter, limit: int = 5) -> str:
 def advise(
     inputs: DoctorInputs, odd: Counter, lacking: Profile, other: Profile, remedy: str
 ) -> str:
-    """The remedy for odd characters: apostrophes and digits have their own."""
+    """Return the remedy for odd characters: apostrophes and digits have their own."""
     if any(character in APOSTROPHES for character in odd):
         straight = other.name == "text" and any(map(lacking.characters.get, APOSTROPHES))
         option = f"--apostrophe {'straight' if straight else 'strip'}"
@@ -136,8 +136,8 @@ def advise(
 
 
 def spell_numbers(inputs: DoctorInputs, remedy: str) -> str:
-    """The remedy for digits on one side: the normaliser that brings both sides nearest, if one does
-    more than the other remedies.
+    """Return the remedy for digits on one side: the normaliser that brings both sides nearest, if
+    one does more than the other remedies.
     """
     before, rates = inputs.trial.rate(inputs.remedies), {}
     _, words = inputs.trial.measure(str)

@@ -33,7 +33,7 @@ def read(inputs: DoctorInputs) -> Iterator[Finding]:
 
 
 def ids(inputs: DoctorInputs) -> Iterator[Finding]:
-    """Utterance ids that the other file does not have."""
+    """Find utterance ids that the other file does not have."""
     lists, refs = inputs.places, inputs.refs
     if inputs.ref == inputs.nbest or not inputs.nbests or not refs:
         yield from split_lists(inputs)
@@ -75,7 +75,7 @@ def why(utts, others) -> str:
 
 
 def split_lists(inputs: DoctorInputs) -> Iterator[Finding]:
-    """Lists of one hypothesis whose ids say that they belong together."""
+    """Find lists of one hypothesis whose ids say that they belong together."""
     ranked = [
         one.utt for one in inputs.nbests if len(one.hyps) == 1 and re.search(r"-\d+$", one.utt)
     ]
@@ -99,7 +99,7 @@ def split_lists(inputs: DoctorInputs) -> Iterator[Finding]:
 
 
 def references(inputs: DoctorInputs) -> Iterator[Finding]:
-    """Missing and empty references."""
+    """Find missing and empty references."""
     if inputs.ref == inputs.nbest:
         without = [one.utt for one in inputs.nbests if one.ref is None]
         if without:
@@ -121,7 +121,7 @@ def references(inputs: DoctorInputs) -> Iterator[Finding]:
 
 
 def fit(inputs: DoctorInputs) -> Iterator[Finding]:
-    """References that cannot be of these lists."""
+    """Find references that cannot be of these lists."""
     pairs = [
         (inputs.refs[one.utt], [hyp.text for hyp in one.hyps])
         for one in inputs.nbests
@@ -133,7 +133,7 @@ def fit(inputs: DoctorInputs) -> Iterator[Finding]:
 
 
 def empty(inputs: DoctorInputs) -> Iterator[Finding]:
-    """Empty lists, and hypotheses without words."""
+    """Find empty lists, and hypotheses without words."""
     lists = [one.utt for one in inputs.nbests if not one.hyps]
     if lists:
         cause = f"{share(len(lists), len(inputs.nbests))} lists are empty: {some(lists, 3)}"
@@ -157,8 +157,8 @@ def empty(inputs: DoctorInputs) -> Iterator[Finding]:
 
 
 def duplicates(inputs: DoctorInputs) -> Iterator[Finding]:
-    """The same words twice in a list, or words that are the same but for case and punctuation where
-    references have neither.
+    """Find the same words twice in a list, or words that are the same but for case and punctuation
+    where references have neither.
     """
     # in a pool, they are votes
     lists = [one for one in inputs.nbests if not all("system" in hyp.extra for hyp in one.hyps)]
@@ -192,7 +192,7 @@ def fewer(nbest: NBest, normalise: Callable[[str], str]) -> int:
 
 
 def length(inputs: DoctorInputs) -> Iterator[Finding]:
-    """Hypotheses far longer than others."""
+    """Find hypotheses far longer than others."""
     sizes = Counter(len(hyp.text.split()) for one in inputs.nbests for hyp in one.hyps)
     half, middle = sizes.total() / 2, 0
     for size in sorted(sizes):
@@ -217,7 +217,7 @@ def length(inputs: DoctorInputs) -> Iterator[Finding]:
 
 
 def loops(inputs: DoctorInputs) -> Iterator[Finding]:
-    """Words and phrases said again and again."""
+    """Find words and phrases said again and again."""
     found = [(one.utt, hyp.text) for one in inputs.nbests for hyp in one.hyps]
     found = [(utt, text) for utt, text in found if is_looping(text)]
     if found:

@@ -79,7 +79,7 @@ class Profile:
         return "lower" if part < 0.002 else "upper" if part > 0.998 else "mixed"
 
     def punctuation(self) -> Counter:
-        """Its punctuation and symbols; apostrophes belong to words."""
+        """Return its punctuation and symbols; apostrophes belong to words."""
         return Counter(
             {
                 c: n
@@ -89,8 +89,8 @@ class Profile:
         )
 
     def unify(self, names: Collection[str]) -> "Profile":
-        """The profile with characters as forms of Unicode among `names` write them; letters and
-        accents apart where one of the forms joins them.
+        """Return the profile with characters as forms of Unicode among `names` write them; letters
+        and accents apart where one of the forms joins them.
         """
         forms = [name for name in names if name in UNIFIERS]
         change, made = unifier(forms), Counter()
@@ -101,7 +101,7 @@ class Profile:
         return replace(self, characters=made) if forms else self
 
     def foreign_punctuation(self, other: "Profile") -> Counter:
-        """Its punctuation that `other` hardly has."""
+        """Return its punctuation that `other` hardly has."""
         return Counter(
             {
                 mark: count

@@ -18,7 +18,7 @@ LARGE = 1e9  # nats that no hypothesis costs
 
 
 def values_of(lists: Sequence[NBest]) -> dict[str, list[np.ndarray]]:
-    """The values (hypotheses,) of each component a list, NaN where a hypothesis lacks it."""
+    """Return the values (hypotheses,) of each component a list, NaN where a hypothesis lacks it."""
     names = list(
         dict.fromkeys(name for one in lists for hyp in one.hyps[:1] for name in hyp.scores)
     )
@@ -29,8 +29,8 @@ def values_of(lists: Sequence[NBest]) -> dict[str, list[np.ndarray]]:
 
 
 def columns(inputs: DoctorInputs) -> dict[str, list[np.ndarray]]:
-    """The scores (hypotheses,) of each component a list, of lists with two or more hypotheses; NaN
-    in the place of sentinels.
+    """Return the scores (hypotheses,) of each component a list, of lists with two or more
+    hypotheses; NaN in the place of sentinels.
 
     Components that only indicate something, as which system of a pool a hypothesis is from, are no
     scores and left out.
@@ -45,8 +45,8 @@ def columns(inputs: DoctorInputs) -> dict[str, list[np.ndarray]]:
 
 
 def find_outliers(values: np.ndarray) -> np.ndarray:
-    """Which of the values (N,) are far outside the distribution of the others, bool (N,): what
-    programs write for `no score`.
+    """Return which of the values (N,) are far outside the distribution of the others, bool (N,):
+    what programs write for `no score`.
     """
     with np.errstate(over="ignore"):
         distance = np.abs(values - np.nanmedian(values))
@@ -58,8 +58,8 @@ def find_outliers(values: np.ndarray) -> np.ndarray:
 
 
 def sentinels(inputs: DoctorInputs) -> Iterator[Finding]:
-    """Values that stand for `no score`, such as -1e30: one of them makes a column useless, or a
-    list.
+    """Find values that stand for `no score`, such as -1e30: one of them makes a column useless, or
+    a list.
     """
     for name, lists in values_of([one for one in inputs.nbests if one.hyps]).items():
         values = np.concatenate(lists)
@@ -88,7 +88,7 @@ def is_lm(name: str) -> bool:
 
 
 def signs(inputs: DoctorInputs) -> Iterator[Finding]:
-    """Costs in the place of logarithms of probabilities: positive, and growing down the lists."""
+    """Find costs in the place of logarithms of probabilities: positive, and growing down the lists."""
     for name, lists in columns(inputs).items():
         values = np.concatenate(lists)
         if not are_positive(values):
@@ -129,8 +129,8 @@ def choose_by(inputs: DoctorInputs, name: str) -> bool | None:
 
 
 def base(inputs: DoctorInputs) -> Iterator[Finding]:
-    """Language-model scores too small a word for natural logarithms, and total scores that do not
-    grow with length.
+    """Find language-model scores too small a word for natural logarithms, and total scores that do
+    not grow with length.
     """
     lengths = np.concatenate(
         [
@@ -181,8 +181,8 @@ def base(inputs: DoctorInputs) -> Iterator[Finding]:
 
 
 def order(inputs: DoctorInputs) -> Iterator[Finding]:
-    """Lists not sorted by the first pass: by its single or total score, by `am`, or by any positive
-    combination of its first two.
+    """Find lists not sorted by the first pass: by its single or total score, by `am`, or by any
+    positive combination of its first two.
     """
     parts = columns(inputs)
     total = next((name for name in ("total", "score") if name in parts), None)

@@ -45,8 +45,8 @@ SIGNS = {
 
 
 def undo_signs(text: str) -> str:
-    """`text` with pieces joined and escapes undone, so that their characters are not taken for the
-    text's own.
+    """Return `text` with pieces joined and escapes undone, so that their characters are not taken
+    for the text's own.
     """
     for sign in SIGNS.values():
         text = sign.found.sub(sign.undo, text)

@@ -20,8 +20,8 @@ ENOUGH = 20  # lines from which it means something that they lack a character
 
 
 def pairs(inputs: DoctorInputs) -> Iterator[tuple[Profile, Profile, str]]:
-    """Profiles that must be written alike: hypotheses as they are with references, as the model
-    sees them with its text; and the remedy.
+    """Yield profiles that must be written alike: hypotheses as they are with references, as the
+    model sees them with its text; and the remedy.
     """
     if inputs.references.lines and inputs.hyps.lines:
         yield (
@@ -34,8 +34,8 @@ def pairs(inputs: DoctorInputs) -> Iterator[tuple[Profile, Profile, str]]:
 
 
 def remedy_of(inputs: DoctorInputs, remedy: str, other: Profile, option: str) -> str:
-    """The remedy of a pair with the option that brings it about: where text is learnt, or for
-    hypotheses and references if that brings them nearer.
+    """Return the remedy of a pair with the option that brings it about: where text is learnt, or
+    for hypotheses and references if that brings them nearer.
     """
     if other.name == "text":
         return f"{remedy} {option}"
@@ -47,14 +47,14 @@ def remedy_of(inputs: DoctorInputs, remedy: str, other: Profile, option: str) ->
 
 
 def name_profile(profile: Profile) -> str:
-    """`the hypotheses have`, `the text in F has`."""
+    """Return `the hypotheses have` or `the text in F has`."""
     if profile.name == "hypotheses":
         return "the hypotheses have"
     return f"the {profile.name} in {profile.path} {'has' if profile.name == 'text' else 'have'}"
 
 
 def encoding(inputs: DoctorInputs) -> Iterator[Finding]:
-    """Byte-order marks and carriage returns, in the first MiB of each file."""
+    """Find byte-order marks and carriage returns, in the first MiB of each file."""
     for path in inputs.files:
         try:
             block = read_beginning(path, BLOCK)
@@ -70,7 +70,7 @@ def encoding(inputs: DoctorInputs) -> Iterator[Finding]:
 
 
 def case(inputs: DoctorInputs) -> Iterator[Finding]:
-    """Upper against lower case."""
+    """Find upper against lower case."""
     for hyps, other, remedy in pairs(inputs):
         if hyps.case and other.case and hyps.case != other.case:
             cause = (
@@ -85,13 +85,13 @@ def case(inputs: DoctorInputs) -> Iterator[Finding]:
 
 
 def where_cased(profile: Profile, other: Profile) -> str:
-    """The line with the first letter of a case that the other side hardly has."""
+    """Return the line with the first letter of a case that the other side hardly has."""
     odd = {"lower": str.isupper, "upper": str.islower}.get(other.case, str.isalpha)
     return next((place for letter, place in profile.first.items() if odd(letter)), profile.path)
 
 
 def punctuation(inputs: DoctorInputs) -> Iterator[Finding]:
-    """Punctuation on one side that the other has not."""
+    """Find punctuation on one side that the other has not."""
     for hyps, other, remedy in pairs(inputs):
         ours, theirs = (side.unify(inputs.forms_of(other)) for side in (hyps, other))
         for more, less in ((ours, theirs), (theirs, ours)):
@@ -111,8 +111,8 @@ def punctuation(inputs: DoctorInputs) -> Iterator[Finding]:
 
 
 def marks(inputs: DoctorInputs) -> Iterator[Finding]:
-    """Marks of noise, silence, music or unknown words; where references have such brackets, they
-    are punctuation.
+    """Find marks of noise, silence, music or unknown words; where references have such brackets,
+    they are punctuation.
     """
     found, first, nothing_else = Counter(), None, 0
     for one in inputs.nbests:
@@ -141,7 +141,7 @@ def marks(inputs: DoctorInputs) -> Iterator[Finding]:
 
 
 def first_word(inputs: DoctorInputs) -> Iterator[Finding]:
-    """Ids where words should be, and words where ids should be."""
+    """Find ids where words should be, and words where ids should be."""
     if inputs.text and inputs.text.lines >= ENOUGH:
         yield from text_start(inputs.text, inputs)
     if (
@@ -164,8 +164,8 @@ def first_word(inputs: DoctorInputs) -> Iterator[Finding]:
 
 
 def text_start(text: Profile, inputs: DoctorInputs) -> Iterator[Finding]:
-    """Utterance ids at the start of language-model text, and text of which only the first word of
-    each line is left.
+    """Find utterance ids at the start of language-model text, and text of which only the first word
+    of each line is left.
     """
     ids = [
         word
@@ -184,7 +184,7 @@ def text_start(text: Profile, inputs: DoctorInputs) -> Iterator[Finding]:
 
 
 def vocabulary(inputs: DoctorInputs) -> Iterator[Finding]:
-    """Words of hypotheses and references that the text or the language model does not have."""
+    """Find words of hypotheses and references that the text or the language model does not have."""
     judges = (
         [(inputs.text.path, inputs.text.words.__contains__)]
         if inputs.text and inputs.text.lines
@@ -223,7 +223,7 @@ def unseen(inputs: DoctorInputs) -> Iterator[Finding]:
 
 
 def leak(inputs: DoctorInputs) -> Iterator[Finding]:
-    """Long references that stand in the language-model text word for word."""
+    """Find long references that stand in the language-model text word for word."""
     if inputs.text:
         long = {
             utt: line

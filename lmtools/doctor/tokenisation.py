@@ -9,7 +9,7 @@ from lmtools.doctor.inputs import DoctorInputs
 from lmtools.doctor.profile import Profile
 from lmtools.doctor.signs import SIGNS
 from lmtools.doctor.texts import ENOUGH, name_profile, pairs
-from lmtools.formats.rewriting import capitalise
+from lmtools.formats.edits import capitalise
 
 JOIN = "join them: lmtools convert --unify pieces"
 REMEDIES = {
@@ -23,8 +23,8 @@ REMEDIES = {
 
 
 def tokenisation(inputs: DoctorInputs) -> Iterator[Finding]:
-    """Tokens or pieces on one side only; on both, tokens are a hint, and pieces an error, since
-    metrics would count them.
+    """Find tokens or pieces on one side only; on both, tokens are a hint, and pieces an error,
+    since metrics would count them.
     """
     said = set()
     for hyps, other, _ in pairs(inputs):
@@ -78,7 +78,7 @@ def finding(level: str, profile: Profile, name: str, rest: str) -> Finding:
 
 
 def truecasing(inputs: DoctorInputs) -> Iterator[Finding]:
-    """Sentences that begin in lower case on one side, where both sides have capitals."""
+    """Find sentences that begin in lower case on one side, where both sides have capitals."""
     for hyps, other, remedy in pairs(inputs):
         if hyps.case == other.case == "mixed" and min(hyps.lines, other.lines) >= ENOUGH:
             lower, upper = sorted((hyps, other), key=begins_upper)
@@ -96,8 +96,8 @@ def truecasing(inputs: DoctorInputs) -> Iterator[Finding]:
 
 
 def begins_upper(profile: Profile) -> float:
-    """The share of the first words that begin with an upper-case letter, among those that begin
-    with a letter with case.
+    """Return the share of the first words that begin with an upper-case letter, among those that
+    begin with a letter with case.
     """
     cases = {True: 0, False: 0}
     for word, count in profile.starts.items():

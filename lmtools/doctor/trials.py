@@ -34,7 +34,7 @@ def describe(names: Iterable[str]) -> str:
 
 
 def rewriting(names: Iterable[str]) -> Callable[[str], str]:
-    """The function that applies rewritings in the order in which lmtools convert does."""
+    """Return the function that applies rewritings in the order in which lmtools convert does."""
     names = set(names)
     changes = [change for name, (_, change) in OPTIONS.items() if name in names]
     changes.insert(0, unifier(names.intersection(UNIFIERS)))
@@ -48,7 +48,7 @@ def rewriting(names: Iterable[str]) -> Callable[[str], str]:
 
 
 def convert_options(names: Iterable[str]) -> str:
-    """The command that applies rewritings to hypotheses and references."""
+    """Return the command that applies rewritings to hypotheses and references."""
     names = set(names)
     command = conversion(" ".join(name for name in OPTIONS if name in names and name != MARKS))
     if forms := [name for name in UNIFIERS if name in names]:
@@ -74,8 +74,8 @@ class Trial:
     def measure(
         self, hyps: Callable[[str], str], refs: Callable[[str], str] | None = None
     ) -> tuple[int, int]:
-        """Errors and length of the references, once both sides are rewritten, references by `refs`
-        (None: as hypotheses are).
+        """Return errors and length of the references, once both sides are rewritten, references by
+        `refs` (None: as hypotheses are).
         """
         errors = length = 0
         for hyp, ref in self.pairs:
@@ -86,25 +86,25 @@ class Trial:
         return errors, length
 
     def errors(self, names: Collection[str] = ()) -> int:
-        """Errors after some rewritings."""
+        """Count the errors after some rewritings."""
         names = frozenset(names)
         if names not in self.sums:
             self.sums[names] = self.measure(rewriting(names))
         return self.sums[names][0]
 
     def rate(self, names: Collection[str] = ()) -> float:
-        """The error rate after them, in percent."""
+        """Return the error rate after them, in percent."""
         return 100 * self.errors(names) / max(1, self.sums[frozenset(names)][1])
 
     def rate_of(self, *changes: Callable[[str], str]) -> float:
-        """The error rate after changes as of `measure`, in percent."""
+        """Return the error rate after changes as of `measure`, in percent."""
         errors, length = self.measure(*changes)
         return 100 * errors / max(1, length)
 
 
 def least_combination(errors: Callable[[Collection[str]], int], names: Sequence[str]) -> list[str]:
-    """Those of `names`, the least changes first, without which there would be more errors: each in
-    turn is left out, the greatest change first, where nothing is lost.
+    """Return those of `names`, the least changes first, without which there would be more errors:
+    each in turn is left out, the greatest change first, where nothing is lost.
     """
     before, left, least = errors(()), list(names), errors(names)
     for name in reversed(names):
@@ -116,9 +116,9 @@ def least_combination(errors: Callable[[Collection[str]], int], names: Sequence[
 
 
 def choose_remedies(trial: Trial, hyps: Profile, references: Profile) -> list[str]:
-    """The least combination of rewritings that brings hypotheses and references together: forms of
-    Unicode before case and punctuation, which would hide them, and what makes words of other
-    meaning the same only where it is meant.
+    """Return the least combination of rewritings that brings hypotheses and references together:
+    forms of Unicode before case and punctuation, which would hide them, and what makes words of
+    other meaning the same only where it is meant.
     """
     if not trial.pairs or not trial.errors():
         return []
@@ -141,7 +141,9 @@ def choose_remedies(trial: Trial, hyps: Profile, references: Profile) -> list[st
 
 
 def least_beside(trial: Trial, others: Sequence[str], names: Sequence[str]) -> list[str]:
-    """The least combination of `names` beside other rewritings; of those that change any text."""
+    """Return the least combination of `names` beside other rewritings; of those that change any
+    text.
+    """
     texts = [text for pair in trial.pairs for text in pair]
     plain = rewriting(())
     changed = [
@@ -163,8 +165,8 @@ def is_meant(trial: Trial, form: str) -> bool:
 
 
 def choose_forms(words: Counter, text: Collection[str]) -> list[str]:
-    """The least combination of forms of Unicode by which most of `words` (with counts) are among
-    those of `text`.
+    """Return the least combination of forms of Unicode by which most of `words` (with counts) are
+    among those of `text`.
     """
 
     def unknown(names: Collection[str]) -> int:

@@ -98,6 +98,6 @@ def advise_metric(refs: Iterable[str], hyps: Iterable[str], metric: str, source)
 
 
 def remedy_of(metric: str, language: str) -> str:
-    """The metric to take in place of one that takes what stands between blanks for a word."""
+    """Return the metric to take in place of one that takes what stands between blanks for a word."""
     remedies = REMEDIES[metric]
     return remedies.get(language, remedies[None])

@@ -81,8 +81,8 @@ LETTERS = {"replace": "S", "delete": "D", "insert": "I"}
 
 
 def align(ref: Sequence[str], hyp: Sequence[str]) -> Alignment:
-    """Hypothesis `hyp` aligned with reference `ref` (words, or characters): once for its counts and
-    its steps.
+    """Return hypothesis `hyp` aligned with reference `ref` (words, or characters): once for its
+    counts and its steps.
     """
     ids: dict[str, int] = {}
     edits = Levenshtein.editops(number_units(ref, ids), number_units(hyp, ids))

@@ -104,6 +104,6 @@ REMEDY = "compare a few by eye: other ids, set, order or language?"
 
 
 def doubt_references(pairs: Iterable[tuple[str, Sequence[str]]], place) -> list[str]:
-    """A warning about `place` where the references cannot be of the hypotheses of the pairs."""
+    """Return a warning about `place` where the references cannot be of the hypotheses of the pairs."""
     fit = measure_fit(pairs)
     return [] if fit is None or fit.possible else [f"warning: {place}: {fit}; {REMEDY}"]

@@ -53,8 +53,8 @@ class ErrorRate:
     width = 4
 
     def statistics(self, ref: str, hyps: Sequence[str]) -> np.ndarray:
-        """Integers (hypotheses, 4): substitutions, deletions, insertions, reference length of each
-        hypothesis.
+        """Return integers (hypotheses, 4): substitutions, deletions, insertions, reference length
+        of each hypothesis.
         """
         return self.sum_up([self.align(ref, hyp) for hyp in hyps])
 
@@ -76,8 +76,8 @@ class ErrorRate:
         return np.array(rows, dtype=np.int64).reshape(-1, self.width)
 
     def score(self, totals: np.ndarray) -> np.ndarray:
-        """Percent (...,) from summed statistics (..., 4); over an empty reference each insertion is
-        100%.
+        """Return percent (...,) from summed statistics (..., 4); over an empty reference each
+        insertion is 100%.
         """
         totals = np.asarray(totals)
         return 100 * totals[..., :3].sum(-1) / np.maximum(totals[..., 3], 1)
@@ -89,8 +89,8 @@ class ErrorRate:
         return -statistics[..., :3].sum(-1)
 
     def cap(self, statistics: np.ndarray) -> np.ndarray:
-        """Statistics (..., 4) in which no hypothesis has more errors than its reference has units
-        (one, if it is empty): insertions beyond that are not counted.
+        """Return statistics (..., 4) in which no hypothesis has more errors than its reference has
+        units (one, if it is empty): insertions beyond that are not counted.
         """
         beyond = statistics[..., :3].sum(-1) - np.maximum(statistics[..., 3], 1)
         capped = statistics.copy()
@@ -159,7 +159,7 @@ def describe_metrics() -> str:
 
 
 def describe_options(choices: Mapping[str, Mapping]) -> str:
-    """Options and their values, the default first."""
+    """Return options and their values, the default first."""
     return ", ".join(f"{option}={'|'.join(values)}" for option, values in choices.items())
 
 

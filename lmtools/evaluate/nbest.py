@@ -30,8 +30,8 @@ def nbest_statistics(nbests: Sequence[NBest], metric: str) -> list[np.ndarray]:
 def nbest_errors(
     nbests: Sequence[NBest], metric: str = "wer"
 ) -> tuple[list[np.ndarray], np.ndarray]:
-    """Errors of every hypothesis and the reference lengths: integer arrays, (hypotheses,) a list
-    and (utterances,).
+    """Return errors of every hypothesis and the reference lengths: integer arrays, (hypotheses,) a
+    list and (utterances,).
 
     `metric` is "wer" or "cer". An empty list has an empty array; its utterance still counts, with
     all its words deleted.
@@ -88,6 +88,6 @@ def oracle_texts(
 
 
 def running_argmax(gains: np.ndarray) -> np.ndarray:
-    """For each prefix of `gains`, the index of its first greatest value: integers (n,)."""
+    """Return the index of the first greatest value of each prefix of `gains`: integers (n,)."""
     record = np.concatenate([[True], gains[1:] > np.maximum.accumulate(gains)[:-1]])
     return np.maximum.accumulate(np.where(record, np.arange(len(gains)), 0))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from lmtools.evaluate.corpus import Evaluation
 from lmtools.evaluate.inputs import Texts
-from lmtools.formats import rewriting
+from lmtools.formats import edits
 from lmtools.text.normaliser import parse_normaliser
 from lmtools.text.unify import unifier
 
@@ -34,19 +34,19 @@ class TextRules:
         if not (forms or normaliser or map_words):
             return None
         unify, normalise = unifier(forms), parse_normaliser(normaliser or "none")
-        spellings = rewriting.read_spellings(map_words) if map_words else {}
+        spellings = edits.read_spellings(map_words) if map_words else {}
         own = [normalise.signature] if normaliser or not forms else []
         signature = "+".join([*forms, *own])
         if map_words:
             content = hashlib.sha256(json.dumps(spellings, sort_keys=True).encode())
             signature += f"+{Path(map_words).name}:{content.hexdigest()[:8]}"
-        change = cache(lambda text: rewriting.spell(normalise(unify(text)), spellings))
+        change = cache(lambda text: edits.spell(normalise(unify(text)), spellings))
         return cls(change, signature)
 
     def rewrite(self, source: Texts) -> Texts:
         """Return the texts of a file, and its lists with their references, by the rules."""
         lists = source.lists and tuple(
-            rewriting.rewrite_lists(source.lists, self.change, self.change)
+            edits.rewrite_list(nbest, self.change, self.change) for nbest in source.lists
         )
         texts = {utt: self.change(text) for utt, text in source.texts.items()}
         return replace(source, texts=texts, lists=lists)

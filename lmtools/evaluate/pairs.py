@@ -39,7 +39,7 @@ def one_by_one(measure: Sacre, texts: Sequence[str], refs: np.ndarray) -> np.nda
 
 
 def edits(measure: ErrorRate, texts: Sequence[str], refs: np.ndarray) -> np.ndarray:
-    """Minus the edit distances in words or characters."""
+    """Return minus the edit distances in words or characters."""
     ids: dict[str, int] = {}
     units = [number_units(measure.split(text), ids) for text in texts]
     return 0.0 - cdist(
@@ -48,7 +48,7 @@ def edits(measure: ErrorRate, texts: Sequence[str], refs: np.ndarray) -> np.ndar
 
 
 def bleu(measure: Sacre, texts: Sequence[str], refs: np.ndarray) -> np.ndarray:
-    """Sentence-level BLEU; each text is tokenised once."""
+    """Return sentence-level BLEU; each text is tokenised once."""
     ids: dict[str, int] = {}
     tokens = [number_units(measure.tokenise(text), ids) for text in texts]
     ngrams, shared = overlaps(tokens, refs, BLEU_ORDER)
@@ -60,7 +60,7 @@ def bleu(measure: Sacre, texts: Sequence[str], refs: np.ndarray) -> np.ndarray:
 
 
 def chrf(measure: Sacre, texts: Sequence[str], refs: np.ndarray) -> np.ndarray:
-    """Sentence-level chrF, white space left out."""
+    """Return sentence-level chrF, white space left out."""
     units = [
         np.frombuffer("".join(text.split()).encode("utf-32-le", "surrogatepass"), dtype="<u4")
         for text in texts
@@ -99,8 +99,8 @@ def overlaps(
 
 
 def common(owner: np.ndarray, grams: np.ndarray, sequences: int, refs: np.ndarray) -> np.ndarray:
-    """Sums (sequences, refs) over n-grams of the smaller of both sequences' counts; n-gram grams[i]
-    occurs in sequence owner[i].
+    """Return sums (sequences, refs) over n-grams of the smaller of both sequences' counts; n-gram
+    grams[i] occurs in sequence owner[i].
 
     min(a, b) is the number of levels t >= 1 with a >= t and b >= t: one product of matrices of
     zeros and ones a level.

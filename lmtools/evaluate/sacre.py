@@ -69,14 +69,14 @@ class Sacre:
         return metric
 
     def change(self, settings: Mapping) -> "Sacre":
-        """The metric with what its options set; UserError for what sacrebleu would ignore."""
+        """Return the metric with what its options set; UserError for what sacrebleu would ignore."""
         if settings.get("asian_support") and not settings.get("normalized"):
             raise UserError("ter: asian=yes does nothing alone; write ter:normalized=yes,asian=yes")
         return replace(self, settings=settings)
 
     def statistics(self, ref: str | Sequence[str], hyps: Sequence[str]) -> np.ndarray:
-        """Floats (hypotheses, width): sacrebleu's own sufficient statistics of each hypothesis,
-        against one reference or several.
+        """Return floats (hypotheses, width): sacrebleu's own sufficient statistics of each
+        hypothesis, against one reference or several.
         """
         metric = self.corpus
         reference = metric._cache_references(
@@ -100,8 +100,9 @@ class Sacre:
         return -score if self.lower_is_better else score
 
     def cap(self, statistics: np.ndarray) -> np.ndarray:
-        """Statistics (..., width) in which no hypothesis has more edits than its reference has
-        words, for TER; BLEU and chrF count matches, which one hypothesis cannot have too many of.
+        """Return statistics (..., width) in which no hypothesis has more edits than its reference
+        has words, for TER; BLEU and chrF count matches, which one hypothesis cannot have too many
+        of.
         """
         if not self.lower_is_better:
             return statistics
@@ -113,16 +114,16 @@ class Sacre:
         return self.corpus._preprocess_segment(text).split()
 
     def theirs(self, total: np.ndarray):
-        """sacrebleu's own score object of summed statistics (width,)."""
+        """Return sacrebleu's own score object of summed statistics (width,)."""
         return self.corpus._compute_score_from_stats(np.asarray(total).tolist())
 
     def describe(self, total: np.ndarray) -> str:
-        """sacrebleu's own account of a BLEU score; '' for the others, which have none."""
+        """Return sacrebleu's own account of a BLEU score; '' for the others, which have none."""
         return self.theirs(total)._verbose
 
     def paired_bootstrap(self, first: np.ndarray, second: np.ndarray) -> SacrePaired:
-        """sacrebleu's own paired bootstrap, two-sided, of two systems' statistics (utterances,
-        width); the second is its baseline.
+        """Return sacrebleu's own paired bootstrap, two-sided, of two systems' statistics
+        (utterances, width); the second is its baseline.
 
         As `sacrebleu --paired-bs` computes it, with its seed (SACREBLEU_SEED, else 12345) and
         resamples (1,000). Only systems of the same statistics get p = 1 here: there sacrebleu gives
@@ -157,8 +158,8 @@ class Sacre:
 
 
 def bleu(totals: np.ndarray) -> np.ndarray:
-    """BLEU (...,) from statistics (..., 10): hypothesis length, reference length, 4 matches, 4
-    totals. 0 where an order has no n-gram.
+    """Return BLEU (...,) from statistics (..., 10): hypothesis length, reference length, 4 matches,
+    4 totals. 0 where an order has no n-gram.
 
     The k-th order without a match counts 1 / 2^k matches (NIST smoothing, method 3 of Chen and
     Cherry 2014).
@@ -169,7 +170,7 @@ def bleu(totals: np.ndarray) -> np.ndarray:
 
 
 def sentence_bleu(totals: np.ndarray) -> np.ndarray:
-    """BLEU (...,) as `bleu`, over those orders alone that a sentence is long enough for
+    """Return BLEU (...,) as `bleu`, over those orders alone that a sentence is long enough for
     (sacrebleu's effective order).
     """
     logs, penalty = bleu_parts(totals)
@@ -178,8 +179,8 @@ def sentence_bleu(totals: np.ndarray) -> np.ndarray:
 
 
 def bleu_parts(totals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Logarithms of the smoothed precisions in percent (..., 4), 0 for orders without n-grams, and
-    the brevity penalty (...,).
+    """Return logarithms of the smoothed precisions in percent (..., 4), 0 for orders without
+    n-grams, and the brevity penalty (...,).
     """
     hyp, ref = totals[..., 0], totals[..., 1]
     matches, ngrams = totals[..., 2 : 2 + BLEU_ORDER], totals[..., 2 + BLEU_ORDER :]
@@ -191,8 +192,8 @@ def bleu_parts(totals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def chrf(totals: np.ndarray) -> np.ndarray:
-    """chrF2 (...,) from statistics (..., 18): n-grams of the hypothesis, of the reference, and
-    matches, for each of 6 orders.
+    """Return chrF2 (...,) from statistics (..., 18): n-grams of the hypothesis, of the reference,
+    and matches, for each of 6 orders.
 
     Precision and recall are means over the orders that both sides have (sacrebleu's effective
     order).
@@ -209,8 +210,8 @@ def chrf(totals: np.ndarray) -> np.ndarray:
 
 
 def ter(totals: np.ndarray) -> np.ndarray:
-    """TER (...,) in percent from statistics (..., 2): edits and reference length; over an empty
-    reference any edits are 100%.
+    """Return TER (...,) in percent from statistics (..., 2): edits and reference length; over an
+    empty reference any edits are 100%.
     """
     edits, length = totals[..., 0], totals[..., 1]
     return 100 * np.where(length > 0, edits / np.where(length > 0, length, 1), edits > 0)

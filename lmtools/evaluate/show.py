@@ -51,7 +51,7 @@ def bootstrap_line(result: Bootstrap) -> str:
 
 
 def sacre_line(result: SacrePaired) -> str:
-    """sacrebleu's paired bootstrap in one line."""
+    """Return sacrebleu's paired bootstrap in one line."""
     seed = f"seed {result.seed}" if result.seed is not None else "no seed"
     how = (
         f"sacreBLEU's paired bootstrap of {result.resamples} resamples ({seed}): mean"

@@ -70,8 +70,8 @@ def matched_pairs(first: Sequence[Alignment], second: Sequence[Alignment]) -> Ma
 
 
 def slots(steps: str) -> np.ndarray:
-    """Errors by place in the reference: integers (2 words + 1,), insertions at even indices, wrong
-    words at odd ones.
+    """Return errors by place in the reference: integers (2 words + 1,), insertions at even indices,
+    wrong words at odd ones.
     """
     errors = [0]
     for step in steps:
@@ -83,8 +83,8 @@ def slots(steps: str) -> np.ndarray:
 
 
 def segment_errors(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Errors of both systems in each segment of one utterance: integers (segments, 2), from both
-    systems' `slots`.
+    """Return errors of both systems in each segment of one utterance: integers (segments, 2), from
+    both systems' `slots`.
     """
     wrong = np.flatnonzero(first + second)
     if not len(wrong):
@@ -106,8 +106,8 @@ def z_test(segments: np.ndarray) -> MatchedPairs:
 
 
 def resample(statistics: np.ndarray, seed: int, resamples: int = RESAMPLES) -> np.ndarray:
-    """Summed statistics (resamples, width) of utterances drawn with replacement from `statistics`
-    (utterances, width).
+    """Return summed statistics (resamples, width) of utterances drawn with replacement from
+    `statistics` (utterances, width).
     """
     utterances = len(statistics)
     rng = np.random.default_rng(seed)

@@ -48,8 +48,8 @@ def cosines(left: np.ndarray, right: np.ndarray) -> np.ndarray:
 
 
 def scale_rows(vectors: np.ndarray) -> np.ndarray:
-    """Rows (N, D) in float64 over their largest magnitude, so that no square overflows or vanishes;
-    zero rows stay.
+    """Return rows (N, D) in float64 over their largest magnitude, so that no square overflows or
+    vanishes; zero rows stay.
     """
     # sums of one order, whatever the layout: equal rows have to give 1
     vectors = np.asarray(vectors, dtype=np.float64, order="C")
@@ -59,8 +59,8 @@ def scale_rows(vectors: np.ndarray) -> np.ndarray:
 
 
 def pearson(gold: np.ndarray, values: np.ndarray, level: float = 0.95) -> Correlation:
-    """Pearson's correlation of `values` with `gold`, with its interval by Fisher's z (standard
-    error 1 / sqrt(n - 3)).
+    """Return Pearson's correlation of `values` with `gold`, with its interval by Fisher's z
+    (standard error 1 / sqrt(n - 3)).
 
     UserError for fewer than four pairs, values that are not finite, and a side that does not vary.
     """
@@ -70,7 +70,8 @@ def pearson(gold: np.ndarray, values: np.ndarray, level: float = 0.95) -> Correl
 
 
 def spearman(gold: np.ndarray, values: np.ndarray, level: float = 0.95) -> Correlation:
-    """Spearman's rank correlation (ties share their mean rank), with its interval by Fisher's z.
+    """Return Spearman's rank correlation (ties share their mean rank), with its interval by
+    Fisher's z.
 
     The standard error is sqrt((1 + r^2 / 2) / (n - 3)): Bonett and Wright 2000, Psychometrika 65.
     UserError as for `pearson`.
@@ -120,7 +121,7 @@ def williams(gold: np.ndarray, first: np.ndarray, second: np.ndarray) -> float:
 
 
 def standardise(values: np.ndarray) -> np.ndarray:
-    """Values (N,) of mean 0 and norm 1, so that a product of two is their correlation."""
+    """Return values (N,) of mean 0 and norm 1, so that a product of two is their correlation."""
     values = values - values.mean()
     return values / np.linalg.norm(values)
 

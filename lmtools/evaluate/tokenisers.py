@@ -14,8 +14,8 @@ EXTRAS = {"ja-mecab": "ja", "ko-mecab": "ko"}  # of the package, which these tok
 
 
 def load_metric(name: str, settings: Mapping):
-    """sacrebleu's metric of the class `name`; UserError where its tokeniser lacks a package, or a
-    model, which sacrebleu would fetch from the network.
+    """Return sacrebleu's metric of the class `name`; UserError where its tokeniser lacks a package,
+    or a model, which sacrebleu would fetch from the network.
     """
     import sacrebleu.metrics
 

@@ -1,42 +1,31 @@
-"""N-best list formats, one file each; FORMATS names them, and each reads to and writes from NBest.
+"""N-best list formats: FORMATS names them, and each reads to and writes from NBest.
 
-A new format is a module with ABOUT, `recognises(path, first line)`, `read(path)` and `write(nbests,
-path)`, and one line in FORMATS. Formats that hold one text an utterance (trn, Kaldi text) read to
-and write from a dict; `one_best` makes N-best formats of them. Lattice formats are in
-`lmtools.formats.lattices`.
+A new format is a module in `nbest/` (or an entry in `json_lists/`) and one line in FORMATS. Formats
+that hold one text an utterance (trn, Kaldi text) read to and write from a dict; `one_best` makes
+N-best formats of them. Lattice formats are in `lattices/`, those of sentence pairs in `pairs`.
 """
 
 from collections.abc import Iterable
 from types import ModuleType
 
-from lmtools.errors import UserError
-from lmtools.formats import (
-    beams,
-    cloud,
+from lmtools.formats import jsonl, kaldi_text
+from lmtools.formats.checks import check_nbests, only_hypothesis
+from lmtools.formats.json_lists import LAYOUTS
+from lmtools.formats.nbest import (
     ctm,
-    espnet1,
     espnet2,
     fairseq,
-    hyporadise,
     icefall,
-    jsonl,
     kaldi_nbest,
-    kaldi_text,
     marian,
-    mlm,
     moses,
     nemo,
-    sherpa,
-    sockeye,
     srilm,
     stm,
     systems,
     trn,
-    vosk,
     wenet,
-    whisper,
 )
-from lmtools.formats.checks import check_nbests
 from lmtools.formats.registry import Format, Formats, format_of
 from lmtools.types import Hypothesis, NBest
 
@@ -48,13 +37,8 @@ def one_best(module: ModuleType) -> Format:
         return [NBest(utt, (Hypothesis(text),)) for utt, text in module.read(path).items()]
 
     def write(nbests: Iterable[NBest], path) -> None:
-        nbests = list(check_nbests(nbests, path))
-        if longer := [nbest.utt for nbest in nbests if len(nbest.hyps) > 1]:
-            raise UserError(
-                f"{path}: holds one hypothesis an utterance, and {longer[0]!r} has more; cut the"
-                " lists with --depth 1"
-            )
-        module.write({nbest.utt: nbest.hyps[0].text for nbest in nbests if nbest.hyps}, path)
+        hyps = {nbest.utt: only_hypothesis(nbest, path) for nbest in check_nbests(nbests, path)}
+        module.write({utt: hyp.text for utt, hyp in hyps.items() if hyp}, path)
 
     return format_of(module, read=read, write=write, lists=False)
 
@@ -64,23 +48,23 @@ FORMATS = Formats(
         "jsonl": format_of(jsonl),
         "kaldi-nbest": format_of(kaldi_nbest),
         "espnet2": format_of(espnet2),
-        "espnet1": format_of(espnet1),
-        "mlm": format_of(mlm),
+        "espnet1": LAYOUTS["espnet1"].as_format(),
+        "mlm": LAYOUTS["mlm"].as_format(),
         "icefall": format_of(icefall),
         "moses": format_of(moses),
         "marian": format_of(marian),
         "fairseq": format_of(fairseq),
-        "sockeye": format_of(sockeye),
+        "sockeye": LAYOUTS["sockeye"].as_format(),
         "srilm": format_of(srilm),
         "systems": format_of(systems),
-        "hyporadise": format_of(hyporadise),
-        "whisper": format_of(whisper),
-        "vosk": format_of(vosk),
+        "hyporadise": LAYOUTS["hyporadise"].as_format(),
+        "whisper": LAYOUTS["whisper"].as_format(),
+        "vosk": LAYOUTS["vosk"].as_format(),
         "nemo": format_of(nemo),
         "wenet": format_of(wenet),
-        "beams": format_of(beams),
-        "cloud": format_of(cloud),
-        "sherpa-onnx": format_of(sherpa),
+        "beams": LAYOUTS["beams"].as_format(),
+        "cloud": LAYOUTS["cloud"].as_format(),
+        "sherpa-onnx": LAYOUTS["sherpa-onnx"].as_format(),
         "trn": one_best(trn),
         "ctm": format_of(ctm, lists=False),
         "stm": format_of(stm, lists=False),

@@ -66,16 +66,24 @@ def first_time(
         raise UserError(f"{where}: utterance {utt!r} occurs a second time; {remedy}")
 
 
+class Utterances(set[str]):
+    """The ids of the utterances of one file, each of which may come once."""
+
+    def add(self, utt: str, where: str, remedy: str = "keep one of them") -> str:
+        """Return `utt`, which is remembered; UserError if it cannot be a key or came before."""
+        first_time(identifier(utt, where), self, where, remedy)
+        super().add(utt)
+        return utt
+
+
 def by_utterance(rows: Iterable[tuple]) -> Iterator[tuple[str, list[tuple]]]:
-    """Rows (where, utterance, ...) gathered by utterance, each as soon as the next one starts;
-    UserError for one that comes back.
+    """Yield rows (where, utterance, ...) gathered by utterance, each as soon as the next one
+    starts; UserError for one that comes back.
     """
-    seen: set[str] = set()
+    utterances = Utterances()
     for utt, group in groupby(rows, key=lambda row: row[1]):
         lines = list(group)
-        first_time(utt, seen, lines[0][0])
-        seen.add(utt)
-        yield utt, lines
+        yield utterances.add(utt, lines[0][0]), lines
 
 
 def components(nbest: NBest, names: frozenset | None, where: str) -> frozenset | None:
@@ -95,12 +103,10 @@ def components(nbest: NBest, names: frozenset | None, where: str) -> frozenset |
 
 def check_nbests(nbests: Iterable[NBest], path) -> Iterator[NBest]:
     """Yield `nbests` on their way into `path`; UserError for what a reader would refuse."""
-    seen: set[str] = set()
-    names = None
+    utterances, names = Utterances(), None
     for nbest in nbests:
         where = f"{path}: utterance {nbest.utt!r}"
-        first_time(identifier(nbest.utt, where), seen, where)
-        seen.add(nbest.utt)
+        utterances.add(nbest.utt, where)
         names = components(nbest, names, where)
         encodable(
             "".join((nbest.ref or "", *nbest.more_refs, *nbest.extra, *nbest.extra.values())), where
@@ -129,7 +135,7 @@ def component(name: str, where: str) -> str:
 
 
 def list_names(names: Collection[str]) -> str:
-    """Names in order, for a message."""
+    """List names in order, for a message."""
     return ", ".join(sorted(names)) or "(none)"
 
 
@@ -146,6 +152,18 @@ def one_score(hyp: Hypothesis, where: str) -> float | None:
             " or keep the lists as jsonl"
         )
     return hyp.scores.get(TOTAL, hyp.scores.get("am"))
+
+
+def only_hypothesis(nbest: NBest, path) -> Hypothesis | None:
+    """Return the hypothesis of a list for a format that holds one an utterance, None of an empty
+    list; UserError for a list of more.
+    """
+    if len(nbest.hyps) > 1:
+        raise UserError(
+            f"{path}: holds one hypothesis an utterance, and {nbest.utt!r} has more; cut the"
+            " lists with --depth 1"
+        )
+    return nbest.hyps[0] if nbest.hyps else None
 
 
 def no_score(hyp: Hypothesis, where: str) -> None:

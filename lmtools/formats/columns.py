@@ -19,8 +19,9 @@ import numpy as np
 
 from lmtools.errors import UserError
 from lmtools.files import read_lines
-from lmtools.formats import scores, srilm
+from lmtools.formats import scores
 from lmtools.formats.checks import number
+from lmtools.formats.nbest import srilm
 from lmtools.types import NBest, ScoreTable
 
 RANK = re.compile(r"[0-9]{1,9}")
@@ -60,7 +61,7 @@ def plain_table(nbests: Sequence[NBest], values: Iterable[Sequence[float]]) -> S
 
 
 def read_numbers(path, lines: Iterable[tuple[int, str]]) -> Iterator[tuple[str, float]]:
-    """(where, number) of every line; UserError for lines that are not one finite number."""
+    """Yield (where, number) of every line; UserError for lines that are not one finite number."""
     for line, text in lines:
         where = f"{path}:{line}"
         if len(text.split()) != 1:

@@ -18,11 +18,11 @@ from lmtools.atomic import atomic_text
 from lmtools.errors import UserError
 from lmtools.files import read_lines
 from lmtools.formats.checks import (
+    Utterances,
     check_nbests,
     component,
     components,
     encodable,
-    first_time,
     identifier,
 )
 from lmtools.types import EMPTY, Hypothesis, NBest
@@ -51,14 +51,12 @@ def read(path) -> Iterator[NBest]:
     """Read the N-best lists in `path` (.gz, .xz, `-`) line by line; UserError with the line of
     anything that is not as the format says.
     """
-    seen: set[str] = set()
-    names = None
+    utterances, names = Utterances(), None
     for number, line in read_lines(path):
         if line.strip():
             where = f"{path}:{number}"
             nbest = utterance(parse(line, where), where)
-            first_time(nbest.utt, seen, where)
-            seen.add(nbest.utt)
+            utterances.add(nbest.utt, where)
             names = components(nbest, names, where)
             yield nbest
 
@@ -95,7 +93,8 @@ def utterance(tree, where: str) -> NBest:
     hyps = tuple(
         hypothesis(hyp, f"{where}: hypothesis {rank}") for rank, hyp in enumerate(tree["hyps"], 1)
     )
-    return NBest(identifier(tree["utt"], where), hyps, ref, extras(tree, where), tuple(more))
+    utt, extra = identifier(tree["utt"], where), extras(tree, where)
+    return NBest(utt, hyps, ref, extra, more_refs=tuple(more))
 
 
 def hypothesis(tree, where: str) -> Hypothesis:

@@ -1,8 +1,8 @@
 """Byte streams of files, pipes and shell commands that know the line and byte they stand at.
 
 `open_file` opens files and nothing else, whatever their names. Commands are run by `open_output`
-and `open_input`, which are for what the user typed, and for lines of script files only within
-`allow_commands`.
+and `open_input`, which are for what the user typed, and for lines of script files only where the
+settings of the call (lmtools.context) allow it.
 """
 
 import contextlib
@@ -12,12 +12,12 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from lmtools.context import current
 from lmtools.errors import UserError
 from lmtools.files import DAMAGED, OPENERS, cannot, longest_line, not_as_named, too_long
 from lmtools.formats.checks import identifier
 
 BLANK, KEY = re.compile(rb"[ \t\n\v\f\r]*"), re.compile(rb"[^ \t\n\v\f\r]*")
-ALLOWING: list[bool] = []  # filled while lines of script files may run commands
 LONGEST_KEY = 1 << 16  # bytes; a longer one means that this is no archive
 BLOCK = 1 << 24  # bytes that a broken length may claim at a time
 
@@ -158,19 +158,9 @@ def open_standard_input() -> Iterator[Stream]:
     yield Stream(sys.stdin.buffer, "-")
 
 
-@contextlib.contextmanager
-def allow_commands() -> Iterator[None]:
-    """Permit commands by `permit_command` inside the block, in all threads; elsewhere none."""
-    ALLOWING.append(True)
-    try:
-        yield
-    finally:
-        ALLOWING.pop()
-
-
 def permit_command(command: str, where: str) -> str:
     """Return a command that data asks for; UserError unless the user allowed such commands."""
-    if not ALLOWING:
+    if not current().allow_commands:
         raise UserError(
             f"{where}: wants to run the command {command[:80]!a}; add --allow-commands if you trust"
             " whoever wrote the file"

@@ -144,7 +144,7 @@ def read_block(entry: TableEntry) -> Iterator[tuple[str, str]]:
 
 
 def read_values(path, kind: str) -> Iterator[tuple[str, object, str]]:
-    """Triples (key, value, where) of a table of `tokens` (a text), `float` or `ints` (a list)."""
+    """Yield (key, value, where) of a table of `tokens` (a text), `float` or `ints` (a list)."""
     for item in read_entries(path):
         yield item.key, KINDS[kind](item), item.where
 

@@ -6,27 +6,27 @@ from pathlib import Path
 from lmtools.atomic import atomic_text
 from lmtools.errors import UserError
 from lmtools.files import read_lines
-from lmtools.formats.checks import encodable, first_time, identifier
+from lmtools.formats.checks import Utterances, encodable, identifier
 from lmtools.text.blocks import read_text
 
 ABOUT = "`utt w1 w2 ...`; one hypothesis an utterance"
 
 
 def recognises(path: Path, first: str) -> bool:
-    """Never: any text could be Kaldi's."""
+    """Return False: any text could be Kaldi's."""
     return False
 
 
 def rows(
     path, text: bool = True, repeated: str = "keep one of them"
 ) -> Iterator[tuple[int, str, str]]:
-    """Triples (line number from 1, utterance id, words joined by single spaces); UserError for a
-    line without id or a repeated id, of which `repeated` is the remedy.
+    """Yield (line number from 1, utterance id, words joined by single spaces); UserError for a line
+    without id or a repeated id, of which `repeated` is the remedy.
 
     The id ends at a space or a tab, as Kaldi reads it; words end at any white space. What is no
     `text` may be anything.
     """
-    seen: set[str] = set()
+    utterances = Utterances()
     for number, line in read_text(path, nul=True) if text else read_lines(path):
         utt, _, rest = line.replace("\t", " ", 1).partition(" ")
         where = f"{path}:{number}"
@@ -34,13 +34,11 @@ def rows(
             raise UserError(
                 f"{where}: no utterance id at the start of the line; write `utt w1 w2 ...`"
             )
-        first_time(identifier(utt, where), seen, where, repeated)
-        seen.add(utt)
-        yield number, utt, " ".join(rest.split())
+        yield number, utterances.add(utt, where, repeated), " ".join(rest.split())
 
 
 def read(path) -> dict[str, str]:
-    """Text by utterance id, in the file's order."""
+    """Read the text of each utterance by id, in the file's order."""
     return {utt: text for _, utt, text in rows(path)}
 
 

@@ -1,6 +1,4 @@
-"""References joined to N-best lists and lattices; lists cut. What changes texts is in
-`lmtools.formats.rewriting`.
-"""
+"""References joined to N-best lists and lattices; what changes lists is in `edits`."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -87,8 +85,3 @@ def other_number(path, lines: int, utterances: str, source) -> UserError:
     return UserError(
         f"{path}: {lines} lines for {utterances} in {source}; give one line each, in their order"
     )
-
-
-def cut_lists(nbests: Sequence[NBest], depth: int) -> list[NBest]:
-    """Cut each list after its first `depth` hypotheses."""
-    return [replace(nbest, hyps=nbest.hyps[:depth]) for nbest in nbests]

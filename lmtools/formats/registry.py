@@ -148,7 +148,9 @@ class Formats(dict[str, Format]):
 def bind_options(function: Callable, options: Mapping[str, str]) -> Callable:
     """Bind those of `options` that `function` takes."""
     known = inspect.signature(function).parameters
-    return partial(function, **{name: value for name, value in options.items() if name in known})
+    any_name = any(parameter.kind is parameter.VAR_KEYWORD for parameter in known.values())
+    taken = {name: value for name, value in options.items() if any_name or name in known}
+    return partial(function, **taken)
 
 
 def detect(path, formats: Mapping[str, Format], default: str | None = None) -> str:

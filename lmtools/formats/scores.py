@@ -95,8 +95,8 @@ def header(path, line: str) -> Mapping[str, str]:
 def rows(
     path, lines: Iterator[tuple[int, str]], checked: bool
 ) -> Iterator[tuple[int, str, int, float, int, str | None]]:
-    """(line number, utterance, rank, log-probability, tokens, check) of every row; UserError unless
-    all have checks or, as told, none.
+    """Yield (line number, utterance, rank, log-probability, tokens, check) of every row; UserError
+    unless all have checks or, as told, none.
     """
     for line, row in lines:
         match = ROW.fullmatch(row)

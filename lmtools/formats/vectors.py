@@ -37,7 +37,7 @@ class SentenceVectors:
 
 
 def write(made: SentenceVectors, path) -> None:
-    """Arrays `vectors`, (N, D) for one layer, else (N, layers, D), `texts` (N,), `layers`
+    """Write arrays `vectors`, (N, D) for one layer, else (N, layers, D), `texts` (N,), `layers`
     (layers,), and `signature`, JSON.
     """
     vectors = made.vectors[:, 0] if len(made.layers) == 1 else made.vectors

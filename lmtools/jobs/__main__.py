@@ -7,7 +7,7 @@ import os
 import sys
 from pathlib import Path
 
-# what starts here takes no modules of the working directory, which holds data
+# of the programs that start here: they take no modules of the working directory, which holds data
 os.environ.setdefault("PYTHONSAFEPATH", "1")
 if sys.argv[1] == "task":  # before anything starts threads
     cpus = os.environ.get("SLURM_CPUS_PER_TASK") or os.environ.get("NSLOTS", "1")
@@ -15,7 +15,6 @@ if sys.argv[1] == "task":  # before anything starts threads
     os.environ.setdefault("SRUN_CPUS_PER_TASK", cpus)  # what the job has, srun has not by itself
 
 from lmtools.errors import exit_with_message
-from lmtools.jobs import CMD
 from lmtools.jobs.commands import run_lines
 from lmtools.jobs.nodes import join_node
 from lmtools.jobs.shards import run_shard
@@ -28,7 +27,6 @@ def main(what: str, first: str, *more: str) -> None:
         return
     if what == "node":
         join_node(int(first), more)
-    os.environ.pop(CMD, None)  # what works here works here
     run_shard(Path(first), int(more[0]))
 
 

@@ -5,59 +5,57 @@ ran finds it again.
 """
 
 import contextlib
-import os
 import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from lmtools.config import from_yaml
+from lmtools.context import CMD, LOCAL
 from lmtools.errors import UserError
 from lmtools.jobs.gridengine import GridEngine
 from lmtools.jobs.queues import Queue, Queued, Refused
 from lmtools.jobs.shards import LOG, Shards, write_shards
 from lmtools.jobs.slurm import Slurm
+from lmtools.jobs.work import Work
 from lmtools.lock import hold_lock
 
-CMD = "LMTOOLS_CMD"  # the variable that says where --nj pieces of work run
 QUEUES = {"slurm": Slurm, "queue": GridEngine}
 SILENT = 60  # questions in a row that the queue may leave without an answer
 IDLE = 12  # questions in a row at which no task runs, after which it is told why
 
 
-def find_queue() -> Queue | None:
-    """Where pieces of work run, as the variable says; None: by processes of this machine."""
-    kind, _, path = (os.environ.get(CMD) or "local").partition(":")
-    if kind == "local":
+def find_queue(cmd: str) -> Queue | None:
+    """Return the queue that `--cmd` means; None: processes of this machine."""
+    kind, _, path = cmd.partition(":")
+    if cmd == LOCAL:
         return None
     if kind not in QUEUES:
         known = ", ".join(f"{name} or {name}:F.yaml" for name in QUEUES)
-        raise UserError(f"${CMD}: {kind!r} is unknown; write local, {known}")
+        raise UserError(f"--cmd, ${CMD}: {cmd!r} is unknown; write local, {known}")
     return from_yaml(QUEUES[kind], path) if path else QUEUES[kind]()
 
 
 def run_items(
     queue: Queue,
-    work: Callable,
+    work: Work,
     items: Iterable,
     count: int,
-    load: Callable | None = None,
-    reads: Iterable = (),
+    *,
     at_once: int | None = None,
     nodes: int = 1,
     fresh: bool = False,
 ) -> Iterator:
-    """`work` of each item, in order, by an array of `count` tasks, once the last has ended;
-    `at_once` run at a time (None: all), each on so many `nodes`.
+    """Yield the result of `work` for each item, in order, by an array of `count` tasks, once the
+    last has ended; `at_once` run at a time (None: all), each on so many `nodes`.
 
-    As `lmtools.workers.map_ordered` has it. What tasks have done is kept until all is; the same
-    call then submits only what is missing, and waits for an array of its own that still runs.
-    `fresh`: what an array that has ended did is done again. UserError with the log of a task that
-    failed.
+    What tasks have done is kept until all is; the same call then submits only what is missing, and
+    waits for an array of its own that still runs. `fresh`: what an array that has ended did is done
+    again. UserError with the log of a task that failed.
     """
-    shards = write_shards(Path(queue.directory).absolute(), work, load, items, count, reads)
+    shards = write_shards(Path(queue.directory).absolute(), work, items, count)
     with hold_lock(shards.folder):
         array = Array(queue, shards, at_once, nodes)
         if not array.wait() and fresh:
@@ -80,7 +78,9 @@ class Array:
     def submit(self, missing: Sequence[int]) -> None:
         """Have the queue run the tasks of these shards."""
         shards = self.shards
-        number = self.queue.submit(self.name, shards.folder, missing, self.at_once, self.nodes)
+        number = self.queue.submit(
+            self.name, shards.folder, missing, at_once=self.at_once, nodes=self.nodes
+        )
         kept = f", {shards.count - len(missing)} are there" if len(missing) < shards.count else ""
         print(
             f"array {number}: {len(missing)} of {shards.count} shards{kept}; logs:"
@@ -92,7 +92,7 @@ class Array:
         """Wait until no task is in the queue; whether there was one. If this process is stopped
         meanwhile, the tasks are taken out of the queue. UserError where all are held.
         """
-        found, silent, idle, told = False, 0, 0, set()
+        seen, silent, idle, reported = False, 0, 0, set()
         with terminated_by_error():
             try:
                 while True:
@@ -105,18 +105,18 @@ class Array:
                     else:
                         silent = 0
                         if not entries:
-                            return found
-                        found = True
+                            return seen
+                        seen = True
                         idle = 0 if any(entry.runs for entry in entries) else idle + 1
                         if idle >= IDLE:
-                            tell(entries, told)
+                            tell(entries, reported)
                     time.sleep(self.queue.poll)
             except (KeyboardInterrupt, SystemExit):
                 self.queue.cancel(self.name)
                 raise
 
     def check(self) -> None:
-        """UserError, naming the first log, where tasks have left no results."""
+        """Raise UserError, naming the first log, where tasks have left no results."""
         if not (missing := self.shards.missing()):
             return
         log = self.shards.folder / f"{missing[0]}{LOG}"
@@ -135,17 +135,17 @@ def tell(entries: Sequence[Queued], reported: set[str]) -> None:
     first = entries[0]
     if all(entry.remedy for entry in entries):
         raise UserError(
-            f"array {first.number}: {first.said}: no task starts by itself; {first.remedy}"
+            f"array {first.number}: {first.state}: no task starts by itself; {first.remedy}"
         )
     for entry in entries:
-        if entry.said not in reported:
-            reported.add(entry.said)
-            print(f"array {entry.number} waits: {entry.said}", file=sys.stderr)
+        if entry.state not in reported:
+            reported.add(entry.state)
+            print(f"array {entry.number} waits: {entry.state}", file=sys.stderr)
 
 
 @contextlib.contextmanager
 def terminated_by_error() -> Iterator[None]:
-    """SIGTERM is a SystemExit in the block, so that what is under way can be called off."""
+    """Turn SIGTERM into a SystemExit in the block, so that what is under way can be called off."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

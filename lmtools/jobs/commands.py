@@ -6,39 +6,48 @@ What the commands say stands in their logs at once, and comes out here, in the o
 when all have ended.
 """
 
+import os
 import shlex
 import subprocess
 import sys
 from collections.abc import Sequence
 
+from lmtools.context import CMD, LOCAL, current
 from lmtools.errors import UserError
 from lmtools.jobs.arrays import find_queue, run_items
+from lmtools.jobs.work import Work
 
 
 def run_command(command: Sequence[str]) -> str:
-    """Run it; what it said, which is printed too. UserError with its last line where it fails."""
-    said = []
+    """Run it; return what it printed, which is printed too. UserError with its last line where it
+    fails. Its own pieces of work, of any --nj, are processes.
+    """
+    lines = []
     with subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env={**os.environ, CMD: LOCAL},
     ) as process:
         for line in process.stdout:
             sys.stdout.buffer.write(line)
             sys.stdout.buffer.flush()
-            said.append(line)
+            lines.append(line)
     if process.returncode:
-        last = next((line for line in reversed(said) if line.strip()), b"it said nothing")
+        last = next((line for line in reversed(lines) if line.strip()), b"it said nothing")
         raise UserError(
             f"status {process.returncode} of {shlex.join(command)}:"
             f" {last.decode(errors='replace').strip()}"
         )
-    return b"".join(said).decode(errors="replace")
+    return b"".join(lines).decode(errors="replace")
 
 
 def run_lines(nj: int, nodes: int, command: Sequence[str]) -> None:
     """Run a job of so many nodes for each line of standard input, `nj` at a time."""
     lines = [[*command, *shlex.split(line)] for line in sys.stdin if line.strip()]
     if lines:
-        for said in run_items(
-            find_queue(), run_command, lines, len(lines), at_once=nj, nodes=nodes, fresh=True
-        ):
-            sys.stderr.write(said)
+        queue, work = find_queue(current().cmd), Work(run_command)
+        sys.stderr.writelines(
+            run_items(queue, work, lines, len(lines), at_once=nj, nodes=nodes, fresh=True)
+        )

@@ -41,7 +41,7 @@ class GridEngine(Queue):
     more: str = ""
 
     def options(self) -> list[str]:
-        """Those that qsub is given."""
+        """Return those that qsub is given."""
         asked = [
             (self.queue, "-q", self.queue),
             (self.project, "-P", self.project),
@@ -70,7 +70,7 @@ class GridEngine(Queue):
                 )
         return words
 
-    def submit(self, name, folder, numbers, at_once, nodes):
+    def submit(self, name, folder, numbers, *, at_once, nodes):
         if nodes > 1:
             raise UserError("--nnodes: jobs of several nodes are Slurm's alone; give --cmd slurm")
         script = SCRIPT.format(
@@ -79,7 +79,7 @@ class GridEngine(Queue):
             folder=shlex.quote(str(folder)),
             log=LOG,
         )
-        said = ask(
+        answer = ask(
             *("qsub", "-terse", "-V", "-wd", os.getcwd(), "-S", "/bin/sh", "-r", "y"),
             *("-N", name, "-t", f"1-{len(numbers)}", *(("-tc", str(at_once)) if at_once else ())),
             *("-j", "y", "-o", f"{folder}/queue{LOG}"),
@@ -87,16 +87,16 @@ class GridEngine(Queue):
             script=script,
             directory=HERE,
         )
-        return said.partition(".")[0]
+        return answer.partition(".")[0]
 
     def entries(self, name):
         try:
-            found = ElementTree.fromstring(ask("qstat", "-xml", "-u", user(), directory=HERE))
+            tree = ElementTree.fromstring(ask("qstat", "-xml", "-u", user(), directory=HERE))
         except ElementTree.ParseError as error:
             raise Refused(f"qstat: its answer is no XML ({error}); try again") from None
         return [
             describe(job.findtext("JB_job_number", ""), job.findtext("state", ""))
-            for job in found.iter("job_list")
+            for job in tree.iter("job_list")
             if job.findtext("JB_name") == name
         ]
 

@@ -31,7 +31,7 @@ class Queued(NamedTuple):
     """
 
     number: str
-    said: str
+    state: str
     runs: bool
     remedy: str = ""
 
@@ -59,7 +59,7 @@ class Queue:
                 )
 
     def submit(
-        self, name: str, folder: Path, numbers: Sequence[int], at_once: int | None, nodes: int
+        self, name: str, folder: Path, numbers: Sequence[int], *, at_once: int | None, nodes: int
     ) -> str:
         """Have the queue run the tasks with these numbers; the array's own. A task whose node
         fails, or that has to make room for another job, is queued again.
@@ -67,7 +67,7 @@ class Queue:
         raise NotImplementedError
 
     def entries(self, name: str) -> list[Queued]:
-        """The user's tasks of that name."""
+        """Return the user's tasks of that name."""
         raise NotImplementedError
 
     def cancel(self, name: str) -> None:
@@ -91,11 +91,11 @@ def ask(*command: str, script: str | None = None, directory: str | None = None) 
             f"{command[0]}: no such program; run where the queue's commands are, or --cmd local"
         ) from None
     if done.returncode:
-        said = " ".join(done.stderr.split()) or f"status {done.returncode}"
-        raise Refused(f"{command[0]}: {said}; mend the options in --cmd's F.yaml, or try again")
+        cause = " ".join(done.stderr.split()) or f"status {done.returncode}"
+        raise Refused(f"{command[0]}: {cause}; mend the options in --cmd's F.yaml, or try again")
     return done.stdout.strip()
 
 
 def user() -> str:
-    """Whose jobs these are."""
+    """Return the name of the user whose jobs these are."""
     return getpass.getuser()

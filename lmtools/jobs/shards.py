@@ -19,14 +19,14 @@ import re
 import shutil
 import stat
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
-from functools import partial
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from lmtools.errors import UserError
 from lmtools.files import cannot
 from lmtools.jobs.records import Signer, damaged, is_own, open_own
+from lmtools.jobs.work import Work
 from lmtools.keys import OTHERS, SIZE, read_key, sign
 
 WORK, ITEMS, RESULTS, LOG, PART = "work", ".items", ".results", ".log", ".part"
@@ -34,7 +34,7 @@ FILES = re.compile(r"work|[0-9]+\.(items|results|[0-9a-f]+\.part)")  # what task
 NONCE = 16  # bytes that are other ones in each directory
 
 
-class Work(NamedTuple):
+class ShardKeys(NamedTuple):
     """Keys of signatures: the user's key; the digest of a call's work; the nonce of the directory
     that holds it, by which items are known.
     """
@@ -67,13 +67,13 @@ class Work(NamedTuple):
 
 
 class Shards:
-    """The shards in `folder` of this work: how many, and the items of all together."""
+    """Shards in `folder` of one call's work: how many, and the items of all together."""
 
-    def __init__(self, folder: Path, work: Work, count: int, items: int):
-        self.folder, self.work, self.count, self.items = folder, work, count, items
+    def __init__(self, folder: Path, keys: ShardKeys, count: int, items: int):
+        self.folder, self.keys, self.count, self.items = folder, keys, count, items
 
     def missing(self) -> list[int]:
-        """Numbers of the shards without results."""
+        """Return numbers of the shards without results."""
         there = set(os.listdir(self.folder))  # a listing is what network file systems refresh
         return [n for n in range(self.count) if f"{n}{RESULTS}" not in there]
 
@@ -93,7 +93,7 @@ class Shards:
 
     def records(self, n: int) -> Iterator[bytes]:
         """Return the records of shard N's results; UserError where one is not what was written."""
-        return whole_records(self.folder / f"{n}{RESULTS}", self.work.results(n))
+        return whole_records(self.folder / f"{n}{RESULTS}", self.keys.results(n))
 
     def forget(self) -> None:
         """Take away what was done."""
@@ -115,14 +115,7 @@ def whole_records(path: Path, signer: Signer) -> Iterator[bytes]:
             raise damaged(path)
 
 
-def write_shards(
-    directory: Path,
-    work: Callable,
-    load: Callable | None,
-    items: Iterable,
-    count: int,
-    reads: Iterable = (),
-) -> Shards:
+def write_shards(directory: Path, work: Work, items: Iterable, count: int) -> Shards:
     """Return the items, dealt out to `count` shards (fewer where they are fewer), one after the
     other; those of an earlier call that was the same, with the results that are there, if it left
     any. UserError where there is no key, or where not all in the directory is this user's own.
@@ -131,32 +124,38 @@ def write_shards(
     own_directory(directory)
     folder = Path(tempfile.mkdtemp(dir=directory, prefix=".new-"))
     try:
-        content = pickle.dumps((work, load), pickle.HIGHEST_PROTOCOL)
-        whole = hashlib.sha256(content)
-        whole.update(repr((count, *map(describe_files, reads))).encode())
-        nonce, total, streams = os.urandom(NONCE), 0, []
-        with contextlib.ExitStack() as opened:
-            for item in items:
-                if len(streams) < count:
-                    streams.append(opened.enter_context(create(folder / f"{len(streams)}{ITEMS}")))
-                payload = pickle.dumps(item, pickle.HIGHEST_PROTOCOL)
-                signer = Work(key, b"", nonce).items(total % count)
-                signer.write_record(streams[total % count], total // count, payload)
-                whole.update(hashlib.sha256(payload).digest())
-                total += 1
-        made = Work(key, whole.digest(), nonce)
+        content = pickle.dumps(work, pickle.HIGHEST_PROTOCOL)
+        nonce = os.urandom(NONCE)
+        digest = hashlib.sha256(content)
+        digest.update(repr((count, *map(describe_files, work.reads))).encode())
+        total = deal_items(folder, ShardKeys(key, b"", nonce), items, count, digest)
+        keys = ShardKeys(key, digest.digest(), nonce)
         with create(folder / WORK) as stream:
-            stream.write(made.head)
-            made.work().write_record(stream, 0, content)
-        place = directory / made.name
+            stream.write(keys.head)
+            keys.work().write_record(stream, 0, content)
+        place = directory / keys.name
         if os.path.lexists(place):
             check_files(place)
             read_work(place, key)
         else:
             os.rename(folder, place)
-        return Shards(place, made, len(streams), total)
+        return Shards(place, keys, min(count, total), total)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def deal_items(folder: Path, keys: ShardKeys, items: Iterable, count: int, digest) -> int:
+    """Write the items of each shard, and have `digest` know all of them; return their number."""
+    total, streams = 0, []
+    with contextlib.ExitStack() as opened:
+        for total, item in enumerate(items, 1):
+            number, shard = divmod(total - 1, count)
+            if not number:
+                streams.append(opened.enter_context(create(folder / f"{shard}{ITEMS}")))
+            payload = pickle.dumps(item, pickle.HIGHEST_PROTOCOL)
+            keys.items(shard).write_record(streams[shard], number, payload)
+            digest.update(hashlib.sha256(payload).digest())
+    return total
 
 
 def create(path: Path) -> BinaryIO:
@@ -190,17 +189,17 @@ def check_files(folder: Path) -> None:
                 raise damaged(Path(entry.path))
 
 
-def read_work(folder: Path, key: bytes) -> tuple[Work, bytes]:
+def read_work(folder: Path, key: bytes) -> tuple[ShardKeys, bytes]:
     """Return what the directory holds, and the pickle of what is done with an item; UserError where
     this key did not sign it for a directory of this name.
     """
     with open_own(path := folder / WORK) as stream:
         head = stream.read(SIZE + NONCE)
-        work = Work(key, head[:SIZE], head[SIZE:])
-        contents = [content for content, _ in work.work().read_records(stream)]
-    if len(contents) != 1 or work.name != folder.name:
+        keys = ShardKeys(key, head[:SIZE], head[SIZE:])
+        contents = [content for content, _ in keys.work().read_records(stream)]
+    if len(contents) != 1 or keys.name != folder.name:
         raise damaged(path)
-    return work, contents[0]
+    return keys, contents[0]
 
 
 def describe_files(path) -> list[tuple]:
@@ -210,33 +209,31 @@ def describe_files(path) -> list[tuple]:
     path = Path(path)
     files = [path] if path.is_file() else sorted(path.rglob("*"))
     return [
-        (str(file), found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+        (str(file), status.st_size, status.st_mtime_ns, status.st_ctime_ns)
         for file in files
-        if stat.S_ISREG((found := file.stat()).st_mode)
+        if stat.S_ISREG((status := file.stat()).st_mode)
     ]
 
 
 def run_shard(folder: Path, n: int) -> None:
     """Do task N of an array: write N.results, going on from what earlier attempts left."""
-    results, own = folder / f"{n}{RESULTS}", folder / f"{n}.{os.urandom(6).hex()}{PART}"
+    results, part = folder / f"{n}{RESULTS}", folder / f"{n}.{os.urandom(6).hex()}{PART}"
     if results.exists():
         return
     check_files(folder)
-    work, content = read_work(folder, read_key(create=False))
-    act, load = pickle.loads(content)
-    bound, signer = None, work.results(n)
-    with create(own) as stream:
+    keys, content = read_work(folder, read_key(create=False))
+    act, signer = None, keys.results(n)
+    with create(part) as stream:
         done = copy_longest(folder.glob(f"{n}.*{PART}"), stream, signer)
-        for number, payload in enumerate(whole_records(folder / f"{n}{ITEMS}", work.items(n))):
+        for number, payload in enumerate(whole_records(folder / f"{n}{ITEMS}", keys.items(n))):
             if number < done:
                 continue
-            if bound is None:
-                bound = partial(act, load()) if load else act
-            answer = pickle.dumps(bound(pickle.loads(payload)), pickle.HIGHEST_PROTOCOL)
+            act = act or pickle.loads(content).begin()
+            answer = pickle.dumps(act(pickle.loads(payload)), pickle.HIGHEST_PROTOCOL)
             signer.write_record(stream, number, answer)
             stream.flush()
         os.fsync(stream.fileno())
-    os.replace(own, results)
+    os.replace(part, results)
     for path in folder.glob(f"{n}.*{PART}"):
         path.unlink(missing_ok=True)
 

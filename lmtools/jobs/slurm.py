@@ -20,7 +20,7 @@ class Slurm(Queue):
     constraint: str | None = None
 
     def options(self) -> list[str]:
-        """Those that sbatch is given."""
+        """Return those that sbatch is given."""
         asked = {
             "partition": self.partition,
             "account": self.account,
@@ -33,7 +33,7 @@ class Slurm(Queue):
         }
         return [f"--{name}={value}" for name, value in asked.items() if value is not None]
 
-    def submit(self, name, folder, numbers, at_once, nodes):
+    def submit(self, name, folder, numbers, *, at_once, nodes):
         limit = f"%{at_once}" if at_once else ""
         return ask(
             *("sbatch", "--parsable", "--requeue", f"--job-name={name}"),
@@ -45,8 +45,8 @@ class Slurm(Queue):
         )
 
     def entries(self, name):
-        found = ask("squeue", "-h", "-n", name, "-u", user(), "-o", "%F|%T|%r")
-        return [describe(*line.split("|", 2)) for line in found.splitlines()]
+        answer = ask("squeue", "-h", "-n", name, "-u", user(), "-o", "%F|%T|%r")
+        return [describe(*line.split("|", 2)) for line in answer.splitlines()]
 
     def cancel(self, name):
         ask("scancel", "-n", name, "-u", user())
@@ -68,5 +68,5 @@ def describe(number: str, state: str, reason: str) -> Queued:
 
 
 def escape(path: Path) -> str:
-    """A path in which sbatch replaces nothing."""
+    """Return a path in which sbatch replaces nothing."""
     return str(path).replace("%", "%%")

@@ -25,7 +25,7 @@ def check_lattice(value, name: str) -> Lattice:
 
 
 def check_weights(value, name: str) -> Mapping[str, float]:
-    """Finite weights by the names of scores."""
+    """Return finite weights by the names of scores."""
     check_mapping(value, name, "a mapping of names to weights")
     return {key: check_number(weight, f"{name}[{key!r}]") for key, weight in value.items()}
 
@@ -58,7 +58,9 @@ CHECKS: dict[str, Callable] = {
 
 
 def check_arguments(function: Callable[Given, Result]) -> Callable[Given, Result]:
-    """The function behind the checks of its arguments; None is taken where it is the default."""
+    """Return the function behind the checks of its arguments; None is taken where it is the
+    default.
+    """
     signature = inspect.signature(function)
 
     @functools.wraps(function)

@@ -28,7 +28,8 @@ class LatticeProblem:
 
 @check_arguments
 def problems(lattice: Lattice) -> list[LatticeProblem]:
-    """Everything wrong with a lattice, the worst first; cycles only once the ends of arcs exist.
+    """Return everything wrong with a lattice, the worst first; cycles only once the ends of arcs
+    exist.
 
     Errors: no states, no start, a state that does not exist, no final state, repeated finals, no
     path, self loops, cycles, NaN and +inf scores, empty words and words with white space. Hints:
@@ -39,12 +40,12 @@ def problems(lattice: Lattice) -> list[LatticeProblem]:
     broken = any(problem.kind in ("no states", "no start", "no such state") for problem in shape)
     rest = [] if broken else [*ways(lattice), *loops(lattice)]
     every = [*shape, *rest, *values(lattice), *labels(lattice)]
-    found = [problem for problem in every if problem.count]
-    return sorted(found, key=lambda problem: problem.severity != ERROR)
+    present = [problem for problem in every if problem.count]
+    return sorted(present, key=lambda problem: problem.severity != ERROR)
 
 
 def ends(lattice: Lattice) -> Iterator[LatticeProblem]:
-    """Problems of the start, the finals and the states that arcs name."""
+    """Yield problems of the start, the finals and the states that arcs name."""
     yield LatticeProblem("no states", int(lattice.states < 1), "the whole lattice")
     yield LatticeProblem(
         "no start",
@@ -67,20 +68,22 @@ def ends(lattice: Lattice) -> Iterator[LatticeProblem]:
 
 
 def ways(lattice: Lattice) -> Iterator[LatticeProblem]:
-    """Problems of states that are on no path."""
-    found, living = reachable(lattice), alive(lattice)
+    """Yield problems of states that are on no path."""
+    reached, living = reachable(lattice), alive(lattice)
     if len(lattice.finals):
         yield LatticeProblem(
             "no path",
             int(not living[lattice.start]),
             f"from state {lattice.start} to a final state",
         )
-    yield make_problem("unreachable state", ~found, lambda state: f"state {state}", HINT)
-    yield make_problem("dead state", found & ~living, lambda state: f"state {state}", HINT)
+    yield make_problem("unreachable state", ~reached, lambda state: f"state {state}", HINT)
+    yield make_problem("dead state", reached & ~living, lambda state: f"state {state}", HINT)
 
 
 def loops(lattice: Lattice) -> Iterator[LatticeProblem]:
-    """Problems of arcs that lead back: self loops, and longer cycles by the arcs closing them."""
+    """Yield problems of arcs that lead back: self loops, and longer cycles by the arcs closing
+    them.
+    """
     looping = lattice.source == lattice.target
     yield make_problem("self loop", looping, lambda arc: about_arc(lattice, arc))
     yield make_problem(
@@ -91,7 +94,7 @@ def loops(lattice: Lattice) -> Iterator[LatticeProblem]:
 
 
 def values(lattice: Lattice) -> Iterator[LatticeProblem]:
-    """Problems of scores and times."""
+    """Yield problems of scores and times."""
     kinds = [
         ("NaN score", np.isnan, ERROR),
         ("infinite score", np.isposinf, ERROR),
@@ -102,13 +105,13 @@ def values(lattice: Lattice) -> Iterator[LatticeProblem]:
         (lattice.final_scores, lambda final: f"final state {lattice.finals[final]}"),
     )
     for kind, test, severity in kinds:
-        for columns, about in sides:
+        for columns, describe in sides:
             for name, column in columns.items():
 
-                def tell(row, name=name, about=about):
-                    return f"{name} of {about(row)}"
+                def describe_score(row, name=name, describe=describe):
+                    return f"{name} of {describe(row)}"
 
-                yield make_problem(kind, test(column), tell, severity)
+                yield make_problem(kind, test(column), describe_score, severity)
     if lattice.times is not None:
         known = are_arcs(lattice)
         back = np.zeros(len(known), dtype=bool)
@@ -119,7 +122,7 @@ def values(lattice: Lattice) -> Iterator[LatticeProblem]:
 
 
 def labels(lattice: Lattice) -> Iterator[LatticeProblem]:
-    """Problems of words."""
+    """Yield problems of words."""
     split = [None if word is None else word.split() for word in lattice.words]
     yield make_problem(
         "empty word",
@@ -135,7 +138,9 @@ def labels(lattice: Lattice) -> Iterator[LatticeProblem]:
 
 
 def make_problem(kind: str, where: np.ndarray, example, severity: str = ERROR) -> LatticeProblem:
-    """The problem of the places marked in `where` (bool); `example` says what the first one is."""
+    """Return the problem of the places marked in `where` (bool); `example` says what the first one
+    is.
+    """
     places = np.flatnonzero(where)
     return LatticeProblem(
         kind, len(places), example(int(places[0])) if len(places) else "", severity
@@ -236,7 +241,9 @@ def repair(lattice: Lattice) -> tuple[Lattice, list[str]]:
 
 
 def drop_unusable(lattice: Lattice) -> tuple[Lattice, list[str]]:
-    """The lattice, or the nearest one that the algorithms can work on and what was done to it."""
+    """Return the lattice, or the nearest one that the algorithms can work on and what was done to
+    it.
+    """
     if not any(problem.severity == ERROR for problem in problems(lattice)):
         return lattice, []
     better, done = repair(lattice)
@@ -254,7 +261,9 @@ def clean_words(lattice: Lattice, done: list[str]) -> Lattice:
 
 
 def acyclic(lattice: Lattice, done: list[str]) -> Lattice:
-    """The trimmed lattice without arcs that close cycles; the start must have a way to the end."""
+    """Return the trimmed lattice without arcs that close cycles; the start must have a way to the
+    end.
+    """
     back = find_closing_arcs(lattice)
     if back.any():
         done.append(f"cut {plural(back.sum(), 'arc')} that closed cycles")

@@ -38,12 +38,14 @@ class Statistics:
 
     @property
     def arcs_a_second(self) -> float | None:
-        """Arcs a second of speech; None where no times are known."""
+        """Return arcs a second of speech; None where no times are known."""
         return self.timed_arcs / self.seconds if self.seconds > 0 else None
 
     @property
     def arcs_a_word(self) -> float | None:
-        """Arcs with a word for each word of reference or best path; None where there is none."""
+        """Return arcs with a word for each word of reference or best path; None where there is
+        none.
+        """
         return self.counted_arcs / self.words if self.words else None
 
 
@@ -91,7 +93,7 @@ def add_statistics(parts: Iterable[Statistics]) -> Statistics:
 
 
 def duration(lattice: Lattice) -> float:
-    """The seconds between the first and last known time of the states on paths; 0 for none."""
+    """Return the seconds from the first to the last known time of states on paths; 0 for none."""
     times = np.array([]) if lattice.times is None else lattice.times[states_on_paths(lattice)]
     times = times[np.isfinite(times)]
     return float(times.max() - times.min()) if len(times) else 0.0

@@ -95,7 +95,7 @@ class Builder:
         self.number({lattice.start: (0.0,) * (1 + len(lattice.scores))})
 
     def number(self, states: dict[int, Scores]) -> int:
-        """The number of a set, a new one if there is none that has the same scores to pay."""
+        """Return the number of a set, a new one if none has the same scores to pay."""
         key = tuple(
             (state, *(round(score, DIGITS) for score in states[state])) for state in sorted(states)
         )
@@ -107,8 +107,8 @@ class Builder:
     def after(
         self, states: dict[int, Scores]
     ) -> tuple[dict[str, dict[int, Scores]], Scores | None]:
-        """For each next word the best scores into each state, and the best scores of ending here,
-        if a state can.
+        """Return for each next word the best scores into each state, and the best scores of ending
+        here, if a state can.
         """
         followers: dict[str, dict[int, Scores]] = {}
         ends = []

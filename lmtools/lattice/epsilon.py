@@ -42,21 +42,21 @@ class Closures:
             self.epsilons_of.append([arc for arc in possible if lattice.words[arc] is None])
 
     def of(self, state: int) -> list[tuple[int, float, Chain]]:
-        """Triples (reached state, score, chain of arcs), itself first, in topological order."""
+        """Return (reached state, score, chain of arcs), itself first, in topological order."""
         if not self.epsilons_of[state]:
             return [(state, 0.0, None)]
-        found, best, open_ = [], {state: (0.0, None)}, [(self.rank[state], state)]
+        reached, best, open_ = [], {state: (0.0, None)}, [(self.rank[state], state)]
         while open_:
             _, here = heapq.heappop(open_)
             score, chain = best[here]
-            found.append((here, score, chain))
+            reached.append((here, score, chain))
             for arc in self.epsilons_of[here]:
                 there, value = self.target[arc], score + self.score[arc]
                 if there not in best:
                     heapq.heappush(open_, (self.rank[there], there))
                 if there not in best or value > best[there][0]:
                     best[there] = value, (chain, arc)
-        return found
+        return reached
 
 
 @dataclass(frozen=True)

@@ -35,12 +35,12 @@ class Prefixes(Protocol):
     start: int
 
     def words(self, nodes: np.ndarray, words: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-        """(N,) natural-log p(word | prefix) and (N,) int64 nodes of the longer prefixes, for N
-        pairs (node, word) in one batch.
+        """Return (N,) natural-log p(word | prefix) and (N,) int64 nodes of the longer prefixes, for
+        N pairs (node, word) in one batch.
         """
 
     def end(self, nodes: np.ndarray) -> np.ndarray:
-        """(N,) natural-log p(end of sentence | prefix)."""
+        """Return (N,) natural-log p(end of sentence | prefix)."""
 
 
 class TooLarge(Exception):
@@ -77,17 +77,17 @@ def expand(
     lms = lms if old is None else {**lms, OLD: old}
     refuse_taken(lattice, lms)
     tracks = Tracks(lms, weights, order)
-    own = {name: weight for name, weight in weights.items() if name not in lms}
+    others = {name: weight for name, weight in weights.items() if name not in lms}
     smaller, messages, arcs = lattice, [], len(lattice.words)
     while True:
         try:
             expanded = Expansion(
-                smaller, tracks, own, beam, tokens, max(states, smaller.states)
+                smaller, tracks, others, beam, tokens, max(states, smaller.states)
             ).result()
             return expanded if old is None else split_graph(expanded), messages
         except TooLarge:  # a single path always fits
             arcs //= 2
-            smaller = prune(lattice, own, arcs=arcs)
+            smaller = prune(lattice, others, arcs=arcs)
             need = f"splits into more than {states} states and {ARCS * states} arcs"
             messages = [
                 f"{lattice.utt}: {need}; pruned from {len(lattice.words)} to {len(smaller.words)}"
@@ -231,7 +231,9 @@ class Expansion:
             raise TooLarge
 
     def spread(self, rows: np.ndarray, states: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Each of `rows` (R,) once for every token of its state in `states` (R,); those tokens."""
+        """Return each of `rows` (R,) once for every token of its state in `states` (R,); those
+        tokens.
+        """
         counts = self.count[states]
         skipped = np.cumsum(counts) - counts - self.first[states]
         return np.repeat(rows, counts), np.arange(counts.sum()) - np.repeat(skipped, counts)
@@ -249,7 +251,7 @@ class Expansion:
         return scores[: len(self.tracks.names)], before
 
     def note(self, states: np.ndarray) -> None:
-        """Which tokens, about to be added, are of which state; `states` (T,) is sorted."""
+        """Note which tokens, about to be added, are of which state; `states` (T,) is sorted."""
         firsts = changes(states)
         self.first[states[firsts]] = self.tokens.size + firsts
         self.count[states[firsts]] = np.diff(firsts, append=len(states))
@@ -292,8 +294,8 @@ def merge_candidates(
     beam: float,
     most: int | None,
 ):
-    """Candidates (N,) of equal state and keys made one: the best of each (T,) by state, and for
-    each candidate (N,) its place there.
+    """Return candidates (N,) of equal state and keys made one: the best of each (T,) by state, and
+    for each candidate (N,) its place there.
 
     It is -1 for the dropped: those that are worse than the best of their state by more than `beam`,
     or not among its best `most`.

@@ -54,8 +54,8 @@ def backward(
 def sweep(
     ends: np.ndarray, level: np.ndarray, lowest: int = 0
 ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """For each level from `lowest`, ascending: its arcs grouped by their state in `ends` (A,),
-    where each group begins, the states.
+    """Yield for each level from `lowest`, ascending: its arcs grouped by their state in `ends`
+    (A,), where each group begins, the states.
 
     Unreachable states (level -1) are left out so, and with lowest=1 what leads from them to the
     start.
@@ -84,7 +84,8 @@ def changes(values: np.ndarray) -> np.ndarray:
 def through(
     lattice: Lattice, weights: Mapping[str, float], plus: np.ufunc = np.maximum, scale: float = 1.0
 ):
-    """The score of all paths through each arc (A,), to each final state (F,), and of all, a float.
+    """Return the score of all paths through each arc (A,), to each final state (F,), and of all, a
+    float.
 
     UserError where no path is possible.
     """

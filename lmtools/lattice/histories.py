@@ -104,20 +104,23 @@ class Mixture:
         ids = np.array([self.vocabulary(word) for word in words], dtype=np.int64)
         scores, longer = zip(
             *(
-                cache.words(own, ids)
-                for cache, own in zip(self.caches, self.nodes(nodes), strict=True)
+                cache.words(states, ids)
+                for cache, states in zip(self.caches, self.nodes(nodes), strict=True)
             ),
             strict=True,
         )
         numbers = [
-            self.numbering(row) for row in zip(*(own.tolist() for own in longer), strict=True)
+            self.numbering(row) for row in zip(*(states.tolist() for states in longer), strict=True)
         ]
         return np.logaddexp.reduce(self.logs + scores), np.array(numbers, dtype=np.int64)
 
     def end(self, nodes):
         return np.logaddexp.reduce(
             self.logs
-            + [cache.end(own) for cache, own in zip(self.caches, self.nodes(nodes), strict=True)]
+            + [
+                cache.end(states)
+                for cache, states in zip(self.caches, self.nodes(nodes), strict=True)
+            ]
         )
 
 
@@ -150,6 +153,8 @@ class MixtureLM:
 
 
 def name_mixture(parts: Sequence, weights: Sequence[float]) -> str:
-    """The models of a mixture's signature: the hash of each part with its weight, to the digit."""
+    """Return the models of a mixture's signature: the hash of each part with its weight, to the
+    digit.
+    """
     pairs = zip(parts, weights, strict=True)
     return "+".join(f"{weight!r}*{part.signature['model']}" for part, weight in pairs)

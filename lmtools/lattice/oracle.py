@@ -28,7 +28,7 @@ class Oracle:
 
     @property
     def errors(self) -> int:
-        """Substitutions, deletions and insertions together."""
+        """Return substitutions, deletions and insertions together."""
         return self.substitutions + self.deletions + self.insertions
 
 
@@ -83,7 +83,7 @@ def costs(lattice: Lattice, words: np.ndarray, reference: np.ndarray) -> np.ndar
 def trace_path(
     lattice: Lattice, words: np.ndarray, reference: np.ndarray, cost: np.ndarray, state: int
 ) -> tuple[list[int], list[int]]:
-    """Substitutions, deletions, insertions of a cheapest way to the final `state`; its arcs."""
+    """Return [substitutions, deletions, insertions] of a cheapest way to `state`, and its arcs."""
     entering, sources = arcs_by_state(lattice.target, lattice.states), lattice.source.tolist()
     place, counts, arcs = len(reference), [0, 0, 0], []
     while state != lattice.start or place:

@@ -10,7 +10,7 @@ from lmtools.types import Lattice
 
 
 def arcs_by_state(states: np.ndarray, count: int) -> list[list[int]]:
-    """For each of `count` states the arcs, in order, whose end in `states` (A,) it is."""
+    """Return for each of `count` states the arcs, in order, whose end in `states` (A,) it is."""
     arcs: list[list[int]] = [[] for _ in range(count)]
     for arc, state in enumerate(states.tolist()):
         arcs[state].append(arc)
@@ -44,7 +44,9 @@ def topological(lattice: Lattice) -> np.ndarray:
 
 
 def on_cycle(lattice: Lattice, missing: list[int]) -> int:
-    """A state on a cycle; `missing` counts each state's arcs from states that no order reached."""
+    """Return a state on a cycle; `missing` counts each state's arcs from states that no order
+    reached.
+    """
     before = {
         target: source
         for source, target in zip(lattice.source.tolist(), lattice.target.tolist(), strict=True)
@@ -59,7 +61,9 @@ def on_cycle(lattice: Lattice, missing: list[int]) -> int:
 
 
 def levels(lattice: Lattice) -> np.ndarray:
-    """The most arcs on a way to each state (S,) int64, -1: unreachable; UserError for a cycle."""
+    """Return the most arcs on a way to each state (S,) int64, -1: unreachable; UserError for a
+    cycle.
+    """
     rank = np.empty(lattice.states, dtype=np.int64)
     rank[topological(lattice)] = np.arange(lattice.states)
     forward = np.argsort(rank[lattice.source], kind="stable")
@@ -74,15 +78,17 @@ def levels(lattice: Lattice) -> np.ndarray:
 
 
 def reach_states(start: list[int], arcs: list[list[int]], other: list[int]) -> np.ndarray:
-    """Which states (S,) bool `arcs` of each state, leading to `other` (A,), reach from `start`."""
-    found, open_ = np.zeros(len(arcs), dtype=bool), list(start)
-    found[open_] = True
+    """Return which states (S,) bool `arcs` of each state, leading to `other` (A,), reach from
+    `start`.
+    """
+    reached, open_ = np.zeros(len(arcs), dtype=bool), list(start)
+    reached[open_] = True
     while open_:
         for arc in arcs[open_.pop()]:
-            if not found[other[arc]]:
-                found[other[arc]] = True
+            if not reached[other[arc]]:
+                reached[other[arc]] = True
                 open_.append(other[arc])
-    return found
+    return reached
 
 
 def reachable(lattice: Lattice) -> np.ndarray:
@@ -102,7 +108,7 @@ def alive(lattice: Lattice) -> np.ndarray:
 
 
 def states_on_paths(lattice: Lattice) -> np.ndarray:
-    """Which states (S,) bool lie on a path from the start to a final state; cycles may be."""
+    """Return which states (S,) bool lie on a path from start to end; cycles may be."""
     return reachable(lattice) & alive(lattice)
 
 
@@ -123,7 +129,9 @@ def trim(lattice: Lattice) -> Lattice:
 
 
 def renumber(lattice: Lattice, states: np.ndarray, arcs: np.ndarray) -> Lattice:
-    """The lattice of these states (indices in new order, or a mask) and the arcs between them."""
+    """Return the lattice of these states (indices in new order, or a mask) and the arcs between
+    them.
+    """
     kept = np.flatnonzero(states) if states.dtype == bool else states
     number = np.full(lattice.states, -1, dtype=np.int64)
     number[kept] = np.arange(len(kept))

@@ -27,7 +27,9 @@ class Path:
 
 @check_arguments
 def best(lattice: Lattice, weights: Mapping[str, float]) -> Path:
-    """The path of the highest score; UserError where no path is possible or there is a cycle."""
+    """Return the path of the highest score; UserError where no path is possible or there is a
+    cycle.
+    """
     return nbest(lattice, weights, 1)[0]
 
 
@@ -44,8 +46,8 @@ def nbest(lattice: Lattice, weights: Mapping[str, float], n: int) -> list[Path]:
     search = Search(lattice, weights)
     more = 4 * n
     while search.narrow(more):
-        if len(found := search.first(n)) == n:
-            return found
+        if len(paths := search.first(n)) == n:
+            return paths
         more *= 8
     return search.first(n)
 
@@ -103,14 +105,14 @@ class Search:
         known = [-math.inf] * (n - 1) + [0]
         # by loss; of equals the last one: ties are finished one by one
         open_: list = [(0, 0, {self.lattice.start: (0.0, None)})]
-        found: list[Path] = []
+        paths: list[Path] = []
         count = 0
-        while open_ and len(found) < n and open_[0][0] <= self.limit:
+        while open_ and len(paths) < n and open_[0][0] <= self.limit:
             loss, _, item = heapq.heappop(open_)
             if isinstance(item, Path):
-                worst = found[-1].score if found else math.inf
+                worst = paths[-1].score if paths else math.inf
                 # what ties may differ in the last digit
-                found.append(item if item.score <= worst else replace(item, score=worst))
+                paths.append(item if item.score <= worst else replace(item, score=worst))
                 continue
             ranked = self.ranked(
                 loss, self.followers(item, self.best + self.quantum * (known[0] - self.SLACK))
@@ -121,7 +123,7 @@ class Search:
                 if new <= -known[0]:
                     count += 1
                     heapq.heappush(open_, (new, -count, follower))
-        return found
+        return paths
 
     def ranked(
         self, loss: int, followers: list[tuple[float, str, "States | Path"]]
@@ -137,8 +139,8 @@ class Search:
         return sorted(ranked, key=lambda follower: follower[:2])
 
     def followers(self, states: States, floor: float) -> list[tuple[float, str, "States | Path"]]:
-        """Triples (score, next word, set of states) of what comes after a set, and (score, "",
-        finished path), none below `floor`.
+        """Return triples (score, next word, set of states) of what comes after a set, and (score,
+        "", finished path), none below `floor`.
         """
         sets: dict[str, States] = {}
         end = (-np.inf, None, 0)
@@ -153,11 +155,11 @@ class Search:
                     reached = sets.setdefault(word, {})
                     if target not in reached or there > reached[target][0]:
                         reached[target] = there, (way, chain)
-        found = [
+        result = [
             (max(score + self.rest[s] for s, (score, _) in reached.items()), word, reached)
             for word, reached in sets.items()
         ]
-        return found + (
+        return result + (
             [(end[0], "", self.path(*end[1:]))] if end[1] is not None and end[0] >= floor else []
         )
 
@@ -181,7 +183,7 @@ class Search:
         return self.steps[state]
 
     def path(self, way: Chain, final: int) -> Path:
-        """The finished path of a way; its score is summed anew, independent of the search."""
+        """Return the finished path of a way; its score is summed anew, whatever the search had."""
         arcs = tuple(unroll_chain(way))
         words = tuple(self.words[arc] for arc in arcs if self.words[arc] is not None)
         return Path(

@@ -37,7 +37,7 @@ def prune(
 
 
 def rounding(score: float) -> float:
-    """By how much equal scores of this size may differ that were added up in another order."""
+    """Return how far equal scores of this size may differ, added up in another order."""
     return 1e-12 * (1 + abs(score))
 
 
@@ -88,7 +88,7 @@ def affordable(
 
 
 def best_rows(states: np.ndarray, value: np.ndarray, count: int) -> list[int]:
-    """For each of `count` states the row of the highest value among those that have it in `states`,
-    the first of equals; -1: none.
+    """Return for each of `count` states the row of the highest value among those that have it in
+    `states`, the first of equals; -1: none.
     """
     return [max(rows, key=value.__getitem__, default=-1) for rows in arcs_by_state(states, count)]

@@ -1,4 +1,4 @@
-"""n-gram language models: estimated here or by KenLM's lmplz, queried through KenLM."""
+"""n-gram language models: estimated here, queried through KenLM."""
 
 from lmtools.ngram.directory import build
 from lmtools.ngram.model import Description, NgramModel

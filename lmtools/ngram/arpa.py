@@ -68,7 +68,8 @@ class LineBytes:
         self.starts = 2 + np.cumsum(self.lengths) - self.lengths
 
     def join(self, words: np.ndarray, values: np.ndarray) -> bytes:
-        """Lines `number<TAB>words[<TAB>number]` of `words` (R, n) ids and `values` (1 or 2, R).
+        """Return lines `number<TAB>words[<TAB>number]` of `words` (R, n) ids and `values` (1 or 2,
+        R).
 
         A line is a row of parts: `starts` and `lengths` (R, parts) say where the bytes of each lie
         in `letters`.
@@ -99,7 +100,7 @@ def gather(letters: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> byte
 
 
 def spell(grams: Sequence[Grams], start: int, stop: int) -> np.ndarray:
-    """(R, n) ids of the words of those rows of the highest order n of `grams`."""
+    """Return (R, n) ids of the words of those rows of the highest order n of `grams`."""
     columns, at = [], None
     for gram in reversed(grams):
         # suffixes are sorted
@@ -113,8 +114,8 @@ def spell(grams: Sequence[Grams], start: int, stop: int) -> np.ndarray:
 
 
 def decimals(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """log10 of probabilities (..., R) as ASCII (..., R, WIDTH), flush right, and the number (...,
-    R) of leading bytes to skip; 0 is `0`. Back-off weights may be greater than 1.
+    """Return log10 of probabilities (..., R) as ASCII (..., R, WIDTH), flush right, and the number
+    (..., R) of leading bytes to skip; 0 is `0`. Back-off weights may be greater than 1.
     """
     with np.errstate(divide="ignore"):
         scaled = np.rint(np.clip(np.log10(values), LOWEST, -LOWEST) * -(10**DECIMALS))

@@ -73,8 +73,8 @@ class ArpaLines:
         return lines
 
     def parse(self, block: Sequence[bytes], n: int, ids: dict, table: WordTable | None):
-        """Word ids (R, n) and probabilities and back-off weights (2, R), no logs, of those lines
-        taken last that are not blank; `table` of the unigrams, when they are known.
+        """Return word ids (R, n) and probabilities and back-off weights (2, R), no logs, of those
+        lines taken last that are not blank; `table` of the unigrams, when they are known.
         """
         if table:
             text = b"".join(block).replace(b"\r\n", b"\n")

@@ -83,15 +83,15 @@ def read_level(
     level = Level(key, prob, backoff)
     if n > 1:
         return level
-    made = Level(np.arange(len(ids)), np.zeros(len(ids)), np.ones(len(ids)))
-    made.prob[level.key], made.backoff[level.key] = level.prob, level.backoff
-    made.prob[BOS] = 0
-    return made
+    whole = Level(np.arange(len(ids)), np.zeros(len(ids)), np.ones(len(ids)))
+    whole.prob[level.key], whole.backoff[level.key] = level.prob, level.backoff
+    whole.prob[BOS] = 0
+    return whole
 
 
 def add_contexts(model: BackoffModel, words: np.ndarray, key: np.ndarray) -> np.ndarray:
-    """(R,) indices of the contexts of n-grams (R, n); those that `model` lacks are added, and the
-    keys of n-grams so far, `key`, follow.
+    """Return (R,) indices of the contexts of n-grams (R, n); those that `model` lacks are added,
+    and the keys of n-grams so far, `key`, follow.
     """
     context = model.find(words[:, :-1])
     missing = context < 0

@@ -34,16 +34,18 @@ class Level:
 
     @property
     def context(self) -> np.ndarray:
-        """(N,) indices of the contexts one order below; 0 for unigrams."""
+        """Return (N,) indices of the contexts one order below; 0 for unigrams."""
         return self.key >> SHIFT
 
     @property
     def word(self) -> np.ndarray:
-        """(N,) ids of the last words."""
+        """Return (N,) ids of the last words."""
         return self.key & WORD
 
     def find(self, context: np.ndarray, word: np.ndarray) -> np.ndarray:
-        """The indices of n-grams with these contexts (-1: none) and last words; -1: not here."""
+        """Return the indices of n-grams with these contexts (-1: none) and last words; -1: not
+        here.
+        """
         key = pack(context, word)
         if not len(self):
             return np.full(len(key), -1)
@@ -79,11 +81,13 @@ class BackoffModel:
 
     @property
     def counts(self) -> list[int]:
-        """The number of n-grams of each order."""
+        """Return the number of n-grams of each order."""
         return list(map(len, self.levels))
 
     def spell(self, order: int, rows) -> np.ndarray:
-        """(R, order) word ids of those `rows` (a slice or indices) of the n-grams of an order."""
+        """Return (R, order) word ids of those `rows` (a slice or indices) of the n-grams of an
+        order.
+        """
         columns = []
         for level in reversed(self.levels[:order]):
             key = level.key[rows]
@@ -98,14 +102,14 @@ class BackoffModel:
             yield rows, self.spell(order, rows)
 
     def find(self, words: np.ndarray) -> np.ndarray:
-        """(R,) indices, among n-grams of their length, of `words` (R, n); -1: not here."""
+        """Return (R,) indices, among n-grams of their length, of `words` (R, n); -1: not here."""
         at = words[:, 0]
         for level, word in zip(self.levels[1:], words.T[1:], strict=False):
             at = level.find(at, word)
         return at
 
     def query(self, words: np.ndarray) -> np.ndarray:
-        """(R,) probabilities of the last of `words` (R, n) ids given those before them."""
+        """Return (R,) probabilities of the last of `words` (R, n) ids given those before them."""
         words = words[:, -self.order :]
         result, weight = np.zeros(len(words)), np.ones(len(words))
         rows = np.arange(len(words))
@@ -122,17 +126,17 @@ class BackoffModel:
         return result
 
     def lower(self, order: int) -> np.ndarray:
-        """(N,) what the n-grams of an order, 2 or more, would have if they were not there, but for
-        the back-off weight: the probability without the first word of the context.
+        """Return (N,) what the n-grams of an order, 2 or more, would have if they were not there,
+        but for the back-off weight: the probability without the first word of the context.
         """
-        found = np.empty(len(self.levels[order - 1]))
+        probs = np.empty(len(self.levels[order - 1]))
         for rows, words in self.pieces(order):
-            found[rows] = self.query(words[:, 1:])
-        return found
+            probs[rows] = self.query(words[:, 1:])
+        return probs
 
     def masses(self, order: int, lower: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Of each n-gram one shorter than `order`, (M,): how many follow it, and what these leave
-        of 1 as they are and as shorter ones (`lower`).
+        """Return, for each n-gram one shorter than `order`, (M,): how many follow it, what these
+        leave of 1 as they are and as shorter ones (`lower`).
         """
         level, size = self.levels[order - 1], len(self.levels[order - 2])
         context = level.context
@@ -145,8 +149,8 @@ class BackoffModel:
     def set_backoffs(self) -> None:
         """Give every context the back-off weight with which its probabilities sum to 1."""
         for order in range(2, self.order + 1):
-            followed, own, lower = self.masses(order, self.lower(order))
-            self.levels[order - 2].backoff = backoff_weights(followed, own, lower)
+            followed, left, lower = self.masses(order, self.lower(order))
+            self.levels[order - 2].backoff = backoff_weights(followed, left, lower)
         self.levels[-1].backoff = ones(len(self.levels[-1]))
 
     def add_ngrams(self, words: np.ndarray) -> np.ndarray | None:
@@ -190,12 +194,12 @@ class BackoffModel:
             self.levels.pop()
 
 
-def backoff_weights(followed: np.ndarray, own: np.ndarray, lower: np.ndarray) -> np.ndarray:
-    """Weights of contexts from `BackoffModel.masses`: 1 where nothing follows or nothing is left
-    to weigh.
+def backoff_weights(followed: np.ndarray, left: np.ndarray, lower: np.ndarray) -> np.ndarray:
+    """Return weights of contexts from `BackoffModel.masses`: 1 where nothing follows or nothing is
+    left to weigh.
     """
     weighed = (followed > 0) & (lower > TINY)
-    return np.divide(np.maximum(own, 0), lower, out=np.ones(len(own)), where=weighed)
+    return np.divide(np.maximum(left, 0), lower, out=np.ones(len(left)), where=weighed)
 
 
 def history_probabilities(model: BackoffModel, eos: int) -> list[np.ndarray]:
@@ -206,7 +210,7 @@ def history_probabilities(model: BackoffModel, eos: int) -> list[np.ndarray]:
     """
     first = model.levels[0].prob.copy()
     first[BOS] = first[eos]
-    found = [first]
+    histories = [first]
     for level in model.levels[1:-1]:
-        found.append(found[-1][level.context] * level.prob)
-    return found
+        histories.append(histories[-1][level.context] * level.prob)
+    return histories

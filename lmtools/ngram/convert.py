@@ -9,7 +9,7 @@ from lmtools.files import OPENERS
 from lmtools.ngram import arrays
 from lmtools.ngram.backoff import BackoffModel
 from lmtools.ngram.derived import no_ngrams
-from lmtools.ngram.kenlm import SCRIPT, KenlmPrograms
+from lmtools.ngram.kenlm import SCRIPT, binarise, find_program
 from lmtools.ngram.model import binary
 from lmtools.ngram.sentences import EOS, SYMBOLS, UNK
 
@@ -23,11 +23,11 @@ def convert(path, out, kenlm: str = "auto") -> tuple[BackoffModel, list[str]]:
     Probabilities are those that SRILM reads from the file: <s> comes first if it is listed or not,
     and a word that the file does not list has none.
     """
-    programs = check_names(path, out, kenlm)
+    program = check_names(path, out, kenlm)
     ids = arrays.new_vocabulary()
     model = arrays.read_arpa(path, ids)
     model.add_endings()
-    if programs is None:
+    if program is None:
         with atomic_text(out) as stream:
             arrays.write_arpa(stream.buffer, model, ids)
     else:
@@ -37,7 +37,7 @@ def convert(path, out, kenlm: str = "auto") -> tuple[BackoffModel, list[str]]:
         ):
             arrays.write_arpa(arpa, model, ids)
             arpa.flush()
-            programs.binarise(Path(arpa.name), temporary)
+            binarise(program, Path(arpa.name), temporary)
     return model, [
         f"{path}: lists no {SYMBOLS[i]}: {what}"
         for i, what in (
@@ -48,8 +48,8 @@ def convert(path, out, kenlm: str = "auto") -> tuple[BackoffModel, list[str]]:
     ]
 
 
-def check_names(path, out, kenlm: str) -> KenlmPrograms | None:
-    """Return the programs where `out` is to be KenLM's binary form, else None; UserError for what
+def check_names(path, out, kenlm: str) -> Path | None:
+    """Return build_binary where `out` is to be KenLM's binary form, else None; UserError for what
     is not read or not written.
     """
     if Path(path).is_dir():
@@ -62,7 +62,6 @@ def check_names(path, out, kenlm: str) -> KenlmPrograms | None:
         if suffix not in (".arpa", ".lm") and str(out) != "-":
             raise UserError(f"{out}: its suffix names no form; call it .arpa, .arpa.gz or .bin")
         return None
-    programs = KenlmPrograms.find(kenlm)
-    if programs is None:
+    if (program := find_program(kenlm)) is None:
         raise UserError(f"{out}: KenLM's form needs its build_binary; run {SCRIPT}, or write .arpa")
-    return programs
+    return program

@@ -43,13 +43,13 @@ class CountFiles:
         counts: list[dict[tuple[str, ...], int]] = [{} for _ in range(order)]
         self.reserved = 0
         for words, number in self.rows(order):
-            own = counts[len(words) - 1]
-            own[words] = own.get(words, 0) + number
+            ngrams = counts[len(words) - 1]
+            ngrams[words] = ngrams.get(words, 0) + number
         self.check_sums(counts)
         counts[0].pop((BEGIN,), None)
         self.sentences = counts[0].get((END,), 0)
         self.tokens = sum(counts[0].values()) - self.sentences
-        missing = [n for n, own in enumerate(counts, 1) if not own]
+        missing = [n for n, ngrams in enumerate(counts, 1) if not ngrams]
         if missing or not self.sentences:
             lacks = f"n-grams of {missing[0]} words" if missing else f"{END}"
             raise UserError(
@@ -103,8 +103,8 @@ class CountFiles:
 
     def check_sums(self, counts: Sequence[dict]) -> None:
         """Raise UserError where counts of an order are too many together."""
-        for n, own in enumerate(counts, 1):
-            if sum(own.values()) > LARGEST:
+        for n, ngrams in enumerate(counts, 1):
+            if sum(ngrams.values()) > LARGEST:
                 raise UserError(
                     f"{self.paths[0]}: the counts of {n} words go beyond {LARGEST:,} together;"
                     " scale them down"
@@ -112,17 +112,19 @@ class CountFiles:
 
     def gather(self, counts: Sequence[dict], ids: dict[str, int]) -> list[tuple]:
         """Return the n-grams of the orders from 2 in suffix order: rows for `append_rows`."""
-        size, found, keys = len(ids), [], []
-        for own in counts:
-            rows = np.array([[self.look_up(ids, word, words) for word in words] for words in own])
-            suffix = self.find(rows[:, 1:], keys, size, own)
-            self.find(rows[:, :-1], keys, size, own)
+        size, result, keys = len(ids), [], []
+        for ngrams in counts:
+            rows = np.array(
+                [[self.look_up(ids, word, words) for word in words] for words in ngrams]
+            )
+            suffix = self.find(rows[:, 1:], keys, size, ngrams)
+            self.find(rows[:, :-1], keys, size, ngrams)
             key = suffix * size + rows[:, 0]
             by_key = np.argsort(key)
             keys.append(key[by_key])
-            each = np.fromiter(own.values(), dtype=np.int64, count=len(own))
-            found.append((rows[by_key, 0], suffix[by_key], each[by_key]))
-        return found
+            each = np.fromiter(ngrams.values(), dtype=np.int64, count=len(ngrams))
+            result.append((rows[by_key, 0], suffix[by_key], each[by_key]))
+        return result
 
     def look_up(self, ids: dict[str, int], word: str, words: Sequence[str]) -> int:
         """Return the word's number; UserError where it has no count of its own."""
@@ -130,14 +132,14 @@ class CountFiles:
             raise self.lacking(word, words)
         return ids[word]
 
-    def find(self, rows: np.ndarray, keys: Sequence[np.ndarray], size: int, own) -> np.ndarray:
-        """(N,) the index of each of `rows` (N, n) among the n-grams of n words."""
+    def find(self, rows: np.ndarray, keys: Sequence[np.ndarray], size: int, ngrams) -> np.ndarray:
+        """Return (N,) the index of each of `rows` (N, n) among the n-grams of n words."""
         place = rows[:, -1].astype(np.int64)
         for n, key in zip(range(2, rows.shape[1] + 1), keys, strict=False):
             wanted = place * size + rows[:, -n]
             place = np.minimum(np.searchsorted(key, wanted), len(key) - 1)
             if len(absent := np.flatnonzero(key[place] != wanted)):
-                raise self.lacking("its beginning or its end", list(own)[absent[0]])
+                raise self.lacking("its beginning or its end", list(ngrams)[absent[0]])
         return place
 
     def lacking(self, what: str, words: Sequence[str]) -> UserError:

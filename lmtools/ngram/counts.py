@@ -81,9 +81,9 @@ def index(sentences: Iterable[list[str]], more: Iterable[str] = (), folder=None)
 
     def store():
         block = np.frombuffer(ids, dtype=np.int32)
-        found = np.bincount(block, minlength=len(number_of))
-        found[: len(text.occurrences)] += text.occurrences
-        text.occurrences = found
+        occurrences = np.bincount(block, minlength=len(number_of))
+        occurrences[: len(text.occurrences)] += text.occurrences
+        text.occurrences = occurrences
         text.ids.append(block)
 
     for words in sentences:

@@ -1,35 +1,29 @@
 """Directories of n-gram models that were made from other n-gram models."""
 
-import contextlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from lmtools.atomic import atomic_directory
-from lmtools.config import dump
 from lmtools.errors import UserError
 from lmtools.files import sha256
-from lmtools.lock import hold_lock
 from lmtools.ngram import arrays, interpolation, pruning
 from lmtools.ngram.backoff import BackoffModel
 from lmtools.ngram.dialects import explain_refusal
-from lmtools.ngram.directory import ARPA, BINARY, find_arpa, guard, tokeniser
-from lmtools.ngram.kenlm import SCRIPT, KenlmPrograms
-from lmtools.ngram.model import (
-    AS_KENLM,
-    CONFIG,
-    KIND,
-    SPACES,
-    SUBWORD,
-    Description,
-    binary,
-    uncompressed,
+from lmtools.ngram.directory import (
+    ARPA,
+    BINARY,
+    claim_directory,
+    describe_directory,
+    find_arpa,
+    tokeniser,
+    write_model,
 )
+from lmtools.ngram.kenlm import SCRIPT, binarise, find_program
+from lmtools.ngram.model import KIND, SUBWORD, Description, binary, uncompressed
 from lmtools.ngram.sentences import SYMBOLS, TokenisedText, split_words
-from lmtools.seal import add_yaml_seal
 from lmtools.subword import SPECIALS, Subword, load_subword
 from lmtools.subword.lists import Word
 from lmtools.text import Normaliser
@@ -68,7 +62,7 @@ class NgramSource:
 
     @property
     def unknown(self) -> str:
-        """The token that has the probability of unknown words."""
+        """Return the token that has the probability of unknown words."""
         return (self.description and self.description.unknown) or SYMBOLS[0]
 
     def read(self, ids: dict[str, int]) -> BackoffModel:
@@ -100,8 +94,8 @@ def mix(
         weights = interpolation.complete_weights(weights, list(map(str, lms)))
     sources = [NgramSource.of(lm) for lm in lms]
     subword_of = check_vocabularies(sources)
-    programs = KenlmPrograms.find(kenlm)
-    with claimed(out) as directory:
+    program = find_program(kenlm)
+    with claim_directory(out) as directory:
         ids = arrays.new_vocabulary()
         models = [source.read(ids) for source in sources]
         unknown = ids.setdefault(sources[0].unknown, len(ids))
@@ -111,8 +105,8 @@ def mix(
         if weights is None:
             sentences = TokenisedText(texts, choose_tokeniser(sources, subword))
             rows = [[ids.get(word, unknown) for word in words] for words in sentences]
-            found = interpolation.token_probabilities(models, rows)
-            possible = found[:, found.max(0) > 0]
+            probs = interpolation.token_probabilities(models, rows)
+            possible = probs[:, probs.max(0) > 0]
             with np.errstate(divide="ignore"):
                 weights = interpolation.tune_mixture(np.log(possible))
         model = interpolation.interpolate(models, weights)
@@ -120,8 +114,9 @@ def mix(
             {"model": sha256(source.arpa), "weight": float(weight)}
             for source, weight in zip(sources, weights, strict=True)
         ]
-        made = write(directory, model, ids, describe(sources, "mixture"), subword, programs)
-        return seal(directory, made, subword, sources, mixture=parts), weights
+        description = write(directory, model, ids, describe(sources, "mixture"), program=program)
+        foreign = part_as_kenlm(sources)
+        return describe_directory(directory, description, subword, foreign, mixture=parts), weights
 
 
 def prune(lm, out, threshold: float, kenlm: str = "auto") -> tuple[Description, list[int]]:
@@ -129,15 +124,17 @@ def prune(lm, out, threshold: float, kenlm: str = "auto") -> tuple[Description, 
     factor 1 + `threshold`; what its config.yaml says, and the n-grams an order before.
     """
     source = NgramSource.of(lm)
-    programs = KenlmPrograms.find(kenlm)
-    with claimed(out) as directory:
+    program = find_program(kenlm)
+    with claim_directory(out) as directory:
         ids = arrays.new_vocabulary()
         model = source.read(ids)
         subword = check_vocabularies([source])(ids)
         before = model.counts
         model = pruning.prune(model, threshold)
-        made = write(directory, model, ids, describe([source], "pruned"), subword, programs)
-        return seal(directory, made, subword, [source], threshold=threshold), before
+        description = write(directory, model, ids, describe([source], "pruned"), program=program)
+        return describe_directory(
+            directory, description, subword, source.foreign, threshold=threshold
+        ), before
 
 
 def quantize(
@@ -148,28 +145,26 @@ def quantize(
     config.yaml says.
     """
     source = NgramSource.of(lm)
-    programs = KenlmPrograms.find(kenlm)
-    if programs is None:
+    program = find_program(kenlm)
+    if program is None:
         raise UserError(f"--kenlm {kenlm}: quantize needs KenLM's build_binary; run {SCRIPT}")
-    with claimed(out) as directory:
+    with claim_directory(out) as directory:
         ids = arrays.new_vocabulary()
-        made = describe([source], "quantized")
+        description = describe([source], "quantized")
         if source.description is None:
-            made = replace(made, counts=source.read(ids).counts)
+            description = replace(description, counts=source.read(ids).counts)
         subword = check_vocabularies([source])(ids)
         flags = [*(["-q", bits, "-b", backoff_bits] if bits else []), "-a", pointer_bits]
         with uncompressed(source.arpa, directory) as arpa:
             try:
-                programs.binarise(arpa, directory / BINARY, "trie", more=list(map(str, flags)))
+                binarise(program, arpa, directory / BINARY, "trie", list(map(str, flags)))
             except UserError as error:
                 raise (
                     error if source.description else explain_refusal(source.arpa, arpa, str(error))
                 ) from None
-        made = replace(made, order=len(made.counts), file=BINARY)
-        return seal(
-            directory, made, subword, [source],
-            bits={"probability": bits, "backoff": backoff_bits, "pointer": pointer_bits},
-        )  # fmt: skip
+        description = replace(description, order=len(description.counts), file=BINARY)
+        widths = {"probability": bits, "backoff": backoff_bits, "pointer": pointer_bits}
+        return describe_directory(directory, description, subword, source.foreign, bits=widths)
 
 
 def choose_tokeniser(sources: Sequence[NgramSource], subword: Subword):
@@ -185,8 +180,8 @@ def part_as_kenlm(sources: Sequence[NgramSource]) -> bool:
 
 
 def check_vocabularies(sources: Sequence[NgramSource]):
-    """A function from ids to the subword model that all `sources` have; UserError unless they model
-    the same tokens. Lists of words that are open are joined.
+    """Return a function from ids to the subword model that all `sources` have; UserError unless
+    they model the same tokens. Lists of words that are open are joined.
     """
     known = [source for source in sources if source.subword]
     if not known:
@@ -220,25 +215,16 @@ def words_of(ids: dict[str, int]) -> dict[str, int]:
     return dict.fromkeys(list(ids)[len(SYMBOLS) :], 1)
 
 
-@contextlib.contextmanager
-def claimed(out) -> Iterator[Path]:
-    """Yield the directory that becomes `out` when all has been written."""
-    with hold_lock(out):
-        guard(out)
-        with atomic_directory(out, CONFIG) as directory:
-            yield directory
-
-
 def describe(sources: Sequence[NgramSource], estimator: str) -> Description:
     """Describe a model of `sources` as far as it is known before the model is written."""
     described = [source.description for source in sources if source.description]
     alone = described[0] if len(sources) == len(described) == 1 else None
     return Description(
         kind=KIND, order=0, estimator=estimator, file=ARPA, sha256="",
-        text_sha256=[digest for one in described for digest in one.text_sha256],
-        sentences=sum(one.sentences for one in described),
-        tokens=sum(one.tokens for one in described),
-        reserved=sum(one.reserved for one in described),
+        text_sha256=[digest for part in described for digest in part.text_sha256],
+        sentences=sum(part.sentences for part in described),
+        tokens=sum(part.tokens for part in described),
+        reserved=sum(part.reserved for part in described),
         counts=alone.counts if alone else [],
         discounts=alone.discounts if alone else [],
         fallback=alone.fallback if alone else [],
@@ -251,32 +237,15 @@ def write(
     directory: Path,
     model: BackoffModel,
     ids: dict[str, int],
-    made: Description,
-    subword: Subword,
-    programs: KenlmPrograms | None,
+    description: Description,
+    *,
+    program: Path | None,
 ) -> Description:
-    """Write lm.arpa, with `programs` lm.bin too; `made` with the n-grams."""
-    with open(directory / ARPA, "wb") as stream:
-        arrays.write_arpa(stream, model, ids)
-    if programs:
-        programs.binarise(directory / ARPA, directory / BINARY)
-    return replace(made, order=model.order, counts=model.counts, file=BINARY if programs else ARPA)
+    """Write lm.arpa, with `program` lm.bin too; return the description with the n-grams."""
+    file = write_model(directory, program, lambda stream: arrays.write_arpa(stream, model, ids))
+    return replace(description, order=model.order, counts=model.counts, file=file)
 
 
-def seal(
-    directory: Path, made: Description, subword: Subword, sources: Sequence[NgramSource], **facts
-) -> Description:
-    """Write the subword model and config.yaml, with more `facts`."""
-    subword.save_to(directory / SUBWORD)
-    vocabulary = {"scheme": subword.scheme, "size": subword.size}
-    facts = {"parameters": sum(made.counts), "vocabulary": vocabulary, **facts}
-    if part_as_kenlm(sources):
-        facts[SPACES] = AS_KENLM
-    made = replace(made, sha256=sha256(directory / made.file), facts=facts)
-    (directory / CONFIG).write_text(add_yaml_seal(dump(made)), encoding="utf-8")
-    return made
-
-
-def file_size(directory, made: Description) -> int:
-    """Bytes of the file that KenLM loads."""
-    return (Path(directory) / made.file).stat().st_size
+def file_size(directory, description: Description) -> int:
+    """Return the bytes of the file that KenLM loads."""
+    return (Path(directory) / description.file).stat().st_size

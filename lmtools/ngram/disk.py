@@ -67,13 +67,13 @@ class Buckets:
         for number, rows in split(where, len(self.parts)):
             self.parts[number].append(records[rows])
 
-    def collect(self, made: list[DiskArray]) -> Iterator[np.ndarray]:
-        """Rows made of each range, in the order of the records that were dealt, in blocks."""
-        taken = [0] * len(made)
+    def collect(self, results: list[DiskArray]) -> Iterator[np.ndarray]:
+        """Yield rows made of each range, in the order of the records that were dealt, in blocks."""
+        taken = [0] * len(results)
         for where in self.where.blocks():
-            rows = np.empty(len(where), dtype=made[0].dtype)
-            for number, chosen in split(where, len(made)):
-                rows[chosen] = made[number].read(taken[number], taken[number] + len(chosen))
+            rows = np.empty(len(where), dtype=results[0].dtype)
+            for number, chosen in split(where, len(results)):
+                rows[chosen] = results[number].read(taken[number], taken[number] + len(chosen))
                 taken[number] += len(chosen)
             yield rows
 
@@ -91,8 +91,8 @@ def split(where: np.ndarray, parts: int) -> Iterator[tuple[int, np.ndarray]]:
 
 
 def choose_bounds(keys: Iterable[np.ndarray], total: int, room: int) -> np.ndarray:
-    """Bounds between ranges of `keys` (blocks of what will be dealt, `total` in all) with about
-    `room` records each, MOST ranges at most; none where all have room.
+    """Return bounds between ranges of `keys` (blocks of what will be dealt, `total` in all) with
+    about `room` records each, MOST ranges at most; none where all have room.
     """
     if total <= room:
         return np.empty(0, dtype=np.int64)

@@ -25,16 +25,16 @@ def interpolate(models: Sequence[BackoffModel], weights: np.ndarray) -> BackoffM
     places = [np.zeros(1, dtype=np.int64) for _ in models]
     result = BackoffModel()
     for n in range(1, max(model.order for model in models) + 1):
-        own = [
+        keys = [
             pack(place[model.levels[n - 1].context], model.levels[n - 1].word)
             if n <= model.order
             else np.empty(0, dtype=np.int64)
             for model, place in zip(models, places, strict=True)
         ]
-        key = np.concatenate(own)
+        key = np.concatenate(keys)
         key.sort(kind="stable")  # which merges what is sorted; np.unique would hash it
         key = key[np.diff(key, prepend=-1) > 0]
-        places = [np.searchsorted(key, one) for one in own]
+        places = [np.searchsorted(key, part) for part in keys]
         level = Level(key, np.zeros(len(key)), ones(len(key)))
         result.levels.append(level)
         for rows, words in result.pieces(n):
@@ -48,34 +48,34 @@ def interpolate(models: Sequence[BackoffModel], weights: np.ndarray) -> BackoffM
 def token_probabilities(
     models: Sequence[BackoffModel], sentences: Iterable[Sequence[int]]
 ) -> np.ndarray:
-    """(P, N) probabilities of the tokens of `sentences` and of their ends under each model."""
+    """Return (P, N) probabilities of the tokens and ends of `sentences` under each model."""
     ids = np.array([i for sentence in sentences for i in (BOS, *sentence, EOS)], dtype=np.int64)
     at = np.arange(len(ids))
     place = at - np.maximum.accumulate(np.where(ids == BOS, at, 0))  # in the sentence, <s> is 0
     order = max(model.order for model in models)
-    found = np.zeros((len(models), len(ids)))
+    probs = np.zeros((len(models), len(ids)))
     for n in range(2, order + 1) if order > 1 else (2,):
         ends = np.flatnonzero(place + 1 >= n if n == max(order, 2) else place + 1 == n)
         words = ids[ends[:, None] + np.arange(1 - n, 1)]
-        for row, model in zip(found, models, strict=True):
+        for row, model in zip(probs, models, strict=True):
             row[ends] = model.query(words)
-    return found[:, ids != BOS]
+    return probs[:, ids != BOS]
 
 
 def complete_weights(weights: Sequence[float], lms: Sequence[str]) -> np.ndarray:
     """Return the weight of each of `lms`, (P,), in their order; the last one's may be missing and
     is the rest of 1. UserError unless they are from 0 and sum to 1.
     """
-    found = np.array(weights, dtype=np.float64)
-    if len(found) == len(lms) - 1:
-        found = np.append(found, 1 - found.sum())
-    if len(found) != len(lms) or (found < 0).any() or abs(found.sum() - 1) > 1e-6:
+    completed = np.array(weights, dtype=np.float64)
+    if len(completed) == len(lms) - 1:
+        completed = np.append(completed, 1 - completed.sum())
+    if len(completed) != len(lms) or (completed < 0).any() or abs(completed.sum() - 1) > 1e-6:
         given = " ".join(f"{weight:g}" for weight in weights)
         raise UserError(
             f"--mix {given}: give a weight from 0 for each of {len(lms)} models, 1 in sum (the"
             " last may be left out)"
         )
-    return found
+    return completed
 
 
 def tune_mixture(logs: np.ndarray) -> np.ndarray:
@@ -89,9 +89,9 @@ def tune_mixture(logs: np.ndarray) -> np.ndarray:
     weights = np.full(len(logs), 1 / len(logs))
     for _ in range(STEPS):
         shares = weights[:, None] * relative
-        found = (shares / shares.sum(0)).mean(1)
-        change = np.abs(found - weights).max()
-        weights = found
+        updated = (shares / shares.sum(0)).mean(1)
+        change = np.abs(updated - weights).max()
+        weights = updated
         if change < CHANGE:
             break
     return weights / weights.sum()

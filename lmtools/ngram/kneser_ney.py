@@ -36,8 +36,8 @@ def estimate(grams: Sequence[Grams], memory: int, folder=None, closed: bool = Fa
     Of a `closed` vocabulary <unk>, which the text has not, gets probability 0; else it shares the
     uniform distribution, as in lmplz.
     """
-    found = [discount(statistic) for statistic in statistics(grams)]
-    discounts = [amounts or FALLBACK for amounts in found]
+    given = [discount(statistic) for statistic in statistics(grams)]
+    discounts = [amounts or FALLBACK for amounts in given]
     size = len(grams[0])
     words = np.zeros(size, dtype=ENTRY)
     # the uniform distribution over all words but <s>
@@ -52,11 +52,11 @@ def estimate(grams: Sequence[Grams], memory: int, folder=None, closed: bool = Fa
     bits = (size - 1).bit_length()
     for lower, gram, amounts in zip(grams, grams[1:], discounts[1:], strict=False):
         context = smooth_order(lower, gram, context, amounts, bits, memory, folder)
-    return Estimate(discounts, [n for n, amounts in enumerate(found, 1) if amounts is None])
+    return Estimate(discounts, [n for n, amounts in enumerate(given, 1) if amounts is None])
 
 
 def statistics(grams: Sequence[Grams]) -> list[np.ndarray]:
-    """Counts of counts, an array (5,) an order: how many n-grams have adjusted count j.
+    """Return counts of counts, an array (5,) an order: how many n-grams have adjusted count j.
 
     lmplz takes occurrences, not the adjusted count, of the very last n-gram in suffix order and of
     its suffixes; so do we, since on a small text one n-gram more or less moves the discounts.
@@ -73,7 +73,8 @@ def statistics(grams: Sequence[Grams]) -> list[np.ndarray]:
 
 
 def discount(statistic: np.ndarray) -> tuple[float, ...] | None:
-    """D1, D2, D3+ of one order (Chen and Goodman, Eq. 26); None if undefined or not in [0, count].
+    """Return D1, D2, D3+ of one order (Chen and Goodman, Eq. 26); None if undefined or not in [0,
+    count].
 
     Computed in float32 as lmplz does, so that the two agree on which are outside.
     """
@@ -120,7 +121,7 @@ def smooth_order(
             yield block
 
     bounds = choose_bounds((block["key"] for block in entries()), len(gram), memory // RECORD)
-    buckets, made = Buckets(folder, bounds, ENTRY), []
+    buckets, smoothed = Buckets(folder, bounds, ENTRY), []
     for block in entries():
         buckets.deal(block["key"], block)
     shorter.close()
@@ -129,7 +130,7 @@ def smooth_order(
         entry = part.read()
         part.close()
         context, keys = number_distinct(entry["key"])
-        made.append(DiskArray(folder, SMOOTHED))
+        smoothed.append(DiskArray(folder, SMOOTHED))
         if not len(keys):
             continue
         numbers = find_sorted(lower, keys, bits, number)
@@ -137,28 +138,30 @@ def smooth_order(
         rows = np.empty(len(entry), dtype=SMOOTHED)
         rows["prob"], free = smooth(entry, context, amounts)
         rows["context"] = numbers[context]
-        made[-1].append(rows)
+        smoothed[-1].append(rows)
         # a context that nothing follows leaves all to shorter ones
         weights = np.ones(numbers[-1] + 1 - len(backoff))
         weights[numbers - len(backoff)] = free
         backoff.append(weights)
     backoff.append(np.ones(len(lower) - len(backoff)))
     contexts = DiskArray(folder, np.int32)
-    for rows in buckets.collect(made):
+    for rows in buckets.collect(smoothed):
         gram.prob.append(rows["prob"])
         contexts.append(rows["context"])
     return contexts
 
 
 def find_sorted(grams: Grams, keys: np.ndarray, bits: int, start: int) -> np.ndarray:
-    """(N,) which of `grams`, from `start` on, have `keys` (suffix and first word), which rise."""
+    """Return (N,) which of `grams`, from `start` on, have `keys` (suffix and first word), which
+    rise.
+    """
     numbers = np.empty(len(keys), dtype=np.int64)
     done = 0
     for low in range(start, len(grams), BLOCK):
-        own = grams.suffix.read(low, low + BLOCK).astype(np.int64) << bits
-        own |= grams.first.read(low, low + BLOCK)
-        upto = int(np.searchsorted(keys, own[-1], side="right"))
-        numbers[done:upto] = low + np.searchsorted(own, keys[done:upto])
+        here = grams.suffix.read(low, low + BLOCK).astype(np.int64) << bits
+        here |= grams.first.read(low, low + BLOCK)
+        upto = int(np.searchsorted(keys, here[-1], side="right"))
+        numbers[done:upto] = low + np.searchsorted(here, keys[done:upto])
         done = upto
         if done == len(keys):
             break
@@ -166,7 +169,7 @@ def find_sorted(grams: Grams, keys: np.ndarray, bits: int, start: int) -> np.nda
 
 
 def number_distinct(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(N,) the rank of each of `keys` among those that are distinct, and these, sorted."""
+    """Return (N,) the rank of each of `keys` among those that are distinct, and these, sorted."""
     by_key = np.argsort(keys)
     ordered = keys[by_key]
     new = np.diff(ordered, prepend=-1) != 0
@@ -178,8 +181,8 @@ def number_distinct(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def smooth(
     entry: np.ndarray, context: np.ndarray, amounts: Sequence[float]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(N,) the probabilities of ENTRYs in their contexts, and (contexts,) the mass that each leaves
-    to shorter ones: with all counts of those that are not kept.
+    """Return (N,) the probabilities of ENTRYs in their contexts, and (contexts,) the mass that each
+    leaves to shorter ones: with all counts of those that are not kept.
     """
     count = entry["count"]
     taken = np.array([0.0, *amounts])[np.minimum(count, CLASSES)]

@@ -47,7 +47,7 @@ class Description:
 
     kind: str  # ngram
     order: int
-    estimator: str  # lmtools or lmplz
+    estimator: str  # lmtools; in directories of older versions also lmplz
     file: str  # what KenLM loads
     sha256: str  # of that file
     text_sha256: list[str]  # standard input has none
@@ -148,8 +148,10 @@ class NgramModel:
                 f"{file}: is not the file that {path / CONFIG} describes (damaged or changed);"
                 " estimate it again"
             )
-        how = description.unknown, description.foreign
-        return cls(path, file, digest, load_subword(path / SUBWORD), *how)
+        subword = load_subword(path / SUBWORD)
+        return cls(
+            path, file, digest, subword, unknown=description.unknown, foreign=description.foreign
+        )
 
     @property
     def notes(self) -> list[ModelNote]:
@@ -168,7 +170,7 @@ class NgramModel:
         return notes
 
     def unigram(self, token: str) -> float:
-        """log10 of the probability of a token after nothing."""
+        """Return log10 of the probability of a token after nothing."""
         before = kenlm.State()
         self.kenlm.NullContextWrite(before)
         return self.kenlm.BaseScore(before, token, kenlm.State())
@@ -200,8 +202,8 @@ class NgramModel:
         return ["<unk>" if token in RESERVED or "\0" in token else token for token in tokens]
 
     def conditional(self, text: str) -> tuple[np.ndarray, np.ndarray]:
-        """(T,) natural-log probabilities of the tokens of `text` and of </s>, each given those
-        before, and (T,) bool: unknown.
+        """Return (T,) natural-log probabilities of the tokens of `text` and of </s>, each given
+        those before, and (T,) bool: unknown.
         """
         return self.query(self.tokens(text))
 
@@ -226,7 +228,7 @@ class NgramModel:
         return scores * LN10, unknown
 
     def walk(self, tokens: Sequence[str]) -> tuple[list[float], list[bool]]:
-        """log10 p of each token and of </s>, and whether each is unknown, token by token."""
+        """Return log10 p of each token and of </s>, and whether each is unknown, token by token."""
         state, rows = kenlm.State(), []
         self.kenlm.BeginSentenceWrite(state)
         for token in (*tokens, "</s>"):
@@ -238,7 +240,7 @@ class NgramModel:
         return list(scores), list(unknown)
 
     def step(self, before: "kenlm.State", token: str, after: "kenlm.State") -> float:
-        """log10 p of a token after the state `before`, which leads to `after`."""
+        """Return log10 p of a token after the state `before`, which leads to `after`."""
         word = token.encode("utf-8", "replace").decode()
         if not self.lacks_unknown:
             return self.kenlm.BaseScore(before, word, after)
@@ -246,15 +248,17 @@ class NgramModel:
         return self.replace_unseen(row.log_prob) if row.oov else row.log_prob
 
     def replace_unseen(self, scores):
-        """log10 p of unknown words with UNSEEN in place of what KenLM took for <unk>; back-off
-        weights stay.
+        """Return log10 p of unknown words with UNSEEN in place of what KenLM took for <unk>;
+        back-off weights stay.
         """
         if math.isfinite(self.given):
             return scores - self.given + UNSEEN
         return np.full_like(scores, UNSEEN)
 
     def score(self, texts: Iterable[str]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """(N,) natural-log probabilities with </s>, tokens with </s>, unknown tokens of `texts`."""
+        """Return (N,) natural-log probabilities with </s>, tokens with </s>, unknown tokens of
+        `texts`.
+        """
         rows = [
             (float(log_prob.sum()), len(log_prob), int(unknown.sum()))
             for log_prob, unknown in map(self.conditional, texts)
@@ -268,8 +272,8 @@ class NgramModel:
 
 
 def open_kenlm(path: Path) -> tuple["kenlm.Model", int | None]:
-    """KenLM's model in `path`, loaded without chatter, and the first line of an ARPA file that is
-    not UTF-8; UserError if KenLM cannot read it or is not installed.
+    """Return KenLM's model in `path`, loaded without chatter, and the first line of an ARPA file
+    that is not UTF-8; UserError if KenLM cannot read it or is not installed.
     """
     if kenlm is None:
         raise UserError(
@@ -327,7 +331,7 @@ def is_utf8(raw: bytes) -> bool:
 
 @contextlib.contextmanager
 def silenced() -> Iterator[None]:
-    """Standard error goes nowhere: KenLM says there what it puts in place of <unk>."""
+    """Send standard error nowhere: KenLM says there what it puts in place of <unk>."""
     sys.stderr.flush()
     kept = os.dup(2)
     try:

@@ -51,17 +51,17 @@ class WordTable:
         """Return the ids of the words of `text` that begin at `starts`; -1: not here."""
         hashed = hash_words(text, starts, lengths)
         at = (hashed >> self.shift).astype(np.int64)
-        found = self.ids[at]
-        left = np.flatnonzero((self.hashed[at] != hashed) & (found >= 0))
+        ids = self.ids[at]
+        left = np.flatnonzero((self.hashed[at] != hashed) & (ids >= 0))
         while len(left):
             at[left] = (at[left] + 1) % len(self.ids)
-            found[left] = self.ids[at[left]]
-            left = left[(self.hashed[at[left]] != hashed[left]) & (found[left] >= 0)]
-        return found
+            ids[left] = self.ids[at[left]]
+            left = left[(self.hashed[at[left]] != hashed[left]) & (ids[left] >= 0)]
+        return ids
 
 
 def hash_words(text: bytes, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """(W,) uint64 hashes of pieces of `text`; those of one length of up to 8 bytes differ."""
+    """Return (W,) uint64 hashes of pieces of `text`; of one length up to 8 bytes they differ."""
     padded = text + bytes(PART)
     parts = np.ndarray(len(text) + 1, "<u8", padded, strides=(1,))  # the 8 bytes from each place
     first = parts[starts] & MASKS[np.minimum(lengths, PART)]
@@ -79,9 +79,9 @@ def hash_words(text: bytes, starts: np.ndarray, lengths: np.ndarray) -> np.ndarr
 
 
 def parse_section(text: bytes, n: int, table: WordTable):
-    """(R, n) word ids and (2, R) probabilities and back-off weights (no logs; 1 where none stands)
-    of whole lines `number<TAB>words[<TAB>number]`; None where a line is not of this form, a word
-    not in the table, or a number with anything but sign, digits and point.
+    """Return (R, n) word ids and (2, R) probabilities and back-off weights (no logs; 1 where none
+    stands) of whole lines `number<TAB>words[<TAB>number]`; None where a line is not of this form, a
+    word not in the table, or a number with anything but sign, digits and point.
     """
     letters = np.frombuffer(text, dtype=np.uint8)
     ends = np.flatnonzero(ENDS[letters])
@@ -104,18 +104,18 @@ def parse_section(text: bytes, n: int, table: WordTable):
     logs = parse_numbers(letters, starts[numbers], lengths[numbers])
     if logs is None or (words < 0).any():
         return None
-    own, weights = logs[: len(last)], logs[len(last) :]
-    if own.max() > ROUNDING or weights.max(initial=0) > HIGHEST:
+    probs, weights = logs[: len(last)], logs[len(last) :]
+    if probs.max() > ROUNDING or weights.max(initial=0) > HIGHEST:
         return None
     values = np.ones((2, len(last)))
     # 1e-99, which files have for 0, is 0 beside any other
-    values[0], values[1, weighed] = 10.0 ** np.minimum(own, 0), 10.0**weights
+    values[0], values[1, weighed] = 10.0 ** np.minimum(probs, 0), 10.0**weights
     return words.reshape(-1, n), values
 
 
 def parse_numbers(letters: np.ndarray, starts: np.ndarray, lengths: np.ndarray):
-    """(M,) float64, as float() reads them, of numbers with a sign or none, digits and a point or
-    none; None where one is not of this form or too long.
+    """Return (M,) float64, as float() reads them, of numbers with a sign or none, digits and a
+    point or none; None where one is not of this form or too long.
     """
     negative = letters[starts] == MINUS
     starts, lengths = starts + negative, lengths - negative
@@ -142,8 +142,9 @@ def parse_numbers(letters: np.ndarray, starts: np.ndarray, lengths: np.ndarray):
 
 
 def parse_lines(name, lines: Sequence[tuple[int, str]], n: int, ids: dict):
-    """`parse_section` of numbered lines whose fields blanks and tabs part in any way, with any
-    numbers; unigrams get ids. UserError at the first line that is no n-gram; `name` is the file's.
+    """Return `parse_section` of numbered lines whose fields blanks and tabs part in any way, with
+    any numbers; unigrams get ids. UserError at the first line that is no n-gram; `name` is the
+    file's.
     """
     try:
         return parse_rows([line for _, line in lines], n, ids)
@@ -156,7 +157,7 @@ def parse_lines(name, lines: Sequence[tuple[int, str]], n: int, ids: dict):
 
 
 def parse_rows(lines: Sequence[str], n: int, ids: dict):
-    """`parse_section` of lines; ValueError says why one of them is no n-gram."""
+    """Return `parse_section` of lines; ValueError says why one of them is no n-gram."""
     rows = [split_fields(line) for line in lines]
     if odd := next((row for row in rows if not n < len(row) <= n + 2), None):
         if odd[0].startswith("\\"):
@@ -180,11 +181,11 @@ def parse_rows(lines: Sequence[str], n: int, ids: dict):
     if logs[1].max(initial=0) > HIGHEST:
         raise ValueError(f"{rows[0][-1]:.{SHOWN}} is no logarithm of a back-off weight")
     try:
-        found = np.fromiter(map(ids.__getitem__, words), np.int64, len(words))
+        word_ids = np.fromiter(map(ids.__getitem__, words), np.int64, len(words))
     except KeyError as error:
         raise ValueError(f"the word {error.args[0]!r:.{SHOWN}} is not among the unigrams") from None
     # 1e-99, which files have for 0, is 0 beside any other
-    return found.reshape(-1, n), 10.0 ** np.minimum(logs, [[0.0], [HIGHEST]])
+    return word_ids.reshape(-1, n), 10.0 ** np.minimum(logs, [[0.0], [HIGHEST]])
 
 
 def split_fields(line: str) -> list[str]:

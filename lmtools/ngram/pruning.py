@@ -35,8 +35,8 @@ def prune(model: BackoffModel, threshold: float) -> BackoffModel:
 
 
 def relative_change(model: BackoffModel, order: int, history: np.ndarray) -> np.ndarray:
-    """(N,) by what share perplexity rises without each n-gram of an order alone; `history`: the
-    probabilities of the contexts.
+    """Return (N,) by what share perplexity rises without each n-gram of an order alone; `history`:
+    the probabilities of the contexts.
 
     With p of the n-gram and q of the shorter one, the context's back-off weight is b = s / t, s
     being the mass that backs off; without the n-gram it is c = (s + p) / (t + q). The relative
@@ -44,13 +44,13 @@ def relative_change(model: BackoffModel, order: int, history: np.ndarray) -> np.
     """
     level = model.levels[order - 1]
     lower = model.lower(order)
-    followed, own, shorter = model.masses(order, lower)
-    before = backoff_weights(followed, own, shorter)
+    followed, left, shorter = model.masses(order, lower)
+    before = backoff_weights(followed, left, shorter)
     change = lower
     for start in range(0, len(level), CHUNK):  # `lower` gives its memory to the result
         rows = slice(start, start + CHUNK)
         context, prob, q = level.key[rows] >> SHIFT, level.prob[rows], lower[rows]
-        mass = np.maximum(own[context], 0)
+        mass = np.maximum(left[context], 0)
         with np.errstate(divide="ignore", invalid="ignore"):
             after = (mass + prob) / (np.maximum(shorter[context], 0) + q)
             gain = prob * (np.log(prob) - np.log(after * q))
@@ -62,7 +62,7 @@ def relative_change(model: BackoffModel, order: int, history: np.ndarray) -> np.
 
 
 def keep(model: BackoffModel, kept: list[np.ndarray]) -> BackoffModel:
-    """The n-grams marked in `kept`, (N,) bool an order, with back-off weights made for them."""
+    """Return the n-grams marked in `kept`, (N,) bool an order, with back-off weights for them."""
     place = np.arange(1)
     result = BackoffModel()
     for level, chosen in zip(model.levels, kept, strict=True):

@@ -1,22 +1,22 @@
-"""Single artifacts of an experiment as they lie in its directory; a damaged one is a UserError that
-names it.
+"""Artifacts of an experiment as they lie in its directory; a damaged one is a UserError that names
+it.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from lmtools import seal
 from lmtools.config import load_yaml
 from lmtools.corpus import Header, read_header
 from lmtools.files import read_bytes, read_lines
-from lmtools.formats import scores
+from lmtools.formats import kaldi_text, scores
 from lmtools.lock import ASIDE
 from lmtools.report.shapes import AMOUNT, ANY, NUMBER, PLAIN, POSITIVE, TEXT, WHOLE, fitting
+from lmtools.rescoring import Weights
 from lmtools.rescoring.features import UNCHECKED
 from lmtools.seal import check_seal, parse_json
 
-# what is expected of each artifact that several kinds of report read
 PPL_SHAPE = {
     "word_ppl": POSITIVE,
     "kind?": TEXT,
@@ -35,6 +35,28 @@ SPEED_SHAPE = {
     "threads?": PLAIN,
     "batched?": {ANY: {"share": NUMBER, ANY: PLAIN}},
 }
+RATE = {"median": POSITIVE, "values?": [NUMBER]}
+BENCH_ROW = {
+    "name": TEXT,
+    "model?": TEXT,
+    "parameters?": AMOUNT,
+    **dict.fromkeys(("flops?", "flops_hidden?"), POSITIVE),
+    **dict.fromkeys(("throughput?", "responsiveness?", "contiguous?"), RATE),
+}
+GRID_SHAPE = {
+    **dict.fromkeys(("title?", "x?", "figure?"), TEXT),
+    "runs?": {ANY: PLAIN},
+    "at?": {},
+    "of?": {ANY: PLAIN},
+    "own?": [TEXT],
+}
+LATTICE_SHAPE = {
+    **dict.fromkeys(("lattices", "arcs", "rescored_arcs", "speech", "seconds"), AMOUNT),
+    "approximation?": {ANY: NUMBER},
+    "lms?": {ANY: TEXT},
+    "normalise?": TEXT,
+    "signatures?": {ANY: {ANY: TEXT}},
+}
 METRICS_SHAPE = {
     "step": WHOLE,
     **dict.fromkeys(("tokens?", "seconds?", "epoch?"), AMOUNT),
@@ -42,13 +64,12 @@ METRICS_SHAPE = {
 }
 STAGE_SHAPE = {
     "stage?": WHOLE,
-    "title?": TEXT,
-    "command?": TEXT,
+    **dict.fromkeys(("title?", "command?", "started?", "finished?"), TEXT),
     "seconds?": AMOUNT,
-    "started?": TEXT,
-    "finished?": TEXT,
     "options?": {"corpus?": TEXT, "pair?": TEXT},
 }
+CURVE = {"points": ((NUMBER, NUMBER),), "flat": (NUMBER, NUMBER), "chosen": NUMBER}
+SEARCH_SHAPE = {"seed?": PLAIN, "form?": TEXT, "lambda?": NUMBER, "curves?": {ANY: CURVE}}
 OPTIM = {"name?": TEXT, "lr?": NUMBER, "clip?": NUMBER, "momentum?": NUMBER, "decay?": TEXT}
 CONFIG_SHAPE = {
     **dict.fromkeys(("model?", "kind?", "objective?", "criterion?"), TEXT),
@@ -72,33 +93,66 @@ def read_ppl(home: Path) -> dict[tuple[str, str], Mapping]:
     return read_by_set(home, "ppl", PPL_SHAPE)
 
 
+def read_lattices(home: Path) -> dict[tuple[str, str], Mapping]:
+    """Read the reports of `lmtools lattice rescore --report`, by (system, set)."""
+    return read_by_set(home, "lattice", LATTICE_SHAPE)
+
+
+def read_sts(home: Path) -> dict[tuple[str, str], Mapping]:
+    """Read the results of `lmtools sts`, by (system, set)."""
+    return read_by_set(home, "sts", {})
+
+
 def read_by_set(home: Path, kind: str, shape: Mapping) -> dict[tuple[str, str], Mapping]:
     """Read the JSON objects of that shape in KIND/NAME/SET.json by (name, set)."""
     paths = sorted(home.glob(f"{kind}/*/*.json"))
     return {(path.parent.name, path.stem): read_json(path, shape) for path in paths}
 
 
+def read_speed(home: Path) -> dict | None:
+    """Read the results of `lmtools bench score`; None without them."""
+    path = home / "bench/speed.json"
+    return read_json(path, SPEED_SHAPE) if path.exists() else None
+
+
+def read_bench(home: Path) -> dict | None:
+    """Read the results of `lmtools bench lm`; None without them."""
+    path = home / "bench/lm.json"
+    return read_json(path, {"rows": [BENCH_ROW]}) if path.exists() else None
+
+
+def read_json(path: Path, shape: Mapping) -> dict:
+    """Read the JSON object in `path`; UserError if it is none, was damaged or has another shape."""
+    return seal.read_json(path, check=lambda tree: fitting(tree, shape, path))
+
+
+def read_grids(home: Path) -> dict[Path, dict]:
+    """Read the descriptions of grids, by their paths."""
+    remedy = "let the recipe write it again"
+    paths = sorted(home.glob("grids/*.yaml"))
+    return {path: fitting(load_yaml(path), GRID_SHAPE, path, remedy) for path in paths}
+
+
 def read_models(home: Path) -> dict[str, str]:
     """Read the model hash of each language model's scores, several joined by `/`.
 
-    Scores without normalisation are not told apart where the same model has scores with it.
+    Scores without normalisation are left out where the same model has scores with it.
     """
     hashes: dict[str, dict[str, bool]] = {}
     for path in sorted(home.glob("score/*/*.scores*")):
         signature = scores.header(path, next(read_lines(path), (1, ""))[1])
-        found = hashes.setdefault(path.parent.name, {})
-        found[str(signature.get("model", "unknown"))] = signature.get("normalise", "full") == "full"
-    whole = {
-        value for found in hashes.values() for value, normalised in found.items() if normalised
-    }
+        model = str(signature.get("model", "unknown"))
+        normalised = signature.get("normalise", "full") == "full"
+        hashes.setdefault(path.parent.name, {})[model] = normalised
+    whole = {value for kinds in hashes.values() for value, full in kinds.items() if full}
     return {
-        name: "/".join(found)
-        for name, found in hashes.items()
-        if any(normalised or value not in whole for value, normalised in found.items())
+        name: "/".join(kinds)
+        for name, kinds in hashes.items()
+        if any(full or value not in whole for value, full in kinds.items())
     }
 
 
-def unchecked(home: Path) -> list[str]:
+def list_unchecked(home: Path) -> list[str]:
     """Return a warning on each file of scores whose rows do not match their texts."""
     return [
         UNCHECKED.format(path)
@@ -109,22 +163,44 @@ def unchecked(home: Path) -> list[str]:
 
 def read_configs(home: Path) -> dict[str, dict]:
     """Read the config.yaml of each language model."""
+    remedy = "copy the directory again, or train again"
+    trees = {
+        path: check_seal(load_yaml(path), path, remedy, warn=False)
+        for path in list_of_models(home, "config.yaml")
+    }
     return {
-        path.parent.name: read_yaml(path, CONFIG_SHAPE) for path in of_models(home, "config.yaml")
+        path.parent.name: fitting(tree, CONFIG_SHAPE, path, remedy) for path, tree in trees.items()
     }
 
 
 def read_learning(home: Path) -> dict[str, list[dict]]:
     """Read the lines of metrics.jsonl of each language model."""
-    return {path.parent.name: read_metrics(path) for path in of_models(home, "metrics.jsonl")}
+    return {path.parent.name: read_metrics(path) for path in list_of_models(home, "metrics.jsonl")}
 
 
-def of_models(home: Path, file: str) -> list[Path]:
+def list_of_models(home: Path, file: str) -> list[Path]:
     """Return that file of each language model, by name, without those that `lmtools train` set
     aside.
     """
     paths = sorted(home.glob(f"lm/*/{file}"))
     return [path for path in paths if not (path.parent / ASIDE).exists()]
+
+
+def read_metrics(path: Path) -> list[dict]:
+    """Read the lines of a training's metrics.jsonl, without a last one that a crash cut short."""
+    lines = [(number, line) for number, line in read_lines(path) if line.strip()]
+    if lines and not lines[-1][1].endswith("}"):
+        lines.pop()
+    remedy = "take the line out"
+    trees = {
+        f"{path}:{number}": parse_json(line, f"{path}:{number}", remedy) for number, line in lines
+    }
+    return [drop_nulls(fitting(tree, METRICS_SHAPE, at, remedy)) for at, tree in trees.items()]
+
+
+def drop_nulls(tree: Mapping) -> dict:
+    """Return the entries of a mapping that are not null."""
+    return {name: value for name, value in tree.items() if value is not None}
 
 
 def read_training(home: Path) -> Header | None:
@@ -136,94 +212,95 @@ def read_training(home: Path) -> Header | None:
     return read_header(paths[0])[0] if paths else None
 
 
-def read_speed(home: Path) -> dict | None:
-    """Read the results of `lmtools bench score`; None without them."""
-    path = home / "bench/speed.json"
-    return read_json(path, SPEED_SHAPE) if path.exists() else None
-
-
 def read_stages(home: Path) -> list[dict]:
-    """Return the manifests of the recipe's stages in the order in which they were started; those
-    of run_NAME.sh have NAME-N as their stage.
+    """Return the manifests of the recipe's stages in the order in which they were started: N.json
+    of run.sh's, and NAME-N.json of those of run_NAME.sh, which have NAME-N as their stage.
     """
-    found = [
-        {**read_manifest(path), **({"stage": path.stem} if "-" in path.stem else {})}
-        for path in list_manifests(home / "stages")
+    named = ((re.fullmatch(r"(?:(.+)-)?(\d+)", p.stem), p) for p in home.glob("stages/*.json"))
+    numbered = sorted((match[1] or "", int(match[2]), path) for match, path in named if match)
+    stages = [
+        {**read_manifest(path), **({"stage": path.stem} if script else {})}
+        for script, _, path in numbered
     ]
-    return sorted(found, key=lambda manifest: manifest.get("started", ""))
-
-
-def read_yaml(path: Path, shape: Mapping) -> dict:
-    """Read the description in a model's directory; UserError where it was damaged or has not that
-    shape.
-    """
-    remedy = "copy the directory again, or train again"
-    return fitting(check_seal(load_yaml(path), path, remedy, warn=False), shape, path, remedy)
-
-
-def trained_on(configs: Iterable[Mapping]) -> str:
-    """On what processors, by how many threads, the models were trained, as their config.yaml say;
-    nothing where none does.
-    """
-    facts = [config["machine"] for config in configs if isinstance(config.get("machine"), Mapping)]
-    said = dict.fromkeys(
-        "{processor} ({capability}), threads {threads}, torch {torch}, {device}".format_map(
-            Known(fact)
-        )
-        for fact in facts
-    )
-    return f"trained on {' and '.join(said)}" if said else ""
-
-
-class Known(dict):
-    """A mapping in which what is missing is unknown."""
-
-    def __missing__(self, key) -> str:
-        return "unknown"
-
-
-def read_metrics(path: Path) -> list[dict]:
-    """Read the lines of a training's metrics.jsonl, without a last one that a crash cut short."""
-    lines = [(number, line) for number, line in read_lines(path) if line.strip()]
-    if lines and not lines[-1][1].endswith("}"):
-        lines.pop()
-    remedy = "take the line out"
-    return [
-        known(
-            fitting(
-                parse_json(line, f"{path}:{number}", remedy),
-                METRICS_SHAPE,
-                f"{path}:{number}",
-                remedy,
-            )
-        )
-        for number, line in lines
-    ]
+    return sorted(stages, key=lambda manifest: manifest.get("started", ""))
 
 
 def read_manifest(path: Path) -> dict:
     """Return the JSON object in the manifest of a stage; UserError where it was damaged."""
     remedy = "run the stage again"
     tree = check_seal(parse_json(read_bytes(path), path, remedy), path, remedy, warn=False)
-    return known(fitting(tree, STAGE_SHAPE, path, remedy))
+    return drop_nulls(fitting(tree, STAGE_SHAPE, path, remedy))
 
 
-def known(tree: Mapping) -> dict:
-    """Return the entries of a mapping that are not null."""
-    return {name: value for name, value in tree.items() if value is not None}
-
-
-def read_json(path: Path, shape: Mapping | None = None) -> dict:
-    """Read the JSON object in `path`; UserError if it is none, was damaged or has not the shape of
-    that name.
+def read_systems(home: Path) -> dict[str, tuple[Weights | None, dict[str, dict[str, str]]]]:
+    """Read each system with rescored texts, by name: its weights (None if they are not there), and
+    the text of each utterance, by set.
     """
-    return seal.read_json(path, check=lambda tree: fitting(tree, shape, path) if shape else tree)
+    systems = {}
+    for name in sorted({path.parent.name for path in home.glob("rescore/*/*.txt")}):
+        path = home / "tune" / name / "weights.json"
+        texts = sorted((home / "rescore" / name).glob("*.txt"))
+        texts = {text.stem: kaldi_text.read(text) for text in texts}
+        weights = Weights.load(path) if path.exists() else None
+        if weights:
+            fitting(
+                weights.search, SEARCH_SHAPE, f"{path}: search", "write it again with lmtools tune"
+            )
+        systems[name] = weights, texts
+    return systems
 
 
-def list_manifests(folder: Path) -> list[Path]:
-    """Return the files N.json of run.sh's stages in `folder`, by number, then those of the scripts
-    beside it, NAME-N.json.
-    """
-    named = ((re.fullmatch(r"(?:(.+)-)?(\d+)", path.stem), path) for path in folder.glob("*.json"))
-    found = [(match[1] or "", int(match[2]), path) for match, path in named if match]
-    return [path for *_, path in sorted(found)]
+# by name: the reader, which takes the directory, and what is said where it finds none
+ARTIFACTS = {
+    "judged": (
+        read_sts,
+        "sts/SYSTEM/SET.json: absent, so there is nothing to say of similarity (`lmtools sts --out`"
+        " writes them)",
+    ),
+    "systems": (
+        read_systems,
+        "rescore/SYSTEM/SET.txt: absent, so there are no rescored systems (`lmtools rescore` writes"
+        " them)",
+    ),
+    "configs": (
+        read_configs,
+        "lm/LM/config.yaml: absent, so there is nothing to say of models (`lmtools train` and"
+        " `lmtools ngram` write them)",
+    ),
+    "ppl": (
+        read_ppl,
+        "ppl/LM/SET.json: absent, so there is no table of perplexities (`lmtools ppl --out` writes"
+        " them)",
+    ),
+    "learning": (
+        read_learning,
+        "lm/LM/metrics.jsonl: absent, so there is nothing to say of trainings (`lmtools train`"
+        " writes them)",
+    ),
+    "grids": (
+        read_grids,
+        "grids/GRID.yaml: absent, so no runs are compared that differ in one thing (the recipe's"
+        " run.sh writes them)",
+    ),
+    "bench": (
+        read_bench,
+        "bench/lm.json: absent, so there is no table of throughput and responsiveness (`lmtools"
+        " bench lm --out` writes it)",
+    ),
+    "speed": (
+        read_speed,
+        "bench/speed.json: absent, so there is no figure of run time (`lmtools bench score --out`"
+        " writes it)",
+    ),
+    "lattices": (read_lattices, ""),
+    "stages": (
+        read_stages,
+        "stages/N.json: absent, so it is not known how the time divides (the recipe's run.sh writes"
+        " them)",
+    ),
+    "hashes": (
+        read_models,
+        "score/LM/SET.scores: absent, so no model hashes are given (`lmtools score` writes them)",
+    ),
+    "training": (read_training, ""),
+}

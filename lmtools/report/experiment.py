@@ -1,88 +1,41 @@
-"""Base of every report: an experiment's directory, the command that reports on it, and the lines
-that name both.
+"""An experiment as its report sees it: what lies in its directory, parted into lists, language
+models and pairs, and the lines that name it.
 """
 
+import math
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import ClassVar, NamedTuple
 
 from lmtools.corpus import Header
 from lmtools.errors import UserError
-from lmtools.report.artifacts import (
-    read_configs,
-    read_learning,
-    read_ppl,
-    read_speed,
-    read_stages,
-    read_training,
-    trained_on,
-)
+from lmtools.report.artifacts import ARTIFACTS
 from lmtools.report.names import Names
+from lmtools.report.parts.grids import Grid, grids_of
+from lmtools.report.parts.lists import RescoredLists, arrange, collect_lists
+from lmtools.report.parts.models import Model, list_absent, list_sizes, models_of
+from lmtools.report.parts.pairs import JudgedPairs, collect_pairs
+from lmtools.report.parts.samples import lists_beside
+from lmtools.report.rows import BENCH, PACE, FigureRows, rows_of
+from lmtools.report.style import Style, load_style
 from lmtools.version import __version__
 
+RESCORING, LM, STS = "rescoring", "lm", "sts"  # kinds of experiments
 HASH = 8  # letters of a hash that are printed
+# by kind: the artifacts that are read; of those with ? nobody misses any
+READ = {
+    RESCORING: "systems ppl learning speed lattices? stages hashes configs? training?",
+    LM: "configs ppl learning grids bench stages training?",
+    STS: "judged learning speed stages configs? ppl? training?",
+}
 PERPLEXITIES = {  # of QUANTITIES, by what `lmtools ppl` calls them
     "ppl": "word_ppl",
     "sentence-mean": "sentence_ppl_mean",
     "sentence-median": "sentence_ppl_median",
 }
-
-
-class Artifact(NamedTuple):
-    """An artifact of experiments: its reader, which takes the directory, and what to say where it
-    finds none; nothing of what nobody needs to have.
-    """
-
-    read: Callable[[Path], object]
-    absent: str = ""
-
-
-CONFIGS = Artifact(read_configs)
-TRAINING = Artifact(read_training)
-PPL = Artifact(
-    read_ppl,
-    "ppl/LM/SET.json: absent, so there is no table of perplexities (`lmtools ppl --out` writes"
-    " them)",
-)
-LEARNING = Artifact(
-    read_learning,
-    "lm/LM/metrics.jsonl: absent, so there is nothing to say of trainings (`lmtools train` writes"
-    " them)",
-)
-SPEED = Artifact(
-    read_speed,
-    "bench/speed.json: absent, so there is no figure of run time (`lmtools bench score --out`"
-    " writes it)",
-)
-STAGES = Artifact(
-    read_stages,
-    "stages/N.json: absent, so it is not known how the time divides (the recipe's run.sh writes"
-    " them)",
-)
-
-
-def read_artifacts(home: Path, parts: Mapping[str, Artifact]) -> tuple[dict, list[str]]:
-    """Read each part of the experiment in directory `home`; return them with a line for each that
-    is absent.
-    """
-    if not home.is_dir():
-        raise UserError(
-            f"{home}: no such directory; give the experiment's directory, which run.sh calls exp"
-        )
-    found = {name: part.read(home) for name, part in parts.items()}
-    lost = [part.absent for name, part in parts.items() if part.absent and not found[name]]
-    return found, [f"{home}/{line}" for line in lost]
-
-
-def refuse_lists(nbests: Sequence[str], subject: str, what: str) -> None:
-    """Raise UserError where an experiment that has no N-best lists is given some."""
-    if nbests:
-        raise UserError(
-            f"{nbests[0]}: a report of {subject} has no N-best lists; leave out --nbest, or --what"
-            f" {what}"
-        )
+MACHINE = "{processor} ({capability}), threads {threads}, torch {torch}, {device}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,6 +44,7 @@ class Experiment:
     `absent`. `command` is the call that reports.
     """
 
+    kind: str
     home: Path
     command: str
     names: Names
@@ -100,10 +54,43 @@ class Experiment:
     learning: Mapping[str, Sequence[Mapping]]  # the lines of metrics.jsonl, by language model
     ppl: Mapping[tuple[str, str], Mapping]  # by (language model, set)
     speed: Mapping | None = None  # what `lmtools bench score` wrote
+    bench: Mapping | None = None  # what `lmtools bench lm` wrote
     training: Header | None  # what the training corpus says of itself
     absent: tuple[str, ...]
+    lists: RescoredLists | None = None
+    pairs: JudgedPairs | None = None
+    models: Mapping[str, Model]
+    grids: Sequence[Grid] = ()
 
-    contents: ClassVar[str] = "these tables and figures"
+    @cached_property
+    def rows(self) -> FigureRows:
+        """The figures of all parts."""
+        return FigureRows(rows_of(self))
+
+    def quantity(self, kind: str, name: str, place: str) -> float | None:
+        """Return a figure of a system or language model: one of QUANTITIES, on a set, or on a
+        device by how that begins; None where it was not measured.
+        """
+        if kind in ("context", "embed"):
+            judged = self.pairs and self.pairs.results.get((name, place))
+            value = judged.hundredfold(kind) if judged else None
+            return value if value is not None and math.isfinite(value) else None
+        if kind == "score":
+            return self.lists and self.rows.value("system", name, self.lists.metric, place)
+        if kind in BENCH:
+            device = str((self.bench or {}).get("device", ""))
+            known = device.startswith(place)
+            return self.rows.value("bench", name, kind, device) if known else None
+        quantity = PERPLEXITIES.get(kind)
+        if quantity:
+            return self.rows.value("lm", name, quantity, place)
+        return self.rows.value("lm", name, PACE if kind == "time" else kind)
+
+    @property
+    def main(self) -> list[Model]:
+        """The models that stand for themselves: all but those that were trained for a grid."""
+        extra = {name for grid in self.grids for name in grid.extra}
+        return [model for name, model in self.models.items() if name not in extra]
 
     @property
     def corpus(self) -> str | None:
@@ -115,14 +102,14 @@ class Experiment:
         where no recipe ran.
         """
         options = [stage.get("options") or {} for stage in reversed(self.stages)]
-        return next((one[name] for one in options if one.get(name)), None)
+        return next((values[name] for values in options if values.get(name)), None)
 
     @property
     def options(self) -> set[str]:
         """Return the values of the recipe's options that identify the experiment: --corpus, and
         --pair.
         """
-        return {one for one in (self.corpus, self.option("pair")) if one}
+        return {value for value in (self.corpus, self.option("pair")) if value}
 
     @property
     def title(self) -> str:
@@ -131,47 +118,25 @@ class Experiment:
         return self.given_title or (f"{recipe} ({self.corpus})" if self.corpus else recipe)
 
     @property
-    def sizes(self) -> list[str]:
-        """Return a line on each set and its size."""
-        return []
-
-    @property
-    def remarks(self) -> list[str]:
-        """Sentences on how figures are to be read."""
-        return []
-
-    @property
-    def hashes(self) -> Mapping[str, str]:
-        """The hash of each language model that figures are of."""
-        return {}
-
-    @property
-    def draws(self) -> list[str]:
-        """Return a line on each further random draw, with its seed."""
-        return []
+    def browsed(self) -> RescoredLists | None:
+        """The lists of which the page shows every utterance."""
+        return None if self.kind == STS else self.lists
 
     def label(self, name: str) -> str:
         """Return the printed name of a system or language model."""
-        return self.names.label(name)
+        return (self.pairs and self.pairs.labels.get(name)) or self.names.label(name)
 
     def models_in(self, name: str) -> list[str]:
         """Return the language models that a system, or a language model, is made of."""
+        if self.pairs and name in self.pairs.ways:
+            return [self.pairs.ways[name].lm]
         return [part.lm for part in self.names.makeup(name).parts]
-
-    def quantity(self, kind: str, name: str, place: str) -> float | None:
-        """Return a figure of a system or language model: one of QUANTITIES, on a set or device;
-        None where it was not measured.
-        """
-        if kind in PERPLEXITIES:
-            return self.ppl.get((name, place), {}).get(PERPLEXITIES[kind])
-        if kind == "time":
-            return pace(self.learning.get(name, ()))
-        return count_parameters(self.configs.get(name, {})) if kind == "parameters" else None
 
     @property
     def extent(self) -> str:
         """The corpus, and the sizes of sets and of the training text."""
-        sizes = list(self.sizes)
+        sizes = list(list_sizes(self.models.values())) if self.kind == LM else []
+        sizes += (self.pairs or self.lists).sizes if self.pairs or self.lists else []
         if text := self.training:
             unknown = f", {text.unknown:,} unknown" if text.unknown else ""
             sizes.append(
@@ -180,10 +145,20 @@ class Experiment:
             )
         return "; ".join([f"Corpus {self.title}", *sizes])
 
+    @property
+    def hashes(self) -> Mapping[str, str]:
+        """The hash of each language model that figures are of."""
+        if self.kind != LM:
+            return (self.pairs or self.lists).hashes
+        return {model.name: model.hash for model in self.models.values() if model.hash}
+
     def provenance(self) -> Iterator[str]:
-        """Corpus and sizes, how to read figures, then the commands, model hashes and seeds."""
+        """Yield corpus and sizes, how to read figures, then the commands, model hashes and
+        seeds.
+        """
+        part = self.pairs or self.lists
         yield f"{self.extent}."
-        yield from self.remarks
+        yield from part.remarks if part else ()
         every = (stage["command"] for stage in self.stages if stage.get("command"))
         commands = {command.split()[0]: command for command in every}.values()  # one a script
         hashes = ", ".join(f"{name} {value[:HASH]}" for name, value in self.hashes.items())
@@ -191,36 +166,119 @@ class Experiment:
             hashes and f"model hashes {hashes}",
             training_seeds(self.configs),
             trained_on(self.configs.values()),
-            *self.draws,
+            *(part.draws if part else ()),
             f"lmtools {__version__}",
         )
-        made = ", then ".join(f"`{command}`" for command in (*commands, self.command))
-        yield f"Made by {made}; {'; '.join(filter(None, facts))}."
-
-    def browsed(self) -> dict | None:
-        """Return the content of the page's utterance browser; None without utterances."""
-        return None
+        calls = ", then ".join(f"`{command}`" for command in (*commands, self.command))
+        yield f"Made by {calls}; {'; '.join(filter(None, facts))}."
 
 
 def training_seeds(configs: Mapping[str, Mapping]) -> str:
-    """Return the seeds of the trainings: one for all, or each model's own."""
+    """Return the seeds of the trainings: one for all, or each model's."""
     seeds = {name: tree["seed"] for name, tree in configs.items() if "seed" in tree}
     if len(set(seeds.values())) < 2:
         return f"training seed {next(iter(seeds.values()))}" if seeds else ""
     return "training seeds " + ", ".join(f"{name} {seed}" for name, seed in seeds.items())
 
 
-def pace(lines: Sequence[Mapping]) -> float | None:
-    """Milliseconds a training step between the first and the last line of a training."""
-    seen = [line for line in lines if "train_loss" in line and "seconds" in line]
-    if not seen or seen[-1]["step"] == seen[0]["step"]:
-        return None
-    return 1000 * (seen[-1]["seconds"] - seen[0]["seconds"]) / (seen[-1]["step"] - seen[0]["step"])
-
-
-def count_parameters(config: Mapping) -> int | None:
-    """Return the numbers that a language model learnt, of n-grams the n-grams; None where its
-    config.yaml does not say.
+def trained_on(configs: Iterable[Mapping]) -> str:
+    """Return on what processors, by how many threads, the models were trained, as their config.yaml
+    say; nothing where none does.
     """
-    facts = config.get("facts") or {}
-    return facts.get("parameters") or sum(config.get("counts", ())) or None
+    facts = [config["machine"] for config in configs if isinstance(config.get("machine"), Mapping)]
+    machines = dict.fromkeys(MACHINE.format_map(KnownFacts(fact)) for fact in facts)
+    return f"trained on {' and '.join(machines)}" if machines else ""
+
+
+class KnownFacts(dict):
+    """A mapping in which what is missing is unknown."""
+
+    def __missing__(self, key) -> str:
+        return "unknown"
+
+
+def recognise(home: Path, nbests: Sequence[str]) -> str:
+    """Return the kind of the experiment in directory `home`: of similarity, of rescoring or,
+    without lists and rescored texts, of language models by themselves.
+    """
+    if any(home.glob("sts/*/*.json")):
+        return STS
+    if nbests or any(home.glob("rescore/*/*.txt")) or lists_beside(home):
+        return RESCORING
+    models = any(home.glob("lm/*/config.yaml")) or any(home.glob("ppl/*/*.json"))
+    return LM if models else RESCORING
+
+
+def read_artifacts(home: Path, kinds: Iterable[str]) -> dict:
+    """Read what reports of these kinds speak of in directory `home`, by name."""
+    if not home.is_dir():
+        raise UserError(
+            f"{home}: no such directory; give the experiment's directory, which run.sh calls exp"
+        )
+    names = dict.fromkeys(name.rstrip("?") for kind in kinds for name in READ[kind].split())
+    return {name: ARTIFACTS[name][0](home) for name in names}
+
+
+def list_missing(home: Path, kind: str, parts: Mapping) -> list[str]:
+    """Return a line for each artifact that a report of that kind misses."""
+    names = [name for name in READ[kind].split() if not parts.get(name, True)]
+    return [f"{home}/{ARTIFACTS[name][1]}" for name in names]
+
+
+def has_lists(home: Path, kind: str, nbests: Sequence[str]) -> bool:
+    """Return whether a report of that kind speaks of lists: language models have some where some
+    are given, or where those beside were rescored; experiments of similarity where there are
+    rescored texts. UserError for lists that would not be read.
+    """
+    rescored = any(home.glob("rescore/*/*.txt"))
+    if kind != STS:
+        return kind == RESCORING or bool(nbests or (rescored and lists_beside(home)))
+    if nbests and not rescored:
+        raise UserError(
+            f"{nbests[0]}: a report of semantic textual similarity without rescored texts has no"
+            f" N-best lists; leave out --nbest, or --what {kind}"
+        )
+    return rescored
+
+
+def collect(
+    home: Path,
+    kind: str,
+    nbests: Sequence[str] = (),
+    title: str | None = None,
+    command: str = "lmtools report",
+    style: Style | None = None,
+) -> Experiment:
+    """Collect the experiment of that kind in directory `home`, its lists from the files `nbests`
+    (default: data/*/nbest.jsonl beside it).
+    """
+    names, with_lists = Names(style or load_style()), has_lists(home, kind, nbests)
+    trees = read_artifacts(home, [*[RESCORING] * with_lists, kind])
+    parts, absent = {}, list_missing(home, kind, trees)
+    if with_lists:
+        parts["lists"], dropped = collect_lists(home, nbests, trees, names.style)
+    if kind == RESCORING:
+        names, absent = parts["lists"].names, [*absent, *dropped]
+        arranged = ("ppl", "learning", "configs")
+        trees |= {name: arrange(trees[name], names.lms) for name in arranged}
+    if kind == STS:
+        parts["pairs"], dropped = collect_pairs(home, trees["judged"], names)
+        absent += dropped
+    apart = {sample.name for sample in parts["lists"].samples} if kind == LM and with_lists else ()
+    models = collect_models(trees, apart, names)
+    if kind == LM:
+        parts["grids"], lost = grids_of(trees["grids"], models)
+        absent += [*lost, *list_absent(home, models)]
+        absent += [*list_missing(home, RESCORING, trees), *dropped] if with_lists else []
+    kept = ("stages", "configs", "learning", "ppl", "speed", "bench", "training")
+    parts |= {name: trees[name] for name in kept if name in trees}
+    parts |= {"models": models, "names": names, "absent": tuple(dict.fromkeys(absent))}
+    return Experiment(kind=kind, home=home, command=command, given_title=title, **parts)
+
+
+def collect_models(trees: Mapping, apart: Collection[str], names: Names) -> dict[str, Model]:
+    """Collect the language models of `trees`, without the perplexities of the sets `apart`."""
+    ppl = {key: tree for key, tree in trees["ppl"].items() if key[1] not in apart}
+    rows = (trees.get("bench") or {"rows": ()})["rows"]
+    parameters = {row["name"]: row.get("parameters") for row in rows}
+    return models_of(names.lms, trees | {"ppl": ppl}, parameters)

@@ -11,7 +11,7 @@ The package's own is defaults.yaml; a recipe's refines it entry by entry, and an
     families: {lstm: {label: LSTM, look: {}}}
     views: {eos: {label: "[EOS]", marker: ">", line: ":"}} # of sentence vectors
     spare: [], runs: []                   # looks of what has none of its own; of the runs of a grid
-    citations: {}, papers: [], readings: [] # see report/papers/cited.py
+    citations: {}, papers: [], readings: [] # see report/cited.py
 """
 
 import functools
@@ -23,7 +23,7 @@ from pathlib import Path
 from lmtools.config import build, find_lines, load_yaml, merge
 from lmtools.errors import UserError
 from lmtools.experiment import ExperimentPlan
-from lmtools.report.papers.cited import (
+from lmtools.report.cited import (
     Citation,
     CitedTable,
     FigureQuote,

@@ -1,132 +1,157 @@
 """Writes the report: RESULTS.md, the figures, index.html."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from lmtools.atomic import atomic_path, atomic_text
 from lmtools.errors import UserError
-from lmtools.experiment import ExperimentPlan
-from lmtools.report.experiment import Experiment
-from lmtools.report.lm.experiment import is_language_modelling
+from lmtools.report.experiment import LM, RESCORING, STS, Experiment, collect, recognise
+from lmtools.report.figures import lms as lm_figures
+from lmtools.report.figures import rescoring as rescoring_figures
+from lmtools.report.figures import sts as sts_figures
+from lmtools.report.figures.criteria import criteria_pictures
+from lmtools.report.figures.ppl import ppl_pictures
+from lmtools.report.figures.readings import add_readings
+from lmtools.report.figures.speed import speed_pictures
 from lmtools.report.page.drawing import LIGHT, Picture
 from lmtools.report.page.html import page
 from lmtools.report.page.table import Table, guarded, markdown, plain
-from lmtools.report.papers.readings import add_readings
-from lmtools.report.papers.tables import paper_tables
-from lmtools.report.rescoring.experiment import collect_rescoring
-from lmtools.report.rescoring.figures import PICTURES
-from lmtools.report.rescoring.lms import (
-    RESCORING_LM_PICTURES,
-    RESCORING_LM_TABLES,
-    collect_rescoring_lms,
-    rescoring_misfits,
-)
-from lmtools.report.rescoring.samples import lists_beside
-from lmtools.report.rescoring.tables import TABLES, misfits
-from lmtools.report.sts.experiment import collect_sts, is_sts
-from lmtools.report.sts.figures import STS_PICTURES
-from lmtools.report.sts.tables import STS_TABLES
-from lmtools.report.style import Style, load_style
+from lmtools.report.style import Style
+from lmtools.report.tables import lms, rescoring, sts
+from lmtools.report.tables.criteria import criteria_tables
+from lmtools.report.tables.gains import gain_tables
+from lmtools.report.tables.machine import speed_tables, stage_tables
+from lmtools.report.tables.papers import paper_tables
+from lmtools.report.tables.scores import main_tables
 
-
-class ReportKind(NamedTuple):
-    """A kind of report: how its experiment is read, of which makers its tables and figures (by how
-    their files' names begin) are, and lines for what does not fit.
-    """
-
-    collect: Callable[[Path, Sequence[str], str | None, str, Style | None], Experiment]
-    tables: Sequence[Callable[..., Iterable[Table]]]
-    pictures: Mapping[str, Callable[..., Iterator[Picture]]]
-    misfits: Callable[..., Iterable[str]] = lambda experiment: ()
-
-
-REPORTS = {
-    "rescoring": ReportKind(collect_rescoring, TABLES, PICTURES, misfits),
-    "lm": ReportKind(
-        collect_rescoring_lms, RESCORING_LM_TABLES, RESCORING_LM_PICTURES, rescoring_misfits
+Makers = Sequence[Callable[[Experiment], Iterable]]
+# by kind of report, in printing order; those of papers stand behind the first
+TABLES: Mapping[str, Makers] = {
+    RESCORING: (
+        *(main_tables, criteria_tables, rescoring.weight_tables, rescoring.lambda_tables),
+        *(rescoring.oracle_tables, rescoring.depth_tables, rescoring.ppl_tables),
+        *(rescoring.length_tables, speed_tables, rescoring.lattice_tables),
+        *(rescoring.training_tables, stage_tables),
     ),
-    "sts": ReportKind(collect_sts, STS_TABLES, STS_PICTURES),
+    LM: (
+        lms.ppl_tables,
+        *(main_tables, rescoring.ppl_tables, rescoring.weight_tables),
+        *(lms.bench_tables, lms.grid_tables, lms.training_tables, stage_tables),
+    ),
+    STS: (
+        *(sts.pearson_tables, gain_tables, sts.spearman_tables, sts.layer_tables),
+        *(sts.grade_tables, sts.training_tables, speed_tables, stage_tables),
+    ),
 }
+# by kind of report and how the names of their files begin
+PICTURES: Mapping[str, Mapping[str, Callable[[Experiment], Iterable[Picture]]]] = {
+    RESCORING: {
+        "criteria": criteria_pictures,
+        "systems": rescoring_figures.system_pictures,
+        "depth": rescoring_figures.depth_pictures,
+        "length": rescoring_figures.length_pictures,
+        "scale": rescoring_figures.scale_pictures,
+        "learning": rescoring_figures.learning_pictures,
+        "speed": speed_pictures,
+    },
+    LM: {
+        "ppl": ppl_pictures,
+        "work": lm_figures.work_pictures,
+        "grid": lm_figures.grid_pictures,
+        "learning": lm_figures.learning_pictures,
+        "speed": lm_figures.speed_pictures,
+    },
+    STS: {
+        "bars": sts_figures.bar_pictures,
+        "scatter": sts_figures.scatter_pictures,
+        "layers": sts_figures.layer_pictures,
+        "gains": sts_figures.gain_pictures,
+        "speed": speed_pictures,
+    },
+}
+OF_LISTS = (main_tables, rescoring.ppl_tables, rescoring.weight_tables, ppl_pictures)
+REPORTS = tuple(TABLES)
 
 
 def write_report(
     home,
     nbests: Sequence[str] = (),
+    *,
     title: str | None = None,
     command: str = "lmtools report",
     what: str | None = None,
-    conf: str | None = None,
-    plan: ExperimentPlan | None = None,
+    style: Style | None = None,
+    csv: str | None = None,
 ) -> tuple[str, tuple[str, ...]]:
     """Write RESULTS.md, *.png and index.html; return the main tables as text, and a line for each
     thing that is absent or does not fit.
 
     They go to `home`/report; `command` is what the tables say made them; `what` is a name of
-    REPORTS (default: by what there is), `conf` a YAML file of names, order and looks: see Style;
-    `plan` has systems in their order, with labels.
+    REPORTS (default: by what there is), `style` has names, order and looks; `csv` is a file for
+    the figures, a row each.
     """
-    home, style = Path(home), load_style(Path(conf) if conf else None, plan)
-    kind = REPORTS[what or recognised(home, nbests)]
-    experiment = kind.collect(home, nbests, title, command, style)
-    main, *others = kind.tables
-    every = make_all((main, paper_tables, *others), experiment)
-    drawn = list(add_readings(experiment, make_all(kind.pictures.values(), experiment)))
-    misfits = list(kind.misfits(experiment))
-    first = [table for table in every if table.part == "results"]
-    light = [picture.png(LIGHT) for picture in drawn]
+    home = Path(home)
+    experiment = collect(home, what or recognise(home, nbests), nbests, title, command, style)
+    tables = make_tables(experiment)
+    pictures = list(add_readings(experiment, make_pictures(experiment)))
+    misfits = rescoring.list_misfits(experiment) if experiment.kind != STS else []
+    light = [picture.png(LIGHT) for picture in pictures]
     out = home / "report"
     if out.is_symlink():
         raise UserError(f"{out}: a link stands where the report belongs; remove it")
-    for picture, png in zip(drawn, light, strict=True):
+    for picture, png in zip(pictures, light, strict=True):
         with atomic_path(out / f"{picture.name}.png", follow=False) as path:
             path.write_bytes(png)
-    remove_others(out, {picture.name for picture in drawn})
+    remove_others(out, {picture.name for picture in pictures})
     with atomic_text(out / "RESULTS.md", follow=False) as stream:
-        stream.write(results(experiment, every, drawn))
+        stream.write(results(experiment, tables, pictures))
     with atomic_text(out / "index.html", follow=False) as stream:
-        stream.write(page(experiment, every, drawn, light))
-    return "\n".join(map(plain, first)), (*experiment.absent, *misfits)
+        stream.write(page(experiment, tables, pictures, light))
+    if csv:
+        experiment.rows.write(csv)
+    first = [plain(table) for table in tables if table.part == "results"]
+    return "\n".join(first), (*experiment.absent, *misfits)
+
+
+def make_tables(experiment: Experiment) -> list[Table]:
+    """Return all tables of an experiment, in printing order."""
+    first, *others = TABLES[experiment.kind]
+    return make_all([first, paper_tables, *others], experiment)
+
+
+def make_pictures(experiment: Experiment) -> list[Picture]:
+    """Return all figures of an experiment, in printing order."""
+    return make_all(PICTURES[experiment.kind].values(), experiment)
 
 
 def make_all(makers: Iterable[Callable[..., Iterable]], experiment: Experiment) -> list:
-    """Return all tables or figures that the makers yield for the experiment, in printing order."""
-    return [one for make in makers for one in make(experiment)]
-
-
-def recognised(home: Path, nbests: Sequence[str]) -> str:
-    """Return the kind of the experiment in directory `home`: of similarity, of rescoring or,
-    without lists and rescored texts, of language models by themselves.
-    """
-    if is_sts(home):
-        return "sts"
-    rescored = nbests or any(home.glob("rescore/*/*.txt")) or lists_beside(home)
-    return "rescoring" if rescored or not is_language_modelling(home) else "lm"
+    """Return all that the makers yield for the experiment; those of lists where it has some."""
+    makers = (make for make in makers if experiment.lists or make not in OF_LISTS)
+    return [product for make in makers for product in make(experiment)]
 
 
 def remove_others(folder: Path, names: set[str]) -> None:
     """Remove figures that an earlier report drew and this one did not, so that no page mixes two
     experiments.
     """
-    ours = {name for kind in REPORTS.values() for name in kind.pictures}
+    ours = {name for makers in PICTURES.values() for name in makers}
     for path in folder.glob("*.png"):
         if path.stem not in names and path.stem.partition("-")[0] in ours:
             path.unlink()
 
 
-def results(experiment: Experiment, every: Sequence[Table], drawn: Sequence[Picture]) -> str:
-    """RESULTS.md: what it is of, tables, figures, and what is absent."""
-    title = (
-        f"# Results: {guarded(experiment.title)}\n\n[index.html](index.html) has"
-        f" {experiment.contents}.\n"
-    )
-    parts = [title, *(f"{guarded(line)}\n" for line in experiment.provenance())]
-    parts += map(markdown, every)
-    if drawn:
-        parts.append(
-            "## Figures\n\n"
-            + "\n".join(f"![{picture.caption}]({picture.name}.png)\n" for picture in drawn)
-        )
+def results(experiment: Experiment, tables: Sequence[Table], pictures: Sequence[Picture]) -> str:
+    """Return RESULTS.md: what it is of, tables, figures, and what is absent."""
+    utterances = ", and every utterance" if experiment.kind == RESCORING else ""
+    parts = [
+        f"# Results: {guarded(experiment.title)}\n\n[index.html](index.html) has these tables and"
+        f" figures{utterances}.\n",
+        *(f"{guarded(line)}\n" for line in experiment.provenance()),
+        *map(markdown, tables),
+    ]
+    if pictures:
+        shown = [f"![{picture.caption}]({picture.name}.png)\n" for picture in pictures]
+        parts.append("## Figures\n\n" + "\n".join(shown))
     if experiment.absent:
         parts.append("## Absent\n\n" + "".join(f"- {line}\n" for line in experiment.absent))
     return "\n".join(parts)

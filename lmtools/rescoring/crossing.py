@@ -7,26 +7,26 @@ import numpy as np
 
 from lmtools.evaluate import METRICS
 from lmtools.rescoring.features import Features, best, combine
-from lmtools.rescoring.folds import Fold, FoldPlan, Folds, assign_folds
+from lmtools.rescoring.folds import Fold, Folds, assign_folds
 from lmtools.rescoring.tuning import DevSet, TuningOptions, tune_features
 from lmtools.rescoring.weights import Weights
 from lmtools.types import NBest
 
 
 class Crossing:
-    """The folds of a set of lists read from `path`: see `assign_folds`."""
+    """Folds of a set of lists read from `path`, for options that have some: see `assign_folds`."""
 
     def __init__(
         self,
         nbests: Sequence[NBest],
-        plan: FoldPlan,
-        seed: int,
+        options: TuningOptions,
         speakers: Mapping[str, str] | None,
         path,
     ):
+        plan = options.fold_plan
         utterances = [nbest.utt for nbest in nbests]
         self.by, self.places = plan.by, {utt: place for place, utt in enumerate(utterances)}
-        self.utterances = assign_folds(utterances, plan, seed, speakers, path)
+        self.utterances = assign_folds(utterances, plan, options.seed, speakers, path)
 
     def tune(self, features: Features, dev_set: DevSet, options: TuningOptions) -> Weights:
         """Tune as `tune_features` does, and add the weights of each fold, tuned without it in the

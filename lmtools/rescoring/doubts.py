@@ -39,7 +39,7 @@ def find_runaway(parts: Mapping[str, float], reference: str) -> dict[str, float]
 def describe_doubts(weights: Weights) -> Iterator[str]:
     """Warnings about weights, with what to do."""
     for name in weights.search.get("costs", ()):
-        remedy = f"--fix {name}=-1" if name == weights.reference else f"--negative {name}"
+        remedy = f"--fix {name}=-1" if name == weights.reference else f"--set negative={name}"
         yield (
             f"warning: {name!r} has the sign of costs: its values are positive, and the lowest"
             f" choose better than the highest; {remedy} turns it round"

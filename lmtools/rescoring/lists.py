@@ -8,9 +8,9 @@ from lmtools.evaluate.blanks import advise_metric
 from lmtools.evaluate.fit import doubt_references
 from lmtools.rescoring.apply import check_signatures, rescore
 from lmtools.rescoring.crossing import Crossing
-from lmtools.rescoring.features import DERIVED, LOOP, ScoreColumns, gather
+from lmtools.rescoring.features import DERIVED, ScoreColumns, gather
 from lmtools.rescoring.systems import SystemPlan, list_lengths, select_columns, tune_systems
-from lmtools.rescoring.tuning import LINEAR, TuningOptions, check_signed
+from lmtools.rescoring.tuning import TuningOptions, check_negative
 from lmtools.rescoring.weights import Weights
 from lmtools.types import NBest
 
@@ -23,23 +23,16 @@ def tune_lists(
     systems: Systems,
     source,
     options: TuningOptions,
-    lengths: Sequence[str] | None = None,
-    loop: bool = False,
     crossing: Crossing | None = None,
     nj: int = 1,
-    tolerance: float = 0.0,
 ) -> tuple[list[str], Iterator[tuple[str | None, Weights]]]:
-    """Warnings about the lists read from `source`, and the weights of each system, by name.
-
-    `lengths` are features beside the scores (None: `words`, in the linear form); with `loop` so is
-    LOOP; `tolerance` is that of `learn_bounds`. UserError as of `gather` and `tune_systems`.
+    """Return warnings about the lists read from `source`, and the weights of each system, by name.
+    UserError as of `gather` and `tune_systems`.
     """
-    given = (["words"] if options.form == LINEAR else []) if lengths is None else lengths
-    lengths = [*given, *[LOOP] * loop]
-    extra = [name for name in list_lengths(systems) if name not in lengths]
-    made = [*lengths, *extra, *["rank"] * (options.reference == "rank")]
+    extra = [name for name in list_lengths(systems) if name not in options.features]
+    made = [*options.features, *extra, *["rank"] * (options.reference == "rank")]
     features = gather(nbests, columns.values, source, made)
-    check_signed(features, options, source)
+    check_negative(features, options, source)
     pairs = [(one.ref, [hyp.text for hyp in one.hyps]) for one in nbests if one.ref is not None]
     refs, hyps = (ref for ref, _ in pairs), (text for _, texts in pairs for text in texts)
     warnings = [
@@ -50,9 +43,7 @@ def tune_lists(
         *advise_metric(refs, hyps, options.metric, source),
         *doubt_references(pairs, source),
     ]
-    return warnings, tune_systems(
-        systems, nbests, columns, features, source, options, lengths, nj, crossing, tolerance
-    )
+    return warnings, tune_systems(systems, nbests, columns, features, source, options, crossing, nj)
 
 
 def rescore_lists(

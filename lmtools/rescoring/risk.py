@@ -14,7 +14,7 @@ import numpy as np
 
 from lmtools.errors import UserError
 from lmtools.evaluate import pair_gains, sentence_signature
-from lmtools.formats.systems import PREFIX
+from lmtools.formats.nbest.systems import PREFIX
 from lmtools.rescoring.features import REFERENCES, gather
 from lmtools.types import NBest, ScoreTable
 from lmtools.version import __version__

@@ -94,21 +94,19 @@ def tune_systems(
     features: Features,
     path,
     options: TuningOptions,
-    lengths: Collection[str],
-    nj: int = 1,
     crossing: Crossing | None = None,
-    tolerance: float = 0.0,
+    nj: int = 1,
 ) -> Iterator[tuple[str, Weights]]:
     """Tune each system; yield (name, weights with the system's facts). `features` are those of the
-    lists read from `path` with all `columns`, of which a system takes its own, and with `lengths`,
-    which a linear system has, and `list_lengths`.
+    lists read from `path` with all `columns`, of which a system takes its own, with the features of
+    texts that a linear system has, and `list_lengths`.
 
     `nj` processes tune. With a `crossing` there are the weights of each fold too. The notes have
-    the bounds of lazy rescoring, of this `tolerance`. UserError as `tune`.
+    the bounds of lazy rescoring, of their tolerance. UserError as `tune`.
     """
     dev_set = measure_lists(nbests, options.metric, path)
     own = features.names[: first_column(features, columns.values)]
-    extra = {*list_lengths(systems)} - {*own, *lengths}
+    extra = {*list_lengths(systems)} - {*own, *options.features}
     tune = crossing.tune if crossing else tune_features
     work = partial(tune_system, features, tuple(columns.values), own, extra, dev_set, options, tune)
     for (system, plan), weights in zip(
@@ -116,7 +114,7 @@ def tune_systems(
     ):
         taken = columns.select(plan.columns)
         facts = describe_system(nbests, taken, path)
-        bounds = learn_bounds(nbests, features, taken, weights, tolerance)
+        bounds = learn_bounds(nbests, features, taken, weights, options.tolerance)
         notes = {**weights.search, LAZY: bounds} if bounds else weights.search
         yield system, replace(weights, signatures=taken.signatures, system=facts, search=notes)
 
@@ -142,15 +140,15 @@ def tune_system(
                 raise UserError(
                     f"{dev_set.path}: first_pass: no score {name!r}; it has {', '.join(own)}"
                 )
-        fixed = dict.fromkeys(own, 0.0) | total
+        fix = dict.fromkeys(own, 0.0) | total
         reference = next((name for name, weight in total.items() if weight), None)
-        options = replace(options, form=INTERPOLATION, fixed=fixed, reference=reference)
+        options = replace(options, form=INTERPOLATION, fix=fix, reference=reference)
         wanted = {*own, *plan.columns, *total}
     else:
         wanted = {*some.names}.difference(extra)
         others = {*features.names} - wanted  # which other systems have
-        fixed = {n: weight for n, weight in (options.fixed or {}).items() if n not in others}
-        options = replace(options, fixed=fixed)
+        fix = {n: weight for n, weight in (options.fix or {}).items() if n not in others}
+        options = replace(options, fix=fix)
     some = some.select([name for name in some.names if name in wanted])
     lms = (*plan.columns, *(("lm",) if "lm" in some.names else ()))
     return tune(some, dev_set, replace(options, lms=lms))

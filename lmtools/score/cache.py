@@ -29,12 +29,12 @@ from lmtools.score.segments import (
 )
 
 EVERY = 1.0  # seconds of work that a crash may lose
-MERGED = 8  # segments of about a size that become one
+MERGED = 8  # small segments of a process that become one
 MANY = 32  # segments from which those of earlier runs are merged
 
 
 def default_directory() -> Path:
-    """$LMTOOLS_CACHE, else lmtools in the user's cache directory."""
+    """Return $LMTOOLS_CACHE, else lmtools in the user's cache directory."""
     if base := os.environ.get("LMTOOLS_CACHE"):
         return Path(base)
     return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "lmtools"
@@ -86,7 +86,7 @@ class Cache:
         self.kind, self.prefix = kind, json.dumps(dict(signature), sort_keys=True).encode()
         self.fresh: dict[bytes, bytes] = {}  # rows that are in no segment yet
         self.segments: dict[Path, Segment] = {}
-        self.own: list[list[Path]] = []  # segments that this process wrote, by how often merged
+        self.own: list[Path] = []  # small segments that this process wrote
         self.broken: set[Path] = set()
         self.writing = True
         self.written, self.folder = time.monotonic(), None
@@ -100,27 +100,27 @@ class Cache:
         return hashlib.sha256(self.prefix + repr(sentence).encode()).digest()
 
     def get(self, sentences: Sequence) -> dict[int, Any]:
-        """Index into `sentences` -> value, for those that are known."""
-        found: dict[int, Any] = {}
+        """Return the values that are known, by index into `sentences`."""
+        known: dict[int, Any] = {}
         if self.folder is None:
-            return found
+            return known
         keys = [self.key(sentence) for sentence in sentences]
         left = []
         for i, key in enumerate(keys):
             if key in self.fresh:
-                found[i] = self.kind.unpack(self.fresh[key])
+                known[i] = self.kind.unpack(self.fresh[key])
             else:
                 left.append(i)
         with self.on_error("cache given up", self.release):
             for segment in self.refresh():
                 if left:
                     here = self.find(segment, [keys[i] for i in left])
-                    found |= {left[n]: self.kind.unpack(value) for n, value in here.items()}
-                    left = [i for i in left if i not in found]
-        return found
+                    known |= {left[n]: self.kind.unpack(value) for n, value in here.items()}
+                    left = [i for i in left if i not in known]
+        return known
 
     def find(self, segment: Segment, keys: Sequence[bytes]) -> dict[int, bytes]:
-        """Index into `keys` -> value; nothing where the segment is gone or cannot be read."""
+        """Return values by index into `keys`; none where the segment is gone or unreadable."""
         with contextlib.suppress(OSError):
             return segment.find(keys)
         return {}
@@ -157,13 +157,9 @@ class Cache:
             with self.on_error("cache read but not written from here on", self.stop_writing):
                 new = write_values(self.folder, self.fresh)
                 self.fresh = {}
-                for level in range(len(self.own) + 1):
-                    if level == len(self.own):
-                        self.own.append([])
-                    self.own[level] += small_segments(new)
-                    if len(self.own[level]) < MERGED:
-                        break
-                    new, self.own[level] = merge_segments(self.folder, self.own[level]), []
+                self.own += small_segments(new)
+                if len(self.own) >= MERGED:
+                    self.own = small_segments(merge_segments(self.folder, self.own))
         self.written = time.monotonic()
 
     def close(self) -> None:
@@ -188,20 +184,19 @@ class Cache:
         """
         self.refresh()
         small = small_segments(self.segments)
-        mine = {path for paths in self.own for path in paths}
         if len(small) <= MANY:
-            small = [path for path in small if path in mine]
-        if damaged or (mine and len(small) > 1):
+            small = [path for path in small if path in self.own]
+        if damaged or (self.own and len(small) > 1):
             merge_segments(self.folder, {*small, *damaged}, damaged)
         for path in self.broken:
             path.unlink(missing_ok=True)
 
     def release(self) -> None:
-        """Nothing is known and nothing kept from here on."""
+        """Forget all, and keep nothing from here on."""
         self.segments, self.fresh, self.own, self.folder = {}, {}, [], None
 
     def stop_writing(self) -> None:
-        """Nothing is kept from here on; what is there is known."""
+        """Keep nothing from here on; what is there is known."""
         self.fresh, self.own, self.writing = {}, [], False
 
     @contextlib.contextmanager

@@ -13,6 +13,7 @@ from lmtools.lattice.check import drop_unusable
 from lmtools.lattice.expand import OLD, STATES, expand, refuse_taken
 from lmtools.lattice.histories import MixtureLM
 from lmtools.lattice.prune import prune
+from lmtools.options import check_options, option
 from lmtools.score.base import Scorer
 from lmtools.score.compute import out_of_memory
 from lmtools.score.cover import rescore_cover
@@ -43,14 +44,26 @@ class LatticeOptions:
     weights: Mapping[str, float]
     mixtures: Mapping[str, Mapping[str, float]] = field(default_factory=lambda: EMPTY)
     old: LMSpec | None = None
-    prune_beam: float | None = None
-    prune_arcs: int | None = None
-    cover_beam: float | None = None
+    prune_beam: float | None = option(
+        None, "before rescoring: drop arcs on no path within so much of the best", least=0
+    )
+    prune_arcs: int | None = option(None, "before rescoring: keep so many best arcs", least=1)
+    cover_beam: float | None = option(
+        None,
+        "LMs that read both sides: only arcs on a path within so much of the best by the other"
+        " scores",
+        least=0,
+    )
     order: Mapping[str, int | None] | int | None = None
     beam: float = math.inf
-    tokens: int | None = None
-    states: int = STATES
+    tokens: int | None = option(
+        None, "keep so many best histories of a lattice's state (default: all)", least=1
+    )
+    states: int = option(STATES, "most states of a rescored lattice", least=1)
     computing: Computing = USUAL
+
+    def __post_init__(self):
+        check_options(self)
 
     def load(self) -> "Rescorer":
         """Load the models; UserError for one that cannot be loaded, and for names that do not fit

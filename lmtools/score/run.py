@@ -14,10 +14,10 @@ import torch
 
 from lmtools.batching import prepare_distinct
 from lmtools.computing import Computing
+from lmtools.context import LOCAL, current
 from lmtools.errors import UserError
 from lmtools.formats import kaldi_tables, scores, stream
 from lmtools.formats.registry import parse_specifier
-from lmtools.jobs import find_queue
 from lmtools.score.base import Scorer
 from lmtools.score.cache import Cache, cache_directory
 from lmtools.score.compute import compute_all, compute_missing, score_batch
@@ -212,12 +212,12 @@ def sum_batches(
     """
     rows = sum(scorer.cost(sentence) for batch in work for sentence in batch)
     # a machine with a queue is not one to compute on
-    worth = rows // WORTH_A_PROCESS if find_queue() is None else computing.nj
+    worth = rows // WORTH_A_PROCESS if current().cmd == LOCAL else computing.nj
     processes = min(computing.nj, len(work), worth)
     if processes > 1:
         remedy = f"{REMEDY} or smaller batches (--rows)"
         alone = partial(load_alone, scorer.spec, computing, scorer.signature)
-        done = as_completed(sum_batch, work, processes, alone, remedy)
+        done = as_completed(sum_batch, work, processes, alone, remedy=remedy)
     else:
         done = enumerate(compute_all(scorer, work, partial(sum_batch, scorer)))
     for number, values in done:

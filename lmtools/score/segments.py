@@ -55,22 +55,22 @@ class Segment:
         self.begin, self.size = HEADER.size + len(firsts), REST + self.width  # of rows
 
     def find(self, keys: Sequence[bytes]) -> dict[int, bytes]:
-        """Index into `keys` -> value, of those that are here; damaged rows are counted. OSError
+        """Return the values that are here by index into `keys`; damaged rows are counted. OSError
         where the file is gone.
         """
         firsts = np.frombuffer(b"".join(key[:FIRST] for key in keys), BIG_ENDIAN).astype(np.uint64)
         places = np.minimum(np.searchsorted(self.firsts, firsts), self.count - 1)
-        found: dict[int, bytes] = {}
+        values: dict[int, bytes] = {}
         if not len(here := np.flatnonzero(self.firsts[places] == firsts)):
-            return found
+            return values
         with open_regular(self.path) as file:
             for i in here.tolist():
                 row = read_exactly(file, self.size, self.begin + int(places[i]) * self.size)
                 if row[: KEY - FIRST] == keys[i][FIRST:] and is_sound(keys[i], row):
-                    found[i] = row[REST:]
+                    values[i] = row[REST:]
                 else:
                     self.damaged += 1
-        return found
+        return values
 
     def read(self, sound: bool = False) -> tuple[np.ndarray, np.ndarray]:
         """Read the beginnings of keys (rows,) and the rows, uint8 (rows, size); with `sound` each
@@ -130,13 +130,13 @@ def write_values(folder: Path, values: Mapping[bytes, bytes]) -> list[Path]:
     by_width: dict[int, list[bytes]] = {}
     for key, value in values.items():
         by_width.setdefault(len(value), []).append(key)
-    made = []
+    paths = []
     for width, keys in by_width.items():
         firsts = np.frombuffer(b"".join(key[:FIRST] for key in keys), BIG_ENDIAN)
         content = b"".join(key[FIRST:] + checksum(key, values[key]) + values[key] for key in keys)
         rows = np.frombuffer(content, np.uint8).reshape(len(keys), REST + width)
-        made.append(write_segment(folder, firsts.astype(np.uint64), rows))
-    return made
+        paths.append(write_segment(folder, firsts.astype(np.uint64), rows))
+    return paths
 
 
 def merge_segments(
@@ -146,13 +146,13 @@ def merge_segments(
     remove those; the new files. Each row of the `doubtful` is checked. Another process may do the
     same: what it wrote holds what it removed.
     """
-    made = []
+    files = []
     for group in group_segments(paths):
         if len(group) == 1 and group[0].path not in doubtful:
-            made.append(group[0].path)
+            files.append(group[0].path)
         else:
-            made += merge_group(folder, group, doubtful)
-    return made
+            files += merge_group(folder, group, doubtful)
+    return files
 
 
 def merge_group(folder: Path, group: Sequence[Segment], doubtful: Container[Path]) -> list[Path]:
@@ -183,8 +183,8 @@ def group_segments(paths: Iterable[Path]) -> Iterator[list[Segment]]:
         with contextlib.suppress(OSError, ValueError):
             segments.append(Segment(path))
     group: list[Segment] = []
-    for segment in sorted(segments, key=lambda one: (one.size, one.bytes)):
-        total = sum(one.bytes for one in group) + segment.bytes
+    for segment in sorted(segments, key=lambda member: (member.size, member.bytes)):
+        total = sum(member.bytes for member in group) + segment.bytes
         if group and (segment.size != group[0].size or total > TOGETHER * LARGE):
             yield group
             group = []

@@ -27,7 +27,7 @@ class LeftOut(NamedTuple):
 
     @classmethod
     def of(cls, items: int, occurrences: int, all_occurrences: int) -> "LeftOut":
-        """From how often they occur."""
+        """Return the record of items with these occurrences."""
         return cls(items, occurrences / all_occurrences if all_occurrences else None)
 
 
@@ -100,11 +100,13 @@ class Subword:
 
     @property
     def size(self) -> int:
-        """The number of ids, specials included."""
+        """Return the number of ids, specials included."""
         return len(self.vocabulary)
 
     def encode(self, text: str) -> list[int]:
-        """The ids of `text` after normalisation, without BOS and EOS; empty for an empty text."""
+        """Return the ids of `text` after normalisation, without BOS and EOS; empty for an empty
+        text.
+        """
         return self.encode_batch([text])[0]
 
     def encode_batch(self, texts: Iterable[str]) -> list[list[int]]:
@@ -118,7 +120,9 @@ class Subword:
         return self.surfaces(self.normaliser(text))
 
     def decode(self, ids: Iterable[int]) -> str:
-        """The text of `ids`: specials are dropped, except that an unknown piece reads `<unk>`."""
+        """Return the text of `ids`: specials are dropped, except that an unknown piece reads
+        `<unk>`.
+        """
         pieces = [self.vocabulary[i] for i in ids if i not in (PAD, EOS, BOS, MASK)]
         return self.joiner.join(pieces).replace(MARK, " ").strip()
 

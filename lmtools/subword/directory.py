@@ -54,7 +54,9 @@ def save_subword(subword: Subword, out_dir, words=None) -> Subword:
 
 
 def spell_words(pieces: Subword, words_dir) -> Spelled:
-    """The words of the list in `words_dir`, spelled by `pieces`; UserError for two normalisers."""
+    """Return the words of the list in `words_dir`, spelled by `pieces`; UserError for two
+    normalisers.
+    """
     words = load_subword(words_dir)
     if not isinstance(words, Word):
         raise UserError(
@@ -136,7 +138,9 @@ def read_description(directory) -> dict:
 def assemble(
     kind: type[Subword], content: bytes, normaliser: Normaliser, expected: str | None, source
 ) -> Subword:
-    """The subword model of these parts; UserError about `source` unless its hash is as expected."""
+    """Return the subword model of these parts; UserError about `source` unless its hash is as
+    expected.
+    """
     try:
         subword = kind(content, normaliser)
     except (RuntimeError, ValueError, IndexError) as error:

@@ -27,10 +27,10 @@ class Remembering(dict):
     """
 
     def __missing__(self, token: str):
-        made = self.find(token)
+        value = self.find(token)
         if len(self) < REMEMBERED and len(token) <= WIDEST:
-            self[token] = made
-        return made
+            self[token] = value
+        return value
 
 
 class Normalised(Remembering):
@@ -95,9 +95,9 @@ class Listed(Subword):
         parts = map_ordered(work, cut_texts(paths, PART), nj, reads=paths)
         counts = counting.sum_counts(parts)
         content, left_out = cls.select(counts, vocab_size, min_count)
-        made = cls(content, normaliser)
-        made.left_out = left_out
-        return made
+        subword = cls(content, normaliser)
+        subword.left_out = left_out
+        return subword
 
     @classmethod
     def select(

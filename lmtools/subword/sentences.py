@@ -148,7 +148,9 @@ def ordinary(processor: sentencepiece.SentencePieceProcessor) -> list[int]:
 
 
 def refuse_unfit(processor: sentencepiece.SentencePieceProcessor, pieces: Sequence[str]) -> None:
-    """ValueError unless the model segments word by word, `▁` before each but perhaps the first."""
+    """Raise ValueError unless the model segments word by word, `▁` before each but perhaps the
+    first.
+    """
     if any(MARK in piece.lstrip(MARK) for piece in pieces):
         raise ValueError(f"its pieces do not lie inside words with {MARK} before the first")
     if MARK not in pieces and any(map(processor.is_byte, range(processor.get_piece_size()))):
@@ -179,7 +181,7 @@ def scheme_of(content: bytes) -> str:
 
 
 def sample(lines: Iterable[str], count: int) -> list[str]:
-    """At most `count` of `lines`, equally likely (reservoir sampling, fixed seed)."""
+    """Return at most `count` of `lines`, equally likely (reservoir sampling, fixed seed)."""
     chosen, draw = [], random.Random(SEED).random
     for seen, line in enumerate(lines, 1):
         if seen <= count:

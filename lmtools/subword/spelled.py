@@ -39,13 +39,13 @@ class WordTargets:
 
     def id_of(self, spelling: tuple[int, ...]) -> int:
         """Return the id of the word so spelled; <unk> if the list or the pieces lack it."""
-        found = self.known.get(spelling)
-        if found is None:
+        number = self.known.get(spelling)
+        if number is None:
             text = self.pieces.decode(spelling)
-            found = UNK if UNK in spelling else self.words.ids.get(text, UNK)
+            number = UNK if UNK in spelling else self.words.ids.get(text, UNK)
             if len(self.known) < REMEMBERED:
-                self.known[spelling] = found
-        return found
+                self.known[spelling] = number
+        return number
 
 
 class Spelled(Subword):
@@ -61,7 +61,7 @@ class Spelled(Subword):
 
     @staticmethod
     def join(pieces: Subword, words: Word, unknown: int) -> bytes:
-        """The content made of both; `unknown`: how many words of the text the list left out."""
+        """Return the content made of both; `unknown`: words of the text that the list left out."""
         if pieces.scheme not in PIECES:
             raise UserError(
                 f"words are spelled by pieces inside them ({', '.join(PIECES)}), not by"
@@ -73,8 +73,12 @@ class Spelled(Subword):
     def read(self, content: bytes) -> tuple[str, ...]:
         head, _, rest = content.partition(b"\n")
         try:
-            made = json.loads(head)
-            kind, length, unknown = PIECES[made["pieces"]], int(made["bytes"]), int(made["unknown"])
+            fields = json.loads(head)
+            kind, length, unknown = (
+                PIECES[fields["pieces"]],
+                int(fields["bytes"]),
+                int(fields["unknown"]),
+            )
         except (KeyError, TypeError) as error:
             raise ValueError(f"its first line lacks or misnames {error}") from None
         self.pieces_model = kind(rest[:length], self.normaliser)

@@ -35,9 +35,9 @@ def adopt_word_list(
     """
     words: dict[str, int] = {}
     for word, count in pair_counts(read_rows(content, path)):
-        own = normaliser(word) if word not in MARKS else ""
-        if own and " " not in own and own not in SPECIALS:
-            words[own] = words.get(own, 0) + count
+        form = normaliser(word) if word not in MARKS else ""
+        if form and " " not in form and form not in SPECIALS:
+            words[form] = words.get(form, 0) + count
     if not words:
         raise UserError(
             f"{path}: no words in it; give a list of one a line, such as Kaldi's words.txt, or"
@@ -82,7 +82,7 @@ def read_rows(content: bytes, path) -> Iterator[tuple[str, ...]]:
 
 
 def pair_counts(lines: Iterator[tuple[str, ...]]) -> Iterator[tuple[str, int]]:
-    """Words with their counts, 0 where a list has none."""
+    """Return words with their counts, 0 where a list has none."""
     columns = list(zip(*lines, strict=True))
     numbers = [int(text) for text in columns[1]] if len(columns) == 2 else []
     ids = len(numbers) > 1 and all(a < b for a, b in pairwise(numbers))

@@ -27,11 +27,13 @@ class TextBlock(NamedTuple):
     start: int = 0
 
     def blocks(self) -> Iterator["TextBlock"]:
-        """This one, as a part of a text has several."""
+        """Return this block alone, as a part of a text has several."""
         yield self
 
     def text(self) -> str:
-        """The lines as they stand, without byte-order mark; UserError for one that is not UTF-8."""
+        """Return the lines as they stand, without byte-order mark; UserError for one that is not
+        UTF-8.
+        """
         leading = self.first == 1 and self.start == 0
         try:
             return self.content.decode("utf-8-sig" if leading else "utf-8")
@@ -41,7 +43,9 @@ class TextBlock(NamedTuple):
             raise UserError(f"{self.path}:{line}: not UTF-8; convert it with iconv") from None
 
     def lines(self) -> list[str]:
-        """The lines without their ends, as lmtools.files.read_lines: LF, or CR and LF, ends one."""
+        """Return the lines without their ends, as lmtools.files.read_lines: LF, or CR and LF, ends
+        one.
+        """
         text = self.text()
         lines = text.removesuffix("\n").split("\n")
         return [line.removesuffix("\r") for line in lines] if "\r" in text else lines
@@ -59,8 +63,8 @@ class TextPart(NamedTuple):
     end: int | None = None
 
     def blocks(self, nul: bool = False) -> Iterator[TextBlock]:
-        """Its blocks, one after the other, lazily; UserError for what is no text, and unless `nul`
-        for a NUL byte anywhere.
+        """Yield its blocks, one after the other, lazily; UserError for what is no text, and unless
+        `nul` for a NUL byte anywhere.
         """
         number, most = 1, longest_line()
         try:
@@ -90,7 +94,7 @@ class TextPart(NamedTuple):
 
 
 def skip_line(stream, begin: int, most: int) -> int:
-    """Go to the first line that begins at byte `begin` or later; where it begins."""
+    """Go to the first line that begins at byte `begin` or later; return where it begins."""
     stream.seek(begin - 1)
     while (rest := stream.readline(most + 1)) and not rest.endswith(NEWLINE):
         pass
@@ -98,7 +102,7 @@ def skip_line(stream, begin: int, most: int) -> int:
 
 
 def count_lines(path: str, end: int) -> int:
-    """The lines in the first `end` bytes of a file."""
+    """Count the lines in the first `end` bytes of a file."""
     count = 0
     if end:
         with open(path, "rb") as stream:
@@ -111,8 +115,8 @@ def count_lines(path: str, end: int) -> int:
 def cut_texts(
     paths: Sequence, size: int | None = None, whole: bool = False
 ) -> Iterator[TextPart | TextBlock]:
-    """Parts of about `size` bytes (None: SIZE) of those texts that are plain files; the blocks of
-    others, or `whole` texts, where UserError says what can be read only once.
+    """Yield parts of about `size` bytes (None: SIZE) of those texts that are plain files; the
+    blocks of others, or `whole` texts, where UserError says what can be read only once.
     """
     for path in map(str, paths):
         if os.path.isfile(path) and Path(path).suffix not in OPENERS:
@@ -129,13 +133,13 @@ def cut_texts(
 
 
 def read_blocks(paths: Sequence, nul: bool = False) -> Iterator[TextBlock]:
-    """The blocks of texts, one after the other: see `TextPart.blocks`."""
+    """Yield the blocks of texts, one after the other: see `TextPart.blocks`."""
     for path in paths:
         yield from TextPart(str(path)).blocks(nul)
 
 
 def read_text(path, nul: bool = False) -> Iterator[tuple[int, str]]:
-    """Pairs (line number from 1, line without its end), as files.read_lines and read_blocks."""
+    """Yield (line number from 1, line without its end), as files.read_lines and read_blocks."""
     for block in read_blocks([path], nul):
         yield from enumerate(block.lines(), block.first)
 
@@ -153,8 +157,8 @@ class PairBlock(NamedTuple):
 
 
 def read_pairs(targets: Sequence, sources: Sequence) -> Iterator[PairBlock]:
-    """The lines of texts side by side with those of as many sources, text by text; UserError where
-    they are not as many.
+    """Yield the lines of texts side by side with those of as many sources, text by text; UserError
+    where they are not as many.
     """
     if len(targets) != len(sources):
         raise UserError(
@@ -178,7 +182,7 @@ def read_pairs(targets: Sequence, sources: Sequence) -> Iterator[PairBlock]:
 
 
 def read_again(paths: Sequence) -> Iterator[str]:
-    """The lines of those texts that can be read more than once: of files, not of pipes."""
+    """Yield the lines of those texts that can be read more than once: of files, not of pipes."""
     for path in paths:
         if Path(path).is_file():
             yield from (line for _, line in read_text(path))

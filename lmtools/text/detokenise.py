@@ -9,7 +9,7 @@ LANGUAGE = re.compile(r"[a-z]{2,3}")
 
 
 def detokeniser(language: str) -> Callable[[str], str]:
-    """A function from tokenised to detokenised lines of `language` (ISO 639: en, de, fr ..).
+    """Return a function from tokenised to detokenised lines of `language` (ISO 639: en, de, fr ..).
 
     Also undoes Moses's escapes (`&apos; &quot; &amp; &#124;` ..) and split hyphens (` @-@ `);
     subword marks have to be joined before. English, French, Italian, Irish, Czech, Finnish and CJK

@@ -75,13 +75,13 @@ SHAPES = tuple(
 
 
 def identify(head: bytes, kinds: Iterable[Foreign]) -> Foreign | None:
-    """The first of `kinds` that begins like `head` (decompressed); None where in doubt."""
+    """Return the first of `kinds` that begins like `head` (decompressed); None where in doubt."""
     head = head[:HEAD].removeprefix(b"\xef\xbb\xbf")
     return next((kind for kind in kinds if kind.mark.match(head)), None)
 
 
 def refuse_foreign(head: bytes, path) -> None:
-    """UserError with what a file is that begins with `head` (decompressed) and holds no text;
+    """Raise UserError with what a file is that begins with `head` (decompressed) and holds no text;
     nothing is said of what might be text.
     """
     if error := compression_error(path, head):
@@ -91,7 +91,7 @@ def refuse_foreign(head: bytes, path) -> None:
 
 
 def refuse_nul(block: bytes, path, first: int) -> None:
-    """UserError with the line of the first NUL byte of `block`, whose first line is `first`."""
+    """Raise UserError with the line of the first NUL byte of `block`, whose first line is `first`."""
     if (place := block.find(b"\0")) >= 0:
         line = first + block.count(b"\n", 0, place)
         raise UserError(

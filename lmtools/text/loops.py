@@ -57,7 +57,7 @@ def count_looped_letters(word: str) -> int:
 
 
 def count_looped_words(words: Sequence[str]) -> int:
-    """The same of copies of whole words."""
+    """Count those of copies of whole words."""
     # with fewer than COPIES - 1 repeats no run can be
     if len(words) < COPIES:
         return 0
@@ -73,8 +73,8 @@ def count_looped_words(words: Sequence[str]) -> int:
 
 
 def longest_run(words: Sequence[str], start: int) -> tuple[int, int]:
-    """The run of copies from `start` with the most words in excess, the shorter phrase of equals:
-    that excess and the run's length; (0, 1) without one.
+    """Return the run of copies from `start` with the most words in excess, the shorter phrase of
+    equals: that excess and the run's length; (0, 1) without one.
     """
     found = 0, 1
     rest = len(words) - start

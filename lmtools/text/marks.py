@@ -16,10 +16,10 @@ MARK = re.compile(
 
 
 def find_marks(text: str) -> list[str]:
-    """The marks in a text, as they stand."""
+    """Return the marks in a text, as they stand."""
     return MARK.findall(text)
 
 
 def drop_marks(text: str) -> str:
-    """The text without them."""
+    """Drop the marks of a text."""
     return " ".join(MARK.sub(" ", text).split())

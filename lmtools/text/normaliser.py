@@ -88,7 +88,7 @@ class Normaliser:
         return once
 
     def apply(self, text: str) -> str:
-        """One pass over `text`, in an order that lets accents count as apostrophes before
+        """Apply one pass to `text`, in an order that lets accents count as apostrophes before
         compatibility forms take them apart.
         """
         if not text.isascii():
@@ -142,7 +142,7 @@ class Normaliser:
 
     @classmethod
     def load(cls, directory) -> "Normaliser":
-        """The normaliser saved in `directory`; UserError if there is none."""
+        """Return the normaliser saved in `directory`; UserError if there is none."""
         return from_yaml(cls, Path(directory) / FILE)
 
 

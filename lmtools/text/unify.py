@@ -77,13 +77,15 @@ INVISIBLE, DIGITS = Invisible(), Digits()
 
 
 def strip_accents(text: str) -> str:
-    """`text` without accents, points and strokes of alphabets."""
+    """Return `text` without accents, points and strokes of alphabets."""
     bare = ACCENTS.sub("", unicodedata.normalize("NFD", text))
     return unicodedata.normalize("NFC", bare).translate(STROKES)
 
 
 def merge_letters(text: str) -> str:
-    """`text` with one code for letters that look alike; Latin ones among Cyrillic are Cyrillic."""
+    """Return `text` with one code for letters that look alike; Latin ones among Cyrillic are
+    Cyrillic.
+    """
     return MIXED.sub(lambda word: word[0].translate(CYRILLIC), text).translate(ALIKE)
 
 
@@ -95,13 +97,13 @@ def count_gaps(text: str) -> tuple[int, int]:
 
 
 def join_pieces(text: str) -> str:
-    """`text` with the words whole that subword marks cut: `fin@@ ch`, `fin ##ch`, `▁fin ch`."""
+    """Return `text` with the words whole that subword marks cut: `fin@@ ch`, `fin ##ch`, `▁fin ch`."""
     text = CUTS.sub("", text)
     return "".join(text.split()).replace("▁", " ") if "▁" in text else text
 
 
 def join_characters(text: str) -> str:
-    """`text` without blanks beside characters of scripts that put none between words."""
+    """Return `text` without blanks beside characters of scripts that put none between words."""
     return text if text.isascii() else AROUND.sub("", text)
 
 
@@ -117,7 +119,7 @@ class Unifier:
 
 
 def translate(table) -> Callable[[str], str]:
-    """A function that puts a table's characters in the place of others."""
+    """Return a function that puts a table's characters in the place of others."""
     return lambda text: text if text.isascii() else text.translate(table)
 
 
@@ -149,8 +151,8 @@ FIRST = ("separators",)  # what `invisible` would take out
 
 
 def unifier(names: Iterable[str]) -> Callable[[str], str]:
-    """The function that applies those of UNIFIERS, in an order of its own, until nothing changes,
-    and leaves single spaces between words. UserError for a name that is none of them.
+    """Return the function that applies those of UNIFIERS, in an order of its own, until nothing
+    changes, and leaves single spaces between words. UserError for a name that is none of them.
     """
     names = set(names)
     if unknown := sorted(names - UNIFIERS.keys()):

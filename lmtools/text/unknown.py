@@ -28,7 +28,9 @@ CHANGES = {
 
 
 def explain(unknown: Mapping[str, int], known: Callable[[str], bool]) -> tuple[str, str]:
-    """Why words with these counts are probably unknown, and the options that mend it ('': none)."""
+    """Return why words with these counts are probably unknown, and the options that mend it ('':
+    none).
+    """
     total, changed = sum(unknown.values()), {}
     for option, (_, change) in CHANGES.items():
         better = {word: change(word).split() for word in unknown}
@@ -44,14 +46,14 @@ def explain(unknown: Mapping[str, int], known: Callable[[str], bool]) -> tuple[s
 
 
 def conversion(option: str) -> str:
-    """The command that writes hypotheses and references as options of the normaliser say; --case
-    alone would leave references.
+    """Return the command that writes hypotheses and references as options of the normaliser say;
+    --case alone would leave references.
     """
     return f"lmtools convert {'--normaliser none ' * option.startswith('--case')}{option}"
 
 
 def unknown_words(texts: Iterable[str], known: Callable[[str], bool]) -> Counter[str]:
-    """The words of the first texts that are not known, with counts, but `<unk>` itself."""
+    """Return the words of the first texts that are not known, with counts, but `<unk>` itself."""
     counts = Counter(word for text in itertools.islice(texts, LOOKED_AT) for word in text.split())
     return Counter(
         {word: count for word, count in counts.items() if word != "<unk>" and not known(word)}
@@ -67,7 +69,7 @@ def warn_unknown(
     known: Callable[[str], bool] | None = None,
     lists: bool = False,
 ) -> None:
-    """One line on standard error where more than MANY of the `tokens` are `unknown`.
+    """Print one line on standard error where more than MANY of the `tokens` are `unknown`.
 
     The words are sought among the `texts`, normalised as the model does, by `known`. `lists`:
     `path` holds N-best lists.

@@ -3,25 +3,79 @@ with references, cut or merged.
 """
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from lmtools.errors import UserError
-from lmtools.formats import FORMATS, lists, merging, plain, registry, rewriting
+from lmtools.formats import FORMATS, edits, lists, plain, registry
 from lmtools.formats import read as read_nbests
 from lmtools.formats.lattices import LATTICES
 from lmtools.formats.texts import read_texts
 from lmtools.text import NORMALISERS
 from lmtools.text.detokenise import detokeniser
+from lmtools.text.marks import find_marks
 from lmtools.text.normaliser import parse_normaliser
 from lmtools.text.unify import unifier
 from lmtools.types import NBest
-from lmtools.verbs.help import Rare
-from lmtools.verbs.options import add_normaliser, add_references, normaliser_of
+from lmtools.verbs.options import (
+    add_normaliser,
+    add_references,
+    choice,
+    normaliser_of,
+    switch,
+    value,
+)
 
-CASES = {"upper": str.upper, "lower": str.lower, "sentence": rewriting.capitalise}
+CASES = {"upper": str.upper, "lower": str.lower, "sentence": edits.capitalise}
 NORMALISED = "normalised"
 KINDS = {"N-best lists": FORMATS, "lattices": LATTICES}
+Edit = Callable[[NBest], NBest]
+Describe = Callable[[Sequence[NBest], Sequence[NBest]], str]  # of the lists before and after
+
+
+# Edits of lists in the order of --help; None: the option is one of GROUPS
+EDITS: dict[str, dict | None] = {
+    "--unify": None,
+    "--drop-words": value(
+        "FILE",
+        "words to take out of hypotheses and references as they are read, one a line: [noise],"
+        " <unk>, SIL ..; arcs of lattices get none",
+    ),
+    "--map-words": None,
+    "--drop-marks": switch(
+        "take out of hypotheses and references what stands for no word: [Music], (laughter), <unk>,"
+        " <|endoftext|>, *sighs*, ♪"
+    ),
+    "--detokenise": value(
+        "LANG",
+        "undo the tokenisation, escapes (&apos;) and split hyphens (@-@) that Moses's scripts"
+        " made in the hypotheses (en, de, fr ..; subword marks: options of --format)",
+        rare=True,
+    ),
+    "--detokenise-ref": value(
+        "LANG", "the same for the references, which are often given without tokenisation", rare=True
+    ),
+    "--depth": None,
+    "--dedup": choice(
+        ("words", NORMALISED),
+        "merge hypotheses of the same words, or of words that are the same once normalised"
+        " (`normalised`: by options of the normaliser, else as --normaliser librispeech, case and"
+        " punctuation apart); the best score stays, at the best rank (default: words; write"
+        " --dedup alone after IN and OUT)",
+        nargs="?",
+        const="words",
+    ),
+    "--mass": switch(
+        "with --dedup, each has a score `mass`: the log of the summed probabilities of those"
+        " merged",
+        rare=True,
+    ),
+    "--drop-loops": switch(
+        "leave out hypotheses that say words again and again (`a poor poor poor poor poor poor`),"
+        " but the last of a list",
+        rare=True,
+    ),
+}
 
 
 def arguments(parser):
@@ -30,52 +84,17 @@ def arguments(parser):
         f"Formats of {kind}:\n{registry.describe_formats(formats)}"
         for kind, formats in KINDS.items()
     )
-    parser.add_argument(
-        "input", metavar="IN", help="file, directory or Kaldi rspecifier; - is standard input"
-    )
-    parser.add_argument(
-        "output", metavar="OUT", help="file, directory or Kaldi wspecifier; - is standard output"
-    )
+    place = "file, directory or Kaldi"
+    parser.add_argument("input", metavar="IN", help=f"{place} rspecifier; - is standard input")
+    parser.add_argument("output", metavar="OUT", help=f"{place} wspecifier; - is standard output")
     parser.add("--format")
     add_references(parser, nargs="+")
     parser.add("--to", default=None, help="format of OUT (default: jsonl, or slf for lattices)")
-    parser.add("--unify")
-    about = (
-        "words to take out of hypotheses and references as they are read, one a line: [noise],"
-        " <unk>, SIL ..; arcs of lattices get none"
-    )
-    parser.add_argument("--drop-words", metavar="FILE", help=about)
-    parser.add("--map-words")
-    about = (
-        "take out of hypotheses and references what stands for no word: [Music], (laughter), <unk>,"
-        " <|endoftext|>, *sighs*, ♪"
-    )
-    parser.add_argument("--drop-marks", action="store_true", help=about)
-    about = (
-        "undo the tokenisation, escapes (&apos;) and split hyphens (@-@) that Moses's scripts"
-        " made in the hypotheses (en, de, fr ..; subword marks: options of --format)"
-    )
-    parser.add_argument("--detokenise", metavar="LANG", help=Rare(about))
-    about = "the same for the references, which are often given without tokenisation"
-    parser.add_argument("--detokenise-ref", metavar="LANG", help=Rare(about))
-    parser.add("--depth")
-    about = (
-        "merge hypotheses of the same words, or of words that are the same once normalised"
-        " (`normalised`: by options of the normaliser, else as --normaliser librispeech, case and"
-        " punctuation apart); the best score stays, at the best rank (default: words; write"
-        " --dedup alone after IN and OUT)"
-    )
-    ways = ("words", NORMALISED)
-    parser.add_argument("--dedup", nargs="?", const="words", choices=ways, help=about)
-    about = (
-        "with --dedup, each has a score `mass`: the log of the summed probabilities of those merged"
-    )
-    parser.add_argument("--mass", action="store_true", help=Rare(about))
-    about = (
-        "leave out hypotheses that say words again and again (`a poor poor poor poor poor poor`),"
-        " but the last of a list"
-    )
-    parser.add_argument("--drop-loops", action="store_true", help=Rare(about))
+    for name, declared in EDITS.items():
+        if declared is None:
+            parser.add(name)
+        else:
+            parser.add_argument(name, **declared)
     add_normaliser(
         parser,
         "what is done to hypotheses and references alike, after all else but --dedup and --depth;"
@@ -86,12 +105,12 @@ def arguments(parser):
         help="of hypotheses (with options of the normaliser: of references, too); `sentence`: only"
         " the first letter, upper, if truecased",
     )
-    about = "the named set for references instead; none: they stay as they are"
-    parser.groups["normaliser"].add_argument("--normaliser-ref", metavar="NAME", help=Rare(about))
+    label = "the named set for references instead; none: they stay as they are"
+    parser.groups["normaliser"].add_argument("--normaliser-ref", **value("NAME", label, rare=True))
 
 
 def find_kind(spec: str) -> str:
-    """The kind of what the format `spec` holds."""
+    """Return the kind of what the format `spec` holds."""
     name = spec.partition(":")[0]
     for kind, formats in KINDS.items():
         if name in formats:
@@ -103,7 +122,7 @@ def find_kind(spec: str) -> str:
 
 
 def run(args):
-    """Read, edit, write, and say on standard error what was written."""
+    """Read, edit and write; print what was written on standard error."""
     source = args.format or registry.detect(args.input, FORMATS | LATTICES)
     kind = find_kind(source)
     target = args.to or {"N-best lists": "jsonl", "lattices": "slf"}[kind]
@@ -122,7 +141,7 @@ def run(args):
 
 
 def refuse_for_lattices(args) -> None:
-    """UserError for options that lattices do not have."""
+    """Raise UserError for options that lattices do not have."""
     refs = [args.ref, args.ref_lines, args.detokenise_ref, args.normaliser_ref]
     edits = [args.depth, args.dedup, args.mass, args.drop_loops, args.drop_marks, args.detokenise]
     if any([*refs, *edits, args.case == "sentence"]):
@@ -136,55 +155,59 @@ def refuse_for_lattices(args) -> None:
 
 
 def convert_lists(args, source: str, target: str) -> str:
-    """Convert N-best lists; what to say of it."""
+    """Convert N-best lists; return the message on what was written."""
     nbests = read_nbests(args.input, source)
     if not nbests:
         raise UserError(f"{args.input}: no utterances; give the recogniser's N-best lists")
-    nbests, told = attach_references(args, nbests)
+    nbests, message = attach_references(args, nbests)
+    for edit, describe in list(plan_edits(args)):
+        before, nbests = nbests, [edit(nbest) for nbest in nbests]
+        message += describe(before, nbests) if describe else ""
+    registry.find_format(target, FORMATS).write(nbests, args.output)
+    hyps = sum(len(nbest.hyps) for nbest in nbests)
+    return f"{args.output}: {len(nbests)} utterances, {hyps} hypotheses{message}"
+
+
+def plan_edits(args) -> Iterator[tuple[Edit, Describe | None]]:
+    """Yield the edits that the options ask for in the order in which they are made, each with the
+    function that describes what it took out.
+    """
     if args.unify:
         unify = unifier(args.unify)
-        nbests = rewriting.rewrite_lists(nbests, unify, unify)
+        yield partial(edits.rewrite_list, hyps=unify, refs=unify), None
     if args.drop_marks:
-        nbests, count = rewriting.drop_marks(nbests)
-        told += f", {count:,} marks dropped"
+        yield edits.strip_marks, describe_marks
     if args.drop_words:
-        nbests, count = rewriting.drop_words(nbests, rewriting.read_words(args.drop_words))
-        told += f", {count:,} words dropped"
+        words = edits.read_words(args.drop_words)
+        yield partial(edits.drop_words, words=words), describe_words
     if args.detokenise_ref:
-        nbests = rewriting.rewrite_lists(nbests, refs=detokeniser(args.detokenise_ref))
+        yield partial(edits.rewrite_list, refs=detokeniser(args.detokenise_ref)), None
     if args.detokenise:
-        nbests = rewriting.rewrite_lists(nbests, detokeniser(args.detokenise))
+        yield partial(edits.rewrite_list, hyps=detokeniser(args.detokenise)), None
     if has_normaliser_options(args):
         hyps = normaliser_of(args)
         refs = parse_normaliser(args.normaliser_ref) if args.normaliser_ref else hyps
         refs = None if args.normaliser_ref == "none" else refs
-        nbests = rewriting.rewrite_lists(nbests, hyps, refs, keep=True)
+        yield partial(edits.rewrite_list, hyps=hyps, refs=refs, keep=True), None
     elif args.case and args.case != "keep":
-        nbests = rewriting.rewrite_lists(nbests, CASES[args.case], keep=args.case != "sentence")
+        keep = args.case != "sentence"
+        yield partial(edits.rewrite_list, hyps=CASES[args.case], keep=keep), None
     if args.map_words:
-        map_words = partial(rewriting.spell, spellings=rewriting.read_spellings(args.map_words))
-        nbests = rewriting.rewrite_lists(nbests, map_words, map_words, keep=True)
+        spell = partial(edits.spell, spellings=edits.read_spellings(args.map_words))
+        yield partial(edits.rewrite_list, hyps=spell, refs=spell, keep=True), None
     if args.mass and not args.dedup:
         raise UserError("--mass: is of hypotheses that are merged; give --dedup, too")
     if args.dedup:
-        before = nbests
-        nbests = merging.merge_equal(nbests, merged_by(args), args.input, args.mass)
-        told += f", {describe_loss(before, nbests)} merged"
+        merge = partial(edits.merge_equal, source=args.input, mass=args.mass)
+        yield partial(merge, normalise=merged_by(args)), partial(describe_hypotheses, "merged")
     if args.drop_loops:
-        before = nbests
-        nbests = merging.drop_loops(nbests)
-        told += f", {describe_loss(before, nbests)} dropped as loops"
+        yield edits.drop_loops, partial(describe_hypotheses, "dropped as loops")
     if args.depth:
-        nbests = lists.cut_lists(nbests, args.depth)
-    registry.find_format(target, FORMATS).write(nbests, args.output)
-    return (
-        f"{args.output}: {len(nbests)} utterances, {sum(len(n.hyps) for n in nbests)}"
-        f" hypotheses{told}"
-    )
+        yield partial(edits.cut_list, depth=args.depth), None
 
 
 def attach_references(args, nbests: Sequence[NBest]) -> tuple[Sequence[NBest], str]:
-    """Return the lists with the references that the command line names, and what to say of those
+    """Return the lists with the references that the options name, and the message on references
     that no list has.
     """
     if args.ref_lines:
@@ -200,23 +223,38 @@ def attach_references(args, nbests: Sequence[NBest]) -> tuple[Sequence[NBest], s
 
 
 def merged_by(args) -> Callable[[str], str]:
-    """What makes the hypotheses equal that --dedup merges; texts that were normalised already need
-    no more.
+    """Return the normaliser that makes hypotheses equal for --dedup; texts that were normalised
+    already need no more.
     """
     if args.dedup != NORMALISED:
         return str
     return normaliser_of(args) if has_normaliser_options(args) else NORMALISERS["librispeech"]
 
 
-def describe_loss(before: Sequence[NBest], after: Sequence[NBest]) -> str:
-    """How many hypotheses there are less, in how many lists."""
+def describe_marks(before: Sequence[NBest], after: Sequence[NBest]) -> str:
+    """Return how many marks lists had before they were dropped."""
+    count = sum(len(find_marks(text)) for nbest in before for text in edits.texts_of(nbest))
+    return f", {count:,} marks dropped"
+
+
+def describe_words(before: Sequence[NBest], after: Sequence[NBest]) -> str:
+    """Return how many words there are less."""
+    counts = [
+        sum(len(text.split()) for nbest in nbests for text in edits.texts_of(nbest))
+        for nbests in (before, after)
+    ]
+    return f", {counts[0] - counts[1]:,} words dropped"
+
+
+def describe_hypotheses(loss: str, before: Sequence[NBest], after: Sequence[NBest]) -> str:
+    """Return how many hypotheses there are less, in how many lists."""
     less = [len(old.hyps) - len(new.hyps) for old, new in zip(before, after, strict=True)]
-    return f"{sum(less):,} (in {sum(map(bool, less)):,} lists)"
+    return f", {sum(less):,} (in {sum(map(bool, less)):,} lists) {loss}"
 
 
 def has_normaliser_options(args) -> bool:
-    """Whether options of the normaliser other than --case are given; UserError for those that do
-    not go with them.
+    """Return whether options of the normaliser other than --case are given; UserError for those
+    that do not go with them.
     """
     given = any((args.normaliser, args.punctuation, args.apostrophe, args.unicode_form))
     if given and args.case == "sentence":
@@ -231,25 +269,23 @@ def has_normaliser_options(args) -> bool:
 
 
 def convert_lattices(args, source: str, target: str) -> str:
-    """Convert lattices one by one; what to say of them."""
+    """Convert lattices one by one; return the message on what was written."""
     count = arcs = dropped = 0
-    drop = rewriting.read_words(args.drop_words) if args.drop_words else ()
-    spellings = rewriting.read_spellings(args.map_words) if args.map_words else {}
+    drop = edits.read_words(args.drop_words) if args.drop_words else ()
+    spellings = edits.read_spellings(args.map_words) if args.map_words else {}
     case = CASES.get(args.case, str)
     change = normaliser_of(args) if has_normaliser_options(args) else case
     unify = unifier(args.unify) if args.unify else str
+
+    def rewrite(word: str) -> str:
+        return "" if word in drop else edits.spell(change(unify(word)), spellings)
 
     def counted():
         nonlocal count, arcs, dropped
         for lattice in registry.find_format(source, LATTICES).read(args.input):
             count, arcs = count + 1, arcs + len(lattice.words)
             dropped += sum(word in drop for word in lattice.words)
-            yield rewriting.rewrite_arcs(
-                lattice,
-                lambda word: (
-                    "" if word in drop else rewriting.spell(change(unify(word)), spellings)
-                ),
-            )
+            yield edits.rewrite_arcs(lattice, rewrite)
         if not count:
             raise UserError(f"{args.input}: no lattices; give the recogniser's")
 

@@ -10,11 +10,11 @@ from lmtools.errors import UserError
 from lmtools.experiment import ExperimentPlan, LMEntry, check_known, find_lm, read_experiment
 from lmtools.formats.registry import parse_specifier
 from lmtools.options import list_options, parse_option
-from lmtools.rescoring import SystemPlan
+from lmtools.rescoring import SystemPlan, TuningOptions
 from lmtools.rescoring.systems import fill_path
 from lmtools.specs import LMSpec, split_options
 from lmtools.types import EMPTY
-from lmtools.verbs.options import COLUMN, EMBED_POOL, Parser, add_vectors
+from lmtools.verbs.options import COLUMN, EMBED_POOL, Parser, add_vectors, read_settings
 from lmtools.verbs.risk import add_risk
 
 
@@ -181,18 +181,16 @@ def load_systems(args: Namespace) -> ExperimentPlan:
     return plan
 
 
-def complete_tuning(args: Namespace) -> dict[str, SystemPlan] | None:
-    """Fill the options of `lmtools tune` that are not given from --experiment, or with what they
-    are by default; return what each system takes, None without --experiment.
+def complete_tuning(args: Namespace) -> tuple[TuningOptions, dict[str, SystemPlan] | None]:
+    """Return the options of `lmtools tune`, those of --experiment where the command line gives
+    none, and what each system takes, None without --experiment.
     """
     plan = load_systems(args) if args.experiment else ExperimentPlan()
-    file = plan.tuning
-    args.metric, args.objective = args.metric or file.metric, args.objective or file.objective
-    args.lengths = file.lengths if args.lengths is None else args.lengths
-    args.loop, args.folds = args.loop or file.loop, args.folds or file.fold_plan
-    args.negative = args.negative or file.negative
-    args.fix = [*file.fix.items(), *args.fix]
-    return plan.plans if args.experiment else None
+    flags = {name: getattr(args, name) for name in ("metric", "folds", "seed")}
+    given = {name: value for name, value in flags.items() if value is not None}
+    given |= read_settings(args, TuningOptions)
+    given["fix"] = (plan.tuning.fix or {}) | dict(args.fix)
+    return replace(plan.tuning, **given), plan.plans if args.experiment else None
 
 
 def need(section: str, entries: Collection[str], args: Namespace, pipe: str = "") -> None:

@@ -6,7 +6,7 @@ import argparse
 import math
 import sys
 
-from lmtools import files
+from lmtools.context import parse_size
 from lmtools.errors import UserError
 from lmtools.jobs import QUEUES
 from lmtools.text.unify import unifier
@@ -87,7 +87,7 @@ def named(text: str) -> tuple[str, float]:
 def size(text: str) -> int:
     """A number of bytes, as 500000, 64K, 16M or 2G."""
     try:
-        return files.size(text)
+        return parse_size(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
 
@@ -107,14 +107,15 @@ def forms(text: str) -> tuple[str, ...]:
     return names
 
 
-def folds(text: str):
-    """The FoldPlan of a number of folds from 2, or of whom they are by."""
+def folds(text: str) -> str:
+    """A number of folds from 2, or whom they are by."""
     from lmtools.rescoring import parse_folds  # half a second that every other verb would pay
 
     try:
-        return parse_folds(text)
+        parse_folds(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
+    return text
 
 
 def metric(text: str) -> str:

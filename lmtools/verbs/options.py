@@ -2,13 +2,15 @@
 
 import argparse
 import dataclasses
-from collections.abc import Iterator, Mapping
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping
 from types import ModuleType
 
+from lmtools.assignments import parse_pairs
 from lmtools.computing import Computing
-from lmtools.files import LONGEST, MAX_LINE
-from lmtools.jobs import CMD
-from lmtools.options import Option, list_options
+from lmtools.context import CMD, LONGEST, MAX_LINE
+from lmtools.errors import UserError
+from lmtools.options import Option, list_options, parse_option
 from lmtools.specs import LMSpec
 from lmtools.text.casing import CASINGS
 from lmtools.text.normaliser import CHOICES, NORMALISERS, Normaliser, parse_normaliser
@@ -109,12 +111,6 @@ GROUPS: dict[str, dict[str, dict]] = {
             type=positive,
             rare=True,
         ),
-        "--tokens": value(
-            "N",
-            "keep the N best histories of a lattice's state (default: all)",
-            type=positive,
-            rare=True,
-        ),
         "--scale": value(
             "X",
             "factor of scores that become probabilities; 0: all alike (default: %(default)s)",
@@ -132,21 +128,6 @@ GROUPS: dict[str, dict[str, dict]] = {
         "--corpus": value("TEXT", "what the model card says of the training text", rare=True),
         "--vocab-size": value("N", "ids in all, five specials included", type=positive),
         "--batch": value("N", "sentences at once", type=positive),
-        "--length": value("N", "tokens of a sentence (default: %(default)s)", type=positive),
-        "--repeats": value(
-            "N",
-            "turns of each; the median (default: %(default)s)",
-            type=positive,
-            default=3,
-            rare=True,
-        ),
-        "--seconds": value(
-            "S",
-            "of a turn, one step at least (default: %(default)s)",
-            type=amount,
-            default=1.0,
-            rare=True,
-        ),
     },
     "input": {
         "--nbest": value("F", "N-best lists", required=True),
@@ -350,6 +331,37 @@ def add_lm(parser: Parser, **changes) -> None:
     parser.groups["language model"].description = Rare(
         "options of an LM, as in --lm DIR,intact=true,oov_penalty=7: " + "; ".join(words)
     )
+
+
+def add_settings(parser: Parser, kind: type, names: Iterable[str] = ()) -> None:
+    """Declare --set, by which the command line gives declared options of a dataclass: `names`, or
+    all.
+    """
+    listed, lines = list_options(kind), []
+    names = tuple(names) or tuple(listed)
+    for name in names:
+        _, default, declared = listed[name]
+        shown = ",".join(map(str, default)) if isinstance(default, tuple) else str(default).lower()
+        shown = "" if default is None else shown
+        usual = f" (default: {shown})" if shown and "(default:" not in declared.help else ""
+        lines.append(textwrap.fill(f"{name}: {declared.help}{usual}", subsequent_indent=" " * 4))
+    parser.set_defaults(known_settings=names)
+    takes = {"nargs": "+", "action": "extend", "default": [], "metavar": "NAME=VALUE"}
+    parser.add_argument("--set", **takes, help=Rare("rare options, by name: see below"))
+    parser.add_argument_group("names of --set", Rare("\n".join(lines)))
+
+
+def read_settings(args: argparse.Namespace, kind: type) -> dict[str, object]:
+    """Return the values that --set gives to options of a dataclass, by name; UserError for a name
+    that is unknown or comes twice, and for a value of another type.
+    """
+    values = {}
+    for name, text in parse_pairs(args.set, "--set", "NAME=VALUE", empty=True).items():
+        if name not in args.known_settings:
+            known = ", ".join(args.known_settings)
+            raise UserError(f"--set {name}: no such option; known: {known}")
+        values[name] = parse_option(kind, name, text)
+    return values
 
 
 def add_normaliser(parser: Parser, about: str = LEARNING, **case) -> None:

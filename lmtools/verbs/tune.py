@@ -6,106 +6,49 @@ from lmtools.errors import UserError
 from lmtools.evaluate import METRICS
 from lmtools.evaluate.metrics import METRIC_HELP
 from lmtools.formats import kaldi_text, read
-from lmtools.rescoring import (
-    FORMS,
-    LENGTHS,
-    OBJECTIVES,
-    Crossing,
-    TuningOptions,
-    of_system,
-    read_scores,
-    tune_lists,
-)
+from lmtools.rescoring import Crossing, TuningOptions, of_system, read_scores, tune_lists
 from lmtools.rescoring.doubts import describe_doubts
 from lmtools.verbs import say
 from lmtools.verbs.experiment import complete_tuning
 from lmtools.verbs.help import Rare
-from lmtools.verbs.numbers import folds, named, share
+from lmtools.verbs.numbers import folds, named
+from lmtools.verbs.options import add_settings, flags_of
+
+# what --set may say; other options of tuning are flags
+SETTINGS = (
+    *("objective", "form", "lengths", "loop", "reference", "negative", "allow_negative"),
+    "tolerance",
+)
 
 
 def arguments(parser):
     """Declare the verb's options."""
     parser.epilog = (
         "Features are the lists' own scores (`rank` if they have none), each --scores column, and"
-        " --lengths and --loop, counted in the text. `am` (else `score`, `rank`, or the first) has"
+        " lengths and loop, counted in the text. `am` (else `score`, `rank`, or the first) has"
         " weight 1, unless --fix says otherwise; fixed at 0 it leaves its place to the next"
         " feature, language models first. Tune on a development set, never on the set that you"
         " report."
     )
     parser.add("--nbest", "--format", "--scores", "--experiment")
-    about = f"what is tuned, over the whole set: {METRIC_HELP} (default: wer)"
-    parser.add("--metric", default=None, help=about)
-    about = (
-        "expected: the metric that the lists expect, where no hypothesis has more errors than its"
-        " reference has words, so that one bad utterance cannot spoil the weights; exact: the"
-        " metric of the chosen hypotheses, searched line by line (default: expected)"
-    )
-    parser.add_argument("--objective", choices=OBJECTIVES, help=Rare(about))
     parser.add(
-        "--seed",
-        default=0,
-        help="of random folds and of the exact search's starts (default: %(default)s)",
+        "--metric",
+        help=f"what is tuned, over the whole set: {METRIC_HELP} (default: wer)",
+        default=None,
     )
-    lengths = parser.add_mutually_exclusive_group()
-    about = (
-        "lengths of the hypothesis that are features: words (the word insertion bonus), characters,"
-        " log-words: log(1 + words) (default: words)"
-    )
-    lengths.add_argument("--lengths", nargs="+", choices=LENGTHS, metavar="NAME", help=Rare(about))
-    about = "no length is a feature"
-    lengths.add_argument(
-        "--no-words", dest="lengths", action="store_const", const=[], help=Rare(about)
-    )
-    about = (
-        "`loop` is a feature, too: minus the words said in a loop (a poor poor poor poor: -2),"
-        " with a weight of at least 0"
-    )
-    parser.add_argument("--loop", action="store_true", help=Rare(about))
+    about = "give a weight, do not tune it"
     parser.add_argument(
-        "--fix",
-        type=named,
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="NAME=W",
-        help="give a weight, do not tune it",
+        "--fix", type=named, nargs="+", action="extend", default=[], metavar="NAME=W", help=about
     )
-    about = (
-        "the feature with weight 1 that others scale against; rank, the order of the lists, is one"
-        " if it is named here"
-    )
-    parser.add_argument("--reference", metavar="NAME", help=Rare(about))
-    about = (
-        "interpolation: (1 - lambda) first pass + lambda LM, no lengths; the first pass is the"
-        " feature of weight 1, or what --fix says, as in --fix am=0.1 lm=1 (default: linear;"
-        " of --experiment, as the file says)"
-    )
-    parser.add_argument("--form", choices=FORMS, default="linear", help=Rare(about))
-    about = "let language models have negative weights"
-    parser.add_argument("--allow-negative", action="store_true", help=Rare(about))
-    about = (
-        "let these features have negative weights: a language model that is subtracted (density"
-        " ratio, LODR), or a cost"
-    )
-    parser.add_argument(
-        "--negative", nargs="+", action="extend", default=[], metavar="NAME", help=Rare(about)
-    )
-    about = (
-        "cross-validation: also weights tuned without each of N folds at random, without each"
-        " speaker (speaker), or without each of N groups of speakers (speaker:N); lmtools rescore"
-        " then chooses for each utterance by weights that did not see it"
-    )
-    parser.add_argument("--folds", type=folds, metavar="N|speaker", help=about)
+    parser.add_argument("--folds", **flags_of(TuningOptions)["--folds"] | {"type": folds})
     about = (
         "Kaldi utt2spk, the speaker of each utterance (default: what its id has before the first"
         " dash)"
     )
     parser.add_argument("--utt2spk", metavar="F", help=Rare(about))
-    about = (
-        "of the bound that `lmtools rescore --lm` stops by: the share of these lists that may get"
-        " another choice (default: %(default)s)"
-    )
-    parser.add_argument("--tolerance", type=share, default=0.0, metavar="SHARE", help=Rare(about))
+    about = "of random folds and of the exact search's starts (default: 0)"
+    parser.add("--seed", default=None, help=about)
+    add_settings(parser, TuningOptions, SETTINGS)
     parser.add("--out", metavar="F.json", help="weights; - is standard output")
     parser.add("--nj", help="processes that tune several systems (default: %(default)s)")
     parser.add("--cmd")
@@ -113,24 +56,14 @@ def arguments(parser):
 
 def run(args):
     """Read, tune, write, and say what was gained."""
-    plans = complete_tuning(args)
+    options, plans = complete_tuning(args)
     nbests = read(args.nbest, args.format)
     columns, systems = read_scores(args.scores, plans, nbests, args.nbest)
     places = {system: of_system(args.out, system) for system in systems}
-    options = TuningOptions(
-        args.metric,
-        args.seed,
-        dict(args.fix),
-        (),
-        args.form,
-        args.allow_negative,
-        args.reference,
-        args.objective,
-        args.negative,
+    crossing = cross(args, options, nbests)
+    warnings, tuned = tune_lists(
+        nbests, columns, systems, args.nbest, options, crossing=crossing, nj=args.nj
     )
-    crossing = cross(args, nbests)
-    how = args.lengths, args.loop, crossing, args.nj, args.tolerance
-    warnings, tuned = tune_lists(nbests, columns, systems, args.nbest, options, *how)
     say(warnings)
     for system, weights in tuned:
         weights.save(places[system])
@@ -138,14 +71,14 @@ def run(args):
         say(before + line for line in describe_weights(weights))
 
 
-def cross(args, nbests) -> Crossing | None:
-    """The folds that are asked for."""
-    if args.folds is None:
+def cross(args, options: TuningOptions, nbests) -> Crossing | None:
+    """Return the folds that are asked for."""
+    if options.folds is None:
         if args.utt2spk:
             raise UserError("--utt2spk: only --folds speaker asks for speakers; give both")
         return None
     speakers = kaldi_text.read(args.utt2spk) if args.utt2spk else None
-    return Crossing(nbests, args.folds, args.seed, speakers, args.nbest)
+    return Crossing(nbests, options, speakers, args.nbest)
 
 
 def describe_weights(weights):
@@ -170,7 +103,7 @@ def describe_weights(weights):
         yield "sharpened: exact line searches are clearly better on this set"
     yield from describe_doubts(weights)
     if is_worse(weights) and "costs" not in weights.search:
-        remedy = "--reference rank tunes from that order on, --negative NAME may help"
+        remedy = "--set reference=rank tunes from that order on, --set negative=NAME may help"
         yield (
             "warning: that is worse than the lists' own order, which no weights found for these"
             f" features give; {remedy}"

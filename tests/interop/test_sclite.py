@@ -11,7 +11,7 @@ import pytest
 
 from lmtools.evaluate import References, align
 from lmtools.evaluate.significance import segment_errors, slots, z_test
-from lmtools.formats import trn
+from lmtools.formats.nbest import trn
 
 DEBIAN = Path("/usr/lib/sctk/bin")
 

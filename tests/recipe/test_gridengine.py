@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from lmtools.errors import UserError
+from lmtools.jobs import Work
 from lmtools.jobs.arrays import run_items
 from lmtools.jobs.commands import run_command
 from lmtools.jobs.gridengine import GridEngine
@@ -141,9 +142,9 @@ def test_an_array(queue, tmp_path):
     items = words(f"{note}; echo a", f"test -e {tmp_path}/go && echo b", "echo c", "pwd", "echo $X")
     os.environ["X"] = "e"  # jobs have the variables
     with pytest.raises(UserError, match=r"/1\.log: .*; 1 of 5 shards are missing"):
-        list(run_items(queue, run_command, items, 5, at_once=2))
+        list(run_items(queue, Work(run_command), items, 5, at_once=2))
     Path("go").touch()
-    assert list(run_items(queue, run_command, items, 5)) == [
+    assert list(run_items(queue, Work(run_command), items, 5)) == [
         *("a\n", "b\n", "c\n", f"{tmp_path}\n", "e\n")
     ]
     assert Path("done").read_text() == "1\n" and not any((tmp_path / "jobs").iterdir())
@@ -154,12 +155,12 @@ def test_held_tasks(queue, tmp_path, monkeypatch):
     monkeypatch.setattr(GridEngine, "options", lambda self: ["-h"])
     items = words("echo a", "echo b")
     with pytest.raises(UserError, match=r"array \d+: hqw: no task .*`qrls \d+` lets them"):
-        list(run_items(queue, run_command, items, 2))
+        list(run_items(queue, Work(run_command), items, 2))
     held = {entry.number for folder in (tmp_path / "jobs").iterdir()
             for entry in queue.entries(f"lmtools-{folder.name}")}  # fmt: skip
     assert len(held) == 1
     ask("qrls", held.pop())
-    assert list(run_items(queue, run_command, items, 2)) == ["a\n", "b\n"]
+    assert list(run_items(queue, Work(run_command), items, 2)) == ["a\n", "b\n"]
 
 
 def test_lines_that_are_stopped(queue, tmp_path):

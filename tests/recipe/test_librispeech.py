@@ -14,7 +14,7 @@ TINY = (
 )
 OPTIONS = ("--corpus", "small", "--train-opts", TINY)
 OPTIONS += tuple(shlex.split("--depth 4 --vocab-size 200 --order 3"))
-LATTICES = ("--corpus", "small", "--lattice-opts=--tokens 4 --cover-beam 30 --exact 5")
+LATTICES = ("--corpus", "small", "--lattice-opts=--set tokens=4 cover_beam=30 --exact 5")
 LMS = ("ngram", "causal", "masked", "tta")
 SYSTEMS = ("first-pass", *LMS, "causal+ngram", "masked+ngram", "tta+ngram", "all")
 # What a run is in the middle of, by stage: words that it has said, and a file that is there then.

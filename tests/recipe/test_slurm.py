@@ -20,6 +20,7 @@ import pytest
 
 from lmtools.errors import UserError
 from lmtools.files import read_lines
+from lmtools.jobs import Work
 from lmtools.jobs.arrays import run_items
 from lmtools.jobs.commands import run_command
 from lmtools.jobs.slurm import Slurm
@@ -293,7 +294,7 @@ def test_tasks_that_are_held(slurm, tmp_path, capfd):
 def outcome_of(queue: Slurm, items) -> list[str]:
     """What the commands say, or what is said of the array."""
     try:
-        return list(run_items(queue, run_command, items, len(items)))
+        return list(run_items(queue, Work(run_command), items, len(items)))
     except UserError as error:
         return [str(error)]
 

@@ -22,7 +22,7 @@ EXPERIMENT = {
     "systems": {"first-pass": [], LMS[0]: [LMS[0]], f"{RAW}+ngram": [RAW, "ngram"]},
 }
 TINY = "arch.dim=16 arch.units=24 batch.sentences=32 batch.tokens=null optim.warmup=5 steps=30"
-OPTIONS = ("--train-opts", TINY, "--lattices", LMS[1], "--lattice-opts=--tokens 2 --nj 1")
+OPTIONS = ("--train-opts", TINY, "--lattices", LMS[1], "--lattice-opts=--set tokens=2 --nj 1")
 OPTIONS += ("--confs", " ".join(f"conf/words/{name}.yaml" for name in LMS))
 OPTIONS += (*shlex.split("--experiment tiny.yaml --order 2 --nj 1"),)
 

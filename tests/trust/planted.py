@@ -172,14 +172,14 @@ def right(home: Path, name: str, done: Done) -> None:
 
 def forge(folder: Path, file: str, content: bytes) -> None:
     """Write a file of a job folder as whoever lacks the key would: a record by another key."""
-    from lmtools.jobs.shards import NONCE, Work
+    from lmtools.jobs.shards import NONCE, ShardKeys
     from lmtools.keys import SIZE
 
     head = (folder / "work").read_bytes()[: SIZE + NONCE]
-    work = Work(b"another." * 4, head[:SIZE], head[SIZE:])
+    keys = ShardKeys(b"another." * 4, head[:SIZE], head[SIZE:])
     n = int(file.partition(".")[0]) if file[0].isdigit() else 0
-    kinds = {"work": work.work, "items": lambda: work.items(n)}
-    signer = kinds.get(file.rpartition(".")[2], lambda: work.results(n))()
+    kinds = {"work": keys.work, "items": lambda: keys.items(n)}
+    signer = kinds.get(file.rpartition(".")[2], lambda: keys.results(n))()
     (folder / file).unlink(missing_ok=True)
     with open(
         folder / file, "xb", opener=lambda path, flags: os.open(path, flags, 0o600)

@@ -11,8 +11,8 @@ import pytest
 import lmtools
 from lmtools import cli
 from lmtools.cli import VERB_GROUPS, VERBS, main
+from lmtools.context import MAX_LINE, current
 from lmtools.errors import UserError
-from lmtools.files import MAX_LINE, longest_line
 
 TABLE_WING = [
     "doctor",
@@ -216,11 +216,12 @@ def test_full_standard_output(tmp_path):
     ["corpus --max-line 2K", "lattice --max-line 2K info f", "lattice info f --max-line=2K"],
 )
 def test_every_verb_takes_the_longest_line(monkeypatch, words):
-    monkeypatch.setenv(MAX_LINE, "16M")
-    verb_that(monkeypatch, lambda args: 0)
-    monkeypatch.setattr("lmtools.verbs.lattice.run", lambda args: 0)
+    monkeypatch.setenv(MAX_LINE, "1K")
+    seen = []
+    verb_that(monkeypatch, lambda args: seen.append(current().max_line))
+    monkeypatch.setattr("lmtools.verbs.lattice.run", lambda args: seen.append(current().max_line))
     assert main(words.split()) == 0
-    assert longest_line() == 2048
+    assert [*seen, current().max_line] == [2048, 1024]
 
 
 @pytest.mark.parametrize("given", ["", "0", "-1", "16X", "1.5M", "M"])

@@ -12,7 +12,7 @@ import pytest
 
 from lmtools.cli import VERBS
 from lmtools.experiment import SystemEntry
-from lmtools.renamed_options import LM_OPTIONS
+from lmtools.renamed_options import LM_OPTIONS, REMOVED, TO_SET
 from lmtools.report.style import load_style
 from lmtools.rescoring import Risk
 from lmtools.verbs.experiment import load_experiment
@@ -74,7 +74,7 @@ def options(verb: str, action: str = "") -> frozenset[str]:
 @cache
 def anything() -> frozenset[str]:
     """Every option of a verb, a recipe, or a script of the repository."""
-    known = set(OPTION.findall(FOREIGN)) | {*LM_OPTIONS}
+    known = set(OPTION.findall(FOREIGN)).union(LM_OPTIONS, *TO_SET.values(), *REMOVED.values())
     for verb in VERBS:
         known |= options(verb).union(*(options(verb, action) for action in actions(verb)))
     places = ("egs/*/*.sh", "egs/*/tasks/**/*", "egs/*/local/*", "egs/*/make_mini/*")

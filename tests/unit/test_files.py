@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 
 from lmtools import atomic, files
 from lmtools.atomic import atomic_directory, atomic_path, atomic_text
+from lmtools.context import using
 from lmtools.errors import UserError
-from lmtools.files import MAX_LINE, longest_line, read_bytes, read_lines, sha256, size
+from lmtools.files import read_bytes, read_lines, sha256
 
 SUFFIXES = ["", ".gz", ".xz"]
 
@@ -573,35 +574,17 @@ def test_errors_of_something_else_are_not_blamed_on_the_file(tmp_path):
 @pytest.mark.parametrize(
     "suffix, pack", [("", bytes), (".gz", gzip.compress), (".xz", lzma.compress)]
 )
-def test_a_line_may_have_so_many_bytes(tmp_path, monkeypatch, suffix, pack):
-    monkeypatch.setenv(MAX_LINE, "1K")
+@using(max_line="1K")
+def test_a_line_may_have_so_many_bytes(tmp_path, suffix, pack):
     path = tmp_path / f"t{suffix}"
     path.write_bytes(pack(b"a\n" + b"b" * 1023 + b"\n" + b"c" * 1024))
     assert [len(line) for _, line in read_lines(path)] == [1, 1023, 1024]
     path.write_bytes(pack(b"a\n" + b"b" * 1024 + b"\nc\n"))
-    with pytest.raises(
-        UserError, match=r"t.*:2: a line of more than 1024 bytes; check that .*--max-line"
-    ):
+    large = r"more than 16384 bytes, too much for a file of its kind; .*--max-line"
+    with pytest.raises(UserError, match=r"t.*:2: a line of more than 1024 bytes; .*--max-line"):
         lines(path)
     path.write_bytes(pack(bytes(1024 * files.WHOLE)))
     assert len(read_bytes(path)) == 1024 * files.WHOLE
     path.write_bytes(pack(bytes(1024 * files.WHOLE + 1)))
-    with pytest.raises(
-        UserError, match=r"more than 16384 bytes, too much for a file of its kind; .*--max-line"
-    ):
+    with pytest.raises(UserError, match=large):
         read_bytes(path)
-
-
-def test_sizes(monkeypatch):
-    assert [size(text) for text in ("1", "010", "64K", "16m", "2G")] == [
-        1,
-        10,
-        1 << 16,
-        1 << 24,
-        1 << 31,
-    ]
-    monkeypatch.delenv(MAX_LINE, raising=False)
-    assert longest_line() == 16 << 20
-    monkeypatch.setenv(MAX_LINE, "much")
-    with pytest.raises(UserError, match="LMTOOLS_MAX_LINE: 'much' is no size; write it as"):
-        longest_line()

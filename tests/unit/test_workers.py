@@ -18,6 +18,7 @@ from processes import PATIENCE, alive, descendants, gone, workers_of
 
 from lmtools import workers
 from lmtools.errors import UserError
+from lmtools.jobs import Work
 from lmtools.workers import WorkerPool, as_completed, map_ordered
 
 ROOT = Path(__file__).parents[2]
@@ -165,7 +166,7 @@ def test_results_before_a_death_are_given(tmp_path):
 
 
 def test_no_process_is_left():
-    with WorkerPool(double, 2) as pool:
+    with WorkerPool(Work(double), 2) as pool:
         assert [future.result() for future in [pool.submit(n) for n in range(5)]] == [0, 2, 4, 6, 8]
         pids = [worker.process.pid for worker in pool.workers]
         assert len(pids) == 2 and all(map(alive, pids))

@@ -27,7 +27,7 @@ from places import NOTHING, Places, comparable, find_numbers, meaning, read_pape
 
 from lmtools.config import load_yaml
 from lmtools.errors import UserError, exit_with_message
-from lmtools.report.papers.cited import MARK, CitedRow, CitedTable
+from lmtools.report.cited import MARK, CitedRow, CitedTable
 
 DECLARED = Path(__file__).with_name("papers.yaml")
 # what an entry may name, one of them; `claim` is of this script's own entries

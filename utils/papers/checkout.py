@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 
 from lmtools.config import build, read_layers
-from lmtools.report.papers.cited import CitedTable, FigureQuote
+from lmtools.report.cited import CitedTable, FigureQuote
 from lmtools.report.style import load_style
 from lmtools.settings import Settings
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from lmtools.atomic import atomic_text
 from lmtools.errors import UserError, exit_with_message
 from lmtools.files import read_lines
-from lmtools.formats.rewriting import read_spellings, spell
+from lmtools.formats.edits import read_spellings, spell
 
 SEED = 1
 UNITS = {"": 1, "K": 1_000, "M": 1_000_000}

@@ -27,8 +27,7 @@ from lmtools.atomic import atomic_binary
 from lmtools.errors import UserError, exit_with_message
 from lmtools.files import read_lines
 from lmtools.formats import jsonl
-from lmtools.formats.merging import merge_equal
-from lmtools.formats.rewriting import rewrite_lists, spell
+from lmtools.formats.edits import merge_equal, rewrite_list, spell
 from lmtools.text import NORMALISERS
 from lmtools.types import NBest
 
@@ -137,13 +136,12 @@ def read_lists(path: str) -> list[NBest]:
     def change(text: str) -> str:
         return write_out(NORMALISERS["librispeech"](text))
 
-    nbests = rewrite_lists(list(jsonl.read(path)), change, change, keep=True)
-    return [
-        replace(
-            nbest, hyps=tuple(replace(hyp, scores={"am": hyp.scores["am"]}) for hyp in nbest.hyps)
-        )
-        for nbest in merge_equal(nbests, str, path)
-    ]
+    nbests = []
+    for nbest in jsonl.read(path):
+        merged = merge_equal(rewrite_list(nbest, change, change, keep=True), str, path)
+        hyps = [replace(hyp, scores={"am": hyp.scores["am"]}) for hyp in merged.hyps]
+        nbests.append(replace(merged, hyps=tuple(hyps)))
+    return nbests
 
 
 def pack(path: Path, lines: Iterable[str]) -> None:

@@ -12,7 +12,7 @@ from lmtools.errors import exit_with_message
 from lmtools.evaluate import METRICS, evaluate
 from lmtools.experiment import read_experiment
 from lmtools.formats import kaldi_text
-from lmtools.report.rescoring.experiment import read_names
+from lmtools.report.parts.lists import read_names
 from lmtools.report.style import load_style
 
 CONF = Path(__file__).parents[1] / "conf/report.yaml"

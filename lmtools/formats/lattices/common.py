@@ -5,6 +5,7 @@ directories of them, one score a lattice.
 import math
 import re
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -198,7 +199,7 @@ def order(lattice: Lattice, where: str) -> list[int]:
 
 
 def arcs_leaving(lattice: Lattice) -> list[list[int]]:
-    """For each state the arcs that leave it."""
+    """List the arcs that leave each state."""
     leaving: list[list[int]] = [[] for _ in range(lattice.states)]
     for arc, source in enumerate(lattice.source.tolist()):
         leaving[source].append(arc)
@@ -227,13 +228,17 @@ def one_end(lattice: Lattice, where: str, bare: bool = False) -> Lattice:
     if not len(lattice.finals):
         raise UserError(f"{where}: has no final state; run `lmtools lattice info`")
     end, count = lattice.states, len(lattice.finals)
-    return Lattice(
-        lattice.utt, end + 1, lattice.start, np.append(lattice.source, lattice.finals),
-        np.append(lattice.target, np.full(count, end)), (*lattice.words, *[None] * count),
-        {name: np.append(column, lattice.final_scores[name]) for name,
-        column in lattice.scores.items()}, np.array([end]),
-        {name: np.zeros(1) for name in lattice.scores},
-        None if lattice.times is None else np.append(lattice.times, math.nan),
-        {name: (*column, *lattice.final_extra[name]) for name, column in lattice.extra.items()},
-        dict.fromkeys(lattice.final_extra, ("",)), lattice.header,
-    )  # fmt: skip
+    scores, extra = lattice.final_scores, lattice.final_extra
+    return replace(
+        lattice,
+        states=end + 1,
+        source=np.append(lattice.source, lattice.finals),
+        target=np.append(lattice.target, np.full(count, end)),
+        words=(*lattice.words, *[None] * count),
+        scores={name: np.append(row, scores[name]) for name, row in lattice.scores.items()},
+        finals=np.array([end]),
+        final_scores={name: np.zeros(1) for name in lattice.scores},
+        times=None if lattice.times is None else np.append(lattice.times, math.nan),
+        extra={name: (*row, *extra[name]) for name, row in lattice.extra.items()},
+        final_extra=dict.fromkeys(extra, ("",)),
+    )

@@ -82,7 +82,7 @@ def read(path, words: str | None = None, frame: str = "0.01") -> Iterator[Lattic
             automaton = (
                 openfst_binary.read(entry.stream, entry.where) if binary else parse_entry(entry)
             )
-            yield lattice(entry.key, automaton, symbols, seconds, entry.where)
+            yield lattice(entry.key, automaton, symbols, frame=seconds, where=entry.where)
 
 
 def places(path) -> list:
@@ -147,12 +147,12 @@ def parse_entry(entry: kaldi_tables.TableEntry) -> Automaton:
             raise UserError(f"{where}: compact and plain lattices mixed; write the archive again")
         compact = kind if compact is None else compact
     if not arcs and not finals:
-        return Automaton(True, -1, 0, [], [])
+        return Automaton(True, -1, 0)
     states = 1 + max([*(max(arc[:2]) for arc in arcs), *(state for state, _ in finals)])
     check_states(states, len(arcs) + len(finals), where)
     # else a state without arcs is listed
     ends = [(state, costs) for state, costs in finals if costs[:2] != (math.inf, math.inf)]
-    return Automaton(compact is not False, start, states, arcs, ends)
+    return Automaton(compact is not False, start, states, arcs=arcs, finals=ends)
 
 
 def weight(text: str, where: str) -> Weight:
@@ -182,7 +182,7 @@ def lattice(
             )
         ali = costs[2] if automaton.compact else str(label or "")
         arcs.append(
-            Arc(source, target, symbols[output], scores(costs), {"ali": ali} if ali else {})
+            Arc(source, target, symbols[output], scores(costs), extra={"ali": ali} if ali else {})
         )
     finals = [
         Final(state, scores(costs), {"ali": costs[2]} if costs[2] else {})
@@ -191,10 +191,10 @@ def lattice(
     header = {} if automaton.compact else {"form": "lattice"}
     if not automaton.states:  # Kaldi writes such for an utterance that failed
         none = {name: np.zeros(0) for name in scores(ONE)}
-        return replace(Lattice.of(utt, 1, 0, [], [], None, header), scores=none, final_scores=none)
-    found = Lattice.of(utt, automaton.states, automaton.start, arcs, finals, None, header)
-    times = times_of(found, frame)
-    return found if times is None else replace(found, times=times)
+        empty = Lattice.of(utt, 1, 0, [], finals=[], header=header)
+        return replace(empty, scores=none, final_scores=none)
+    whole = Lattice.of(utt, automaton.states, automaton.start, arcs, finals=finals, header=header)
+    return replace(whole, times=times_of(whole, frame))
 
 
 def scores(costs: Weight) -> dict[str, float]:
@@ -203,7 +203,9 @@ def scores(costs: Weight) -> dict[str, float]:
 
 
 def times_of(lattice: Lattice, frame: float) -> np.ndarray | None:
-    """Seconds of states by transition ids on the way; None without, or where two ways differ."""
+    """Return seconds of states by transition ids on the way; None without, or where two ways
+    differ.
+    """
     if "ali" not in lattice.extra or not any(lattice.extra["ali"]):
         return None
     leaving: list[list[tuple[int, int]]] = [[] for _ in range(lattice.states)]
@@ -267,9 +269,9 @@ def automaton_of(lattice: Lattice, ids: Mapping[str, int], form: str, where: str
     )
     finals = list(zip(lattice.finals.tolist(), ends, strict=True))
     if not arcs and not finals:
-        return Automaton(form == "compact", -1, 0, [], [])
+        return Automaton(form == "compact", -1, 0)
     if form == "compact":
-        return Automaton(True, lattice.start, lattice.states, arcs, finals)
+        return Automaton(True, lattice.start, lattice.states, arcs=arcs, finals=finals)
     return expand_compact(lattice.start, lattice.states, arcs, finals)
 
 
@@ -318,7 +320,7 @@ def expand_compact(start: int, states: int, arcs: list, finals: list) -> Automat
             chain(state, end, 0, (0.0, 0.0, costs[2]))
             state = end
         ends.append((state, (*costs[:2], "")))
-    return Automaton(False, start, states, plain, ends)
+    return Automaton(False, start, states, arcs=plain, finals=ends)
 
 
 def text(automaton: Automaton) -> str:

@@ -34,35 +34,41 @@ def node_of_symbol(symbol: str, null: str, filler: re.Pattern = FILLER) -> Node:
     return Node(None, {} if symbol == null else {"symbol": symbol})
 
 
-def lattice(
-    utt: str,
-    nodes: Sequence[Node],
-    links: Sequence[Arc],
-    start: int,
-    end: int,
-    side: str,
-    times,
-    header,
-) -> Lattice:
-    """Build the lattice of nodes and wordless links, words from the nodes at `side`."""
+@dataclass(frozen=True)
+class NodeGraph:
+    """A lattice with words on nodes: these, wordless links between them, the first and the last,
+    the nodes' seconds if known, and the header.
+    """
+
+    nodes: Sequence[Node]
+    links: Sequence[Arc]
+    start: int
+    end: int
+    times: Sequence[float] | None = None
+    header: Mapping[str, str] = field(default_factory=lambda: EMPTY)
+
+
+def lattice(utt: str, graph: NodeGraph, side: str) -> Lattice:
+    """Build the lattice of a graph, words from the nodes at `side`."""
+    nodes, start, end = graph.nodes, graph.start, graph.end
     arcs = []
-    for link in links:
+    for link in graph.links:
         node = nodes[link.source if side == "source" else link.target]
         arcs.append(replace(link, word=node.word, extra={**node.extra, **link.extra}))
-    states, header, final = len(nodes), dict(header), Final(end, {"am": 0.0})
+    states, header, final = len(nodes), dict(graph.header), Final(end, {"am": 0.0})
     left = nodes[end if side == "source" else start]
     if left.word is not None and side == "source":
-        arcs.append(Arc(end, states, left.word, {}, left.extra))
+        arcs.append(Arc(end, states, left.word, extra=left.extra))
         final, states = Final(states, {"am": 0.0}), states + 1
     elif left.word is not None:
-        arcs.append(Arc(states, start, left.word, {}, left.extra))
+        arcs.append(Arc(states, start, left.word, extra=left.extra))
         start, states = states, states + 1
     elif side == "source":
         final = Final(end, {"am": 0.0}, left.extra)
     else:
         header |= {START + name: value for name, value in left.extra.items()}
-    times = None if times is None else [*times, *[np.nan] * (states - len(nodes))]
-    return Lattice.of(utt, states, start, arcs, [final], times, header)
+    times = None if graph.times is None else [*graph.times, *[np.nan] * (states - len(nodes))]
+    return Lattice.of(utt, states, start, arcs, finals=[final], times=times, header=header)
 
 
 def is_node_extra(name: str) -> bool:
@@ -85,47 +91,34 @@ def labels(lattice: Lattice) -> list[Node]:
     ]
 
 
-def nodes(lattice: Lattice, side: str) -> list[Node] | None:
+def find_nodes(lattice: Lattice, side: str) -> list[Node] | None:
     """Return the node of each state from which the arcs' words follow; None if none do."""
     end = plain_end(lattice)
-    said = {name for name, column in lattice.final_extra.items() if any(column)}
-    if end is None or not all(side == "source" and is_node_extra(name) for name in said):
+    named = {name for name, column in lattice.final_extra.items() if any(column)}
+    if end is None or not all(side == "source" and is_node_extra(name) for name in named):
         return None
     if side == "target" and (lattice.target == lattice.start).any():
         return None
-    found: dict[int, Node] = {}
-    for state, label in zip(
-        (lattice.source if side == "source" else lattice.target).tolist(),
-        labels(lattice),
-        strict=True,
-    ):
-        if found.setdefault(state, label) != label:
+    states = lattice.source if side == "source" else lattice.target
+    nodes: dict[int, Node] = {}
+    for state, label in zip(states.tolist(), labels(lattice), strict=True):
+        if nodes.setdefault(state, label) != label:
             return None
     if side == "source":
-        found[end] = Node(
-            None,
-            {
-                name: column[0]
-                for name, column in lattice.final_extra.items()
-                if is_node_extra(name) and column[0]
-            },
-        )
+        nodes[end] = Node(None, {name: lattice.final_extra[name][0] for name in named})
     else:
-        prefix = len(START)
-        found[lattice.start] = Node(
-            None,
-            {
-                name[prefix:]: value
-                for name, value in lattice.header.items()
-                if name.startswith(START)
-            },
-        )
-    return [found.get(state, Node()) for state in range(lattice.states)]
+        starting = {
+            name.removeprefix(START): value
+            for name, value in lattice.header.items()
+            if name.startswith(START)
+        }
+        nodes[lattice.start] = Node(None, starting)
+    return [nodes.get(state, Node()) for state in range(lattice.states)]
 
 
 def split_states(lattice: Lattice, where: str) -> Lattice:
-    """Split states so that all arcs out of a state have the same word and `nodes(.., "source")` is
-    not None; the paths stay the same.
+    """Split states so that all arcs out of a state have the same word, and `find_nodes` finds those
+    of "source"; the paths stay the same.
 
     A state becomes one for each word that leaves it, which multiplies the arcs that enter it; the
     ends become one.
@@ -154,6 +147,7 @@ def split_states(lattice: Lattice, where: str) -> Lattice:
             lattice.times[lattice.start],
             *(lattice.times[of[number]] for number in range(1, len(parts) + 1)),
         ]
+    arcs, finals, header = [*first, *rows], [Final(1, none)], lattice.header
     return Lattice.of(
-        lattice.utt, len(parts) + 1, 0, [*first, *rows], [Final(1, none)], times, lattice.header
+        lattice.utt, len(parts) + 1, 0, arcs, finals=finals, times=times, header=header
     )

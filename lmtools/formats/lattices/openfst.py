@@ -57,9 +57,8 @@ def read(path, symbols: str | None = None, acceptor: str | None = None) -> Itera
         raise UserError(f"{path}: acceptor={acceptor}; expected yes or no")
     for utt, file in common.files(path, SUFFIXES):
         rows = [(number, line.split()) for number, line in read_lines(file) if line.strip()]
-        yield lattice(
-            utt, rows, file, words, one_symbol(rows) if acceptor is None else acceptor == "yes"
-        )
+        columns = 3 if (one_symbol(rows) if acceptor is None else acceptor == "yes") else 4
+        yield lattice(utt, rows, columns, words=words, path=file)
 
 
 def one_symbol(rows: list[ROW]) -> bool:
@@ -73,13 +72,11 @@ def one_symbol(rows: list[ROW]) -> bool:
     )
 
 
-def lattice(
-    utt: str, rows: list[ROW], path, words: Mapping[int, str] | None, acceptor: bool
-) -> Lattice:
-    """Return the lattice of a file's rows."""
+def lattice(utt: str, rows: list[ROW], columns: int, words, path) -> Lattice:
+    """Return the lattice of a file's rows, of `columns` before the weight of an arc."""
     if not rows:
         raise UserError(f"{path}: empty; give the text of one lattice")
-    arcs, finals, columns = [], {}, 3 if acceptor else 4
+    arcs, finals = [], {}
     for number, fields in rows:
         where = f"{path}:{number}"
         source = parse_number(fields[0], where, "a state")
@@ -93,15 +90,8 @@ def lattice(
             names = [symbol(label, words, where) for label in fields[2:columns]]
             extra = {"input": names[0]} if names[0] != names[-1] else {}
             word = None if names[-1] == NULL else names[-1]
-            arcs.append(
-                Arc(
-                    source,
-                    parse_number(fields[1], where, "a state"),
-                    word,
-                    {"am": cost(fields[columns:], where)},
-                    extra,
-                )
-            )
+            target, score = parse_number(fields[1], where, "a state"), cost(fields[columns:], where)
+            arcs.append(Arc(source, target, word, {"am": score}, extra=extra))
         else:
             raise UserError(
                 f"{where}: {len(fields)} columns; expected {columns} or {columns + 1} an arc, 1 or"
@@ -109,7 +99,8 @@ def lattice(
             )
     ends = [end for end in finals.values() if end.scores["am"] > -math.inf]
     states = 1 + max([*finals, *(state for arc in arcs for state in (arc.source, arc.target))])
-    return Lattice.of(utt, check_states(states, len(rows), path), int(rows[0][1][0]), arcs, ends)
+    states = check_states(states, len(rows), path)
+    return Lattice.of(utt, states, int(rows[0][1][0]), arcs, finals=ends)
 
 
 def cost(fields: list[str], where: str) -> float:

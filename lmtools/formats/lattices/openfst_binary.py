@@ -8,6 +8,7 @@ lattices an int32 count of int32 transition ids. All little-endian.
 """
 
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lmtools.errors import UserError
@@ -33,8 +34,8 @@ class Automaton:
     compact: bool
     start: int
     states: int
-    arcs: list[tuple[int, int, int, int, Weight]]
-    finals: list[tuple[int, Weight]]
+    arcs: Sequence[tuple[int, int, int, int, Weight]] = ()
+    finals: Sequence[tuple[int, Weight]] = ()
 
 
 def read(stream: Stream, where: str) -> Automaton:
@@ -74,7 +75,7 @@ def read(stream: Stream, where: str) -> Automaton:
                     f"{where}: an arc leads to state {target} of {states}; write or fetch it again"
                 )
             arcs.append((state, target, *labels, costs))
-    return Automaton(compact, start, states, arcs, finals)
+    return Automaton(compact, start, states, arcs=arcs, finals=finals)
 
 
 def weight(stream: Stream, compact: bool) -> Weight:
@@ -97,9 +98,8 @@ def pack_automaton(automaton: Automaton) -> bytes:
     parts = [OPENFST]
     for kind in (b"vector", COMPACT if automaton.compact else PLAIN):
         parts += [INT.pack(len(kind)), kind]
-    parts.append(
-        HEAD.pack(2, 0, PROPERTIES, automaton.start, automaton.states, len(automaton.arcs))
-    )
+    sizes = automaton.start, automaton.states, len(automaton.arcs)
+    parts.append(HEAD.pack(2, 0, PROPERTIES, *sizes))
     for state, arcs in enumerate(leaving):
         parts += [pack_weight(final.get(state, infinite), automaton.compact), LONG.pack(len(arcs))]
         for _, target, *labels, costs in arcs:

@@ -53,9 +53,8 @@ def read(path) -> Iterator[Lattice]:
         arcs, states = parse_line(line, where)
         check_states(states, len(arcs), where)
         header = {} if line.strip() else {"line": "empty"}
-        yield Lattice.of(
-            str(number), states, 0, arcs, [Final(states - 1, {"am": 0.0})], header=header
-        )
+        finals = [Final(states - 1, {"am": 0.0})]
+        yield Lattice.of(str(number), states, 0, arcs, finals=finals, header=header)
 
 
 def parse_line(line: str, where: str) -> tuple[list[Arc], int]:
@@ -123,7 +122,7 @@ def write(lattices: Iterable[Lattice], path) -> None:
 
 
 def order_states(lattice: Lattice, where: str) -> Lattice:
-    """Return number the states so that arcs lead up from the start, 0, to one end; the paths stay
+    """Number the states so that arcs lead up from the start, 0, to one end; the paths stay
     the same.
     """
     in_order = (

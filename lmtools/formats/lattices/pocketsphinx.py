@@ -97,13 +97,11 @@ def build_lattice(utt: str, path, header: dict[str, str], rows: dict[str, list])
         raise UserError(f"{path}: -logbase {header['logbase']}; expected a base of logarithms")
     edges = [edge(fields, where, len(found), math.log(base)) for where, fields in rows["Edges"]]
     start, end = (inside(header[name], len(found), path) for name in ("Initial", "Final"))
-    kept = {
-        "logbase": header["logbase"],
-        **({"frames": header["Frames"]} if "Frames" in header else {}),
-    }
-    return nodes.lattice(
-        utt, found, edges, start, end, "source", times, kept | {"acoustic": "source"}
-    )
+    kept = {"logbase": header["logbase"]}
+    kept |= {"frames": header["Frames"]} if "Frames" in header else {}
+    kept["acoustic"] = "source"
+    graph = nodes.NodeGraph(found, edges, start, end, times=times, header=kept)
+    return nodes.lattice(utt, graph, "source")
 
 
 def node(symbol: str, values: list[str]) -> nodes.Node:
@@ -149,10 +147,10 @@ def write(lattices: Iterable[Lattice], path) -> None:
 
 def text(lattice: Lattice, where: str) -> str:
     """Return the text of a lattice."""
-    found = nodes.nodes(lattice, "source")
+    found = nodes.find_nodes(lattice, "source")
     if found is None:
         lattice = nodes.split_states(lattice, where)
-        found = nodes.nodes(lattice, "source")
+        found = nodes.find_nodes(lattice, "source")
         found[lattice.start] = nodes.Node(None, {"symbol": "<s>"})
         found[int(lattice.finals[0])] = nodes.Node(None, {"symbol": "</s>"})
     scores, _ = one_total(lattice, where)

@@ -132,7 +132,9 @@ def lattice(parsed: Parsed, utt: str, acoustic: str | None) -> Lattice:
     count = size(parsed)
     names = NAMES | {name: name for name in parsed.marks.get("scores", "").split(",") if name}
     natural = logarithm(parsed)
-    links = [link(fields, where, names, natural, count) for where, fields in parsed.links]
+    links = [
+        link(fields, where, count, names=names, natural=natural) for where, fields in parsed.links
+    ]
     on_nodes, times = [nodes.Node()] * count, [math.nan] * count
     for where, fields in parsed.nodes:
         index = below(fields["I"], count, where, "I")
@@ -143,15 +145,15 @@ def lattice(parsed: Parsed, utt: str, acoustic: str | None) -> Lattice:
     header = {name: value for name, value in parsed.header.items() if name not in HEADER}
     timed = times if any(time == time for time in times) else None
     if any("W" in fields for _, fields in parsed.links):
-        if any(one.word is not None for one in on_nodes):
+        if any(node.word is not None for node in on_nodes):
             raise UserError(f"{parsed.where}: words on nodes and on links; drop one of the two")
-        return Lattice.of(utt, count, start, links, [Final(end, {"am": 0.0})], timed, header)
-    if not any("W" in fields for _, fields in parsed.nodes):
-        return Lattice.of(utt, count, start, links, [Final(end, {"am": 0.0})], timed, header)
-    side = acoustic or parsed.marks.get("acoustic") or guess_side(parsed, on_nodes[start])
-    return nodes.lattice(
-        utt, on_nodes, links, start, end, side, timed, {**header, "acoustic": side}
-    )
+    elif any("W" in fields for _, fields in parsed.nodes):
+        side = acoustic or parsed.marks.get("acoustic") or guess_side(parsed, on_nodes[start])
+        header["acoustic"] = side
+        graph = nodes.NodeGraph(on_nodes, links, start, end, times=timed, header=header)
+        return nodes.lattice(utt, graph, side)
+    finals = [Final(end, {"am": 0.0})]
+    return Lattice.of(utt, count, start, links, finals=finals, times=timed, header=header)
 
 
 def size(parsed: Parsed) -> int:
@@ -197,9 +199,9 @@ def below(text: str, count: int, where: str, name: str) -> int:
 def link(
     fields: dict[str, str],
     where: str,
+    count: int,
     names: dict[str, str],
     natural: Callable[[float], float],
-    count: int,
 ) -> Arc:
     """Return the arc of a link's line."""
     if "S" not in fields or "E" not in fields:
@@ -212,7 +214,7 @@ def link(
             scores[names[name]] = natural(parse_real(value, where, name))
         elif name not in RESERVED:
             extra[name] = value
-    return Arc(source, target, word.word, scores, extra)
+    return Arc(source, target, word.word, scores, extra=extra)
 
 
 def word_of_line(fields: dict[str, str], where: str) -> nodes.Node:
@@ -297,7 +299,7 @@ def write(lattices: Iterable[Lattice], path) -> None:
 def text(lattice: Lattice, where: str) -> str:
     """Return the text of a lattice."""
     side = lattice.header.get("acoustic")
-    on_nodes = nodes.nodes(lattice, side) if side in ("source", "target") else None
+    on_nodes = nodes.find_nodes(lattice, side) if side in ("source", "target") else None
     lattice = one_end(lattice, where, bare=True) if on_nodes is None else lattice
     for word in set(lattice.words) - {None}:
         if nodes.FILLER.fullmatch(word):
@@ -371,7 +373,7 @@ def link_lines(lattice: Lattice, words: bool, where: str) -> Iterator[str]:
 
 
 def convert_base(column: np.ndarray, base: float | None) -> list[str]:
-    """Scores as the header's base has them (None: natural logs)."""
+    """Return scores as the header's base has them (None: natural logs)."""
     if base is None:
         return [spell_number(value) for value in column.tolist()]
     there, back = (

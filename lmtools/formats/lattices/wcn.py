@@ -13,7 +13,7 @@ refused until the option says which it is.
 
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from lmtools.atomic import atomic_text
@@ -45,51 +45,61 @@ def read(path, missing: str | None = None) -> Iterator[Lattice]:
     """Read confusion networks; UserError, also where only `missing` can explain a slot."""
     if missing not in (None, "nothing", "epsilon"):
         raise UserError(f"{path}: missing={missing}; expected epsilon or nothing")
-    told = missing is not None
+    explained = missing is not None
     for number, line in read_lines(path):
         where = f"{path}:{number}"
-        slots: dict[int, list[Arc]] = {}
-        for entry in line.split():
-            word, slot, posterior = parse_entry(entry, where)
-            if slots and slot < max(slots):
+        slots = parse_slots(line, where)
+        explained = explained or any(arc.word is None for arcs in slots.values() for arc in arcs)
+        if not explained and (open_slot := find_open_slot(slots)) is not None:
+            explained = holds_epsilons(path)
+            if not explained:
+                total = 1 - missing_posterior(slots[open_slot])
                 raise UserError(
-                    f"{where}: {entry[:40]!r} comes after slot {max(slots)}; sort the line by slot"
+                    f"{where}: the posteriors of slot {open_slot} sum to {total:.3g}, and what is"
+                    " missing has more than any word; read it as wcn:missing=epsilon if that is no"
+                    " word, as wcn:missing=nothing if words were pruned"
                 )
-            state = len(slots) - (slot in slots)
-            extra = {"slot": str(slot)} if slot != state else {}
-            if word in NULLS:
-                word, extra = None, extra if word == NULL else {**extra, "symbol": word}
-            slots.setdefault(slot, []).append(Arc(state, state + 1, word, {"am": posterior}, extra))
-        told = told or any(arc.word is None for arcs in slots.values() for arc in arcs)
-        if not told and (
-            open_slots := [
-                slot
-                for slot, arcs in slots.items()
-                if missing_posterior(arcs) > max(map(posterior_of, arcs))
-            ]
-        ):
-            told = holds_epsilons(path)
-            if not told:
-                total = 1 - missing_posterior(slots[open_slots[0]])
-                cause = (
-                    f"the posteriors of slot {open_slots[0]} sum to {total:.3g}, and what is"
-                    " missing has more than any word"
-                )
-                remedy = (
-                    "read it as wcn:missing=epsilon if that is no word, as wcn:missing=nothing if"
-                    " words were pruned"
-                )
-                raise UserError(f"{where}: {cause}; {remedy}")
         arcs = [
             arc
             for state, arcs in enumerate(slots.values())
             for arc in (*arcs, *(rest(arcs, state) if missing == "epsilon" else ()))
         ]
-        yield Lattice.of(str(number), len(slots) + 1, 0, arcs, [Final(len(slots), {"am": 0.0})])
+        finals = [Final(len(slots), {"am": 0.0})]
+        yield Lattice.of(str(number), len(slots) + 1, 0, arcs, finals=finals)
+
+
+def parse_slots(line: str, where: str) -> dict[int, list[Arc]]:
+    """Parse a line as the arcs of each slot."""
+    slots: dict[int, list[Arc]] = {}
+    for entry in line.split():
+        word, slot, posterior = parse_entry(entry, where)
+        if slots and slot < max(slots):
+            raise UserError(
+                f"{where}: {entry[:40]!r} comes after slot {max(slots)}; sort the line by slot"
+            )
+        state = len(slots) - (slot in slots)
+        extra = {"slot": str(slot)} if slot != state else {}
+        if word in NULLS:
+            word, extra = None, extra if word == NULL else {**extra, "symbol": word}
+        arc = Arc(state, state + 1, word, {"am": posterior}, extra=extra)
+        slots.setdefault(slot, []).append(arc)
+    return slots
+
+
+def find_open_slot(slots: Mapping[int, list[Arc]]) -> int | None:
+    """Find a slot of which more is missing than its best word has."""
+    return next(
+        (
+            slot
+            for slot, arcs in slots.items()
+            if missing_posterior(arcs) > max(map(posterior_of, arcs))
+        ),
+        None,
+    )
 
 
 def parse_entry(entry: str, where: str) -> tuple[str, int, float]:
-    """Word, slot and log-posterior of an entry."""
+    """Parse the word, slot and log-posterior of an entry."""
     word, *rest = entry.rsplit(":", 2)
     if len(rest) != 2 or not word:
         raise UserError(f"{where}: {entry[:40]!r} is not word:slot:posterior; correct it")
@@ -107,7 +117,8 @@ def rest(arcs: list[Arc], state: int) -> list[Arc]:
     """Return the arc without a word for what the posteriors of a slot leave, if anything."""
     missing = missing_posterior(arcs)
     if missing > 1e-9:
-        return [Arc(state, state + 1, None, {"am": math.log(missing)}, arcs[0].extra)]
+        score = {"am": math.log(missing)}
+        return [Arc(state, state + 1, None, score, extra=arcs[0].extra)]
     return []
 
 

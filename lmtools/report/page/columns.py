@@ -1,4 +1,4 @@
-"""Columns of printed figures, of which tables are made that have one row a model."""
+"""Columns of printed figures, of which tables are made."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -19,6 +19,11 @@ class Column:
     best: frozenset[int] = frozenset()
     quoted: bool = False
 
+    @property
+    def is_empty(self) -> bool:
+        """Return whether nobody has anything in it."""
+        return all(cell == NONE for cell in self.cells)
+
 
 def figures(header: str, values: Sequence[float | None], digits: int = 2, sign: int = 0) -> Column:
     """Return a column of numbers; with `sign` 1 the lowest are stressed, with -1 the highest."""
@@ -32,24 +37,28 @@ def figures(header: str, values: Sequence[float | None], digits: int = 2, sign: 
 
 def table_of(
     title: str,
-    first: str,
-    names: Sequence[str],
     columns: Iterable[Column],
-    notes: Iterable[str],
-    part="tables",
-    text=0,
+    notes: Iterable[str] = (),
+    *,
+    part: str = "tables",
+    left: int = 1,
+    full: bool = False,
 ) -> Table:
-    """Return one row a model under its printed name, without the columns that nobody has anything
-    in; the first `text` of `columns` hold text.
+    """Return a table of columns, the first `left` of which hold text; without those that nobody has
+    anything in, unless it is to be `full`.
     """
     every = list(columns)
-    used = [column for column in every if any(cell != NONE for cell in column.cells)]
-    left = 1 + sum(column in used for column in every[:text])
-    rows = tuple(zip(names, *(column.cells for column in used), strict=True))
-    best = frozenset((i, 1 + j) for j, column in enumerate(used) for i in column.best)
-    header = (first, *(column.header for column in used))
-    quoted = frozenset(1 + j for j, column in enumerate(used) if column.quoted)
-    return Table(title, header, rows, tuple(notes), left, best, part, quoted)
+    used = [column for i, column in enumerate(every) if full or i == 0 or not column.is_empty]
+    return Table(
+        title,
+        tuple(column.header for column in used),
+        tuple(zip(*(column.cells for column in used), strict=True)),
+        tuple(notes),
+        left=sum(column in used for column in every[:left]),
+        best=frozenset((i, j) for j, column in enumerate(used) for i in column.best),
+        part=part,
+        quoted=frozenset(j for j, column in enumerate(used) if column.quoted),
+    )
 
 
 def places(value: float) -> int:
@@ -62,6 +71,11 @@ def decimal(value: float | None, digits: int = 2) -> str:
     return NONE if value is None or not np.isfinite(value) else f"{value:,.{digits}f}"
 
 
-def probability(p: float) -> str:
-    """Return a probability with three decimals."""
-    return "<0.001" if p < 0.0005 else f"{p:.3f}"
+def probability(p: float | None) -> str:
+    """Return a probability with three decimals, or a dash."""
+    return NONE if p is None else "<0.001" if p < 0.0005 else f"{p:.3f}"
+
+
+def ratio(value: float | None, reference: float | None) -> float | None:
+    """Return `value` by `reference`, where both are there."""
+    return value / reference if value is not None and reference else None

@@ -3,16 +3,20 @@ each time.
 """
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from lmtools.report.style import Look
 
 DPI = 160
 STARS = ("*", (4, 1, 0))
+PLAIN = FuncFormatter(lambda value, _: f"{value:,g}")
 
 
 @dataclass(frozen=True)
@@ -30,7 +34,7 @@ class Theme:
 
     @property
     def settings(self) -> dict:
-        """matplotlib's settings for it."""
+        """Return matplotlib's settings for it."""
         ink = ("text.color", "axes.labelcolor", "xtick.color", "ytick.color")
         return dict.fromkeys(ink, self.ink) | {
             "figure.facecolor": self.paper,
@@ -80,6 +84,15 @@ class Picture:
         return out.getvalue()
 
 
+def chart(size: tuple[float, float], x: str, y: str) -> tuple[Figure, Axes]:
+    """Return a figure of one panel with the labels of its axes."""
+    figure = Figure(size)
+    axes = figure.subplots()
+    axes.set_xlabel(x)
+    axes.set_ylabel(y)
+    return figure, axes
+
+
 def line(axes, theme: Theme, look: Look, label: str, x, y, marker=None) -> None:
     """Draw a system's line in its own look, under its printed name."""
     marks = marked(theme, look, None, 9) | ({} if marker is None else {"marker": marker})
@@ -87,25 +100,64 @@ def line(axes, theme: Theme, look: Look, label: str, x, y, marker=None) -> None:
 
 
 def marked(theme: Theme, look: Look, size: float | None, star: float) -> dict:
-    """matplotlib's settings of colour and marker, `star` being the size of markers that look
+    """Return matplotlib's settings of colour and marker, `star` being the size of markers that look
     smaller than they are.
     """
     color = theme.color(look)
-    inside = {"markerfacecolor": theme.paper if look.hollow else color}
     return {
         "color": color,
         "marker": look.marker,
         "markersize": star if look.marker in STARS else size,
-        **inside,
+        "markerfacecolor": theme.paper if look.hollow else color,
     }
 
 
 def write_right_of(axes, point: tuple[float, float], text: str, **style) -> None:
-    """Writes `text` to the right of a point."""
+    """Write `text` to the right of a point."""
     place = {"textcoords": "offset points", "va": "center", "fontsize": 9}
-    axes.annotate(text, point, (6, 0), **place, **style)
+    axes.annotate(text, point, (6, 0), **place | style)
+
+
+def write_with_thread(axes, theme: Theme, look: Look, text: str, **place) -> None:
+    """Write `text` in the colour of a look, with a thread to the point that it is of."""
+    color = theme.color(look)
+    thread = {"arrowstyle": "-", "color": color, "linewidth": 0.7, "alpha": 0.55}
+    thread |= {"shrinkA": 1, "relpos": (0, 0.5)} | place.pop("thread")
+    style = {"textcoords": "axes fraction", "va": "center", "fontsize": 9, "color": color}
+    axes.annotate(text, arrowprops=thread, **style, **place)
 
 
 def beside(axes) -> None:
     """Draw the legend to the right of the axes."""
     axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1), borderaxespad=0)
+
+
+def plain_ticks(axis, major=None) -> None:
+    """Set ticks of a logarithmic axis at plain numbers: where `major` puts them, or at 1, 2 and 5
+    of every decade.
+    """
+    axis.set_major_locator(major or LogLocator(subs=(1, 2, 5)))
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(PLAIN)
+
+
+def spread(places: Sequence[float], gap: float) -> list[float]:
+    """Return places in 0..1 in the order of `places`, at least `gap` apart and else as near to them
+    as can be (least squares).
+
+    Where 1 has no room for all, they are as far apart as can be.
+    """
+    gap = min(gap, 1 / max(len(places) - 1, 1))
+    order = np.argsort(places, kind="stable")
+    # sum and number of shifted places that want to go past each other: they share their mean
+    blocks: list[list[float]] = []
+    for rank, place in enumerate(np.asarray(places)[order]):
+        blocks.append([place - gap * rank, 1])
+        while len(blocks) > 1 and blocks[-2][0] / blocks[-2][1] >= blocks[-1][0] / blocks[-1][1]:
+            total, count = blocks.pop()
+            blocks[-1] = [blocks[-1][0] + total, blocks[-1][1] + count]
+    shifted = np.concatenate([np.full(int(count), total / count) for total, count in blocks])
+    room = 1 - gap * (len(places) - 1)
+    apart = np.empty(len(places))
+    apart[order] = np.clip(shifted, 0, room) + gap * np.arange(len(places))
+    return apart.tolist()

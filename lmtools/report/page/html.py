@@ -11,6 +11,7 @@ from importlib.resources import files
 from string import Template
 
 from lmtools.report.experiment import Experiment
+from lmtools.report.page.browse import browser_data
 from lmtools.report.page.drawing import DARK, Picture
 from lmtools.report.page.table import Table, code, html
 
@@ -44,7 +45,7 @@ def page(
         drawn[picture.part] += figure(picture, png)
     shown = [place for place in SECTIONS if place in ALWAYS or printed[place] or drawn[place]]
     style, script = (part(f"page.{suffix}") for suffix in ("css", "js"))
-    browsed = experiment.browsed()
+    browsed = browser_data(experiment.browsed) if experiment.browsed else None
     return Template(part("page.html")).substitute(
         title=escape(experiment.title),
         policy=f"{POLICY}; style-src {digest(style)}"
@@ -106,13 +107,13 @@ def figure(picture: Picture, light: bytes) -> str:
 
 
 def uri(png: bytes) -> str:
-    """PNG bytes as a data URI."""
+    """Return PNG bytes as a data URI."""
     return "data:image/png;base64," + base64.b64encode(png).decode()
 
 
 def embedded(tree) -> str:
-    """JSON that no text inside it can end: the characters that mean something to an HTML parser are
-    escaped.
+    """Return JSON that no text inside it can end: the characters that mean something to an HTML
+    parser are escaped.
     """
     text = json.dumps(tree, ensure_ascii=False, separators=(",", ":"))
     return text.translate(

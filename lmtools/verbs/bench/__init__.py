@@ -1,9 +1,10 @@
 """lmtools bench: measurements of speed."""
 
+import torch
+
 from lmtools.seal import write_json
 from lmtools.verbs.bench import criteria, engine, lattice, lists, lm, score
-from lmtools.verbs.numbers import positive
-from lmtools.verbs.options import add_actions
+from lmtools.verbs.options import add_actions, add_settings, read_settings
 
 KINDS = {
     "score": score, "lists": lists, "lm": lm, "lattice": lattice, "criteria": criteria,
@@ -13,18 +14,18 @@ KINDS = {
 
 def arguments(parser):
     """Declare the kinds and the options of each."""
-    for sub in add_actions(parser, KINDS):
-        about = "threads of the process (default: %(default)s)"
-        sub.groups["machine"].add_argument(
-            "--threads", type=positive, default=1, metavar="N", help=about
-        )
+    for sub, module in zip(add_actions(parser, KINDS), KINDS.values(), strict=True):
+        add_settings(sub, module.SETTINGS)
         sub.add("--precision")
         sub.add("--out", required=False, metavar="F.json", help="write the figures")
 
 
 def run(args):
-    """Measure what was asked, write the figures, and print the lines that tell of them."""
-    figures, lines = args.act(args)
+    """Measure what was asked, write the figures, and print the lines that describe them."""
+    kind = KINDS[args.action].SETTINGS
+    settings = kind(**read_settings(args, kind))
+    torch.set_num_threads(settings.threads)
+    figures, lines = args.act(args, settings)
     if args.out:
         write_json(figures, args.out)
     print(*lines, sep="\n", end="\n" if lines else "")

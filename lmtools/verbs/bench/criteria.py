@@ -2,28 +2,46 @@
 entropy
 """
 
+from dataclasses import dataclass
 from pathlib import Path
-
-import torch
 
 from lmtools.bench.criteria import Job, bench_criteria
 from lmtools.config import override, read_layers
 from lmtools.device import choose_device, resolve_precision
 from lmtools.models import MODELS
+from lmtools.options import option
 from lmtools.outputs import CRITERIA
+from lmtools.verbs.bench.common import BenchSettings
 from lmtools.verbs.numbers import several
 
 SIZES = [30_000, 200_000, 800_000]
 PAPER = {"name": "sgd", "lr": 1.0, "clip": 1.0}
 
 
+@dataclass(frozen=True)
+class CriteriaBench(BenchSettings):
+    """Settings of the benchmark of training steps."""
+
+    seconds: float = option(1.0, "of a turn, one step at least", least=0)
+    batch: list[int] = option((64,), "sentences at once", least=1)
+    length: int = option(25, "tokens of a sentence", least=1)
+    architecture: str = option(
+        "causal",
+        "model of 3 layers of 512, trained by SGD",
+        choices=[name for name, kind in MODELS.items() if not kind.two_way and not kind.pairs],
+    )
+    criteria: list[str] = option(
+        tuple(CRITERIA), "those that are measured beside softmax", choices=CRITERIA
+    )
+
+
+SETTINGS = CriteriaBench
+
+
 def arguments(parser):
     """Declare the benchmark's options."""
-    about = "settings as of `lmtools train` instead, as conf/causal.yaml"
-    parser.add("--conf", help=about)
-    about = "model of 3 layers of 512, trained by SGD (default: %(default)s)"
-    known = [name for name, kind in MODELS.items() if not kind.two_way and not kind.pairs]
-    parser.add_argument("--architecture", choices=known, default="causal", help=about)
+    help_text = "settings as of `lmtools train` instead, as conf/causal.yaml"
+    parser.add("--conf", help=help_text)
     parser.add(
         "--vocab-size",
         type=several,
@@ -31,38 +49,30 @@ def arguments(parser):
         metavar="N,...",
         help="sizes of the vocabulary (default: 30000,200000,800000)",
     )
-    about = "sentences at once (default: 64)"
-    parser.add("--batch", type=several, default=[64], metavar="N,...", help=about)
-    parser.add("--length", default=25)
-    about = "criteria that are measured beside softmax (default: %(default)s)"
-    parser.add_argument("--criteria", default=",".join(CRITERIA), metavar="NAME,...", help=about)
-    parser.add("--repeats", help="turns of each criterion (default: %(default)s)")
-    parser.add("--seconds")
     parser.add("--device", default="cpu")
-    about = "override settings, as in output.samples=1024 optim.name=adam"
-    parser.add_argument("settings", nargs="*", metavar="key=value", help=about)
+    help_text = "override settings, as in output.samples=1024 optim.name=adam"
+    parser.add_argument("settings", nargs="*", metavar="key=value", help=help_text)
 
 
-def run(args):
+def run(args, settings):
     """Measure, print one table a vocabulary and batch; the figures, and no more lines."""
-    torch.set_num_threads(args.threads)
     precision = resolve_precision(args.precision, choose_device(args.device))
-    settings = override(
-        read_layers(Path(args.conf)) if args.conf else usual_settings(args.architecture),
+    training = override(
+        read_layers(Path(args.conf)) if args.conf else usual_settings(settings.architecture),
         args.settings,
     )
-    output = settings.pop("output", None) or {}
-    how = {"device": args.device, "precision": precision, "threads": args.threads}
+    output = training.pop("output", None) or {}
+    computing = {"device": args.device, "precision": precision, "threads": settings.threads}
     jobs = [
-        Job(settings, output, size, batch, args.length, **how)
+        Job(training, output, size, batch, tokens=settings.length, **computing)
         for size in args.vocab_size
-        for batch in args.batch
+        for batch in settings.batch
     ]
-    return bench_criteria(jobs, args.criteria.split(","), args.repeats, args.seconds), []
+    return bench_criteria(jobs, list(settings.criteria), settings.repeats, settings.seconds), []
 
 
 def usual_settings(model: str) -> dict:
-    """Settings of a model of 3 layers of 512 and the paper's optimiser."""
+    """Return the settings of a model of 3 layers of 512 and the paper's optimiser."""
     return {
         "model": model,
         "objective": MODELS[model].objective,

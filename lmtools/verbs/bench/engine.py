@@ -2,35 +2,47 @@
 changes
 """
 
-import torch
+from dataclasses import dataclass
 
 from lmtools.bench.engine import bench_engines, describe_row
 from lmtools.errors import UserError
 from lmtools.formats import read
+from lmtools.options import option
 from lmtools.rescoring import Weights
-from lmtools.verbs.numbers import positive
+from lmtools.verbs.bench.common import BenchSettings
+
+
+@dataclass(frozen=True)
+class EngineBench(BenchSettings):
+    """Settings of the benchmark of engines."""
+
+    repeats: int = option(20, "turns; the least", least=1)
+    words: int = option(20, "of the one sentence", least=1)
+
+
+SETTINGS = EngineBench
 
 
 def arguments(parser):
     """Declare the benchmark's options."""
     parser.add("--lm", help="the directory of a neural model")
     parser.add("--nbest")
-    about = "what `lmtools tune` wrote of this model's scores: which winners change, and the metric"
-    parser.add("--weights", metavar="F.json", help=about)
-    about = "of the one sentence (default: %(default)s)"
-    parser.add_argument("--words", type=positive, default=20, metavar="N", help=about)
-    parser.add("--repeats", default=20, help="turns; the least (default: %(default)s)")
+    help_text = (
+        "what `lmtools tune` wrote of this model's scores: which winners change, and the metric"
+    )
+    parser.add("--weights", metavar="F.json", help=help_text)
 
 
-def run(args):
+def run(args, settings):
     """Measure; the figures, and a line a way of computing."""
     if args.precision != "float32":
         raise UserError("--precision: all are measured; leave it out")
-    torch.set_num_threads(args.threads)
     weights = Weights.load(args.weights) if args.weights else None
-    figures = bench_engines(args.lm, read(args.nbest, None), weights, args.words, args.repeats)
+    figures = bench_engines(
+        args.lm, read(args.nbest, None), weights, settings.words, repeats=settings.repeats
+    )
     return figures, [
-        f"{figures['machine']}; {args.threads} thread(s), a sentence of {args.words} words,"
+        f"{figures['machine']}; {settings.threads} thread(s), a sentence of {settings.words} words,"
         f" {figures['hypotheses']:,} hypotheses of {figures['lists']:,} lists",
         *(describe_row(row, weights) for row in figures["rows"]),
     ]

@@ -2,49 +2,55 @@
 kept
 """
 
+from dataclasses import dataclass
 from itertools import islice
-
-import torch
 
 from lmtools.assignments import parse_pairs
 from lmtools.atomic import atomic_path
-from lmtools.bench.lattice import bench_lattice
+from lmtools.bench.lattice import bench_lattice, format_lines
 from lmtools.computing import Computing
 from lmtools.errors import UserError
 from lmtools.formats.lattices import stream
 from lmtools.lattice.check import drop_unusable
-from lmtools.report.rescoring.lattices import draw, lines
+from lmtools.options import option
+from lmtools.report.figures.speed import draw_bench
 from lmtools.rescoring import parse_weights
 from lmtools.score.lattices import LatticeOptions
 from lmtools.specs import LMSpec
-from lmtools.verbs.help import Rare
-from lmtools.verbs.numbers import amount, positive
+from lmtools.verbs.bench.common import BenchSettings
 from lmtools.verbs.options import SEVERAL_LMS, WEIGHTS
+
+
+@dataclass(frozen=True)
+class LatticeBench(BenchSettings):
+    """Settings of the benchmark of lattices."""
+
+    first: int | None = option(None, "only so many first lattices", least=1)
+    tokens: int | None = option(
+        None, "keep so many best histories of a lattice's state (default: all)", least=1
+    )
+    by_beam: list[float] = option((), "measure also lattices pruned to these beams", least=0)
+    by_tokens: list[int] = option((), "measure also so many histories a state", least=1)
+    figure: str | None = option(
+        None, "F.png: draw real-time factors by density and by histories", path=True
+    )
+
+
+SETTINGS = LatticeBench
 
 
 def arguments(parser):
     """Declare the benchmark's options."""
-    about = "lattices with times: file, directory or Kaldi rspecifier"
-    parser.add_argument("input", metavar="F", help=about)
+    help_text = "lattices with times: file, directory or Kaldi rspecifier"
+    parser.add_argument("input", metavar="F", help=help_text)
     parser.add("--format")
-    about = "a language model; each is measured alone"
-    parser.add("--lm", **SEVERAL_LMS | {"required": True}, help=about)
+    help_text = "a language model; each is measured alone"
+    parser.add("--lm", **SEVERAL_LMS | {"required": True}, help=help_text)
     parser.add("--weights", help=f"{WEIGHTS}; required")
-    parser.add_argument(
-        "--first", type=positive, metavar="N", help=Rare("only the first N lattices")
-    )
-    parser.add("--max-ngram-order", "--tokens")
-    several = {"nargs": "*", "default": []}
-    about = "measure also lattices pruned to these beams"
-    parser.add_argument("--by-beam", type=amount, **several, metavar="B", help=about)
-    about = "measure also so many histories a state"
-    parser.add_argument("--by-tokens", type=positive, **several, metavar="N", help=Rare(about))
-    parser.add("--repeats")
-    about = "draw real-time factors by density and by histories"
-    parser.groups["output"].add_argument("--figure", metavar="F.png", help=Rare(about))
+    parser.add("--max-ngram-order")
 
 
-def run(args):
+def run(args, settings):
     """Measure and draw; the figures, and one line a row."""
     lms = {name: LMSpec.parse(lm) for name, lm in parse_pairs(args.lm, "--lm", "NAME=DIR").items()}
     weights = parse_weights(args.weights) or {}
@@ -52,19 +58,26 @@ def run(args):
         raise UserError(
             f"no weight of {missing[0]!r}; give --weights, as in --weights am=1,{missing[0]}=10"
         )
-    torch.set_num_threads(args.threads)
     lattices = [
-        drop_unusable(lattice)[0] for lattice in islice(stream(args.input, args.format), args.first)
+        drop_unusable(lattice)[0]
+        for lattice in islice(stream(args.input, args.format), settings.first)
     ]
-    settings = LatticeOptions(
+    options = LatticeOptions(
         lms,
         weights,
         order=args.max_ngram_order,
-        tokens=args.tokens,
+        tokens=settings.tokens,
         computing=Computing("cpu", args.precision),
     )
-    figures = bench_lattice(lattices, lms, settings, args.by_beam, args.by_tokens, args.repeats)
-    if args.figure:
-        with atomic_path(args.figure) as path:
-            path.write_bytes(draw(figures))
-    return figures, list(lines(figures))
+    figures = bench_lattice(
+        lattices,
+        lms,
+        options,
+        settings.by_beam,
+        tokens=settings.by_tokens,
+        repeats=settings.repeats,
+    )
+    if settings.figure:
+        with atomic_path(settings.figure) as path:
+            path.write_bytes(draw_bench(figures))
+    return figures, list(format_lines(figures))

@@ -2,7 +2,7 @@
 lists, in turns
 """
 
-import torch
+from dataclasses import dataclass
 
 from lmtools.assignments import parse_pairs
 from lmtools.bench.lists import bench_lists, take_hypotheses
@@ -10,33 +10,40 @@ from lmtools.computing import Computing
 from lmtools.device import choose_device
 from lmtools.errors import UserError
 from lmtools.formats import read
+from lmtools.options import option
 from lmtools.score import load
-from lmtools.verbs.numbers import positive
+from lmtools.verbs.bench.common import BenchSettings
 from lmtools.verbs.options import SEVERAL_LMS
+
+
+@dataclass(frozen=True)
+class ListsBench(BenchSettings):
+    """Settings of the benchmark of lists."""
+
+    hypotheses: int = option(500, "time the first lists that have so many", least=1)
+
+
+SETTINGS = ListsBench
 
 
 def arguments(parser):
     """Declare the benchmark's options."""
     parser.add("--lm", **SEVERAL_LMS, help="a model directory, KenLM or ARPA file, hf:DIR or mix:")
     parser.add("--nbest")
-    about = "time the first lists that have so many (default: %(default)s)"
-    parser.add_argument("--hypotheses", type=positive, default=500, metavar="N", help=about)
-    parser.add("--repeats", default=3, help="turns; median (default: %(default)s)")
     parser.add("--device", default="cpu")
 
 
-def run(args):
+def run(args, settings):
     """Measure; the figures, and a line a model."""
     lms = parse_pairs(args.lm, "--lm", "NAME=LM")
     if not lms:
         raise UserError("--lm: no model; give NAME=LM, as often as there are models")
-    torch.set_num_threads(args.threads)
-    texts = take_hypotheses(read(args.nbest, None), args.hypotheses)
+    texts = take_hypotheses(read(args.nbest, None), settings.hypotheses)
     scorers = {name: load(lm, Computing(args.device, args.precision)) for name, lm in lms.items()}
-    figures = bench_lists(scorers, texts, args.repeats, choose_device(args.device))
+    figures = bench_lists(scorers, texts, settings.repeats, choose_device(args.device))
     return figures, [
-        f"{figures['machine']}; {args.threads} thread(s), {args.precision}, {len(texts):,}"
-        f" hypotheses ({figures['distinct']:,} distinct), median of {args.repeats}",
+        f"{figures['machine']}; {settings.threads} thread(s), {args.precision}, {len(texts):,}"
+        f" hypotheses ({figures['distinct']:,} distinct), median of {settings.repeats}",
         *(
             f"{row['lm']}: {row['hypotheses_per_second']:.1f} hypotheses a second,"
             f" {row['tokens'] / len(texts):.1f} tokens each"

@@ -2,7 +2,7 @@
 convolutions
 """
 
-import torch
+from dataclasses import dataclass
 
 from lmtools.assignments import parse_pairs
 from lmtools.bench.lm import (
@@ -15,45 +15,53 @@ from lmtools.bench.lm import (
     read_settings,
 )
 from lmtools.device import choose_device
-from lmtools.errors import UserError
-from lmtools.verbs.help import Rare
-from lmtools.verbs.numbers import positive
+from lmtools.options import option
+from lmtools.verbs.bench.common import BenchSettings
 from lmtools.verbs.options import SEVERAL_LMS
+
+
+@dataclass(frozen=True)
+class LMBench(BenchSettings):
+    """Settings of the benchmark of left-to-right models; a sequence is a word and its end at
+    least.
+    """
+
+    seconds: float = option(1.0, "of a turn, one step at least", least=0)
+    batch: int | None = option(None, "sequences at once (default: 750; 50 on a CPU)", least=1)
+    length: int = option(20, "tokens of a sequence, its end too", least=2)
+    contiguous: int | None = option(
+        None, "tokens of the one long sequence (default: 15000; 2000 on a CPU)", least=2
+    )
+    published: bool = option(
+        False, "LSTM-2048, GCNN-9 and GCNN-8 Bottleneck; without --lm and --conf they are taken"
+    )
+
+
+SETTINGS = LMBench
 
 
 def arguments(parser):
     """Declare the benchmark's options."""
-    about = "whose words are read (default: words drawn by Zipf's law from each vocabulary)"
-    parser.add("--text", help=about)
-    about = "a model of these settings, random weights"
-    parser.add("--conf", action="append", default=[], metavar="NAME=F.yaml", help=about)
+    help_text = "whose words are read (default: words drawn by Zipf's law from each vocabulary)"
+    parser.add("--text", help=help_text)
+    help_text = "a model of these settings, random weights"
+    parser.add("--conf", action="append", default=[], metavar="NAME=F.yaml", help=help_text)
     parser.add("--lm", **SEVERAL_LMS, help="a trained model, neural or n-gram")
-    about = "LSTM-2048, GCNN-9 and GCNN-8 Bottleneck; without --lm and --conf they are taken"
-    parser.add_argument("--published", action="store_true", help=Rare(about))
     parser.add("--vocab-size", default=IDS, help="ids of random models (default: %(default)s)")
-    parser.add("--batch", help="sequences at once (default: 750; 50 on a CPU)")
-    about = "tokens of a sequence, its end too (default: %(default)s)"
-    parser.add("--length", default=20, help=about)
-    about = "tokens of the one long sequence (default: 15000; 2000 on a CPU)"
-    parser.add_argument("--contiguous", type=positive, metavar="N", help=Rare(about))
-    parser.add("--repeats", "--seconds")
     parser.add("--device", default="cpu")
 
 
-def run(args):
+def run(args, settings):
     """Measure; the figures, and the lines of the table."""
-    if min(args.length, args.contiguous or 2) < 2:
-        raise UserError(
-            "--length, --contiguous: a sequence is a word and its end at least; give 2 or more"
-        )
     lms = parse_pairs(args.lm, "--lm", "NAME=DIR")
-    settings = read_settings(parse_pairs(args.conf, "--conf", "NAME=F.yaml"))
-    if args.published or not (lms or settings):
-        settings = published_models() | settings
-    torch.set_num_threads(args.threads)
-    scorers = load_scorers(settings, lms, args.vocab_size, args.device, args.precision)
-    sizes = Sizes.usual(choose_device(args.device), args.batch, args.length, args.contiguous)
-    figures = bench_lm(scorers, sizes, args.repeats, args.seconds, args.device, args.text) | {
-        "size": args.vocab_size
-    }
+    models = read_settings(parse_pairs(args.conf, "--conf", "NAME=F.yaml"))
+    if settings.published or not (lms or models):
+        models = published_models() | models
+    scorers = load_scorers(models, lms, args.vocab_size, args.device, precision=args.precision)
+    sizes = Sizes.usual(
+        choose_device(args.device), settings.batch, settings.length, settings.contiguous
+    )
+    figures = bench_lm(
+        scorers, sizes, settings.repeats, settings.seconds, device=args.device, text=args.text
+    ) | {"size": args.vocab_size}
     return figures, list(format_table(figures))

@@ -2,46 +2,58 @@
 of sentence vectors
 """
 
-import torch
+from dataclasses import dataclass
 
 from lmtools.assignments import parse_pairs
 from lmtools.bench.represent import bench_representation
 from lmtools.bench.score import bench_score, format_ratios, random_scorers, trained_scorers
 from lmtools.errors import UserError
+from lmtools.options import option
+from lmtools.verbs.bench.common import BenchSettings
 from lmtools.verbs.options import SEVERAL_LMS
 
 PAPER = {"layers": 3, "dim": 512, "heads": 8, "ffn": 2048, "positions": 128}
 
 
+@dataclass(frozen=True)
+class ScoreBench(BenchSettings):
+    """Settings of the benchmark of scoring."""
+
+    repeats: int = option(21, "sentences a length; the median", least=1)
+    length: list[int] = option((5, 10, 15, 20, 30, 40, 50), "words of a sentence", least=1)
+    representation: bool = option(False, "time sentence vectors (no output layer), not scores")
+
+
+SETTINGS = ScoreBench
+
+
 def arguments(parser):
     """Declare the benchmark's options."""
     parser.add("--lm", **SEVERAL_LMS, help="a model; default: the paper's sizes, random weights")
-    about = "time sentence vectors (no output layer) instead of scores"
-    parser.add_argument("--representation", action="store_true", help=about)
-    about = "ids of random models (default: %(default)s)"
-    parser.add("--vocab-size", default=30_000, help=about)
-    lengths = [5, 10, 15, 20, 30, 40, 50]
-    parser.add("--length", nargs="+", default=lengths, help="words of a sentence")
-    parser.add("--repeats", default=21, help="sentences a length; median (default: %(default)s)")
+    help_text = "ids of random models (default: %(default)s)"
+    parser.add("--vocab-size", default=30_000, help=help_text)
     parser.add("--device", default="cpu")
     parser.add("--engine")
 
 
-def run(args):
+def run(args, settings):
     """Measure; the figures, and the lines of the ratios."""
     lms = parse_pairs(args.lm, "--lm", "NAME=DIR")
-    torch.set_num_threads(args.threads)
-    how = (args.device, args.precision, args.engine)
-    scorers = trained_scorers(lms, *how) if lms else random_scorers(PAPER, args.vocab_size, *how)
+    computing = (args.device, args.precision, args.engine)
+    scorers = (
+        trained_scorers(lms, *computing)
+        if lms
+        else random_scorers(PAPER, args.vocab_size, *computing)
+    )
     if not scorers:
         raise UserError("--lm: none of them is a neural model of lmtools; give at least one")
-    figures = (bench_representation if args.representation else bench_score)(
-        scorers, args.length, args.repeats
+    figures = (bench_representation if settings.representation else bench_score)(
+        scorers, settings.length, settings.repeats
     )
-    unit = "sentences" if args.representation else "hypotheses"
+    unit = "sentences" if settings.representation else "hypotheses"
     return figures, [
-        f"{figures['machine']}; {args.threads} thread(s), {figures['precision']}, median of"
-        f" {args.repeats}",
+        f"{figures['machine']}; {settings.threads} thread(s), {figures['precision']}, median of"
+        f" {settings.repeats}",
         *format_ratios(figures["rows"]),
         *(
             f"batched {name}: {row[unit + '_per_second']:.0f} {unit} of {row['tokens']} tokens a"

@@ -13,7 +13,6 @@ from lmtools.errors import UserError
 from lmtools.formats import FORMATS, kaldi_text, registry
 from lmtools.formats.lattices import LATTICES, detect
 from lmtools.formats.lists import join_refs
-from lmtools.lattice.expand import STATES
 from lmtools.options import fill
 from lmtools.rescoring import mark, parse_weights, warn_unseen
 from lmtools.score.lattice_run import LatticeOutputs, LatticeResult, LatticeTotals, run_lattices
@@ -24,10 +23,17 @@ from lmtools.verbs import say
 from lmtools.verbs.help import Rare
 from lmtools.verbs.lattice.common import read_lattices
 from lmtools.verbs.numbers import amount, from_zero, positive
-from lmtools.verbs.options import PROCESSES, SEVERAL_LMS, WEIGHTS, add_lm, add_references
+from lmtools.verbs.options import (
+    PROCESSES,
+    SEVERAL_LMS,
+    WEIGHTS,
+    add_lm,
+    add_references,
+    add_settings,
+    read_settings,
+)
 
-# options that LatticeOptions calls alike
-SAME = ("prune_beam", "prune_arcs", "cover_beam", "beam", "tokens", "states")
+SETTINGS = ("prune_beam", "prune_arcs", "cover_beam", "tokens", "states")  # of --set
 
 
 def arguments(parser):
@@ -48,17 +54,9 @@ def arguments(parser):
     parser.add("--weights", help=f"{WEIGHTS}; required")
     about = "neural LMs: merge histories of equal last N-1 words; 0: none (default: %(default)s)"
     parser.add("--max-ngram-order", type=from_zero, default=4, help=about)
-    parser.add("--tokens")
     about = "drop histories worse than their state's best by more"
     parser.add_argument("--beam", type=amount, default=math.inf, metavar="B", help=about)
-    about = "before rescoring: drop arcs on no path within B of the best"
-    parser.add_argument("--prune-beam", type=amount, metavar="B", help=Rare(about))
-    about = "before rescoring: keep the N best arcs"
-    parser.add_argument("--prune-arcs", type=positive, metavar="N", help=Rare(about))
-    about = "LMs that read both sides: only arcs on a path within B of the best by the other scores"
-    parser.add_argument("--cover-beam", type=amount, metavar="B", help=Rare(about))
-    about = "most states of a rescored lattice (default: %(default)s)"
-    parser.add("--states", default=STATES, help=about)
+    add_settings(parser, LatticeOptions, SETTINGS)
     parser.add(
         "--out", required=False, help="rescored lattices; - or a Kaldi wspecifier for a pipe"
     )
@@ -134,7 +132,8 @@ def options_of(args) -> LatticeOptions:
         old=LMSpec.parse(args.old_lm) if args.old_lm else None,
         order=args.max_ngram_order or None,
         computing=fill(Computing, args),
-        **{name: getattr(args, name) for name in SAME},
+        beam=args.beam,
+        **read_settings(args, LatticeOptions),
     )
 
 
@@ -179,8 +178,10 @@ def write_results(args, results: Iterator[LatticeResult]) -> None:
 
 def describe_options(args, options: LatticeOptions) -> dict:
     """What was asked for, as JSON."""
-    names = ("nj", "tokens", "prune_beam", "prune_arcs", "precision")
-    return {name: getattr(args, name) for name in names} | {
+    names = ("tokens", "prune_beam", "prune_arcs")
+    return {name: getattr(options, name) for name in names} | {
+        "nj": args.nj,
+        "precision": args.precision,
         "lms": {name: str(spec) for name, spec in options.lms.items()},
         "weights": dict(options.weights),
         "order": args.max_ngram_order,

@@ -8,13 +8,13 @@ from lmtools.verbs.ngram.estimate import add_kenlm
 
 def arguments(parser):
     """Declare the action's options."""
-    about = (
+    help_text = (
         "ARPA file (.gz, .xz, .bz2): text before \\data\\, blanks for tabs, a byte-order mark, CR"
         " line ends, no <s>, no \\end\\ do not matter"
     )
-    parser.add_argument("model", metavar="IN", help=about)
-    about = "F.arpa, F.arpa.gz, or KenLM's binary form F.bin (needs its build_binary)"
-    parser.add_argument("out", metavar="OUT", help=about)
+    parser.add_argument("model", metavar="IN", help=help_text)
+    help_text = "F.arpa, F.arpa.gz, or KenLM's binary form F.bin (needs its build_binary)"
+    parser.add_argument("out", metavar="OUT", help=help_text)
     add_kenlm(parser)
     parser.groups["output"].description = None  # no directory
 

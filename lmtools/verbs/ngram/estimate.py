@@ -19,45 +19,43 @@ from lmtools.verbs.options import SEVERAL_TEXTS, add_normaliser, normaliser_of
 def arguments(parser):
     """Declare the verb's options."""
     parser.add("--text", **SEVERAL_TEXTS)
-    about = (
+    help_text = (
         "instead of text, counts of its n-grams: lines `of the 12`, all orders, with <s> and </s>,"
         " as SRILM's ngram-count -write has them"
     )
-    parser.add_argument("--counts", nargs="+", metavar="F", help=Rare(about))
-    about = "words of the longest n-gram, 1 to 6"
-    parser.add_argument("--order", type=positive, metavar="N", help=about)
-    about = "model the pieces of this subword model (and take its normaliser); default words"
-    parser.add("--subword", help=about)
-    about = (
+    parser.add_argument("--counts", nargs="+", metavar="F", help=Rare(help_text))
+    help_text = "words of the longest n-gram, 1 to 6"
+    parser.add_argument("--order", type=positive, metavar="N", help=help_text)
+    help_text = "model the pieces of this subword model (and take its normaliser); default words"
+    parser.add("--subword", help=help_text)
+    help_text = (
         "closed vocabulary: all that --subword's model or list lacks, and <unk> in the text, is one"
         " token with a probability of its own"
     )
-    parser.add_argument("--unk", action="store_true", help=Rare(about))
-    about = (
+    parser.add_argument("--unk", action="store_true", help=Rare(help_text))
+    help_text = (
         "leave out n-grams that occur less often, a number an order from 1 (which is 1), the last"
         " for all longer ones: 1 1 2 are SRILM's usual ones, 0 0 1 of lmplz's --prune"
     )
     parser.add_argument(
-        "--min-count", nargs="+", type=positive, default=[], metavar="N", help=about
+        "--min-count", nargs="+", type=positive, default=[], metavar="N", help=help_text
     )
     add_kenlm(parser)
-    about = "where lmplz estimates: keep no lm.arpa.gz, of which other models could be made"
-    parser.add_argument("--no-arpa", action="store_true", help=Rare(about))
-    about = "memory for sorting, the rest is on the disk of --out; default 2G"
+    help_text = "memory for sorting, the rest is on the disk of --out; default 2G"
     parser.add_argument(
-        "--memory", type=size, default=directory.MEMORY, metavar="SIZE", help=Rare(about)
+        "--memory", type=size, default=directory.MEMORY, metavar="SIZE", help=Rare(help_text)
     )
     parser.add("--out", metavar="DIR", required=False, help="directory to write")
     add_normaliser(parser)
 
 
 def add_kenlm(parser):
-    """Declare where KenLM's programs are."""
-    about = (
-        "KenLM's lmplz and build_binary: use those in DIR; auto (default): those in $LMTOOLS_KENLM,"
-        " tools/kenlm or PATH, lmplz for text over 200 MB; none"
+    """Declare where KenLM's build_binary is."""
+    help_text = (
+        "KenLM's build_binary, whose lm.bin loads at once: use the one in DIR; auto (default): the"
+        " one in $LMTOOLS_KENLM, tools/kenlm or PATH; none"
     )
-    parser.add_argument("--kenlm", default="auto", metavar="DIR|auto|none", help=Rare(about))
+    parser.add_argument("--kenlm", default="auto", metavar="DIR|auto|none", help=Rare(help_text))
 
 
 def run(args: argparse.Namespace) -> None:
@@ -73,21 +71,22 @@ def run(args: argparse.Namespace) -> None:
         lines = list(map(tokens.normaliser, islice(read_again(args.text), LOOKED_AT)))
         ids = [i for sentence in tokens.segment(lines) for i in sentence]
         warn_unknown(args.text[0], ids.count(UNK), len(ids), args.subword, lines, tokens.knows)
-    how = args.kenlm, args.memory, args.unk, args.min_count, not args.no_arpa
-    made = build(texts, args.order, args.out, tokens, *how, counted=bool(args.counts))
-    if made.fallback:
-        orders, amounts = (" ".join(map(str, numbers)) for numbers in (made.fallback, FALLBACK))
+    description = build(
+        texts, args.order, args.out, tokens, kenlm=args.kenlm, memory=args.memory, closed=args.unk,
+        min_counts=args.min_count, counted=bool(args.counts),
+    )  # fmt: skip
+    if description.fallback:
+        orders = " ".join(map(str, description.fallback))
+        amounts = " ".join(map(str, FALLBACK))
         print(
             f"{args.out}: too little text for the discounts of order {orders}; {amounts} instead",
             file=sys.stderr,
         )
-    if made.reserved:
-        print(
-            f"{args.out}: left out {made.reserved} words of the text that read <s>, </s> or <unk>",
-            file=sys.stderr,
-        )
-    counts = " ".join(map(str, made.counts))
+    if description.reserved:
+        left_out = f"left out {description.reserved} words of the text"
+        print(f"{args.out}: {left_out} that read <s>, </s> or <unk>", file=sys.stderr)
+    counts = " ".join(map(str, description.counts))
     print(
-        f"{args.out}: {made.order}-gram model by {made.estimator}, n-grams {counts};"
-        f" {made.sentences} sentences, {made.tokens} tokens"
+        f"{args.out}: {description.order}-gram model by {description.estimator}, n-grams {counts};"
+        f" {description.sentences} sentences, {description.tokens} tokens"
     )

@@ -8,17 +8,17 @@ from lmtools.verbs.numbers import amount
 def arguments(parser):
     """Declare the action's options."""
     parser.add_argument("model", metavar="LM", help="directory of lmtools ngram, or an ARPA file")
-    about = (
+    help_text = (
         "leave out n-grams each of which alone raises the model's perplexity by a smaller share, as"
         " 1e-8 (SRILM's ngram -prune)"
     )
-    parser.add_argument("--threshold", required=True, type=amount, metavar="X", help=about)
+    parser.add_argument("--threshold", required=True, type=amount, metavar="X", help=help_text)
     add_kenlm(parser)
     parser.add("--out", metavar="DIR", help="directory to write")
 
 
 def run(args):
     """Prune, write, and say what is left."""
-    made, before = derived.prune(args.model, args.out, args.threshold, args.kenlm)
-    counts, were = (" ".join(map(str, sizes)) for sizes in (made.counts, before))
-    print(f"{args.out}: {made.order}-gram model, n-grams {counts} of {were}")
+    description, before = derived.prune(args.model, args.out, args.threshold, args.kenlm)
+    counts, were = (" ".join(map(str, sizes)) for sizes in (description.counts, before))
+    print(f"{args.out}: {description.order}-gram model, n-grams {counts} of {were}")

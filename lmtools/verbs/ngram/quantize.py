@@ -8,12 +8,12 @@ from lmtools.verbs.numbers import from_zero
 def arguments(parser):
     """Declare the action's options."""
     parser.add_argument("model", metavar="LM", help="directory of lmtools ngram, or an ARPA file")
-    about = "of a probability, 2 to 25; 0: all that KenLM keeps (default: %(default)s)"
-    parser.add_argument("--bits", type=from_zero, default=8, metavar="N", help=about)
-    about = "of a back-off weight (default: those of --bits)"
-    parser.add_argument("--backoff-bits", type=from_zero, metavar="N", help=about)
-    about = "most leading bits of pointers to cut off; 0: none (default: %(default)s)"
-    parser.add_argument("--pointer-bits", type=from_zero, default=22, metavar="N", help=about)
+    help_text = "of a probability, 2 to 25; 0: all that KenLM keeps (default: %(default)s)"
+    parser.add_argument("--bits", type=from_zero, default=8, metavar="N", help=help_text)
+    help_text = "of a back-off weight (default: those of --bits)"
+    parser.add_argument("--backoff-bits", type=from_zero, metavar="N", help=help_text)
+    help_text = "most leading bits of pointers to cut off; 0: none (default: %(default)s)"
+    parser.add_argument("--pointer-bits", type=from_zero, default=22, metavar="N", help=help_text)
     add_kenlm(parser)
     parser.add("--out", metavar="DIR", help="directory to write")
 
@@ -21,6 +21,7 @@ def arguments(parser):
 def run(args):
     """Write, and say the size."""
     backoff = args.bits if args.backoff_bits is None else args.backoff_bits
-    made = derived.quantize(args.model, args.out, args.bits, backoff, args.pointer_bits, args.kenlm)
-    size = derived.file_size(args.out, made)
-    print(f"{args.out}: {made.order}-gram model in {size:,} bytes, {made.facts['bits']} bits")
+    bits = {"bits": args.bits, "backoff_bits": backoff, "pointer_bits": args.pointer_bits}
+    description = derived.quantize(args.model, args.out, **bits, kenlm=args.kenlm)
+    size, bits = derived.file_size(args.out, description), description.facts["bits"]
+    print(f"{args.out}: {description.order}-gram model in {size:,} bytes, {bits} bits")

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from lmtools.asr.utterances import find_utterances, identify_audio
+from lmtools.context import using
 from lmtools.errors import UserError
-from lmtools.formats.kaldi_io import allow_commands
 
 
 @pytest.fixture
@@ -85,7 +85,7 @@ def test_commands_need_permission(home):
     kaldi(wav_scp="u1 touch canary |\n")
     with pytest.raises(UserError, match=r"d/wav\.scp:1: wants to run the command 'touch canary'"):
         find_utterances("d")
-    with allow_commands():
+    with using(allow_commands=True):
         (one,) = find_utterances("d")
     assert one.recording.command and one.recording.place == "touch canary"
     assert identify_audio([one])[0]["u1"] == "touch canary | 0.0-None"

@@ -43,18 +43,7 @@ def test_rows_cover_sizes_batches_and_criteria(tmp_path, monkeypatch, capsys):
     )
     out = tmp_path / "criteria.json"
     small = [f"arch.{name}={value}" for name, value in SMALL.items()]
-    counts = [
-        "--vocab-size",
-        "60,300",
-        "--batch",
-        "2,4",
-        "--length",
-        "3",
-        "--repeats",
-        "2",
-        "--seconds",
-        "0",
-    ]
+    counts = "--vocab-size 60,300 --set batch=2,4 length=3 repeats=2 seconds=0".split()
     assert (
         main(
             [
@@ -199,13 +188,13 @@ def test_memory_of_a_step_has_no_part_of_batch_x_vocabulary():
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--criteria", "nce"], "'nce' is unknown; known: softmax, bce"),
+        (["--set", "criteria=nce"], "'criteria' is 'nce', not one of softmax, bce"),
         (
             ["output.sample=9"],
             "output.sample: no option of these criteria; known: compensate, cutoffs",
         ),
         (
-            ["--criteria", "bce", "output.samples=9"],
+            ["output.samples=9", "--set", "criteria=bce"],
             "output.samples: no option of these criteria; known: rival",
         ),
     ],

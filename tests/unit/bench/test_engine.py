@@ -47,7 +47,7 @@ def test_bench_engine(model, tmp_path, monkeypatch, capsys):
     assert main(["score", *how, "--out", scores, "--cache", "none", "--device", "cpu"]) == 0
     assert main(["tune", "--nbest", lists, "--scores", f"a={scores}", "--out", weights]) == 0
     capsys.readouterr()
-    arguments = ["--weights", weights, "--words", "5", "--repeats", "1", "--out", out]
+    arguments = ["--weights", weights, "--set", "words=5", "repeats=1", "--out", out]
     assert main(["bench", "engine", *how, *arguments]) == 0
     rows = json.loads((tmp_path / "b.json").read_text())["rows"]
     assert [(row["precision"], row["engine"]) for row in rows] == list(bench.WAYS)

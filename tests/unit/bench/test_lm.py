@@ -30,7 +30,7 @@ from lmtools.settings import Settings
 from lmtools.subword import SPECIALS
 from lmtools.text import Normaliser
 
-SMALL = ["--batch", "3", "--length", "4", "--contiguous", "9", "--repeats", "3", "--seconds", "0"]
+SMALL = ["--set", "batch=3", "length=4", "contiguous=9", "repeats=3", "seconds=0"]
 SIZES = Sizes(batch=6, length=5, contiguous=11)
 LSTM = {"model": "lstm", "objective": "causal", "arch": {"layers": 2, "dim": 6, "units": 10}}
 CAUSAL = {
@@ -260,7 +260,7 @@ def test_mistakes_are_one_line(tmp_path, tiny, conf, capsys):
             "--lm bare: lists no words to draw from; give a text by --text",
         ),
         ([*some, "--text", f"{tmp_path}/empty"], "empty:1: no words in the text"),
-        ([*some, "--length", "1"], "a sequence is a word and its end at least"),
+        ([*some, "--set", "length=1"], "length: 1 (int) is not a whole number from 2"),
         (["--conf", f"two={two_way}"], "two.yaml: a two-way model is measured with its vocabulary"),
     ):
         assert main(["bench", "lm", *words]) == 1

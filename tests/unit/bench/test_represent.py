@@ -111,13 +111,11 @@ def test_what_is_written_has_the_ratio_at_each_length(tmp_path, trained, capsys)
             [
                 "bench",
                 "score",
-                "--representation",
                 *lms,
-                "--length",
-                "2",
-                "5",
-                "--repeats",
-                "3",
+                "--set",
+                "representation=true",
+                "length=2,5",
+                "repeats=3",
                 "--out",
                 str(out),
             ]
@@ -146,10 +144,10 @@ def test_what_is_written_has_the_ratio_at_each_length(tmp_path, trained, capsys)
 
 def test_lengths_that_a_model_cannot_read_are_refused(trained, tmp_path, capsys):
     out = tmp_path / "speed.json"
-    some = f"--representation --lm tta={trained['tta']} --length 5 50 --out {out}".split()
+    some = f"--set representation=true length=5,50 --lm tta={trained['tta']} --out {out}".split()
     assert main(["bench", "score", *some]) == 1
     assert (
-        "--length 50: 60 tokens, but tta takes 14 at most; give shorter lengths"
+        "length=50: 60 tokens, but tta takes 14 at most; give shorter lengths"
         in capsys.readouterr().err
         and not out.exists()
     )

@@ -14,8 +14,7 @@ def test_rows_cover_models_tasks_and_lengths(tmp_path, trained, capsys):
     out = tmp_path / "speed.json"
     lms = [word for name, path in trained.items() for word in ("--lm", f"{name}={path}")]
     assert (
-        main(["bench", "score", *lms, "--length", "2", "5", "--repeats", "2", "--out", str(out)])
-        == 0
+        main(["bench", "score", *lms, "--set", "length=2,5", "repeats=2", "--out", str(out)]) == 0
     )
     figures = json.loads(out.read_text())
     keys = {(row["lm"], row["task"], row["words"]) for row in figures["rows"]}
@@ -56,7 +55,7 @@ def test_lists_are_scored_by_models_of_any_kind(tmp_path, trained, capsys):
     lm, out = str(tmp_path / "ngram"), str(tmp_path / "speed.json")
     assert main(["ngram", "--text", str(tmp_path / "t"), "--order", "2", "--out", lm]) == 0
     lms = ["--lm", f"causal={trained['causal']}", "--lm", f"ngram={lm}"]
-    how = ["--nbest", str(tmp_path / "n.jsonl"), "--hypotheses", "3", "--repeats", "2"]
+    how = ["--nbest", str(tmp_path / "n.jsonl"), "--set", "hypotheses=3", "repeats=2"]
     assert main(["bench", "lists", *lms, *how, "--out", out]) == 0
     figures = json.loads((tmp_path / "speed.json").read_text())
     assert (figures["hypotheses"], figures["distinct"]) == (4, 3)

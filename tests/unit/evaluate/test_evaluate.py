@@ -5,7 +5,8 @@ import pytest
 
 from lmtools.cli import main
 from lmtools.evaluate import METRICS
-from lmtools.formats import jsonl, kaldi_text, plain, trn
+from lmtools.formats import jsonl, kaldi_text, plain
+from lmtools.formats.nbest import trn
 from lmtools.types import Hypothesis, NBest
 
 REFS = {"s_a": "one two three four", "s_b": "", "s_c": "five six seven eight nine ten"}

@@ -4,7 +4,7 @@ import pytest
 
 from lmtools.cli import main
 from lmtools.errors import UserError
-from lmtools.formats import FORMATS, detect, lattices, lists, read
+from lmtools.formats import FORMATS, detect, edits, lattices, lists, read
 from lmtools.formats.lattices import LATTICES
 from lmtools.lattice.paths import best
 from lmtools.types import Arc, Final, Hypothesis, Lattice, NBest
@@ -162,6 +162,6 @@ def test_attach_lines_joins_by_order():
 
 
 def test_cut():
-    nbests = [NBest("u", tuple(map(Hypothesis, "abc")), "r")]
-    assert lists.cut_lists(nbests, 2) == [NBest("u", tuple(map(Hypothesis, "ab")), "r")]
-    assert lists.cut_lists(nbests, 9) == nbests
+    nbest = NBest("u", tuple(map(Hypothesis, "abc")), "r")
+    assert edits.cut_list(nbest, 2) == NBest("u", tuple(map(Hypothesis, "ab")), "r")
+    assert edits.cut_list(nbest, 9) == nbest

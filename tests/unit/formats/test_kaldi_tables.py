@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lmtools.context import using
 from lmtools.errors import UserError
-from lmtools.formats import kaldi_io, kaldi_tables
+from lmtools.formats import kaldi_tables
 from lmtools.formats.kaldi_tables import (
     Writer,
     pack_float,
@@ -60,7 +61,7 @@ def test_script_file_points_into_its_archive(tmp_path, monkeypatch):
         )
     turned = [*reversed((tmp_path / "a.scp").read_text().splitlines()), "d echo 8 9 |"]
     (tmp_path / "b.scp").write_text("\n".join(turned))
-    with kaldi_io.allow_commands():
+    with using(allow_commands=True):
         assert got("scp,s,cs,p:b.scp", "ints") == [*reversed(expected), ("d", [8, 9])]
     assert got("scp:head -n 1 b.scp |", "ints") == [("c", [7])]
 

@@ -6,7 +6,7 @@ import pytest
 
 from lmtools.cli import main
 from lmtools.errors import UserError
-from lmtools.formats import jsonl, merging
+from lmtools.formats import edits, jsonl
 from lmtools.text import NORMALISERS
 from lmtools.types import Hypothesis, NBest
 
@@ -26,32 +26,32 @@ WHISPER = NBest(
 
 def test_equal_words_stand_once_at_their_best_rank():
     hyps = scored(("a b", 0.0), ("c", -1.0), ("a  b ", -2.0), ("", -3.0), (" ", -4.0), ("c", -5.0))
-    (kept,) = merging.merge_equal([NBest("u", hyps, "r")], str, "n")
+    kept = edits.merge_equal(NBest("u", hyps, "r"), str, "n")
     assert kept == NBest("u", (hyps[0], hyps[1], hyps[3]), "r")
 
 
 def test_the_best_score_stays_as_it_was():
-    (kept,) = merging.merge_equal([WHISPER], BARE, "n")
+    kept = edits.merge_equal(WHISPER, BARE, "n")
     assert kept.hyps == (WHISPER.hyps[3], WHISPER.hyps[1], WHISPER.hyps[4])
     hyps = tuple(Hypothesis(h.text, {**h.scores, "lm": 0.0}) for h in WHISPER.hyps)
-    (kept,) = merging.merge_equal([NBest("u", hyps)], BARE, "n")
+    kept = edits.merge_equal(NBest("u", hyps), BARE, "n")
     assert kept.hyps == (hyps[0], hyps[1], hyps[4])  # what is better nobody knows: the first
     hyps = tuple(
         Hypothesis(h.text, {**h.scores, "lm": 0.0, "total": -h.scores["am"]}) for h in hyps
     )
-    (kept,) = merging.merge_equal([NBest("u", hyps)], BARE, "n")
+    kept = edits.merge_equal(NBest("u", hyps), BARE, "n")
     assert kept.hyps == (hyps[2], hyps[1], hyps[4])
 
 
 def test_the_mass_is_of_all_that_were_merged():
-    (kept,) = merging.merge_equal([WHISPER], BARE, "n", mass=True)
+    kept = edits.merge_equal(WHISPER, BARE, "n", mass=True)
     masses = [hyp.scores["mass"] for hyp in kept.hyps]
     expected = math.log(math.exp(-1) + math.exp(-3) + math.exp(-0.5))
     assert masses == pytest.approx([expected, -2, -9])
     assert [hyp.scores["am"] for hyp in kept.hyps] == [-0.5, -2, -9]
     for scores in ({}, {"am": -1.0, "lm": -1.0}):
         with pytest.raises(UserError, match="n: utterance 'v': no score that is the total"):
-            merging.merge_equal([NBest("v", (Hypothesis("a", scores),))], BARE, "n", mass=True)
+            edits.merge_equal(NBest("v", (Hypothesis("a", scores),)), BARE, "n", mass=True)
 
 
 def test_loops_go_but_not_the_last_hypothesis():
@@ -61,7 +61,7 @@ def test_loops_go_but_not_the_last_hypothesis():
         NBest("b", scored((worse, -1.0), (loop, -2.0))),
         NBest("c", ()),
     ]
-    found = merging.drop_loops(lists)
+    found = map(edits.drop_loops, lists)
     assert [[hyp.text for hyp in one.hyps] for one in found] == [["a b", "c c c"], [loop], []]
 
 

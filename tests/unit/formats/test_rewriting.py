@@ -3,11 +3,12 @@ and nothing about the old words stays.
 """
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from lmtools.cli import main
-from lmtools.formats import jsonl, lattices, read, rewriting
+from lmtools.formats import edits, jsonl, lattices, read
 from lmtools.types import Arc, Final, Hypothesis, Lattice, NBest
 
 LISTS = [
@@ -174,12 +175,11 @@ def test_nothing_about_other_words_stays_however_a_text_changes(here, capsys, op
 
 def test_lists_are_rewritten_on_the_sides_asked_for():
     bare, given = LISTS[1], NBest("v", (Hypothesis("Straße b", {"am": -1.0}),), "b", {}, ("c",))
-    assert rewriting.rewrite_lists([bare, given], refs=str.upper) == [
-        bare,
-        NBest("v", given.hyps, "B", {}, ("C",)),
-    ]
-    _, first = rewriting.rewrite_lists([bare, given], str.upper)
-    assert first == NBest("v", (Hypothesis("STRASSE B", {"am": -1.0}),), "b", {}, ("c",))
+    assert edits.rewrite_list(bare, refs=str.upper) == bare
+    assert edits.rewrite_list(given, refs=str.upper) == replace(given, ref="B", more_refs=("C",))
+    assert edits.rewrite_list(given, str.upper) == NBest(
+        "v", (Hypothesis("STRASSE B", {"am": -1.0}),), "b", {}, ("c",)
+    )
 
 
 def test_capitalised():
@@ -191,7 +191,7 @@ def test_capitalised():
         "?": "?",
         "": "",
     }
-    assert {text: rewriting.capitalise(text) for text in texts} == texts
+    assert {text: edits.capitalise(text) for text in texts} == texts
 
 
 def test_case_alone_is_of_hypotheses(here, capsys):
@@ -280,6 +280,22 @@ def test_lattices(here, capsys):
         main(["convert", "l.slf", "p.slf", "--normaliser", "none", "--normaliser-ref", "cased"])
         == 1
     )
+
+
+def test_an_arc_of_another_word_has_no_variant_of_the_old_one(here):
+    """As `king(2)`, the second pronunciation, whose number says nothing of other words."""
+    words, variants = ("king", "sir", None), ("2", "3", "")
+    arcs = [
+        Arc(state, state + 1, word, {"am": -1.0}, {"variant": variant} if variant else {})
+        for state, (word, variant) in enumerate(zip(words, variants, strict=True))
+    ]
+    (here / "map").write_text("king queen\n")
+    for name, file in (("slf", "l.slf"), ("pocketsphinx", "l.lat")):
+        lattices.write([Lattice.of("u1", 4, 0, arcs, [Final(3)])], file, name)
+        assert main(["convert", file, f"o{file}", "--to", name, "--map-words", "map"]) == 0
+        (changed,) = lattices.read(f"o{file}", name)
+        pairs = list(zip(changed.words, changed.extra["variant"], strict=True))
+        assert ("queen", "") in pairs and ("sir", "3") in pairs
 
 
 def test_what_a_format_keeps_of_tokens_goes_with_them(here):

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from lmtools.context import CMD, using
 from lmtools.errors import UserError
-from lmtools.jobs import CMD
+from lmtools.jobs import Work
 from lmtools.jobs.arrays import IDLE, SILENT, Array, find_queue, run_items
 from lmtools.jobs.gridengine import GridEngine
 from lmtools.jobs.gridengine import describe as gridengine_describe
@@ -47,9 +48,9 @@ def slurm(tmp_path, monkeypatch):
     here = str(Path(__file__).parents[3])  # where tasks find `tests`, of which work is
     here += f":{known}" if (known := os.environ.get("PYTHONPATH")) else ""
     monkeypatch.setenv("PYTHONPATH", here)
-    monkeypatch.setenv(CMD, f"slurm:{tmp_path}/slurm.yaml")
     (tmp_path / "slurm.yaml").write_text(f"directory: {tmp_path}/jobs\npoll: 0.01\n")
-    return find_queue()
+    with using(cmd=f"slurm:{tmp_path}/slurm.yaml") as context:
+        yield find_queue(context.cmd)
 
 
 def note(path: str, item: int, trouble: str = "") -> int:
@@ -93,7 +94,7 @@ def test_what_was_done_for_other_files_is_not_taken(slurm, tmp_path):
     for text in ("one", "another"):
         read.write_text(text)
         with pytest.raises(UserError, match="trouble; wait"):
-            list(run_items(slurm, work, range(4), 2, reads=[read]))
+            list(run_items(slurm, Work(work, reads=(read,)), range(4), 2))
     assert (tmp_path / "calls").read_text() == "0,1\n0,1\n"
 
 
@@ -103,14 +104,14 @@ def test_fresh_work_is_done_again(slurm, tmp_path):
     work = partial(note, str(tmp_path / "done"), trouble=str(trouble))
     for _ in range(2):
         with pytest.raises(UserError, match="trouble; wait"):
-            list(run_items(slurm, work, range(4), 4, at_once=2, fresh=True))
+            list(run_items(slurm, Work(work), range(4), 4, at_once=2, fresh=True))
     assert (tmp_path / "calls").read_text() == "0,1,2,3%2\n0,1,2,3%2\n"
 
 
 def test_an_attempt_goes_on_from_the_longest_part(tmp_path):
     """Also where its last record was cut short."""
     done = tmp_path / "done"
-    shards = write_shards(tmp_path / "jobs", partial(note, str(done)), None, range(3), 1)
+    shards = write_shards(tmp_path / "jobs", Work(partial(note, str(done))), range(3), 1)
     run_shard(shards.folder, 0)
     results = shards.folder / f"0{RESULTS}"
     ends = ends_of(results, shards)
@@ -126,12 +127,13 @@ def test_an_attempt_goes_on_from_the_longest_part(tmp_path):
 def ends_of(path, shards) -> list[int]:
     """Where the records of shard 0 end in a file of results."""
     with open(path, "rb") as stream:
-        return [end for _, end in shards.work.results(0).read_records(stream)]
+        return [end for _, end in shards.keys.results(0).read_records(stream)]
 
 
 @pytest.mark.parametrize("damage", ["cut", "flipped", "twice", "exchanged"])
 def test_results_that_are_not_whole_are_refused(tmp_path, damage):
-    shards = write_shards(tmp_path / "jobs", partial(note, str(tmp_path / "done")), None, [2, 3], 1)
+    work = Work(partial(note, str(tmp_path / "done")))
+    shards = write_shards(tmp_path / "jobs", work, [2, 3], 1)
     run_shard(shards.folder, 0)
     path = shards.folder / f"0{RESULTS}"
     first = ends_of(path, shards)[0]
@@ -152,7 +154,7 @@ def test_a_directory_that_others_write_is_refused(tmp_path):
     (tmp_path / "jobs").mkdir()
     (tmp_path / "jobs").chmod(0o777)
     with pytest.raises(UserError, match="jobs: a link, or others may write there"):
-        write_shards(tmp_path / "jobs", note, None, [1], 1)
+        write_shards(tmp_path / "jobs", Work(note), [1], 1)
 
 
 @pytest.mark.parametrize(
@@ -161,7 +163,7 @@ def test_a_directory_that_others_write_is_refused(tmp_path):
 def test_a_queue_that_is_not_there(monkeypatch, text, wrong):
     monkeypatch.setenv(CMD, text)
     with pytest.raises(UserError, match=wrong):
-        find_queue()
+        list(map_ordered(abs, range(4), nj=2))
 
 
 @pytest.mark.parametrize("wrong", [{"poll": -1}, {"hours": math.nan}, {"hours": math.inf}])
@@ -206,7 +208,7 @@ def test_commands_of_grid_engine_read_no_file_of_the_working_directory(tmp_path,
     monkeypatch.setattr("lmtools.jobs.gridengine.ask", lambda *c, **how: asked.append((c, how)))
     monkeypatch.chdir(tmp_path)
     with pytest.raises(AttributeError):  # there is no answer
-        GridEngine().submit("x", tmp_path, [0], None, 1)
+        GridEngine().submit("x", tmp_path, [0], at_once=None, nodes=1)
     ((command, how),) = asked
     assert how["directory"] == "/" and command[command.index("-wd") + 1] == str(tmp_path)
 
@@ -235,7 +237,7 @@ def test_a_task_takes_no_module_of_the_working_directory(slurm, tmp_path, monkey
 def test_what_squeue_says(state, reason, runs, remedy):
     entry = slurm_describe("7", state, reason)
     assert entry.runs == runs and remedy in entry.remedy and bool(remedy) == bool(entry.remedy)
-    assert runs or reason in entry.said
+    assert runs or reason in entry.state
 
 
 @pytest.mark.parametrize(
@@ -318,4 +320,4 @@ def test_a_queue_that_is_silent_for_a_while_is_asked_again(tmp_path, monkeypatch
 def test_without_the_queue_one_line_says_so(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(UserError, match="squeue: no such program; run where the queue"):
-        list(run_items(Slurm(directory=str(tmp_path / "jobs")), note, [1], 1))
+        list(run_items(Slurm(directory=str(tmp_path / "jobs")), Work(note), [1], 1))

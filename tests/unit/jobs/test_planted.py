@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from lmtools.errors import UserError
+from lmtools.jobs import Work
 from lmtools.jobs.records import LENGTH
 from lmtools.jobs.shards import ITEMS, PART, RESULTS, WORK, run_shard, write_shards
 from lmtools.keys import SIZE, STATE, read_key
@@ -39,7 +40,7 @@ def planted(tmp_path):
 
 def write(tmp_path, offset: int = 1, items=range(4), reads=()):
     """The shards of a small piece of work."""
-    return write_shards(tmp_path / "jobs", partial(add, offset), None, items, 2, reads)
+    return write_shards(tmp_path / "jobs", Work(partial(add, offset), reads=reads), items, 2)
 
 
 def done(shards) -> list:
@@ -51,11 +52,11 @@ def done(shards) -> list:
 
 def forge(shards, file: str, content: bytes, number: int = 0) -> bytes:
     """The bytes of a file with one record, as whoever lacks the key would write it."""
-    work = shards.work._replace(key=b"another" * 4)
-    signer = {WORK: work.work(), ITEMS: work.items(0)}.get(file, work.results(0))
+    keys = shards.keys._replace(key=b"another" * 4)
+    signer = {WORK: keys.work(), ITEMS: keys.items(0)}.get(file, keys.results(0))
     path = shards.folder.parent / "forged"
     with open(path, "wb") as stream:
-        stream.write(work.head if file == WORK else b"")
+        stream.write(keys.head if file == WORK else b"")
         signer.write_record(stream, number, content)
     data = path.read_bytes()
     path.unlink()
@@ -150,12 +151,12 @@ def test_a_text_of_the_same_size_and_time_is_another(tmp_path):
     """What an archive can restore does not make old results those of another text."""
     text = tmp_path / "text"
     text.write_text("one\n")
-    before, shards = text.stat(), write(tmp_path, reads=[text])
+    before, shards = text.stat(), write(tmp_path, reads=(text,))
     text.unlink()
     text.write_text("two\n")
     os.utime(text, ns=(before.st_atime_ns, before.st_mtime_ns))
     assert text.stat().st_size == before.st_size
-    assert write(tmp_path, reads=[text]).folder != shards.folder
+    assert write(tmp_path, reads=(text,)).folder != shards.folder
 
 
 def test_nobody_else_can_tell_the_directorys_name(tmp_path, monkeypatch):

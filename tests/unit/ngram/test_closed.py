@@ -14,7 +14,6 @@ from scoring import make_scorer
 from lmtools.cli import main
 from lmtools.errors import UserError
 from lmtools.ngram import Description, NgramModel, arpa, build
-from lmtools.ngram.kenlm import SCRIPT, KenlmPrograms
 from lmtools.ngram.sentences import RESERVED, UNKNOWN
 from lmtools.score.ngram import NgramScorer
 from lmtools.subword import train
@@ -55,14 +54,10 @@ def words(written, home):
     )
 
 
-@pytest.fixture(scope="module", params=["own", "lmplz"])
-def closed(request, written, words, home):
-    programs = KenlmPrograms.find()
-    if request.param == "lmplz" and not programs:
-        pytest.skip(f"no lmplz; {SCRIPT} builds it")
-    kenlm = "none" if request.param == "own" else str(programs.lmplz.parent)
-    build([written], ORDER, home / request.param, words, kenlm=kenlm, memory=100 << 20, closed=True)
-    return NgramModel.load(home / request.param)
+@pytest.fixture(scope="module")
+def closed(written, words, home):
+    build([written], ORDER, home / "own", words, kenlm="none", closed=True)
+    return NgramModel.load(home / "own")
 
 
 def replaced(words, written, by):
@@ -93,21 +88,13 @@ def test_probabilities_of_the_closed_vocabulary_sum_to_one(closed, words, histor
     place = len(history.split())
     asked = [closed.conditional(f"{history} {word}")[0][place] for word in [*known, "never-seen"]]
     total = sum(map(math.exp, [*asked, closed.conditional(history)[0][-1]]))
-    lost = (
-        0.0
-        if Description.load(closed.path).estimator == "lmtools"
-        else 10 ** closed.kenlm.score(UNKNOWN * 2, bos=False, eos=False)
-    )
-    assert total == pytest.approx(1, abs=2e-5 + lost)
-    assert lost < 0.01 and total < 1 + 2e-5
+    assert total == pytest.approx(1, abs=2e-5)
 
 
 def test_equals_a_text_with_an_ordinary_word_instead(closed, written, words, home):
     """The same n-grams, discounts and back-offs; probabilities differ by what the open model's
     <unk> has of the uniform distribution.
     """
-    if Description.load(closed.path).estimator == "lmplz":
-        pytest.skip("lmplz's model has no ARPA file; the next test compares it")
     (home / "plain").write_text(
         "\n".join(replaced(words, written, "rare")) + "\n", encoding="utf-8"
     )
@@ -133,20 +120,6 @@ def test_equals_a_text_with_an_ordinary_word_instead(closed, written, words, hom
             if n == 0 and gram[0] not in ("<s>", "<unk>"):
                 assert 10**prob - 10 ** same[gram][0] == pytest.approx(share, rel=0.02)
     assert ours[0]["<unk>",][0] == -99
-
-
-def test_lmplz_gives_what_it_gives_for_an_ordinary_word(written, words, home):
-    if not (programs := KenlmPrograms.find()):
-        pytest.skip(f"no lmplz; {SCRIPT} builds it")
-    plain = replaced(words, written, "rare")
-    (home / "plain").write_text("\n".join(plain) + "\n", encoding="utf-8")
-    options = {"kenlm": str(programs.lmplz.parent), "memory": 100 << 20}
-    build([written], ORDER, home / "a", words, closed=True, **options)
-    build([home / "plain"], ORDER, home / "b", LOWER, **options)
-    closed, other = NgramModel.load(home / "a"), NgramModel.load(home / "b")
-    np.testing.assert_allclose(
-        closed.score(written.read_text().splitlines())[0], other.score(plain)[0], atol=1e-4
-    )
 
 
 def test_what_is_outside_counts_as_unknown(closed):

@@ -36,7 +36,12 @@ def counted(lines, tmp_path):
 
 def test_counts_make_the_model_of_their_text(counted, directory, tmp_path):
     made = build(
-        [counted / "whole"], 3, tmp_path / "lm", Normaliser(case="lower"), "none", counted=True
+        [counted / "whole"],
+        3,
+        tmp_path / "lm",
+        Normaliser(case="lower"),
+        kenlm="none",
+        counted=True,
     )
     assert (tmp_path / "lm/lm.arpa").read_bytes() == (directory / "lm.arpa").read_bytes()
     whole = (directory / "config.yaml").read_text()
@@ -45,11 +50,18 @@ def test_counts_make_the_model_of_their_text(counted, directory, tmp_path):
 
 def test_counts_of_several_files_are_summed(counted, tmp_path):
     """The first n-gram has four more than in the text."""
-    build([counted / "a", counted / "b"], 4, tmp_path / "two", Normaliser(), "none", counted=True)
+    build(
+        [counted / "a", counted / "b"],
+        4,
+        tmp_path / "two",
+        Normaliser(),
+        kenlm="none",
+        counted=True,
+    )
     rows = (counted / "whole").read_text(encoding="utf-8").splitlines()
     words, number = rows[0].rsplit("\t", 1)
     (tmp_path / "more").write_text("\n".join([f"{words}\t{int(number) + 4}", *rows[1:]]), "utf-8")
-    build([tmp_path / "more"], 4, tmp_path / "one", Normaliser(), "none", counted=True)
+    build([tmp_path / "more"], 4, tmp_path / "one", Normaliser(), kenlm="none", counted=True)
     assert sorted((tmp_path / "two/lm.arpa").read_text().splitlines()) == sorted(
         (tmp_path / "one/lm.arpa").read_text().splitlines()
     )
@@ -87,7 +99,7 @@ WRONG = {
 def test_wrong_counts(text, tmp_path):
     (tmp_path / "counts").write_text(text)
     with pytest.raises(UserError, match="counts") as error:
-        build([tmp_path / "counts"], 3, tmp_path / "lm", Normaliser(), "none", counted=True)
+        build([tmp_path / "counts"], 3, tmp_path / "lm", Normaliser(), kenlm="none", counted=True)
     assert WRONG[text] in str(error.value) and not (tmp_path / "lm/config.yaml").exists()
 
 
@@ -99,7 +111,7 @@ def test_counted_words_with_other_blanks_stay_whole(tmp_path):
         for n in (1, 2):
             rows.update(" ".join(words[i : i + n]) for i in range(len(words) - n + 1))
     (tmp_path / "counts").write_text("".join(f"{row}\t{n}\n" for row, n in rows.items()))
-    build([tmp_path / "counts"], 2, tmp_path / "lm", Normaliser(), "none", counted=True)
+    build([tmp_path / "counts"], 2, tmp_path / "lm", Normaliser(), kenlm="none", counted=True)
     model = NgramModel.load(tmp_path / "lm")
     assert model.tokens(lines[0]) == ["oui\u00a0!", "hello"] and model.score(lines)[2].sum() == 0
 

@@ -19,7 +19,7 @@ from lmtools.ngram import (
     interpolation,
     pruning,
 )
-from lmtools.ngram.kenlm import KenlmPrograms
+from lmtools.ngram.kenlm import find_program
 from lmtools.seal import read_json
 from lmtools.subword import load_subword
 from lmtools.text import Normaliser
@@ -189,7 +189,7 @@ def test_perplexity_is_that_of_the_mixture_at_run_time(home, tmp_path):
     for name, seed in (("a", 4), ("b", 5)):
         large = tmp_path / f"{name}.txt"
         large.write_text("\n".join(draw_lines(seed, WORDS, 400)) + "\n")
-        build([large], 3, tmp_path / name, load_subword(subword), "none", closed=True)
+        build([large], 3, tmp_path / name, load_subword(subword), kenlm="none", closed=True)
         both.append(str(tmp_path / name))
     found = []
     for lms in (both, [str(tmp_path / "c")]):
@@ -271,7 +271,7 @@ def test_commands(home, tmp_path, capsys):
     assert "required: --order, --out" in capsys.readouterr().err
 
 
-@pytest.mark.skipif(KenlmPrograms.find() is None, reason="KenLM's programs are not installed")
+@pytest.mark.skipif(find_program() is None, reason="KenLM's build_binary is not installed")
 def test_quantised_tries_are_smaller_and_close(home, tmp_path, capsys):
     large = tmp_path / "large.txt"
     words = [f"x{i}" for i in range(300)]

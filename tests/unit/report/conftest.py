@@ -20,6 +20,7 @@ import pytest
 from lmtools.evaluate import align
 from lmtools.formats import jsonl, kaldi_text, scores
 from lmtools.report import write_report
+from lmtools.report.experiment import Experiment, collect
 from lmtools.report.page.drawing import Picture
 from lmtools.rescoring import (
     Dev,
@@ -420,6 +421,18 @@ def trained(exp: Path, name: str, criterion: str, figures, rng, model: str = "ls
 
 def dump(content, path: Path) -> None:
     write_json(content, path)
+
+
+def collect_rescoring(home: Path, nbests=(), title=None, **options) -> Experiment:
+    return collect(home, "rescoring", nbests, title, **options)
+
+
+def collect_lms(home: Path, nbests=(), **options) -> Experiment:
+    return collect(home, "lm", nbests, **options)
+
+
+def collect_sts(home: Path, nbests=(), **options) -> Experiment:
+    return collect(home, "sts", nbests, **options)
 
 
 @pytest.fixture(scope="session")

@@ -6,12 +6,12 @@ import json
 
 import numpy as np
 import pytest
+from unit.report.conftest import collect_rescoring
 
 from lmtools.errors import UserError
+from lmtools.report.figures.rescoring import draw_learning, validation
 from lmtools.report.names import Names
 from lmtools.report.page.drawing import LIGHT
-from lmtools.report.rescoring.experiment import collect_rescoring
-from lmtools.report.rescoring.figures import draw_learning, validation
 from lmtools.seal import write_json
 
 CASES = [
@@ -99,4 +99,4 @@ def test_a_line_of_metrics_that_says_nothing_is_refused(fresh, line):
 def test_a_training_of_one_point_is_drawn(lines):
     """One validation and no line of training, and the reverse."""
     assert len(validation(lines)) == sum("valid_loss" in line for line in lines)
-    assert np.isfinite(draw_learning(LIGHT, Names(), {"tta": lines}).axes[0].get_xlim()).all()
+    assert np.isfinite(draw_learning(Names(), {"tta": lines}, LIGHT).axes[0].get_xlim()).all()

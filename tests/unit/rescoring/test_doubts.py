@@ -46,7 +46,7 @@ def test_costs_are_named(tune, metric):
     write("n", sign=-1.0)
     told, tree = tune("--metric", metric)
     assert "'am' has the sign of costs" in told and "--fix am=-1 turns it round" in told
-    assert "--negative" not in told and tree["search"]["costs"] == ["am"]
+    assert "negative=" not in told and tree["search"]["costs"] == ["am"]
     told, tree = tune("--fix", "am=-1", "--metric", metric)
     assert (
         ("-> 0.00" in told or "-> 100.00" in told)
@@ -62,7 +62,7 @@ def test_costs_of_a_column(tune, sign):
     with open("column", "w") as out:
         out.write("".join(f"{value}\n" for value in values))
     told, tree = tune("--scores", "lm=column")
-    assert ("--negative lm turns it round" in told) == (sign < 0)
+    assert ("--set negative=lm turns it round" in told) == (sign < 0)
     assert tree["search"].get("costs", []) == ["lm"] * (sign < 0)
 
 

@@ -45,10 +45,10 @@ def make_lists(seed=0):
     return lists
 
 
-def crossed(nbests, plan=BY_SPEAKER):
+def crossed(nbests):
     features = gather(nbests, {}, "lists", ["words"])
-    options = TuningOptions(lms=("lm",))
-    return Crossing(nbests, plan, 0, None, "lists").tune(
+    options = TuningOptions(lms=("lm",), folds="speaker")
+    return Crossing(nbests, options, None, "lists").tune(
         features, measure_lists(nbests, "wer", "lists"), options
     )
 

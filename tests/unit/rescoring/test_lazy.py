@@ -82,7 +82,7 @@ def test_the_learnt_margin_scores_less_and_keeps_the_winners(here, capsys):
 def test_a_tolerance_scores_less_still(here):
     strict = read_bound(Weights.load("w.json"), "lm2", "w.json")
     line = "tune --nbest dev.jsonl --scores lm2=dev.scores --fix lm2=1 --out loose.json"
-    call(f"{line} --tolerance 0.2")
+    call(f"{line} --set tolerance=0.2")
     loose = read_bound(Weights.load("loose.json"), "lm2", "loose.json")
     assert loose.scored < strict.scored and loose.changed <= 0.2 and loose.margin < strict.margin
 

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from lmtools.cli import main
 from lmtools.errors import UserError
 from lmtools.evaluate import METRICS, align, sentence_signature
-from lmtools.formats import jsonl, kaldi_text, moses, scores
+from lmtools.formats import jsonl, kaldi_text, scores
+from lmtools.formats.nbest import moses
 from lmtools.rescoring import Risk, minimum_risk
 from lmtools.types import Hypothesis, NBest
 

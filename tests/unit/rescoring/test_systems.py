@@ -58,7 +58,7 @@ def experiment(**systems) -> None:
 
 @pytest.mark.parametrize("nj", [1, 2])
 def test_one_call_writes_what_a_call_for_each_system_does(here, nj):
-    options = ("--lengths", "words", "log-words", "--objective", "exact")
+    options = ("--set", "lengths=words,log-words", "--set", "objective=exact")
     experiment(**{n: [one.partition("=")[0] for one in ones] for n, ones in ALONE.items()})
     systems = ("--experiment", "e.yaml", "--scores", "{column}/SET.scores")
     for part, verb in (("dev", "tune"), ("test", "rescore")):
@@ -89,8 +89,16 @@ def test_interpolated_systems_are_what_single_calls_give(here):
     systems = ("--experiment", "e.yaml")
     scores = ("--scores", "{column}/dev.scores")
     tune = ("tune", "--nbest", "dev.jsonl")
-    assert main([*tune, *systems, *scores, "--no-words", "--out", "{system}.json"]) == 0
-    fixed = ("--form", "interpolation", "--lengths", "words", "--fix", "am=0.5", "words=-0.1")
+    assert main([*tune, *systems, *scores, "--set", "lengths=", "--out", "{system}.json"]) == 0
+    fixed = (
+        "--set",
+        "form=interpolation",
+        "--set",
+        "lengths=words",
+        "--fix",
+        "am=0.5",
+        "words=-0.1",
+    )
     for name, column in (("a-interpolated", "a"), ("a-mean-interpolated", "a/token")):
         single = (*tune, "--scores", f"{column}=a/dev.scores", *fixed, "--out", "w.json")
         assert main([*single]) == 0

@@ -61,7 +61,7 @@ def measured(nbests, features, weights, metric):
 def test_the_score_is_what_rescoring_gives(data, metric, form):
     nbests, features, lms = data
     fixed = {"lm1": 0.0, "words": 0.0} if form == "interpolation" else {}
-    weights = tune(nbests, features, "n", TuningOptions(metric, 0, fixed, lms, form))
+    weights = tune(nbests, features, "n", TuningOptions(metric, fix=fixed, lms=lms, form=form))
     assert measured(nbests, features, weights, metric) == pytest.approx(weights.dev.score, abs=1e-9)
     first = {nbest.utt: nbest.hyps[0].text for nbest in nbests if nbest.hyps}
     assert weights.dev.first_pass == pytest.approx(
@@ -80,7 +80,9 @@ def test_tuning_is_deterministic(data):
 
 def test_fixed_weights_stay(data):
     nbests, features, lms = data
-    weights = tune(nbests, features, "n", TuningOptions("wer", 0, {"lm0": 2.5, "words": -1.0}, lms))
+    weights = tune(
+        nbests, features, "n", TuningOptions("wer", fix={"lm0": 2.5, "words": -1.0}, lms=lms)
+    )
     assert (
         weights.features["am"] == 1
         and weights.features["lm0"] == 2.5
@@ -91,22 +93,22 @@ def test_fixed_weights_stay(data):
 
 def test_the_reference_may_be_fixed_or_another(data):
     nbests, features, lms = data
-    twice = tune(nbests, features, "n", TuningOptions(fixed={"am": 2.0}, lms=lms))
+    twice = tune(nbests, features, "n", TuningOptions(fix={"am": 2.0}, lms=lms))
     assert twice.reference == "am" and twice.features["am"] == 2
     assert twice.dev.score == tune(nbests, features, "n", TuningOptions(lms=lms)).dev.score
-    without = tune(nbests, features, "n", TuningOptions(fixed={"am": 0.0}, lms=lms))
+    without = tune(nbests, features, "n", TuningOptions(fix={"am": 0.0}, lms=lms))
     assert (
         without.reference == "lm0" and without.features["am"] == 0 and without.features["lm0"] == 1
     )
     assert list(without.search["curves"]) == ["lm1"]
-    named = tune(nbests, features, "n", TuningOptions(fixed={"am": 0.0}, lms=lms, reference="lm1"))
+    named = tune(nbests, features, "n", TuningOptions(fix={"am": 0.0}, lms=lms, reference="lm1"))
     assert (
         named.reference == "lm1"
         and named.features["lm1"] == 1
         and named.dev.score == pytest.approx(without.dev.score, abs=1)
     )
     with pytest.raises(
-        UserError, match="--reference lmx: n has no such feature; it has am, lm0, lm1, words"
+        UserError, match="reference lmx: n has no such feature; it has am, lm0, lm1, words"
     ):
         tune(nbests, features, "n", TuningOptions(lms=lms, reference="lmx"))
 
@@ -114,7 +116,7 @@ def test_the_reference_may_be_fixed_or_another(data):
 def test_curves_are_of_tuned_weights_only(data):
     nbests, features, lms = data
     assert list(
-        tune(nbests, features, "n", TuningOptions(fixed={"lm0": 2.5}, lms=lms)).search["curves"]
+        tune(nbests, features, "n", TuningOptions(fix={"lm0": 2.5}, lms=lms)).search["curves"]
     ) == ["lm1"]
 
 
@@ -137,7 +139,7 @@ def test_no_feature_is_better_left_out(seed, metric):
     sign = 1 if metric == "wer" else -1
 
     def tuned(*given):
-        options = TuningOptions(metric, 0, dict.fromkeys(given, 0.0), lms, objective="exact")
+        options = TuningOptions(metric, fix=dict.fromkeys(given, 0.0), lms=lms, objective="exact")
         return sign * tune(nbests, features, "n", options).dev.score
 
     best = tuned()
@@ -148,8 +150,10 @@ def test_no_feature_is_better_left_out(seed, metric):
 def test_interpolation_is_the_scale_in_another_form(data):
     nbests, features, lms = data
     fixed = {"lm1": 0.0, "words": 0.0}
-    linear = tune(nbests, features, "n", TuningOptions("wer", 0, fixed, lms))
-    mixed = tune(nbests, features, "n", TuningOptions("wer", 0, fixed, lms, "interpolation"))
+    linear = tune(nbests, features, "n", TuningOptions("wer", fix=fixed, lms=lms))
+    mixed = tune(
+        nbests, features, "n", TuningOptions("wer", fix=fixed, lms=lms, form="interpolation")
+    )
     part = mixed.search["lambda"]
     assert mixed.features == pytest.approx({"am": 1 - part, "lm0": part, "lm1": 0, "words": 0})
     assert part / (1 - part) == pytest.approx(linear.features["lm0"])
@@ -159,8 +163,10 @@ def test_interpolation_is_the_scale_in_another_form(data):
 def test_the_first_pass_of_an_interpolation_is_what_is_fixed(data):
     nbests, features, lms = data
     fixed = {"am": 0.25, "lm1": 0.5, "words": -0.1}
-    mixed = tune(nbests, features, "n", TuningOptions("wer", 0, fixed, lms, "interpolation"))
-    linear = tune(nbests, features, "n", TuningOptions("wer", 0, fixed, lms))
+    mixed = tune(
+        nbests, features, "n", TuningOptions("wer", fix=fixed, lms=lms, form="interpolation")
+    )
+    linear = tune(nbests, features, "n", TuningOptions("wer", fix=fixed, lms=lms))
     part = mixed.search["lambda"]
     assert part / (1 - part) == pytest.approx(linear.features["lm0"])
     rest = {name: (1 - part) * weight for name, weight in fixed.items()}
@@ -172,7 +178,7 @@ def test_the_first_pass_of_an_interpolation_is_what_is_fixed(data):
 def test_a_harmful_lm_gets_next_to_no_weight_or_a_negative_one(negative):
     nbests, columns = sample(lms=1)
     features = gather(nbests, {"bad": [-column for column in columns["lm0"]]}, "n", derived=())
-    weights = tune(nbests, features, "n", TuningOptions(lms=("bad",), negative=negative))
+    weights = tune(nbests, features, "n", TuningOptions(lms=("bad",), allow_negative=negative))
     assert weights.features["bad"] < -0.5 if negative else 0 <= weights.features["bad"] < 0.05
     assert (
         (weights.search["curves"]["bad"]["flat"][0] < 0)
@@ -198,7 +204,7 @@ def test_loops_cost_or_count_nothing(negative):
         ]
         features = gather(nbests, {}, "n", derived=("loop",))
         assert features.column("loop").tolist() == [[-3, 0] if wrong else [0, -3]] * 4
-        weights = tune(nbests, features, "n", TuningOptions(negative=negative))
+        weights = tune(nbests, features, "n", TuningOptions(allow_negative=negative))
         assert (weights.features["loop"] > 0.5 / 3) == wrong and weights.features["loop"] >= 0
         assert weights.dev.score == (0 if wrong else 100 * 4 / 6)
 
@@ -235,7 +241,7 @@ def test_lists_of_one_hypothesis_keep_it():
 def test_the_curve_says_the_metric_at_every_scale(data, form):
     nbests, features, lms = data
     fixed = {"lm1": 0.0, "words": 0.0} if form == "interpolation" else {}
-    weights = tune(nbests, features, "n", TuningOptions("wer", 0, fixed, lms, form))
+    weights = tune(nbests, features, "n", TuningOptions("wer", fix=fixed, lms=lms, form=form))
     curve = weights.search["curves"]["lm0"]
     scales, metric = np.array(curve["points"]).T
     low, high = curve["flat"]
@@ -279,7 +285,7 @@ def test_a_curve_has_every_edge_or_even_steps_where_there_are_too_many():
 def test_options_that_do_not_fit(data, fixed, form, message):
     nbests, features, lms = data
     with pytest.raises(UserError, match=message):
-        tune(nbests, features, "n", TuningOptions("wer", 0, fixed, lms, form))
+        tune(nbests, features, "n", TuningOptions("wer", fix=fixed, lms=lms, form=form))
 
 
 def test_references_are_needed(data):

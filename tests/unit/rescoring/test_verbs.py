@@ -128,7 +128,7 @@ def test_a_mean_over_equal_counts_is_the_sum_in_other_units(here, capsys):
             capsys,
             *split("tune --nbest dev.jsonl --scores"),
             f"{name}=dev.scores",
-            *split("--out w.json --no-words"),
+            *split("--out w.json --set lengths="),
         )
         assert run(capsys, *rescored(scores=f"{name}=test.scores"))[0] == 0
         tree = json.loads((here / "w.json").read_text())
@@ -150,7 +150,7 @@ def test_a_mean_over_equal_counts_is_the_sum_in_other_units(here, capsys):
 
 
 def test_lengths_are_made_where_the_weights_name_them(here, capsys):
-    more = "--scores", "lm/token=dev.scores", "--lengths", "characters", "log-words"
+    more = "--scores", "lm/token=dev.scores", "--set", "lengths=characters,log-words"
     assert run(capsys, *tuned(*more))[0] == 0
     assert (
         run(capsys, *rescored("--scores", "lm/token=test.scores", "--nbest-out", "new.jsonl"))[0]
@@ -179,7 +179,9 @@ def test_loops_are_counted_in_the_text_where_the_weights_name_them(here, capsys)
     for name in ("dev", "test"):
         lists = [replace(one, hyps=(loop, *one.hyps)) for one in read(f"{name}.jsonl")]
         jsonl.write(lists, f"{name}.jsonl")
-    assert run(capsys, *split("tune --nbest dev.jsonl --no-words --loop --out w.json"))[0] == 0
+    assert (
+        run(capsys, *split("tune --nbest dev.jsonl --set lengths= loop=true --out w.json"))[0] == 0
+    )
     weights = json.loads((here / "w.json").read_text())["features"]
     assert [*weights] == ["am", "loop"] and weights["loop"] > 1
     # `rescore` needs no option for it
@@ -191,12 +193,11 @@ def test_loops_are_counted_in_the_text_where_the_weights_name_them(here, capsys)
 
 
 @pytest.mark.parametrize(
-    "options", [("--lengths", "syllables"), ("--lengths", "words", "--no-words")]
+    "options", [("--set", "lengths=syllables"), ("--set", "lengths=words,--set lengths=")]
 )
 def test_lengths_that_are_wrong_usage(here, capsys, options):
-    with pytest.raises(SystemExit) as stop:
-        main([*tuned(*options)])
-    assert stop.value.code == 2 and "--lengths" in capsys.readouterr().err
+    status, printed = run(capsys, *tuned(*options))
+    assert status == 1 and "lengths" in printed.err
 
 
 @pytest.mark.parametrize("spec", ["moses", "marian", "espnet2", "fairseq:lenpen=0", "mlm"])
@@ -274,13 +275,13 @@ def test_empty_lists_are_said(here, capsys):
 def test_rank_and_options(here, capsys):
     make("dev", 1, components=False)
     status, printed = run(
-        capsys, *tuned("--no-words", "--fix", "lm=0.5", "--objective", "exact", "--seed", "3")
+        capsys, *tuned("--fix", "lm=0.5", "--set", "lengths=", "objective=exact", "--seed", "3")
     )
     tree = json.loads((here / "w.json").read_text())
     assert (
         status == 0 and tree["features"] == {"rank": 1.0, "lm": 0.5} and tree["search"]["seed"] == 3
     )
-    status, printed = run(capsys, *tuned("--form", "interpolation"))
+    status, printed = run(capsys, *tuned("--set", "form=interpolation"))
     tree = json.loads((here / "w.json").read_text())
     assert status == 0 and tree["features"]["rank"] + tree["features"]["lm"] == pytest.approx(1)
     assert f"lambda {tree['features']['lm']:.4g}" in printed.err
@@ -479,7 +480,7 @@ def test_worse_than_the_lists_own_order_is_said_and_mended(here, capsys):
         for nbest in jsonl.read("dev.jsonl")
     ]
     jsonl.write(lists, "dev.jsonl")
-    tune = "tune", "--nbest", "dev.jsonl", "--no-words", "--out", "w.json"
+    tune = "tune", "--nbest", "dev.jsonl", "--set", "lengths=", "--out", "w.json"
     status, printed = run(capsys, *tune)
     first, found = map(float, re.search(r"WER (\S+) -> (\S+) on", printed.err).groups())
     assert (
@@ -487,7 +488,7 @@ def test_worse_than_the_lists_own_order_is_said_and_mended(here, capsys):
         and found > first
         and "warning: that is worse than the lists' own order" in printed.err
     )
-    status, printed = run(capsys, *tune, "--reference", "rank")
+    status, printed = run(capsys, *tune, "--set", "reference=rank")
     assert (
         status == 0
         and f"WER {first:.2f} -> {first:.2f} on" in printed.err
@@ -545,7 +546,7 @@ def subtractable(name, seed):
             out.writelines(f"{value!r}\n" for value in values)
 
 
-SUBTRACT = "tune --nbest dev.jsonl --scores target=dev.target source=dev.source --no-words"
+SUBTRACT = "tune --nbest dev.jsonl --scores target=dev.target source=dev.source --set lengths="
 
 
 def test_a_source_lm_is_subtracted(here, capsys):
@@ -553,9 +554,9 @@ def test_a_source_lm_is_subtracted(here, capsys):
     subtractable("dev", 3)
     subtractable("test", 4)
     found = {}
-    for more in ([], ["--negative", "source"]):
+    for more in ([], ["--set", "negative=source"]):
         for objective in ("expected", "exact"):
-            command = f"{SUBTRACT} --objective {objective} --out w.json"
+            command = f"{SUBTRACT} --set objective={objective} --out w.json"
             assert run(capsys, *split(command), *more)[0] == 0
             command = "rescore --nbest test.jsonl --scores target=test.target source=test.source"
             assert run(capsys, *split(command), *split("--weights w.json --out out.txt"))[0] == 0
@@ -573,11 +574,11 @@ def test_a_source_lm_is_subtracted(here, capsys):
 @pytest.mark.parametrize(
     "more, message",
     {
-        "--negative nix": "--negative nix: dev.jsonl has no such feature; it has am, target,",
-        "--negative am": "--negative am: its weight is given, not tuned",
-        "--negative source --fix source=-1": "--negative source: its weight is given",
-        "--negative loop --loop": "--negative loop: below 0 it would reward loops",
-        "--negative source --form interpolation --fix target=0": "--negative source: lambda is",
+        "--set negative=nix": "negative=nix: dev.jsonl has no such feature; it has am, target,",
+        "--set negative=am": "negative=am: its weight is given, not tuned",
+        "--set negative=source --fix source=-1": "negative=source: its weight is given",
+        "--set negative=loop --set loop=true": "negative=loop: below 0 it would reward loops",
+        "--set negative=source form=interpolation --fix target=0": "negative=source: lambda is",
     }.items(),
 )
 def test_what_may_not_be_negative(here, capsys, more, message):
@@ -615,7 +616,7 @@ def test_five_features_of_srilm_in_three_commands(here, capsys):
     srilm(here / "t", 6)
     for command in (
         "convert d/nbest n.jsonl --format srilm --ref d/text",
-        "tune --nbest n.jsonl --scores new=d/new cost=d/cost --negative cost --out w.json",
+        "tune --nbest n.jsonl --scores new=d/new cost=d/cost --set negative=cost --out w.json",
         "rescore --nbest t/nbest --format srilm --scores new=t/new cost=t/cost --weights w.json"
         " --out out.txt",
     ):

@@ -42,8 +42,8 @@ def lms(tmp_path_factory):
         prepare_directory(home / name, settings(name), vocabulary)
         save_weights(home / name, lm)
     closed = load_subword(home / "words")
-    build([home / "train.txt"], 2, home / "ngram", closed, "none", closed=True)
-    build([home / "valid.txt"], 2, home / "other", train_fewer(home), "none")
+    build([home / "train.txt"], 2, home / "ngram", closed, kenlm="none", closed=True)
+    build([home / "valid.txt"], 2, home / "other", train_fewer(home), kenlm="none")
     return home
 
 
@@ -210,7 +210,7 @@ def test_other_vocabularies_are_mixed_sentence_by_sentence(lms):
 def test_ngrams_of_words_are_mixed_word_by_word_whatever_they_have_seen(lms, tmp_path):
     for name, seed in (("a", 1), ("b", 2)):
         (tmp_path / name).write_text("".join(f"{line} {name}\n" for line in sentences(30, seed)))
-        build([tmp_path / name], 2, tmp_path / f"lm-{name}", Normaliser(), "none")
+        build([tmp_path / name], 2, tmp_path / f"lm-{name}", Normaliser(), kenlm="none")
     scorer = load_mixture((tmp_path / "lm-a", 0.5), (tmp_path / "lm-b/lm.arpa", 0.5))
     assert scorer.by_token
     parts = [NgramModel.load(tmp_path / name) for name in ("lm-a", "lm-b")]

@@ -8,10 +8,11 @@ import pytest
 from lattices import random_lattice
 from toys import WORDS
 
+from lmtools.bench.lattice import format_lines
 from lmtools.cli import main
 from lmtools.formats import lattices
 from lmtools.ngram import build
-from lmtools.report.rescoring.lattices import draw, lines
+from lmtools.report.figures.speed import draw_bench
 from lmtools.text import Normaliser
 
 WEIGHTS = "am=1,lm=1,ngram=2,causal=2,words=0.5"
@@ -34,10 +35,8 @@ def here(tmp_path, monkeypatch, trained, tiny):
 
 
 def test_rows_cover_models_beams_and_tokens(here, tmp_path, capsys):
-    out = [
-        *split("--by-beam 0 2 --by-tokens 1 3 --max-ngram-order 3 --repeats 2 --out b.json"),
-        *split("--figure b.png"),
-    ]
+    settings = "by_beam=0,2 by_tokens=1,3 repeats=2 figure=b.png"
+    out = split(f"--max-ngram-order 3 --out b.json --set {settings}")
     assert main(["bench", "lattice", "l", *here, *out]) == 0
     printed = capsys.readouterr().out
     figures = json.loads((tmp_path / "b.json").read_text())
@@ -69,13 +68,12 @@ def test_rows_cover_models_beams_and_tokens(here, tmp_path, capsys):
     )
     assert figures["order"] == 3 and figures["models"].keys() == {"ngram", "causal"}
     assert (
-        printed.splitlines() == list(lines(figures))
+        printed.splitlines() == list(format_lines(figures))
         and "3 lattices, " in printed
         and "arcs a second, all histories a state" in printed
     )
-    assert (tmp_path / "b.png").read_bytes() == draw(figures) and draw(figures).startswith(
-        b"\x89PNG"
-    )
+    drawn = draw_bench(figures)
+    assert (tmp_path / "b.png").read_bytes() == drawn and drawn.startswith(b"\x89PNG")
 
 
 @pytest.mark.parametrize(
@@ -85,13 +83,13 @@ def test_the_figure_has_a_panel_a_kind_with_numbers_on_its_axes(monkeypatch, kin
     """The labels are numbers: the house's figures do not read formulas, in which logarithmic axes
     are labelled otherwise.
     """
-    from lmtools.report.rescoring import lattices as module
+    from lmtools.report.figures import speed as module
 
     drawn = []
     monkeypatch.setattr(
         module,
-        "panels",
-        lambda *arguments, panels=module.panels: drawn.append(panels(*arguments)) or drawn[-1],
+        "draw_real_time",
+        lambda *args, draw=module.draw_real_time: drawn.append(draw(*args)) or drawn[-1],
     )
     rows = []
     for i, kind in enumerate(kinds, 1):
@@ -100,7 +98,7 @@ def test_the_figure_has_a_panel_a_kind_with_numbers_on_its_axes(monkeypatch, kin
             {**size, "lm": lm, "real_time_factor": 0.01 * i * j}
             for j, lm in enumerate(("ngram", "tta"), 1)
         ]
-    assert draw({"rows": rows}).startswith(b"\x89PNG")
+    assert draw_bench({"rows": rows}).startswith(b"\x89PNG")
     (figure,) = drawn
     shown = [kind for kind in module.AXES if kind in kinds] or ["density"]
     assert [axes.get_xlabel() for axes in figure.axes] == [module.AXES[kind][1] for kind in shown]
@@ -129,7 +127,9 @@ def test_the_figure_has_a_panel_a_kind_with_numbers_on_its_axes(monkeypatch, kin
 )
 def test_mistakes_are_one_line_and_write_nothing(here, tmp_path, capsys, arguments, message):
     assert (
-        main(["bench", "lattice", "l", *here, "--out", "b.json", "--figure", "b.png", *arguments])
+        main(
+            ["bench", "lattice", "l", *here, "--out", "b.json", "--set", "figure=b.png", *arguments]
+        )
         == 1
     )
     said = capsys.readouterr().err

@@ -134,17 +134,17 @@ def test_embed(call):
     same("vec-all", "vec-each")
 
 
-TUNE = "tune --nbest dev.jsonl --metric cer --objective exact"
+TUNE = "tune --nbest dev.jsonl --metric cer --set objective=exact"
 SYSTEMS = {
-    "first-pass": ("", "--lengths log-words"),
-    "causal-mean": ("causal/token=score/causal/SET", "--lengths log-words"),
+    "first-pass": ("", "--set lengths=log-words"),
+    "causal-mean": ("causal/token=score/causal/SET", "--set lengths=log-words"),
     "both": (
         "masked-intact=score/masked-intact/SET causal=score/causal/SET",
-        "--lengths log-words --negative masked-intact --fix causal=0.25",
+        "--set lengths=log-words --set negative=masked-intact --fix causal=0.25",
     ),
     "paper": (
         "causal=score/causal/SET",
-        "--lengths words --form interpolation --fix am=0.5 words=-0.1",
+        "--set lengths=words --set form=interpolation --fix am=0.5 words=-0.1",
     ),
 }
 
@@ -174,7 +174,7 @@ def test_tune_and_rescore(call, scored):
 
 def test_a_flag_beside_the_file_overrides_it(call, scored):
     common = "--scores score/{column}/dev --nbest dev.jsonl --out"
-    flags = "--metric wer --objective expected --no-words --folds speaker --fix am=2"
+    flags = "--metric wer --set objective=expected --set lengths= --folds speaker --fix am=2"
     assert call(f"tune --experiment e.yaml {flags} {common} flags/{{system}}") == 0
     Path("f.yaml").write_text(
         "base: e.yaml\nmetric: wer\nobjective: expected\nlengths: []\nfolds: speaker\n"

@@ -362,11 +362,11 @@ def test_a_model_of_both_sides_reports_its_approximation(here, lm, capsys, name)
 def test_bounds_make_lattices_smaller(here, lm, capsys):
     sizes = {}
     for bounds in (
-        "--tokens 1",
+        "--set tokens=1",
         "--beam 0",
         "--max-ngram-order 1",
-        "--prune-beam 0",
-        "--prune-arcs 1",
+        "--set prune_beam=0",
+        "--set prune_arcs=1",
         "--max-ngram-order 0",
     ):
         common = (
@@ -639,10 +639,17 @@ def test_other_mistakes(here, capsys):
         "standard input is not looked into; name its format: kaldi, slf"
     )
     assert "short" in refused(capsys, "oracle", "l", "--ref", "short")
-    for wrong in (*split("--beam=-1 --beam=nan --prune-beam=x --max-ngram-order=-1 --tokens=0"),):
+    for wrong in (*split("--beam=-1 --beam=nan --max-ngram-order=-1"),):
         with pytest.raises(SystemExit) as stop:
             main(["lattice", "rescore", "l", "--weights", "am=1", wrong])
         assert stop.value.code == 2 and wrong.partition("=")[0] in capsys.readouterr().err
+    rescore = (*split("rescore l --lm n=lm --weights am=1,n=1 --text-out o --set"),)
+    for wrong, message in {
+        "prune_beam=x": "prune_beam=x: is no number",
+        "tokens=0": "tokens: 0 (int) is not a whole number from 1",
+        "token=1": "--set token: no such option; known: prune_beam, prune_arcs, cover_beam, tokens",
+    }.items():
+        assert message in refused(capsys, *rescore, wrong)
     assert not (here / "o").exists()
 
 

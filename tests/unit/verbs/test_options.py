@@ -52,6 +52,13 @@ def test_older_spellings_of_the_export_to_espnet(capsys):
     assert capsys.readouterr().err.startswith("lmtools.espnet: warning: --tokens is now --token-li")
 
 
+def test_an_option_that_has_gone(capsys):
+    words = ["--no-arpa", "--order", "3"]
+    assert update_spelling(words, "lmtools ngram") == ["--order", "3"]
+    assert capsys.readouterr().err.startswith("lmtools ngram: warning: --no-arpa has gone: lmtools")
+    assert update_spelling(words, "lmtools corpus") == words
+
+
 def test_spellings_of_today_and_of_other_verbs_stay(capsys):
     for verb, words in (
         ("lmtools lattice", ["nbest", "l", "--out", "o"]),

@@ -12,12 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.text import Text
+from unit.report.conftest import collect_lms
 from unit.report.lm.toys import CONTEXT, GATES, PIECES, SPEEDS, STYLE, lm_experiment
 
-from lmtools.report.lm.experiment import Grid, collect_lms
-from lmtools.report.lm.figures import LM_PICTURES, looks, progress, split
+from lmtools.report.figures.lms import find_looks, progress, split
 from lmtools.report.page.drawing import DARK, LIGHT
-from lmtools.report.write import make_all
+from lmtools.report.parts.grids import Grid
+from lmtools.report.write import make_pictures
 
 NAMES = (
     "work", "grid-gates", "grid-output", "grid-context", "grid-pieces", "learning-ppl",
@@ -39,7 +40,7 @@ def report(lms):
 
 @pytest.fixture(scope="module")
 def drawn(report):
-    return {picture.name: picture for picture in make_all(LM_PICTURES.values(), report)}
+    return {picture.name: picture for picture in make_pictures(report)}
 
 
 def figure(picture, theme=LIGHT):
@@ -175,9 +176,7 @@ def test_a_diverged_run_is_left_out_and_said(tmp_path):
         ' "valid_loss": 900.0}\n'
     )
     picture = next(
-        one
-        for one in make_all(LM_PICTURES.values(), collect_lms(exp, style=STYLE))
-        if one.name == "grid-training"
+        one for one in make_pictures(collect_lms(exp, style=STYLE)) if one.name == "grid-training"
     )
     assert "not shown: neither." in picture.caption
     assert len(lines(picture.draw(LIGHT).axes[0])) == 3
@@ -201,15 +200,15 @@ def test_series_are_labels_without_their_value(sizes, form):
     grid = Grid("g", "G", "line", "x", {}, dict(zip(labels, map(float, sizes), strict=True)))
     series, level = split(grid, {**dict.fromkeys(labels, 7.0), "char": 8.0})
     assert series == {form.replace("{}", "").strip(" -="): [(size, 7.0) for size in sorted(sizes)]}
-    assert level == ["char"]
+    assert level == {"char": 8.0}
 
 
 def test_looks_tell_runs_apart_and_keep_families(report):
-    grids = {grid.name: looks(grid, STYLE.runs) for grid in report.grids}
+    grids = {grid.name: find_looks(grid, STYLE.runs) for grid in report.grids}
     for styles in grids.values():
         assert len({look.light for look in styles.values()}) == len(styles)
     models = report.models
-    apart = looks(
+    apart = find_looks(
         Grid("", "", "curves", "", {name: models[name] for name in ("lstm", "gcnn")}, {}),
         STYLE.runs,
     )

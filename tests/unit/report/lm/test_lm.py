@@ -8,18 +8,17 @@ from pathlib import Path
 
 import pytest
 import yaml
+from unit.report.conftest import collect_lms
 from unit.report.lm.toys import CONTEXT, GATES, MAIN, SPEEDS, STYLE, WORDS, dump, lm_experiment
 
 from lmtools.cli import main
 from lmtools.report import write_report
-from lmtools.report.lm.experiment import collect_lms
-from lmtools.report.lm.figures import LM_PICTURES
-from lmtools.report.lm.models import Vocabulary, ordered
-from lmtools.report.lm.tables import LM_TABLES
+from lmtools.report.experiment import recognise
 from lmtools.report.names import Names
 from lmtools.report.page.drawing import LIGHT
 from lmtools.report.page.html import page
-from lmtools.report.write import make_all, recognised, results
+from lmtools.report.parts.models import Vocabulary, ordered
+from lmtools.report.write import make_pictures, make_tables, results
 from lmtools.seal import write_json
 
 
@@ -50,7 +49,7 @@ def tables(exp: Path) -> dict[str, list[dict[str, str]]]:
     report = collect_lms(exp, style=STYLE)
     return {
         one.title: [dict(zip(one.header, row, strict=True)) for row in one.rows]
-        for one in make_all(LM_TABLES, report)
+        for one in make_tables(report)
     }
 
 
@@ -64,10 +63,10 @@ def corpus(exp: Path, name: str) -> None:
 
 
 def test_language_models_without_lists_are_recognised(lms, exp, tmp_path):
-    assert recognised(lms, []) == "lm"
-    assert recognised(lms, ["some.jsonl"]) == "rescoring"
-    assert recognised(exp, []) == "rescoring"
-    assert recognised(tmp_path, []) == "rescoring"  # which says what it misses
+    assert recognise(lms, []) == "lm"
+    assert recognise(lms, ["some.jsonl"]) == "rescoring"
+    assert recognise(exp, []) == "rescoring"
+    assert recognise(tmp_path, []) == "rescoring"  # which says what it misses
 
 
 def test_what_overrules(lms, exp, capsys):
@@ -167,7 +166,7 @@ def test_perplexities_over_different_words_are_warned_of(fresh, lms):
     path = fresh / "ppl/kn5/test.json"
     write_json(json.loads(path.read_text()) | {"oov": 17}, path)
     for exp, warned in ((fresh, ["test"]), (lms, [])):
-        notes = make_all(LM_TABLES, collect_lms(exp, style=STYLE))[0].notes
+        notes = make_tables(collect_lms(exp, style=STYLE))[0].notes
         assert [
             note.partition("words of ")[2].split()[0]
             for note in notes
@@ -200,7 +199,7 @@ def test_speeds_are_compared_with_an_lstm_of_their_kind(lms):
         ("Throughput and responsiveness", "lstm"),
         ("Throughput and responsiveness of random models", "lstm-2048"),
     ):
-        (table,) = [one for one in make_all(LM_TABLES, report) if one.title == title]
+        (table,) = [one for one in make_tables(report) if one.title == title]
         places = [i for i, header in enumerate(table.header) if header == "x LSTM"]
         for row in table.rows:
             for place, mine, theirs in zip(
@@ -253,7 +252,7 @@ def test_the_best_run_of_a_group_on_valid_is_drawn(fresh):
     assert [row["run"] for row in rows] == list(runs)
     assert [row["best on valid of"] for row in rows] == ["4", "-", "49"]
     report = collect_lms(fresh, style=STYLE)
-    (picture,) = [one for one in make_all(LM_PICTURES.values(), report) if one.name == "grid-best"]
+    (picture,) = [one for one in make_pictures(report) if one.name == "grid-best"]
     assert picture.caption.endswith("the best on valid is drawn: 4, deep; 49.")
     (line, *_) = picture.draw(LIGHT).axes[0].get_lines()
     assert list(zip(*line.get_data(), strict=True)) == [(4, CONTEXT[4]), (49, CONTEXT[49])]
@@ -283,7 +282,7 @@ def test_a_grid_of_different_perplexities_has_no_best(fresh):
         yaml.safe_dump({"title": "Mixed", "runs": {"one": "gcnn", "two": "elmo-char"}})
     )
     report = collect_lms(fresh, style=STYLE)
-    (table,) = [one for one in make_all(LM_TABLES, report) if one.title == "Mixed"]
+    (table,) = [one for one in make_tables(report) if one.title == "Mixed"]
     assert [row[1] for row in table.rows] == ["perplexity", "two-way perplexity"]
     assert not table.best
 
@@ -301,9 +300,9 @@ def test_a_grid_of_different_perplexities_has_no_best(fresh):
 def test_what_is_absent_is_named(fresh, path, said, tables):
     shutil.rmtree(fresh / path)
     report = collect_lms(fresh, style=STYLE)
-    every, drawn = make_all(LM_TABLES, report), make_all(LM_PICTURES.values(), report)
+    every, drawn = make_tables(report), make_pictures(report)
     (line,) = [line for line in report.absent if said in line]
-    assert len(every) == tables
+    assert sum(table.part != "papers" for table in every) == tables
     assert f"- {line}" in results(report, every, drawn)
     assert said in page(report, every, (), ())
 
@@ -375,7 +374,7 @@ def test_hostile_names_are_text(fresh):
         yaml.safe_dump({"title": "<b>$x$ & *y*", "runs": {"<i>|": "gcnn", "$\\frac{$": "lstm"}})
     )
     report = collect_lms(fresh, style=STYLE)
-    every, drawn = make_all(LM_TABLES, report), make_all(LM_PICTURES.values(), report)
+    every, drawn = make_tables(report), make_pictures(report)
     (picture,) = [one for one in drawn if one.name == "grid-bad"]
     source = page(report, every, (picture,), (picture.png(LIGHT),))
     assert "<b>$" not in source

@@ -12,9 +12,10 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
+from unit.report.conftest import collect_rescoring
 
+from lmtools.report.page.browse import browser_data
 from lmtools.report.page.html import embedded
-from lmtools.report.rescoring.experiment import collect_rescoring
 
 CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
@@ -41,7 +42,7 @@ def rows(exp):
     """For each utterance of the test set: id, errors of the first pass, errors of T-TA, and all
     that is searched.
     """
-    data = collect_rescoring(exp).browsed()
+    data = browser_data(collect_rescoring(exp).browsed)
     names = [name for name, _ in data["systems"]]
     base, system = names.index("@first"), names.index("tta")
     found = []

@@ -11,11 +11,12 @@ from html.parser import HTMLParser
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from unit.report.conftest import collect_rescoring
 
 from lmtools.formats import kaldi_text
 from lmtools.report import write_report
+from lmtools.report.page.browse import browser_data
 from lmtools.report.page.html import embedded
-from lmtools.report.rescoring.experiment import collect_rescoring
 
 
 @pytest.fixture(scope="module")
@@ -111,7 +112,7 @@ def test_data_holds_every_utterance_and_choice(exp, elements):
 
 def test_operations_spell_reference_and_hypothesis(exp):
     found = collect_rescoring(exp)
-    sets, data = found.sets, found.browsed()
+    sets, data = found.lists.sets, browser_data(found.browsed)
     for one in data["sets"]:
         for _, ref, hyps, _ in one["utts"]:
             for text, operations in hyps:

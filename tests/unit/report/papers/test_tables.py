@@ -8,19 +8,16 @@ import numpy as np
 import pytest
 import yaml
 from matplotlib.figure import Figure
-from unit.report.conftest import dump
+from unit.report.conftest import collect_lms, collect_rescoring, collect_sts, dump
 from unit.report.lm.toys import MAIN, lm_experiment
 from unit.report.sts.toys import sts_experiment
 
 from lmtools.errors import UserError
-from lmtools.report.lm.experiment import collect_lms
+from lmtools.report.figures.readings import add_readings
 from lmtools.report.page.drawing import LIGHT, Picture
 from lmtools.report.page.table import html, markdown, plain
-from lmtools.report.papers.readings import add_readings
-from lmtools.report.papers.tables import ORDER, amount, paper_tables
-from lmtools.report.rescoring.experiment import collect_rescoring
-from lmtools.report.sts.experiment import collect_sts
 from lmtools.report.style import load_style
+from lmtools.report.tables.papers import ORDER, amount, paper_tables
 
 REPO = Path(__file__).parents[4]
 TABLE = {
@@ -62,8 +59,10 @@ def corpus(exp, name: str):
 def test_every_row_of_the_paper_stands_beside_ours(fresh, style):
     experiment = collect_rescoring(corpus(fresh, "mini"), style=style([TABLE]))
     (table,) = paper_tables(experiment)
-    first, tta = (f"{experiment.sets[1].results[name].score:.2f}" for name in ("@first", "tta"))
-    assert experiment.sets[1].sample.name == "test"
+    first, tta = (
+        f"{experiment.lists.sets[1].results[name].score:.2f}" for name in ("@first", "tta")
+    )
+    assert experiment.lists.sets[1].sample.name == "test"
     assert table.header == (
         "method",
         "here",

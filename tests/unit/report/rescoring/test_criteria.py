@@ -10,23 +10,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from makeups import names_of
 from matplotlib.figure import Figure
+from unit.report.conftest import collect_rescoring
 
 from lmtools.evaluate import References, evaluate
 from lmtools.formats import kaldi_text
 from lmtools.outputs import CRITERIA
+from lmtools.report.figures.criteria import draw_curves, draw_price
+from lmtools.report.figures.rescoring import legible
 from lmtools.report.names import Names
+from lmtools.report.page.browse import browser_data
 from lmtools.report.page.columns import NONE
-from lmtools.report.page.drawing import DARK, LIGHT
+from lmtools.report.page.drawing import DARK, LIGHT, spread
 from lmtools.report.page.html import page
-from lmtools.report.page.labels import curve, spread
-from lmtools.report.rescoring.criteria.figures import draw_curves, draw_price
-from lmtools.report.rescoring.criteria.tables import criteria_tables
-from lmtools.report.rescoring.criteria.trunks import entry, pace, trunks
-from lmtools.report.rescoring.experiment import collect_rescoring
-from lmtools.report.rescoring.figures import PICTURES, legible
-from lmtools.report.rescoring.tables import TABLES
+from lmtools.report.parts.models import curve, step_time
 from lmtools.report.style import load_style
-from lmtools.report.write import make_all, results
+from lmtools.report.tables.criteria import criteria_tables
+from lmtools.report.tables.trunks import list_trunks, make_entry
+from lmtools.report.write import make_pictures, make_tables, results
 
 CONF = Path(__file__).parents[4] / "egs/librispeech/conf/report.yaml"
 ORDER = [
@@ -99,9 +99,9 @@ def test_pace_is_over_the_training_lines():
         {"step": 300, "seconds": 11.0, "train_loss": 4.0},
         {"step": 350, "valid_loss": 4.0},
     ]
-    assert pace(lines) == pytest.approx(20.0)
-    assert pace(lines[:2]) is None
-    assert pace([]) is None
+    assert step_time(lines) == pytest.approx(20.0)
+    assert step_time(lines[:2]) is None
+    assert step_time([]) is None
 
 
 @pytest.mark.parametrize(
@@ -120,20 +120,20 @@ def test_pace_is_over_the_training_lines():
 def test_noise_is_what_the_facts_say_and_further_settings_that_were_given(output, noise, samples):
     facts = {"name": "ce-is", **vars(CRITERIA["ce-is"].Config(**(output or {})))}
     tree = {"criterion": "ce-is", "output": output, "facts": {"criterion": facts}}
-    one = entry(Names(), "a", tree, ())
+    one = make_entry(Names(), "a", tree, ())
     assert (one.noise, one.samples) == (noise, samples)
     facts = {"name": "bce", **vars(CRITERIA["bce"].Config())}
     tree = {"criterion": "bce", "output": {"rival": 0.5}, "facts": {"criterion": facts}}
-    assert entry(Names(), "a", tree, ()).noise is None
+    assert make_entry(Names(), "a", tree, ()).noise is None
 
 
 def test_noise_that_an_older_version_did_not_say_is_unknown():
-    one = entry(Names(), "a", {"criterion": "ce-is", "output": {"samples": 9}}, ())
+    one = make_entry(Names(), "a", {"criterion": "ce-is", "output": {"samples": 9}}, ())
     assert (one.noise, one.samples) == (None, 9)
 
 
 def test_models_are_compared_with_their_like(report):
-    lstm, tta = trunks(report)
+    lstm, tta = list_trunks(report)
     assert [one.shown.label for one in lstm.entries] == ORDER
     # and not with tta, whose architecture is another
     assert [one.name for one in tta.entries] == ["tta-softmax", "tta-bce-nce"]
@@ -141,10 +141,10 @@ def test_models_are_compared_with_their_like(report):
     assert (
         lstm.facts == "Model lstm, objective causal, dim 256, layers 2; vocabulary of 50,000 ids."
     )
-    assert lstm.titles()[4:6] == ["BCE-MCS, log-uniform", "BCE-MCS, unigram"]
-    assert [title for place, title in enumerate(lstm.titles()) if place not in (4, 5)] == ORDER[
-        :4
-    ] + ORDER[6:]
+    assert list(lstm.titles.values())[4:6] == ["BCE-MCS, log-uniform", "BCE-MCS, unigram"]
+    assert [
+        title for place, title in enumerate(lstm.titles.values()) if place not in (4, 5)
+    ] == ORDER[:4] + ORDER[6:]
 
 
 def test_trunks_of_one_model_are_told_apart(report):
@@ -156,20 +156,18 @@ def test_trunks_of_one_model_are_told_apart(report):
         "e": {"model": "causal"},
         "f": {"vocabulary": {}},
     }
-    two, wide = trunks(dataclasses.replace(report, configs=configs))
+    two, wide = list_trunks(dataclasses.replace(report, configs=configs))
     assert (two.title, wide.title) == ("LSTM (units 64)", "LSTM (units 128)")
     assert [one.name for one in two.entries] == ["a", "b"]
-    assert wide.titles() == ["BCE (c)", "BCE (d)"]
+    assert list(wide.titles.values()) == ["BCE (c)", "BCE (d)"]
     assert (two.key, wide.key) == ("lstm-1", "lstm-2")
 
 
 def test_an_experiment_with_the_softmax_alone_has_no_such_section(exp):
     report = collect_rescoring(exp)
     assert list(criteria_tables(report)) == []
-    assert not [
-        picture for picture in make_all(PICTURES.values(), report) if picture.part == "criteria"
-    ]
-    assert 'href="#criteria"' not in page(report, make_all(TABLES, report), (), ())
+    assert not [picture for picture in make_pictures(report) if picture.part == "criteria"]
+    assert 'href="#criteria"' not in page(report, make_tables(report), (), ())
 
 
 def test_tables(printed):
@@ -215,7 +213,7 @@ def test_cost_and_outcome(compared, report, printed):
             ("lattice-" if "{}" in rest else "") + "lstm-bce-mcs-unigram" + rest.replace("{}", "")
         )
         assert cells[title] == f"{wer(compared, system):.2f}"
-        low, high = report.sets[1].results[system].bootstrap.score_interval
+        low, high = report.lists.sets[1].results[system].bootstrap.score_interval
         assert cells["95% CI"][place] == f"{low:.2f}-{high:.2f}"
     assert cells["K"] == "1,024"
     assert full["K"] == full["noise"] == NONE
@@ -293,28 +291,28 @@ def test_log_z_alone_is_a_table(printed):
 
 
 def test_unnormalised_systems_are_nowhere_else(compared, report):
-    assert "lstm-bce-nce-unnormalised" in report.systems
-    assert "lstm-bce-nce-unnormalised+ngram" in report.sets[1].unnormalised
-    others = [table for table in make_all(TABLES, report) if table.part != "criteria"]
+    assert "lstm-bce-nce-unnormalised" in report.lists.systems
+    assert "lstm-bce-nce-unnormalised+ngram" in report.lists.sets[1].unnormalised
+    others = [table for table in make_tables(report) if table.part not in ("criteria", "papers")]
     assert "unnormalised" not in repr(others)
     assert "BCE-NCE LSTM" in repr(others)
-    assert "unnormalised" not in repr(report.browsed())
-    assert report.models.keys() >= {"lstm-bce-nce", "tta"}
+    assert "unnormalised" not in repr(browser_data(report.browsed))
+    assert report.lists.hashes.keys() >= {"lstm-bce-nce", "tta"}
 
 
 def test_figures_of_lines_leave_out_what_they_cannot_show(report):
-    every = {picture.name: picture for picture in make_all(PICTURES.values(), report)}
+    every = {picture.name: picture for picture in make_pictures(report)}
     shown = {line.get_label() for line in every["length-test"].draw(LIGHT).axes[0].get_lines()}
     assert {"first pass", "T-TA", "CE LSTM", "CE LSTM + n-gram"} <= shown
     assert not [text for text in shown if "NCE" in text]
     # 13 models; alone and with the n-gram, on lists and on lattices
     assert "52 are left out" in every["length-test"].caption
     few = ["tta", "tta-bce-nce"]
-    assert legible(report, few) == few
+    assert legible(report, few) == (few, "")
 
 
 def test_names_of_figures(report):
-    drawn = [picture.name for picture in make_all(PICTURES.values(), report)]
+    drawn = [picture.name for picture in make_pictures(report)]
     assert drawn[:4] == [
         "criteria-lstm-time",
         "criteria-lstm-price",
@@ -325,7 +323,7 @@ def test_names_of_figures(report):
 
 
 def test_figures_are_the_same_bytes_again(report):
-    time, price = make_all(PICTURES.values(), report)[:2]
+    time, price = make_pictures(report)[:2]
     assert time.png(LIGHT) == time.png(LIGHT)
     assert price.png(LIGHT) != price.png(DARK)
     assert "BCE-NCE" in time.alt
@@ -344,7 +342,7 @@ def test_curves_are_over_time_in_training_steps():
 
 
 def test_a_training_that_diverges_spoils_no_figure(report):
-    lstm, _ = trunks(report)
+    lstm, _ = list_trunks(report)
     end = {"step": 20, "seconds": 6.0, "train_loss": 1.0}
     losses = [4.0, 5.0, 300.0, 4.5, 4.2, 4.4]
     curves = {
@@ -360,15 +358,15 @@ def test_a_training_that_diverges_spoils_no_figure(report):
         1,
         2,
     )
-    (axes,) = draw_curves(LIGHT, lstm, curves).axes
+    (axes,) = draw_curves(lstm, curves, LIGHT).axes
     assert "BCE  1.9e+130" in [text.get_text() for text in axes.texts]
     assert axes.get_ylim()[0] < np.exp(4.0) < np.exp(5.0) < axes.get_ylim()[1] < 1000
 
 
 def test_each_panel_has_a_family_and_the_full_softmax(report):
-    lstm, tta = trunks(report)
+    lstm, tta = list_trunks(report)
     curves = {one: curve(report.learning[one.name]) for one in lstm.entries}
-    panels = draw_curves(LIGHT, lstm, curves).axes
+    panels = draw_curves(lstm, curves, LIGHT).axes
     assert [axes.get_title() for axes in panels] == [
         "full",
         "BCE, sampled",
@@ -393,13 +391,13 @@ def test_each_panel_has_a_family_and_the_full_softmax(report):
     assert far.get_ydata() == [panels[0].get_ylim()[1]]
     assert panels[0].get_ylim()[1] < 1000
     assert "MSE  6," in " ".join(text.get_text() for text in panels[0].texts)
-    assert len(draw_curves(LIGHT, tta, dict.fromkeys(tta.entries, curves[lstm.full])).axes) == 1
+    assert len(draw_curves(tta, dict.fromkeys(tta.entries, curves[lstm.full]), LIGHT).axes) == 1
 
 
 def test_points_lie_at_their_price(report):
-    lstm, _ = trunks(report)
+    lstm, _ = list_trunks(report)
     points = {one: (one.milliseconds, 100.0 + place) for place, one in enumerate(lstm.entries)}
-    (axes,) = draw_price(LIGHT, lstm, points, "perplexity").axes
+    (axes,) = draw_price(lstm, points, "perplexity", LIGHT).axes
     found = {
         line.get_label(): (line.get_xdata()[0], line.get_ydata()[0]) for line in axes.get_lines()
     }
@@ -407,7 +405,7 @@ def test_points_lie_at_their_price(report):
     texts = [text.get_text() for text in axes.texts]
     assert sorted(texts) == sorted(
         f"{title}  {points[one][1]:.1f}"
-        for title, one in zip(lstm.titles(), lstm.entries, strict=True)
+        for title, one in zip(list(lstm.titles.values()), lstm.entries, strict=True)
     )
     # the labels of the fast ones
     heights = sorted(text.xyann[1] for text in axes.texts if text.xyann[0] < 1)
@@ -440,10 +438,10 @@ def test_labels_stay_as_near_as_can_be(places, found):
 
 
 def test_the_page_has_the_section(report):
-    every = make_all(TABLES, report)
+    every = make_tables(report)
     drawn = [
         dataclasses.replace(picture, draw=lambda theme: Figure((1, 1)))
-        for picture in make_all(PICTURES.values(), report)
+        for picture in make_pictures(report)
     ]
     source = page(report, every, drawn, [b""] * len(drawn))
     assert 'href="#criteria"' in source
@@ -459,7 +457,7 @@ def test_the_page_has_the_section(report):
 
 
 def test_other_metrics_have_no_matched_pairs(compared, report):
-    measured = report.sets[1]
+    measured = report.lists.sets[1]
     bleu = dataclasses.replace(measured, refs=References(measured.sample.refs, "bleu"))
     for kind in ("results", "unnormalised"):
         statistics = np.random.default_rng(1).integers(1, 9, (len(measured.lengths), 10))
@@ -468,8 +466,8 @@ def test_other_metrics_have_no_matched_pairs(compared, report):
             for name, one in getattr(measured, kind).items()
         }
         bleu = dataclasses.replace(bleu, **{kind: every})
-    experiment = dataclasses.replace(report, metric="bleu")
-    experiment.__dict__["sets"] = [report.sets[0], bleu]
+    experiment = dataclasses.replace(report, lists=dataclasses.replace(report.lists, metric="bleu"))
+    experiment.__dict__["sets"] = [report.lists.sets[0], bleu]
     found = list(criteria_tables(experiment))
     rough = next(table for table in found if table.title == "Without normalisation: LSTM, test")
     assert any("paired bootstrap" in note for note in rough.notes)

@@ -7,15 +7,15 @@ from dataclasses import replace
 
 import pytest
 from makeups import names_of
+from unit.report.conftest import collect_rescoring
 
 from lmtools import corpus, subword
 from lmtools.errors import UserError
 from lmtools.experiment import read_experiment
 from lmtools.formats import jsonl, kaldi_text
-from lmtools.report.artifacts import trained_on
+from lmtools.report.experiment import trained_on
 from lmtools.report.names import FIRST, ORACLE, LmPart, Names, SystemParts
-from lmtools.report.rescoring.experiment import collect_rescoring
-from lmtools.report.rescoring.samples import set_name
+from lmtools.report.parts.samples import set_name
 from lmtools.report.style import load_style
 from lmtools.rescoring import set_hash
 from lmtools.seal import write_json
@@ -26,13 +26,13 @@ from lmtools.types import NBest
 def test_complete_experiment(exp):
     found = collect_rescoring(exp)
     assert found.title == "made-up (mini)"
-    assert found.metric == "wer"
-    assert [(sample.name, sample.tuned, len(sample.nbests)) for sample in found.samples] == [
+    assert found.lists.metric == "wer"
+    assert [(sample.name, sample.tuned, len(sample.nbests)) for sample in found.lists.samples] == [
         ("dev", True, 12),
         ("test", False, 24),
     ]
-    assert [one.sample.name for one in found.judged] == ["test"]
-    assert list(found.systems) == [
+    assert [one.sample.name for one in found.lists.judged] == ["test"]
+    assert list(found.lists.systems) == [
         "first-pass",
         "ngram",
         "causal",
@@ -41,12 +41,12 @@ def test_complete_experiment(exp):
         "tta+ngram",
         "all",
     ]
-    assert found.systems["tta"].weights.features["am"] == 1
+    assert found.lists.systems["tta"].weights.features["am"] == 1
     assert list(found.ppl) == [
         (lm, name) for lm in ("ngram", "causal", "masked", "tta") for name in ("dev", "test")
     ]
     assert list(found.learning) == list(found.configs) == ["causal", "masked", "tta"]
-    assert list(found.models) == ["ngram", "causal", "masked", "tta"]
+    assert list(found.lists.hashes) == ["ngram", "causal", "masked", "tta"]
     assert [stage["stage"] for stage in found.stages] == [0, 1, 2, 3, 4, 5, 6]
     assert found.absent == ()
 
@@ -74,7 +74,7 @@ def test_lists_alone_are_enough(fresh):
         shutil.rmtree(part)
     found = collect_rescoring(fresh)
     assert len(found.absent) == 6
-    assert [(sample.name, sample.tuned) for sample in found.samples] == [
+    assert [(sample.name, sample.tuned) for sample in found.lists.samples] == [
         ("dev", True),
         ("test", False),
     ]
@@ -85,18 +85,18 @@ def test_explicit_lists_and_title(exp):
     path = exp.parent / "data/test/nbest.jsonl.gz"
     found = collect_rescoring(exp, [path], "a title")
     assert found.title == "a title"
-    assert [(sample.name, sample.tuned) for sample in found.samples] == [("test", False)]
-    assert all(set(system.texts) == {"test"} for system in found.systems.values())
+    assert [(sample.name, sample.tuned) for sample in found.lists.samples] == [("test", False)]
+    assert all(set(system.texts) == {"test"} for system in found.lists.systems.values())
 
 
 def test_references_from_the_text_beside(fresh):
     path = fresh.parent / "data/test/nbest.jsonl.gz"
     complete = list(jsonl.read(path))
     jsonl.write([NBest(nbest.utt, nbest.hyps) for nbest in complete], path)
-    assert collect_rescoring(fresh).samples[1].nbests == tuple(complete)
+    assert collect_rescoring(fresh).lists.samples[1].nbests == tuple(complete)
     (path.parent / "text").unlink()
     found = collect_rescoring(fresh)
-    assert [sample.name for sample in found.samples] == ["dev"]
+    assert [sample.name for sample in found.lists.samples] == ["dev"]
     assert found.absent == (
         f"{path}: no references in it or in {path.parent}/text, so set 'test' is left out",
     )
@@ -108,7 +108,9 @@ def test_tuned_set_is_known_by_its_hash(fresh):
         tree = json.loads(path.read_text())
         tree["dev"] |= {"path": "elsewhere/tuning.jsonl", "sha256": set_hash(test)}
         write_json(tree, path)
-    assert [sample.name for sample in collect_rescoring(fresh).samples if sample.tuned] == ["test"]
+    assert [sample.name for sample in collect_rescoring(fresh).lists.samples if sample.tuned] == [
+        "test"
+    ]
 
 
 def test_parts_of_the_tuned_set_are_tuned(fresh):
@@ -122,7 +124,7 @@ def test_parts_of_the_tuned_set_are_tuned(fresh):
     shutil.rmtree(fresh / "rescore")
     for name in ("dev", "test"):
         kaldi_text.write({}, fresh / f"rescore/tta/{name}.txt")
-    assert {sample.name: sample.tuned for sample in collect_rescoring(fresh).samples} == {
+    assert {sample.name: sample.tuned for sample in collect_rescoring(fresh).lists.samples} == {
         "dev": True,
         "dev-a": True,
         "test": False,
@@ -358,14 +360,14 @@ def test_systems_on_lattices_come_after_those_on_lists(fresh):
 
 
 def test_reports_of_lattices_by_system_and_set(fresh):
-    assert collect_rescoring(fresh).lattices == {}  # which nobody needs to have
+    assert collect_rescoring(fresh).lists.lattices == {}  # which nobody needs to have
     took = dict.fromkeys(("lattices", "arcs", "rescored_arcs", "speech", "seconds"), 2)
     for system in ("tta", "ngram"):
         for name in ("test", "dev"):
             path = fresh / "lattice" / system / f"{name}.json"
             path.parent.mkdir(parents=True, exist_ok=True)
             write_json({**took, "system": system}, path)
-    found = collect_rescoring(fresh).lattices
+    found = collect_rescoring(fresh).lists.lattices
     assert list(found) == [("ngram", "dev"), ("ngram", "test"), ("tta", "dev"), ("tta", "test")]
     assert found["tta", "dev"]["system"] == "tta"
     path.write_text("{}")

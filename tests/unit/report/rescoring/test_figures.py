@@ -4,13 +4,13 @@ import matplotlib
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
+from unit.report.conftest import collect_rescoring
 
+from lmtools.report.figures.rescoring import frame, held, validation
 from lmtools.report.names import Names
 from lmtools.report.page.drawing import DARK, LIGHT
-from lmtools.report.rescoring.experiment import collect_rescoring
-from lmtools.report.rescoring.figures import PICTURES, frame, held, validation
 from lmtools.report.style import load_style
-from lmtools.report.write import make_all
+from lmtools.report.write import make_pictures
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +20,7 @@ def report(exp):
 
 @pytest.fixture(scope="module")
 def drawn(report):
-    return {picture.name: picture for picture in make_all(PICTURES.values(), report)}
+    return {picture.name: picture for picture in make_pictures(report)}
 
 
 NAMES = ("systems-test", "depth-test", "length-test", "scale", "learning", "speed")
@@ -71,7 +71,7 @@ def test_looks_differ_without_colour():
 def test_lines_are_the_data(drawn, report):
     figure = drawn["length-test"].draw(LIGHT)
     lines = {line.get_label(): line.get_ydata() for line in figure.axes[0].get_lines()}
-    expected = [value for value in report.sets[1].by_length("tta") if value is not None]
+    expected = [value for value in report.lists.sets[1].by_length("tta") if value is not None]
     assert np.allclose(lines["T-TA"], expected)
     speed = drawn["speed"].draw(LIGHT).axes[1]
     assert speed.get_title() == "reranking"
@@ -91,7 +91,7 @@ def test_scale_marks_choice_and_flat_region(drawn, report):
         line.get_label(): line for line in axes.get_lines() if not line.get_label().startswith("_")
     }
     assert list(marks) == ["n-gram", "uniLM (causal)", "biLM (masked)", "T-TA"]
-    weights = report.systems["tta"].weights
+    weights = report.lists.systems["tta"].weights
     assert marks["T-TA"].get_xdata() == [weights.features["tta"]]
     assert marks["T-TA"].get_ydata() == pytest.approx([weights.dev.score])
     low, high = weights.search["curves"]["tta"]["flat"]
@@ -140,4 +140,4 @@ def test_scales_of_other_orders_are_all_visible(other, scale):
 def test_a_dollar_in_a_name_is_no_formula(fresh):
     (fresh / "rescore/tta").rename(fresh / "rescore/$\\frac{$")
     report = collect_rescoring(fresh)
-    assert all(picture.png(LIGHT) for picture in make_all(PICTURES.values(), report))
+    assert all(picture.png(LIGHT) for picture in make_pictures(report))

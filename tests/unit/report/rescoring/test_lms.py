@@ -3,13 +3,19 @@
 import json
 
 import pytest
-from unit.report.conftest import dump, experiment
+from unit.report.conftest import collect_lms, dump, experiment
 from unit.report.lm.test_figures import figure
 from unit.report.lm.toys import STYLE, lm_experiment
 
-from lmtools.report.rescoring.lms import collect_rescoring_lms, rescoring_pictures, rescoring_tables
-from lmtools.report.rescoring.ppl_figures import find_points
-from lmtools.report.write import write_report
+from lmtools.report.figures.ppl import find_points, ppl_pictures
+from lmtools.report.tables.rescoring import ppl_of_lists
+from lmtools.report.write import make_pictures, make_tables, write_report
+
+
+def titles(report) -> set[str]:
+    """What tables are called, and how figures' names begin."""
+    names = {picture.name.partition("-")[0] for picture in make_pictures(report)}
+    return names | {table.title for table in make_tables(report)}
 
 
 @pytest.fixture
@@ -24,39 +30,36 @@ def home(tmp_path):
 
 
 def test_without_lists_it_is_of_language_models_alone(tmp_path):
-    report = collect_rescoring_lms(lm_experiment(tmp_path / "egs/gbw", grids=()), style=STYLE)
-    assert not list(rescoring_tables(report)) and not list(rescoring_pictures(report))
+    report = collect_lms(lm_experiment(tmp_path / "egs/gbw", grids=()), style=STYLE)
+    assert not {"Weights", "ppl"} & titles(report)
     assert report.quantity("score", "lstm", "test") is None
 
 
 def test_perplexities_of_lists_are_apart(home):
     """Those of the sets dev and test, which lists have; valid stays."""
-    report = collect_rescoring_lms(home, style=STYLE)
+    report = collect_lms(home, style=STYLE)
     assert {name for model in report.models.values() for name in model.figures} == {"valid"}
-    assert {name for _, name in report.rescored.ppl} == {"dev", "test"}
-    (measured,) = report.rescored.judged
+    assert {name for _, name in ppl_of_lists(report)} == {"dev", "test"}
+    (measured,) = report.lists.judged
     assert report.quantity("score", "tta", "test") == measured.results["tta"].score
-    titles = [table.title for table in rescoring_tables(report)]
-    assert titles == ["WER after rescoring: test", "Perplexity beside WER %", "Weights"]
-    assert "bootstrap" in "".join(report.draws) and report.browsed()["sets"]
+    assert {"WER after rescoring: test", "Perplexity beside WER %", "Weights"} <= titles(report)
+    assert "bootstrap" in "".join(report.provenance()) and report.browsed.sets
 
 
 def test_points_of_the_figure(home):
     """A panel for each kind of perplexity, a point for each language model that rescores alone."""
-    report = collect_rescoring_lms(home, style=STYLE)
-    (measured,) = report.rescored.judged
-    panels = find_points(report.rescored, measured)
-    assert {kind: [one.lm for one in points] for kind, points in panels.items()} == {
+    report = collect_lms(home, style=STYLE)
+    (measured,) = report.lists.judged
+    panels = find_points(report, measured)
+    assert {kind: list(points) for kind, points in panels.items()} == {
         "perplexity": ["ngram", "causal"],
         "two-way perplexity": ["tta"],
         "pseudo-perplexity": ["masked"],
     }
-    for one in (point for points in panels.values() for point in points):
-        tree = json.loads((home / f"ppl/{one.lm}/test.json").read_text())
-        assert one.ppl == tree["word_ppl"]
-        assert one.score == measured.results[one.lm].score
-        assert one.interval[0] <= one.score <= one.interval[1]
-    (picture,) = rescoring_pictures(report)
+    for lm, (ppl, row) in (item for points in panels.values() for item in points.items()):
+        assert ppl == json.loads((home / f"ppl/{lm}/test.json").read_text())["word_ppl"]
+        assert row.low <= row.value == measured.results[lm].score <= row.high
+    (picture,) = ppl_pictures(report)
     made, texts = figure(picture)
     assert picture.name == "ppl-test" and len(made.axes) == 3
     for kind, axes in zip(panels, made.axes, strict=True):

@@ -6,13 +6,13 @@ import shutil
 from dataclasses import replace
 
 import pytest
+from unit.report.conftest import collect_rescoring
 
 from lmtools.cli import main
+from lmtools.report.figures.rescoring import draw_systems, legible
 from lmtools.report.page.drawing import LIGHT
-from lmtools.report.rescoring.experiment import collect_rescoring
-from lmtools.report.rescoring.figures import PICTURES, draw_systems, left_out, legible
-from lmtools.report.rescoring.tables import TABLES, deviations
-from lmtools.report.write import make_all
+from lmtools.report.tables.rescoring import list_deviations
+from lmtools.report.write import make_pictures, make_tables
 
 MEANS = ("tta-mean", "ngram-mean")
 
@@ -24,7 +24,7 @@ def report(exp, tmp_path_factory):
     for system in MEANS:
         lm, weights = system.removesuffix("-mean"), exp / "tune" / system / "weights.json"
         for name, more in (
-            ("dev", ("--lengths", "words", "log-words", "--out", weights)),
+            ("dev", ("--set", "lengths=words,log-words", "--out", weights)),
             ("test", ("--weights", weights)),
         ):
             column = f"{lm}/token={exp}/score/{lm}/{name}.scores"
@@ -41,15 +41,15 @@ def report(exp, tmp_path_factory):
 
 
 def test_the_whole_depth_is_what_rescoring_chose(report):
-    _, test = report.sets
-    assert test.by_depth.keys() == report.systems.keys() > set(MEANS)
+    _, test = report.lists.sets
+    assert test.by_depth.keys() == report.lists.systems.keys() > set(MEANS)
     for name, curve in test.by_depth.items():
         assert curve[-1] == pytest.approx(test.results[name].score)
-    assert list(deviations(report)) == []
+    assert list(list_deviations(report)) == []
 
 
 def test_weights_of_means_stand_beside_those_of_sums(report):
-    (table,) = [table for table in make_all(TABLES, report) if table.title == "Weights"]
+    (table,) = [table for table in make_tables(report) if table.title == "Weights"]
     head = (
         "system",
         "am",
@@ -69,7 +69,7 @@ def test_weights_of_means_stand_beside_those_of_sums(report):
             head, next(row for row in table.rows if row[0] == "T-TA, mean over tokens"), strict=True
         )
     )
-    weights = report.systems["tta-mean"].weights.features
+    weights = report.lists.systems["tta-mean"].weights.features
     assert (
         float(row["tta/token"]) == pytest.approx(weights["tta/token"], rel=1e-3)
         and row["tta"] == "-"
@@ -83,18 +83,16 @@ def test_weights_of_means_stand_beside_those_of_sums(report):
 
 def test_marks_of_means_are_hollow(report):
     names = ("tta", "tta-mean")
-    axes = draw_systems(LIGHT, report, report.sets[1], names).axes[0]
+    axes = draw_systems(report, report.lists.sets[1], names, LIGHT).axes[0]
     tta, mean = [line for line in axes.get_lines() if line.get_marker() == "*"]
     assert tta.get_color() == mean.get_color() == tta.get_markerfacecolor()
     assert mean.get_markerfacecolor() == LIGHT.paper
-    (picture,) = [
-        picture for picture in make_all(PICTURES.values(), report) if picture.name == "scale"
-    ]
+    (picture,) = [picture for picture in make_pictures(report) if picture.name == "scale"]
     scales = {
         line.get_label(): line.get_xdata() for line in picture.draw(LIGHT).axes[0].get_lines()
     }
     assert scales["T-TA, mean over tokens"] == [
-        report.systems["tta-mean"].weights.features["tta/token"]
+        report.lists.systems["tta-mean"].weights.features["tta/token"]
     ]
 
 
@@ -104,21 +102,16 @@ def test_marks_of_means_are_hollow(report):
 )
 def test_figures_leave_means_out_where_lines_are_many(report, more, shown, said):
     names = ["tta", *MEANS, *map(str, range(more))]
-    assert [name for name in names if name not in legible(report, names)] == (
-        [] if shown else [*MEANS]
-    )
-    assert left_out(report, names) == said
+    assert legible(report, names) == ([n for n in names if shown or n not in MEANS], said)
 
 
 def test_a_report_of_bleu_does_not_speak_of_words_that_are_wrong(report):
-    systems = {name: report.systems[name] for name in ("first-pass", "tta")}
-    bleu = replace(report, metric="bleu", systems=systems)
+    systems = {name: report.lists.systems[name] for name in ("first-pass", "tta")}
+    bleu = replace(report, lists=replace(report.lists, metric="bleu", systems=systems))
     drawn = [
-        picture
-        for picture in make_all(PICTURES.values(), bleu)
-        if picture.name not in ("learning", "speed")
+        picture for picture in make_pictures(bleu) if picture.name not in ("learning", "speed")
     ]
-    said = [repr(make_all(TABLES, bleu)), *(picture.caption + picture.alt for picture in drawn)]
+    said = [repr(make_tables(bleu)), *(picture.caption + picture.alt for picture in drawn)]
     said += [
         text
         for picture in drawn
@@ -127,7 +120,7 @@ def test_a_report_of_bleu_does_not_speak_of_words_that_are_wrong(report):
     ]
     assert not [text for text in said if "WER" in text or "MAPSSWE" in text or "BLEU %" in text]
     assert sum("BLEU" in text for text in said) > 5
-    table = make_all(TABLES, bleu)[0]
+    table = make_tables(bleu)[0]
     (best,) = [row for row, column in table.best if table.header[column] == "test BLEU"]
     place = table.header.index("test BLEU")
     assert float(table.rows[best][place]) == max(
@@ -141,27 +134,25 @@ def test_interpolations_have_a_table_of_their_lambdas(report, tmp_path):
     lists = exp.parent / "data/dev/nbest.jsonl.gz"
     column = ("--scores", f"tta={exp}/score/tta/dev.scores")
     weights = exp / "tune/tta-interpolated/weights.json"
-    fixed = ("--form", "interpolation", "--fix", "am=0.1", "lm=1", "--out", weights)
+    fixed = ("--set", "form=interpolation", "--fix", "am=0.1", "lm=1", "--out", weights)
     assert main([*map(str, ("tune", "--nbest", lists, *column, *fixed))]) == 0
     column = ("--scores", f"tta={exp}/score/tta/test.scores", "--weights", weights)
     lists = exp.parent / "data/test/nbest.jsonl.gz"
     out = ("--out", exp / "rescore/tta-interpolated/test.txt")
     assert main([*map(str, ("rescore", "--nbest", lists, *column, *out))]) == 0
     new = collect_rescoring(exp, command="lmtools report exp")
-    titled = {table.title: table for table in make_all(TABLES, new)}
-    weights = new.systems["tta-interpolated"].weights
+    titled = {table.title: table for table in make_tables(new)}
+    weights = new.lists.systems["tta-interpolated"].weights
     (row,) = titled["Interpolation with the first pass"].rows
     assert row[:3] == ("T-TA", "sum", f"{weights.search['lambda']:.4g}")
     assert row[-1] == f"{weights.dev.score:.2f}"
-    assert "Interpolation with the first pass" not in {
-        table.title for table in make_all(TABLES, report)
-    }
+    assert "Interpolation with the first pass" not in {table.title for table in make_tables(report)}
     labels = [row[0] for row in next(iter(titled.values())).rows]
     place = labels.index("T-TA, interpolated")
     assert labels[place - 1] == "T-TA" and labels[place + 1] == "T-TA, mean over tokens"
-    looks = new.names.looks(new.systems)
+    looks = new.names.looks(new.lists.systems)
     assert looks["tta-interpolated"].light == looks["tta"].light
     assert looks["tta-interpolated"].line != looks["tta"].line
-    drawn = make_all(PICTURES.values(), new)
+    drawn = make_pictures(new)
     (scale,) = [picture for picture in drawn if picture.name == "scale"]
     assert "T-TA" in scale.alt and "interpolated" not in scale.alt

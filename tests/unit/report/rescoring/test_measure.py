@@ -3,13 +3,13 @@
 import jiwer
 import numpy as np
 import pytest
+from unit.report.conftest import collect_rescoring
 
 from lmtools.evaluate import align
 from lmtools.formats import kaldi_text
-from lmtools.report.rescoring.experiment import collect_rescoring
-from lmtools.report.rescoring.measure import LENGTHS
-from lmtools.report.rescoring.tables import TABLES
-from lmtools.report.write import make_all
+from lmtools.report.page.browse import browser_data
+from lmtools.report.parts.measure import LENGTHS
+from lmtools.report.write import make_tables
 from lmtools.types import Hypothesis
 
 
@@ -26,7 +26,7 @@ def wer(pairs) -> float:
 
 @pytest.fixture(scope="module")
 def measured(exp):
-    return collect_rescoring(exp).sets
+    return collect_rescoring(exp).lists.sets
 
 
 def test_scores_are_jiwers(exp, measured):
@@ -85,9 +85,9 @@ def test_missing_hypotheses_are_deletions(fresh):
     path = fresh / "rescore/tta/test.txt"
     texts = kaldi_text.read(path)
     utt = next(utt for utt in texts if utt.endswith("5"))
-    before = collect_rescoring(fresh).sets[1].results["tta"]
+    before = collect_rescoring(fresh).lists.sets[1].results["tta"]
     kaldi_text.write({key: text for key, text in texts.items() if key != utt}, path)
-    after = collect_rescoring(fresh).sets[1].results["tta"]
+    after = collect_rescoring(fresh).lists.sets[1].results["tta"]
     assert after.missing == (utt,)
     place = list(texts).index(utt)
     assert after.statistics[place, 1] == after.statistics[place, 3] == before.statistics[place, 3]
@@ -107,11 +107,11 @@ def test_a_hypothesis_is_aligned_once(exp, monkeypatch):
         "lmtools.evaluate.corpus.align", lambda ref, hyp: seen.append((ref, hyp)) or align(ref, hyp)
     )
     experiment = collect_rescoring(exp)
-    make_all(TABLES, experiment)
-    experiment.browsed()
+    make_tables(experiment)
+    browser_data(experiment.browsed)
     pairs = {
         (nbest.utt, nbest.ref, hyp.text)
-        for sample in experiment.samples
+        for sample in experiment.lists.samples
         for nbest in sample.nbests
         for hyp in (nbest.hyps or (Hypothesis(""),))
     }

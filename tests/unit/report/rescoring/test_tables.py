@@ -2,19 +2,19 @@
 
 import json
 import re
+from dataclasses import replace
 from html import unescape
 
 import pytest
-from unit.report.conftest import hash_of
+from unit.report.conftest import collect_rescoring, hash_of
 
 from lmtools.formats import jsonl, kaldi_text
 from lmtools.report.page.columns import NONE, decimal, probability
 from lmtools.report.page.html import page
-from lmtools.report.rescoring.experiment import collect_rescoring
-from lmtools.report.rescoring.figures import PICTURES
-from lmtools.report.rescoring.scores import change, main_tables
-from lmtools.report.rescoring.tables import TABLES, span
-from lmtools.report.write import make_all, results
+from lmtools.report.rows import rows_of_set
+from lmtools.report.tables.rescoring import span
+from lmtools.report.tables.scores import main_tables
+from lmtools.report.write import make_pictures, make_tables, results
 from lmtools.seal import write_json
 from lmtools.version import __version__
 
@@ -26,7 +26,7 @@ def report(exp):
 
 def titled(report, start):
     """The one table whose title starts so."""
-    (table,) = [table for table in make_all(TABLES, report) if table.title.startswith(start)]
+    (table,) = [table for table in make_tables(report) if table.title.startswith(start)]
     return table
 
 
@@ -37,7 +37,7 @@ def column(table, name):
 
 
 def test_all_tables_are_there(report):
-    assert [table.title for table in make_all(TABLES, report)] == [
+    assert [table.title for table in make_tables(report)] == [
         "WER after rescoring: test",
         "Weights",
         "Oracle WER % by list depth",
@@ -53,7 +53,7 @@ def test_all_tables_are_there(report):
 
 def test_the_report_says_once_what_made_it(report):
     """Neither a table nor a figure says it again."""
-    every = make_all(TABLES, report)
+    every = make_tables(report)
     said = [
         "Corpus made-up (mini); test: 24 utterances, ",
         "; weights tuned on dev: 12 utterances, ",
@@ -63,7 +63,7 @@ def test_the_report_says_once_what_made_it(report):
         "training seed 1; bootstrap of 10,000 resamples, seed 1",
         f"lmtools {__version__}.",
     ]
-    written = results(report, every, make_all(PICTURES.values(), report))
+    written = results(report, every, make_pictures(report))
     shown = unescape(re.sub("<.*?>", "`", page(report, every, (), ())))
     assert [written.count(one) for one in said] == [1] * len(said)
     assert [shown.count(one) for one in said] == [1] * len(said)
@@ -71,7 +71,7 @@ def test_the_report_says_once_what_made_it(report):
 
 def test_main_table(report):
     (table,) = main_tables(report)
-    dev, test = report.sets
+    dev, test = report.lists.sets
     assert [row[0] for row in table.rows][:4] == [
         "first pass",
         "oracle",
@@ -100,8 +100,8 @@ def test_main_table(report):
 
 def test_systems_are_compared_with_the_tuned_first_pass(report):
     (table,) = main_tables(report)
-    texts = {name: test.texts for name, test in report.sets[1].results.items()}
-    found = report.sets[1].refs.compare(texts["tta"], texts["first-pass"]).p
+    texts = {name: test.texts for name, test in report.lists.sets[1].results.items()}
+    found = report.lists.sets[1].refs.compare(texts["tta"], texts["first-pass"]).p
     shown = column(table, "p (tuned)")
     assert shown["T-TA"] == probability(found) != "-"
     assert {shown[name] for name in ("first pass", "oracle", "first pass, tuned")} == {"-"}
@@ -110,7 +110,7 @@ def test_systems_are_compared_with_the_tuned_first_pass(report):
 
 def test_the_best_system_is_stressed_and_never_the_oracle(report):
     (table,) = main_tables(report)
-    for one, place in zip(report.sets, (1, 2), strict=True):
+    for one, place in zip(report.lists.sets, (1, 2), strict=True):
         scores = [result.score for name, result in one.results.items() if name != "@oracle"]
         (row,) = [i for i, j in table.best if j == place]
         assert table.rows[row][0] != "oracle"
@@ -129,7 +129,7 @@ def test_weights_stand_under_their_features(report):
     assert table.header == ("system", "am", "lm", "words", "ngram", "causal", "masked", "tta")
     assert column(table, "am")["T-TA"] == "1"
     assert float(column(table, "tta")["T-TA"]) == pytest.approx(
-        report.systems["tta"].weights.features["tta"], rel=1e-3
+        report.lists.systems["tta"].weights.features["tta"], rel=1e-3
     )
     assert column(table, "tta")["n-gram"] == "-"
     assert not [note for note in table.notes if "Warning" in note]
@@ -151,7 +151,7 @@ def test_texts_that_the_weights_do_not_choose_are_a_warning(fresh):
 
 def test_oracle_by_depth(report):
     table = titled(report, "Oracle")
-    dev, test = report.sets
+    dev, test = report.lists.sets
     assert table.rows[1] == (
         "test",
         *(f"{test.oracle[int(depth) - 1]:.2f}" for depth in table.header[1:]),
@@ -193,7 +193,7 @@ def test_perplexities_stand_beside_the_score_of_their_model(report):
     table = titled(report, "Perplexity")
     rows = {(row[0], row[1]): row for row in table.rows}
     assert rows["test", "T-TA"][2] == "pseudo-perplexity"
-    assert rows["test", "T-TA"][-1] == f"{report.sets[1].results['tta'].score:.2f}"
+    assert rows["test", "T-TA"][-1] == f"{report.lists.sets[1].results['tta'].score:.2f}"
     assert any("</s> is predicted" in note for note in table.notes)
 
 
@@ -232,7 +232,7 @@ def test_several_sets(fresh):
     first, *others = main_tables(report)
     assert first.header == ("system", "dev", "dev-a", "test-a", "test-b")
     assert first.notes == ("Weights were tuned on dev, dev-a; bold is the best of a set.",)
-    for j, measured in enumerate(report.sets, 1):
+    for j, measured in enumerate(report.lists.sets, 1):
         scores = {report.names.label(n): f"{one.score:.2f}" for n, one in measured.results.items()}
         assert column(first, measured.sample.name) == scores
         ((best, _),) = [cell for cell in first.best if cell[1] == j]
@@ -242,7 +242,7 @@ def test_several_sets(fresh):
         ("system", "dev WER %", "dev-a WER %", f"{name} WER %") for name in ("test-a", "test-b")
     ]
     assert not [note for note in titled(report, "Weights").notes if "Warning" in note]
-    names = [picture.name for picture in make_all(PICTURES.values(), report)]
+    names = [picture.name for picture in make_pictures(report)]
     assert {"systems-test-a", "systems-test-b", "length-test-a", "length-test-b"} <= set(names)
     assert len(set(names)) == len(names)
 
@@ -297,8 +297,11 @@ def test_span(bounds, said):
 
 
 def test_no_relative_change_to_a_perfect_first_pass(report):
-    measured = report.sets[1]
-    assert change(measured.results["tta"], 0.0, "tta", measured)[1] == "-"
+    measured = report.lists.sets[1]
+    perfect = {**measured.results, "@first": replace(measured.results["@first"], score=0.0)}
+    rows = rows_of_set(replace(measured, results=perfect))
+    (relative,) = [row for row in rows if (row.name, row.quantity) == ("tta", "relative change")]
+    assert relative.value is None
 
 
 def test_what_rescoring_lattices_took(fresh):

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from unit.report.conftest import collect_sts
 from unit.report.lm.test_figures import figure
 from unit.report.sts.toys import QUALITY, STATIC, STYLE, VIEWS, sign, sts_experiment
 
+from lmtools.report.figures.sts import PANELS, choose_panels
 from lmtools.report.page.drawing import DARK, LIGHT
-from lmtools.report.sts.experiment import collect_sts
-from lmtools.report.sts.figures import PANELS, STS_PICTURES, chosen
-from lmtools.report.sts.views import find_ways
-from lmtools.report.write import make_all
+from lmtools.report.parts.views import find_ways
+from lmtools.report.write import make_pictures
 
 NAMES = ("bars", "scatter-test", "layers", "speed")
 PANELLED = [
@@ -38,7 +38,7 @@ def report(request, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def drawn(report):
-    return {picture.name: picture for picture in make_all(STS_PICTURES.values(), report)}
+    return {picture.name: picture for picture in make_pictures(report)}
 
 
 def test_names_captions_and_alternatives(report, drawn):
@@ -71,7 +71,7 @@ def test_bars_are_as_long_as_correlations_and_lines_their_intervals(report, draw
     for axes, name in zip(panels, ("dev", "test"), strict=True):
         layers = [
             part.correlations["pearson"]
-            for one in report.on(name).values()
+            for one in report.pairs.on(name).values()
             for part in (one.context, one.embed)
             if part
         ]
@@ -84,14 +84,16 @@ def test_bars_are_as_long_as_correlations_and_lines_their_intervals(report, draw
         assert np.array(sorted(spans)) == pytest.approx(
             np.array(sorted((100 * low, 100 * high) for _, low, high in layers))
         )
-    assert [text.get_text() for text in panels[0].get_yticklabels()] == list(report.labels.values())
+    assert [text.get_text() for text in panels[0].get_yticklabels()] == list(
+        report.pairs.labels.values()
+    )
 
 
 def test_panels_hold_every_pair_or_its_grade(report, drawn):
     with matplotlib.rc_context({"backend": "agg"}):
         panels = drawn["scatter-test"].draw(DARK).axes
-    judged = report.on("test")
-    names = {report.labels[system]: one for system, one in judged.items()}
+    judged = report.pairs.on("test")
+    names = {report.pairs.labels[system]: one for system, one in judged.items()}
     assert [axes.get_title(loc="left") or axes.get_title() for axes in panels] == [
         f"{name}  r = {np.corrcoef(names[name].gold, names[name].best.cosines)[0, 1]:.2f}"
         for name in PANELLED
@@ -118,7 +120,7 @@ def test_a_line_a_system_with_several_layers(report, drawn):
         "BERT",
         "T-TA",
     ]
-    bert = report.judged["bert", "test"]
+    bert = report.pairs.results["bert", "test"]
     line = axes.get_lines()[2]
     assert list(line.get_xdata()) == list(QUALITY["bert"])
     assert line.get_ydata() == pytest.approx(
@@ -140,7 +142,7 @@ LMS = st.sampled_from(["causal", "masked", "tta", "bert", "a", "b", "c", "d", "e
 @given(st.lists(st.tuples(LMS, ENDS).map("".join), unique=True, max_size=30))
 def test_panels_are_few_and_plain_ones_come_first(systems):
     ways = find_ways({system: sign(system) for system in systems})
-    shown = chosen(SimpleNamespace(ways=ways), {system: Stub(system) for system in systems})
+    shown = choose_panels(SimpleNamespace(ways=ways), {system: Stub(system) for system in systems})
     assert shown == [system for system in systems if system in shown]
     assert len(shown) <= PANELS
     if len(systems) <= PANELS:

@@ -3,15 +3,16 @@ system on the lists.
 """
 
 import pytest
-from unit.report.conftest import experiment
+from unit.report.conftest import collect_sts, experiment
 from unit.report.lm.test_figures import figure
 from unit.report.sts.toys import STYLE, sts_experiment
 
 from lmtools.errors import UserError
+from lmtools.report.experiment import recognise
+from lmtools.report.figures.sts import gain_pictures
 from lmtools.report.names import FIRST, LmPart, SystemParts
-from lmtools.report.sts.experiment import collect_sts
-from lmtools.report.sts.gains import gain_pictures, gain_tables, is_alone, measure_gains
-from lmtools.report.write import recognised, write_report
+from lmtools.report.tables.gains import gain_tables, is_alone, measure_gains
+from lmtools.report.write import write_report
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +28,7 @@ def report(home):
 
 
 def test_a_row_has_both_figures_of_a_language_model(report):
-    (measured,) = report.rescoring.judged
+    (measured,) = report.lists.judged
     first = measured.results[FIRST].score
     gains = {one.lm: one for one in measure_gains(report, measured)}
     assert list(gains) == ["causal", "masked", "tta"]  # ngram has no vectors, bert no scores
@@ -37,7 +38,9 @@ def test_a_row_has_both_figures_of_a_language_model(report):
         assert one.context == report.quantity("context", lm, "test") <= one.best
         assert one.embed == report.quantity("embed", lm, "test") <= one.best
         assert one.p == measured.results[lm].beyond is not None
-    best = {name: one.layers for (name, part), one in report.judged.items() if part == "test"}
+    best = {
+        name: one.layers for (name, part), one in report.pairs.results.items() if part == "test"
+    }
     layers = [
         (100 * layer.correlations["pearson"][0], name, layer.number)
         for name in ("masked", "masked-masked", "masked-cls", "masked-boundaries")
@@ -48,7 +51,7 @@ def test_a_row_has_both_figures_of_a_language_model(report):
 
 def test_table_and_figure(report):
     (table,) = gain_tables(report)
-    (measured,) = report.rescoring.judged
+    (measured,) = report.lists.judged
     assert [row[0] for row in table.rows] == ["uniLM", "biLM", "T-TA"]
     assert table.header == (
         *("LM", "test context", "test embed", "test best layer", "which", "WER %", "gain", "p"),
@@ -77,7 +80,7 @@ def test_what_stands_for_a_language_model(makeup, alone):
 
 
 def test_a_report_has_both_or_similarity_alone(home, tmp_path):
-    assert recognised(home, ()) == "sts"
+    assert recognise(home, ()) == "sts"
     text, _ = write_report(home)
     assert "Similarity against reranking" in text and (home / "report/gains-test.png").exists()
     other = sts_experiment(tmp_path)

@@ -11,18 +11,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
+from unit.report.conftest import collect_sts
 from unit.report.sts.toys import QUALITY, SIZES, STATIC, STYLE, VIEWS, sign, sts_experiment
 
 from lmtools.errors import UserError
 from lmtools.experiment import read_experiment
+from lmtools.report.experiment import recognise
 from lmtools.report.page.drawing import LIGHT
 from lmtools.report.page.table import markdown
-from lmtools.report.sts.experiment import GRADES, collect_sts
-from lmtools.report.sts.figures import STS_PICTURES
-from lmtools.report.sts.tables import STS_TABLES
-from lmtools.report.sts.views import Way, find_looks, find_ways, label_way, order_systems
+from lmtools.report.parts.pairs import GRADES
+from lmtools.report.parts.views import Way, find_looks, find_ways, label_way, order_systems
 from lmtools.report.style import load_style
-from lmtools.report.write import make_all, recognised, write_report
+from lmtools.report.write import make_pictures, make_tables, write_report
 from lmtools.seal import write_json
 
 FEW = {"causal": {0: 0.5, 1: 0.4}, "tta": {0: 0.5, 1: 0.7}, "words": {0: 0.6}}
@@ -61,12 +61,12 @@ def small(tmp_path):
 
 
 def tables(exp):
-    return {table.title: table for table in make_all(STS_TABLES, collect_sts(exp, style=STYLE))}
+    return {table.title: table for table in make_tables(collect_sts(exp, style=STYLE))}
 
 
 def drawn(exp) -> list[str]:
     """The names of the figures, all of which can be drawn."""
-    pictures = make_all(STS_PICTURES.values(), collect_sts(exp, style=STYLE))
+    pictures = make_pictures(collect_sts(exp, style=STYLE))
     with matplotlib.rc_context({"backend": "agg"}):
         assert all(picture.draw(LIGHT).axes for picture in pictures)
     return [picture.name for picture in pictures]
@@ -138,8 +138,8 @@ def test_p_is_williams_test_by_the_determinant(judged):
 
 def test_order_and_labels(judged):
     experiment = collect_sts(judged, style=STYLE)
-    assert experiment.systems == ORDER
-    assert experiment.sets == ["dev", "test"]
+    assert experiment.pairs.systems == ORDER
+    assert experiment.pairs.sets == ["dev", "test"]
     table = next(iter(tables(judged).values()))
     assert [row[0] for row in table.rows] == [
         "uniLM", "uniLM [EOS]", "biLM mask-and-predict", "biLM intact", "biLM [CLS]",
@@ -298,9 +298,9 @@ def test_pairs_that_nobody_judged_are_left_out(small):
             lambda t: t.update(similarity=None, rows=[{"layer": 0, "cosine": [0.5] * 30}]),
         )
     experiment = collect_sts(small, style=STYLE)
-    assert experiment.sets == ["dev"]
+    assert experiment.pairs.sets == ["dev"]
     assert sum("test.json: nobody judged" in line for line in experiment.absent) == len(FEW)
-    assert experiment.test == "dev"
+    assert experiment.pairs.test == "dev"
     assert drawn(small) == ["bars", "scatter-dev", "layers", "speed"]
     assert (
         "test context" not in starting(tables(small), "Semantic textual similarity, Pearson").header
@@ -354,12 +354,12 @@ def test_scripts_beside_run_sh_are_named(small):
 
 
 def test_recognised_by_what_there_is(small, tmp_path):
-    assert recognised(small, ()) == "sts"
+    assert recognise(small, ()) == "sts"
     with pytest.raises(UserError, match="no N-best lists; leave out --nbest, or --what sts"):
         write_report(small, ["dev.jsonl"])
     (small / "rescore/tta").mkdir(parents=True)
     (small / "rescore/tta/dev.txt").write_text("a b\n")
-    assert recognised(small, ()) == "sts"
+    assert recognise(small, ()) == "sts"
 
 
 def test_a_report_is_written_and_is_the_same_again(small):

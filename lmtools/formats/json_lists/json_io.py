@@ -1,0 +1,167 @@
+"""Formats that are one JSON value: strict reading, what is expected where, extras as JSON text."""
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+
+from lmtools.errors import UserError
+from lmtools.files import not_utf8, read_bytes, read_lines
+from lmtools.formats.checks import Utterances, encodable, identifier
+from lmtools.formats.jsonl import clip_value, parse, score, unique
+from lmtools.formats.registry import HEAD, list_children, read_beginning
+
+KINDS = {str: "a text", dict: "an object", list: "a list", float: "a number"}
+Entry = tuple[str, dict, str]  # an utterance, its object, the place for messages
+
+
+def load(path):
+    """Load the JSON value in `path` (.gz, .xz, `-`); refuse repeated keys, which Python takes."""
+    data = read_bytes(path)
+    try:
+        return json.loads(data.decode("utf-8-sig"), object_pairs_hook=unique)
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise not_utf8(path, f"{path}:{line}") from None
+    except json.JSONDecodeError as error:
+        raise UserError(
+            f"{path}:{error.lineno}: not JSON ({error.msg} at column {error.colno}); write the file"
+            " again"
+        ) from None
+    except RecursionError:
+        raise UserError(f"{path}: nested too deeply; write the file again") from None
+    except ValueError as error:
+        raise UserError(f"{path}: not JSON ({error}); write the file again") from None
+
+
+def recognise(opening: str, *names: str) -> Callable[[Path, str], bool]:
+    """Return the function `recognises` of a format that begins with `opening`, and in the beginning
+    of whose files all `names` (regular expressions) occur: in the first line, or more where it is
+    short.
+    """
+
+    def recognises(path: Path, first: str) -> bool:
+        if not first.lstrip().startswith(opening):
+            return False
+        if len(first) <= HEAD // 2:
+            first = read_beginning(path).decode("utf-8-sig", "replace")
+        return all(re.search(name, first) for name in names)
+
+    return recognises
+
+
+def recognise_results(*names: str) -> Callable[[Path, str], bool]:
+    """Return `recognises` of a format of `results`: objects, or a directory whose first file holds
+    one.
+    """
+    recognises = recognise("{", *names)
+
+    def recognises_any(path: Path, first: str) -> bool:
+        if not path.is_dir():
+            return recognises(path, first)
+        files = result_files(path)
+        return bool(files) and recognises(
+            files[0], read_beginning(files[0]).decode("utf-8", "replace")
+        )
+
+    return recognises_any
+
+
+def result_files(path) -> list[Path]:
+    """Return the files of a directory that may hold results."""
+    return [child for child in list_children(path) if child.suffix == ".json" and child.is_file()]
+
+
+def read_results(path) -> Iterator[Entry]:
+    """Yield what a recogniser returned: lines with `utt`, or a directory with a file UTT.json each.
+    UserError for an utterance that comes twice.
+    """
+    utterances = Utterances()
+    if not Path(path).is_dir():
+        for tree, where in read_objects(path):
+            yield utterances.add(member(tree, "utt", str, where), where), tree, where
+        return
+    files = result_files(path)
+    if not files:
+        raise UserError(f"{path}: no file UTT.json; write the recogniser's results there")
+    for child in files:
+        tree = expect(load(child), dict, str(child), "the file")
+        yield utterances.add(child.name.removesuffix(".json"), str(child)), tree, str(child)
+
+
+def read_objects(path) -> Iterator[tuple[dict, str]]:
+    """Yield the JSON object of each line that is not empty, and its place; UserError for others."""
+    for number, line in read_lines(path):
+        if line.strip():
+            where = f"{path}:{number}"
+            yield expect(parse(line, where), dict, where, "the line"), where
+
+
+def expect(value, kind: type, where: str, what: str):
+    """Return `value` if it is of `kind`; UserError otherwise, also for texts that UTF-8 cannot hold
+    and numbers that are not finite.
+    """
+    if kind is float:
+        return score(value, where, what)
+    if not isinstance(value, kind):
+        raise UserError(f"{where}: {what} is {clip_value(value)}; expected {KINDS[kind]}")
+    return encodable(value, where) if kind is str else value
+
+
+def member(tree: Mapping, name: str, kind: type, where: str):
+    """Return the value of `name` in an object; UserError if it is missing or of another kind."""
+    if name not in tree:
+        raise UserError(f"{where}: key {name!r} is missing; add it")
+    return expect(tree[name], kind, where, name if kind is float else repr(name))
+
+
+def optional(tree: Mapping, name: str, kind: type, where: str):
+    """Return the value of `name` as `member` does, or None if it is missing or null."""
+    return None if tree.get(name) is None else member(tree, name, kind, where)
+
+
+def read_list(path) -> Iterator[tuple[dict, str]]:
+    """Yield the objects, each with `path: list N`, of a file that is a list of them."""
+    for number, tree in enumerate(expect(load(path), list, str(path), "the file"), 1):
+        where = f"{path}: list {number}"
+        yield expect(tree, dict, where, "it"), where
+
+
+def read_mapping(path, key: str | None = None) -> Iterator[Entry]:
+    """Yield the objects of a file that is an object of them by utterance, or has it under `key`."""
+    trees = expect(load(path), dict, str(path), "the file")
+    trees = trees if key is None else member(trees, key, dict, str(path))
+    for utt, tree in trees.items():
+        where = f"{path}: utterance {utt!a}"
+        yield identifier(utt, where), expect(tree, dict, where, "it"), where
+
+
+def extras(tree: Mapping, own: Iterable[str], where: str) -> dict[str, str]:
+    """Return the entries of an object except those of its `own` keys, each value as JSON text."""
+    own = set(own)
+    return {
+        encodable(name, where): as_text(value) for name, value in tree.items() if name not in own
+    }
+
+
+def as_text(value) -> str:
+    """Return a value as JSON that UTF-8 can hold."""
+    text = json.dumps(value, ensure_ascii=False)
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # half a surrogate pair
+        return json.dumps(value)
+    return text
+
+
+def value_of(text: str):
+    """Return the value of an extra: the JSON of such a format, or the text of another one."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def values_of(extra: Mapping[str, str]) -> dict:
+    """Return the values that extras hold."""
+    return {name: value_of(text) for name, text in extra.items()}

@@ -1,0 +1,240 @@
+"""What recognisers and CTC decoders return, as `layout.Layout` has it: Vosk, sherpa-onnx, the
+clouds, pyctcdecode and its like.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from lmtools.errors import UserError
+from lmtools.files import read_lines
+from lmtools.formats import checks
+from lmtools.formats.json_lists import json_io
+from lmtools.formats.json_lists.json_io import Entry, expect, member
+from lmtools.formats.json_lists.layout import (
+    drop_partial,
+    number_hypotheses,
+    parse_keyed,
+    parse_scored,
+    split_columns,
+    unique,
+)
+from lmtools.formats.jsonl import parse
+from lmtools.types import Hypothesis, NBest
+
+LOG_PROBS = "ys_log_probs"  # of sherpa-onnx
+BEAM = ("words", "text", "score", "logit_score", "lm_score", "last_lm_state")
+COLUMNS = ("text", "logit_score", "lm_score")  # of Hugging Face
+# what the clouds return of silence
+SILENT = ("RecognitionStatus", "requestId", "totalBilledTime", "request_id", "total_billed_time")
+
+
+def parse_vosk(utt: str, tree: Mapping, where: str) -> NBest:
+    """Return a list of alternatives, or of the one text of a result without them."""
+    if "alternatives" in tree:
+        keys = {"hyps": "alternatives", "kind": "alternative"}
+        return parse_keyed(utt, tree, where, parse=parse_confident, **keys)
+    ref = json_io.optional(tree, "ref", str, where)
+    extra = json_io.extras(tree, ("utt", "ref", "text"), where)
+    return NBest(utt, (Hypothesis(member(tree, "text", str, where), {}, extra),), ref)
+
+
+def parse_confident(tree, where: str) -> Hypothesis:
+    """Return an alternative of Vosk, whose confidence is a logarithm."""
+    return parse_scored(tree, where, "confidence")
+
+
+def read_named_lines(path) -> Iterator[Entry]:
+    """Yield sherpa-onnx's results: lines of JSON with `utt`, or below lines with a file's name."""
+    utterances, name = checks.Utterances(), None
+    for number, line in read_lines(path):
+        where = f"{path}:{number}"
+        if not line.lstrip().startswith("{"):
+            name = line.strip() if line.strip(" -\t") else name
+            continue
+        tree = expect(parse(line, where), dict, where, "the line")
+        if "utt" in tree:
+            utt = member(tree, "utt", str, where)
+        elif name is not None:
+            utt = Path(name).stem
+        else:
+            raise UserError(f"{where}: no line with the file's name before it; add one, or 'utt'")
+        name = None
+        yield utterances.add(utt, where), tree, where
+
+
+def parse_sherpa(utt: str, tree: Mapping, where: str) -> NBest:
+    """Return the list of one result; without a score where it has tokens and no log-probabilities
+    of them.
+    """
+    ref = json_io.optional(tree, "ref", str, where)
+    text = " ".join(member(tree, "text", str, where).split())
+    values = member(tree, LOG_PROBS, list, where) if LOG_PROBS in tree else None
+    scores = {}
+    if values is not None and (values or not text):
+        scores = {"am": float(sum(expect(value, float, where, LOG_PROBS) for value in values))}
+    extra = json_io.extras(tree, ("utt", "ref", "text"), where)
+    return NBest(utt, (Hypothesis(text, scores, extra),), ref)
+
+
+def parse_beams(utt: str, tree: Mapping, where: str) -> NBest:
+    """Return a list of beams, which Hugging Face gives as columns."""
+    if "beams" not in tree and "logit_score" in tree:
+        tree = join_columns(tree, where)
+    return parse_keyed(utt, tree, where, hyps="beams", parse=parse_beam, kind="beam")
+
+
+def join_columns(tree: Mapping, where: str) -> Mapping:
+    """Return an object of `beams` for one of columns; UserError unless they are equally long."""
+    many = isinstance(tree["logit_score"], list)
+    own = {name: tree[name] for name in ("utt", "ref") if name in tree}
+    columns = {
+        name: value if many else [value]
+        for name, value in tree.items()
+        if name not in own and value is not None
+    }
+    size = len(columns["logit_score"])
+    for name in COLUMNS:
+        column = member(columns, name, list, where)
+        if len(column) != size:
+            raise UserError(
+                f"{where}: {len(column)} items in {name!r} for {size} in 'logit_score'; give one a"
+                " beam"
+            )
+    beams, rest = split_columns(columns, size)
+    return {**own, **{name: tree[name] for name in rest}, "beams": beams}
+
+
+def parse_beam(beam, where: str) -> Hypothesis:
+    """Return a hypothesis of pyctcdecode ([text, state, frames, logit score, total], or by name),
+    torchaudio ({"words": [..], "score": ..}) or brain-to-text ("sentence;acoustic;LM").
+    """
+    if isinstance(beam, dict):
+        return parse_named_beam(beam, where)
+    if isinstance(beam, str):
+        parts = beam.rsplit(";", 2)
+        if len(parts) == 3:
+            am, lm = (checks.number(part.strip(), where, "a score") for part in parts[1:])
+            return Hypothesis(expect(parts[0], str, where, "it"), {"am": am, "lm": lm})
+    elif isinstance(beam, list) and len(beam) in (3, 4, 5):
+        text = expect(beam[0], str, where, "the text")
+        am, last = (expect(value, float, where, "a score") for value in beam[-2:])
+        if len(beam) == 3:
+            return Hypothesis(text, {"am": am, "lm": last})
+        frames = {"text_frames": json_io.as_text(beam[-3])}
+        return Hypothesis(text, {"am": am, "lm": last - am}, frames)
+    raise UserError(
+        f"{where}: is {json_io.clip_value(beam)}; expected what pyctcdecode, torchaudio or"
+        " brain-to-text give"
+    )
+
+
+def parse_named_beam(beam: Mapping, where: str) -> Hypothesis:
+    """Return a hypothesis of torchaudio, or by the names of pyctcdecode."""
+    if "words" in beam:
+        words = member(beam, "words", list, where)
+        text = " ".join(expect(word, str, where, "a word") for word in words)
+    else:
+        text = member(beam, "text", str, where)
+    extra = json_io.extras(beam, BEAM, where)
+    if "logit_score" in beam:
+        am, total = (member(beam, name, float, where) for name in COLUMNS[1:])
+        return Hypothesis(text, {"am": am, "lm": total - am}, extra)
+    return Hypothesis(text, {"am": member(beam, "score", float, where)}, extra)
+
+
+def read_segments(path) -> Iterator[Entry]:
+    """Yield the segments of the clouds' results, each an utterance of `alternatives`."""
+    return unique(
+        segment for entry in json_io.read_results(path) for segment in segments_of(*entry)
+    )
+
+
+def segments_of(utt: str, tree: Mapping, where: str) -> Iterator[Entry]:
+    """Yield the segments of one result; UTT-1, UTT-2 .. where there are several."""
+    ref = json_io.optional(tree, "ref", str, where)
+    segments = list(alternatives_of(tree, where)) or [[]]
+    several = len(segments) > 1
+    if several and ref is not None:
+        raise UserError(
+            f"{where}: {len(segments)} segments have one 'ref'; leave it out, and give --ref with"
+            f" {utt}-1, {utt}-2 .."
+        )
+    for number, found in enumerate(segments, 1):
+        segment = {"alternatives": found, "ref": ref}
+        yield f"{utt}-{number}" if several else utt, segment, f"{where}: segment {number}"
+
+
+def alternatives_of(tree: Mapping, where: str) -> Iterator[Sequence]:
+    """Yield the alternatives of each segment of a result of Google, AWS or Azure."""
+    if isinstance(tree.get("response"), dict):  # of Google's long recordings
+        tree = tree["response"]
+    if "NBest" in tree:
+        yield member(tree, "NBest", list, where)
+    elif "recognizedPhrases" in tree:
+        for phrase in members(tree, "recognizedPhrases", where):
+            yield member(phrase, "nBest", list, where)
+    elif isinstance(tree.get("results"), dict):
+        results = tree["results"]
+        if "segments" in results:
+            for segment in members(results, "segments", where):
+                yield member(segment, "alternatives", list, where)
+        else:
+            yield member(results, "transcripts", list, where)
+    elif "results" in tree:
+        for result in members(tree, "results", where):
+            yield member(result, "alternatives", list, where) if result else []
+    elif others := tree.keys() - {"utt", "ref", *SILENT, "DisplayText", "Offset", "Duration"}:
+        raise UserError(
+            f"{where}: no results of Google, AWS or Azure, but {sorted(others)[0]!a}; give what"
+            " they return as it is"
+        )
+
+
+def members(tree: Mapping, name: str, where: str) -> Iterator[Mapping]:
+    """Yield the objects of the list `name`."""
+    for number, item in enumerate(member(tree, name, list, where), 1):
+        yield expect(item, dict, f"{where}: segment {number}", "it")
+
+
+def finish_clouds(nbests: Iterator[NBest], path, text: str = "lexical") -> Iterator[NBest]:
+    """Return the lists, without scores unless all have them; UserError for another `text` of
+    Azure's than there is.
+    """
+    if text not in ("lexical", "display"):
+        raise UserError(f"text={text}: neither lexical nor display; give one of them")
+    return drop_partial(nbests, path)
+
+
+def parse_segment(utt: str, tree: Mapping, where: str, text: str = "lexical") -> NBest:
+    """Return the list of one segment, whose scores may be missing or -inf."""
+
+    def parse_alternative(item, place: str) -> Hypothesis:
+        item = expect(item, dict, place, "it")
+        names = ("transcript", text, text.capitalize())
+        name = next((name for name in names if name in item), names[0])
+        spoken = " ".join(member(item, name, str, place).split())
+        values = list(confidences(item, place))
+        extra = json_io.extras(item, (name,), place)
+        if any(not 0 <= value <= 1 for value in values):
+            raise UserError(
+                f"{place}: a confidence is not from 0 to 1; give what the cloud returned"
+            )
+        score = sum(math.log(value) if value else -math.inf for value in values)
+        return Hypothesis(spoken, {"am": score} if values else {}, extra)
+
+    hyps = number_hypotheses(tree["alternatives"], parse_alternative, where, "alternative")
+    return NBest(utt, hyps, tree["ref"])
+
+
+def confidences(tree: Mapping, where: str) -> Iterator[float]:
+    """Yield the confidence of an alternative, or those of AWS's words, which are texts there."""
+    for key in ("confidence", "Confidence"):
+        if key in tree:
+            yield expect(tree[key], float, where, key)
+            return
+    for item in members(tree, "items", where) if "items" in tree else ():
+        value = item.get("confidence")
+        if item.get("type", "pronunciation") == "pronunciation" and value is not None:
+            spelling = value if isinstance(value, str) else json_io.as_text(value)
+            yield checks.number(spelling, where, "a confidence")

@@ -1,0 +1,163 @@
+"""One small JSON for what Whisper, CTranslate2 and Hugging Face's `generate` give in Python; the
+lines that dump it are in docs/toolkits.md.
+
+    [{"utt": "a1", "ref": "blue finch", "hypotheses": [{"text": "blue fins", "score": -0.31,
+      "tokens": [428, 3962, 1274]}, ...]}, ...]
+
+Hypotheses stand best first; `ref` may be missing. A hypothesis has its `text` and at most one of
+    sum_logprob  the natural-log probability of the whole output, taken as it is
+    avg_logprob  that sum divided by the number of `tokens` + 1 (the end, not listed)
+    score        the sum divided by the number of `tokens` to the power `length_penalty` (a number
+                 beside it, 1 if missing); Hugging Face counts the end among the tokens
+`tokens` is the list of tokens or their number. With it the division is undone and the component
+`am` is the sum; without it `am` is the average as it stands, which compares hypotheses of different
+length by another rule. What else there is is kept as extra. Lists are written with `sum_logprob`.
+
+Read alone is what the command lines of openai-whisper (`--output_format json`), whisper-ctranslate2
+and whisper.cpp (`--output-json`) leave, a file UTT.json each: a directory of them, or one. Each is
+a list of one hypothesis without score, since the averages in it are of windows, not of texts.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from lmtools.errors import UserError
+from lmtools.formats.checks import identifier
+from lmtools.formats.json_lists import json_io
+from lmtools.formats.json_lists.json_io import Entry, expect, member
+from lmtools.formats.json_lists.layout import parse_keyed, spell_keyed, spell_scored, unique
+from lmtools.formats.registry import read_beginning
+from lmtools.types import Hypothesis, NBest
+
+SCORES = ("sum_logprob", "avg_logprob", "score")
+OUTPUT = "output"  # the key under which `read_entries` yields what a command line left
+NO_SCORE = "no score"
+
+is_dump = json_io.recognise("[", '"utt"', '"hypotheses"')
+are_outputs = json_io.recognise_results(
+    r'"(segments|transcription)"\s*:\s*\[',
+    r'"text"\s*:',
+    r'\A(?s:(?!.*"(utt|results|transcripts?|beams|alternatives)"\s*:))',
+)
+
+
+def recognises(path: Path, first: str) -> bool:
+    """Return whether the file is such a dump, or the file or the first of a directory is an output
+    of Whisper's command line.
+    """
+    return is_dump(path, first) or are_outputs(path, first)
+
+
+def read_entries(path) -> Iterator[Entry]:
+    """Yield the lists of a dump, or the outputs of a directory or file, each under OUTPUT."""
+    if Path(path).is_dir():
+        for utt, tree, where in json_io.read_results(path):
+            yield utt, {OUTPUT: tree}, where
+    elif Path(path).is_file() and is_object(read_beginning(path)):
+        tree = expect(json_io.load(path), dict, str(path), "the file")
+        utt = identifier(Path(path).name.partition(".json")[0], str(path))
+        yield utt, {OUTPUT: tree}, str(path)
+    else:
+        lists = json_io.read_list(path)
+        entries = ((member(tree, "utt", str, where), tree, where) for tree, where in lists)
+        for utt, tree, _ in unique(entries):
+            yield utt, tree, f"{path}: utterance {utt!r}"
+
+
+def is_object(beginning: bytes) -> bool:
+    """Return whether JSON with this beginning is an object."""
+    return beginning.decode("utf-8-sig", "replace").lstrip().startswith("{")
+
+
+def parse_list(utt: str, tree: Mapping, where: str) -> NBest:
+    """Return the list of an entry; its scores are called as their kinds are (`find_kind`)."""
+    if tree.keys() == {OUTPUT}:
+        return NBest(utt, (parse_output(tree[OUTPUT], where),))
+    return parse_keyed(utt, tree, where, hyps="hypotheses", parse=parse_hypothesis)
+
+
+def parse_output(tree: Mapping, where: str) -> Hypothesis:
+    """Return what Whisper's command line writes of one recording."""
+    if "transcription" in tree:  # of whisper.cpp
+        parts = [
+            expect(part, dict, where, "a part")
+            for part in member(tree, "transcription", list, where)
+        ]
+        text = "".join(member(part, "text", str, where) for part in parts)
+    else:
+        text = member(tree, "text", str, where)
+    return Hypothesis(" ".join(text.split()), {}, json_io.extras(tree, ("text",), where))
+
+
+def parse_hypothesis(tree, where: str) -> Hypothesis:
+    """Return one hypothesis, its division by tokens undone."""
+    kinds = [kind for kind in SCORES if kind in expect(tree, dict, where, "it")]
+    if len(kinds) > 1:
+        raise UserError(f"{where}: has {' and '.join(kinds)}; give one of them")
+    text = member(tree, "text", str, where)
+    extra = json_io.extras(tree, ("text", "length_penalty", *SCORES), where)
+    if not kinds:
+        return Hypothesis(text, {}, extra)
+    (kind,) = kinds
+    value = member(tree, kind, float, where)
+    if "tokens" in tree:
+        count = count_tokens(tree["tokens"], where)
+        penalty = expect(tree.get("length_penalty", 1), float, where, "length_penalty")
+        value *= divisor(kind, count, penalty)
+    if not math.isfinite(value):
+        raise UserError(f"{where}: its {kind} times its tokens is {value}; correct them")
+    divided = "tokens" in tree and kind != SCORES[0]
+    return Hypothesis(text, {f"{kind} and tokens" if divided else kind: value}, extra)
+
+
+def count_tokens(tokens, where: str) -> int:
+    """Return the number of tokens."""
+    if (
+        isinstance(tokens, bool)
+        or not isinstance(tokens, list | int)
+        or (isinstance(tokens, int) and not 0 <= tokens < 1 << 31)
+    ):
+        raise UserError(
+            f"{where}: 'tokens' is {json_io.clip_value(tokens)}; expected a list or a number"
+        )
+    return len(tokens) if isinstance(tokens, list) else tokens
+
+
+def divisor(kind: str, tokens: int, penalty: float) -> float:
+    """Return the number that the sum of log-probabilities was divided by."""
+    if kind == "score":
+        return max(tokens, 1) ** max(-64.0, min(penalty, 64.0))
+    return tokens + 1.0 if kind == "avg_logprob" else 1.0
+
+
+def name_scores(nbests: Iterable[NBest], path) -> Iterator[NBest]:
+    """Yield the lists with their scores as `am`; UserError where these are of different kinds."""
+    first = None
+    for nbest in nbests:
+        for rank, hyp in enumerate(nbest.hyps, 1):
+            kind = next(iter(hyp.scores), NO_SCORE)
+            if first not in (None, kind):
+                raise UserError(
+                    f"{path}: utterance {nbest.utt!r}: hypothesis {rank} has {kind}, earlier ones"
+                    f" {first}; dump all alike"
+                )
+            first = kind
+        scores = (dict(zip(("am",), hyp.scores.values(), strict=False)) for hyp in nbest.hyps)
+        hyps = (replace(hyp, scores=own) for hyp, own in zip(nbest.hyps, scores, strict=True))
+        yield replace(nbest, hyps=tuple(hyps))
+
+
+def spell_list(nbest: NBest, where: str) -> dict:
+    """Return the object of a list."""
+    return spell_keyed(nbest, where, "hypotheses", spell_hypothesis)
+
+
+def spell_hypothesis(hyp: Hypothesis, where: str) -> dict:
+    """Return the object of one hypothesis, without what contradicts its `sum_logprob`."""
+    own = {*SCORES, "length_penalty"}
+    extra = {name: value for name, value in hyp.extra.items() if name not in own}
+    if not isinstance(json_io.value_of(extra.get("tokens", "0")), list | int):
+        del extra["tokens"]  # another format's
+    return spell_scored(replace(hyp, extra=extra), where, {"text": "text", "sum_logprob": "score"})

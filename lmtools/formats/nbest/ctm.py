@@ -1,0 +1,110 @@
+"""sclite's ctm: a word a line, `utt channel start duration word [confidence]`, in seconds.
+
+The columns besides the word are kept as the extra `times`, a line a word. A text without them, or
+with another number of words, is written with made-up times, a tenth of a second a word, which are
+not read back as times. An utterance without words is the comment `;; utt is empty`, which other
+readers skip. Alternations (`<ALT_BEGIN>`) are refused; other lines that start with `;;` are
+comments.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from lmtools.atomic import atomic_text
+from lmtools.errors import UserError
+from lmtools.files import read_lines
+from lmtools.formats.checks import (
+    NUMBER,
+    by_utterance,
+    check_nbests,
+    identifier,
+    number,
+    only_hypothesis,
+)
+from lmtools.formats.registry import all_rows
+from lmtools.types import Hypothesis, NBest
+
+ABOUT = "sclite: `utt channel start duration word`; one hypothesis an utterance"
+EMPTY = re.compile(r";; (\S+) is empty")
+TIMES = re.compile(r"\S+ \S+ \S+( \S+)?")
+
+
+def recognises(path: Path, first: str) -> bool:
+    """Return whether the name is that of a ctm file, or each line has its columns."""
+    return ".ctm" in path.suffixes or all_rows(path, first, is_word)
+
+
+def is_word(line: str) -> bool:
+    """Return whether a line has two times, one with a decimal point, before one word and perhaps a
+    confidence, so that they are no words.
+    """
+    columns = line.split()
+    if len(columns) not in (5, 6) or not all(map(NUMBER.fullmatch, [*columns[2:4], *columns[5:]])):
+        return False
+    return any("." in time for time in columns[2:4])
+
+
+def read(path) -> Iterator[NBest]:
+    """Yield lists of one hypothesis without scores; UserError with the line of what is no plain
+    ctm.
+    """
+    for utt, lines in by_utterance(rows(path)):
+        columns = [columns for _, _, columns in lines if columns]
+        if mixed := [where for (where, _, row) in lines if columns and row[:1] != columns[0][:1]]:
+            raise UserError(
+                f"{mixed[0]}: {utt!r} has two channels; give each its own id, such as {utt}_A"
+            )
+        times = [" ".join((*row[:3], *row[4:])) for row in columns]
+        extra = {"times": "\n".join(times)} if times != made_up(len(times)) else {}
+        yield NBest(utt, (Hypothesis(" ".join(row[3] for row in columns), {}, extra),))
+
+
+def rows(path) -> Iterator[tuple[str, str, list[str]]]:
+    """Yield (where, utterance, the other columns) of every word; no columns for an empty utterance."""
+    for line_number, line in read_lines(path):
+        where = f"{path}:{line_number}"
+        if match := EMPTY.fullmatch(line):
+            yield where, identifier(match[1], where), []
+        elif line.strip() and not line.startswith(";;"):
+            utt, *columns = line.split()
+            if len(columns) not in (4, 5) or columns[3].startswith("<ALT"):
+                raise UserError(
+                    f"{where}: expected `utt channel start duration word [confidence]`, no"
+                    " alternations; correct the line"
+                )
+            number(columns[1], where, "start")
+            number(columns[2], where, "duration")
+            yield where, identifier(utt, where), columns
+
+
+def made_up(words: int) -> list[str]:
+    """Make up the times of a text that has none."""
+    return [f"1 {place / 10:.2f} 0.10" for place in range(words)]
+
+
+def write(nbests: Iterable[NBest], path) -> None:
+    """Write the only hypothesis of each list, without scores; UserError for longer lists."""
+    with atomic_text(path) as out:
+        for nbest in check_nbests(nbests, path):
+            where = f"{path}: utterance {nbest.utt!r}"
+            hyp = only_hypothesis(nbest, path)
+            if nbest.utt.startswith(";;"):
+                raise UserError(f"{where}: starts a comment in ctm; rename it")
+            lines = spell_lines(nbest.utt, hyp, where) if hyp else ()
+            out.writelines(f"{line}\n" for line in lines)
+
+
+def spell_lines(utt: str, hyp: Hypothesis, where: str) -> Iterator[str]:
+    """Yield the lines of one utterance."""
+    words = hyp.text.split()
+    times = hyp.extra.get("times", "").split("\n")
+    if len(times) != len(words) or not all(TIMES.fullmatch(row) for row in times):
+        times = made_up(len(words))
+    if not words:
+        yield f";; {utt} is empty"
+    for word, row in zip(words, times, strict=True):
+        if word.startswith("<ALT"):
+            raise UserError(f"{where}: {word!r} is markup in ctm; replace it by a plain word")
+        channel, start, duration, *confidence = row.split(" ")
+        yield " ".join((utt, channel, start, duration, word, *confidence))

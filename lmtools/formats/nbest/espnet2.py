@@ -1,0 +1,159 @@
+"""ESPnet2 decode directories: `[logdir/output.J/]{n}best_recog/{text,score,token,token_int}`, one
+directory a rank, one file a field.
+
+`score` is the printed total of the first pass (decoder, CTC and LM parts already weighted and
+added), a number or `tensor(-7.41)` with or without `device=`; it becomes the component `am`. A rank
+directory may lack utterances; a too-short utterance has the text " " and becomes an empty
+hypothesis. `token` and `token_int`, the recogniser's own units, are kept as extras, and so is the
+rank where ranks are missing before it: lists that keep their order are written with the same gaps.
+"""
+
+import contextlib
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+from lmtools.atomic import new_directory
+from lmtools.errors import UserError
+from lmtools.formats import kaldi_text
+from lmtools.formats.checks import check_nbests, number, one_score
+from lmtools.formats.registry import list_numbered
+from lmtools.types import Hypothesis, NBest
+
+ABOUT = "ESPnet2 decode directory with {n}best_recog/text and score"
+RANK = re.compile(r"([1-9][0-9]*)best_recog")
+JOB = re.compile(r"output\.([0-9]+)")
+PLACE = re.compile("[1-9][0-9]{0,5}", re.ASCII)
+UNITS = ("token", "token_int")
+TENSOR = re.compile(r"tensor\((.*?)(,.*)?\)")
+
+
+def recognises(path: Path, first: str) -> bool:
+    """Return whether `path` is a directory with rank directories in it or in its jobs."""
+    return path.is_dir() and any(True for _ in parts(path))
+
+
+def read(path) -> list[NBest]:
+    """Read the N-best lists in decode directory `path` (or its logdir, or one output.J), utterances
+    in the order of the jobs' best lists.
+    """
+    lists: dict[str, dict[int, Hypothesis]] = {}
+    scored = None
+    for folder, rank in parts(Path(path)):
+        if scored not in (None, (folder / "score").exists()):
+            raise UserError(
+                f"{folder}: some rank directories have a file `score` and some do not; decode again"
+                " or remove them all"
+            )
+        scored = (folder / "score").exists()
+        for utt, hyp in hypotheses(folder, scored):
+            if rank in lists.setdefault(utt, {}):
+                raise UserError(
+                    f"{folder}/text: utterance {utt!r} occurs in two jobs; keep one of them"
+                )
+            lists[utt][rank] = hyp
+    if scored is None:
+        raise UserError(
+            f"{path}: no directory like 1best_recog in it or in its output.J; give an ESPnet2"
+            " decode directory"
+        )
+    return [NBest(utt, tuple(sort_by_rank(ranks))) for utt, ranks in lists.items()]
+
+
+def sort_by_rank(hyps: Mapping[int, Hypothesis]) -> Iterator[Hypothesis]:
+    """Yield hypotheses in the order of their ranks, which become extras where they are not places."""
+    for place, rank in enumerate(sorted(hyps), 1):
+        hyp = hyps[rank]
+        yield hyp if place == rank else replace(hyp, extra={**hyp.extra, "rank": str(rank)})
+
+
+def parts(path: Path) -> Iterator[tuple[Path, int]]:
+    """Yield (rank directory, rank) in `path`, or else in its jobs, one by one."""
+    if ranks := numbered_directories(path, RANK):
+        yield from ranks
+        return
+    for job, _ in numbered_directories(path, JOB) or numbered_directories(path / "logdir", JOB):
+        yield from numbered_directories(job, RANK)
+
+
+def numbered_directories(path: Path, name: re.Pattern) -> list[tuple[Path, int]]:
+    """List (subdirectory, number) of `path`, of names that match as a whole, by number."""
+    inside = list_numbered(path, name) if path.is_dir() else []
+    return [(child, number) for number, child in inside if child.is_dir()]
+
+
+def hypotheses(folder: Path, scored: bool) -> Iterator[tuple[str, Hypothesis]]:
+    """Yield pairs (utterance, hypothesis) of one rank directory, text and score joined by id."""
+    texts = kaldi_text.read(folder / "text")
+    scores = {}
+    if scored:
+        scores = {
+            utt: score(text, f"{folder}/score:{line}")
+            for line, utt, text in kaldi_text.rows(folder / "score", text=False)
+        }
+        if alone := texts.keys() ^ scores.keys():
+            raise UserError(
+                f"{folder}: utterance {min(alone)!r} is only in one of `text` and `score`; decode"
+                " it again or drop it from both"
+            )
+    units = {name: kaldi_text.read(folder / name) for name in UNITS if (folder / name).exists()}
+    for utt, text in texts.items():
+        extra = {name: column[utt] for name, column in units.items() if utt in column}
+        yield utt, Hypothesis(text, {"am": scores[utt]} if scored else {}, extra)
+
+
+def score(text: str, where: str) -> float:
+    """Return the number in `text`, bare or as `tensor(...)`."""
+    match = TENSOR.fullmatch(text)
+    return number(match[1].strip() if match else text, where, "score")
+
+
+def write(nbests: Iterable[NBest], path) -> None:
+    """Write a decode directory, one directory a rank; the whole appears at once.
+
+    UserError if the lists have other scores than `am` and no total, or if `path` holds anything but
+    rank directories.
+    """
+    nbests = list(check_nbests(nbests, path))
+    with replace_directory(Path(path)) as temporary:
+        ranks: dict[int, dict[str, Hypothesis]] = {}
+        for nbest in nbests:
+            for rank, hyp in zip(places(nbest), nbest.hyps, strict=True):
+                ranks.setdefault(rank, {})[nbest.utt] = hyp
+        for rank, hyps in ranks.items():
+            write_rank(hyps, temporary / f"{rank}best_recog", path)
+
+
+def places(nbest: NBest) -> list[int]:
+    """Return the ranks of hypotheses: as they were read if in order still, else their places."""
+    found = [hyp.extra.get("rank", str(place)) for place, hyp in enumerate(nbest.hyps, 1)]
+    ranks = [int(rank) if PLACE.fullmatch(rank) else 0 for rank in found]
+    if 0 in ranks or any(a >= b for a, b in pairwise(ranks)):
+        return list(range(1, len(ranks) + 1))
+    return ranks
+
+
+def write_rank(hyps: Mapping[str, Hypothesis], folder: Path, path) -> None:
+    """Write the files of one rank directory from its hypotheses; `path` is what messages name."""
+    scores = {utt: one_score(hyp, f"{path}: utterance {utt!r}") for utt, hyp in hyps.items()}
+    kaldi_text.write({utt: hyp.text for utt, hyp in hyps.items()}, folder / "text")
+    if any(value is not None for value in scores.values()):
+        kaldi_text.write(
+            {utt: f"tensor({float(value)!r})" for utt, value in scores.items()}, folder / "score"
+        )
+    for name in UNITS:
+        if column := {utt: hyp.extra[name] for utt, hyp in hyps.items() if name in hyp.extra}:
+            kaldi_text.write(column, folder / name)
+
+
+@contextlib.contextmanager
+def replace_directory(path: Path) -> Iterator[Path]:
+    """Yield a temporary directory beside `path` that takes its place when the block ends well."""
+    if path.exists() and (
+        not path.is_dir() or any(not RANK.fullmatch(child.name) for child in path.iterdir())
+    ):
+        raise UserError(f"{path}: holds other files than rank directories; choose another name")
+    with new_directory(path) as new:
+        yield new

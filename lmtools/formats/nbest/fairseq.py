@@ -1,0 +1,208 @@
+"""Logs of fairseq-generate and fairseq-interactive: lines `S-3 TAB source`, `T-3 TAB reference`,
+`H-3 TAB score TAB hypothesis`, `D-3 TAB score TAB detokenised`, `P-3 TAB token scores`, ids in any
+order, other lines between them. Several H of an id are its N-best list.
+
+Scores have base 2, and H is divided by length ** lenpen, the end of sentence counted, unless the
+search was --unnormalized. What is read as `am` is the natural-log probability of the whole
+sentence: H times its length, or where that contradicts the sum of the P line (which has four
+decimals, but depends on no option of the search) that sum. Without a P line the length is that of
+H, which is too short if fairseq has removed subword marks in it. The text is D, or else H, with
+subword marks joined; T is `ref`, joined likewise.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from lmtools.atomic import atomic_text
+from lmtools.errors import UserError
+from lmtools.files import read_lines
+from lmtools.formats import pieces
+from lmtools.formats.checks import check_nbests, identifier, number, one_score
+from lmtools.formats.units import BASE2, parse_in_unit, spell_in_unit
+from lmtools.types import TOTAL, Hypothesis, NBest
+
+ABOUT = "fairseq-generate's log: S, T, H, D and P lines"
+LINE = re.compile(r"([STHDPAI])-([^\s\t]+)\t(.*)", re.DOTALL)
+TABLESS = re.compile(r"[STHDP]-[0-9]+(?!\S)")
+ROUNDED = 0.5e-4  # what a token's score on a P line may be off
+OPTIONS = {
+    "lenpen": (
+        "the search's --lenpen, the power of the length that scores were divided by (default 1)"
+    ),
+    "normalised": "yes (the default), or no if the search was --unnormalized",
+    "bpe": (
+        "subword marks to join: subword_nmt (`@@ `), sentencepiece (`▁`) or none (default: those"
+        " that the H lines show)"
+    ),
+}
+Lines = dict[str, list[tuple[str, str]]]  # the (`path:line`, content) of one id, by kind
+
+
+def recognises(path: Path, first: str) -> bool:
+    """Return whether the first line is one of a sentence, or of fairseq's own log."""
+    return bool(re.match(r"[STHDP]-\S+\t", first)) or "| INFO | fairseq" in first
+
+
+def read(path, lenpen: str = "1", normalised: str = "yes", bpe: str | None = None) -> list[NBest]:
+    """Read the lists in the log `path`, in the order in which their ids come first."""
+    power = exponent(lenpen, normalised)
+    ids = sentences(path)
+    heads = (head.split("\t")[-1] for lines in ids.values() for _, head in lines.get("H", ()))
+    marks = pieces.check_marks(bpe, "bpe") if bpe else pieces.guess_marks(heads)
+    return [parse_list(utt, lines, power, marks) for utt, lines in ids.items()]
+
+
+def exponent(lenpen: str, normalised: str) -> float:
+    """Return the power of the length that H scores were divided by."""
+    if normalised not in ("yes", "no"):
+        raise UserError(f"normalised={normalised}: neither yes nor no; give one of them")
+    return number(lenpen, "lenpen", "the power of the length") if normalised == "yes" else 0.0
+
+
+def sentences(path) -> dict[str, Lines]:
+    """Return the lines of every id; others are skipped."""
+    ids: dict[str, Lines] = {}
+    for line, text in read_lines(path):
+        where = f"{path}:{line}"
+        if match := LINE.fullmatch(text):
+            utt = identifier(match[2], where)
+            ids.setdefault(utt, {}).setdefault(match[1], []).append((where, match[3]))
+        elif TABLESS.match(text):
+            raise UserError(
+                f"{where}: no tab after {text[:20].split()[0]!a}; copy the log without"
+                " changing its tabs"
+            )
+    return ids
+
+
+def parse_list(utt: str, lines: Lines, power: float, marks: str) -> NBest:
+    """Return the list of one id."""
+    heads = lines.get("H", [])
+    for kind in "ST":
+        if len(lines.get(kind, ())) > 1:
+            raise UserError(
+                f"{lines[kind][1][0]}: a second line {kind}-{utt}; give each log by itself"
+            )
+    for kind in "DPAI":
+        if kind in lines and len(lines[kind]) != len(heads):
+            count = f"{len(lines[kind])} lines {kind}-{utt} for {len(heads)} of H-{utt}"
+            raise UserError(
+                f"{lines[kind][-1][0]}: {count}; keep all lines of an id, or drop all of a kind"
+            )
+    hyps = tuple(hypothesis(rank, lines, power, marks) for rank in range(len(heads)))
+    source, target = (lines[kind][0][1] if kind in lines else None for kind in "ST")
+    ref = None if target is None else pieces.join_pieces(target, marks)
+    extra = {"S": source} if source else {}
+    return NBest(utt, hyps, ref, extra if ref == target else {**extra, "T": target})
+
+
+def hypothesis(rank: int, lines: Lines, power: float, marks: str) -> Hypothesis:
+    """Return hypothesis `rank` of an id, from its lines of every kind."""
+    where, head = lines["H"][rank]
+    value, text = split_score(head, where)
+    shown = text
+    if "D" in lines:
+        place, line = lines["D"][rank]
+        shown = split_score(line, place)[1]
+    words = pieces.join_pieces(shown, marks)
+    extra = {kind: lines[kind][rank][1] for kind in "PAI" if kind in lines}
+    extra |= {
+        kind: given
+        for kind, given in (("H", text), ("D", shown))
+        if kind in lines and given != words
+    }
+    place, line = lines["P"][rank] if "P" in lines else ("", "")
+    parts = tokens(line, place)
+    am = parse_in_unit(
+        value, unit(len(parts) or len(text.split()) + 1, power, where), where, "the score"
+    )
+    if parts and abs(am / BASE2 - sum(parts)) > ROUNDED * len(parts) + 1e-6 * abs(sum(parts)):
+        am = parse_in_unit(repr(sum(parts)), BASE2, where, "the sum of the token scores")
+    return Hypothesis(words, {"am": am}, extra)
+
+
+def split_score(content: str, where: str) -> tuple[str, str]:
+    """Return the score and the text of an H or D line."""
+    score, tab, text = content.partition("\t")
+    if not tab:
+        raise UserError(f"{where}: no tab after the score; expected `H-id TAB score TAB text`")
+    number(score, where, "the score")
+    return score, text
+
+
+def tokens(content: str, where: str) -> list[float]:
+    """Return the token scores of a P line."""
+    return [number(value, where, "a token's score") for value in content.split()]
+
+
+def unit(length: int, power: float, where: str) -> float:
+    """Return the factor from an H score to natural logarithms: from base 2, and from the mean to
+    the sum over `length` tokens.
+    """
+    if abs(power) > 20:
+        raise UserError(
+            f"{where}: no search divides by the length to the power of {power}; give the search's"
+            " --lenpen"
+        )
+    return length**power * BASE2
+
+
+def write(nbests: Iterable[NBest], path, lenpen: str = "1", normalised: str = "yes") -> None:
+    """Write S, T, H, D and P lines; UserError for scores other than `am` unless there is a total,
+    with which P lines are left out.
+    """
+    power = exponent(lenpen, normalised)
+    with atomic_text(path) as out:
+        for nbest in check_nbests(nbests, path):
+            where = f"{path}: utterance {nbest.utt!r}"
+            for kind, content in contents(nbest, power, where):
+                out.write(f"{kind}-{nbest.utt}\t{content}\n")
+            if str(path) == "-":
+                out.flush()
+
+
+def contents(nbest: NBest, power: float, where: str) -> Iterator[tuple[str, str]]:
+    """Yield (kind, content) of an id's lines."""
+    source = nbest.extra.get("S", "")
+    if source or not (nbest.hyps or nbest.ref is not None):
+        yield "S", flat(source)
+    if nbest.ref is not None:
+        yield "T", flat(pieces.keep_spelling(nbest.ref, nbest.extra.get("T", nbest.ref)))
+    given = [kind for kind in "PAI" if all(hyp.extra.get(kind) for hyp in nbest.hyps)]
+    kinds = [
+        kind for kind in given if kind != "P" or not any(TOTAL in hyp.scores for hyp in nbest.hyps)
+    ]
+    for hyp in nbest.hyps:
+        yield from lines_of(hyp, kinds, power, where)
+
+
+def lines_of(
+    hyp: Hypothesis, kinds: Sequence[str], power: float, where: str
+) -> Iterator[tuple[str, str]]:
+    """Yield (kind, content) of a hypothesis's lines: H, D and `kinds`."""
+    total = one_score(hyp, where)
+    if total is None:
+        raise UserError(
+            f"{where}: a hypothesis has no score, without which fairseq writes none; keep these"
+            " lists as jsonl"
+        )
+    head = hyp.extra.get("H", hyp.text)
+    length = len(hyp.extra["P"].split()) if "P" in kinds else len(head.split()) + 1
+    score = spell_score(total, unit(length, power, where), where)
+    yield "H", f"{score}\t{flat(head)}"
+    yield "D", f"{score}\t{flat(pieces.keep_spelling(hyp.text, hyp.extra.get('D', hyp.text)))}"
+    yield from ((kind, flat(hyp.extra[kind])) for kind in kinds)
+
+
+def spell_score(value: float, of: float, where: str) -> str:
+    """Return the score of an H line."""
+    text = spell_in_unit(value, of)
+    if not text.lstrip("-")[0].isdigit():
+        raise UserError(f"{where}: score {value} is too large for base 2; find out what wrote it")
+    return text
+
+
+def flat(text: str) -> str:
+    """Return `text` on one line; keep a CR inside, drop one at the end."""
+    return text.replace("\n", " ").rstrip("\r")

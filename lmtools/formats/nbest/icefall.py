@@ -1,0 +1,109 @@
+"""icefall's recogs files: `ID:<TAB>ref=['BLUE', 'FINCH']` and `ID:<TAB>hyp=['BLUE', 'FINS']`, words
+as Python lists (or bare text).
+
+Several `hyp` lines of one ID are its list, best first; `ref` may stand once or be repeated before
+each, the same every time. The ID is kept as it is, with the number that lhotse's cuts end in
+(`zed1-0`). Lines `timestamp_...=` are kept as extras: of the hypothesis before them,
+`timestamp_ref` of the utterance. The files hold no scores.
+"""
+
+import ast
+import re
+import warnings
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from lmtools.atomic import atomic_text
+from lmtools.errors import UserError
+from lmtools.files import read_lines
+from lmtools.formats.checks import by_utterance, check_nbests, encodable, identifier, no_score
+from lmtools.types import Hypothesis, NBest
+
+ABOUT = "icefall recogs: `id:TAB ref=[...]`, `id:TAB hyp=[...]`"
+LINE = re.compile(r"(.*?):\t(ref|hyp|timestamp_\w+)=(.*)", re.DOTALL)
+STAMP = re.compile(r"timestamp_\w+")
+
+
+def recognises(path: Path, first: str) -> bool:
+    """Return whether the first line is one of a recogs file."""
+    return LINE.fullmatch(first) is not None
+
+
+def read(path) -> Iterator[NBest]:
+    """Read lists, each once the next one starts; UserError with the line of all else."""
+    for utt, lines in by_utterance(rows(path)):
+        yield gather_list(utt, lines)
+
+
+def rows(path) -> Iterator[tuple[str, str, str, str]]:
+    """Yield (where, ID, what, value) of every line."""
+    for number, line in read_lines(path):
+        if line.strip():
+            where = f"{path}:{number}"
+            match = LINE.fullmatch(line)
+            if not match:
+                raise UserError(
+                    f"{where}: expected `ID:<TAB>ref=[...]` or `ID:<TAB>hyp=[...]`; correct the"
+                    " line"
+                )
+            yield where, identifier(match[1], where), match[2], match[3]
+
+
+def gather_list(utt: str, lines: list[tuple[str, str, str, str]]) -> NBest:
+    """Return the list of one ID's lines."""
+    ref, hyps, extra = None, [], {}
+    for where, _, what, value in lines:
+        if what == "hyp":
+            hyps.append((words(value, where), {}))
+        elif what == "ref":
+            if ref not in (None, words(value, where)):
+                raise UserError(f"{where}: {utt!r} has two different references; keep one of them")
+            ref = words(value, where)
+        else:
+            (hyps[-1][1] if hyps and not what.endswith("_ref") else extra)[what] = value
+    return NBest(utt, tuple(Hypothesis(text, {}, more) for text, more in hyps), ref, extra)
+
+
+def words(value: str, where: str) -> str:
+    """Return the text of a Python list of words, or of bare text."""
+    if not value.startswith("["):
+        return " ".join(value.split())
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Python's remarks on the value as a program
+            found = ast.literal_eval(value)
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        found = None
+    if not isinstance(found, list) or not all(isinstance(word, str) for word in found):
+        raise UserError(
+            f"{where}: {value[:40]!a} is not a list of words; write ['BLUE', 'FINCH'] (one speaker"
+            " a file)"
+        )
+    return encodable(" ".join(" ".join(found).split()), where)
+
+
+def write(nbests: Iterable[NBest], path) -> None:
+    """Write lists, each at once on standard output; UserError for scores, unless they were rescored
+    and their order says enough.
+    """
+    with atomic_text(path) as out:
+        for nbest in check_nbests(nbests, path):
+            where = f"{path}: utterance {nbest.utt!r}"
+            lines = ([] if nbest.ref is None else [f"ref={nbest.ref.split()}"]) + stamps(
+                nbest.extra
+            )
+            for hyp in nbest.hyps:
+                no_score(hyp, where)
+                lines += [f"hyp={hyp.text.split()}", *stamps(hyp.extra)]
+            out.writelines(f"{nbest.utt}:\t{line}\n" for line in lines)
+            if str(path) == "-":
+                out.flush()
+
+
+def stamps(extra) -> list[str]:
+    """Return the lines of the time stamps among extras."""
+    return [
+        f"{name}={value}"
+        for name, value in extra.items()
+        if STAMP.fullmatch(name) and "\n" not in value
+    ]

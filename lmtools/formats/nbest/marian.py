@@ -1,0 +1,72 @@
+"""Marian N-best lists: `0 ||| blue finch ||| F0= -2.1 F1= -0.4 ||| -0.7`, before the features an
+alignment and `WordScores= ...`, which older versions write among the features.
+
+F0, F1 .. are the models' log-probabilities (natural), the total their weighted sum,
+length-normalised if --normalize was given; it is read as it stands. Names of scores, and what
+becomes of sentences without a line: see `bars`.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from lmtools.errors import UserError
+from lmtools.formats.checks import NUMBER
+from lmtools.formats.nbest import moses_fields
+from lmtools.formats.nbest.moses_fields import OPTIONS as OPTIONS
+from lmtools.types import NBest
+
+ABOUT = "Marian: `id ||| text ||| F0= -2.1 ||| total`, alignments and word scores between"
+FEATURES = re.compile(r"(F\d+|WordScores)= ?[-+.\d]", re.ASCII)
+WORDS = "WordScores="
+WORDS_INSIDE = re.compile(r"(?<!\S)WordScores=((?:\s*[-+.\d][-+.\deE]*)*)(?!\S)", re.ASCII)
+
+
+def recognises(path: Path, first: str) -> bool:
+    """Return whether the last field of the first line is a number and the field before it starts
+    with F0 or the like, or the line has no features to tell Marian from Moses.
+    """
+    fields = [part.strip() for part in first.split(moses_fields.BAR)]
+    return moses_fields.lacks_features(first) or (
+        len(fields) > 3 and bool(FEATURES.match(fields[-2]) and NUMBER.fullmatch(fields[-1]))
+    )
+
+
+def read(path, bpe: str = "none", gaps: str = "empty") -> Iterator[NBest]:
+    """Read the lists in `path`, sentence by sentence."""
+    return moses_fields.read(path, parse_fields, bpe, gaps)
+
+
+def parse_fields(fields: list[str], where: str) -> moses_fields.Row:
+    """Parse the row of a line's fields, of which the last two are features and total."""
+    extra = {}
+    for part in fields[2:-2]:
+        name, value = (
+            ("WordScores", part.removeprefix(WORDS).strip())
+            if part.startswith(WORDS)
+            else ("alignment", part)
+        )
+        if name in extra:
+            raise UserError(
+                f"{where}: two of {len(fields)} fields are {name}; expected text, alignment,"
+                " WordScores, features, total"
+            )
+        extra[name] = value
+    features, total = fields[-2:] if len(fields) > 3 else (*fields[2:], "", "")[:2]
+    if WORDS in features and "WordScores" not in extra:
+        extra["WordScores"] = " ".join(" ".join(WORDS_INSIDE.findall(features)).split())
+        features = " ".join(WORDS_INSIDE.sub(" ", features).split())
+    extra = {name: value for name, value in extra.items() if value}
+    return moses_fields.Row(*fields[:2], features=features, total=total, extra=extra)
+
+
+def write(nbests: Iterable[NBest], path) -> None:
+    """Write lists; scores of any name become features, `total`, or else `am`, the total."""
+    moses_fields.write(nbests, path, list_fields)
+
+
+def list_fields(row: moses_fields.Row) -> list[str]:
+    """Return the fields of a line."""
+    alignment, words = row.extra.get("alignment"), row.extra.get("WordScores")
+    between = [*([alignment] if alignment else []), *([f"{WORDS} {words}"] if words else [])]
+    return [row.utt, row.text, *between, row.features, row.total]

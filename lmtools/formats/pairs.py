@@ -1,0 +1,293 @@
+"""Formats of sentence pairs and their similarity, as data: PAIRS names them, and each reads to and
+writes from SentencePair.
+
+All are lines of fields between tabs; quotation marks are letters. A format is a `PairLayout`: its
+columns, which stand in a header or are the same in every file. A file holds one pair at least, and
+all have a similarity or none has; UserError with the line of what is not as the format says. What
+SentencePair does not hold is written as `none`.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+
+from lmtools.atomic import atomic_text
+from lmtools.errors import UserError
+from lmtools.files import read_lines
+from lmtools.formats.checks import NUMBER, encodable, number
+from lmtools.formats.registry import Format, Formats
+from lmtools.types import EMPTY, SentencePair
+
+LEFT, RIGHT, SCORE, NUMBERED = "left", "right", "score", "number"
+ORDER = "left+right+score"
+SETS = ("train", "trial", "test")  # of SICK's release in one file, by its column
+SET = "SemEval_set"
+
+
+@dataclass(frozen=True)
+class PairLayout:
+    """The columns of a format by name, and what stands in those that LEFT, RIGHT and SCORE name.
+
+    With `header` the names are the first line, in any order, and the score may be missing; else
+    lines are as `columns`. Those of a format with a `description` always have a score, and may go
+    on with other fields. `width` is that of a pair's number, which counts from `first`.
+    """
+
+    about: str
+    columns: Sequence[str]
+    recognises: Callable[[Path, str], bool]
+    header: bool = True
+    names: Mapping[str, str] = field(default_factory=lambda: EMPTY)
+    description: str = ""
+    first: int = 0
+    width: int = 1
+    options: Mapping[str, str] = field(default_factory=lambda: EMPTY)
+
+    def name(self, part: str) -> str:
+        """Return the column of a part of a pair."""
+        return self.names.get(part, part)
+
+    def as_format(self) -> Format:
+        """Return the format that the registry knows."""
+        read, write = partial(read_pairs, self), partial(write_pairs, self)
+        return Format(self.about, self.recognises, read, write, options=self.options)
+
+
+def read_pairs(layout: PairLayout, path, **options: str) -> Iterator[SentencePair]:
+    """Read the pairs of a file: of its `set`, its columns as the option `columns` says."""
+    chosen = options.get("set")
+    if chosen not in (None, *SETS):
+        raise UserError(f"{path}: set={chosen}; expected {', '.join(SETS)}")
+    layout = arrange(layout, path, options)
+    rows = (read_headed if layout.header else read_bare)(layout, path)
+    pairs = ((where, row, parse_row(layout, row, where)) for where, row in rows)
+    kept = ((where, pair) for where, row, pair in pairs if is_of_set(row, chosen, path))
+    return check_alike(kept, path if chosen is None else f"{path}: set={chosen}")
+
+
+def arrange(layout: PairLayout, path, options: Mapping[str, str]) -> PairLayout:
+    """Return the layout with the columns of the option `columns`; UserError unless left and right
+    are there, score at most once, and nothing else but `-`.
+    """
+    if "columns" not in options:
+        return layout
+    names = re.split("[+,]", options["columns"])
+    if sorted(name for name in names if name != "-") not in ([LEFT, RIGHT], [LEFT, RIGHT, SCORE]):
+        raise UserError(
+            f"{path}: columns={options['columns']}; give left, right and, if there is one, score,"
+            " each once, as in score+left+right"
+        )
+    return replace(layout, columns=names)
+
+
+def is_of_set(row: Mapping[str, str], chosen: str | None, path) -> bool:
+    """Return whether a row is of the `chosen` set (None: any); UserError where none is named."""
+    if chosen and SET not in row:
+        raise UserError(
+            f"{path}:1: set={chosen}, but there is no column SemEval_set; drop the option or"
+            " give the release in one file"
+        )
+    return not chosen or row[SET].lower() == chosen
+
+
+def read_fields(path) -> Iterator[tuple[str, list[str]]]:
+    """Yield (`path:line`, fields) of each line."""
+    for line_number, line in read_lines(path):
+        yield f"{path}:{line_number}", line.split("\t")
+
+
+def read_headed(layout: PairLayout, path) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield (`path:line`, fields by name) of each line below a header that names the columns."""
+    lines = read_fields(path)
+    where, header = next(lines, (f"{path}:1", []))
+    for part in (LEFT, RIGHT, SCORE):
+        name = layout.name(part)
+        if header.count(name) != 1 and not (part == SCORE and name not in header):
+            raise UserError(
+                f"{where}: the header names {header.count(name)} columns {name!r}; add the file's"
+                " header or name its format"
+            )
+    for where, fields in lines:
+        if len(fields) != len(header):
+            raise UserError(
+                f"{where}: {len(fields)} fields below a header of {len(header)}; give one a column,"
+                " with tabs between"
+            )
+        yield where, dict(zip(header, fields, strict=True))
+
+
+def read_bare(layout: PairLayout, path) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield (`path:line`, fields by name) of each line; a score may be missing at its end."""
+    names, open_ended = layout.columns, bool(layout.description)
+    expected = (
+        layout.description or f"{', '.join(names)}, with tabs between, or name another format"
+    )
+    least = len(names) - (names[-1] == SCORE)
+    for where, fields in read_fields(path):
+        if len(fields) < least or (len(fields) > len(names) and not open_ended):
+            raise UserError(f"{where}: {len(fields)} fields; expected {expected}")
+        yield where, dict(zip(names, fields, strict=False))
+
+
+def parse_row(layout: PairLayout, row: Mapping[str, str], where: str) -> SentencePair:
+    """Return the pair of a line."""
+    left, right, score = (row.get(layout.name(part)) for part in (LEFT, RIGHT, SCORE))
+    return parse_pair(left, right, score, where)
+
+
+def parse_pair(left: str, right: str, score: str | None, where: str) -> SentencePair:
+    """Return the pair of two sentences and the text of their similarity; UserError for an empty
+    sentence and for what is no finite number.
+    """
+    for side, sentence in (("first", left), ("second", right)):
+        if not sentence.strip():
+            raise UserError(
+                f"{where}: the {side} sentence is empty; add its words or drop the pair"
+            )
+    return SentencePair(
+        left, right, None if score is None else number(score, where, "the similarity")
+    )
+
+
+def check_alike(pairs: Iterable[tuple[str, SentencePair]], path) -> Iterator[SentencePair]:
+    """Yield the pairs of (where, pair); UserError for none, and for similarities in some only."""
+    first = None
+    for where, pair in pairs:
+        has = pair.similarity is not None
+        if first is not None and has != first:
+            raise UserError(
+                f"{where}: has {'a' if has else 'no'} similarity, unlike those before; give every"
+                " pair one or none"
+            )
+        first = has
+        yield pair
+    if first is None:
+        raise UserError(f"{path}: holds no sentence pair; give a file that does")
+
+
+def write_pairs(layout: PairLayout, pairs: Iterable[SentencePair], path, **options: str) -> None:
+    """Write pairs; UserError for what would be read otherwise, for similarities without a column,
+    and for a column in front without similarities.
+    """
+    layout = arrange(layout, path, options)
+    numbered = ((f"{path}: pair {rank}", pair) for rank, pair in enumerate(pairs, 1))
+    checked = check_alike(((where, check_pair(pair, where)) for where, pair in numbered), path)
+    with atomic_text(path) as out:
+        for rank, pair in enumerate(checked):
+            row = {
+                NUMBERED: f"{rank + layout.first:0{layout.width}}",
+                layout.name(LEFT): pair.left,
+                layout.name(RIGHT): pair.right,
+                layout.name(SCORE): spell_similarity(pair),
+                "-": "-",
+            }
+            names = list(choose_columns(layout, pair, f"{path}: pair {rank + 1}", path))
+            if layout.header and rank == 0:
+                out.write("\t".join(map(layout.name, names)) + "\n")
+            out.write("\t".join(row.get(name, "none") for name in names) + "\n")
+
+
+def choose_columns(layout: PairLayout, pair: SentencePair, where: str, path) -> Sequence[str]:
+    """Return the columns of a pair, without a last one of a score that there is not."""
+    scored, score = pair.similarity is not None, layout.name(SCORE)
+    if layout.description and not scored:
+        raise UserError(
+            f"{where}: has no similarity, and stsb has no lines without; write it as tsv or glue"
+        )
+    names = layout.columns
+    if not scored and names[-1] == score:
+        names = names[:-1]
+    if (score in names) != scored:
+        raise UserError(
+            f"{path}: columns={'+'.join(names)}, but the pairs have"
+            f" {'similarities' if scored else 'no similarities'}; give columns that fit them"
+        )
+    return names
+
+
+def check_pair(pair: SentencePair, where: str) -> SentencePair:
+    """Return a pair if a line can hold it."""
+    for sentence in (pair.left, pair.right):
+        # a CR is dropped at a line's end only, a byte-order mark at a file's start only; neither
+        # belongs in a sentence
+        if re.search(r"[\t\n]|\r\Z|\A\ufeff", sentence):
+            raise UserError(
+                f"{where}: {sentence[:40]!a} holds a tab, a line's end or a byte-order mark; put a"
+                " space there"
+            )
+        encodable(sentence, where)
+    return parse_pair(pair.left, pair.right, spell_similarity(pair) or None, where)
+
+
+def spell_similarity(pair: SentencePair) -> str:
+    """Return the shortest text of its similarity that reads back the same; '' if it has none."""
+    return "" if pair.similarity is None else repr(float(pair.similarity))
+
+
+def names_columns(*names: str) -> Callable[[Path, str], bool]:
+    """Return `recognises` of a format whose first line names these columns."""
+    return lambda path, first: set(names) <= set(first.split("\t"))
+
+
+def is_stsb(path: Path, first: str) -> bool:
+    """Return whether the first line has a score at its place and two fields after it."""
+    fields = first.split("\t")
+    return len(fields) >= len(STSB.columns) and NUMBER.fullmatch(fields[4]) is not None
+
+
+def is_tsv(path: Path, first: str) -> bool:
+    """Return whether the first line has two fields, or three of which the last is a number."""
+    fields = first.split("\t")
+    return len(fields) == 2 or (len(fields) == 3 and NUMBER.fullmatch(fields[2]) is not None)
+
+
+# sts-dev.csv and its like, which are no csv; scores from 0 (unrelated) to 5. Cer et al. 2017,
+# SemEval-2017 task 1
+STSB = PairLayout(
+    "STS Benchmark's csv: genre, file, year, id, score and two sentences between tabs",
+    ("genre", "file", "year", NUMBERED, SCORE, LEFT, RIGHT),
+    is_stsb,
+    header=False,
+    description="genre, file, year, id, score and two sentences, with tabs between",
+    width=4,
+)
+PAIRS = Formats({
+    "stsb": STSB.as_format(),
+    # its test set has no score. Wang et al. 2019
+    "glue": PairLayout(
+        "GLUE's STS-B: tab-separated, with a header",
+        (NUMBERED, "genre", "filename", "year", "old_index", "source1", "source2", "sentence1",
+         "sentence2", SCORE),
+        names_columns("index", "sentence1", "sentence2"),
+        names={NUMBERED: "index", LEFT: "sentence1", RIGHT: "sentence2"},
+    ).as_format(),
+    # a file a set, or one of all, whose column SET tells them apart; scores from 1 to 5. Entailment
+    # is not read. Marelli et al. 2014
+    "sick": PairLayout(
+        "SICK: tab-separated, with a header, one file or one a set",
+        (NUMBERED, "sentence_A", "sentence_B", "relatedness_score"),
+        names_columns("pair_ID", "sentence_A", "sentence_B"),
+        names={NUMBERED: "pair_ID", LEFT: "sentence_A", RIGHT: "sentence_B",
+               SCORE: "relatedness_score"},
+        first=1,
+        options={"set": "train, trial or test: the pairs of one set of the release in one file"
+                 " (default: all that the file holds)"},
+    ).as_format(),
+    "tsv": PairLayout(
+        "two sentences and their similarity, if there is one, between tabs; no header",
+        (LEFT, RIGHT, SCORE),
+        is_tsv,
+        header=False,
+        options={"columns": "what the columns are, as score+left+right; - for one to skip (default"
+                 " left+right+score, a file may lack the last)"},
+    ).as_format(),
+})  # fmt: skip
+
+detect, read = PAIRS.detect, PAIRS.read
+
+
+def write(pairs: Iterable[SentencePair], path, spec: str = "tsv") -> None:
+    """Write `pairs` to `path`; UserError for what a reader could not give back."""
+    PAIRS.write(pairs, path, spec)

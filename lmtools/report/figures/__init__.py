@@ -1,0 +1,1 @@
+"""Figures of reports: what each shows, and how."""

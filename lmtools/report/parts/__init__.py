@@ -1,0 +1,1 @@
+"""Parts of an experiment: lists, language models, pairs, as its artifacts describe them."""

@@ -1,0 +1,157 @@
+"""The lists of an experiment, the systems that chose texts for them, and how well these did."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from lmtools.evaluate import METRICS
+from lmtools.evaluate.metrics import ErrorRate
+from lmtools.evaluate.significance import RESAMPLES
+from lmtools.report.artifacts import read_models, read_systems
+from lmtools.report.names import NOTHING, Names, SystemParts
+from lmtools.report.parts.makeup import find_lattice_makeup, find_makeups
+from lmtools.report.parts.measure import SEED, Measured, measure
+from lmtools.report.parts.samples import Sample, System, find_lists, judged, read_samples
+from lmtools.report.style import Style, load_style
+from lmtools.rescoring import Weights, set_hash
+
+
+@dataclass(frozen=True, kw_only=True)
+class RescoredLists:
+    """Sets of lists, systems in printing order, and the names of both."""
+
+    home: Path
+    names: Names
+    metric: str  # that weights were tuned to, a key of METRICS
+    samples: tuple[Sample, ...]
+    systems: Mapping[str, System]
+    # by (system, set): what rescoring lattices took and gave
+    lattices: Mapping[tuple[str, str], Mapping]
+    hashes: Mapping[str, str]  # language model -> hash, from the headers of its scores
+
+    @cached_property
+    def sets(self) -> list[Measured]:
+        """Every set with every system's score."""
+        return measure(self.home, self.samples, self.systems, self.metric)
+
+    @property
+    def judged(self) -> list[Measured]:
+        """The sets that weights were not tuned on; all, if there are no others."""
+        names = {sample.name for sample in judged(self.samples)}
+        return [measured for measured in self.sets if measured.sample.name in names]
+
+    def lattice_makeup(self, system: str) -> SystemParts:
+        """Return the language models rescored into the lattices of a system, by the report in
+        `lattices`.
+        """
+        tree = next(tree for (name, _), tree in self.lattices.items() if name == system)
+        return find_lattice_makeup(tree, self.hashes)
+
+    @property
+    def weights(self) -> list[Weights]:
+        """Return the weights of all tuned systems."""
+        return [system.weights for system in self.systems.values() if system.weights]
+
+    @property
+    def sign(self) -> int:
+        """Return 1 where the lowest score is the best, -1 where the highest is."""
+        return 1 if METRICS[self.metric].lower_is_better else -1
+
+    @property
+    def metric_label(self) -> str:
+        """The metric's printed name with its unit."""
+        kind = METRICS[self.metric]
+        return f"{kind.title} %" if isinstance(kind, ErrorRate) else kind.title
+
+    @property
+    def sizes(self) -> list[str]:
+        """Return a line on each set and its size."""
+        return [
+            f"weights tuned on {sample.size}" if sample.tuned else sample.size
+            for sample in sorted(self.samples, key=lambda sample: sample.tuned)
+        ]
+
+    @property
+    def remarks(self) -> list[str]:
+        """Sentences on how figures are to be read."""
+        crossed = dict.fromkeys(
+            f"Weights tuned on {weights.dev.path} are {weights.folds.describe()}: each of its"
+            f" {weights.dev.utterances:,} utterances is chosen for by weights that did not see it."
+            for weights in self.weights
+            if weights.folds
+        )
+        return [f"Metric: `{METRICS[self.metric].signature}`.", *crossed]
+
+    @property
+    def draws(self) -> list[str]:
+        """The seeds of tuning and of the bootstraps, sacrebleu's too where it was run."""
+        searches = [weights.search for weights in self.weights]
+        seeds = {search["seed"] for search in searches if "seed" in search}
+        tuning = f"tuning seed {', '.join(map(str, sorted(seeds)))}" if seeds else ""
+        results = [result for measured in self.judged for result in measured.results.values()]
+        tests = [
+            f"p (sacreBLEU) by sacreBLEU's paired bootstrap of {test.resamples:,} resamples, seed"
+            f" {test.seed}"
+            for test in [result.sacre for result in results if result.sacre][:1]
+        ]
+        return [tuning, f"bootstrap of {RESAMPLES:,} resamples, seed {SEED}", *tests]
+
+
+def read_names(home: Path, style: Style | None = None) -> Names:
+    """Read the names of the systems in directory `home`, for those who print of them alone."""
+    systems = {name: weights for name, (weights, _) in read_systems(home).items()}
+    return name_systems(systems, read_models(home), (), style)
+
+
+def name_systems(
+    weights: Mapping[str, Weights | None],
+    hashes: Mapping[str, str],
+    samples: Sequence[Sample],
+    style: Style | None,
+) -> Names:
+    """Return the names of systems by what their weights say; `samples` tell lists of the first pass
+    from lists of lattices where weights of older versions do not.
+    """
+    weights = {name: tuned for name, tuned in weights.items() if tuned}
+    older = any(tuned.system is None for tuned in weights.values())
+    lists = {set_hash(sample.nbests) for sample in samples if older}
+    return Names(style or load_style(), find_makeups(weights, hashes, lists))
+
+
+def arrange(entries: Mapping, names: Names) -> dict:
+    """Return a mapping by name, or by (name, set), in printing order."""
+    name_of = {key: key if isinstance(key, str) else key[0] for key in entries}
+    order = names.ordered(set(name_of.values()))
+    return {key: entries[key] for key in sorted(entries, key=lambda key: order.index(name_of[key]))}
+
+
+def collect_lists(
+    home: Path, nbests: Sequence[str], parts: Mapping[str, Mapping], style: Style | None
+) -> tuple[RescoredLists, list[str]]:
+    """Collect the lists in the files `nbests` (default: data/*/nbest.jsonl beside `home`) and the
+    systems, hashes and lattices of `parts`; return them with a line for each set left out.
+    """
+    weights = {name: tuned for name, (tuned, _) in parts["systems"].items()}
+    paths = [Path(path) for path in nbests] or find_lists(home)
+    samples, dropped = read_samples(paths, weights)
+    names = name_systems(weights, parts["hashes"], samples, style)
+    known = [sample.name for sample in samples]
+    systems = {
+        name: System(
+            tuned,
+            {sample: texts[sample] for sample in known if sample in texts},
+            names.systems.get(name, NOTHING),
+        )
+        for name, (tuned, texts) in arrange(parts["systems"], names).items()
+    }
+    lists = RescoredLists(
+        home=home,
+        names=names,
+        metric=next((tuned.metric for tuned in weights.values() if tuned), "wer"),
+        samples=samples,
+        systems=systems,
+        lattices=arrange(parts["lattices"], names),
+        hashes=arrange(parts["hashes"], names.lms),
+    )
+    return lists, dropped

@@ -1,1 +1,0 @@
-"""The report of an experiment that rescores lists or lattices."""

@@ -1,1 +1,0 @@
-"""Language models that differ by their training criterion, as in the sampling paper."""

@@ -1,0 +1,221 @@
+"""The figures of an experiment as tidy rows, out of which tables and figures are made and which
+`lmtools report --csv` writes.
+"""
+
+import csv
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from lmtools.atomic import atomic_text
+from lmtools.evaluate import METRICS
+from lmtools.evaluate.metrics import ErrorRate
+from lmtools.report.names import FIRST, ORACLE
+from lmtools.report.parts.grids import Grid
+from lmtools.report.parts.lists import RescoredLists
+from lmtools.report.parts.measure import LENGTHS, Measured
+from lmtools.report.parts.models import Model
+from lmtools.report.parts.pairs import KINDS, REFERENCE, JudgedPairs, williams_p
+
+ERRORS = ("substitutions", "deletions", "insertions")
+CHANGE, RELATIVE, TUNED = "change", "relative change", "change, tuned first pass"
+MILLISECONDS, PACE = "milliseconds", "milliseconds a step"
+PPL = (
+    *("word_ppl", "subword_ppl", "bits_per_char", "sentence_ppl_mean", "sentence_ppl_median"),
+    *("log_prob", "oov", "sentences", "words", "tokens"),
+)
+LATTICE = ("lattices", "arcs", "rescored_arcs", "speech", "seconds")
+BENCH = ("throughput", "responsiveness", "contiguous")
+
+
+class FigureRow(NamedTuple):
+    """One figure: of what kind, of which system or language model, on which set, which quantity;
+    its value, the ends of its 95% interval (of speeds: of the middle half or of all turns), the
+    probability that a difference is chance, and where on an axis it stands.
+    """
+
+    kind: str
+    name: str
+    set: str
+    quantity: str
+    value: float
+    low: float | None = None
+    high: float | None = None
+    p: float | None = None
+    at: float | None = None
+
+
+class FigureRows:
+    """FigureRows in the order of printing, to be found by what they are of."""
+
+    def __init__(self, rows: Iterable[FigureRow]):
+        self.every = [row for row in rows if row.value is not None and math.isfinite(row.value)]
+        self.by_key = {(*row[:4], row.at): row for row in self.every}
+
+    def find(
+        self, kind: str, name: str, quantity: str, place: str = "", at: float | None = None
+    ) -> FigureRow | None:
+        """Return the row of a quantity; None where it was not measured."""
+        return self.by_key.get((kind, name, place, quantity, at))
+
+    def value(self, kind: str, name: str, quantity: str, place: str = "", at=None) -> float | None:
+        """Return the value of a quantity; None where it was not measured."""
+        row = self.find(kind, name, quantity, place, at)
+        return row and row.value
+
+    def write(self, path) -> None:
+        """Write them as CSV, a line a row under a line of names; what is not known is empty."""
+        with atomic_text(path) as stream:
+            writer = csv.writer(stream, lineterminator="\n")
+            writer.writerows([FigureRow._fields, *self.every])
+
+
+def rows_of(experiment) -> Iterator[FigureRow]:
+    """Yield the rows of all parts of an Experiment."""
+    if experiment.lists:
+        yield from rows_of_lists(experiment.lists)
+    if experiment.pairs:
+        yield from rows_of_pairs(experiment.pairs)
+    yield from rows_of_models(experiment.models, experiment.ppl)
+    yield from rows_of_grids(experiment.grids)
+    yield from rows_of_speeds(experiment.speed or {}, experiment.bench or {})
+    for stage in experiment.stages:
+        yield FigureRow("stage", str(stage.get("stage", "")), "", "seconds", stage.get("seconds"))
+
+
+def rows_of_lists(lists: RescoredLists) -> Iterator[FigureRow]:
+    """Yield the scores of systems on sets, their weights, and what rescoring lattices took."""
+    for measured in lists.sets:
+        yield from rows_of_set(measured)
+        yield from rows_of_depths(measured)
+    for name, system in lists.systems.items():
+        weights = system.weights
+        for feature, value in weights.features.items() if weights else ():
+            yield FigureRow("weight", name, "", feature, value)
+        curves = (weights.search.get("curves") or {}) if weights else {}
+        for feature, curve in curves.items():
+            low, high = curve["flat"]
+            yield FigureRow("scale", name, "", feature, curve["chosen"], low, high)
+            for scale, score in curve["points"]:
+                yield FigureRow("scale", name, "", f"{weights.metric}, {feature}", score, at=scale)
+    for (name, place), tree in lists.lattices.items():
+        for quantity in LATTICE:
+            yield FigureRow("lattice", name, place, quantity, tree[quantity])
+        for quantity, value in (tree.get("approximation") or {}).items():
+            yield FigureRow("lattice", name, place, quantity, value)
+
+
+def rows_of_set(measured: Measured) -> Iterator[FigureRow]:
+    """Yield the score of every system on a set with its interval, its errors, and its change to the
+    first pass; p is that of the metric's first test, of the change that of the bootstrap.
+    """
+    metric, place = measured.metric, measured.sample.name
+    results = {**measured.results, **measured.unnormalised}
+    first, tuned = results[FIRST].score, results.get(measured.tuned)
+    for name, result in results.items():
+        test, bootstrap = result.test, result.bootstrap
+        chances = [
+            None if one is None or name in (FIRST, ORACLE) else one.p for one in (test, bootstrap)
+        ]
+        ends = bootstrap.score_interval if bootstrap else (None, None)
+        yield FigureRow("system", name, place, metric, result.score, *ends, chances[0])
+        if isinstance(METRICS[metric], ErrorRate):
+            counts = result.statistics.sum(0)[:3].tolist()
+            for quantity, count in zip(ERRORS, counts, strict=True):
+                yield FigureRow("system", name, place, quantity, count)
+        if bootstrap and name != FIRST:
+            change = result.score - first
+            yield FigureRow("system", name, place, CHANGE, change, p=chances[1])
+            relative = 100 * (result.score / first - 1) if first else None
+            yield FigureRow("system", name, place, RELATIVE, relative)
+            if tuned and result.beyond is not None and name != ORACLE:
+                yield FigureRow(
+                    "system", name, place, TUNED, result.score - tuned.score, p=result.beyond
+                )
+
+
+def rows_of_depths(measured: Measured) -> Iterator[FigureRow]:
+    """Yield the scores by list depth and by utterance length, at its class's least words."""
+    metric, place = measured.metric, measured.sample.name
+    for depth, score in enumerate(measured.oracle.tolist(), 1):
+        yield FigureRow("depth", ORACLE, place, metric, score, at=depth)
+    for name, curve in measured.by_depth.items():
+        for depth, score in zip(measured.depths, curve, strict=True):
+            yield FigureRow("depth", name, place, metric, score, at=depth)
+    for name in measured.results:
+        for (low, _), score in zip(LENGTHS, measured.by_length(name), strict=True):
+            yield FigureRow("length", name, place, metric, score, at=low)
+
+
+def rows_of_models(
+    models: Mapping[str, Model], ppl: Mapping[tuple[str, str], Mapping]
+) -> Iterator[FigureRow]:
+    """Yield what language models are and took, their learning curves and their perplexities."""
+    for name, model in models.items():
+        for quantity, value in model.quantities.items():
+            yield FigureRow("lm", name, "", quantity, value)
+        for line in model.lines:
+            for key in ("train", "valid"):
+                loss = line.get(f"{key}_loss")
+                yield FigureRow("learning", name, key, "loss", loss, at=line["step"])
+    for (name, place), tree in ppl.items():
+        for quantity in PPL:
+            yield FigureRow("lm", name, place, quantity, tree.get(quantity))
+        for quantity in ("mean", "sd"):
+            value = (tree.get("log_normaliser") or {}).get(quantity)
+            yield FigureRow("lm", name, place, f"log Z {quantity}", value)
+
+
+def rows_of_grids(grids: Sequence[Grid]) -> Iterator[FigureRow]:
+    """Yield the perplexity of each run of a grid, under its label."""
+    for grid in grids:
+        for label, model in grid.runs.items():
+            for place in model.figures:
+                at = grid.at.get(label)
+                yield FigureRow("grid", label, place, grid.name, model.ppl(place), at=at)
+
+
+def rows_of_speeds(speed: Mapping, bench: Mapping) -> Iterator[FigureRow]:
+    """Yield the run times by sentence length with their middle half, batched rates, and what
+    `lmtools bench lm` measured, with the slowest and the fastest turn.
+    """
+    for row in speed.get("rows", ()):
+        times = row.get("seconds") or [row["seconds_median"]]
+        low, high = 1000 * np.percentile(times, (25, 75))
+        value, words = 1000 * row["seconds_median"], row["words"]
+        ends = {"low": float(low), "high": float(high)}
+        yield FigureRow("speed", row["lm"], row["task"], MILLISECONDS, value, **ends, at=words)
+    for name, tree in (speed.get("batched") or {}).items():
+        for quantity, value in tree.items():
+            if isinstance(value, int | float):
+                yield FigureRow("batched", name, "", quantity, value)
+    for row in bench.get("rows", ()):
+        device = str(bench.get("device", ""))
+        for quantity in ("parameters", "flops", "flops_hidden"):
+            yield FigureRow("bench", row["name"], device, quantity, row.get(quantity))
+        for quantity in BENCH:
+            if rate := row.get(quantity):
+                turns = rate.get("values") or [rate["median"]]
+                ends = min(turns), max(turns)
+                yield FigureRow("bench", row["name"], device, quantity, rate["median"], *ends)
+
+
+def rows_of_pairs(pairs: JudgedPairs) -> Iterator[FigureRow]:
+    """Yield the correlations (x100) of each layer with their intervals; p is that of the difference
+    to the reference's context on the last set. Then the mean cosine at each grade.
+    """
+    for (name, place), judged in pairs.results.items():
+        reference = pairs.results.get((REFERENCE, place)) if place == pairs.test else None
+        for layer in judged.layers:
+            for kind in KINDS:
+                value, low, high = (100 * number for number in layer.correlations[kind])
+                tested = kind == "pearson" and layer is judged.best and reference
+                p = williams_p(reference, judged) if tested else None
+                ends = (low, high) if math.isfinite(low + high) else (None, None)
+                yield FigureRow("vectors", name, place, kind, value, *ends, p, layer.number)
+        if pairs.graded(place):
+            for grade in np.unique(judged.gold).tolist():
+                mean = float(judged.best.cosines[judged.gold == grade].mean())
+                yield FigureRow("grade", name, place, "cosine", mean, at=grade)

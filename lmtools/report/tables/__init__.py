@@ -1,0 +1,1 @@
+"""Tables of reports: rows, columns and notes."""

@@ -1,0 +1,107 @@
+"""The tables of scores: every system on every set that weights were not tuned on, in the shape of
+Table 1 of the T-TA paper (Shin et al. 2020).
+"""
+
+from collections.abc import Iterator
+
+from lmtools.evaluate import METRICS
+from lmtools.evaluate.metrics import ErrorRate
+from lmtools.evaluate.sacre import Sacre
+from lmtools.report.experiment import Experiment
+from lmtools.report.names import ORACLE
+from lmtools.report.page.columns import Column, decimal, probability, table_of
+from lmtools.report.page.table import Table
+from lmtools.report.parts.measure import Measured
+from lmtools.report.rows import CHANGE, ERRORS, RELATIVE, TUNED
+from lmtools.report.tables.query import Query, show_interval
+
+
+def main_tables(experiment: Experiment) -> Iterator[Table]:
+    """Yield for each set that weights were not tuned on: every system, its score, interval, change
+    and significance; where they are several, first the scores of all (Table 1 of the paper).
+    """
+    judged = experiment.lists.judged
+    if len(judged) > 1:
+        yield set_table(experiment)
+    for measured in judged:
+        yield main_table(experiment, measured)
+
+
+def set_table(experiment: Experiment) -> Table:
+    """Return the score of each system on each set, those that weights were tuned on first."""
+    lists = experiment.lists
+    every = sorted(lists.sets, key=lambda measured: not measured.sample.tuned)
+    query = Query(
+        experiment.rows, "system", list(dict.fromkeys(n for one in every for n in one.results))
+    )
+    sets = [measured.sample.name for measured in every]
+    columns = [score_column(experiment, query, name, name) for name in sets]
+    tuned = [measured.sample.name for measured in every if measured.sample.tuned]
+    note = f"Weights were tuned on {', '.join(tuned)}; bold is the best of a set."
+    title = f"{lists.metric_label} after rescoring: {', '.join(sets)}"
+    columns = [system_column(experiment, query), *columns]
+    return table_of(title, columns, [note] * bool(tuned), part="results", full=True)
+
+
+def system_column(experiment: Experiment, query: Query) -> Column:
+    """Return the printed names of systems."""
+    return Column("system", list(map(experiment.lists.names.label, query.names)))
+
+
+def score_column(experiment: Experiment, query: Query, header: str, place: str) -> Column:
+    """Return the scores on a set; stressed is the best system that could be used (not the
+    oracle).
+    """
+    lists = experiment.lists
+    values = query.values(lists.metric, place)
+    usable = [
+        (lists.sign * value, i)
+        for i, (name, value) in enumerate(zip(query.names, values, strict=True))
+        if value is not None and name != ORACLE
+    ]
+    return Column(header, [decimal(value) for value in values], frozenset({min(usable)[1]}))
+
+
+def main_table(experiment: Experiment, measured: Measured) -> Table:
+    """Return the systems on one set, beside their scores on the sets that weights were tuned on."""
+    lists, name = experiment.lists, measured.sample.name
+    query = Query(experiment.rows, "system", list(measured.results))
+    tuned = [s.sample.name for s in lists.sets if s.sample.tuned and s is not measured]
+    columns = [
+        score_column(experiment, query, f"{place} {lists.metric_label}", place)
+        for place in (*tuned, name)
+    ]
+    columns.append(query.printed("95% CI", show_interval, lists.metric, name))
+    if isinstance(METRICS[lists.metric], ErrorRate):
+        errors = zip(("sub", "del", "ins"), ERRORS, strict=True)
+        columns += [query.column(header, kind, name, digits=0) for header, kind in errors]
+    columns.append(query.printed("change", lambda row: f"{row.value:+.2f}", CHANGE, name))
+    columns.append(query.printed("relative", lambda row: f"{row.value:+.1f}%", RELATIVE, name))
+    tests = tests_of(lists.metric)
+    beyond = any(result.beyond is not None for result in measured.results.values())
+    tests |= {"p (tuned)": TUNED} if beyond else {}
+    for header, quantity in tests.items():
+        columns.append(query.printed(header, lambda row: probability(row.p), quantity, name))
+    title = f"{METRICS[lists.metric].title} after rescoring: {name}"
+    test = "matched pairs" if lists.metric == "wer" else "the bootstrap"
+    note = f"p (tuned): against the first pass with tuned weights and no LM, of {test}."
+    notes = [*[note] * beyond, *list_missing(experiment, measured)]
+    columns = [system_column(experiment, query), *columns]
+    return table_of(title, columns, notes, part="results", full=True)
+
+
+def tests_of(metric: str) -> dict[str, str]:
+    """Return the headers of a metric's probabilities, and the quantities that they stand at."""
+    if isinstance(METRICS[metric], Sacre):
+        return {"p (sacreBLEU)": metric}
+    return ({"p (MAPSSWE)": metric} if metric == "wer" else {}) | {"p (bootstrap)": CHANGE}
+
+
+def list_missing(experiment: Experiment, measured: Measured) -> Iterator[str]:
+    """Yield a note on each system that chose nothing for some utterances."""
+    for name, result in measured.results.items():
+        if result.missing:
+            yield (
+                f"{experiment.lists.names.label(name)} has no hypothesis for {len(result.missing)}"
+                f" utterances; they count as empty (first: {result.missing[0]})."
+            )

@@ -1,0 +1,100 @@
+import json
+
+import pytest
+
+from lmtools.formats import FORMATS
+from lmtools.types import TOTAL, Hypothesis, NBest
+
+WHISPER = FORMATS["whisper"]
+
+
+def read(tmp_path, *hyps):
+    path = tmp_path / "n.json"
+    path.write_text(json.dumps([{"utt": "a", "hypotheses": list(hyps)}]))
+    assert WHISPER.recognises(path, path.read_text())
+    return next(WHISPER.read(path)).hyps
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"sum_logprob": -6}, -6.0),
+        ({"sum_logprob": -6, "tokens": 3}, -6.0),
+        ({"avg_logprob": -1.5, "tokens": [1, 2, 3]}, -6.0),
+        ({"avg_logprob": -1.5, "tokens": []}, -1.5),
+        ({"avg_logprob": -1.5}, -1.5),
+        ({"score": -1.5, "tokens": 4}, -6.0),
+        ({"score": -3, "tokens": 4, "length_penalty": 0.5}, -6.0),
+        ({"score": -3, "tokens": [9] * 4, "length_penalty": 0}, -3.0),
+        ({"score": -3, "tokens": 4, "length_penalty": -0.5}, -1.5),
+        ({"score": -3}, -3.0),
+    ],
+)
+def test_the_division_is_undone(tmp_path, fields, expected):
+    (hyp,) = read(tmp_path, {"text": "x", **fields})
+    assert hyp.scores == {"am": expected} and hyp.extra.keys() == fields.keys() & {"tokens"}
+
+
+def test_sums_that_a_search_reports_are_its_token_log_probabilities(tmp_path):
+    log_probs = [-0.5, -1.25, -0.125, -2.0]  # the end of the sentence is the last
+    total, listed = sum(log_probs), log_probs[:-1]
+    ways = [
+        {"avg_logprob": total / (len(listed) + 1), "tokens": len(listed)},  # openai-whisper
+        # CTranslate2
+        {"score": total / len(listed) ** 0.8, "tokens": len(listed), "length_penalty": 0.8},
+        # Hugging Face
+        {"score": total / len(log_probs) ** 0.8, "tokens": len(log_probs), "length_penalty": 0.8},
+    ]
+    assert [read(tmp_path, {"text": "x", **way})[0].scores["am"] for way in ways] == [
+        pytest.approx(total)
+    ] * 3
+
+
+def test_what_it_writes(tmp_path):
+    first = {"text": " x", "avg_logprob": -1, "tokens": [7], "heat": 0.2}
+    second = {"text": "y", "avg_logprob": -2, "tokens": []}
+    hyps = read(tmp_path, first, second)
+    path = tmp_path / "o.json"
+    WHISPER.write([NBest("a", hyps, "r", {"source": "7"})], path)
+    assert json.loads(path.read_text()) == [
+        {
+            "source": 7,
+            "utt": "a",
+            "ref": "r",
+            "hypotheses": [
+                {"tokens": [7], "heat": 0.2, "text": " x", "sum_logprob": -2.0},
+                {"tokens": [], "text": "y", "sum_logprob": -2.0},
+            ],
+        }
+    ]
+    rescored = Hypothesis("x", {"am": -1.0, "lm": 0.0, TOTAL: -3.0}, {"tokens": "▁x"})
+    WHISPER.write([NBest("a", (rescored,))], path)
+    assert json.loads(path.read_text()) == [
+        {"utt": "a", "hypotheses": [{"text": "x", "sum_logprob": -3.0}]}
+    ]
+
+
+OUTPUTS = {
+    "u1": {"text": " The red  fox.", "segments": [{"id": 0, "avg_logprob": -0.3}]},
+    "u2": {"text": "", "segments": [], "language": "en"},
+}
+
+
+def test_what_the_command_line_leaves(tmp_path):
+    """openai-whisper's --output_format all; a file alone; WHISPER.cpp's --output-json."""
+    for utt, tree in OUTPUTS.items():
+        (tmp_path / f"{utt}.json").write_text(json.dumps(tree, indent=1))
+        (tmp_path / f"{utt}.txt").write_text(tree["text"])
+    extra = {"segments": '[{"id": 0, "avg_logprob": -0.3}]'}
+    first = NBest("u1", (Hypothesis("The red fox.", {}, extra),))
+    for path, due in ((tmp_path, ["The red fox.", ""]), (tmp_path / "u1.json", ["The red fox."])):
+        assert FORMATS.detect(path) == "whisper"
+        lists = FORMATS.read(path)
+        assert lists[0] == first and [nbest.hyps[0].text for nbest in lists] == due
+    parts = [{"offsets": {"from": 0}, "text": " The red"}, {"text": " fox."}]
+    other = tmp_path / "u3.json"
+    other.write_text(json.dumps({"result": {"language": "en"}, "transcription": parts}))
+    assert FORMATS.detect(other) == "whisper"
+    assert [(nbest.utt, nbest.hyps[0].text) for nbest in FORMATS.read(other)] == [
+        ("u3", "The red fox.")
+    ]

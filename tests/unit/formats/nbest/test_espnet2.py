@@ -1,0 +1,120 @@
+import pytest
+
+from lmtools.errors import UserError
+from lmtools.formats.nbest import espnet2
+from lmtools.types import TOTAL, Hypothesis, NBest
+
+
+def decoded(root, files):
+    """A decode directory with `files`: content by path."""
+    for name, content in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(content)
+    return root
+
+
+FILES = {
+    "1best_recog/text": "zed1 blue finch sings\nzed2  \n",
+    "1best_recog/score": "zed2 0.0\nzed1 tensor(-7.41)\n",
+    "1best_recog/token": "zed1 ▁blue ▁fin ch ▁sings\nzed2 \n",
+    "2best_recog/text": "zed1 blue fin sings\n",
+    "2best_recog/score": "zed1 tensor(-8.5, device='cuda:0')\n",
+    "10best_recog/text": "zed1 blue sings\n",
+    "10best_recog/score": "zed1 -9.25e+00\n",
+}
+LISTS = [
+    NBest("zed1", (Hypothesis("blue finch sings", {"am": -7.41}, {"token": "▁blue ▁fin ch ▁sings"}),
+                   Hypothesis("blue fin sings", {"am": -8.5}),
+                   Hypothesis("blue sings", {"am": -9.25}, {"rank": "10"}))),
+    NBest("zed2", (Hypothesis("", {"am": 0.0}, {"token": ""}),)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("place", ["", "logdir/output.1/", "output.1/"])
+def test_reads_ranks_in_numeric_order_wherever_they_lie(tmp_path, place):
+    root = decoded(tmp_path, {place + name: content for name, content in FILES.items()})
+    assert espnet2.recognises(root, "")
+    assert espnet2.read(root) == LISTS
+
+
+def test_jobs_come_in_numeric_order(tmp_path):
+    root = decoded(
+        tmp_path, {f"logdir/output.{job}/1best_recog/text": f"u{job} x\n" for job in (1, 2, 10)}
+    )
+    assert [nbest.utt for nbest in espnet2.read(root)] == ["u1", "u2", "u10"]
+
+
+def test_missing_ranks_are_remembered(tmp_path):
+    root = decoded(
+        tmp_path,
+        {"1best_recog/text": "a x\n", "2best_recog/text": "b y\n", "3best_recog/text": "a z\n"},
+    )
+    lists = espnet2.read(root)
+    assert lists == [
+        NBest("a", (Hypothesis("x"), Hypothesis("z", {}, {"rank": "3"}))),
+        NBest("b", (Hypothesis("y", {}, {"rank": "2"}),)),
+    ]
+    espnet2.write(lists, tmp_path / "again")
+    assert espnet2.read(tmp_path / "again") == lists
+    assert sorted(child.name for child in (tmp_path / "again").iterdir()) == [
+        "1best_recog",
+        "2best_recog",
+        "3best_recog",
+    ]
+    espnet2.write([NBest("a", lists[0].hyps[::-1])], tmp_path / "turned")
+    assert [hyp.text for hyp in espnet2.read(tmp_path / "turned")[0].hyps] == ["z", "x"]
+
+
+def test_refuses_an_utterance_in_two_jobs(tmp_path):
+    root = decoded(
+        tmp_path, {f"logdir/output.{job}/1best_recog/text": "same x\n" for job in (1, 2)}
+    )
+    with pytest.raises(
+        UserError, match=r"output.2/1best_recog/text: utterance 'same' occurs in two jobs"
+    ):
+        espnet2.read(root)
+
+
+def test_refuses_a_directory_without_ranks(tmp_path):
+    assert not espnet2.recognises(tmp_path, "")
+    with pytest.raises(UserError, match="1best_recog"):
+        espnet2.read(tmp_path)
+
+
+def test_writes_what_it_reads_and_replaces_an_earlier_directory(tmp_path):
+    root = tmp_path / "new" / "decode"
+    deeper = [NBest("a", tuple(Hypothesis(f"h{rank}", {"am": -float(rank)}) for rank in range(5)))]
+    espnet2.write(deeper, root)
+    assert espnet2.read(root) == deeper
+    espnet2.write(LISTS, root)
+    assert espnet2.read(root) == LISTS
+    assert (root / "1best_recog/score").read_text() == "zed1 tensor(-7.41)\nzed2 tensor(0.0)\n"
+    assert [child.name for child in root.parent.iterdir()] == ["decode"]
+
+
+def test_lists_without_scores_have_no_score_file(tmp_path):
+    lists = [NBest("a", (Hypothesis("x"), Hypothesis("y")))]
+    espnet2.write(lists, tmp_path / "d")
+    assert sorted(
+        str(path.relative_to(tmp_path / "d")) for path in (tmp_path / "d").rglob("*best_recog/*")
+    ) == ["1best_recog/text", "2best_recog/text"]
+    assert espnet2.read(tmp_path / "d") == lists
+
+
+def test_refuses_other_components_and_foreign_directories(tmp_path):
+    with pytest.raises(UserError, match="'a': has the scores am, lm"):
+        espnet2.write([NBest("a", (Hypothesis("x", {"am": -1.0, "lm": -2.0}),))], tmp_path / "d")
+    assert not list(tmp_path.iterdir())
+    (tmp_path / "mine").write_text("")
+    with pytest.raises(UserError, match="choose another name"):
+        espnet2.write(LISTS, tmp_path)
+    with pytest.raises(UserError, match="choose another name"):
+        espnet2.write(LISTS, tmp_path / "mine")
+    assert [child.name for child in tmp_path.iterdir()] == ["mine"]
+
+
+def test_a_total_takes_the_place_of_the_score(tmp_path):
+    scores = {"am": -1.0, "lm": -2.0, TOTAL: -3.5}
+    espnet2.write([NBest("a", (Hypothesis("x", scores, {"token_int": "3 4"}),))], tmp_path / "d")
+    assert (tmp_path / "d/1best_recog/score").read_text() == "a tensor(-3.5)\n"
+    assert (tmp_path / "d/1best_recog/token_int").read_text() == "a 3 4\n"

@@ -1,0 +1,199 @@
+import bz2
+import gzip
+import math
+
+import pytest
+
+from lmtools.errors import UserError
+from lmtools.files import OPENERS
+from lmtools.formats import FORMATS, detect, jsonl, registry
+from lmtools.formats.nbest import srilm
+from lmtools.types import TOTAL, Hypothesis, NBest
+
+# the manual's definition; SRILM's own constant differs by 1e-9 of it
+BYTELOG = 1024 * math.log(1.0001)
+DETAILED = """\
+NBestList2.0
+(-71234) blue ( st: 0.10 et: 0.40 g: -120 a: -900 ) b[lu] ( st: 0.10 et: 0.20 g: 0 a: -400 ) lu-1 ( st: 0.15 et: 0.20 g: 0 a: -1 ) \
+uw ( st: 0.30 et: 0.40 g: 0 a: -500 ) finch ( st: 0.41 et: 0.90 g: -80 a: -100 )
+(-80000) -pau- ( st: 0.00 et: 0.90 g: 0 a: -7 )
+"""
+
+
+def file(tmp_path, content, name="zed1"):
+    """A file with `content`."""
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(content.encode()) if name.endswith(".gz") else content.encode())
+    return path
+
+
+def test_reads_base_ten_scores(tmp_path):
+    path = file(
+        tmp_path, "-311.2 -14.9 2 blue finch\n-320 -20 3 blue finch\n\n-1 -2 0\n", "zed1.gz"
+    )
+    assert detect(path) == "srilm"
+    (nbest,) = srilm.read(path)
+    assert nbest.utt == "zed1"
+    assert [hyp.text for hyp in nbest.hyps] == ["blue finch", "blue finch", ""]
+    assert [dict(hyp.extra) for hyp in nbest.hyps] == [{}, {"nwords": "3"}, {}]
+    assert dict(nbest.hyps[0].scores) == pytest.approx(
+        {"am": -311.2 * math.log(10), "lm": -14.9 * math.log(10)}
+    )
+    srilm.write([nbest], tmp_path / "again" / "zed1")
+    assert (
+        tmp_path / "again" / "zed1"
+    ).read_text() == "-311.2 -14.9 2 blue finch\n-320 -20 3 blue finch\n-1 -2 0\n"
+
+
+def test_reads_bytelogs(tmp_path):
+    path = file(tmp_path, "NBestList1.0\n(-71234) blue finch\n(0)\n")
+    assert detect(path) == "srilm"
+    (nbest,) = srilm.read(path)
+    assert nbest.hyps[0].scores["am"] == pytest.approx(-71234 * BYTELOG, rel=1e-7)
+    assert nbest.hyps[0].scores["am"] == pytest.approx(-71234 * 1024 / 10000.5, rel=1e-15)
+    srilm.write([nbest], tmp_path / "again" / "zed1")
+    assert (tmp_path / "again" / "zed1").read_bytes() == path.read_bytes()
+
+
+def test_reads_word_scores_and_leaves_phones_and_states_aside(tmp_path):
+    path = file(tmp_path, DETAILED)
+    assert detect(path) == "srilm"
+    (nbest,) = srilm.read(path)
+    assert [hyp.text for hyp in nbest.hyps] == ["blue finch", ""]
+    assert dict(nbest.hyps[0].scores) == pytest.approx(
+        {"am": -1000 * BYTELOG, "lm": -200 * BYTELOG}, rel=1e-7
+    )
+    srilm.write([nbest], tmp_path / "again" / "zed1")
+    assert (tmp_path / "again" / "zed1").read_bytes() == path.read_bytes()
+
+
+def test_word_scores_survive_jsonl(tmp_path):
+    path = file(tmp_path, DETAILED)
+    jsonl.write(srilm.read(path), tmp_path / "n.jsonl")
+    srilm.write(jsonl.read(tmp_path / "n.jsonl"), tmp_path / "again" / "zed1")
+    assert (tmp_path / "again" / "zed1").read_bytes() == path.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("version", "line"),
+    [
+        ("0", "-1000 -200 2 blue finch"),
+        ("1", "(-9) blue finch"),
+        ("2", f"(-9){DETAILED.splitlines()[1].removeprefix('(-71234)')}"),
+    ],
+)
+def test_writes_each_version(tmp_path, version, line):
+    (nbest,) = srilm.read(file(tmp_path, DETAILED))
+    scores = (
+        {"am": -1000 * math.log(10), "lm": -200 * math.log(10)}
+        if version == "0"
+        else {**nbest.hyps[0].scores, TOTAL: -9 * BYTELOG}
+    )
+    hyp = Hypothesis(nbest.hyps[0].text, scores, nbest.hyps[0].extra)
+    registry.find_format(f"srilm:version={version}", FORMATS).write(
+        [NBest("zed1", (hyp,))], tmp_path / "again" / "zed1"
+    )
+    assert (tmp_path / "again" / "zed1").read_text().splitlines()[-1] == line
+
+
+def test_directories(tmp_path):
+    lists = [
+        NBest(utt, (Hypothesis("x", {"am": -1.0, "lm": 0.0}),)) for utt in ("a.b", "b", "c.gz")
+    ]
+    srilm.write(lists, tmp_path / "d")
+    assert sorted(child.name for child in (tmp_path / "d").iterdir()) == [
+        "a.b.gz",
+        "b.gz",
+        "c.gz.gz",
+    ]
+    assert detect(tmp_path / "d") == "srilm"
+    assert list(srilm.read(tmp_path / "d")) == lists
+    # whose name does not say the utterance: a directory as well
+    srilm.write(lists[:1], tmp_path / "one")
+    assert list(srilm.read(tmp_path / "one")) == lists[:1]
+    (tmp_path / "d" / "b").write_text("-1 0 1 x\n")
+    with pytest.raises(UserError, match=r"d/b.gz: utterance 'b' is also in b; remove"):
+        list(srilm.read(tmp_path / "d"))
+
+
+def test_several_lists_do_not_go_to_standard_output():
+    with pytest.raises(UserError, match="one list a file"):
+        srilm.write([NBest("a", ()), NBest("b", ())], "-")
+
+
+PAUSED = (
+    "-311.2 -14.9 2 -pau- blue -pau- finch [laughter]\n-320 -20 3 blue fins [laughter]\n-4 -5 0"
+    " -pau-\n"
+)
+
+
+@pytest.mark.parametrize(
+    "name", ["zed1", "zed1.score", "zed1.gz", "zed1.score.gz", "zed1.score.bz2"]
+)
+def test_pauses_and_names_of_rescored_lists(tmp_path, name):
+    (tmp_path / "d").mkdir()
+    content = PAUSED.encode()
+    packed = {".gz": gzip.compress, ".bz2": bz2.compress}.get((tmp_path / name).suffix, bytes)(
+        content
+    )
+    (tmp_path / "d" / name).write_bytes(packed)
+    assert detect(tmp_path / "d") == detect(tmp_path / "d" / name) == "srilm"
+    (nbest,) = srilm.read(tmp_path / "d")
+    assert nbest.utt == "zed1"
+    assert [hyp.text for hyp in nbest.hyps] == ["blue finch [laughter]", "blue fins [laughter]", ""]
+    assert [dict(hyp.extra) for hyp in nbest.hyps] == [
+        {"nwords": "2", "spoken": "-pau- blue -pau- finch [laughter]"}, {}, {"spoken": "-pau-"},
+    ]  # fmt: skip
+    srilm.write([nbest], tmp_path / "again" / name)
+    with OPENERS.get((tmp_path / name).suffix, open)(tmp_path / "again" / name, "rb") as stream:
+        assert stream.read() == content
+    changed = [NBest("zed1", (Hypothesis("blue", nbest.hyps[0].scores, nbest.hyps[0].extra),))]
+    srilm.write(changed, tmp_path / "changed" / "zed1")
+    assert (tmp_path / "changed" / "zed1").read_text() == "-311.2 -14.9 2 blue\n"
+
+
+def test_pauses_of_bytelogs(tmp_path):
+    path = file(tmp_path, "NBestList1.0\n(-71234) -pau- blue finch -pau-\n")
+    (nbest,) = srilm.read(path)
+    assert nbest.hyps[0].text == "blue finch"
+    srilm.write([nbest], tmp_path / "again" / "zed1")
+    assert (tmp_path / "again" / "zed1").read_bytes() == path.read_bytes()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "-311.2 -14.9 2 -pau- blue finch",
+        "-311.2 0 0 blue finch",
+        "-3 -1 1 ++breath++ blue %hes%",
+        "-3 -1 0 -pau-",
+    ],
+)
+def test_recognises_lists_whose_pauses_and_noises_are_not_counted(tmp_path, line):
+    assert detect(file(tmp_path, line + "\n")) == "srilm"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "-311.2 -14.9 3 blue finch",
+        "-311.2 -14.9 1 blue finch",
+        "0 0 0 blue",
+        "1 2 0 blue",
+        "0 1 2 0.5",
+    ],
+)
+def test_does_not_recognise_what_is_counted_otherwise(tmp_path, line):
+    assert detect(file(tmp_path, line + "\n"), "kaldi-text") == "kaldi-text"
+
+
+def test_ids_that_end_as_rescored_lists_do(tmp_path):
+    lists = [
+        NBest(utt, (Hypothesis("x", {"am": -1.0, "lm": 0.0}),))
+        for utt in ("a.score", "b", "c.score.gz")
+    ]
+    srilm.write(lists, tmp_path / "d")
+    assert list(srilm.read(tmp_path / "d")) == lists
+    srilm.write(lists, tmp_path / "d")  # in place of its own
+    srilm.write(lists[:1], tmp_path / "a.score")
+    assert list(srilm.read(tmp_path / "a.score")) == lists[:1]
