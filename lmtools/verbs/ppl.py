@@ -25,22 +25,22 @@ def arguments(parser):
         " model's tokens if it was made with `lmtools ngram --subword LM/subword --unk`. With known"
         " weights one --lm mix:LM=W,LM=W is the same."
     )
-    about = "one sentence a line; the verb skips empty lines"
-    parser.add("--text", required=True, help=about)
+    text = "one sentence a line; the verb skips empty lines"
+    parser.add("--text", required=True, help=text)
     parser.add("--kaldi")
-    about = "the lines follow each other: an LSTM keeps its state from line to line"
-    parser.add_argument("--carry", action="store_true", help=about)
-    about = "model directory, KenLM or ARPA file, or hf:DIR; several times: a mixture of them"
-    add_lm(parser, action="append", help=about)
+    text = "the lines follow each other: an LSTM keeps its state from line to line"
+    parser.add_argument("--carry", action="store_true", help=text)
+    text = "model directory, KenLM or ARPA file, or hf:DIR; several times: a mixture of them"
+    add_lm(parser, action="append", help=text)
     parser.add("--experiment")
     weights = parser.add_mutually_exclusive_group()
-    about = "weights of several --lm, in their order; the last one's may be left out"
-    weights.add_argument("--mix", nargs="+", type=amount, metavar="W", help=about)
-    about = (
+    text = "weights of several --lm, in their order; the last one's may be left out"
+    weights.add_argument("--mix", nargs="+", type=amount, metavar="W", help=text)
+    text = (
         "text, one sentence a line: the weights of several --lm are those under which it is most"
         " probable, by expectation maximisation, as of SRILM's compute-best-mix"
     )
-    weights.add_argument("--tune-on", metavar="F", help=about)
+    weights.add_argument("--tune-on", metavar="F", help=text)
     parser.add("--out", required=False, metavar="F.json", help="write the figures as JSON too")
     parser.add(*COMPUTING, *PROCESSES)
 
@@ -52,7 +52,7 @@ def run(args):
 
 
 def measure(args):
-    """Read, compute, write, and say the figures."""
+    """Read, compute, write and print."""
     lines = (
         kaldi_text.read(args.text).values()
         if args.kaldi
@@ -73,11 +73,16 @@ def measure(args):
     figures |= {"text": args.text}
     unknown, words = figures["oov"], figures["tokens"] - figures["sentences"]
     if unknown > MANY * words:  # the model once more: this is rare
-        warn_scored(args.text, texts, unknown, words, load(specs[0], computing))
+        warn_scored(args.text, texts, (unknown, words), load(specs[0], computing))
     if args.out:
         write_json(figures, args.out)
+    show_figures(figures)
+
+
+def show_figures(figures):
+    """Print the figures, and on standard error by what rules they are."""
     print(
-        f"{figures['kind']} of {args.text}: word {figures['word_ppl']:.2f}, token"
+        f"{figures['kind']} of {figures['text']}: word {figures['word_ppl']:.2f}, token"
         f" {figures['subword_ppl']:.2f} (by sentence: mean {figures['sentence_ppl_mean']:.2f},"
         f" median {figures['sentence_ppl_median']:.2f}), {figures['bits_per_char']:.3f} bits a"
         " character"
@@ -92,10 +97,10 @@ def measure(args):
             f" {part['subword_ppl']:.2f}"
         )
     if "held_out" in figures:
-        told = figures["held_out"]
+        tuned = figures["held_out"]
         print(
-            f"weights tuned on {args.tune_on}, {told['tokens']:,} tokens: there word"
-            f" {told['word_ppl']:.2f}, token {told['subword_ppl']:.2f}"
+            f"weights tuned on {figures['tuned_on']}, {tuned['tokens']:,} tokens: there word"
+            f" {tuned['word_ppl']:.2f}, token {tuned['subword_ppl']:.2f}"
         )
     if figures.get("criterion", "softmax") != "softmax":
         spread = "mean {mean:.3f}, sd {sd:.3f}, from {min:.3f} to {max:.3f} nats".format(
@@ -107,7 +112,7 @@ def measure(args):
 
 
 def mix(args, texts, specs, computing):
-    """The figures of a mixture, with what its weights were tuned on."""
+    """Return the figures of a mixture, with what its weights were tuned on."""
     if args.carry:
         raise UserError("--carry: no mixture carries a state from line to line; give one --lm")
     if not (args.mix or args.tune_on):
@@ -124,7 +129,7 @@ def mix(args, texts, specs, computing):
 
 
 def keep_sentences(lines, path):
-    """The lines that are not empty; UserError if there are none."""
+    """Return the lines that are not empty; UserError if there are none."""
     if texts := [line for line in lines if line.strip()]:
         return texts
     raise UserError(f"{path}:1: no sentences; give text")
