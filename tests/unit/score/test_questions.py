@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from scoring import CPU, embed_words, load_scorer
+from scoring import CPU, embed_words, load_scorer, walk
 from spelled import random_elmo
 from toys import sentences
 from translators import random_translator
@@ -61,12 +61,7 @@ def test_each_kind_answers_or_refuses(models, kind):
         with pytest.raises(UserError, match=STATES):
             model.states(batch, (0,))
     if "prefixes" in ANSWERS[kind]:
-        prefixes, total = model.prefixes(), 0.0
-        node = np.array([prefixes.start])
-        for word in texts[1].split():
-            log_p, node = prefixes.words(node, [word])
-            total += log_p[0]
-        total += prefixes.end(node)[0]
+        total = sum(walk(model.prefixes(), texts[1].split()))
         if kind != "mixture":  # which mixes word by word here
             assert total == pytest.approx(scores[1].sum(), abs=1e-4)
     else:
