@@ -20,6 +20,7 @@ from lmtools.device import (
 from lmtools.engine import describe_engine, prepare, resolve_engine
 from lmtools.errors import UserError
 from lmtools.lm import LanguageModel
+from lmtools.models.base import Trunk
 from lmtools.models.seq2seq import Decoding
 from lmtools.objectives import Examples, pad_sentences, split_pair
 from lmtools.outputs.base import in_precision
@@ -91,8 +92,9 @@ class NeuralScorer(Scorer):
         return self.compute(sentences, self.score)
 
     def plan_trees(self, sentences):
-        """On a CPU, where it was measured, of left-to-right models."""
-        if self.device.type != "cpu" or not self.left_to_right:
+        """Plan trees on a CPU, where it was measured, of left-to-right models with a memory."""
+        remembers = type(self.lm.trunk).memory is not Trunk.memory
+        if self.device.type != "cpu" or not (self.left_to_right and remembers):
             return []
         return plan_trees(sentences, self.lm.trunk.tree_tokens, self.longest)
 
