@@ -125,7 +125,8 @@ class Trunk(nn.Module, ABC):
     def memory(self) -> Memory:
         """Return an empty memory of prefixes, of left-to-right families."""
         raise UserError(
-            f"{self.title}: keeps no prefixes in memory; use another left-to-right model"
+            f"{self.title}: keeps no prefixes (it reads both sides of a word or has no memory of"
+            " them); use another left-to-right model"
         )
 
     def describe(self) -> str:
