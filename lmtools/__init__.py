@@ -64,7 +64,7 @@ HOME_OF = {name: home for home, names in HOMES.items() for name in names}
 
 
 def __getattr__(name: str):
-    """The public name, imported from its module (PEP 562)."""
+    """Return the public name, imported from its module (PEP 562)."""
     if name == "lattice":
         return importlib.import_module("lmtools.lattice")
     if name not in HOME_OF:

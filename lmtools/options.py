@@ -134,14 +134,18 @@ def describe_keywords(function, *kinds: type) -> None:
     `**options`, for help() and editors.
     """
     signature = inspect.signature(function)
-    own = [one for one in signature.parameters.values() if one.kind is not one.VAR_KEYWORD]
+    named = [
+        parameter
+        for parameter in signature.parameters.values()
+        if parameter.kind is not parameter.VAR_KEYWORD
+    ]
     listed = {name: row for kind in kinds for name, row in list_options(kind).items()}
     more = [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint)
         for name, (hint, default, _) in listed.items()
         if name not in signature.parameters
     ]
-    function.__signature__ = signature.replace(parameters=[*own, *more])
+    function.__signature__ = signature.replace(parameters=[*named, *more])
 
 
 Kind = TypeVar("Kind")

@@ -77,8 +77,8 @@ def update_spelling(argv: Sequence[str], command: str) -> list[str]:
             print(f"{command}: warning: {option} has gone: {why}", file=sys.stderr)
             continue
         if new := renamed.get(option):
-            about = f"{option} is now {new}; the next version takes {new} alone"
-            print(f"{command}: warning: {about}", file=sys.stderr)
+            message = f"{option} is now {new}; the next version takes {new} alone"
+            print(f"{command}: warning: {message}", file=sys.stderr)
         words.append(f"{new or option}{sign}{value}")
     return set_options(move_options(words, command), command)
 
@@ -96,14 +96,14 @@ def set_options(argv: Sequence[str], command: str) -> list[str]:
         while fixed == "*" and rest and not rest[0].startswith("--") and not sign:
             given.append(rest.pop(0))
         setting = f"{name}={','.join(given) if fixed == '*' else fixed}"
-        about = f"{flag} is now --set {setting}; the next version takes that alone"
-        print(f"{command}: warning: {about}", file=sys.stderr)
+        message = f"{flag} is now --set {setting}; the next version takes that alone"
+        print(f"{command}: warning: {message}", file=sys.stderr)
         words += ["--set", setting]
     return words
 
 
 def move_options(argv: Sequence[str], command: str) -> list[str]:
-    """The words with flags that are options of a language model today in each value of --lm."""
+    """Return the words with flags that are options of a model today in each value of --lm."""
     moved, words, rest = MOVED.get(command, {}), [], iter(argv)
     added = ""
     for word in rest:
@@ -113,8 +113,8 @@ def move_options(argv: Sequence[str], command: str) -> list[str]:
             continue
         value = (value if sign else next(rest, "")) if moved[flag] else "true"
         option = f"{flag[2:].replace('-', '_')}={value}"
-        about = f"{flag} is now an option of the model, --lm LM,{option}"
-        print(f"{command}: warning: {about}; the next version takes that alone", file=sys.stderr)
+        message = f"{flag} is now an option of the model, --lm LM,{option}"
+        print(f"{command}: warning: {message}; the next version takes that alone", file=sys.stderr)
         added += f",{option}"
     return [
         word + added * (before == "--lm" or word.startswith("--lm="))

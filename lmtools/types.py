@@ -54,7 +54,7 @@ class Hypothesis:
 
     @property
     def display(self) -> str:
-        """The text as the recogniser wrote it."""
+        """Return the text as the recogniser wrote it."""
         return self.text if self.written is None else self.written
 
     def with_text(self, text: str) -> "Hypothesis":
@@ -115,17 +115,20 @@ class NBest:
         """
         where = f"utterance {check_text(utt, 'utt')!r}"
         texts = list_texts(texts, f"{where}: texts")
-        columns = {name: check_numbers(own, f"{where}: {name}") for name, own in scores.items()}
-        for name, own in columns.items():
-            if len(own) != len(texts):
+        columns = {
+            name: check_numbers(values, f"{where}: {name}") for name, values in scores.items()
+        }
+        for name, values in columns.items():
+            if len(values) != len(texts):
                 raise UserError(
-                    f"{where}: {name}: {len(own)} numbers for {len(texts)} texts; give each its own"
+                    f"{where}: {name}: {len(values)} numbers for {len(texts)} texts; give each its"
+                    " own"
                 )
         named = [
             dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)
         ]
         pairs = zip(texts, named if scores else [EMPTY] * len(texts), strict=True)
-        return cls(utt, tuple(Hypothesis(text, own) for text, own in pairs), ref)
+        return cls(utt, tuple(Hypothesis(text, values) for text, values in pairs), ref)
 
 
 @dataclass(frozen=True)
@@ -327,7 +330,9 @@ def integers(values: Sequence, name: str) -> np.ndarray:
 def numbers(values: Sequence, name: str) -> np.ndarray:
     """Return float64 (N,) of scores; UserError for what is no number."""
     plain = type(values) is np.ndarray and values.ndim == 1 and values.dtype.kind in "fiu"
-    if not plain and (type(values) is not list or any(type(one) is not float for one in values)):
+    if not plain and (
+        type(values) is not list or any(type(value) is not float for value in values)
+    ):
         values = check_numbers(values, name)
     return np.array(values, dtype=np.float64)
 

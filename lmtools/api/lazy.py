@@ -106,12 +106,12 @@ def refuse_unfit(weights: Weights, name: str, nbests: Sequence[NBest], path) -> 
 
 
 def without(weights: Weights, name: str) -> dict[str, float]:
-    """The weights of all other features."""
+    """Return the weights of all other features."""
     return {one: weight for one, weight in weights.features.items() if one != name}
 
 
 def count_tokens(texts: Sequence[Sequence[str]], scorer) -> list[np.ndarray]:
-    """The tokens of each text, its end counted (texts,) a list."""
+    """Return the tokens of each text, its end counted (texts,) a list."""
     flat = [text for own in texts for text in own]
     sentences, which = prepare_distinct(flat, scorer.prepare)
     counts = np.array([len(scorer.unknown(one)) + 1 for one in sentences], dtype=np.int64)[which]
@@ -119,7 +119,7 @@ def count_tokens(texts: Sequence[Sequence[str]], scorer) -> list[np.ndarray]:
 
 
 def measure_choice(chosen: Sequence[NBest], metric: str) -> float | None:
-    """The metric of the first hypotheses; None where a list has no reference."""
+    """Return the metric of the first hypotheses; None where a list has no reference."""
     if any(nbest.ref is None for nbest in chosen):
         return None
     statistics = padded_statistics(chosen, metric, "lists")

@@ -43,7 +43,7 @@ class TokenScores:
     words: np.ndarray
 
     def by_word(self) -> np.ndarray:
-        """The log-probability of each word (words,); 0 of one that has no token."""
+        """Return the log-probability of each word (words,); 0 of one that has no token."""
         own = self.words >= 0
         return np.bincount(self.words[own], self.log_probs[own], len(self.text.split()))
 
@@ -63,8 +63,8 @@ class LM:
         self.kind, self.signature = self.scorer.kind, dict(self.scorer.signature)
 
     def score(self, texts: Sequence[str], sources: Sequence[str] | None = None) -> np.ndarray:
-        """The log-probability of each text with the end of sentence, in nats, float64 (texts,); of
-        a translation model given what the text translates, one of `sources` a text.
+        """Return the log-probability of each text with the end of sentence, in nats, float64
+        (texts,); of a translation model given what the text translates, one of `sources` a text.
 
         Equal texts get equal scores; texts are computed in batches, so give as many at once as
         there are. UserError where either a translation model or sources are without the other.
@@ -93,7 +93,7 @@ class LM:
             )
 
     def token_scores(self, texts: Sequence[str]) -> list[TokenScores]:
-        """The tokens of each text and their log-probabilities; UserError for a translation
+        """Return the tokens of each text and their log-probabilities; UserError for a translation
         model.
         """
         self.check_sources(False)
@@ -117,8 +117,8 @@ class LM:
         reverse: bool = False,
         written: bool = False,
     ) -> ScoreTable:
-        """The scores of every hypothesis: a column for `lmtools.tune` and `lmtools.rescore`, what a
-        file of `lmtools score` holds.
+        """Return the scores of every hypothesis: a column for `lmtools.tune` and `lmtools.rescore`,
+        what a file of `lmtools score` holds.
 
         A translation model scores hypotheses given what they translate: `sources`, one a list in
         their order or by utterance; with `reverse` the source given the hypothesis. With `written`
@@ -147,9 +147,9 @@ class LM:
     def rescore(self, nbest: Sequence[NBest], weights: Weights | str) -> list[NBest]: ...
 
     def rescore(self, nbest, weights):
-        """A list, or several, with the best hypothesis first, by weights that were tuned with this
-        model as their one column, or "default:whisper" for lists of Whisper. Lists without
-        hypotheses stay as they are.
+        """Return a list, or several, with the best hypothesis first, by weights that were tuned
+        with this model as their one column, or "default:whisper" for lists of Whisper. Lists
+        without hypotheses stay as they are.
 
         UserError where the weights are of no or several columns, or of another model's.
         """
@@ -175,8 +175,9 @@ class LM:
 def load(
     lm: str | os.PathLike, *, threads: int | None = None, cache: str = "none", **options: Any
 ) -> LM:
-    """The language model `lm`: a directory of `lmtools train` or `lmtools ngram`, a KenLM or ARPA
-    file, `hf:DIR`, a Hugging Face model on this disk, or a mixture of such, `mix:LM=0.6,LM=0.4`.
+    """Load the language model `lm`: a directory of `lmtools train` or `lmtools ngram`, a KenLM or
+    ARPA file, `hf:DIR`, a Hugging Face model on this disk, or a mixture of such,
+    `mix:LM=0.6,LM=0.4`.
 
     `options` are those of the specification, which `lm` may have too (`DIR,intact=true`), and of
     the computation: `intact`, `normalise`, `oov_penalty`, `noise`, `noise_power`, `pairs` for a
@@ -206,7 +207,7 @@ def check_sources(sources) -> Mapping[str, str] | list[str]:
 
 
 def number_words(counts: Sequence[int] | None, tokens: int) -> np.ndarray:
-    """The word of each token (tokens,), the end last, from the tokens of each word."""
+    """Return the word of each token (tokens,), the end last, from the tokens of each word."""
     words = np.full(tokens, -1, dtype=np.int64)
     if counts is not None:
         words[: tokens - 1] = np.repeat(np.arange(len(counts)), counts)

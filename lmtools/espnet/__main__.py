@@ -26,12 +26,12 @@ def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser("python -m lmtools.espnet", usage=USAGE)
     commands = parser.add_subparsers(required=True)
     command = commands.add_parser("export", help="write a model directory for ESPnet")
-    about = "model directory of lmtools train, left to right"
-    command.add_argument("--lm", required=True, metavar="DIR", help=about)
-    about = "config.yaml of the ESPnet recogniser, or its tokens.txt"
-    command.add_argument("--token-list", required=True, metavar="F", help=about)
-    about = f"directory to write: {CONFIG} and {WEIGHTS}"
-    command.add_argument("--out", required=True, metavar="OUT", help=about)
+    help_text = "model directory of lmtools train, left to right"
+    command.add_argument("--lm", required=True, metavar="DIR", help=help_text)
+    help_text = "config.yaml of the ESPnet recogniser, or its tokens.txt"
+    command.add_argument("--token-list", required=True, metavar="F", help=help_text)
+    help_text = f"directory to write: {CONFIG} and {WEIGHTS}"
+    command.add_argument("--out", required=True, metavar="OUT", help=help_text)
     return report_errors(run_export, parser.parse_args(update_spelling(argv, "lmtools.espnet")))
 
 

@@ -34,8 +34,8 @@ def arguments(parser):
     parser.add("--kaldi", "--experiment")
     parser.add("--lm", **ENCODER)
     add_vectors(parser, **EMBED_POOL)
-    about = "the vectors, float32; .h5 for vectors of words only"
-    parser.add("--out", metavar="F.npz|F.h5", help=about)
+    help_text = "the vectors, float32; .h5 for vectors of words only"
+    parser.add("--out", metavar="F.npz|F.h5", help=help_text)
     parser.add(*COMPUTING)
 
 
@@ -63,18 +63,18 @@ def embed_lines(args, texts: list[str]) -> None:
         raise UserError(f"{args.out}: sentence vectors go to a name that ends in .npz; give one")
     if not texts:
         raise UserError(f"{args.text}:1: no lines; give text")
-    made = encode_texts(args, encoder, texts)
-    vectors.write(made, args.out)
-    which = ", ".join(map(str, made.layers))
+    embedded = encode_texts(args, encoder, texts)
+    vectors.write(embedded, args.out)
+    which = ", ".join(map(str, embedded.layers))
     print(
-        f"{args.out}: {len(texts):,} sentences, {made.vectors.shape[2]:,} values in each of the"
+        f"{args.out}: {len(texts):,} sentences, {embedded.vectors.shape[2]:,} values in each of the"
         f" layers {which}",
         file=sys.stderr,
     )
 
 
 def is_two_way(lm: str) -> bool:
-    """Whether the directory is of a two-way model."""
+    """Return whether the directory is of a two-way model."""
     from lmtools.checkpoint import CONFIG, WEIGHTS, read_settings
 
     return (

@@ -14,7 +14,7 @@ from lmtools.verbs import say
 
 
 def encoder_of(args) -> Encoder:
-    """The encoder that the options say."""
+    """Return the encoder that the options say."""
     pooling = PoolingOptions(
         args.layers or "last", args.pool or "mean", args.boundaries, args.masked
     )
@@ -22,8 +22,8 @@ def encoder_of(args) -> Encoder:
 
 
 def encode_texts(args, encoder: Encoder, texts: Sequence[str]) -> SentenceVectors:
-    """The vectors of texts; says on standard error which words static vectors lack."""
-    made = encode(texts, encoder, cache_directory(args.cache))
+    """Return the vectors of texts; says on standard error which words static vectors lack."""
+    embedded = encode(texts, encoder, cache_directory(args.cache))
     if missing := encoder.describe_missing():
         say([f"{args.lm}: {missing}"])
-    return SentenceVectors(texts, made, encoder.layers, encoder.signature)
+    return SentenceVectors(texts, embedded, encoder.layers, encoder.signature)

@@ -25,22 +25,22 @@ def arguments(parser):
         " model's tokens if it was made with `lmtools ngram --subword LM/subword --unk`. With known"
         " weights one --lm mix:LM=W,LM=W is the same."
     )
-    about = "one sentence a line; the verb skips empty lines"
-    parser.add("--text", required=True, help=about)
+    help_text = "one sentence a line; the verb skips empty lines"
+    parser.add("--text", required=True, help=help_text)
     parser.add("--kaldi")
-    about = "the lines follow each other: an LSTM keeps its state from line to line"
-    parser.add_argument("--carry", action="store_true", help=about)
-    about = "model directory, KenLM or ARPA file, or hf:DIR; several times: a mixture of them"
-    add_lm(parser, action="append", help=about)
+    help_text = "the lines follow each other: an LSTM keeps its state from line to line"
+    parser.add_argument("--carry", action="store_true", help=help_text)
+    help_text = "model directory, KenLM or ARPA file, or hf:DIR; several times: a mixture of them"
+    add_lm(parser, action="append", help=help_text)
     parser.add("--experiment")
     weights = parser.add_mutually_exclusive_group()
-    about = "weights of several --lm, in their order; the last one's may be left out"
-    weights.add_argument("--mix", nargs="+", type=amount, metavar="W", help=about)
-    about = (
+    help_text = "weights of several --lm, in their order; the last one's may be left out"
+    weights.add_argument("--mix", nargs="+", type=amount, metavar="W", help=help_text)
+    help_text = (
         "text, one sentence a line: the weights of several --lm are those under which it is most"
         " probable, by expectation maximisation, as of SRILM's compute-best-mix"
     )
-    weights.add_argument("--tune-on", metavar="F", help=about)
+    weights.add_argument("--tune-on", metavar="F", help=help_text)
     parser.add("--out", required=False, metavar="F.json", help="write the figures as JSON too")
     parser.add(*COMPUTING, *PROCESSES)
 
@@ -92,10 +92,10 @@ def measure(args):
             f" {part['subword_ppl']:.2f}"
         )
     if "held_out" in figures:
-        told = figures["held_out"]
+        tuned = figures["held_out"]
         print(
-            f"weights tuned on {args.tune_on}, {told['tokens']:,} tokens: there word"
-            f" {told['word_ppl']:.2f}, token {told['subword_ppl']:.2f}"
+            f"weights tuned on {args.tune_on}, {tuned['tokens']:,} tokens: there word"
+            f" {tuned['word_ppl']:.2f}, token {tuned['subword_ppl']:.2f}"
         )
     if figures.get("criterion", "softmax") != "softmax":
         spread = "mean {mean:.3f}, sd {sd:.3f}, from {min:.3f} to {max:.3f} nats".format(
@@ -107,7 +107,7 @@ def measure(args):
 
 
 def mix(args, texts, specs, computing):
-    """The figures of a mixture, with what its weights were tuned on."""
+    """Return the figures of a mixture, with what its weights were tuned on."""
     if args.carry:
         raise UserError("--carry: no mixture carries a state from line to line; give one --lm")
     if not (args.mix or args.tune_on):
@@ -124,7 +124,7 @@ def mix(args, texts, specs, computing):
 
 
 def keep_sentences(lines, path):
-    """The lines that are not empty; UserError if there are none."""
+    """Return the lines that are not empty; UserError if there are none."""
     if texts := [line for line in lines if line.strip()]:
         return texts
     raise UserError(f"{path}:1: no sentences; give text")

@@ -22,17 +22,17 @@ def arguments(parser):
     )
     parser.add("--nbest", help="N-best lists; - is standard input, in jsonl if not --format")
     parser.add("--format")
-    about = (
+    help_text = (
         "for a translation model: Kaldi text with what each utterance translates; the score is"
         " p(hypothesis | source)"
     )
-    parser.add("--source", help=about)
-    about = "the same as plain text, one a line, in the order of the lists"
-    parser.groups["input"].add_argument("--source-lines", metavar="F", help=Rare(about))
+    parser.add("--source", help=help_text)
+    help_text = "the same as plain text, one a line, in the order of the lists"
+    parser.groups["input"].add_argument("--source-lines", metavar="F", help=Rare(help_text))
     parser.add("--reverse", "--written", "--experiment")
     add_lm(parser)
-    about = "utt#rank, log-probability, tokens, check; - is standard output"
-    parser.add("--out", metavar="F.scores", help=about)
+    help_text = "utt#rank, log-probability, tokens, check; - is standard output"
+    parser.add("--out", metavar="F.scores", help=help_text)
     parser.add(*COMPUTING, *PROCESSES)
 
 
@@ -57,13 +57,13 @@ def score(args):
     totals = score_lists(
         args.nbest, args.format, args.out, spec, fill(Computing, args), sources, args.written
     )
-    unknown, said = totals.unknown, ""
+    unknown, note = totals.unknown, ""
     if unknown:
-        said = f", {unknown:,} unknown ({unknown / totals.tokens:.2%})"
+        note = f", {unknown:,} unknown ({unknown / totals.tokens:.2%})"
         if spec.oov_penalty:
-            said += f" at a penalty of {unknown * spec.oov_penalty:,.1f} nats in all"
+            note += f" at a penalty of {unknown * spec.oov_penalty:,.1f} nats in all"
     print(
         f"{args.out}: {totals.hypotheses:,} hypotheses of {totals.utterances:,} utterances,"
-        f" {totals.tokens:,} tokens{said}",
+        f" {totals.tokens:,} tokens{note}",
         file=sys.stderr,
     )

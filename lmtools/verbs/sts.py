@@ -24,18 +24,18 @@ def arguments(parser):
         " cosine. A sentence without any known word has the cosine 0 with all others."
     )
     group = parser.groups["input"]
-    about = "sentence pairs with their similarity"
-    group.add_argument("--pairs", required=True, metavar="F", help=about)
+    help_text = "sentence pairs with their similarity"
+    group.add_argument("--pairs", required=True, metavar="F", help=help_text)
     parser.add("--format")
-    about = "what sts wrote of another system: is the difference significant?"
-    parser.add("--against", metavar="F.json", help=about)
+    help_text = "what sts wrote of another system: is the difference significant?"
+    parser.add("--against", metavar="F.json", help=help_text)
     source = parser.groups["language model"].add_mutually_exclusive_group(required=True)
     parser.add("--lm", among=source, required=False, **ENCODER)
-    about = (
+    help_text = (
         "vectors of the pairs' sentences that lmtools embed wrote; several, of systems that are"
         " called as the files are: --out has {system} for the name"
     )
-    source.add_argument("--vectors", nargs="+", metavar="F.npz", help=about)
+    source.add_argument("--vectors", nargs="+", metavar="F.npz", help=help_text)
     add_vectors(parser)
     parser.add("--out", required=False, metavar="F.json", help="write correlations and cosines")
     parser.add(*COMPUTING)
@@ -56,14 +56,14 @@ def run(args):
         correlate(args, given, *look_up_pairs(args, given, path), out)
 
 
-def correlate(args, given, made, places, out):
+def correlate(args, given, embedded, places, out):
     """Correlate, print a line a layer, and write, for one system."""
     gold = None if given[0].similarity is None else np.array([pair.similarity for pair in given])
-    rows, messages = correlate_layers(made, places, gold, args.pairs)
+    rows, messages = correlate_layers(embedded, places, gold, args.pairs)
     say(messages)
     tree = {
         "pairs": args.pairs, "sha256": sha256(args.pairs), "count": len(given),
-        "signature": dict(made.signature),
+        "signature": dict(embedded.signature),
         "similarity": None if gold is None else gold.tolist(), "rows": rows,
     }  # fmt: skip
     lines = [describe_row(row, len(given)) for row in rows]
@@ -76,14 +76,14 @@ def correlate(args, given, made, places, out):
     if out:
         write_json(tree, out, indent=None)
     print("\n".join(lines))
-    if empty := int((~made.vectors.any(axis=(1, 2))[places]).any(axis=0).sum()):
-        about = "pairs have a sentence without any known word, and the cosine 0"
-        say([f"{args.pairs}: {empty} {about}"])
+    if empty := int((~embedded.vectors.any(axis=(1, 2))[places]).any(axis=0).sum()):
+        message = "pairs have a sentence without any known word, and the cosine 0"
+        say([f"{args.pairs}: {empty} {message}"])
 
 
 def embed_pairs(args, given) -> tuple[vectors.SentenceVectors, np.ndarray]:
-    """The vectors of the pairs' distinct sentences by the model, and where each pair's two are, (2,
-    N).
+    """Return the vectors of the pairs' distinct sentences by the model, and where each pair's two
+    are, (2, N).
     """
     from lmtools.verbs.encoding import encode_texts, encoder_of  # imports torch
 
@@ -93,11 +93,11 @@ def embed_pairs(args, given) -> tuple[vectors.SentenceVectors, np.ndarray]:
 
 
 def look_up_pairs(args, given, path) -> tuple[vectors.SentenceVectors, np.ndarray]:
-    """The vectors of a file, and where in it each pair's two are, (2, N); UserError for a sentence
-    that it lacks.
+    """Return the vectors of a file, and where in it each pair's two are, (2, N); UserError for a
+    sentence that it lacks.
     """
-    made = vectors.read(path)
-    place = {text: i for i, text in enumerate(made.texts)}
+    embedded = vectors.read(path)
+    place = {text: i for i, text in enumerate(embedded.texts)}
     for pair in given:
         for text in (pair.left, pair.right):
             if text not in place:
@@ -105,9 +105,9 @@ def look_up_pairs(args, given, path) -> tuple[vectors.SentenceVectors, np.ndarra
                     f"{path}: no vector of {text[:60]!r}, which {args.pairs} has; embed the"
                     " sentences of these pairs"
                 )
-    return made, index_pairs(given, place)
+    return embedded, index_pairs(given, place)
 
 
 def index_pairs(given, place) -> np.ndarray:
-    """Where the left and the right sentence of each pair are, (2, N)."""
+    """Return where the left and the right sentence of each pair are, (2, N)."""
     return np.array([[place[pair.left] for pair in given], [place[pair.right] for pair in given]])

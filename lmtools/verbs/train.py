@@ -19,23 +19,25 @@ def arguments(parser):
     """Declare the verb's options."""
     group = parser.groups["input"]
     parser.add("--conf", required=True)
-    about = "training corpus from `lmtools corpus`"
-    group.add_argument("--train", required=True, metavar="F.bin", help=about)
-    about = "validation corpus, for early stopping and the best weights"
-    group.add_argument("--valid", required=True, metavar="F.bin", help=about)
-    about = (
+    help_text = "training corpus from `lmtools corpus`"
+    group.add_argument("--train", required=True, metavar="F.bin", help=help_text)
+    help_text = "validation corpus, for early stopping and the best weights"
+    group.add_argument("--valid", required=True, metavar="F.bin", help=help_text)
+    help_text = (
         "another validation corpus, as of the old domain: its loss is told too, and decides nothing"
     )
     group.add_argument(
-        "--also-valid", metavar="NAME=F.bin", action="append", default=[], help=Rare(about)
+        "--also-valid", metavar="NAME=F.bin", action="append", default=[], help=Rare(help_text)
     )
-    about = "start from the weights of a model directory; where the vocabularies differ, by piece"
-    group.add_argument("--init", metavar="DIR", help=about)
-    about = "model directory; a killed run is continued, damage mended"
-    parser.add("--out", metavar="DIR", help=about)
+    help_text = (
+        "start from the weights of a model directory; where the vocabularies differ, by piece"
+    )
+    group.add_argument("--init", metavar="DIR", help=help_text)
+    help_text = "model directory; a killed run is continued, damage mended"
+    parser.add("--out", metavar="DIR", help=help_text)
     parser.add("--device")
-    about = "override settings, as in optim.lr=1e-3 arch.layers=6"
-    parser.add_argument("settings", nargs="*", metavar="key=value", help=about)
+    help_text = "override settings, as in optim.lr=1e-3 arch.layers=6"
+    parser.add_argument("settings", nargs="*", metavar="key=value", help=help_text)
 
 
 def run(args):

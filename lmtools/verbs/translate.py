@@ -16,25 +16,33 @@ def arguments(parser):
         " and the end, and `norm`, am / tokens^X, by which they are ranked. They have at most twice"
         " the source's tokens and ten. Those of equal text are one, with the better score."
     )
-    about = "a model that lmtools train made of pairs (model seq2seq)"
-    parser.add("--lm", help=about)
+    help_text = "a model that lmtools train made of pairs (model seq2seq)"
+    parser.add("--lm", help=help_text)
     parser.add("--source", required=True, help="the sentences to translate, one a line")
-    about = "their translations, in the same form: a line each or, with --kaldi, of the same ids"
-    parser.add("--ref", help=about)
-    about = "the first word of each line of --source and --ref is an utterance id"
-    parser.add("--kaldi", help=about)
-    about = "of the ids where they are the numbers of the lines from 1"
-    parser.groups["input"].add_argument("--prefix", metavar="NAME", default="", help=Rare(about))
-    about = "width of the search, and most hypotheses of a list (default: %(default)s)"
-    parser.add_argument("--beam", type=positive, default=50, metavar="N", help=about)
-    about = (
+    help_text = (
+        "their translations, in the same form: a line each or, with --kaldi, of the same ids"
+    )
+    parser.add("--ref", help=help_text)
+    help_text = "the first word of each line of --source and --ref is an utterance id"
+    parser.add("--kaldi", help=help_text)
+    help_text = "of the ids where they are the numbers of the lines from 1"
+    parser.groups["input"].add_argument(
+        "--prefix", metavar="NAME", default="", help=Rare(help_text)
+    )
+    help_text = "width of the search, and most hypotheses of a list (default: %(default)s)"
+    parser.add_argument("--beam", type=positive, default=50, metavar="N", help=help_text)
+    help_text = (
         "0: hypotheses are ranked by their sum; 1: by the mean of a token (default: %(default)s)"
     )
-    parser.add_argument("--length-penalty", type=amount, default=1.0, metavar="X", help=Rare(about))
+    parser.add_argument(
+        "--length-penalty", type=amount, default=1.0, metavar="X", help=Rare(help_text)
+    )
     parser.add("--batch", default=8, help="sentences searched at once (default: %(default)s)")
     parser.add("--out", metavar="F.jsonl", help="lists as jsonl; a killed run is continued")
-    about = "of matrix products: float32, bfloat16, auto; on a CPU also int8 (default: %(default)s)"
-    parser.add("--precision", help=about)
+    help_text = (
+        "of matrix products: float32, bfloat16, auto; on a CPU also int8 (default: %(default)s)"
+    )
+    parser.add("--precision", help=help_text)
     parser.add("--device")
 
 
