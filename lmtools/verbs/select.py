@@ -96,7 +96,8 @@ def describe(out: str, selection: Selection, keep: int):
     first, middle, last = np.quantile(selection.differences, (0, 0.5, 1))
     yield (
         f"{out}: {len(selection.lines):,} of {selection.read:,} lines, {selection.repeated:,}"
-        f" copies left out; cross-entropy difference {first:.3f} to {last:.3f} nats a word, median {middle:.3f}"
+        f" copies left out; cross-entropy difference {first:.3f} to {last:.3f} nats a word, median"
+        f" {middle:.3f}"
     )
     if len(selection.lines) < keep:
         yield f"{out}: fewer different lines than --keep {keep}; all are there"
