@@ -91,13 +91,13 @@ def components(nbest: NBest, names: frozenset | None, where: str) -> frozenset |
     differ, also from `names` (None: any).
     """
     for rank, hyp in enumerate(nbest.hyps, 1):
-        found = frozenset(hyp.scores)
-        if names is not None and found != names:
+        present = frozenset(hyp.scores)
+        if names is not None and present != names:
             raise UserError(
-                f"{where}: hypothesis {rank} has scores {list_names(found)}, earlier ones"
+                f"{where}: hypothesis {rank} has scores {list_names(present)}, earlier ones"
                 f" {list_names(names)}; give all the same"
             )
-        names = found
+        names = present
     return names
 
 

@@ -61,7 +61,9 @@ def read(path) -> Iterator[NBest]:
 
 
 def rows(path) -> Iterator[tuple[str, str, list[str]]]:
-    """Yield (where, utterance, the other columns) of every word; no columns for an empty utterance."""
+    """Yield (where, utterance, the other columns) of every word; no columns for an empty
+    utterance.
+    """
     for line_number, line in read_lines(path):
         where = f"{path}:{line_number}"
         if match := EMPTY.fullmatch(line):

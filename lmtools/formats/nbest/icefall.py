@@ -71,15 +71,15 @@ def words(value: str, where: str) -> str:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Python's remarks on the value as a program
-            found = ast.literal_eval(value)
+            row = ast.literal_eval(value)
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
-        found = None
-    if not isinstance(found, list) or not all(isinstance(word, str) for word in found):
+        row = None
+    if not isinstance(row, list) or not all(isinstance(word, str) for word in row):
         raise UserError(
             f"{where}: {value[:40]!a} is not a list of words; write ['BLUE', 'FINCH'] (one speaker"
             " a file)"
         )
-    return encodable(" ".join(" ".join(found).split()), where)
+    return encodable(" ".join(" ".join(row).split()), where)
 
 
 def write(nbests: Iterable[NBest], path) -> None:

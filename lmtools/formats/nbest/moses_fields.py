@@ -67,8 +67,8 @@ def read(
     names, last = None, None
     lines = rows(path, arrange, bpe)
     for utt, group in groupby(fill_absent(lines, path) if sparse else lines, lambda row: row[1]):
-        found = list(group)
-        where = f"{path}:{found[0][0]}"
+        rows_of_id = list(group)
+        where = f"{path}:{rows_of_id[0][0]}"
         utterances.add(utt, where)
         if utt in filled:
             raise UserError(
@@ -78,7 +78,7 @@ def read(
         for between in missing(last, utt, where) if gaps == "empty" else ():
             filled.add(between)
             yield NBest(between, ())
-        nbest = NBest(utt, tuple(hyp for _, _, hyp in found))
+        nbest = NBest(utt, tuple(hyp for _, _, hyp in rows_of_id))
         names, last = components(nbest, names, where), utt
         yield nbest
 
