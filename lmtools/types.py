@@ -54,7 +54,7 @@ class Hypothesis:
 
     @property
     def display(self) -> str:
-        """Return the text as the recogniser wrote it."""
+        """The text as the recogniser wrote it."""
         return self.text if self.written is None else self.written
 
     def with_text(self, text: str) -> "Hypothesis":
@@ -115,20 +115,17 @@ class NBest:
         """
         where = f"utterance {check_text(utt, 'utt')!r}"
         texts = list_texts(texts, f"{where}: texts")
-        columns = {
-            name: check_numbers(values, f"{where}: {name}") for name, values in scores.items()
-        }
-        for name, values in columns.items():
-            if len(values) != len(texts):
+        columns = {name: check_numbers(row, f"{where}: {name}") for name, row in scores.items()}
+        for name, row in columns.items():
+            if len(row) != len(texts):
                 raise UserError(
-                    f"{where}: {name}: {len(values)} numbers for {len(texts)} texts; give each its"
-                    " own"
+                    f"{where}: {name}: {len(row)} numbers for {len(texts)} texts; give each its own"
                 )
         named = [
             dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)
         ]
         pairs = zip(texts, named if scores else [EMPTY] * len(texts), strict=True)
-        return cls(utt, tuple(Hypothesis(text, values) for text, values in pairs), ref)
+        return cls(utt, tuple(Hypothesis(text, row) for text, row in pairs), ref)
 
 
 @dataclass(frozen=True)
@@ -322,17 +319,15 @@ def check_rows(rows: Iterable, kind: type, name: str) -> list:
 
 def integers(values: Sequence, name: str) -> np.ndarray:
     """Return int64 (N,) of numbers of states; UserError for what is none."""
-    if any(type(value) is not int or abs(value) > FAR for value in values):
-        values = [check_whole(value, f"{name}[{place}]") for place, value in enumerate(values)]
+    if any(type(item) is not int or abs(item) > FAR for item in values):
+        values = [check_whole(item, f"{name}[{place}]") for place, item in enumerate(values)]
     return np.array(values, dtype=np.int64)
 
 
 def numbers(values: Sequence, name: str) -> np.ndarray:
     """Return float64 (N,) of scores; UserError for what is no number."""
     plain = type(values) is np.ndarray and values.ndim == 1 and values.dtype.kind in "fiu"
-    if not plain and (
-        type(values) is not list or any(type(value) is not float for value in values)
-    ):
+    if not plain and (type(values) is not list or any(type(item) is not float for item in values)):
         values = check_numbers(values, name)
     return np.array(values, dtype=np.float64)
 

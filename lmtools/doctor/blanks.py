@@ -9,7 +9,7 @@ from lmtools.evaluate.blanks import find_spacing, remedy_of
 
 def blanks(inputs: DoctorInputs) -> Iterator[Finding]:
     """Find texts without blanks, of which metrics of words take a phrase for a word."""
-    hyps = (hyp.text for one in inputs.nbests for hyp in one.hyps)
+    hyps = (hyp.text for nbest in inputs.nbests for hyp in nbest.hyps)
     for texts, path in ((inputs.refs.values(), inputs.ref), (hyps, inputs.nbest)):
         spacing = find_spacing(texts)
         if spacing.language and not spacing.blanks:

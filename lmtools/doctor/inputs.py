@@ -79,40 +79,46 @@ def read_inputs(
     problems: list[UserError] = []
     nbests = attempt(problems, (), lambda: read(nbest, form))
     places = locate_utterances(nbest, nbests)
-    refs, ref_places = {one.utt: one.ref for one in nbests if one.ref is not None}, places
+    refs, ref_places = {item.utt: item.ref for item in nbests if item.ref is not None}, places
     if ref:
         texts = attempt(problems, None, lambda: read_texts(ref, "lmtools convert --ref-lines"))
         refs, ref_places = read_leniently(ref)
         if texts is not None:
             refs, ref_places = texts, {utt: ref_places.get(utt, ref) for utt in texts}
     model = attempt(problems, ModelWords(), lambda: read_words(lm)) if lm else ModelWords()
-    normalise = model.normalise
-    spoken = [(places[one.utt], hyp.text) for one in nbests for hyp in one.hyps]
-    told = [(ref_places[utt], words) for utt, words in refs.items()]
     trial = Trial([(n.hyps[0].text, refs[n.utt]) for n in nbests if n.hyps and n.utt in refs])
-    # marks that have a finding of their own are no punctuation and no digits
-    bare = drop_marks if trial.errors([MARKS]) < trial.errors() else str
-    hyps = profile_rows("hypotheses", nbest, spoken, bare=bare)
-    references = profile_rows("references", ref or nbest, told, bare=bare)
-    model_hyps = profile_rows(
-        "hypotheses", nbest, [(place, normalise(words)) for place, words in spoken], model
+    profiles = profile_sides(
+        ("hypotheses", nbest, [(places[n.utt], hyp.text) for n in nbests for hyp in n.hyps]),
+        ("references", ref or nbest, [(ref_places[utt], words) for utt, words in refs.items()]),
+        model,
+        # marks that have a finding of their own are no punctuation and no digits
+        drop_marks if trial.errors([MARKS]) < trial.errors() else str,
     )
-    model_references = profile_rows(
-        "references", ref or nbest, [(place, normalise(words)) for place, words in told], model
-    )
+    hyps, references, model_hyps, model_references = profiles
     wanted = model_hyps.words.keys() | model_references.words.keys()
-    lines = {normalise(words) for words in refs.values()}
-    seen = (
-        attempt(problems, None, lambda: profile_text(text, model, wanted, lines)) if text else None
-    )
+    lines = {model.normalise(words) for words in refs.values()}
+    seen = None
+    if text:
+        seen = attempt(problems, None, lambda: profile_text(text, model, wanted, lines))
     files = [path for path in (nbest, text, ref) if path and path != "-" and Path(path).is_file()]
-    texts = nbest, nbests, places, refs, ref or nbest, ref_places
-    profiles = hyps, references, model_hyps, model_references, seen
-    remedies = choose_remedies(trial, hyps, references)
     forms = choose_forms(model_hyps.words, seen.words) if seen else []
-    tried = trial, remedies, forms
-    told_of_lm = normalise, lm, model.known, model.notes
-    return DoctorInputs(*texts, *profiles, *told_of_lm, files, problems, *tried)
+    trials = trial, choose_remedies(trial, hyps, references), forms
+    lists = nbest, nbests, places, refs, ref or nbest, ref_places
+    model_view = model.normalise, lm, model.known, model.notes
+    return DoctorInputs(*lists, *profiles, seen, *model_view, files, problems, *trials)
+
+
+def profile_sides(
+    hyps: tuple, refs: tuple, model: "ModelWords", bare: Callable[[str], str]
+) -> list[Profile]:
+    """Return the profiles of hypotheses and references, each (name, path, rows) as of
+    `profile_rows`, as they are written and as the model sees them.
+    """
+    written = [profile_rows(name, path, rows, bare=bare) for name, path, rows in (hyps, refs)]
+    return written + [
+        profile_rows(name, path, [(place, model.normalise(words)) for place, words in rows], model)
+        for name, path, rows in (hyps, refs)
+    ]
 
 
 def attempt(problems: list[UserError], otherwise, read: Callable):
@@ -151,10 +157,10 @@ def profile_rows(
     """Return the profile of texts given as pairs (place, text), with the words of `model`, and the
     characters of what `bare` leaves.
     """
-    made = Profile(name, path, split=(model or ModelWords()).split)
+    profile = Profile(name, path, split=(model or ModelWords()).split)
     for place, text in rows:
-        made.add(place, text, bare=bare)
-    return made
+        profile.add(place, text, bare=bare)
+    return profile
 
 
 def locate_utterances(path: str, nbests: Sequence[NBest]) -> dict[str, str]:
@@ -210,16 +216,16 @@ def profile_text(path: str, model: ModelWords, wanted: set[str], lines: set[str]
     """Return the profile of language-model text; of its words and lines only those that occur in
     the lists or references, words also in another form of Unicode, are kept.
     """
-    made, unify = Profile("text", path, split=model.split), unifier(UNIFIERS)
+    profile, unify = Profile("text", path, split=model.split), unifier(UNIFIERS)
     unified = set(map(unify, wanted))
     is_wanted = lru_cache(WORDS)(lambda word: unify(word) in unified)
     for number, line in itertools.islice(read_text(path), LINES):
         text = model.normalise(line)
         if text.strip():
-            made.add(f"{path}:{number}", text, is_wanted)
+            profile.add(f"{path}:{number}", text, is_wanted)
             if text in lines:
-                made.whole.add(text)
-    return made
+                profile.whole.add(text)
+    return profile
 
 
 def most(items: Iterable[str], counts: Mapping[str, int]) -> list[str]:

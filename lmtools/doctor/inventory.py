@@ -66,7 +66,8 @@ def characters(inputs: DoctorInputs) -> Iterator[Finding]:
                 what = f"{many} ({max(part, 0.001):.1%}: {name_kinds(odd)})"
                 cause = f"{what} that {name_profile(lacking)} not: {show_characters(odd)}"
                 level = grade_rate(part, LARGE, LARGE) or HINT
-                yield Finding(level, first, cause, advise(inputs, odd, lacking, other, remedy))
+                advice = advise(inputs, odd, lacking, other=other, remedy=remedy)
+                yield Finding(level, first, cause, advice)
 
 
 def missing_from(there: Counter, counts: Counter) -> Counter:
@@ -76,8 +77,8 @@ def missing_from(there: Counter, counts: Counter) -> Counter:
         folded.update(ascii_letters)
     odd = Counter({c: n for c, n in counts.items() if c not in folded and is_part_of_words(c)})
     kinds, ours, theirs = map(count_kinds, (odd, counts, there))
-    some = {kind for kind in OPEN if theirs[kind] and kinds[kind] < MANY * ours[kind]}
-    return Counter({c: n for c, n in odd.items() if name_kind(c) not in some})
+    open_kinds = {kind for kind in OPEN if theirs[kind] and kinds[kind] < MANY * ours[kind]}
+    return Counter({c: n for c, n in odd.items() if name_kind(c) not in open_kinds})
 
 
 def kinds_missing_from(there: Counter, counts: Counter) -> Counter:
@@ -107,7 +108,9 @@ def name_kinds(odd: Counter) -> str:
 
 
 def show_characters(odd: Counter, limit: int = 5) -> str:
-    """Return the most frequent characters with their codes; of what cannot be seen alone, the name."""
+    """Return the most frequent characters with their codes; of what cannot be seen alone, the
+    name.
+    """
 
     def show(character: str) -> str:
         alone = unicodedata.category(character)[0] in "LNPS"

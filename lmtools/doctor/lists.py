@@ -1,8 +1,8 @@
 """Checks of the lists: ids, references, empty and repeated and endless hypotheses."""
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterator
+from statistics import median_low
 
 from lmtools.doctor.finding import ERROR, HINT, Finding, plural, share, some
 from lmtools.doctor.inputs import DoctorInputs, single
@@ -76,9 +76,8 @@ def why(utts, others) -> str:
 
 def split_lists(inputs: DoctorInputs) -> Iterator[Finding]:
     """Find lists of one hypothesis whose ids say that they belong together."""
-    ranked = [
-        one.utt for one in inputs.nbests if len(one.hyps) == 1 and re.search(r"-\d+$", one.utt)
-    ]
+    alone = [nbest.utt for nbest in inputs.nbests if len(nbest.hyps) == 1]
+    ranked = [utt for utt in alone if re.search(r"-\d+$", utt)]
     stems = {utt.rpartition("-")[0] for utt in ranked}
     if (
         ranked
@@ -101,7 +100,7 @@ def split_lists(inputs: DoctorInputs) -> Iterator[Finding]:
 def references(inputs: DoctorInputs) -> Iterator[Finding]:
     """Find missing and empty references."""
     if inputs.ref == inputs.nbest:
-        without = [one.utt for one in inputs.nbests if one.ref is None]
+        without = [nbest.utt for nbest in inputs.nbests if nbest.ref is None]
         if without:
             cause = (
                 f"{share(len(without), len(inputs.nbests))} utterances have no reference, so tune"
@@ -123,9 +122,9 @@ def references(inputs: DoctorInputs) -> Iterator[Finding]:
 def fit(inputs: DoctorInputs) -> Iterator[Finding]:
     """Find references that cannot be of these lists."""
     pairs = [
-        (inputs.refs[one.utt], [hyp.text for hyp in one.hyps])
-        for one in inputs.nbests
-        if one.utt in inputs.refs
+        (inputs.refs[nbest.utt], [hyp.text for hyp in nbest.hyps])
+        for nbest in inputs.nbests
+        if nbest.utt in inputs.refs
     ]
     measured = measure_fit(pairs)
     if measured and not measured.possible:
@@ -134,7 +133,7 @@ def fit(inputs: DoctorInputs) -> Iterator[Finding]:
 
 def empty(inputs: DoctorInputs) -> Iterator[Finding]:
     """Find empty lists, and hypotheses without words."""
-    lists = [one.utt for one in inputs.nbests if not one.hyps]
+    lists = [nbest.utt for nbest in inputs.nbests if not nbest.hyps]
     if lists:
         cause = f"{share(len(lists), len(inputs.nbests))} lists are empty: {some(lists, 3)}"
         yield Finding(
@@ -143,9 +142,9 @@ def empty(inputs: DoctorInputs) -> Iterator[Finding]:
             cause,
             "each counts as an empty hypothesis, all words deleted; decode them again",
         )
-    blank = [one.utt for one in inputs.nbests for hyp in one.hyps if not hyp.text.split()]
+    blank = [nbest.utt for nbest in inputs.nbests for hyp in nbest.hyps if not hyp.text.split()]
     if blank:
-        chosen = sum(bool(one.hyps) and not one.hyps[0].text.split() for one in inputs.nbests)
+        chosen = sum(bool(nbest.hyps) and not nbest.hyps[0].text.split() for nbest in inputs.nbests)
         cause = (
             f"{plural(blank, 'hypothesis')} without words, {chosen:,} of them first in their lists"
             f" ({some(dict.fromkeys(blank), 3)})"
@@ -161,8 +160,10 @@ def duplicates(inputs: DoctorInputs) -> Iterator[Finding]:
     where references have neither.
     """
     # in a pool, they are votes
-    lists = [one for one in inputs.nbests if not all("system" in hyp.extra for hyp in one.hyps)]
-    alike = [one.utt for one in lists if fewer(one, single)]
+    lists = [
+        nbest for nbest in inputs.nbests if not all("system" in hyp.extra for hyp in nbest.hyps)
+    ]
+    alike = [nbest.utt for nbest in lists if fewer(nbest, single)]
     if alike:
         cause = f"{share(len(alike), len(inputs.nbests))} lists hold the same words more than once"
         yield Finding(HINT, inputs.places[alike[0]], cause, "merge them: lmtools convert --dedup")
@@ -170,11 +171,11 @@ def duplicates(inputs: DoctorInputs) -> Iterator[Finding]:
     rich = inputs.hyps.case == "mixed" or inputs.hyps.punctuation()
     normalise = NORMALISERS["librispeech"]
     variants = [
-        one for one in lists if bare and rich and fewer(one, normalise) > fewer(one, single)
+        nbest for nbest in lists if bare and rich and fewer(nbest, normalise) > fewer(nbest, single)
     ]
     # a recogniser that writes both shows them in most lists; `sons'` is now and then another word
     if len(variants) > 0.05 * len(lists):
-        count = sum(fewer(one, normalise) - fewer(one, single) for one in variants)
+        count = sum(fewer(nbest, normalise) - fewer(nbest, single) for nbest in variants)
         cause = (
             f"{plural(count, 'hypothesis')} in {share(len(variants), len(inputs.nbests))} lists"
             " differ from another in case and punctuation alone, which the references lack (first"
@@ -193,20 +194,10 @@ def fewer(nbest: NBest, normalise: Callable[[str], str]) -> int:
 
 def length(inputs: DoctorInputs) -> Iterator[Finding]:
     """Find hypotheses far longer than others."""
-    sizes = Counter(len(hyp.text.split()) for one in inputs.nbests for hyp in one.hyps)
-    half, middle = sizes.total() / 2, 0
-    for size in sorted(sizes):
-        half -= sizes[size]
-        if half <= 0:
-            middle = size
-            break
+    sizes = [(nbest.utt, len(hyp.text.split())) for nbest in inputs.nbests for hyp in nbest.hyps]
+    middle = median_low([size for _, size in sizes]) if sizes else 0
     limit = max(50, 8 * middle)
-    long = [
-        (one.utt, len(hyp.text.split()))
-        for one in inputs.nbests
-        for hyp in one.hyps
-        if len(hyp.text.split()) > limit
-    ]
+    long = [(utt, size) for utt, size in sizes if size > limit]
     if long:
         longest = max(size for _, size in long)
         cause = (
@@ -218,16 +209,16 @@ def length(inputs: DoctorInputs) -> Iterator[Finding]:
 
 def loops(inputs: DoctorInputs) -> Iterator[Finding]:
     """Find words and phrases said again and again."""
-    found = [(one.utt, hyp.text) for one in inputs.nbests for hyp in one.hyps]
-    found = [(utt, text) for utt, text in found if is_looping(text)]
-    if found:
-        utt, text = max(found, key=lambda pair: count_looped(pair[1]))
+    looping = [(nbest.utt, hyp.text) for nbest in inputs.nbests for hyp in nbest.hyps]
+    looping = [(utt, text) for utt, text in looping if is_looping(text)]
+    if looping:
+        utt, text = max(looping, key=lambda pair: count_looped(pair[1]))
         text = single(text)
         shown = text if len(text) <= SHOWN else text[:SHOWN].rstrip() + " .."
-        lists = len({utt for utt, _ in found})
+        lists = len({utt for utt, _ in looping})
         cause = (
-            f"{plural(found, 'hypothesis')} in {plural(lists, 'list')} loop, the worst in {utt!r}:"
-            f" {shown!r}"
+            f"{plural(looping, 'hypothesis')} in {plural(lists, 'list')} loop, the worst in"
+            f" {utt!r}: {shown!r}"
         )
         remedy = (
             "lmtools convert --drop-loops takes them out, lmtools tune --loop gives them a cost"

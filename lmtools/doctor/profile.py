@@ -93,12 +93,12 @@ class Profile:
         and accents apart where one of the forms joins them.
         """
         forms = [name for name in names if name in UNIFIERS]
-        change, made = unifier(forms), Counter()
+        change, characters = unifier(forms), Counter()
         for character, count in self.characters.items():
             text = character if character.isspace() else change(character)
             for part in unicodedata.normalize("NFD", text) if "nfc" in forms else text:
-                made[part] += count
-        return replace(self, characters=made) if forms else self
+                characters[part] += count
+        return replace(self, characters=characters) if forms else self
 
     def foreign_punctuation(self, other: "Profile") -> Counter:
         """Return its punctuation that `other` hardly has."""

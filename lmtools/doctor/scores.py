@@ -20,10 +20,10 @@ LARGE = 1e9  # nats that no hypothesis costs
 def values_of(lists: Sequence[NBest]) -> dict[str, list[np.ndarray]]:
     """Return the values (hypotheses,) of each component a list, NaN where a hypothesis lacks it."""
     names = list(
-        dict.fromkeys(name for one in lists for hyp in one.hyps[:1] for name in hyp.scores)
+        dict.fromkeys(name for nbest in lists for hyp in nbest.hyps[:1] for name in hyp.scores)
     )
     return {
-        name: [np.array([hyp.scores.get(name, np.nan) for hyp in one.hyps]) for one in lists]
+        name: [np.array([hyp.scores.get(name, np.nan) for hyp in nbest.hyps]) for nbest in lists]
         for name in names
     }
 
@@ -35,13 +35,13 @@ def columns(inputs: DoctorInputs) -> dict[str, list[np.ndarray]]:
     Components that only indicate something, as which system of a pool a hypothesis is from, are no
     scores and left out.
     """
-    made = {}
-    for name, lists in values_of([one for one in inputs.nbests if len(one.hyps) > 1]).items():
+    scores = {}
+    for name, lists in values_of([nbest for nbest in inputs.nbests if len(nbest.hyps) > 1]).items():
         values = np.concatenate(lists)
         if not (np.isin(values, (0, 1)).all() and np.ptp(values)):
             far = np.split(find_outliers(values), np.cumsum([len(row) for row in lists])[:-1])
-            made[name] = [np.where(odd, np.nan, row) for row, odd in zip(lists, far, strict=True)]
-    return made
+            scores[name] = [np.where(odd, np.nan, row) for row, odd in zip(lists, far, strict=True)]
+    return scores
 
 
 def find_outliers(values: np.ndarray) -> np.ndarray:
@@ -61,13 +61,13 @@ def sentinels(inputs: DoctorInputs) -> Iterator[Finding]:
     """Find values that stand for `no score`, such as -1e30: one of them makes a column useless, or
     a list.
     """
-    for name, lists in values_of([one for one in inputs.nbests if one.hyps]).items():
+    for name, lists in values_of([nbest for nbest in inputs.nbests if nbest.hyps]).items():
         values = np.concatenate(lists)
         odd = find_outliers(values)
         if odd.any():
             utts = np.repeat(np.arange(len(lists)), [len(row) for row in lists])
             place = inputs.places[
-                [one.utt for one in inputs.nbests if one.hyps][utts[odd.argmax()]]
+                [nbest.utt for nbest in inputs.nbests if nbest.hyps][utts[odd.argmax()]]
             ]
             shown = ", ".join(f"{value:g}" for value in np.unique(values[odd])[:3])
             cause = (
@@ -88,7 +88,9 @@ def is_lm(name: str) -> bool:
 
 
 def signs(inputs: DoctorInputs) -> Iterator[Finding]:
-    """Find costs in the place of logarithms of probabilities: positive, and growing down the lists."""
+    """Find costs in the place of logarithms of probabilities: positive, and growing down the
+    lists.
+    """
     for name, lists in columns(inputs).items():
         values = np.concatenate(lists)
         if not are_positive(values):
@@ -113,18 +115,20 @@ def choose_by(inputs: DoctorInputs, name: str) -> bool | None:
     doubt, by the references of a sample.
     """
     lists = [
-        one
-        for one in inputs.nbests
-        if inputs.refs.get(one.utt) and all(name in hyp.scores for hyp in one.hyps) and one.hyps
+        nbest
+        for nbest in inputs.nbests
+        if inputs.refs.get(nbest.utt)
+        and all(name in hyp.scores for hyp in nbest.hyps)
+        and nbest.hyps
     ]
     lists = lists[:: -(-len(lists) // SAMPLE) or 1]
-    gain, texts = METRICS["wer"].gain, ([hyp.text for hyp in one.hyps] for one in lists)
-    sizes = np.array([len(one.hyps) for one in lists], dtype=int)
+    gain, texts = METRICS["wer"].gain, ([hyp.text for hyp in nbest.hyps] for nbest in lists)
+    sizes = np.array([len(nbest.hyps) for nbest in lists], dtype=int)
     valid = np.arange(sizes.max(initial=0)) < sizes[:, None]
     values, gains = np.zeros(valid.shape), np.zeros(valid.shape)
-    values[valid] = [hyp.scores[name] for one in lists for hyp in one.hyps]
-    for row, one, hyps in zip(gains, lists, texts, strict=True):
-        row[: len(hyps)] = gain(METRICS["wer"].statistics(inputs.refs[one.utt], hyps))
+    values[valid] = [hyp.scores[name] for nbest in lists for hyp in nbest.hyps]
+    for row, nbest, hyps in zip(gains, lists, texts, strict=True):
+        row[: len(hyps)] = gain(METRICS["wer"].statistics(inputs.refs[nbest.utt], hyps))
     return are_costs(values, valid, gains)
 
 
@@ -132,52 +136,41 @@ def base(inputs: DoctorInputs) -> Iterator[Finding]:
     """Find language-model scores too small a word for natural logarithms, and total scores that do
     not grow with length.
     """
-    lengths = np.concatenate(
-        [
-            [len(hyp.text.split()) + 1 for hyp in one.hyps]
-            for one in inputs.nbests
-            if len(one.hyps) > 1
-        ]
-        or [[]]
-    )
-    # of whole lists: Whisper's best hypothesis may be a short one where it gave up
-    middle = np.array(
-        [
-            np.median([len(hyp.text.split()) + 1 for hyp in one.hyps])
-            for one in inputs.nbests
-            if len(one.hyps) > 1
-        ]
-    )
+    sizes = [
+        np.array([len(hyp.text.split()) + 1 for hyp in nbest.hyps])
+        for nbest in inputs.nbests
+        if len(nbest.hyps) > 1
+    ]
     for name, lists in columns(inputs).items():
-        values = np.concatenate(lists)
+        values, lengths = np.concatenate(lists), np.concatenate(sizes)
         a_word = np.nansum(np.abs(values)) / lengths[~np.isnan(values)].sum()
         if is_lm(name) and 0 < a_word < 2:
             cause = (
                 f"{name!r} is {a_word:.2f} a word, the natural log of a perplexity of"
                 f" {np.exp(a_word):.1f}"
             )
-            yield Finding(
-                HINT,
-                inputs.nbest,
-                cause,
-                "if it is in log10, scaled, or divided by length, undo that",
-            )
-        sizes = np.abs([np.median(row) for row in lists])
-        words, sizes = middle[~np.isnan(sizes)], sizes[~np.isnan(sizes)]
-        grows = is_lm(name) or name in ("am", "score", "total")
-        if (
-            grows
-            and len(words) >= ENOUGH
-            and words.std() > 0.3 * words.mean()
-            and sizes.std() > 0
-            and np.corrcoef(words, sizes)[0, 1] < 0.1
-        ):
+            remedy = "if it is in log10, scaled, or divided by length, undo that"
+            yield Finding(HINT, inputs.nbest, cause, remedy)
+        if (is_lm(name) or name in ("am", "score", "total")) and not grows(lists, sizes):
             cause = f"{name!r} does not grow with the number of words: divided by length?"
             remedy = (
                 "if so, multiply by the length again; sums of log-probabilities are what weights"
                 " combine"
             )
             yield Finding(HINT, inputs.nbest, cause, remedy)
+
+
+def grows(lists: Sequence[np.ndarray], sizes: Sequence[np.ndarray]) -> bool:
+    """Return whether the scores (hypotheses,) of lists grow with their `sizes` in words, as far as
+    lists of many sizes tell.
+    """
+    # of whole lists: Whisper's best hypothesis may be a short one where it gave up
+    scores = np.abs([np.median(row) for row in lists])
+    words = np.array([np.median(row) for row in sizes])[~np.isnan(scores)]
+    scores = scores[~np.isnan(scores)]
+    if len(words) < ENOUGH or words.std() <= 0.3 * words.mean() or not scores.std() > 0:
+        return True
+    return not np.corrcoef(words, scores)[0, 1] < 0.1
 
 
 def order(inputs: DoctorInputs) -> Iterator[Finding]:

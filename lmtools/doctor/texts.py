@@ -114,15 +114,15 @@ def marks(inputs: DoctorInputs) -> Iterator[Finding]:
     """Find marks of noise, silence, music or unknown words; where references have such brackets,
     they are punctuation.
     """
-    found, first, nothing_else = Counter(), None, 0
-    for one in inputs.nbests:
-        for hyp in one.hyps:
+    counts, first, nothing_else = Counter(), None, 0
+    for nbest in inputs.nbests:
+        for hyp in nbest.hyps:
             odd = [m for m in find_marks(hyp.text) if m[0] not in inputs.references.characters]
             if odd:
-                found.update(odd)
-                first = first or one.utt
+                counts.update(odd)
+                first = first or nbest.utt
                 nothing_else += not drop_marks(hyp.text)
-    if found:
+    if counts:
         alone = (
             f", and {plural(nothing_else, 'hypothesis')} hold nothing else" if nothing_else else ""
         )
@@ -134,8 +134,8 @@ def marks(inputs: DoctorInputs) -> Iterator[Finding]:
             " them too"
         )
         cause = (
-            f"{plural(found.total(), 'word')} of the hypotheses are marks:"
-            f" {some(most(found, found))} (first in {first!r}){alone}"
+            f"{plural(counts.total(), 'word')} of the hypotheses are marks:"
+            f" {some(most(counts, counts))} (first in {first!r}){alone}"
         )
         yield Finding(grade_rate(gain, 1, 1) or HINT, inputs.places[first], cause, remedy)
 
@@ -154,9 +154,9 @@ def first_word(inputs: DoctorInputs) -> Iterator[Finding]:
             cause = f"the first words of lines ({some(words, 3)}) are taken for utterance ids"
             yield Finding(ERROR, inputs.ref_places[words[0]], cause, "write `utt w1 w2 ...`")
     eaten = [
-        one
-        for one in inputs.nbests
-        if one.hyps and all(hyp.text.split()[:1] == [one.utt] for hyp in one.hyps)
+        nbest
+        for nbest in inputs.nbests
+        if nbest.hyps and all(hyp.text.split()[:1] == [nbest.utt] for hyp in nbest.hyps)
     ]
     if eaten:
         cause = f"the hypotheses of {plural(eaten, 'utterance')} begin with the utterance id"
@@ -230,11 +230,11 @@ def leak(inputs: DoctorInputs) -> Iterator[Finding]:
             for utt, words in inputs.refs.items()
             if len((line := inputs.normalise(words)).split()) >= LONG
         }
-        found = [utt for utt, line in long.items() if line in inputs.text.whole]
-        if len(found) > 0.02 * len(long):
+        copied = [utt for utt, line in long.items() if line in inputs.text.whole]
+        if len(copied) > 0.02 * len(long):
             cause = (
-                f"{share(len(found), len(long))} references of {LONG} words or more stand in"
+                f"{share(len(copied), len(long))} references of {LONG} words or more stand in"
                 f" {inputs.text.path}"
             )
             remedy = "take them out of the text: a model that learnt them by heart shows nothing"
-            yield Finding(HINT, inputs.ref_places[found[0]], cause, remedy)
+            yield Finding(HINT, inputs.ref_places[copied[0]], cause, remedy)

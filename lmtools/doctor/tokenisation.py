@@ -26,7 +26,7 @@ def tokenisation(inputs: DoctorInputs) -> Iterator[Finding]:
     """Find tokens or pieces on one side only; on both, tokens are a hint, and pieces an error,
     since metrics would count them.
     """
-    said = set()
+    reported = set()
     for hyps, other, _ in pairs(inputs):
         for more, less in ((hyps, other), (other, hyps)):
             for name in SIGNS:
@@ -34,13 +34,13 @@ def tokenisation(inputs: DoctorInputs) -> Iterator[Finding]:
                     shows(more, name)
                     and could_show(less, name)
                     and not shows(less, name)
-                    and (more.name, name) not in said
+                    and (more.name, name) not in reported
                 ):
-                    said.add((more.name, name))
+                    reported.add((more.name, name))
                     yield finding(ERROR, more, name, f", {name_profile(less)} hardly any")
     for profile in (inputs.hyps, inputs.references):
         for name in SIGNS:
-            if shows(profile, name) and (profile.name, name) not in said:
+            if shows(profile, name) and (profile.name, name) not in reported:
                 level = ERROR if name == "pieces" else HINT
                 yield finding(
                     level,

@@ -125,15 +125,15 @@ def choose_remedies(trial: Trial, hyps: Profile, references: Profile) -> list[st
     lower = ["--case lower"] * (hyps.case != references.case)
     folds = [name for name in UNIFIERS if UNIFIERS[name].folds and is_meant(trial, name)]
     safe = [name for name in UNIFIERS if not UNIFIERS[name].folds]
-    found: set[str] = set()
+    helpful: set[str] = set()
     # quotation marks show where punctuation stays, an apostrophe beside a full stop where it goes
     for others in (lower, [*lower, PUNCTUATION]):
-        found.update(least_beside(trial, others, safe))
-    forms = [name for name in safe if name in found]
+        helpful.update(least_beside(trial, others, safe))
+    forms = [name for name in safe if name in helpful]
     sides = [side.unify(forms) for side in (hyps, references)]
     odd = max(
-        one.foreign_punctuation(other).total() / one.spaces
-        for one, other in (sides, reversed(sides))
+        side.foreign_punctuation(other).total() / side.spaces
+        for side, other in (sides, reversed(sides))
     )
     bare = any(not side.letters(APOSTROPHES.__contains__) for side in sides)
     doubts = [MARKS, *lower, *[PUNCTUATION] * (odd >= RARE), *["--apostrophe strip"] * bare, *folds]
@@ -149,7 +149,7 @@ def least_beside(trial: Trial, others: Sequence[str], names: Sequence[str]) -> l
     changed = [
         name for name in names if any(rewriting([name])(text) != plain(text) for text in texts)
     ]
-    return least_combination(lambda some: trial.errors([*others, *some]), changed)
+    return least_combination(lambda chosen: trial.errors([*others, *chosen]), changed)
 
 
 def is_meant(trial: Trial, form: str) -> bool:

@@ -14,16 +14,15 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from lmtools.atomic import atomic_text
 from lmtools.errors import UserError
 from lmtools.files import read_lines
 from lmtools.formats.checks import (
     Utterances,
-    check_nbests,
     component,
     components,
     encodable,
     identifier,
+    write_lines,
 )
 from lmtools.types import EMPTY, Hypothesis, NBest
 
@@ -158,9 +157,7 @@ def clip_value(value, limit: int = 40) -> str:
 
 def write(nbests: Iterable[NBest], path) -> None:
     """Write N-best lists; UserError, and nothing written, for what `read` would refuse."""
-    with atomic_text(path) as out:
-        for nbest in check_nbests(nbests, path):
-            out.write(json.dumps(as_tree(nbest), ensure_ascii=False) + "\n")
+    write_lines(nbests, path, lambda nbest, where: [json.dumps(as_tree(nbest), ensure_ascii=False)])
 
 
 def as_tree(nbest: NBest) -> dict:

@@ -42,8 +42,8 @@ def join_pieces(text: str, marks: str) -> str:
     return words
 
 
-def keep_spelling(text: str, found: str) -> str:
+def keep_spelling(text: str, spelling: str) -> str:
     """Return `found`, the pieces or the spelling that a reader saw, if joining them in some way
     gives `text`; else `text`, edited since.
     """
-    return found if any(join_pieces(found, marks) == text for marks in MARKS) else text
+    return spelling if any(join_pieces(spelling, marks) == text for marks in MARKS) else text

@@ -75,13 +75,13 @@ def has_check(line: str) -> bool:
 
 def header(path, line: str) -> Mapping[str, str]:
     """Return the signature in the first line; UserError for none or another line's check."""
-    told, _, check = line.rpartition("\t") if has_check(line) else (line, "", None)
-    if check is not None and check != vouch(told):
+    head, _, check = line.rpartition("\t") if has_check(line) else (line, "", None)
+    if check is not None and check != vouch(head):
         raise UserError(
             f"{path}:1: the header is damaged: it does not fit its check; score the lists again"
         )
     try:
-        signature = json.loads(told.removeprefix(HEADER)) if told.startswith(HEADER) else None
+        signature = json.loads(head.removeprefix(HEADER)) if head.startswith(HEADER) else None
     except (ValueError, RecursionError):
         signature = None
     if not isinstance(signature, dict):
@@ -220,11 +220,11 @@ def check(table: ScoreTable, nbests: Sequence[NBest], path, source) -> None:
         )
     if other:
         utt = other[0]
-        found = (
+        counts = (
             f"{len(table.log_prob[utt])} scores for the {lengths[utt]} hypotheses of {utt!r} in"
             f" {source}"
         )
-        raise UserError(f"{path}: {found} ({len(other)} such lists); {REMEDY}")
+        raise UserError(f"{path}: {counts} ({len(other)} such lists); {REMEDY}")
     if table.checks is not None:
         wrong = [(nbest, ranks) for nbest in nbests if (ranks := strangers(table, nbest))]
         if wrong:
@@ -243,13 +243,13 @@ def strangers(table: ScoreTable, nbest: NBest) -> list[int]:
         strict=True,
     )
     checked = (
-        (vouch(spell_row(nbest.utt, rank, value, count), hyp.text), told)
-        for rank, (value, count, told, hyp) in enumerate(rows, 1)
+        (vouch(spell_row(nbest.utt, rank, value, count), hyp.text), check)
+        for rank, (value, count, check, hyp) in enumerate(rows, 1)
     )
-    return [rank for rank, (due, told) in enumerate(checked, 1) if due != told]
+    return [rank for rank, (due, check) in enumerate(checked, 1) if due != check]
 
 
-def stranger(table: ScoreTable, wrong: Sequence[tuple[NBest, Sequence[int]]], about: str) -> str:
+def stranger(table: ScoreTable, wrong: Sequence[tuple[NBest, Sequence[int]]], message: str) -> str:
     """Return the message on rows that are not of the lists: the first, how many there are, and what
     may have happened.
     """
@@ -262,7 +262,9 @@ def stranger(table: ScoreTable, wrong: Sequence[tuple[NBest, Sequence[int]]], ab
         cause = "the row is damaged, or this one text was changed"
     else:
         cause = "they were made of other lists, or the file is damaged"
-    return f"{about.format(f'{nbest.utt}#{ranks[0]}')} ({count} of {total} rows): {cause}; {REMEDY}"
+    return (
+        f"{message.format(f'{nbest.utt}#{ranks[0]}')} ({count} of {total} rows): {cause}; {REMEDY}"
+    )
 
 
 def is_shuffled(table: ScoreTable, nbest: NBest) -> bool:
@@ -271,9 +273,9 @@ def is_shuffled(table: ScoreTable, nbest: NBest) -> bool:
     """
     columns = (table.log_prob[nbest.utt], table.tokens[nbest.utt], table.checks[nbest.utt])
     left = [hyp.text for hyp in nbest.hyps]
-    for rank, (value, count, told) in enumerate(zip(*columns, strict=True), 1):
+    for rank, (value, count, check) in enumerate(zip(*columns, strict=True), 1):
         row = spell_row(nbest.utt, rank, value, count)
-        place = next((place for place, text in enumerate(left) if vouch(row, text) == told), None)
+        place = next((place for place, text in enumerate(left) if vouch(row, text) == check), None)
         if place is None:
             return False
         left.pop(place)

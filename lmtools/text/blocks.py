@@ -177,8 +177,8 @@ def read_pairs(targets: Sequence, sources: Sequence) -> Iterator[PairBlock]:
                     " of which each line is the other's translation"
                 )
             here, there = zip(*rows, strict=True)
-            first = here[0][0]
-            yield PairBlock(source, target, first, [t for _, t in here], [t for _, t in there])
+            lines = [[text for _, text in side] for side in (here, there)]
+            yield PairBlock(source, target, here[0][0], *lines)
 
 
 def read_again(paths: Sequence) -> Iterator[str]:

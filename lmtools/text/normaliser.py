@@ -108,8 +108,8 @@ class Normaliser:
     @property
     def hash(self) -> str:
         """Hexadecimal SHA-256 of the settings and of the version of their meaning."""
-        told = json.dumps([RULES, as_tree(self)], sort_keys=True)
-        return hashlib.sha256(told.encode()).hexdigest()
+        settings = json.dumps([RULES, as_tree(self)], sort_keys=True)
+        return hashlib.sha256(settings.encode()).hexdigest()
 
     @property
     def wordwise(self) -> bool:

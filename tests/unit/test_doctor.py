@@ -676,12 +676,15 @@ def test_unknown_words_that_another_case_makes_known(here):
 
 
 def test_costs(here):
-    edit(scores(lambda s, _: {name: -value for name, value in s.items()}))
+    negate = scores(lambda s, _: {name: -value for name, value in s.items()})
+    edit(negate)
     findings = found()["signs"]
     assert [finding.level for finding in findings] == [
         ERROR,
         ERROR,
     ] and "all values of 'am' are positive" in findings[0].cause
+    edit(lambda nbest: dataclasses.replace(negate(nbest), ref=None))  # nothing to choose by
+    assert [finding.level for finding in found()["signs"]] == [ERROR, ERROR]
 
 
 def test_positive_scores_that_fall_down_the_list_are_a_hint(here):

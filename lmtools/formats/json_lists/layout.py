@@ -89,8 +89,8 @@ def parse_keyed(
     """Return the list whose hypotheses `parse` makes of the items under the key `hyps`."""
     ref = json_io.optional(tree, "ref", str, where)
     items = json_io.member(tree, hyps, list, where)
-    found = number_hypotheses(items, parse, where, kind)
-    return NBest(utt, found, ref, json_io.extras(tree, ("utt", "ref", hyps), where))
+    hypotheses = number_hypotheses(items, parse, where, kind)
+    return NBest(utt, hypotheses, ref, json_io.extras(tree, ("utt", "ref", hyps), where))
 
 
 def parse_scored(tree, where: str, score: str = "score", name: str = "am") -> Hypothesis:

@@ -103,13 +103,13 @@ def files(path, suffixes: tuple[str, ...]) -> list[tuple[str, Path | str]]:
         path = path if path == "-" else Path(path)
         return [("-" if path == "-" else stem(path, suffixes) or path.name.split(".")[0], path)]
     inside = list_children(path)
-    found = [(utt, child) for child in inside if (utt := stem(child, suffixes))]
-    if inside and not found:
+    pairs = [(utt, child) for child in inside if (utt := stem(child, suffixes))]
+    if inside and not pairs:
         raise UserError(
             f"{path}: holds no file {' or '.join('*' + suffix for suffix in suffixes)}; give the"
             " directory of lattices"
         )
-    return found
+    return pairs
 
 
 def opening(path: Path, suffixes: tuple[str, ...], first: str) -> str:

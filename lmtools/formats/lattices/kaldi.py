@@ -89,16 +89,16 @@ def places(path) -> list:
     """Return the tables of `path`: itself, or all archives of a decode directory."""
     if parse_specifier(path) or not Path(path).is_dir():
         return [path]
-    found, stated = jobs(Path(path)), Path(path, "num_jobs")
-    if not found:
+    archives, stated = jobs(Path(path)), Path(path, "num_jobs")
+    if not archives:
         raise UserError(f"{path}: no lat.1.gz in it; give a decode directory of Kaldi")
     if stated.is_file() and parse_number(
         stated.read_text(errors="replace").strip(), str(stated), "the number of jobs"
-    ) != len(found):
+    ) != len(archives):
         raise UserError(
-            f"{path}: num_jobs is not the number of its lat.N, {len(found)}; let all jobs finish"
+            f"{path}: num_jobs is not the number of its lat.N, {len(archives)}; let all jobs finish"
         )
-    return found
+    return archives
 
 
 def table_of(path) -> Path:
@@ -336,7 +336,7 @@ def text(automaton: Automaton) -> str:
     for state in range(automaton.states):
         lines.setdefault(state, [])
         lines[state] = lines[state] or [row((state,), (math.inf, math.inf, ""), automaton.compact)]
-    return "\n".join(["", *(line for some in lines.values() for line in some), "", ""])
+    return "\n".join(["", *(line for rows in lines.values() for line in rows), "", ""])
 
 
 def row(numbers: tuple[int, ...], costs: Weight, compact: bool) -> str:

@@ -83,24 +83,24 @@ def build_lattice(utt: str, path, header: dict[str, str], rows: dict[str, list])
             f"{path}: Nodes {header['Nodes']}, but there are {len(rows['Nodes'])}; the file is cut"
             " off or damaged"
         )
-    found, times = [], []
+    on_nodes, times = [], []
     for index, (where, fields) in enumerate(rows["Nodes"]):
         if len(fields) not in (5, 7) or fields[0] != str(index):
             raise UserError(
                 f"{where}: {' '.join(fields)[:40]!a}; expected `{index} word start first-end"
                 " last-end ; alternative`"
             )
-        found.append(node(fields[1], [*fields[3:5], *fields[6:]]))
+        on_nodes.append(node(fields[1], [*fields[3:5], *fields[6:]]))
         times.append(parse_number(fields[2], where, "the start frame") / FRAMES)
     base = parse_real(header["logbase"], path, "the log base")
     if not base > 0 or base == 1 or math.isinf(base):
         raise UserError(f"{path}: -logbase {header['logbase']}; expected a base of logarithms")
-    edges = [edge(fields, where, len(found), math.log(base)) for where, fields in rows["Edges"]]
-    start, end = (inside(header[name], len(found), path) for name in ("Initial", "Final"))
+    edges = [edge(fields, where, len(on_nodes), math.log(base)) for where, fields in rows["Edges"]]
+    start, end = (inside(header[name], len(on_nodes), path) for name in ("Initial", "Final"))
     kept = {"logbase": header["logbase"]}
     kept |= {"frames": header["Frames"]} if "Frames" in header else {}
     kept["acoustic"] = "source"
-    graph = nodes.NodeGraph(found, edges, start, end, times=times, header=kept)
+    graph = nodes.NodeGraph(on_nodes, edges, start, end, times=times, header=kept)
     return nodes.lattice(utt, graph, "source")
 
 
@@ -147,12 +147,12 @@ def write(lattices: Iterable[Lattice], path) -> None:
 
 def text(lattice: Lattice, where: str) -> str:
     """Return the text of a lattice."""
-    found = nodes.find_nodes(lattice, "source")
-    if found is None:
+    on_nodes = nodes.find_nodes(lattice, "source")
+    if on_nodes is None:
         lattice = nodes.split_states(lattice, where)
-        found = nodes.find_nodes(lattice, "source")
-        found[lattice.start] = nodes.Node(None, {"symbol": "<s>"})
-        found[int(lattice.finals[0])] = nodes.Node(None, {"symbol": "</s>"})
+        on_nodes = nodes.find_nodes(lattice, "source")
+        on_nodes[lattice.start] = nodes.Node(None, {"symbol": "<s>"})
+        on_nodes[int(lattice.finals[0])] = nodes.Node(None, {"symbol": "</s>"})
     scores, _ = one_total(lattice, where)
     base = lattice.header.get("logbase", BASE)
     if not all(map(math.isfinite, scores)):
@@ -170,9 +170,9 @@ def text(lattice: Lattice, where: str) -> str:
         "#",
         f"Frames {last}",
         "#",
-        f"Nodes {len(found)} (NODEID WORD STARTFRAME FIRST-ENDFRAME LAST-ENDFRAME)",
+        f"Nodes {len(on_nodes)} (NODEID WORD STARTFRAME FIRST-ENDFRAME LAST-ENDFRAME)",
     ]
-    lines += [node_line(index, label, frames[index], where) for index, label in enumerate(found)]
+    lines += [node_line(index, label, frames[index], where) for index, label in enumerate(on_nodes)]
     lines += ["#", f"Initial {lattice.start}", f"Final {lattice.finals[0]}", "#",
     "BestSegAscr 0 (NODEID ENDFRAME ASCORE)", "#",
               "Edges (FROM-NODEID TO-NODEID ASCORE)"]  # fmt: skip

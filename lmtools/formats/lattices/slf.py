@@ -222,9 +222,9 @@ def word_of_line(fields: dict[str, str], where: str) -> nodes.Node:
     symbol = fields.get("W", NULL) or NULL
     if len(symbol.split()) > 1:
         raise UserError(f"{where}: the word {symbol!a} holds white space; join its parts with _")
-    found = nodes.node_of_symbol(symbol, NULL)
+    label = nodes.node_of_symbol(symbol, NULL)
     return (
-        nodes.Node(found.word, {**found.extra, "variant": fields["v"]}) if "v" in fields else found
+        nodes.Node(label.word, {**label.extra, "variant": fields["v"]}) if "v" in fields else label
     )
 
 
@@ -241,14 +241,14 @@ def ends(parsed: Parsed, links: list[Arc], count: int) -> tuple[int, int]:
     """Start and end: as the header says, or the only node with links that none of them enters or
     leaves (or the only node).
     """
-    found = []
+    places = []
     linked = {node for link in links for node in (link.source, link.target)} or set(range(count))
     for name, used in (
         ("start", {link.target for link in links}),
         ("end", {link.source for link in links}),
     ):
         if name in parsed.header:
-            found.append(below(parsed.header[name], count, parsed.where, name))
+            places.append(below(parsed.header[name], count, parsed.where, name))
             continue
         candidates = linked - used
         if len(candidates) != 1:
@@ -256,8 +256,8 @@ def ends(parsed: Parsed, links: list[Arc], count: int) -> tuple[int, int]:
                 f"{parsed.where}: {len(candidates)} nodes could be the {name}; add {name}= to the"
                 " header"
             )
-        found += candidates
-    return found[0], found[1]
+        places += candidates
+    return places[0], places[1]
 
 
 def guess_side(parsed: Parsed, start: nodes.Node) -> str:

@@ -63,7 +63,9 @@ def read(path) -> list[NBest]:
 
 
 def sort_by_rank(hyps: Mapping[int, Hypothesis]) -> Iterator[Hypothesis]:
-    """Yield hypotheses in the order of their ranks, which become extras where they are not places."""
+    """Yield hypotheses in the order of their ranks, which become extras where they are not
+    places.
+    """
     for place, rank in enumerate(sorted(hyps), 1):
         hyp = hyps[rank]
         yield hyp if place == rank else replace(hyp, extra={**hyp.extra, "rank": str(rank)})
@@ -128,8 +130,8 @@ def write(nbests: Iterable[NBest], path) -> None:
 
 def places(nbest: NBest) -> list[int]:
     """Return the ranks of hypotheses: as they were read if in order still, else their places."""
-    found = [hyp.extra.get("rank", str(place)) for place, hyp in enumerate(nbest.hyps, 1)]
-    ranks = [int(rank) if PLACE.fullmatch(rank) else 0 for rank in found]
+    ranks_read = [hyp.extra.get("rank", str(place)) for place, hyp in enumerate(nbest.hyps, 1)]
+    ranks = [int(rank) if PLACE.fullmatch(rank) else 0 for rank in ranks_read]
     if 0 in ranks or any(a >= b for a, b in pairwise(ranks)):
         return list(range(1, len(ranks) + 1))
     return ranks

@@ -14,11 +14,10 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from lmtools.atomic import atomic_text
 from lmtools.errors import UserError
 from lmtools.files import read_lines
 from lmtools.formats import pieces
-from lmtools.formats.checks import check_nbests, identifier, number, one_score
+from lmtools.formats.checks import identifier, number, one_score, write_lines
 from lmtools.formats.units import BASE2, parse_in_unit, spell_in_unit
 from lmtools.types import TOTAL, Hypothesis, NBest
 
@@ -153,13 +152,11 @@ def write(nbests: Iterable[NBest], path, lenpen: str = "1", normalised: str = "y
     with which P lines are left out.
     """
     power = exponent(lenpen, normalised)
-    with atomic_text(path) as out:
-        for nbest in check_nbests(nbests, path):
-            where = f"{path}: utterance {nbest.utt!r}"
-            for kind, content in contents(nbest, power, where):
-                out.write(f"{kind}-{nbest.utt}\t{content}\n")
-            if str(path) == "-":
-                out.flush()
+
+    def spell_list(nbest: NBest, where: str) -> Iterator[str]:
+        return (f"{kind}-{nbest.utt}\t{text}" for kind, text in contents(nbest, power, where))
+
+    write_lines(nbests, path, spell_list)
 
 
 def contents(nbest: NBest, power: float, where: str) -> Iterator[tuple[str, str]]:

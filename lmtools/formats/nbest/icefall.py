@@ -10,13 +10,12 @@ each, the same every time. The ID is kept as it is, with the number that lhotse'
 import ast
 import re
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from lmtools.atomic import atomic_text
 from lmtools.errors import UserError
 from lmtools.files import read_lines
-from lmtools.formats.checks import by_utterance, check_nbests, encodable, identifier, no_score
+from lmtools.formats.checks import by_utterance, encodable, identifier, no_score, write_lines
 from lmtools.types import Hypothesis, NBest
 
 ABOUT = "icefall recogs: `id:TAB ref=[...]`, `id:TAB hyp=[...]`"
@@ -71,39 +70,37 @@ def words(value: str, where: str) -> str:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Python's remarks on the value as a program
-            found = ast.literal_eval(value)
+            row = ast.literal_eval(value)
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
-        found = None
-    if not isinstance(found, list) or not all(isinstance(word, str) for word in found):
+        row = None
+    if not isinstance(row, list) or not all(isinstance(word, str) for word in row):
         raise UserError(
             f"{where}: {value[:40]!a} is not a list of words; write ['BLUE', 'FINCH'] (one speaker"
             " a file)"
         )
-    return encodable(" ".join(" ".join(found).split()), where)
+    return encodable(" ".join(" ".join(row).split()), where)
 
 
 def write(nbests: Iterable[NBest], path) -> None:
     """Write lists, each at once on standard output; UserError for scores, unless they were rescored
     and their order says enough.
     """
-    with atomic_text(path) as out:
-        for nbest in check_nbests(nbests, path):
-            where = f"{path}: utterance {nbest.utt!r}"
-            lines = ([] if nbest.ref is None else [f"ref={nbest.ref.split()}"]) + stamps(
-                nbest.extra
-            )
-            for hyp in nbest.hyps:
-                no_score(hyp, where)
-                lines += [f"hyp={hyp.text.split()}", *stamps(hyp.extra)]
-            out.writelines(f"{nbest.utt}:\t{line}\n" for line in lines)
-            if str(path) == "-":
-                out.flush()
+    write_lines(nbests, path, spell_list)
 
 
-def stamps(extra) -> list[str]:
-    """Return the lines of the time stamps among extras."""
-    return [
-        f"{name}={value}"
-        for name, value in extra.items()
-        if STAMP.fullmatch(name) and "\n" not in value
-    ]
+def spell_list(nbest: NBest, where: str) -> Iterator[str]:
+    """Yield the lines of one list."""
+    if nbest.ref is not None:
+        yield f"{nbest.utt}:\tref={nbest.ref.split()}"
+    yield from stamps(nbest.utt, nbest.extra)
+    for hyp in nbest.hyps:
+        no_score(hyp, where)
+        yield f"{nbest.utt}:\thyp={hyp.text.split()}"
+        yield from stamps(nbest.utt, hyp.extra)
+
+
+def stamps(utt: str, extra: Mapping[str, str]) -> Iterator[str]:
+    """Yield the lines of the time stamps among extras."""
+    for name, value in extra.items():
+        if STAMP.fullmatch(name) and "\n" not in value:
+            yield f"{utt}:\t{name}={value}"

@@ -83,7 +83,9 @@ def read(path, words: str | None = None) -> Iterator[NBest]:
 
 
 def texts_of(path) -> Iterator[tuple[str, list[Hypothesis], str]]:
-    """Yield (utterance, hypotheses, where) of an archive of texts, once the next utterance starts."""
+    """Yield (utterance, hypotheses, where) of an archive of texts, once the next utterance
+    starts.
+    """
     rows = (
         (*split_key(key, where), Hypothesis(text), where)
         for key, text, where in kaldi_tables.read_values(path, "tokens")

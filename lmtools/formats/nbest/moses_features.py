@@ -21,7 +21,7 @@ def features(text: str, where: str) -> tuple[dict[str, float], str]:
     """Parse the scores by name of a features field, and its layout: `TM0=2`, name, sign, number of
     values.
     """
-    found: list[tuple[str, str, list[float]]] = []
+    groups: list[tuple[str, str, list[float]]] = []
     for token in text.split():
         name, sign, value = (
             token.rpartition("=")
@@ -31,16 +31,16 @@ def features(text: str, where: str) -> tuple[dict[str, float], str]:
             else ("", "", token)
         )
         if sign:
-            found.append((component(name, where), sign, []))
-        elif not found:
+            groups.append((component(name, where), sign, []))
+        elif not groups:
             raise UserError(
                 f"{where}: feature value {token!r} has no name before it; expected `NAME= value"
                 " ...`"
             )
         if value:
-            found[-1][2].append(number(value, where, f"feature {found[-1][0]!r}"))
+            groups[-1][2].append(number(value, where, f"feature {groups[-1][0]!r}"))
     scores: dict[str, float] = {}
-    for name, sign, values in found:
+    for name, sign, values in groups:
         if not values:
             raise UserError(
                 f"{where}: feature {name!r} has no value; write one after it or drop the name"
@@ -52,7 +52,7 @@ def features(text: str, where: str) -> tuple[dict[str, float], str]:
                     f" {name!r}"
                 )
             scores[key] = value
-    return scores, " ".join(f"{name}{sign}{len(values)}" for name, sign, values in found)
+    return scores, " ".join(f"{name}{sign}{len(values)}" for name, sign, values in groups)
 
 
 def keys(name: str, sign: str, count: int) -> list[str]:
@@ -137,8 +137,8 @@ def fill_absent(
             " finds; keep few of them, or the total alone"
         )
     for (line, utt, hyp), layout in zip(lines, layouts, strict=True):
-        own = set(layout)
-        absent = [part for part in sparse if part not in own]
+        present = set(layout)
+        absent = [part for part in sparse if part not in present]
         yield line, utt, add_zeros(hyp, layout, absent) if absent else hyp
 
 

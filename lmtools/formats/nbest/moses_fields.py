@@ -12,11 +12,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
 
-from lmtools.atomic import atomic_text
 from lmtools.errors import UserError
 from lmtools.files import read_lines
 from lmtools.formats import pieces
-from lmtools.formats.checks import NUMBER, Utterances, check_nbests, components, number
+from lmtools.formats.checks import NUMBER, Utterances, components, number, write_lines
 from lmtools.formats.nbest.moses_features import (
     default_layout,
     features,
@@ -67,8 +66,8 @@ def read(
     names, last = None, None
     lines = rows(path, arrange, bpe)
     for utt, group in groupby(fill_absent(lines, path) if sparse else lines, lambda row: row[1]):
-        found = list(group)
-        where = f"{path}:{found[0][0]}"
+        rows_of_id = list(group)
+        where = f"{path}:{rows_of_id[0][0]}"
         utterances.add(utt, where)
         if utt in filled:
             raise UserError(
@@ -78,7 +77,7 @@ def read(
         for between in missing(last, utt, where) if gaps == "empty" else ():
             filled.add(between)
             yield NBest(between, ())
-        nbest = NBest(utt, tuple(hyp for _, _, hyp in found))
+        nbest = NBest(utt, tuple(hyp for _, _, hyp in rows_of_id))
         names, last = components(nbest, names, where), utt
         yield nbest
 
@@ -139,19 +138,18 @@ def write(nbests: Iterable[NBest], path, fields: Callable[[Row], list[str]]) -> 
     """Write lists; `fields` puts a Row's in order. An empty list has no line, which reading fills
     in between numbered ones.
     """
-    with atomic_text(path) as out:
-        for nbest in check_nbests(nbests, path):
-            where = f"{path}: utterance {nbest.utt!r}"
-            if not nbest.hyps and not COUNTED.fullmatch(nbest.utt):
-                raise UserError(
-                    f"{where}: has no hypothesis, and only numbered sentences may lack them here;"
-                    " drop it"
-                )
-            for hyp in nbest.hyps:
-                parts = fields(row_of(nbest.utt, hyp))
-                out.write(f" {BAR} ".join(plain(part, where) for part in parts) + "\n")
-            if str(path) == "-":
-                out.flush()
+
+    def spell_list(nbest: NBest, where: str) -> Iterator[str]:
+        if not nbest.hyps and not COUNTED.fullmatch(nbest.utt):
+            raise UserError(
+                f"{where}: has no hypothesis, and only numbered sentences may lack them here; drop"
+                " it"
+            )
+        for hyp in nbest.hyps:
+            parts = fields(row_of(nbest.utt, hyp))
+            yield f" {BAR} ".join(plain(part, where) for part in parts)
+
+    write_lines(nbests, path, spell_list)
 
 
 def row_of(utt: str, hyp: Hypothesis) -> Row:

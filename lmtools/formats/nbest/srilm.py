@@ -210,28 +210,28 @@ def parse_detailed(line: str, where: str) -> Hypothesis:
             f"{where}: not `word ( st: # et: # g: # a: # )` throughout; give the header"
             " NBestList1.0 to lists without times"
         )
-    found = words([rest[start : start + TOKEN] for start in range(0, len(rest), TOKEN)], where)
+    tokens = words([rest[start : start + TOKEN] for start in range(0, len(rest), TOKEN)], where)
     sums = {
-        name: sum(number(token[place], where, what) for token in found)
+        name: sum(number(token[place], where, what) for token in tokens)
         for name, place, what in (("am", 9, "an a: score"), ("lm", 7, "a g: score"))
     }
     scores = {
         name: parse_in_unit(repr(value), BYTELOG, where, f"the sum of the {name} scores")
         for name, value in sums.items()
     }
-    text, _ = split_pauses([token[0] for token in found])
+    text, _ = split_pauses([token[0] for token in tokens])
     return Hypothesis(text, scores, {"score": score, "words": " ".join(rest)})
 
 
 def words(tokens: list[list[str]], where: str) -> list[list[str]]:
     """Return the tokens that are words, not phones or states inside one."""
-    found, inner = [], (0.0, 0.0)
+    kept, inner = [], (0.0, 0.0)
     for token in tokens:
         start, end = (number(token[place], where, f"time {MARKS[place - 1]}") for place in (3, 5))
         if not (inner[0] <= start and end <= inner[1] and inner[0] < inner[1]):
-            found.append(token)
+            kept.append(token)
             inner = (start, end)
-    return found
+    return kept
 
 
 def write(nbests: Iterable[NBest], path, version: str | None = None) -> None:
@@ -255,7 +255,7 @@ def write(nbests: Iterable[NBest], path, version: str | None = None) -> None:
             " directory"
         )
     with atomic_directory(path, file_of(first.utt, path) if first else "") as temporary:
-        for nbest in (nbest for some in ((first, second), nbests) for nbest in some if nbest):
+        for nbest in (nbest for part in ((first, second), nbests) for nbest in part if nbest):
             write_one(nbest, temporary / file_of(nbest.utt, path), version, path)
 
 
@@ -300,12 +300,12 @@ def as_composite(hyp: Hypothesis, where: str) -> str:
 def as_detailed(hyp: Hypothesis, where: str) -> str:
     """Return a line of version 2, from what such a line held when it was read."""
     tokens = hyp.extra.get("words", "").split()
-    found = (
+    spoken = (
         words([tokens[start : start + TOKEN] for start in range(0, len(tokens), TOKEN)], where)
         if len(tokens) % TOKEN == 0
         else []
     )
-    if split_pauses([token[0] for token in found])[0].split() != hyp.text.split():
+    if split_pauses([token[0] for token in spoken])[0].split() != hyp.text.split():
         raise UserError(
             f"{where}: {hyp.text!a} has no times for its words, which NBestList2.0 holds; write"
             " version=0 or version=1"

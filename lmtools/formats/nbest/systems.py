@@ -131,7 +131,7 @@ def write(nbests: Iterable[NBest], path, ids: str = "lines") -> None:
         )
     with targets(names, path) as places, contextlib.ExitStack() as stack:
         streams = [stack.enter_context(atomic_text(place, follow=False)) for place in places]
-        for number, nbest in enumerate((nbest for some in ((first,), nbests) for nbest in some), 1):
+        for number, nbest in enumerate((nbest for part in ((first,), nbests) for nbest in part), 1):
             where = f"{path}: utterance {nbest.utt!r}"
             if ids == "lines" and nbest.utt != str(number):
                 raise UserError(

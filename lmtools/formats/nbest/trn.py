@@ -27,7 +27,9 @@ def recognises(path: Path, first: str) -> bool:
 
 
 def read(path) -> dict[str, str]:
-    """Read the text by utterance id, in the file's order; UserError with the line that is no trn."""
+    """Read the text by utterance id, in the file's order; UserError with the line that is no
+    trn.
+    """
     texts: dict[str, str] = {}
     for number, line in read_lines(path):
         if not line.strip() or line.startswith(";;"):
