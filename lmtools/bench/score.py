@@ -171,11 +171,11 @@ def measure_batches(scorer: NeuralScorer, tokens: int, count: int, rows: int) ->
     width, multiplied = tokens + lm.objective.boundary, lm.size if scorer.normalised else 0
     flops = matrix_flops(config, width, width, multiplied, tokens + 1)
     shapes = [*layer_shapes(config), (config.dim, config.dim), (config.dim, multiplied)]
-    work = Work("hypotheses", partial(score_batch, scorer), flops, shapes)
+    work = TimedWork("hypotheses", partial(score_batch, scorer), flops, shapes)
     return measure_throughput(scorer, work, tokens, count, rows=rows)
 
 
-class Work(NamedTuple):
+class TimedWork(NamedTuple):
     """Work on a batch of sentences, which are called `unit`; its floating point operations a
     sentence, and the matrices that it multiplies with.
     """
@@ -187,7 +187,7 @@ class Work(NamedTuple):
 
 
 def measure_throughput(
-    scorer: NeuralScorer, work: Work, tokens: int, count: int, rows: int
+    scorer: NeuralScorer, work: TimedWork, tokens: int, count: int, rows: int
 ) -> dict:
     """Measure `work` on `count` random sentences of so many tokens in batches of `rows` rows:
     sentences a second, and the share of the machine's own rate on its matrices that it reaches.
