@@ -11,8 +11,8 @@ from torch import Tensor
 
 from lmtools.bench.score import (
     TOKENS_A_WORD,
-    BatchWork,
     Tasks,
+    TimedWork,
     by_length,
     collect_figures,
     layer_shapes,
@@ -80,7 +80,7 @@ def measure_batches(scorer: NeuralScorer, tokens: int, count: int, rows: int) ->
     """Return `measure_throughput` of vectors, one pass a sentence."""
     config, width = scorer.lm.trunk.config, tokens + scorer.lm.objective.boundary
     flops = matrix_flops(config, width, width)
-    work = BatchWork("sentences", partial(embed_intact, scorer), flops, layer_shapes(config))
+    work = TimedWork("sentences", partial(embed_intact, scorer), flops, layer_shapes(config))
     return measure_throughput(scorer, work, tokens, count, rows=rows)
 
 

@@ -175,12 +175,12 @@ def measure_batches(scorer: NeuralScorer, tokens: int, count: int, rows: int) ->
     width, multiplied = tokens + lm.objective.boundary, lm.size if scorer.normalised else 0
     flops = matrix_flops(config, width, width, multiplied, tokens + 1)
     shapes = [*layer_shapes(config), (config.dim, config.dim), (config.dim, multiplied)]
-    work = BatchWork("hypotheses", partial(score_batch, scorer), flops, shapes)
+    work = TimedWork("hypotheses", partial(score_batch, scorer), flops, shapes)
     return measure_throughput(scorer, work, tokens, count, rows=rows)
 
 
-class BatchWork(NamedTuple):
-    """BatchWork on a batch of sentences, which are called `unit`; its floating point operations a
+class TimedWork(NamedTuple):
+    """Work on a batch of sentences, which are called `unit`; its floating point operations a
     sentence, and the matrices that it multiplies with.
     """
 
@@ -191,7 +191,7 @@ class BatchWork(NamedTuple):
 
 
 def measure_throughput(
-    scorer: NeuralScorer, work: BatchWork, tokens: int, count: int, rows: int
+    scorer: NeuralScorer, work: TimedWork, tokens: int, count: int, rows: int
 ) -> dict:
     """Measure `work` on `count` random sentences of so many tokens in batches of `rows` rows:
     sentences a second, and the share of the machine's own rate on its matrices that it reaches.

@@ -4,6 +4,7 @@ it.
 
 import re
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 from lmtools import seal
@@ -43,6 +44,7 @@ BENCH_ROW = {
     **dict.fromkeys(("flops?", "flops_hidden?"), POSITIVE),
     **dict.fromkeys(("throughput?", "responsiveness?", "contiguous?"), RATE),
 }
+BENCH_SHAPE = {"rows": [BENCH_ROW]}
 GRID_SHAPE = {
     **dict.fromkeys(("title?", "x?", "figure?"), TEXT),
     "runs?": {ANY: PLAIN},
@@ -88,37 +90,16 @@ CONFIG_SHAPE = {
 }
 
 
-def read_ppl(home: Path) -> dict[tuple[str, str], Mapping]:
-    """Read the results of `lmtools ppl`, by (language model, set)."""
-    return read_by_set(home, "ppl", PPL_SHAPE)
-
-
-def read_lattices(home: Path) -> dict[tuple[str, str], Mapping]:
-    """Read the reports of `lmtools lattice rescore --report`, by (system, set)."""
-    return read_by_set(home, "lattice", LATTICE_SHAPE)
-
-
-def read_sts(home: Path) -> dict[tuple[str, str], Mapping]:
-    """Read the results of `lmtools sts`, by (system, set)."""
-    return read_by_set(home, "sts", {})
-
-
-def read_by_set(home: Path, kind: str, shape: Mapping) -> dict[tuple[str, str], Mapping]:
+def read_by_set(kind: str, shape: Mapping, home: Path) -> dict[tuple[str, str], Mapping]:
     """Read the JSON objects of that shape in KIND/NAME/SET.json by (name, set)."""
     paths = sorted(home.glob(f"{kind}/*/*.json"))
     return {(path.parent.name, path.stem): read_json(path, shape) for path in paths}
 
 
-def read_speed(home: Path) -> dict | None:
-    """Read the results of `lmtools bench score`; None without them."""
-    path = home / "bench/speed.json"
-    return read_json(path, SPEED_SHAPE) if path.exists() else None
-
-
-def read_bench(home: Path) -> dict | None:
-    """Read the results of `lmtools bench lm`; None without them."""
-    path = home / "bench/lm.json"
-    return read_json(path, {"rows": [BENCH_ROW]}) if path.exists() else None
+def read_bench(kind: str, shape: Mapping, home: Path) -> dict | None:
+    """Read the results of a benchmark in bench/KIND.json; None without them."""
+    path = home / f"bench/{kind}.json"
+    return read_json(path, shape) if path.exists() else None
 
 
 def read_json(path: Path, shape: Mapping) -> dict:
@@ -253,7 +234,7 @@ def read_systems(home: Path) -> dict[str, tuple[Weights | None, dict[str, dict[s
 # by name: the reader, which takes the directory, and what is said where it finds none
 ARTIFACTS = {
     "judged": (
-        read_sts,
+        partial(read_by_set, "sts", {}),
         "sts/SYSTEM/SET.json: absent, so there is nothing to say of similarity (`lmtools sts --out`"
         " writes them)",
     ),
@@ -268,7 +249,7 @@ ARTIFACTS = {
         " `lmtools ngram` write them)",
     ),
     "ppl": (
-        read_ppl,
+        partial(read_by_set, "ppl", PPL_SHAPE),
         "ppl/LM/SET.json: absent, so there is no table of perplexities (`lmtools ppl --out` writes"
         " them)",
     ),
@@ -283,16 +264,16 @@ ARTIFACTS = {
         " run.sh writes them)",
     ),
     "bench": (
-        read_bench,
+        partial(read_bench, "lm", BENCH_SHAPE),
         "bench/lm.json: absent, so there is no table of throughput and responsiveness (`lmtools"
         " bench lm --out` writes it)",
     ),
     "speed": (
-        read_speed,
+        partial(read_bench, "speed", SPEED_SHAPE),
         "bench/speed.json: absent, so there is no figure of run time (`lmtools bench score --out`"
         " writes it)",
     ),
-    "lattices": (read_lattices, ""),
+    "lattices": (partial(read_by_set, "lattice", LATTICE_SHAPE), ""),
     "stages": (
         read_stages,
         "stages/N.json: absent, so it is not known how the time divides (the recipe's run.sh writes"

@@ -152,6 +152,14 @@ class Experiment:
             return (self.pairs or self.lists).hashes
         return {model.name: model.hash for model in self.models.values() if model.hash}
 
+    @property
+    def seeds(self) -> str:
+        """The seeds of the trainings: one for all, or each model's."""
+        seeds = {name: tree["seed"] for name, tree in self.configs.items() if "seed" in tree}
+        if len(set(seeds.values())) < 2:
+            return f"training seed {next(iter(seeds.values()))}" if seeds else ""
+        return "training seeds " + ", ".join(f"{name} {seed}" for name, seed in seeds.items())
+
     def provenance(self) -> Iterator[str]:
         """Yield corpus and sizes, how to read figures, then the commands, model hashes and
         seeds.
@@ -164,21 +172,13 @@ class Experiment:
         hashes = ", ".join(f"{name} {value[:HASH]}" for name, value in self.hashes.items())
         facts = (
             hashes and f"model hashes {hashes}",
-            training_seeds(self.configs),
+            self.seeds,
             trained_on(self.configs.values()),
-            *(part.draws if part else ()),
+            *getattr(part, "draws", ()),
             f"lmtools {__version__}",
         )
         calls = ", then ".join(f"`{command}`" for command in (*commands, self.command))
         yield f"Made by {calls}; {'; '.join(filter(None, facts))}."
-
-
-def training_seeds(configs: Mapping[str, Mapping]) -> str:
-    """Return the seeds of the trainings: one for all, or each model's."""
-    seeds = {name: tree["seed"] for name, tree in configs.items() if "seed" in tree}
-    if len(set(seeds.values())) < 2:
-        return f"training seed {next(iter(seeds.values()))}" if seeds else ""
-    return "training seeds " + ", ".join(f"{name} {seed}" for name, seed in seeds.items())
 
 
 def trained_on(configs: Iterable[Mapping]) -> str:

@@ -82,16 +82,16 @@ class Names:
     def labels(self) -> dict[str, str]:
         """The printed name of each system."""
         plain = {name: self.describe(name) for name in self.systems}
-        said = list(plain.values())
+        texts = list(plain.values())
         return {
-            name: f"{text} ({name})" if said.count(text) > 1 and text != name else text
+            name: f"{text} ({name})" if texts.count(text) > 1 and text != name else text
             for name, text in plain.items()
         }
 
     def describe(self, name: str) -> str:
         """Return the parts of a system in words."""
-        if own := self.style.systems.get(name, Printed()).label:
-            return own
+        if given := self.style.systems.get(name, Printed()).label:
+            return given
         parts, lattices, interpolated = self.makeup(name)
         labels = [self.describe_part(part) for part in parts]
         text = " + ".join(map(shorten, labels)) if len(labels) > 1 else "".join(labels)
@@ -113,8 +113,8 @@ class Names:
         return shorten(self.label(name))
 
     def ordered(self, names: Iterable[str]) -> list[str]:
-        """Names in printing order: systems as the experiment's file lists them; others by the
-        number of their language models, then by the Style's order of the first of these.
+        """Return names in printing order: systems as the experiment's file lists them; others by
+        the number of their language models, then by the Style's order of the first of these.
         """
         known = [FIRST, ORACLE, *(self.style.plan.systems if self.systems else ())]
 
@@ -133,14 +133,15 @@ class Names:
         A mean and an interpolation have the colour of the sum, whether that is there or not; a mean
         has a hollow marker and another line, an interpolation a dotted one.
         """
-        names = [*names, FIRST, ORACLE]
-        keys = {name: self.key_of(name) for name in names}
-        own = {key: look for key in keys.values() if (look := self.own_look(key))}
-        spare = self.style.spare
-        unknown = sorted(set(keys.values()) - own.keys())
-        own |= {key: spare[i % len(spare)] for i, key in enumerate(unknown)}
+        keys = {name: self.key_of(name) for name in (*names, FIRST, ORACLE)}
+        known = {}
+        for kind in (self.style.lms, self.style.systems):
+            known |= {("", name): entry.look for name, entry in kind.items() if entry.look}
+        unknown = sorted(set(keys.values()) - known.keys())
+        known |= {key: self.style.spare[i % len(self.style.spare)] for i, key in enumerate(unknown)}
         looks = {
-            name: own[key].of_mean if self.is_mean(name) else own[key] for name, key in keys.items()
+            name: known[key].of_mean if self.is_mean(name) else known[key]
+            for name, key in keys.items()
         }
         return {
             name: look.of_interpolation if self.makeup(name).interpolated else look
@@ -154,12 +155,6 @@ class Names:
             return "", name
         ends = [part.lm + " unnormalised" * (not part.normalised) for part in system.parts]
         return "lattice" * system.lattices, "+".join(ends)
-
-    def own_look(self, key: tuple[str, str]) -> Look | None:
-        """Return the look that the Style has for what `key_of` says."""
-        kinds = (self.style.systems, self.style.lms)
-        looks = (kind[key[1]].look for kind in kinds if key[1] in kind and not key[0])
-        return next(filter(None, looks), None)
 
 
 def is_printed(output: Mapping) -> bool:

@@ -173,17 +173,17 @@ def parse_style(tree: Mapping, where) -> Style:
     """Parse the style in parsed YAML; `where(section, name)` says of what a UserError speaks."""
     sections = {
         name: {
-            str(key): parse_entry(one, where(name, str(key)), f"{name}.{key}")
-            for key, one in read_group(tree, name, where).items()
+            str(key): parse_entry(entry, where(name, str(key)), f"{name}.{key}")
+            for key, entry in read_group(tree, name, where).items()
         }
         for name in ENTRIES
     }
     views = {
-        str(key): build(View, one or {}, where("views", str(key)), f"views.{key}.")
-        for key, one in read_group(tree, "views", where).items()
+        str(key): build(View, entry or {}, where("views", str(key)), f"views.{key}.")
+        for key, entry in read_group(tree, "views", where).items()
     }
     looks = {
-        name: [build(Look, one, where(name), f"{name}.") for one in read_list(tree, name, where)]
+        name: [build(Look, look, where(name), f"{name}.") for look in read_list(tree, name, where)]
         for name in ("spare", "runs")
     }
     order = [str(name) for name in read_list(tree, "order", where)]
@@ -209,19 +209,19 @@ def parse_entry(tree, where, prefix: str) -> Printed:
         raise UserError(f"{where}: {prefix}: not `label: TEXT` and `look: {{light: ..}}`")
     look = tree.get("look")
     rest = {name: value for name, value in tree.items() if name != "look"}
-    made = build(Printed, rest, where, f"{prefix}.")
-    return replace(made, look=build(Look, look, where, f"{prefix}.look.")) if look else made
+    entry = build(Printed, rest, where, f"{prefix}.")
+    return replace(entry, look=build(Look, look, where, f"{prefix}.look.")) if look else entry
 
 
 def read_group(tree: Mapping, name: str, where) -> Mapping:
     """Read the part `name`, empty where it is not there."""
-    if not isinstance(found := tree.get(name) or {}, Mapping):
+    if not isinstance(group := tree.get(name) or {}, Mapping):
         raise UserError(f"{where(name)}: {name}: expected `name: value` lines")
-    return found
+    return group
 
 
 def read_list(tree: Mapping, name: str, where) -> list:
     """Read the list `name`, empty where it is not there."""
-    if not isinstance(found := tree.get(name) or [], list):
+    if not isinstance(entries := tree.get(name) or [], list):
         raise UserError(f"{where(name)}: {name}: expected a list")
-    return found
+    return entries

@@ -39,7 +39,7 @@ TABLES: Mapping[str, Makers] = {
         *(lms.bench_tables, lms.grid_tables, lms.training_tables, stage_tables),
     ),
     STS: (
-        *(sts.pearson_tables, gain_tables, sts.spearman_tables, sts.layer_tables),
+        *(sts.pearson_tables, gain_tables, sts.main_tables, sts.layer_tables),
         *(sts.grade_tables, sts.training_tables, speed_tables, stage_tables),
     ),
 }
@@ -91,7 +91,9 @@ def write_report(
     the figures, a row each.
     """
     home = Path(home)
-    experiment = collect(home, what or recognise(home, nbests), nbests, title, command, style)
+    experiment = collect(
+        home, what or recognise(home, nbests), nbests, title, command=command, style=style
+    )
     tables = make_tables(experiment)
     pictures = list(add_readings(experiment, make_pictures(experiment)))
     misfits = rescoring.list_misfits(experiment) if experiment.kind != STS else []

@@ -62,7 +62,7 @@ def draw_bars(pairs: JudgedPairs, theme: Theme) -> Figure:
         judged = pairs.on(name)
         for y, system in enumerate(systems):
             if system in judged:
-                draw_bars_of(axes, theme, judged[system], pairs.looks[system], y)
+                draw_bars_of(axes, theme, judged[system], pairs.looks[system], y=y)
         axes.set_title(name)
         axes.set_xlabel("Pearson x100")
         axes.grid(axis="y", visible=False)
@@ -136,7 +136,7 @@ def draw_scatter(pairs: JudgedPairs, systems: Sequence[str], theme: Theme) -> Fi
     judged, draw = pairs.on(pairs.test), boxes if pairs.graded(pairs.test) else points
     for axes, system in zip(panels.flat, systems, strict=False):
         layer = judged[system].best
-        draw(axes, theme, pairs.looks[system], judged[system].gold, layer.cosines)
+        draw(axes, theme, pairs.looks[system], judged[system].gold, cosines=layer.cosines)
         r = decimal(layer.correlations["pearson"][0])
         axes.set_title(f"{pairs.labels[system]}  r = {r}")
         axes.yaxis.set_major_locator(MaxNLocator(5))
@@ -221,7 +221,7 @@ def gain_pictures(experiment: Experiment) -> Iterator[Picture]:
         gains = [g for g in measure_gains(experiment, measured) if g.context is not None]
         if len(gains) >= POINTS:
             title, name = METRICS[measured.metric].title, measured.sample.name
-            pairs = [f"{short(one.lm)} {one.context:.1f} and {one.gain:.2f}" for one in gains]
+            pairs = [f"{short(g.lm)} {g.context:.1f} and {g.gain:.2f}" for g in gains]
             yield Picture(
                 f"gains-{name}",
                 f"Points of {title} that a language model gains on the lists of {name} over the"

@@ -76,7 +76,7 @@ def guarded(text: str) -> str:
 
 
 def padded(cells, widths, left: int) -> list[str]:
-    """Cells filled with spaces to their columns' widths."""
+    """Return cells filled with spaces to their columns' widths."""
     return [
         cell.ljust(width) if j < left else cell.rjust(width)
         for j, (cell, width) in enumerate(zip(cells, widths, strict=True))
@@ -127,6 +127,6 @@ def kind_of(table: Table, column: int) -> str:
 
 
 def code(text: str) -> str:
-    """Escaped text in which what stands between backticks is code."""
+    """Return escaped text in which what stands between backticks is code."""
     parts = [escape(part) for part in text.split("`")]
     return "".join(f"<code>{part}</code>" if i % 2 else part for i, part in enumerate(parts))

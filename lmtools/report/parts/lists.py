@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from lmtools.errors import UserError
 from lmtools.evaluate import METRICS
 from lmtools.evaluate.metrics import ErrorRate
 from lmtools.evaluate.significance import RESAMPLES
@@ -12,7 +13,14 @@ from lmtools.report.artifacts import read_models, read_systems
 from lmtools.report.names import NOTHING, Names, SystemParts
 from lmtools.report.parts.makeup import find_lattice_makeup, find_makeups
 from lmtools.report.parts.measure import SEED, Measured, measure
-from lmtools.report.parts.samples import Sample, System, find_lists, judged, read_samples
+from lmtools.report.parts.samples import (
+    Sample,
+    System,
+    data_beside,
+    judged,
+    lists_beside,
+    read_samples,
+)
 from lmtools.report.style import Style, load_style
 from lmtools.rescoring import Weights, set_hash
 
@@ -133,7 +141,12 @@ def collect_lists(
     systems, hashes and lattices of `parts`; return them with a line for each set left out.
     """
     weights = {name: tuned for name, (tuned, _) in parts["systems"].items()}
-    paths = [Path(path) for path in nbests] or find_lists(home)
+    paths = [Path(path) for path in nbests] or lists_beside(home)
+    if not paths:
+        raise UserError(
+            f"{data_beside(home)}/*/nbest.jsonl: no N-best lists (nor .gz, .xz); give them with"
+            " --nbest"
+        )
     samples, dropped = read_samples(paths, weights)
     names = name_systems(weights, parts["hashes"], samples, style)
     known = [sample.name for sample in samples]

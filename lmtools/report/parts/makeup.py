@@ -16,12 +16,14 @@ def find_makeups(
     """Return the parts of each system, by its weights; `models` are the hashes of language models,
     `lists` those of the experiment's own lists.
     """
-    own = any(one.dev.sha256 in lists for one in weights.values())
+    tuned_here = any(tuned.dev.sha256 in lists for tuned in weights.values())
     return {
         name: find_makeup(
-            one.system or guess_facts(one, models, own and one.dev.sha256 not in lists), models
-        )._replace(interpolated=one.search.get("form") == INTERPOLATION)
-        for name, one in weights.items()
+            tuned.system
+            or guess_facts(tuned, models, tuned_here and tuned.dev.sha256 not in lists),
+            models,
+        )._replace(interpolated=tuned.search.get("form") == INTERPOLATION)
+        for name, tuned in weights.items()
     }
 
 
@@ -35,7 +37,7 @@ def find_makeup(facts: SystemFacts, models: Mapping[str, str]) -> SystemParts:
     return SystemParts(tuple(parts), facts.lists == LATTICES)
 
 
-def guess_facts(weights: Weights, models: Collection[str], own_lists: bool) -> SystemFacts:
+def guess_facts(weights: Weights, models: Collection[str], lattices: bool) -> SystemFacts:
     """Guess the facts of a system from weights that lack them: columns with signatures or curves,
     and those with the name of a language model, are language models.
     """
@@ -45,7 +47,7 @@ def guess_facts(weights: Weights, models: Collection[str], own_lists: bool) -> S
         for name in weights.features
         if name in known
     )
-    return SystemFacts(tuple(lms), LATTICES if own_lists else FIRST_PASS)
+    return SystemFacts(tuple(lms), LATTICES if lattices else FIRST_PASS)
 
 
 def find_lattice_makeup(report: Mapping, models: Mapping[str, str]) -> SystemParts:
@@ -55,7 +57,7 @@ def find_lattice_makeup(report: Mapping, models: Mapping[str, str]) -> SystemPar
     signatures = report.get("signatures") or {
         name: {"normalise": report.get("normalise", "full")} for name in report.get("lms") or {}
     }
-    lms = (describe_lm(name, one, SCORES) for name, one in signatures.items())
+    lms = (describe_lm(*item, SCORES) for item in signatures.items())
     return find_makeup(SystemFacts(tuple(lms), LATTICES), models)
 
 

@@ -150,8 +150,8 @@ def measure_set(
     if compare:
         tuned = next((name for name in results if is_tuned_first_pass(systems.get(name))), None)
         base, against = results[FIRST], results.get(tuned)
-        results = {name: compared(refs, one, base, against) for name, one in results.items()}
-        by_depth = depth_curves(home, sample, systems, rows, refs.metric)
+        results = {name: compared(refs, result, base, against) for name, result in results.items()}
+        by_depth = depth_curves(home, sample, systems, rows, metric=refs.metric)
     unnormalised = {name: result for name, result in every.items() if name in raw}
     return Measured(
         sample, refs, results, curve, by_depth=by_depth, unnormalised=unnormalised, tuned=tuned

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from lmtools.report.names import Names
-from lmtools.report.style import Look, Printed, Style
+from lmtools.report.style import Printed, Style
 
 HUGE = 700.0  # a loss whose perplexity is no number any more
 NGRAM, ESULMO, OTHER = "ngram", "esulmo", "other"  # families of a Style
@@ -54,16 +54,6 @@ class Model:
     label: str
     shown: Printed
     place: int
-
-    @property
-    def family(self) -> str:
-        """The family's printed name."""
-        return self.shown.label
-
-    @property
-    def look(self) -> Look:
-        """The look of its family."""
-        return self.shown.look
 
     @property
     def is_ngram(self) -> bool:

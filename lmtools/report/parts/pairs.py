@@ -148,11 +148,6 @@ class JudgedPairs:
                 hashes.setdefault(self.ways[system].lm, str(judged.signature["model"]))
         return hashes
 
-    @property
-    def draws(self) -> list[str]:
-        """Return the seeds of random draws: there are none."""
-        return []
-
 
 def collect_pairs(
     home: Path, trees: Mapping[tuple[str, str], Mapping], names: Names
@@ -195,7 +190,9 @@ def parse_results(path: Path, tree: Mapping) -> Judged:
             raise ValueError(
                 "similarities and cosines are not as many finite numbers as it has pairs"
             )
-        return Judged(path, str(tree["sha256"]), dict(tree["signature"]), gold, tuple(layers))
+        return Judged(
+            path, str(tree["sha256"]), dict(tree["signature"]), gold, layers=tuple(layers)
+        )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise UserError(
             f"{path}: damaged ({error!r}); write it again with lmtools sts --out"

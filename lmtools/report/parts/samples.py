@@ -53,18 +53,6 @@ class System:
     makeup: SystemParts = NOTHING
 
 
-def find_lists(home: Path) -> list[Path]:
-    """Find the N-best files beside the experiment, by name of their sets; UserError if there are
-    none.
-    """
-    if not (paths := lists_beside(home)):
-        raise UserError(
-            f"{data_beside(home)}/*/nbest.jsonl: no N-best lists (nor .gz, .xz); give them with"
-            " --nbest"
-        )
-    return paths
-
-
 def lists_beside(home: Path) -> list[Path]:
     """Return the N-best files beside the experiment, by name of their sets."""
     data = data_beside(home)

@@ -241,7 +241,7 @@ def criteria_tables(experiment: Experiment) -> Iterator[Table]:
     same without normalisation.
     """
     judged = experiment.lists.judged
-    every = [TrunkTables(experiment, one, m) for one in list_trunks(experiment) for m in judged]
+    every = [TrunkTables(experiment, t, m) for t in list_trunks(experiment) for m in judged]
     yield from (tables.costs() for tables in every)
     for tables in every:
         yield from tables.unnormalised()

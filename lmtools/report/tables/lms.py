@@ -69,7 +69,7 @@ def ppl_tables(experiment: Experiment) -> Iterator[Table]:
             query = query_models(experiment, models)
             columns = [
                 Column("LM", [model.label for model in models]),
-                Column("family", [model.family for model in models]),
+                Column("family", [model.shown.label for model in models]),
                 text_column("vocabulary", [model.vocabulary for model in models]),
                 *query.columns(MADE_OF),
                 *(perplexities(f"{name} {SHORT[kind]}", models, name) for name in sets(models)),

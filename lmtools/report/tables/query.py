@@ -22,7 +22,7 @@ class Query(NamedTuple):
         """Return the row of a quantity under each name; None where it was not measured."""
         places = self.places or [place] * len(self.names)
         pairs = zip(self.names, places, strict=True)
-        return [self.rows.find(self.kind, name, quantity, on, at) for name, on in pairs]
+        return [self.rows.find(self.kind, name, quantity, on, at=at) for name, on in pairs]
 
     def values(self, quantity: str, place: str = "", at=None) -> list[float | None]:
         """Return the value of a quantity under each name."""

@@ -31,9 +31,8 @@ def set_table(experiment: Experiment) -> Table:
     """Return the score of each system on each set, those that weights were tuned on first."""
     lists = experiment.lists
     every = sorted(lists.sets, key=lambda measured: not measured.sample.tuned)
-    query = Query(
-        experiment.rows, "system", list(dict.fromkeys(n for one in every for n in one.results))
-    )
+    names = list(dict.fromkeys(name for measured in every for name in measured.results))
+    query = Query(experiment.rows, "system", names)
     sets = [measured.sample.name for measured in every]
     columns = [score_column(experiment, query, name, name) for name in sets]
     tuned = [measured.sample.name for measured in every if measured.sample.tuned]

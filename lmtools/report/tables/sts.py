@@ -65,16 +65,15 @@ def pearson_tables(experiment: Experiment) -> Iterator[Table]:
     yield from main_tables(experiment, "Pearson", notes, tested=len(notes) > 1)
 
 
-def spearman_tables(experiment: Experiment) -> Iterator[Table]:
-    """Yield Spearman x100 of each system on each set."""
-    yield from main_tables(experiment, "Spearman", [WHAT])
-
-
 def main_tables(
-    experiment: Experiment, kind: str, notes: Sequence[str], tested: bool = False
+    experiment: Experiment,
+    kind: str = "Spearman",
+    notes: Sequence[str] = (WHAT,),
+    tested: bool = False,
 ) -> Iterator[Table]:
-    """Yield context and embed on each set; behind the last set's the 95% interval of what a system
-    stands for and, if it was `tested`, the probability of its difference to T-TA's context.
+    """Yield Pearson or Spearman x100: context and embed on each set; behind the last set's the 95%
+    interval of what a system stands for and, if it was `tested`, the probability of its difference
+    to T-TA's context.
     """
     pairs, systems = experiment.pairs, experiment.pairs.systems
     if not systems:
@@ -91,7 +90,7 @@ def main_tables(
     judged = pairs.on(pairs.test)
     numbers = [judged[name].best.number if name in judged else None for name in systems]
     rows = [
-        experiment.rows.find("vectors", name, kind.lower(), pairs.test, number)
+        experiment.rows.find("vectors", name, kind.lower(), pairs.test, at=number)
         for name, number in zip(systems, numbers, strict=True)
     ]
     if judged:

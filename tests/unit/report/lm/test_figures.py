@@ -212,4 +212,4 @@ def test_looks_tell_runs_apart_and_keep_families(report):
         Grid("", "", "curves", "", {name: models[name] for name in ("lstm", "gcnn")}, {}),
         STYLE.runs,
     )
-    assert apart["gcnn"] == models["gates-glu"].look != apart["lstm"]
+    assert apart["gcnn"] == models["gates-glu"].shown.look != apart["lstm"]

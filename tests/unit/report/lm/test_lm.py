@@ -122,7 +122,7 @@ def test_models_stand_by_family_then_by_size(lms):
         "elmo-char",
         "esulmo-bpe-500",
     ]
-    assert [model.family for model in experiment.main] == [
+    assert [model.shown.label for model in experiment.main] == [
         "n-gram",
         "LSTM",
         "GCNN",
