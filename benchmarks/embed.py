@@ -41,7 +41,8 @@ class Plain(nn.Module):
 
     def __init__(self, embed):
         super().__init__()
-        self.lm, self.subword, speller = embed.lm, embed.subword, embed.lm.trunk.speller
+        self.lm, self.subword = embed.model.lm, embed.model.subword
+        speller = self.lm.trunk.speller
         self.pieces, self.projection = speller.pieces, speller.projection
         self.highways = nn.ModuleList(highway.both for highway in speller.highways)
         self.convolutions = nn.ModuleList()
@@ -53,7 +54,7 @@ class Plain(nn.Module):
             self.convolutions.append(made)
         self.lstms = nn.ModuleList(
             nn.ModuleList(one_direction(layer, side) for side in range(2))
-            for layer in embed.lm.trunk.lstms
+            for layer in self.lm.trunk.lstms
         )
 
     @torch.inference_mode()

@@ -17,8 +17,8 @@ from sentence_transformers import SentenceTransformer
 
 from lmtools.bench.machine import describe_machine
 from lmtools.computing import Computing
-from lmtools.embed.contextual import PoolingOptions
 from lmtools.embed.encoders import load_encoder
+from lmtools.embed.pooling import PoolingOptions
 from lmtools.embed.sentences import encode
 from lmtools.evaluate.similarity import cosines
 from lmtools.files import read_lines

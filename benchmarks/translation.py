@@ -36,7 +36,7 @@ from lmtools.errors import UserError
 from lmtools.formats import jsonl
 from lmtools.lm import LanguageModel
 from lmtools.score import load, score_texts
-from lmtools.score.huggingface_pairs import HuggingFaceTranslation, split
+from lmtools.score.huggingface_trees import HuggingFaceTranslation, split
 from lmtools.score.neural import TranslationScorer
 from lmtools.settings import Settings
 from lmtools.specs import LMSpec

@@ -19,7 +19,8 @@ class LMSpec:
     `mix:LM=W,LM=W`) and how it scores.
 
     The text `LM,option=value,..` has the declared options. `pairs`: texts are pairs of source and
-    target, of a translation model.
+    target, of a translation model. Without `head` it is asked for states alone, so that a Hugging
+    Face model needs no layer that predicts.
     """
 
     lm: str
@@ -42,6 +43,7 @@ class LMSpec:
     )
     noise_power: float = option(0.75, "of the counts of unigram noise", least=0)
     pairs: bool = False
+    head: bool = True
 
     def __post_init__(self):
         check_options(self)

@@ -100,7 +100,9 @@ def scoring_tasks(scorer: NeuralScorer) -> Tasks:
     """
     make = scorer.lm.objective.scoring
     single = {
-        ("", "hidden"): lambda sentence: scorer.states(make([sentence]).to(scorer.device)),
+        ("", "hidden"): lambda sentence: scorer.predicting_states(
+            make([sentence]).to(scorer.device)
+        ),
         ("", "rerank"): lambda sentence: scorer.log_probs([sentence]),
     }
     if not scorer.lm.trunk.masks:

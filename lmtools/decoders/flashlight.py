@@ -10,7 +10,6 @@ from flashlight.lib.text.decoder import LM as FlashlightBase
 from flashlight.lib.text.decoder import LMState
 
 from lmtools.api.lm import LM
-from lmtools.score.prefixes import load_prefix_lm
 
 
 class FlashlightLM(FlashlightBase):
@@ -29,17 +28,18 @@ class FlashlightLM(FlashlightBase):
 
     def __init__(self, lm: LM, words: Sequence[str]):
         super().__init__()
-        self.lm, self.words = load_prefix_lm(lm.scorer), list(words)
+        self.lm, self.words = lm.scorer, list(words)
+        self.start(True)  # refuses a model without prefixes
 
     @cached_property
     def first(self) -> np.ndarray:
         """log p of each word as the first of a sentence (words,)."""
-        prefixes = self.lm.utterance()
+        prefixes = self.lm.prefixes()
         return prefixes.words(np.full(len(self.words), prefixes.start), self.words)[0]
 
     def start(self, start_with_nothing: bool) -> LMState:
         """The beginning of a new search; what the last one remembered is freed."""
-        self.prefixes = self.lm.utterance()
+        self.prefixes = self.lm.prefixes()
         root = LMState()
         # flashlight compares states by identity: one that is a key here stays the object it is
         self.nodes: dict[LMState, int] = {root: self.prefixes.start}

@@ -7,8 +7,8 @@ import numpy as np
 from pyctcdecode.language_model import AbstractLanguageModel
 
 from lmtools.api.lm import LM
-from lmtools.score.prefixes import NgramPrefixLM, load_prefix_lm
-from lmtools.score.words import WordPrefixes
+from lmtools.score.ngram import NgramScorer
+from lmtools.score.prefixes import WordPrefixes
 
 
 class WordState(NamedTuple):
@@ -34,17 +34,18 @@ class PyctcdecodeLM(AbstractLanguageModel):
     """
 
     def __init__(self, lm: LM, alpha: float = 0.5, beta: float = 1.5):
-        self.lm = load_prefix_lm(lm.scorer)
+        self.lm = lm.scorer
+        self.lm.prefixes()  # refuses a model without
         self.alpha, self.beta = alpha, beta
 
     @property
     def order(self) -> int:
         """By how many words histories that differ count as equal when pyctcdecode prunes them."""
-        return self.lm.model.order if isinstance(self.lm, NgramPrefixLM) else sys.maxsize
+        return self.lm.model.order if isinstance(self.lm, NgramScorer) else sys.maxsize
 
     def get_start_state(self) -> WordState:
         """The beginning of a new search."""
-        prefixes = self.lm.utterance()
+        prefixes = self.lm.prefixes()
         return WordState(prefixes, prefixes.start)
 
     def score_partial_token(self, partial_token: str) -> float:

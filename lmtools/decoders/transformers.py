@@ -10,8 +10,7 @@ import torch
 from transformers import LogitsProcessor
 
 from lmtools.api.lm import LM
-from lmtools.score.prefixes import load_prefix_lm
-from lmtools.score.words import WordPrefixes
+from lmtools.score.prefixes import WordPrefixes
 
 # what begins a token that begins a word: byte-level BPE, SentencePiece
 MARKS = ("Ġ", "▁")
@@ -36,7 +35,7 @@ class ShallowFusion(LogitsProcessor):
     """
 
     def __init__(self, lm: LM, tokenizer, weight: float, bonus: float = 0.0):
-        self.lm, self.tokenizer = load_prefix_lm(lm.scorer), tokenizer
+        self.lm, self.tokenizer = lm.scorer, tokenizer
         self.weight, self.bonus = weight, bonus
         names = tokenizer.convert_ids_to_tokens(range(len(tokenizer)))
         plain = {i for i, name in enumerate(names) if name and not CONTROL.fullmatch(name)}
@@ -49,7 +48,7 @@ class ShallowFusion(LogitsProcessor):
 
     def restart(self) -> None:
         """Forget the last search."""
-        self.prefixes: WordPrefixes = self.lm.utterance()
+        self.prefixes: WordPrefixes = self.lm.prefixes()
         self.known: dict[tuple[int, ...], Pending] = {(): (self.prefixes.start, ())}
         self.read = 0
 

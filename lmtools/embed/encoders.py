@@ -1,78 +1,111 @@
-"""Encoders turn prepared texts into sentence vectors, layer by layer; one class a kind of model."""
+"""Encoders turn prepared texts into sentence vectors, layer by layer: those of language models by
+pooling their states.
+"""
 
+from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
 
-from lmtools.checkpoint import WEIGHTS, load_model, model_hash
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from lmtools.checkpoint import WEIGHTS
 from lmtools.computing import USUAL, Computing
-from lmtools.device import batch_rows, choose_device, numerics, resolve_precision
+from lmtools.device import autocast
 from lmtools.embed.base import Encoder
-from lmtools.embed.contextual import BatchStates, ContextualEncoder, PoolingOptions
+from lmtools.embed.pooling import POOLS, PoolingOptions
 from lmtools.embed.static import StaticVectors
 from lmtools.embed.tfidf import Tfidf
-from lmtools.engine import describe_engine, prepare, resolve_engine
 from lmtools.errors import UserError
-from lmtools.lm import LanguageModel
-from lmtools.subword import MASK
-from lmtools.version import __version__
+from lmtools.score import load
+from lmtools.score.base import Scorer
+from lmtools.specs import LMSpec
+from lmtools.types import NUMERICS
 from lmtools.windows import count_rows
 
 
-class NeuralEncoder(ContextualEncoder):
-    """A model trained by `lmtools train`, of any family; of two-way models positions are words.
+class ContextualEncoder(Encoder):
+    """The vectors of a language model: its states, pooled.
 
-    Left-to-right models never read the end of sentence: `eos` is the state that predicts it, after
-    the last token, and there is no `cls`.
+    Models without an end token, and left-to-right ones of ours, which never read the end: `eos` is
+    the state after the last token, and there is no `cls`. UserError for what the model has not.
     """
 
-    def __init__(
-        self,
-        lm: LanguageModel,
-        subword,
-        source,
-        identity,
-        pooling: PoolingOptions,
-        computing: Computing,
-    ):
-        self.device = choose_device(computing.device)
-        self.precision = resolve_precision(computing.precision, self.device, integers=True)
-        engine = resolve_engine(computing.engine, self.precision, self.device)
-        self.rows = batch_rows(computing.rows, self.device)
-        self.lm, self.subword, self.longest = lm.to(self.device).eval(), subword, lm.longest
-        if computing.engine == "prepared":
-            prepare(self.lm, self.precision)
-        self.take_trunk(lm.trunk, pooling, source, lm.trunk.masks, lm.objective.boundary > 1)
-        self.signature = {
-            "lm": lm.settings.model, "model": identity[:16], "vocabulary": subword.hash[:16],
-            **pooling.signature,
-            **numerics(self.precision, self.device, self.rows), "version": __version__,
-            **describe_engine(engine, self.precision),
-        }  # fmt: skip
+    def __init__(self, model: Scorer, pooling: PoolingOptions):
+        if pooling.masked and not model.masks:
+            raise UserError(
+                f"{model.source}: the model has no mask to predict from; leave --masked out"
+            )
+        if pooling.pool == "cls" and not model.boundary[1]:
+            raise UserError(
+                f"{model.source}: the first state of a left-to-right model has read nothing; use"
+                " --pool eos"
+            )
+        self.model, self.pooling, self.rows = model, pooling, model.rows
+        self.layers = pooling.choose_layers(model.depth, model.source)
+
+    @property
+    def signature(self) -> dict[str, str]:
+        """Return the model's signature with the pooling."""
+        model = self.model.signature
+        # of models of ours the pooling stands behind the vocabulary
+        first = dict(islice(model.items(), 3)) if "vocabulary" in model else model
+        rounding = {name: model[name] for name in NUMERICS}
+        return {**first, **self.pooling.signature, **rounding, **model}
 
     def prepare(self, texts):
-        return [tuple(ids) for ids in self.subword.encode_batch(texts)]
+        return self.model.prepare(texts)
 
     def cost(self, sentence):
-        return count_rows(
-            len(sentence), self.longest, self.lm.objective.boundary, self.pooling.masked
-        )
+        model = self.model
+        boundary, masked = sum(model.boundary), self.pooling.masked
+        return max(1, count_rows(model.positions(sentence), model.longest, boundary, masked))
 
-    def read(self, sentences):
-        examples = self.lm.objective.scoring(sentences).to(self.device)
-        last = self.lm.objective.boundary - 1
-        return BatchStates(self.chosen_states(examples.read, MASK), examples.lengths, 1, last)
+    @torch.inference_mode()
+    def vectors(self, sentences: Sequence[tuple]) -> np.ndarray:
+        """See Encoder; a sentence that does not fit the positions is read in windows, each token
+        where it has most context.
+        """
+        cuts = [self.model.windows(sentence) for sentence in sentences]
+        parts = [
+            (self.model.window(sentence, begin, end), first, last)
+            for sentence, windows in zip(sentences, cuts, strict=True)
+            for begin, end, first, last in windows
+        ]
+        vectors, counts = self.pool_parts(parts)  # (P, layers, D), (P,)
+        if len(parts) > len(sentences):
+            merge, sizes = POOLS[self.pooling.pool].windows, list(map(len, cuts))
+            pairs = zip(vectors.flatten(1).split(sizes), counts.split(sizes), strict=True)
+            vectors = torch.stack([merge(*pair) for pair in pairs]).unflatten(1, vectors.shape[1:])
+        return vectors.cpu().numpy()
 
-
-class TwoWayEncoder(NeuralEncoder):
-    """A two-way model, whose positions are words of several tokens: windows are not cut, any number
-    of words fits.
-    """
-
-    def cost(self, sentence):
-        return len(self.subword.words.split(sentence)) + self.lm.objective.boundary
-
-    def pool_parts(self, parts):
-        split = self.subword.words.split
-        return super().pool_parts([(part, 0, len(split(part))) for part, _, _ in parts])
+    def pool_parts(self, parts: Sequence[tuple[tuple, int, int]]) -> tuple[Tensor, Tensor]:
+        """Return the vectors (P, layers, D) of windows (tokens, first, last), of whose positions
+        first:last count, and how many positions counted.
+        """
+        model, (before, after) = self.model, self.model.boundary
+        with autocast(model.device, model.precision):
+            states, lengths = model.states(
+                [part for part, _, _ in parts], self.layers, self.pooling.masked
+            )
+            bounds = [(first, min(last, model.positions(part))) for part, first, last in parts]
+            bounds = before + torch.tensor(bounds, device=model.device)
+            at = torch.arange(max(1, int(lengths.max())), device=model.device)
+            inside = (at >= bounds[:, :1]) & (at < bounds[:, 1:])
+            if self.pooling.boundaries:
+                end = lengths[:, None]
+                inside |= (at < before) | ((at >= end - after) & (at < end))
+            pool = POOLS[self.pooling.pool].states
+            pooled = {
+                layer: pool(values.float(), inside, lengths)
+                for layer, values in states
+                if layer in self.layers
+            }
+        width = max(vectors.shape[1] for vectors in pooled.values())
+        filled = [F.pad(pooled[i], (0, width - pooled[i].shape[1])) for i in self.layers]
+        return torch.stack(filled, dim=1), inside.sum(1)
 
 
 LAST_MEAN = PoolingOptions()
@@ -93,21 +126,11 @@ def load_encoder(
                 " --boundaries and --masked out"
             )
         return STATICS[kind](rest or None)
-    if kind == "hf" or (Path(lm) / "config.json").exists():
-        # transformers is an optional dependency
-        from lmtools.embed.huggingface import load_huggingface
-
-        if computing.engine == "prepared":
-            raise UserError(f"{lm}: a Hugging Face model runs in torch; leave --engine out")
-        return load_huggingface(lm, pooling, computing)
     path = Path(lm)
-    if not (path / WEIGHTS).exists():
+    if kind != "hf" and not any((path / name).exists() for name in ("config.json", WEIGHTS)):
         kinds = "the directory of a neural model, hf:DIR, words:F or tfidf"
         raise UserError(
             f"{lm}: {'an n-gram model has no vectors' if path.exists() else 'no such model'}; give"
             f" {kinds}"
         )
-    model, subword = load_model(path)
-    return (TwoWayEncoder if model.two_way else NeuralEncoder)(
-        model, subword, lm, model_hash(path), pooling, computing
-    )
+    return ContextualEncoder(load(LMSpec(lm, head=False), computing), pooling)

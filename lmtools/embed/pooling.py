@@ -1,10 +1,14 @@
-"""From the states of a sentence's positions to one vector: mean, maximum, end or beginning."""
+"""Pooling: from the states of a sentence's positions to one vector by mean, maximum, end or
+beginning.
+"""
 
 from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
+
+from lmtools.errors import UserError
 
 
 class Pool(NamedTuple):
@@ -57,3 +61,41 @@ POOLS = {
     "eos": Pool(end, lambda values, counts: values[-1], ends=True),
     "cls": Pool(beginning, lambda values, counts: values[0], ends=True),
 }
+
+
+class PoolingOptions(NamedTuple):
+    """Options of pooling: how sentence vectors are made of a model's states.
+
+    `layers`: `last`, `all` or numbers, 0 the embedding layer. `pool`: a name of POOLS.
+    `boundaries`: mean and max take the boundary tokens in. `masked`: of masked models, each
+    position's state is from a copy in which it alone is masked; else from the intact input.
+    """
+
+    layers: str | tuple[int, ...] = "last"
+    pool: str = "mean"
+    boundaries: bool = False
+    masked: bool = False
+
+    def choose_layers(self, last: int, source: str) -> tuple[int, ...]:
+        """Return the numbers of the layers of a model whose last one is `last`; UserError for those
+        that are not there.
+        """
+        layers = {"last": (last,), "all": tuple(range(last + 1))}.get(self.layers, self.layers)
+        missing = [layer for layer in layers if not 0 <= layer <= last]
+        if missing or not layers:
+            raise UserError(
+                f"{source}: has the layers 0 (embedding) to {last}, no"
+                f" {', '.join(map(str, missing)) or 'empty list'}; choose of these"
+            )
+        if self.masked and 0 in layers:
+            raise UserError(
+                f"{source}: layer 0 of a masked position is the mask's own embedding in any"
+                " sentence; leave it or --masked out"
+            )
+        return layers
+
+    @property
+    def signature(self) -> dict[str, str]:
+        """Return the pooling and the options that are not the usual ones, by name."""
+        flags = {"boundaries": self.boundaries, "masked": self.masked}
+        return {"pool": self.pool} | {name: "yes" for name, value in flags.items() if value}

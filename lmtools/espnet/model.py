@@ -5,7 +5,6 @@ searches ask for scores.
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -13,38 +12,19 @@ from lmtools.config import build
 from lmtools.errors import UserError
 from lmtools.espnet.tokens import NEVER
 from lmtools.lm import LanguageModel
+from lmtools.models.memory import TokenTree
 from lmtools.settings import Settings
 from lmtools.subword import BOS, EOS, UNK
-from lmtools.windows import tokens_kept
 
 IMPOSSIBLE = -1e10  # ESPnet's own log(0)
 
 
-class PrefixTree:
-    """The prefixes that an utterance's search has read: the model's memory, and the state (1, D)
-    after the beginning of sentence.
-    """
-
-    def __init__(self, lm: LanguageModel):
-        self.memory = lm.trunk.memory()
-        self.begin = self.memory.grow(np.array([-1]), np.array([BOS]))
-        self.rows = 1
-
-    def grow(self, parents: list[int], tokens: list[int]) -> Tensor:
-        """Read tokens after the rows `parents`; the states (B, D)."""
-        self.rows += len(parents)
-        return self.memory.grow(np.array(parents), np.array(tokens))
-
-
 class Prefix(NamedTuple):
-    """A scorer state: a row of the memory, how many of ESPnet's tokens it stands for, and how many
-    inputs the model has read for it.
-    """
+    """A scorer state: a node of a tree, and how many of ESPnet's tokens it stands for."""
 
-    tree: PrefixTree
-    row: int
+    tree: TokenTree
+    node: int
     read: int
-    depth: int
 
 
 class TokenLM(nn.Module):
@@ -96,15 +76,15 @@ class TokenLM(nn.Module):
                 " that the language model reads"
             )
         lengths = torch.full((len(input),), input.shape[1], device=input.device)
-        return self.log_probs(self.model.trunk.hidden(self.read[input], lengths)), hidden
+        states = self.model.trunk.hidden(self.read[input], lengths)
+        return self.log_probs(self.model.trunk.head(states)), hidden
 
-    def log_probs(self, states: Tensor) -> Tensor:
-        """log p of ESPnet's tokens (..., V) in the model's states (..., D)."""
+    def log_probs(self, heads: Tensor) -> Tensor:
+        """log p of ESPnet's tokens (..., V) after states (..., D) ready for the output matrix."""
         if not self.loaded:
             raise UserError(
                 "the language model has no weights; give --lm_file beside --lm_train_config"
             )
-        heads = self.model.trunk.head(states)
         scores = self.model.output.distribution(heads.flatten(0, -2))[:, self.written]
         return scores.masked_fill(self.never, IMPOSSIBLE).unflatten(0, heads.shape[:-1])
 
@@ -120,26 +100,12 @@ class TokenLM(nn.Module):
         self, ys: Tensor, states: list[Prefix | None], xs: Any
     ) -> tuple[Tensor, list[Prefix]]:
         """The same of several prefixes of one utterance, (B, T) to (B, V)."""
-        tree = states[0].tree if states[0] else PrefixTree(self.model)
-        parents, tokens, longer = [], [], []
+        tree = states[0].tree if states[0] else TokenTree(self.model.trunk, self.model.longest)
+        longer = []
         for y, state in zip(ys.tolist(), states, strict=True):
-            row, depth, unread = self.unread(y, state)
-            for token in unread:
-                parents.append(row)
-                tokens.append(token)
-                row = tree.rows + len(parents) - 1
-            longer.append(Prefix(tree, row, len(y), depth + len(unread)))
-        first = tree.rows
-        if not parents:
-            return self.log_probs(tree.begin).expand(len(ys), -1), longer
-        hidden = tree.grow(parents, tokens)
-        return self.log_probs(hidden[[prefix.row - first for prefix in longer]]), longer
-
-    def unread(self, y: list[int], state: Prefix | None) -> tuple[int, int, list[int]]:
-        """From which row to go on, how many inputs it has read, and the ids to read then."""
-        row, read, depth = state[1:] if state else (0, 1, 1)
-        ids = [self.read_list[token] for token in y[read:]]
-        if depth + len(ids) <= self.positions:
-            return row, depth, ids
-        kept = tokens_kept(self.model.longest) + 1
-        return 0, 1, [self.read_list[token] for token in y[1:]][-kept:]
+            node, read = state[1:] if state else (tree.start, 1)
+            for token in y[read:]:
+                node = tree.child(node, self.read_list[token])
+            longer.append(Prefix(tree, node, len(y)))
+        rows = tree.compute([prefix.node for prefix in longer])
+        return self.log_probs(tree.heads.values[rows]), longer

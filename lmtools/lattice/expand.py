@@ -43,15 +43,6 @@ class Prefixes(Protocol):
         """Return (N,) natural-log p(end of sentence | prefix)."""
 
 
-class PrefixLM(Protocol):
-    """A left-to-right LM; `signature` says what it is, as in score files."""
-
-    signature: dict[str, str]
-
-    def utterance(self) -> Prefixes:
-        """Return the prefixes of one utterance."""
-
-
 class TooLarge(Exception):
     """The expansion would exceed its budget."""
 

@@ -125,8 +125,8 @@ class Mixture:
 
 
 class MixtureLM:
-    """A linear interpolation of `PrefixLM`s as one of them; UserError unless there is one positive
-    weight each and they sum to 1.
+    """A linear interpolation of models that have `prefixes` as one of them; UserError unless there
+    is one positive weight each and they sum to 1.
     """
 
     def __init__(self, parts: Sequence, weights: Sequence[float]):
@@ -147,9 +147,9 @@ class MixtureLM:
             "version": parts[0].signature["version"],
         }
 
-    def utterance(self) -> Mixture:
+    def prefixes(self) -> Mixture:
         """Return the prefixes of one utterance."""
-        return Mixture([part.utterance() for part in self.parts], self.weights)
+        return Mixture([part.prefixes() for part in self.parts], self.weights)
 
 
 def name_mixture(parts: Sequence, weights: Sequence[float]) -> str:

@@ -108,6 +108,20 @@ class Trunk(nn.Module, ABC):
                 states[some, :length] = own
             yield layer, states
 
+    def chosen_states(
+        self, read: Sequence[Tensor], layers: Sequence[int], mask_id: int | None = None
+    ) -> Iterator[tuple[int, Tensor]]:
+        """Yield numbers and states of layers: those up to the last of `layers` of what the trunk
+        reads, or, with a mask, `masked_layers`.
+        """
+        if mask_id is not None:
+            yield from self.masked_layers(*read, mask_id, layers)
+            return
+        for number, states in enumerate(self.layer_states(*read)):
+            yield number, states
+            if number == max(layers):
+                return
+
     def memory(self) -> Memory:
         """Return an empty memory of prefixes, of left-to-right families."""
         raise UserError(

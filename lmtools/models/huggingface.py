@@ -1,12 +1,128 @@
-"""Trunks of Hugging Face models: BERT as a masked model of ours, any other as it is."""
+"""Local directories of Hugging Face models: loading weights and tokenizers, what stands around a
+text, and trunks: BERT as a masked model of ours, any other as it is.
+"""
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
 
 import torch
 from torch import nn
 
 from lmtools.errors import UserError
+from lmtools.files import sha256
 from lmtools.models.base import Trunk
 from lmtools.models.masked import Masked
 from lmtools.models.transformer import TransformerConfig, real_positions
+
+
+def load_pretrained(directory: str, choose: Callable, wanted: str):
+    """Load the model and the tokenizer of a local directory, of the class AutoModel and what
+    `choose(configuration)` adds to its name; return that, the model, the tokenizer. `wanted` is
+    what they are called in messages.
+
+    UserError without them, without some weights of a class that adds a head, and where either an
+    encoder with a decoder or pairs of texts (ForSeq2SeqLM) are without the other.
+    """
+    try:
+        import transformers
+    except ImportError:
+        raise UserError(
+            f"hf:{directory}: needs the package transformers; pip install 'lmtools[hf]'"
+        ) from None
+    transformers.logging.set_verbosity_error()
+    check_files(directory)
+    local = {"local_files_only": True, "trust_remote_code": False}
+    try:
+        config = transformers.AutoConfig.from_pretrained(directory, **local)
+        kind = choose(config)
+        check_pairs(directory, config.is_encoder_decoder, kind == "ForSeq2SeqLM")
+        tokenizer = transformers.AutoTokenizer.from_pretrained(directory, **local)
+        model, report = getattr(transformers, f"AutoModel{kind}").from_pretrained(
+            directory, **local, use_safetensors=True, dtype=torch.float32, output_loading_info=True
+        )
+    except UserError:
+        raise
+    # transformers raises whatever its parts raise, for one missing or torn file
+    except Exception as error:
+        cause = " ".join(str(error).split())
+        # a file of code (auto_map), as lmtools' own exports of families that transformers lacks
+        if "trust_remote_code" in cause:
+            cause = "its class is a file beside it, and no code of a model is run here"
+        raise UserError(f"hf:{directory}: {cause[:200]}; give {wanted}") from None
+    if kind and (missing := sorted(report["missing_keys"])):  # they would be random numbers
+        raise UserError(
+            f"hf:{directory}: no weights for {missing[0]} and {len(missing) - 1} others; give"
+            f" {wanted}"
+        )
+    return kind, model, tokenizer
+
+
+def check_files(directory: str) -> None:
+    """Raise UserError unless a local directory has a configuration and no pickle for weights."""
+    if not (Path(directory) / "config.json").is_file():
+        cause = "no config.json there" if Path(directory).exists() else "no such directory"
+        raise UserError(
+            f"hf:{directory}: {cause}, and nothing is downloaded; give the local directory that"
+            " save_pretrained wrote"
+        )
+    if any(Path(directory).glob("*.bin")) and not any(Path(directory).glob("*.safetensors")):
+        remedy = (
+            "load it where you trust it and save it again: save_pretrained writes model.safetensors"
+        )
+        raise UserError(f"hf:{directory}: its weights are a pickle, which may run code; {remedy}")
+
+
+def check_pairs(directory: str, able: bool, pairs: bool) -> None:
+    """Raise UserError where a model is `able` to read pairs of texts and there are none, or the
+    other way round.
+    """
+    if able and not pairs:
+        raise UserError(
+            f"hf:{directory}: a translation model (encoder and decoder), which reads a source"
+            " beside each sentence; use it with lmtools score --source"
+        )
+    if pairs and not able:
+        raise UserError(
+            f"hf:{directory}: no translation model, so it reads no source; leave --source out"
+        )
+
+
+def hash_directory(directory) -> str:
+    """Return the hash of the files in a model's directory."""
+    paths = Path(directory).iterdir()
+    files = sorted(p for p in paths if p.is_file() and not p.name.startswith("."))
+    return hashlib.sha256("".join(p.name + sha256(p) for p in files).encode()).hexdigest()
+
+
+def find_boundaries(config, tokenizer, source) -> tuple[int, int]:
+    """Return the ids before and after a sentence: of the tokenizer, else of the configuration; the
+    end of text stands for a beginning that there is not.
+    """
+    begin, end = (
+        first_id(config, name) if (known := getattr(tokenizer, name)) is None else known
+        for name in ("bos_token_id", "eos_token_id")
+    )
+    if end is None:
+        raise UserError(
+            f"{source}: the tokenizer has no end of sentence; set eos_token in its configuration"
+        )
+    return (end if begin is None else begin), end
+
+
+def first_id(config, name: str) -> int | None:
+    """Return a token id of a configuration, where several may stand."""
+    value = getattr(config, name, None)
+    return value[0] if isinstance(value, list) else value
+
+
+def find_frame(tokenizer) -> tuple[list[int], list[int]]:
+    """Return the ids that a tokenizer puts before and after a text."""
+    encoded = tokenizer("a", return_special_tokens_mask=True)
+    ids, added = encoded["input_ids"], encoded["special_tokens_mask"]
+    first = added.index(0) if 0 in added else len(ids)
+    after = added[first:].index(1) if 1 in added[first:] else len(ids) - first
+    return ids[:first], ids[first + after :]
 
 
 class HuggingFaceTrunk(Trunk):
@@ -33,26 +149,26 @@ class HuggingFaceTrunk(Trunk):
 
     def layer_states(self, tokens, lengths):
         attention = real_positions(lengths, tokens.shape[1]).long()
-        made = self.model(input_ids=tokens, attention_mask=attention, output_hidden_states=True)
-        return iter(made.hidden_states)
+        output = self.model(input_ids=tokens, attention_mask=attention, output_hidden_states=True)
+        return iter(output.hidden_states)
 
     def masked_layers(self, tokens, lengths, mask_id, layers):
         """See Trunk; a pass a sentence makes all layers."""
         empty = tokens.new_zeros((*tokens.shape, self.width), dtype=torch.float32)
-        found = {layer: empty.clone() for layer in layers}
+        masked = {layer: empty.clone() for layer in layers}
         for row, length in enumerate(lengths.tolist()):
             which = torch.arange(length, device=tokens.device)
             copies = tokens[row, :length].repeat(length, 1)
             copies[which, which] = mask_id
             states = list(self.layer_states(copies, torch.full_like(which, length)))
             for layer in layers:
-                found[layer][row, :length] = states[layer][which, which].float()
-        return iter(found.items())
+                masked[layer][row, :length] = states[layer][which, which].float()
+        return iter(masked.items())
 
 
 def bert_trunk(bert) -> Masked:
-    """Our masked model with the weights of a Hugging Face BertModel, but for the head; the first
-    token type goes into the positions.
+    """Return our masked model with the weights of a Hugging Face BertModel, but for the head; the
+    first token type goes into the positions.
     """
     c = bert.config
     if c.hidden_act != "gelu":

@@ -9,6 +9,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from lmtools.device import PRECISIONS, autocast
+from lmtools.subword import BOS
+from lmtools.windows import tokens_kept
+
+# prefixes that go through a model at once: few enough that their ancestors fit into a CPU's cache
+TOGETHER = 128
+
 
 class Memory(Protocol):
     """The states of the prefixes of a tree, a row each; row 0 is the beginning of sentence. Models
@@ -53,3 +60,82 @@ def group_levels(parents: np.ndarray, first: int) -> Iterator[np.ndarray]:
         level[index] = level[parents[index] - first] + 1
     for number in range(level.max() + 1):
         yield np.flatnonzero(level == number)
+
+
+class TokenTree:
+    """A tree of prefixes of tokens under a left-to-right trunk, in which equal prefixes are one
+    node; node 0 is the empty one.
+
+    A prefix that fills the positions forgets its oldest half: the node of a longer one is that of
+    its last `longest - max(1, longest // 2)` tokens, read from the beginning of sentence, and the
+    new one. Memory: what the trunk remembers of a prefix (KeyValues, Cells), 4 x width of the
+    output matrix bytes for each computed state, some 300 bytes for each node; 5.8 kB for 3 layers
+    of 192.
+    """
+
+    start = 0
+
+    def __init__(self, trunk, longest: int, precision: str = "float32"):
+        self.trunk, self.longest, self.precision = trunk, longest, precision
+        self.device, self.memory = trunk.lookup.weight.device, trunk.memory()
+        # of each node; row -1: not computed
+        self.tokens, self.parents, self.depths, self.rows = [BOS], [-1], [0], [-1]
+        self.children: dict[tuple[int, int], int] = {}
+        self.heads = Rows(trunk.width, self.device)
+
+    def child(self, node: int, token: int) -> int:
+        """Return the node of a prefix that is one token longer."""
+        known = self.children.get((node, token))
+        if known is None:
+            full = self.depths[node] == self.longest
+            known = self.add_child(self.shorten(node) if full else node, token)
+            self.children[node, token] = known
+        return known
+
+    def add_child(self, node: int, token: int) -> int:
+        """Return the child of a node that has room for one, made where there is none."""
+        child = self.children.setdefault((node, token), len(self.tokens))
+        if child == len(self.tokens):
+            self.tokens.append(token)
+            self.parents.append(node)
+            self.depths.append(self.depths[node] + 1)
+            self.rows.append(-1)
+        return child
+
+    def shorten(self, node: int) -> int:
+        """Return the node of the last tokens that a prefix that fills the positions keeps."""
+        tokens = []
+        for _ in range(tokens_kept(self.longest)):
+            tokens.append(self.tokens[node])
+            node = self.parents[node]
+        node = self.start
+        for token in reversed(tokens):
+            node = self.add_child(node, token)
+        return node
+
+    def compute(self, nodes: list[int]) -> Tensor:
+        """Return the rows (N,) of `heads` that the nodes have; what is not there is computed."""
+        missing = self.list_missing(nodes)
+        for begin in range(0, len(missing), TOGETHER):
+            some = missing[begin : begin + TOGETHER]
+            first = self.heads.add(len(some))
+            for row, node in enumerate(some, first):
+                self.rows[node] = row
+            parents = np.array([self.rows[self.parents[node]] if node else -1 for node in some])
+            tokens = np.array([self.tokens[node] for node in some])
+            with autocast(self.device, self.precision):
+                heads = self.trunk.head(self.memory.grow(parents, tokens))
+            self.heads.values[first : self.heads.count] = heads.to(PRECISIONS[self.precision])
+        return torch.tensor([self.rows[node] for node in nodes], device=self.device)
+
+    def list_missing(self, nodes: list[int]) -> list[int]:
+        """Return those of the nodes and their ancestors without a state, ancestors first."""
+        missing: list[int] = []
+        for node in dict.fromkeys(nodes):
+            chain = []
+            while node >= 0 and self.rows[node] == -1:
+                self.rows[node] = -2  # listed
+                chain.append(node)
+                node = self.parents[node]
+            missing += reversed(chain)
+        return missing

@@ -122,7 +122,8 @@ def within_memory(compute: Callable[[list], list], sentences: list, size: int) -
     machine with more memory.
     """
     try:
-        return compute([*sentences, *sentences[-1:] * (size - len(sentences))])[: len(sentences)]
+        filled = type(sentences)([*sentences, *sentences[-1:] * (size - len(sentences))])
+        return compute(filled)[: len(sentences)]
     except (MemoryError, RuntimeError) as error:
         if not out_of_memory(error):
             raise
@@ -133,7 +134,9 @@ def within_memory(compute: Callable[[list], list], sentences: list, size: int) -
             ) from None
     torch.cuda.empty_cache()
     half = size // 2
-    parts = [sentences[begin : begin + half] for begin in range(0, len(sentences), half)]
+    parts = [
+        type(sentences)(sentences[begin : begin + half]) for begin in range(0, len(sentences), half)
+    ]
     return [value for part in parts for value in within_memory(compute, part, half)]
 
 
@@ -146,7 +149,7 @@ def out_of_memory(error: Exception) -> bool:
 def score_batch(scorer: Scorer, sentences: list) -> list[np.ndarray]:
     """Score a batch of `plan_work`: token log-probabilities, an array a sentence."""
     if isinstance(sentences, TreeBatch):
-        return within_memory(scorer.tree_log_probs, sentences, len(sentences))
+        return within_memory(scorer.log_probs, sentences, len(sentences))
     return compute_batch(scorer, scorer.log_probs, sentences)
 
 

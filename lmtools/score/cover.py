@@ -19,7 +19,6 @@ from lmtools.lattice.weights import total
 from lmtools.score.base import Scorer
 from lmtools.score.compute import score_all
 from lmtools.score.run import refuse_not_finite
-from lmtools.score.words import WordTokens
 from lmtools.types import Lattice
 
 
@@ -153,7 +152,7 @@ def sentences(lattice: Lattice, paths: Sequence[Sequence[int]], scorer: Scorer) 
     Where a sentence's tokens are not those of its words in a row (lmtools.score.words), the latter
     are taken.
     """
-    known = WordTokens(scorer)
+    known = scorer.words
     words = [[lattice.words[arc] for arc in arcs] for arcs in paths]
     known.learn([word for line in words for word in line if word is not None])
     whole = scorer.prepare([" ".join(word for word in line if word is not None) for line in words])

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from lmtools.computing import USUAL, Computing
 from lmtools.errors import UserError
 from lmtools.lattice.check import drop_unusable
-from lmtools.lattice.expand import OLD, STATES, PrefixLM, expand, refuse_taken
+from lmtools.lattice.expand import OLD, STATES, expand, refuse_taken
 from lmtools.lattice.histories import MixtureLM
 from lmtools.lattice.prune import prune
 from lmtools.options import check_options, option
@@ -18,7 +18,7 @@ from lmtools.score.base import Scorer
 from lmtools.score.compute import out_of_memory
 from lmtools.score.cover import rescore_cover
 from lmtools.score.load import load
-from lmtools.score.prefixes import NgramPrefixLM, load_prefix_lm
+from lmtools.score.ngram import NgramScorer
 from lmtools.score.words import check_wordwise
 from lmtools.specs import LMSpec
 from lmtools.types import EMPTY, Lattice
@@ -84,22 +84,22 @@ class Rescorer:
     ):
         check_names(settings)
         self.settings = settings
-        parts = [part for parts in settings.mixtures.values() for part in parts]
-        mixed = {part: load_prefix_lm(scorers[part]) for part in parts}
+        mixed = {part for parts in settings.mixtures.values() for part in parts}
         alone = {name: scorer for name, scorer in scorers.items() if name not in mixed}
         self.left = {
-            name: load_prefix_lm(scorer)
-            for name, scorer in alone.items()
-            if scorer.kind == LEFT_TO_RIGHT
+            name: scorer.by_word for name, scorer in alone.items() if scorer.kind == LEFT_TO_RIGHT
         }
         self.both_sides = {name: scorer for name, scorer in alone.items() if name not in self.left}
         for scorer in self.both_sides.values():
             check_wordwise(scorer)
         for name, parts in settings.mixtures.items():
-            self.left[name] = MixtureLM([mixed[part] for part in parts], list(parts.values()))
-        self.old = old and load_prefix_lm(old)
-        one = {name: settings.order for name, lm in self.left.items() if never_forgets(lm)}
-        self.order = settings.order if isinstance(settings.order, Mapping) else one
+            models = [scorers[part].by_word for part in parts]
+            self.left[name] = MixtureLM(models, list(parts.values()))
+        self.old = old and old.by_word
+        for lm in (*self.left.values(), *([self.old] if old else [])):
+            lm.prefixes()  # refuses what has none
+        order = {name: settings.order for name, lm in self.left.items() if never_forgets(lm)}
+        self.order = settings.order if isinstance(settings.order, Mapping) else order
         made = self.left | self.both_sides
         asked = [name for name in (*settings.lms, *settings.mixtures) if name in made]
         self.signatures = {name: made[name].signature for name in asked}
@@ -164,8 +164,8 @@ class Rescorer:
 
     def expand_whole(self, lattice: Lattice) -> tuple[Lattice, list[str]]:
         """Expand the lattice in one piece; return it and the messages of `expand`."""
-        settings, old = self.settings, self.old and self.old.utterance()
-        lms = {name: lm.utterance() for name, lm in self.left.items()}
+        settings, old = self.settings, self.old and self.old.prefixes()
+        lms = {name: lm.prefixes() for name, lm in self.left.items()}
         weights = self.known_weights(lattice, *lms, OLD)
         bounds = {name: getattr(settings, name) for name in ("beam", "tokens", "states")}
         return expand(lattice, lms, weights, order=self.order, **bounds, old=old)
@@ -198,8 +198,8 @@ def check_names(settings: LatticeOptions) -> None:
             )
 
 
-def never_forgets(lm: PrefixLM) -> bool:
+def never_forgets(lm: Scorer | MixtureLM) -> bool:
     """Return whether the probability of a word may depend on all words before it."""
     if isinstance(lm, MixtureLM):
         return any(map(never_forgets, lm.parts))
-    return not isinstance(lm, NgramPrefixLM)
+    return not isinstance(lm, NgramScorer)

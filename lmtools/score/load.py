@@ -51,12 +51,11 @@ def load_kind(spec: LMSpec, computing: Computing) -> Scorer:
         refuse(lm, f"{kind} model has no score without normalisation", normalise)
     if foreign:
         # transformers is an optional dependency
-        from lmtools.score.huggingface import load_huggingface
-        from lmtools.score.huggingface_pairs import load_huggingface_pairs
+        from lmtools.score.huggingface_trees import load_huggingface
 
         if computing.engine == "prepared":
             raise UserError(f"{lm}: a Hugging Face model runs in torch; leave --engine out")
-        return (load_huggingface_pairs if spec.pairs else load_huggingface)(spec, computing)
+        return load_huggingface(spec, computing)
     if not path.exists():
         raise UserError(
             f"{lm}: no such language model; give a model directory, a KenLM or ARPA file, or hf:DIR"

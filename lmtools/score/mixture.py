@@ -8,7 +8,7 @@ import numpy as np
 
 from lmtools.batching import find_distinct
 from lmtools.errors import UserError
-from lmtools.lattice.histories import name_mixture
+from lmtools.lattice.histories import MixtureLM, name_mixture
 from lmtools.ngram.interpolation import complete_weights
 from lmtools.score.base import Scorer
 from lmtools.score.compute import score_all
@@ -118,6 +118,15 @@ class MixtureScorer(Scorer):
         """Return the logarithm (N,) of the weighted mean of what has logarithms `logs` (P, N)."""
         with np.errstate(divide="ignore"):
             return np.logaddexp.reduce(np.log(self.weights)[:, None] + logs)
+
+    @property
+    def by_word(self) -> MixtureLM:
+        pairs = zip(self.scorers, self.weights.tolist(), strict=True)
+        kept = [(scorer.by_word, weight) for scorer, weight in pairs if weight]
+        return MixtureLM(*zip(*kept, strict=True))
+
+    def prefixes(self):
+        return self.by_word.prefixes()
 
     def with_weights(self, weights: Sequence[float]) -> "MixtureScorer":
         """Return the same models with other weights."""

@@ -20,14 +20,15 @@ from lmtools.device import (
 from lmtools.engine import describe_engine, prepare, resolve_engine
 from lmtools.errors import UserError
 from lmtools.lm import LanguageModel
-from lmtools.objectives import split_pair
+from lmtools.objectives import Examples, split_pair
 from lmtools.outputs.base import in_precision
-from lmtools.score.base import Scorer
+from lmtools.score.base import BatchStates, Scorer
+from lmtools.score.prefixes import NeuralPrefixes
 from lmtools.score.trees import SentenceTree, plan_pairs, plan_trees
 from lmtools.specs import LMSpec
 from lmtools.subword import BOS, EOS, MASK, UNK
 from lmtools.version import __version__
-from lmtools.windows import count_rows, cut_windows
+from lmtools.windows import count_rows
 
 
 class NeuralScorer(Scorer):
@@ -57,8 +58,11 @@ class NeuralScorer(Scorer):
             if self.engine == "prepared"
             else in_precision(self.lm.output, PRECISIONS[self.precision])
         )
+        self.longest, self.depth = lm.longest, lm.trunk.depth
+        self.boundary, self.masks = (1, lm.objective.boundary - 1), lm.trunk.masks
         self.masked = lm.trunk.masks and not spec.intact
-        self.kind = "perplexity" if lm.settings.objective == "causal" else "pseudo-perplexity"
+        self.left_to_right = lm.objective.name == "causal"
+        self.kind = "perplexity" if self.left_to_right else "pseudo-perplexity"
         self.signature = {
             "lm": lm.settings.model + ("-intact" if spec.intact else ""), "model": identity[:16],
             "vocabulary": subword.hash[:16],
@@ -74,7 +78,7 @@ class NeuralScorer(Scorer):
         return [tuple(ids) for ids in self.subword.encode_batch(texts)]
 
     def cost(self, sentence):
-        return count_rows(len(sentence), self.lm.longest, self.lm.objective.boundary, self.masked)
+        return count_rows(len(sentence), self.longest, sum(self.boundary), self.masked)
 
     def unknown(self, sentence):
         return np.array(sentence, dtype=np.int64) == UNK
@@ -87,9 +91,9 @@ class NeuralScorer(Scorer):
 
     def plan_trees(self, sentences):
         """On a CPU, where it was measured, of left-to-right models."""
-        if self.device.type != "cpu" or self.lm.objective.name != "causal":
+        if self.device.type != "cpu" or not self.left_to_right:
             return []
-        return plan_trees(sentences, self.lm.trunk.tree_tokens, self.lm.longest)
+        return plan_trees(sentences, self.lm.trunk.tree_tokens, self.longest)
 
     @torch.inference_mode()
     def from_tree(self, sentences):
@@ -104,6 +108,9 @@ class NeuralScorer(Scorer):
         if self.normalised:
             scores = scores - self.output.log_normaliser(heads)[before]
         return tree.split_values(scores.double().cpu().numpy())
+
+    def grow_prefixes(self):
+        return NeuralPrefixes(self)
 
     def tree_of(self, sentences) -> SentenceTree:
         """Return the tree of the predicted tokens of sentences."""
@@ -134,22 +141,12 @@ class NeuralScorer(Scorer):
             for cuts in pieces
         ]
 
-    def windows(self, sentence: tuple) -> list[tuple[int, int, int, int]]:
-        """Return the windows of a sentence that may be longer than the positions, as `cut_windows`
-        does.
-        """
-        return cut_windows(len(sentence), self.lm.longest)
-
-    def window(self, sentence: tuple, begin: int, end: int) -> tuple:
-        """Return one window of a sentence, as a sentence."""
-        return sentence[begin:end]
-
     @torch.inference_mode()
     def one_pass(self, sentences, what=None) -> list[np.ndarray]:
         """Compute `what`, by default the scores, of sentences that fit the positions."""
         examples = self.lm.objective.scoring(sentences).to(self.device)
         with autocast(self.device, self.precision):
-            heads = self.lm.trunk.head(self.states(examples))
+            heads = self.lm.trunk.head(self.predicting_states(examples))
         values = (what or self.score)(heads.to(PRECISIONS[self.precision]), examples.targets)
         return self.split_values(values.double().cpu().numpy(), sentences)
 
@@ -157,7 +154,19 @@ class NeuralScorer(Scorer):
         """Return the values of each sentence's targets, (tokens + 1, ...)."""
         return np.split(values, np.cumsum([len(s) + 1 for s in sentences])[:-1])
 
-    def states(self, examples):
+    def states(self, sentences, layers, masked=False):
+        examples = self.lm.objective.scoring(sentences).to(self.device)
+        states = self.lm.trunk.chosen_states(examples.read, layers, MASK if masked else None)
+        return BatchStates(states, examples.lengths)
+
+    def spans(self, sentence, words):
+        spans = list(map(len, self.subword.segment(words)))
+        # characters have a mark between two words, which counts with the second
+        if len(sentence) == sum(spans) + len(spans) - 1:
+            spans[1:] = [span + 1 for span in spans[1:]]
+        return spans if sum(spans) == len(sentence) else [len(sentence)]
+
+    def predicting_states(self, examples: Examples) -> Tensor:
         """Return the states (N, D) that predict the targets."""
         if not self.masked:
             return self.lm.states(examples)
@@ -186,7 +195,13 @@ class TwoWayScorer(NeuralScorer):
         self.kind = "two-way perplexity"
 
     def cost(self, sentence):
-        return 2 * (len(self.unknown(sentence)) + self.lm.objective.boundary)
+        return 2 * (self.positions(sentence) + sum(self.boundary))
+
+    def positions(self, sentence):
+        return len(self.subword.words.split(sentence))
+
+    def spans(self, sentence, words):
+        return [1] * self.positions(sentence)
 
     def unknown(self, sentence):
         words = self.subword.words
@@ -221,10 +236,10 @@ class TranslationScorer(NeuralScorer):
     def prepare(self, texts):
         sources, targets = (self.subword.encode_batch([t[side] for t in texts]) for side in (0, 1))
         for ids, (text, _) in zip(sources, texts, strict=True):
-            if len(ids) > self.lm.longest:
+            if len(ids) > self.longest:
                 raise UserError(
                     f"{text[:40]!r} ...: a source of {len(ids)} tokens, the model reads at most"
-                    f" {self.lm.longest}; leave it out or train with a larger arch.positions"
+                    f" {self.longest}; leave it out or train with a larger arch.positions"
                 )
         return [(*source, EOS, *target) for source, target in zip(sources, targets, strict=True)]
 
@@ -234,12 +249,12 @@ class TranslationScorer(NeuralScorer):
     def cost(self, sentence):
         # both sides are padded to the longer one: equal costs are equal shapes
         source, target = split_pair(sentence)
-        width = max(len(source), min(len(target), self.lm.longest)) + self.lm.objective.boundary
+        width = max(len(source), min(len(target), self.longest)) + sum(self.boundary)
         return 2 * len(self.windows(sentence)) * width
 
     def plan_trees(self, sentences):
         pairs = [split_pair(sentence) for sentence in sentences]
-        return plan_pairs(pairs, self.lm.trunk.tree_tokens, self.lm.longest)
+        return plan_pairs(pairs, self.lm.trunk.tree_tokens, self.longest)
 
     def from_tree(self, sentences):
         sources, targets = zip(*map(split_pair, sentences), strict=True)

@@ -2,6 +2,7 @@
 
 from lmtools.ngram.model import AS_KENLM, SPACES, UNSEEN, NgramModel
 from lmtools.score.base import Scorer
+from lmtools.score.prefixes import NgramPrefixes
 from lmtools.specs import LMSpec
 from lmtools.subword.lists import Word
 from lmtools.version import __version__
@@ -11,6 +12,7 @@ class NgramScorer(Scorer):
     """A KenLM or ARPA model, queried through kenlm."""
 
     kind = "perplexity"
+    left_to_right = True
 
     def __init__(self, model: NgramModel, spec: LMSpec):
         self.spec, self.model, self.subword = spec, model, model.subword
@@ -44,3 +46,6 @@ class NgramScorer(Scorer):
 
     def token_log_probs(self, sentences):
         return [self.model.query(sentence)[0] for sentence in sentences]
+
+    def grow_prefixes(self):
+        return NgramPrefixes(self)

@@ -1,31 +1,48 @@
-"""Left-to-right language models over the word prefixes of an utterance, for the expansion of
-lattices (lmtools.lattice.expand).
+"""Left-to-right language models over the word prefixes of an utterance, for lattices
+(lmtools.lattice.expand) and for other programs' live decoders.
 """
 
 from collections.abc import Sequence
 
 import numpy as np
+import torch
 
-from lmtools.lattice.expand import PrefixLM
-from lmtools.lattice.histories import MixtureLM, Numbering
+from lmtools.device import PRECISIONS
+from lmtools.errors import UserError
+from lmtools.lattice.histories import Numbering
+from lmtools.models.memory import TOGETHER, Rows, TokenTree
 from lmtools.ngram.model import LN10, kenlm
-from lmtools.score.base import Scorer
-from lmtools.score.mixture import MixtureScorer
-from lmtools.score.neural_prefixes import NeuralPrefixLM
-from lmtools.score.ngram import NgramScorer
-from lmtools.score.words import WordPrefixes, WordTokens, check_wordwise
+from lmtools.subword import EOS
+
+SCORED = 1 << 14  # predictions that are scored at once
 
 
-class NgramPrefixLM:
-    """An n-gram model as lmtools.lattice.expand asks for it."""
+class WordPrefixes:
+    """The prefixes of one utterance (lmtools.lattice.expand.Prefixes) under a scorer; a kind of
+    model defines `grow` and `end`.
+    """
 
-    def __init__(self, scorer: NgramScorer):
-        self.model, self.signature = scorer.model, scorer.signature
-        self.words = WordTokens(scorer)
+    start = 0
 
-    def utterance(self) -> "NgramPrefixes":
-        """Return the prefixes of one utterance."""
-        return NgramPrefixes(self)
+    def __init__(self, scorer):
+        self.scorer, self.known = scorer, scorer.words
+
+    def grow(self, nodes: list[int], words: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        """Return log p(word | prefix) without the penalty, and the longer prefixes; a word without
+        tokens has log p 0 and leads back to its node.
+        """
+        raise NotImplementedError
+
+    def words(self, nodes: np.ndarray, words: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        """See lmtools.lattice.expand.Prefixes."""
+        self.known.learn(words)
+        nodes = nodes.tolist()
+        log_p, longer = self.grow(nodes, words)
+        if self.scorer.oov_penalty:
+            pairs = zip(nodes, words, strict=True)
+            unknown = [self.known.count_unknown(word, node == self.start) for node, word in pairs]
+            log_p = log_p - self.scorer.oov_penalty * np.array(unknown, dtype=np.float64)
+        return log_p, longer
 
 
 class NgramPrefixes(WordPrefixes):
@@ -36,22 +53,21 @@ class NgramPrefixes(WordPrefixes):
     nothing scores 0 and keeps its node.
     """
 
-    def __init__(self, lm: NgramPrefixLM):
-        super().__init__(lm.words)
-        self.score = lm.model.step
+    def __init__(self, scorer):
+        super().__init__(scorer)
+        self.score = scorer.model.step
         begin = kenlm.State()
-        lm.model.kenlm.BeginSentenceWrite(begin)
-        self.states = Numbering(
-            begin
-        )  # which no other prefix has: <s> in a text is an unknown word
+        scorer.model.kenlm.BeginSentenceWrite(begin)
+        # no other prefix has this state: <s> in a text is an unknown word
+        self.states = Numbering(begin)
 
     def grow(self, nodes: list[int], words: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-        rows = [self.word(node, word) for node, word in zip(nodes, words, strict=True)]
+        rows = [self.grow_word(node, word) for node, word in zip(nodes, words, strict=True)]
         scores, longer = zip(*rows, strict=True) if rows else ((), ())
         return np.array(scores, dtype=np.float64) * LN10, np.array(longer, dtype=np.int64)
 
-    def word(self, node: int, word: str) -> tuple[float, int]:
-        """log10 p(word | prefix) and the longer prefix."""
+    def grow_word(self, node: int, word: str) -> tuple[float, int]:
+        """Return log10 p(word | prefix) and the longer prefix."""
         total, state = 0.0, self.states.things[node]
         tokens = self.known.tokens(word, node == self.start)
         for token in tokens:
@@ -61,23 +77,71 @@ class NgramPrefixes(WordPrefixes):
 
     def end(self, nodes: np.ndarray) -> np.ndarray:
         """See lmtools.lattice.expand.Prefixes."""
-        after = kenlm.State()
-        return (
-            np.array(
-                [self.score(self.states.things[node], "</s>", after) for node in nodes.tolist()],
-                dtype=np.float64,
-            )
-            * LN10
-        )
+        after, states = kenlm.State(), [self.states.things[node] for node in nodes.tolist()]
+        scores = [self.score(state, "</s>", after) for state in states]
+        return np.array(scores, dtype=np.float64) * LN10
 
 
-def load_prefix_lm(scorer: Scorer) -> PrefixLM:
-    """Load the left-to-right model of `scorer`; UserError if it gives no word's probability from
-    the words before alone, or its normaliser reads whole texts. Mixtures are mixed word by word.
+class NeuralPrefixes(WordPrefixes):
+    """The prefixes of one utterance under a neural left-to-right model: a tree of tokens.
+
+    A node's state and log-normaliser are computed when something after it is first asked for, all
+    that a call needs in one batch; there is no normaliser where the scorer does not normalise.
+    Memory: that of the tree, and 4 bytes for each computed state. Scores equal
+    `NeuralScorer.log_probs` summed over a word, as far as the sentence fits the positions; beyond,
+    prefixes forget as TokenTree says: `NeuralScorer` has windows of the same stride, but goes over
+    to the next one earlier.
     """
-    if isinstance(scorer, MixtureScorer):
-        pairs = zip(scorer.scorers, scorer.weights.tolist(), strict=True)
-        kept = [(load_prefix_lm(part), weight) for part, weight in pairs if weight]
-        return MixtureLM(*zip(*kept, strict=True))
-    check_wordwise(scorer)
-    return NgramPrefixLM(scorer) if isinstance(scorer, NgramScorer) else NeuralPrefixLM(scorer)
+
+    def __init__(self, scorer):
+        super().__init__(scorer)
+        self.tree = TokenTree(scorer.lm.trunk, scorer.lm.longest, scorer.precision)
+        self.normalisers = Rows(1, scorer.device)
+
+    def grow(self, nodes: list[int], words: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        before, tokens, pairs, longer = [], [], [], []
+        for pair, (node, word) in enumerate(zip(nodes, words, strict=True)):
+            for token in self.known.tokens(word, node == self.start):
+                before.append(node)
+                tokens.append(token)
+                pairs.append(pair)
+                node = self.tree.child(node, token)
+            longer.append(node)
+        log_p = np.bincount(
+            np.array(pairs, dtype=np.int64), self.log_probs(before, tokens), len(words)
+        )
+        return log_p, np.array(longer, dtype=np.int64)
+
+    def end(self, nodes: np.ndarray) -> np.ndarray:
+        """See lmtools.lattice.expand.Prefixes."""
+        return self.log_probs(nodes.tolist(), [EOS] * len(nodes))
+
+    @torch.inference_mode()
+    def log_probs(self, nodes: list[int], tokens: list[int]) -> np.ndarray:
+        """Return log p(token | prefix) of N pairs, float64 (N,)."""
+        if not nodes:
+            return np.zeros(0)
+        output, dtype = self.scorer.output, PRECISIONS[self.scorer.precision]
+        rows = self.tree.compute(nodes)
+        heads, targets = self.tree.heads.values, torch.tensor(tokens, device=rows.device)
+        parts = zip(rows.split(SCORED), targets.split(SCORED), strict=True)
+        result = torch.cat(
+            [output.unnormalised(heads[row].to(dtype), target) for row, target in parts]
+        )
+        if self.scorer.normalised:
+            result = result - self.log_normalisers()[rows]
+        if not result.isfinite().all():
+            raise UserError(
+                f"{self.scorer.signature['lm']}: scores a word NaN or infinite; the model is"
+                " damaged, train it again"
+            )
+        return result.double().cpu().numpy()
+
+    def log_normalisers(self) -> torch.Tensor:
+        """Return the log-normalisers of all computed states of the tree (rows,)."""
+        heads, known = self.tree.heads, self.normalisers.count
+        for some in heads.values[known : heads.count].split(TOGETHER):
+            first = self.normalisers.add(len(some))
+            values = self.scorer.output.log_normaliser(some.to(PRECISIONS[self.scorer.precision]))
+            self.normalisers.values[first : self.normalisers.count, 0] = values
+        return self.normalisers.values[:, 0]

@@ -1,28 +1,25 @@
-"""Single words as a scorer finds them in a sentence: their tokens, and prefixes that grow by
-them.
-"""
+"""Single words as a model finds them in a sentence: their tokens."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
 from lmtools.errors import UserError
-from lmtools.score.base import Scorer
 
 
 class WordTokens:
     """`tokens(word, first)`: the tokens of a word that is the first of a sentence or a later one,
     each word segmented once.
 
-    In a row they are the scorer's tokens of the sentence wherever no token crosses a word: all of
+    In a row they are the model's tokens of the sentence wherever no token crosses a word: all of
     our vocabularies, and Hugging Face tokenisers that split at white space first. A word may have
     no token (one that the normaliser takes away).
     """
 
-    def __init__(self, scorer: Scorer):
-        self.scorer = scorer
+    def __init__(self, model):
+        self.model = model
         self.known: dict[str, tuple[tuple, tuple]] = {}
-        self.penalties: dict[tuple, float] = {}
+        self.unknown: dict[tuple, int] = {}
 
     def learn(self, words: Sequence[str]) -> None:
         """Segment the words that are new, together."""
@@ -31,7 +28,7 @@ class WordTokens:
             return
         # a later word may differ: among characters it has a mark before it
         texts = [*new, *(f"{word} {word}" for word in new)]
-        prepared = self.scorer.prepare(texts)
+        prepared = self.model.prepare(texts)
         for word, once, both in zip(new, prepared[: len(new)], prepared[len(new) :], strict=True):
             self.known[word] = once, both[len(once) :]
 
@@ -40,62 +37,32 @@ class WordTokens:
         once, later = self.known[word]
         return once if first else later
 
-    def penalty(self, word: str, first: bool) -> float:
-        """Return the sum of the scorer's penalties for the unknown tokens of a word."""
+    def count_unknown(self, word: str, first: bool) -> int:
+        """Return the number of unknown tokens of a word."""
         tokens = self.tokens(word, first)
-        if tokens not in self.penalties:
-            unknown = self.scorer.unknown(tokens)
-            self.penalties[tokens] = self.scorer.oov_penalty * float(np.sum(unknown))
-        return self.penalties[tokens]
+        if tokens not in self.unknown:
+            self.unknown[tokens] = int(np.sum(self.model.unknown(tokens)))
+        return self.unknown[tokens]
 
 
-class WordPrefixes:
-    """The prefixes of one utterance (lmtools.lattice.expand.Prefixes) whose words are `known`; a
-    kind of model defines `grow` and `end`.
-    """
-
-    start = 0
-
-    def __init__(self, known: WordTokens):
-        self.known = known
-
-    def grow(self, nodes: list[int], words: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-        """log p(word | prefix) without the penalty, and the longer prefixes; a word without tokens
-        has log p 0 and leads back to its node.
-        """
-        raise NotImplementedError
-
-    def words(self, nodes: np.ndarray, words: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-        """See lmtools.lattice.expand.Prefixes."""
-        self.known.learn(words)
-        nodes = nodes.tolist()
-        log_p, longer = self.grow(nodes, words)
-        if self.known.scorer.oov_penalty:
-            pairs = zip(nodes, words, strict=True)
-            log_p = log_p - [self.known.penalty(word, node == self.start) for node, word in pairs]
-        return log_p, longer
-
-
-def check_wordwise(scorer: Scorer) -> None:
-    """Raise UserError where the scorer's normaliser reads whole texts, so that its tokens of a word
+def check_wordwise(model) -> None:
+    """Raise UserError where the model's normaliser reads whole texts, so that its tokens of a word
     alone are not those of the word in a sentence.
     """
-    if scorer.subword and not scorer.subword.normaliser.wordwise:
+    if model.subword and not model.subword.normaliser.wordwise:
         raise UserError(
-            f"{scorer.signature['lm']}: its normaliser {scorer.subword.normaliser.spec} reads whole"
+            f"{model.signature['lm']}: its normaliser {model.subword.normaliser.spec} reads whole"
             " sentences, and lattices and live decoders give word after word; rescore N-best lists"
         )
 
 
-def count_tokens(
-    scorer: Scorer, texts: Sequence[str], sentences: Sequence[tuple]
-) -> list[list[int] | None]:
+def count_tokens(model, texts: Sequence[str], sentences: Sequence[tuple]) -> list[list[int] | None]:
     """Return the number of tokens with a score of each word of each text; None where tokens cross
     words.
 
-    `sentences` are what the scorer prepared of `texts`.
+    `sentences` are what the model prepared of `texts`.
     """
-    known = WordTokens(scorer)
+    known = WordTokens(model)
     split = [text.split() for text in texts]
     known.learn([word for words in split for word in words])
     counts: list[list[int] | None] = []
@@ -105,6 +72,6 @@ def count_tokens(
         for word in words:
             tokens = known.tokens(word, not joined)
             joined += tokens
-            own.append(len(scorer.unknown(tokens)) if tokens else 0)
+            own.append(len(model.unknown(tokens)) if tokens else 0)
         counts.append(own if joined == sentence else None)
     return counts

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from lmtools.computing import Computing
 from lmtools.embed.base import Encoder
-from lmtools.embed.contextual import PoolingOptions
 from lmtools.embed.encoders import load_encoder
+from lmtools.embed.pooling import PoolingOptions
 from lmtools.embed.sentences import encode
 from lmtools.formats.vectors import SentenceVectors
 from lmtools.options import fill

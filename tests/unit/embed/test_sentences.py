@@ -13,8 +13,8 @@ from unit.score import test_huggingface
 
 from lmtools.checkpoint import load_model
 from lmtools.computing import Computing
-from lmtools.embed.contextual import PoolingOptions
 from lmtools.embed.encoders import load_encoder
+from lmtools.embed.pooling import PoolingOptions
 from lmtools.embed.sentences import encode
 from lmtools.errors import UserError
 from lmtools.subword import BOS, EOS, MASK
@@ -113,18 +113,22 @@ def test_long_texts_are_read_in_windows(trained, pool):
     encoder = load_encoder(str(trained["tta"]), PoolingOptions("all", pool), CPU)
     text = " ".join(sentences(40, 3))
     sentence = encoder.prepare([text])[0]
-    assert len(sentence) > 2 * encoder.longest
+    assert len(sentence) > 2 * encoder.model.longest
     made, alone = encode([text, "the king"], encoder), encode(["the king"], encoder)
     assert np.isfinite(made).all() and made[0].any()
     np.testing.assert_allclose(made[1], alone[0], atol=1e-5)
     if pool == "mean":  # layer 0 without positions is a mean over tokens, whatever the windows
-        encoder.lm.trunk.embedding.position.weight.data.zero_()
-        tokens = encoder.lm.trunk.embedding(torch.tensor(sentence)[:, None])[:, 0]
+        encoder.model.lm.trunk.embedding.position.weight.data.zero_()
+        tokens = encoder.model.lm.trunk.embedding(torch.tensor(sentence)[:, None])[:, 0]
         np.testing.assert_allclose(
             encode([text], encoder)[0, 0], tokens.detach().mean(0), atol=1e-5
         )
     if pool in ("eos", "cls"):
-        window = sentence[-encoder.longest :] if pool == "eos" else sentence[: encoder.longest]
+        window = (
+            sentence[-encoder.model.longest :]
+            if pool == "eos"
+            else sentence[: encoder.model.longest]
+        )
         np.testing.assert_allclose(made[0], encoder.vectors([window])[0], atol=1e-5)
 
 
@@ -206,6 +210,8 @@ def test_hugging_face_causal_models_end_with_the_last_token(gpt, tmp_path):
     )
     model.save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
+    encoder = load_encoder(f"hf:{tmp_path}", PoolingOptions("all"), CPU)
+    assert not encode([""], encoder).any()  # nothing at all is read
     texts = ["the king came", "king"]
     made = encode(texts, load_encoder(f"hf:{tmp_path}", PoolingOptions("all", "eos"), CPU))
     for text, row in zip(texts, made, strict=True):

@@ -6,13 +6,14 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
-from scoring import CPU, embed_words
+from scoring import CPU, embed_words, make_scorer
 from toys import sentences, settings
 
 from lmtools.cli import main
 from lmtools.embed import load_word_vectors
-from lmtools.embed.words import PieceVectors
+from lmtools.embed.words import WordVectors
 from lmtools.lm import LanguageModel
+from lmtools.score.neural import NeuralScorer
 from lmtools.subword import train as learn
 from lmtools.text import NORMALISERS
 
@@ -30,13 +31,14 @@ def subwords(tmp_path_factory):
     }
 
 
-def made(model, subword, layers=None, rows=None, longest=64) -> PieceVectors:
+def made(model, subword, layers=None, rows=None, longest=64) -> WordVectors:
     """Word vectors of a random model."""
     torch.manual_seed(0)
     arch = settings(model).arch
     some = settings(model, arch=arch | {"positions": longest} if "positions" in arch else arch)
     lm = LanguageModel(some, subword.size)
-    return PieceVectors(lm, subword, "here", layers, replace(CPU, rows=rows))
+    scorer = make_scorer(NeuralScorer, lm, subword, "0" * 16)
+    return WordVectors(scorer, layers, replace(CPU, rows=rows))
 
 
 @pytest.mark.parametrize("scheme", ["bpe", "unigram", "char", "word"])
@@ -52,9 +54,9 @@ def test_a_word_is_the_mean_of_its_pieces(subwords, model, scheme):
         if not text:
             continue
         ids = subword.encode(text)
-        examples = embed.lm.objective.scoring([ids])
+        examples = embed.model.lm.objective.scoring([ids])
         with torch.inference_mode():
-            states = list(embed.lm.trunk.layer_states(*examples.read))
+            states = list(embed.model.lm.trunk.layer_states(*examples.read))
         word = np.cumsum([subword.begins[i] for i in ids])
         word -= word[0] if scheme != "char" else 0
         for layer, state in enumerate(states):
@@ -102,7 +104,7 @@ def test_a_cache_spares_computing(trained, tmp_path, monkeypatch):
         for line, right in zip(run(cache=tmp_path), expected, strict=True):
             assert line[:2] == right[:2]
             np.testing.assert_array_equal(line.vectors, right.vectors)
-        monkeypatch.setattr(PieceVectors, "vectors", lambda *_: pytest.fail("computed again"))
+        monkeypatch.setattr(WordVectors, "vectors", lambda *_: pytest.fail("computed again"))
 
 
 def test_the_verb_and_the_library(trained, tmp_path, capsys):

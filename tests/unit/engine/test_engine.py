@@ -10,10 +10,10 @@ from scoring import make_scorer
 from torch import nn
 from torch.nn import functional as F
 
-from lmtools.computing import ENGINES, Computing
+from lmtools.computing import ENGINES
 from lmtools.device import cpu_multiplies_bfloat16
-from lmtools.embed.contextual import PoolingOptions
-from lmtools.embed.encoders import NeuralEncoder
+from lmtools.embed.encoders import ContextualEncoder
+from lmtools.embed.pooling import PoolingOptions
 from lmtools.engine import resolve_engine
 from lmtools.engine.linear import Int8Linear, PackedLinear, quantise_rows
 from lmtools.errors import UserError
@@ -132,10 +132,8 @@ def test_vectors_of_a_prepared_model():
     lm = model("causal")
     vectors = []
     for engine in ("torch", "prepared"):
-        computing = Computing("cpu", engine=engine)
-        encoder = NeuralEncoder(
-            copy.deepcopy(lm), Ids(), "-", "0" * 16, PoolingOptions("all"), computing
-        )
+        one = make_scorer(NeuralScorer, copy.deepcopy(lm), Ids(), "0" * 16, engine=engine)
+        encoder = ContextualEncoder(one, PoolingOptions("all"))
         vectors.append(encoder.vectors([(7, 8, 9), (5, 6)]))
     assert np.abs(vectors[0] - vectors[1]).max() < 1e-4
 

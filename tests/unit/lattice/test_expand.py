@@ -385,14 +385,14 @@ def test_equal_histories_of_a_mixture_are_one():
 
 def test_a_mixture_needs_weights_that_sum_to_one():
     one = SimpleNamespace(
-        signature={"lm": "toy", "model": "t", "version": "1"}, utterance=lambda: Toy(1)
+        signature={"lm": "toy", "model": "t", "version": "1"}, prefixes=lambda: Toy(1)
     )
     for weights in ([0.5, 0.4], [1.0], [1.5, -0.5], [1.0, 0.0], [math.nan, 1.0]):
         with pytest.raises(UserError, match="mixture of 2 language models"):
             MixtureLM([one, one], weights)
     lm = MixtureLM([one, one], [0.25, 0.75])
     assert lm.signature == {"lm": "mixture", "model": "0.25*t+0.75*t", "version": "1"}
-    assert lm.utterance().end(np.array([0])) == pytest.approx(math.log(Toy(1).probability((), END)))
+    assert lm.prefixes().end(np.array([0])) == pytest.approx(math.log(Toy(1).probability((), END)))
 
 
 def test_refusals():

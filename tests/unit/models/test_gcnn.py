@@ -26,7 +26,6 @@ from lmtools.models import convolution
 from lmtools.models.gated import GATES, GatedConvolution
 from lmtools.models.gcnn import Gcnn, GcnnConfig, read_blocks
 from lmtools.outputs.adaptive import Adaptive
-from lmtools.score.neural_prefixes import NeuralPrefixLM
 from lmtools.settings import Settings
 from lmtools.subword import BOS, load_subword
 from lmtools.train import train
@@ -321,7 +320,7 @@ def test_a_model_comes_back_from_its_directory_and_scores_prefix_by_prefix(tiny,
     assert one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
     line = "the a king queen city went"  # as the corpus goes
     whole = scorer.log_probs(scorer.prepare([line]))[0].sum()
-    prefixes, total = NeuralPrefixLM(scorer).utterance(), 0.0
+    prefixes, total = scorer.prefixes(), 0.0
     nodes = np.array([prefixes.start])
     for word in line.split():
         log_p, nodes = prefixes.words(nodes, [word])

@@ -18,7 +18,6 @@ from lmtools.models.dropout import Dropout
 from lmtools.models.lstm import LstmConfig
 from lmtools.models.transformer import TransformerConfig, matrix_flops
 from lmtools.models.tta import QUERIES
-from lmtools.score.neural_prefixes import NeuralPrefixLM
 from lmtools.subword import BOS, EOS, MASK, PAD
 from lmtools.train import train
 
@@ -362,7 +361,7 @@ def test_the_deep_form_comes_back_from_its_directory_and_scores_prefix_by_prefix
     scorer = load_scorer(str(tmp_path / "lm"), "cpu")
     assert scorer.lm.trunk.shared is None and scorer.lm.trunk.config == some.architecture
     line = "the a king queen city went"  # as the corpus goes
-    prefixes, total = NeuralPrefixLM(scorer).utterance(), 0.0
+    prefixes, total = scorer.prefixes(), 0.0
     nodes = np.array([prefixes.start])
     for word in line.split():
         log_p, nodes = prefixes.words(nodes, [word])

@@ -36,7 +36,7 @@ class Shared:
 def score(directory) -> list[float]:
     """log p of whole sentences, and of one word by word."""
     scorer = load_scorer(str(directory), "cpu")
-    grown = prefixes.load_prefix_lm(scorer).utterance()
+    grown = scorer.prefixes()
     (first,), nodes = grown.words(np.array([grown.start]), ["w0"])
     (second,), nodes = grown.words(nodes, ["zzz"])
     by_word = float(first + second + grown.end(nodes)[0])

@@ -13,11 +13,9 @@ from scoring import make_scorer
 
 from lmtools.cli import main
 from lmtools.errors import UserError
-from lmtools.lattice.expand import PrefixLM
 from lmtools.ngram import Description, NgramModel, arpa, build
 from lmtools.ngram.sentences import RESERVED, UNKNOWN
 from lmtools.score.ngram import NgramScorer
-from lmtools.score.prefixes import load_prefix_lm
 from lmtools.subword import train
 from lmtools.text import NORMALISERS, Normaliser
 
@@ -144,8 +142,7 @@ def test_unknown_words_cost_what_the_text_says(closed, directory):
 
 def test_lattices_are_scored_alike(closed):
     text = "w0 zzz w1 <unk> unheard w0"
-    lm: PrefixLM = load_prefix_lm(make_scorer(NgramScorer, closed))
-    prefixes = lm.utterance()
+    prefixes = make_scorer(NgramScorer, closed).prefixes()
     nodes, total = np.array([prefixes.start]), 0.0
     for word in text.split():
         log_p, nodes = prefixes.words(nodes, [word])

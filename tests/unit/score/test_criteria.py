@@ -23,7 +23,6 @@ from lmtools.outputs import CRITERIA
 from lmtools.outputs.base import in_precision
 from lmtools.score import load, score_texts
 from lmtools.score.lattices import LatticeOptions
-from lmtools.score.neural_prefixes import NeuralPrefixLM
 from lmtools.specs import LMSpec
 from lmtools.subword import load_subword
 from lmtools.text import Normaliser
@@ -80,7 +79,7 @@ def by_hand(scorer, sentence, normalise: str) -> np.ndarray:
     """Scores of a sentence's tokens out of the output layer's answer for every id."""
     examples = scorer.lm.objective.scoring([sentence])
     with torch.inference_mode():
-        heads = scorer.lm.trunk.head(scorer.states(examples))
+        heads = scorer.lm.trunk.head(scorer.predicting_states(examples))
         scores = scorer.lm.output.distribution(heads)[torch.arange(len(heads)), examples.targets]
         return (
             (scores if normalise == "full" else scores + scorer.lm.output.log_normaliser(heads))
@@ -127,7 +126,7 @@ def test_word_by_word_and_in_sentences(made, criterion, normalise, precision, mo
             scorer.output, "log_normaliser", lambda heads: pytest.fail("a pass over the vocabulary")
         )
     exact = [values.sum() for values in scorer.log_probs(scorer.prepare(TEXTS))]
-    prefixes, total = NeuralPrefixLM(scorer).utterance(), []
+    prefixes, total = scorer.prefixes(), []
     for text in TEXTS:
         node, score = np.array([prefixes.start]), 0.0
         for word in text.split():

@@ -15,7 +15,7 @@ from translators import random_marian
 from lmtools.cli import main
 from lmtools.errors import UserError
 from lmtools.formats import jsonl, kaldi_text, scores
-from lmtools.score import Sources, huggingface_pairs, load, score_texts
+from lmtools.score import Sources, huggingface_trees, load, score_texts
 from lmtools.types import Hypothesis, NBest
 
 transformers = pytest.importorskip(
@@ -219,8 +219,10 @@ def test_neither_code_nor_pickles_are_loaded(tmp_path, capsys):
 
 def test_trees_are_not_used_where_they_give_other_scores(marian, monkeypatch):
     wanted, _ = score(marian, PAIRS)
-    scorer = huggingface_pairs.HuggingFaceTranslation
-    monkeypatch.setattr(scorer, "from_tree", lambda self, some: [np.zeros(len(s)) for s in some])
+    scorer = huggingface_trees.HuggingFaceTranslation
+    monkeypatch.setattr(
+        scorer, "score_tree", lambda self, some, **_: [np.zeros(len(s)) for s in some]
+    )
     found, loaded = score(marian, PAIRS)
     assert not loaded.shares
     np.testing.assert_allclose(found.log_prob, wanted.log_prob, rtol=0, atol=1e-4)

@@ -202,8 +202,8 @@ class Forgetful:
     def __init__(self, lm, room: int):
         self.lm, self.room, self.signature = lm, room, lm.signature
 
-    def utterance(self):
-        prefixes, room = self.lm.utterance(), [self.room]
+    def prefixes(self):
+        prefixes, room = self.lm.prefixes(), [self.room]
         words = prefixes.words
 
         def counted(nodes, some):
@@ -233,7 +233,7 @@ def test_what_does_not_fit_the_memory_is_pruned_with_a_message(scorers):
 
 def test_other_errors_are_not_taken_for_a_lack_of_memory(scorers, monkeypatch):
     made = rescorer(scorers, "ngram")
-    monkeypatch.setattr(made.left["ngram"], "utterance", Mock(side_effect=RuntimeError("a defect")))
+    monkeypatch.setattr(made.left["ngram"], "prefixes", Mock(side_effect=RuntimeError("a defect")))
     with pytest.raises(RuntimeError, match="a defect"):
         made.rescore(ladder(2))
 
@@ -303,7 +303,7 @@ def test_models_are_loaded_once(trained, tmp_path):
     spec = LMSpec(str(trained["causal"]))
     settings = LatticeOptions({"a": spec, "b": spec}, {"am": 1, "a": 1, "b": 0})
     made = pickle.loads(pickle.dumps(settings)).load()  # as a worker process gets them
-    assert made.left["a"].scorer is made.left["b"].scorer
+    assert made.left["a"] is made.left["b"]
     done, _ = made.rescore(ladder(2))
     np.testing.assert_array_equal(done.scores["a"], done.scores["b"])
     with pytest.raises(UserError, match="no such language model"):

@@ -19,7 +19,6 @@ from lmtools.ngram import NgramModel, build
 from lmtools.ngram.interpolation import tune_mixture
 from lmtools.score import load, mixture_perplexity, perplexity, score_texts
 from lmtools.score.mixture import MixtureScorer
-from lmtools.score.prefixes import load_prefix_lm
 from lmtools.specs import LMSpec
 from lmtools.subword import load_subword, train
 from lmtools.text import Normaliser
@@ -232,7 +231,7 @@ def test_what_else_is_scored_changes_no_score_of_a_mixture(lms):
 def test_a_mixture_in_a_lattice_is_that_of_its_words(lms):
     """Words that are one token each: a mixture of words is one of tokens."""
     scorer = load_mixture((lms / "lstm", 0.3), (lms / "ngram", 0.7), oov_penalty=1.5)
-    lm = load_prefix_lm(scorer).utterance()
+    lm = scorer.prefixes()
     for text in TEXTS[-4:]:
         node, total = np.array([lm.start]), 0.0
         for word in text.split():

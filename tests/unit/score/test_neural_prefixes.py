@@ -12,8 +12,7 @@ from scoring import load_scorer
 from toys import WORDS, sentences
 
 from lmtools.errors import UserError
-from lmtools.score import neural_prefixes
-from lmtools.score.neural_prefixes import NeuralPrefixLM
+from lmtools.models import memory
 from lmtools.score.words import WordTokens
 from lmtools.subword import BOS, SUBWORDS, train
 from lmtools.text import NORMALISERS
@@ -23,7 +22,7 @@ LEFT_TO_RIGHT = ("causal", "lstm")
 
 @pytest.fixture(params=LEFT_TO_RIGHT)
 def lm(request, trained):
-    return NeuralPrefixLM(load_scorer(str(trained[request.param]), "cpu"))
+    return load_scorer(trained[request.param])
 
 
 @pytest.fixture(params=LEFT_TO_RIGHT)
@@ -31,10 +30,9 @@ def spelling(request, trained):
     """A model that reads each of its words as two or three tokens, the first word otherwise than
     later ones.
     """
-    lm = NeuralPrefixLM(load_scorer(str(trained[request.param]), "cpu"))
+    lm = load_scorer(trained[request.param])
     ids = {
-        word: tuple(lm.scorer.subword.encode(" ".join(sentences(1, i, 3))))
-        for i, word in enumerate(WORDS)
+        word: tuple(lm.subword.encode(" ".join(sentences(1, i, 3)))) for i, word in enumerate(WORDS)
     }
     learn = lm.words.learn
     lm.words.learn = lambda words: (
@@ -59,21 +57,20 @@ def walked(prefixes, lines):
 def test_sums_equal_the_scores_of_sentences(lm):
     lines = [line.split() for line in [*sentences(40, 5), "xylophone king", "king"]]
     exact = [
-        scores.sum()
-        for scores in lm.scorer.log_probs(lm.scorer.prepare([" ".join(line) for line in lines]))
+        scores.sum() for scores in lm.log_probs(lm.prepare([" ".join(line) for line in lines]))
     ]
-    total, _ = walked(lm.utterance(), lines)
+    total, _ = walked(lm.prefixes(), lines)
     np.testing.assert_allclose(total, exact, rtol=0, atol=1e-4)
 
 
 def test_each_word_of_several_tokens_has_their_sum(spelling):
     lines = [line.split()[:4] for line in sentences(30, 8)]
-    prefixes = spelling.utterance()
+    prefixes = spelling.prefixes()
     total, nodes = walked(prefixes, lines)
     spelt = [spelling.spelt(line) for line in lines]
     assert len({len(s) for s in spelt}) > 4
     np.testing.assert_allclose(
-        total, [scores.sum() for scores in spelling.scorer.log_probs(spelt)], rtol=0, atol=1e-4
+        total, [scores.sum() for scores in spelling.log_probs(spelt)], rtol=0, atol=1e-4
     )
     assert [nodes[spelt.index(s)] for s in spelt] == nodes.tolist(), "equal prefixes are one node"
     assert len(set(nodes.tolist())) == len(set(spelt))
@@ -81,10 +78,10 @@ def test_each_word_of_several_tokens_has_their_sum(spelling):
 
 @pytest.mark.parametrize("together", [1, 3, 128])
 def test_batch_and_order_of_the_questions_change_nothing(lm, together, monkeypatch):
-    monkeypatch.setattr(neural_prefixes, "TOGETHER", together)
+    monkeypatch.setattr(memory, "TOGETHER", together)
     lines = [line.split() for line in sentences(12, 3)]
-    expected, _ = walked(lm.utterance(), lines)
-    alone, rng = lm.utterance(), random.Random(together)
+    expected, _ = walked(lm.prefixes(), lines)
+    alone, rng = lm.prefixes(), random.Random(together)
     order = rng.sample(range(12), 12)
     for i in order:
         assert walked(alone, [lines[i]])[0] == pytest.approx(expected[i], abs=1e-4)
@@ -92,10 +89,10 @@ def test_batch_and_order_of_the_questions_change_nothing(lm, together, monkeypat
 
 
 def test_a_state_is_computed_once_and_only_when_extended(lm, monkeypatch):
-    grown, prefixes = [], lm.utterance()
-    grow = prefixes.memory.grow
+    grown, prefixes = [], lm.prefixes()
+    grow = prefixes.tree.memory.grow
     monkeypatch.setattr(
-        prefixes.memory,
+        prefixes.tree.memory,
         "grow",
         lambda parents, tokens: grown.append(len(tokens)) or grow(parents, tokens),
     )
@@ -110,7 +107,7 @@ def test_a_state_is_computed_once_and_only_when_extended(lm, monkeypatch):
 
 
 def test_a_word_that_normalises_to_nothing_changes_nothing(lm):
-    prefixes = lm.utterance()
+    prefixes = lm.prefixes()
     _, node = prefixes.words(np.array([0]), ["king"])
     log_p, nodes = prefixes.words(np.array([0, node[0], 0]), ["", " ", "queen"])
     assert log_p[:2].tolist() == [0, 0] and log_p[2] < 0 and nodes[:2].tolist() == [0, node[0]]
@@ -122,16 +119,16 @@ def test_a_prefix_that_fills_the_positions_forgets_its_oldest_half(trained):
     """By hand: 15 tokens fit beside the beginning of sentence; the 16th comes after the last 8,
     whatever was before.
     """
-    lm = NeuralPrefixLM(load_scorer(str(trained["causal"]), "cpu"))
-    assert lm.scorer.lm.longest == 15
+    lm = load_scorer(trained["causal"])
+    assert lm.longest == 15
     line = " ".join(sentences(20, 4)).split()[:40]
-    prefixes = lm.utterance()
+    prefixes = lm.prefixes()
     node = np.array([0])
     scores = []
     for word in line:
         log_p, node = prefixes.words(node, [word])
         scores.append(log_p[0])
-    (ids,) = lm.scorer.prepare([" ".join(line)])
+    (ids,) = lm.prepare([" ".join(line)])
     assert len(ids) == 40
     begin, expected = 0, []
     for place in range(40):
@@ -139,22 +136,18 @@ def test_a_prefix_that_fills_the_positions_forgets_its_oldest_half(trained):
             begin += 7  # token 15 was the last predicted from the full window; 8 of its tokens stay
         whole = torch.tensor([[BOS, *ids[begin:place]]])
         with torch.inference_mode():
-            state = lm.trunk.head(lm.trunk.hidden(whole, torch.tensor([whole.shape[1]]))[:, -1])
-            expected.append(float(lm.scorer.lm.output.log_prob(state, torch.tensor([ids[place]]))))
+            state = lm.lm.trunk.head(
+                lm.lm.trunk.hidden(whole, torch.tensor([whole.shape[1]]))[:, -1]
+            )
+            expected.append(float(lm.lm.output.log_prob(state, torch.tensor([ids[place]]))))
     np.testing.assert_allclose(scores, expected, rtol=0, atol=1e-4)
     assert begin == 28
-
-
-def test_models_that_read_both_sides_are_refused(trained):
-    for model in ("tta", "masked"):
-        with pytest.raises(UserError, match=f"{model}: not a left-to-right model"):
-            NeuralPrefixLM(load_scorer(str(trained[model]), "cpu"))
 
 
 def test_a_damaged_model_is_refused(lm):
     lm.output.bias.data[7] = np.nan
     with pytest.raises(UserError, match="damaged"):
-        lm.utterance().words(np.array([0]), ["king"])
+        lm.prefixes().words(np.array([0]), ["king"])
 
 
 @pytest.fixture(scope="module")

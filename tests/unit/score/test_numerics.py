@@ -14,8 +14,8 @@ from scoring import make_scorer
 
 from lmtools import batching
 from lmtools.computing import Computing
-from lmtools.embed.contextual import PoolingOptions
-from lmtools.embed.encoders import NeuralEncoder
+from lmtools.embed.encoders import ContextualEncoder
+from lmtools.embed.pooling import PoolingOptions
 from lmtools.embed.sentences import encode
 from lmtools.lm import LanguageModel
 from lmtools.score import compute as computing
@@ -99,8 +99,7 @@ def agree(lm: LanguageModel, precision: str, threads, engine: str) -> None:
     # some are read in windows
     sentences = random_sentences(40 if lm.settings.model == "masked" else 90, 40)
     scorer = make_scorer(NeuralScorer, lm, Ids(), "0" * 16, precision=precision, engine=engine)
-    how = Computing("cpu", precision, engine)
-    encoder = NeuralEncoder(lm, Ids(), "-", "0" * 16, PoolingOptions("all"), how)
+    encoder = ContextualEncoder(scorer, PoolingOptions("all"))
     computing, expected = Computing(cache="none"), {}
     for number, count in enumerate(threads):
         torch.set_num_threads(count)

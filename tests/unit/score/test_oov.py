@@ -13,7 +13,6 @@ from lmtools.lattice.paths import nbest
 from lmtools.ngram import build
 from lmtools.score import load, perplexity, score_texts
 from lmtools.score.lattices import LatticeOptions
-from lmtools.score.prefixes import load_prefix_lm
 from lmtools.specs import LMSpec
 from lmtools.text import Normaliser
 from lmtools.types import Arc, Final, Lattice
@@ -76,7 +75,7 @@ def test_prefixes_cost_it_word_by_word(lms, kind):
     words = ["zebra", "king", "zebra", ""]
     drawn = []
     for scorer in (free, free.with_oov_penalty(P)):
-        prefixes = load_prefix_lm(scorer).utterance()
+        prefixes = scorer.prefixes()
         node, row = np.array([prefixes.start]), []
         for word in words:
             log_p, node = prefixes.words(node, [word])
@@ -210,13 +209,13 @@ def test_without_unk_one_unknown_word_decides_no_list(tmp_path, capfd, unk):
     assert "as KenLM has it" in figures["rules"] and SAID in figures["notes"][0]
     assert "notes" not in perplexity(["the king\u00a0!"], *ask(str(lm), cache="none"))
     main(["doctor", "--nbest", str(rows), "--lm", str(lm)])
-    assert f"hint: {lm}: {SAID}; --oov-penalty P" in capfd.readouterr().out
+    assert f"hint: {lm}: {SAID}; --lm LM,oov_penalty=P" in capfd.readouterr().out
 
 
 def test_prefixes_of_a_closed_vocabulary(tmp_path):
     (tmp_path / "lm.arpa").write_text(CLOSED.format(5, ""))
     scorer = load_scorer(str(tmp_path / "lm.arpa"))
-    prefixes = load_prefix_lm(scorer).utterance()
+    prefixes = scorer.prefixes()
     words, total, node = ["the", "zebra", "king", "king\u00a0!"], 0.0, np.array([prefixes.start])
     for word in words:
         log_p, node = prefixes.words(node, [word])

@@ -12,7 +12,6 @@ from toys import WORDS, sentences
 from lmtools.errors import UserError
 from lmtools.lattice.expand import expand
 from lmtools.ngram import build
-from lmtools.score.prefixes import load_prefix_lm
 from lmtools.subword import train
 from lmtools.text import Normaliser
 
@@ -67,7 +66,7 @@ def models(tmp_path_factory):
 @pytest.mark.parametrize("kind", KINDS)
 def test_words_in_a_row_score_as_their_sentence(models, kind):
     scorer, draw = models[kind], random.Random(3)
-    prefixes = load_prefix_lm(scorer).utterance()
+    prefixes = scorer.prefixes()
     for _ in range(60):
         words = draw.choices(WORDS, k=draw.randrange(7)) + draw.choices(ODD, k=draw.randrange(4))
         draw.shuffle(words)
@@ -80,7 +79,7 @@ def test_words_in_a_row_score_as_their_sentence(models, kind):
 
 
 def test_a_word_that_normalises_to_nothing_changes_nothing(models):
-    prefixes = load_prefix_lm(models["char"]).utterance()
+    prefixes = models["char"].prefixes()
     _, king = prefixes.words(np.array([prefixes.start]), ["king"])
     for node in (np.array([prefixes.start]), king):
         score, after = prefixes.words(node, ["..."])
@@ -90,7 +89,7 @@ def test_a_word_that_normalises_to_nothing_changes_nothing(models):
 
 def test_histories_with_one_future_are_one_node(models):
     """A trigram model forgets all but two words, and more where it never saw what follows them."""
-    prefixes = load_prefix_lm(models["word"]).utterance()
+    prefixes = models["word"].prefixes()
 
     def after(text):
         node = np.array([prefixes.start])
@@ -109,9 +108,7 @@ def test_histories_with_one_future_are_one_node(models):
 def test_a_lattice_is_rescored_as_each_of_its_paths(models, kind, seed):
     scorer = models[kind]
     lattice = random_lattice(seed, words=(*WORDS[:4], "...", "zzz"))
-    expanded, messages = expand(
-        lattice, {"ng": load_prefix_lm(scorer).utterance()}, {"am": 1, "ng": 2}
-    )
+    expanded, messages = expand(lattice, {"ng": scorer.prefixes()}, {"am": 1, "ng": 2})
     assert messages == []
     found = sorted(
         (words, *rounded(named_sums(expanded, arcs, end)))
@@ -130,8 +127,8 @@ def rounded(sums):
 
 
 def test_models_of_every_kind_are_opened_or_refused(models, trained):
-    assert load_prefix_lm(models["word"]).signature["lm"] == "ngram"
-    assert load_prefix_lm(load_scorer(str(trained["causal"]), "cpu")).signature["lm"] == "causal"
+    for scorer in (models["word"], load_scorer(trained["causal"])):
+        assert scorer.by_word is scorer and scorer.prefixes().start == 0
     for model in ("masked", "tta"):
         with pytest.raises(UserError, match="left-to-right"):
-            load_prefix_lm(load_scorer(str(trained[model]), "cpu"))
+            load_scorer(trained[model]).prefixes()

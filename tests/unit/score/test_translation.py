@@ -16,7 +16,7 @@ from lmtools.formats import jsonl, kaldi_text, plain, scores
 from lmtools.score import Sources, load, run, score_lists, score_texts
 from lmtools.score.cache import Cache
 from lmtools.score.run import score_sentences
-from lmtools.score.trees import plan_pairs
+from lmtools.score.trees import TreeBatch, plan_pairs
 from lmtools.subword import BOS, EOS, UNK
 from lmtools.types import Hypothesis, NBest
 
@@ -141,7 +141,7 @@ def test_sources_of_one_target_go_through_together(directory, monkeypatch):
     assert len(plan) == len(SOURCES) and sum(map(len, plan)) == len(sentences)
     monkeypatch.setattr(scorer, "token_log_probs", None)
     for tree in plan:
-        found = scorer.tree_log_probs([sentences[i] for i in tree])
+        found = scorer.log_probs(TreeBatch(sentences[i] for i in tree))
         for i, values in zip(tree, found, strict=True):
             np.testing.assert_allclose(values, alone[i], rtol=0, atol=1e-5)
 
