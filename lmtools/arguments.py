@@ -79,9 +79,7 @@ def check_mapping(value, where: str, what: str) -> Mapping:
 
 
 def check_number(value, where: str, low: float = -math.inf, finite: bool = True) -> float:
-    """Return `value` as a number from `low`; UserError for what is none, and unless it is finite
-    where it must be.
-    """
+    """Return `value` as a number from `low`, finite where it must be; UserError otherwise."""
     what = "a finite number" if finite else "a number"
     what += "" if low == -math.inf else f" from {low:g}"
     if isinstance(value, str | bytes | bool):

@@ -130,9 +130,7 @@ def workplace(path: Path, failures: tuple[type[Exception], ...] = ()) -> Iterato
 
 
 def concerns(error: OSError, folder: Path) -> bool:
-    """Return whether an error that came up while something was written in `folder` is one of
-    writing it.
-    """
+    """Return whether an error that came up beside writing in `folder` is one of that."""
     if error.filename is not None:
         return folder in Path(os.fsdecode(error.filename)).parents
     # numpy counts the items and gives no number
@@ -255,9 +253,7 @@ def copy_file(path, out) -> None:
 
 @contextlib.contextmanager
 def open_compressed(path: Path) -> Iterator[io.TextIOBase]:
-    """Yield a writing text stream for `path`; gzip carries no name and no time, so that equal
-    content gives equal bytes.
-    """
+    """Yield a text stream that writes `path`; equal content gives equal bytes, gzip's too."""
     with contextlib.ExitStack() as stack:
         opened = OPENERS.get(path.suffix, open) if path.suffix != ".gz" else open
         binary = stack.enter_context(opened(path, "wb"))

@@ -13,9 +13,7 @@ APART = 4096  # sentences at a time of models that compute each by itself
 
 
 def find_distinct(items: Iterable[Hashable]) -> tuple[list, np.ndarray]:
-    """Return the distinct items in the order of their first places, and which of them each item is,
-    int64 (N,).
-    """
+    """Return the distinct items by first places, and which of them each is, int64 (N,)."""
     number: dict[Hashable, int] = {}
     which = [number.setdefault(item, len(number)) for item in items]
     return list(number), np.array(which, dtype=np.int64)
@@ -24,9 +22,7 @@ def find_distinct(items: Iterable[Hashable]) -> tuple[list, np.ndarray]:
 def prepare_distinct(
     texts: Sequence[str], prepare: Callable[[list[str]], list[tuple]]
 ) -> tuple[list[tuple], np.ndarray]:
-    """Return the distinct sentences that `prepare` makes of `texts`, and which of them each text
-    is, int64 (N,).
-    """
+    """Return the distinct sentences of `texts`, and which of them each is, int64 (N,)."""
     distinct, which = find_distinct(texts)
     sentences, place = find_distinct(prepare(distinct))
     return sentences, place[which]
@@ -42,9 +38,7 @@ def batch_size(cost: int, rows: int) -> int:
 
 
 def full_batch_size(model, sentences: Sequence) -> int:
-    """Return the number of sentences of a full batch that has these; `model` is a scorer or an
-    encoder.
-    """
+    """Return the sentences of a full batch that has these; `model`: a scorer or an encoder."""
     if model.rows is None:
         return len(sentences)
     return max(len(sentences), batch_size(model.cost(sentences[0]), model.rows))

@@ -249,9 +249,7 @@ def load_weights(directory) -> tuple[dict[str, torch.Tensor], dict]:
 
 
 def model_hash(directory) -> str:
-    """Return what identifies a model: weights, settings and vocabulary; the same after a move or a
-    copy.
-    """
+    """Return what identifies a model, moved or copied: weights, settings and vocabulary."""
     settings, vocabulary = read_settings(directory)
     made_of = settings.model, settings.objective, settings.criterion, settings.arch, settings.output
     path = Path(directory) / WEIGHTS

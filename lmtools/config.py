@@ -99,9 +99,7 @@ class Place:
 
 
 def override(tree: dict, assignments: Sequence[str]) -> dict:
-    """Return a copy of `tree` with `a.b=value` assignments applied; values are read as YAML
-    scalars.
-    """
+    """Return a copy of `tree` with `a.b=value` assignments, whose values are YAML scalars."""
     tree = {k: dict(v) if isinstance(v, dict) else v for k, v in tree.items()}
     for assignment in assignments:
         name, value = parse_pair(

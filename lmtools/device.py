@@ -31,9 +31,7 @@ def batch_rows(rows: int | None, device: torch.device) -> int:
 
 
 def numerics(precision: str, device: torch.device, rows: int) -> dict[str, str]:
-    """Return the part of a signature that only rounding depends on, under the names in
-    lmtools.types.NUMERICS.
-    """
+    """Return the part of a signature that only rounding depends on, as NUMERICS names it."""
     return dict(zip(NUMERICS, (precision, device.type, str(rows)), strict=True))
 
 
@@ -64,9 +62,7 @@ def resolve_precision(precision: str, device: torch.device, integers: bool = Fal
 
 @lru_cache
 def cpu_multiplies_bfloat16() -> bool:
-    """Return whether this processor has bfloat16 dot products (AVX-512 BF16 or AMX); elsewhere they
-    are emulated and slow.
-    """
+    """Return whether this processor has bfloat16 dot products, not slow emulated ones."""
     info = Path("/proc/cpuinfo")
     flags = info.read_text() if info.exists() else ""
     return "avx512_bf16" in flags or "amx_bf16" in flags

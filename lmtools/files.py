@@ -182,9 +182,7 @@ def compression_error(path, head: bytes, suffix: str = "") -> UserError | None:
 
 
 def not_utf8(path, where: str) -> UserError:
-    """Return the user's view of bytes at `where` that are no text: compressed, or in another
-    encoding.
-    """
+    """Return the user's view of bytes at `where` that are no UTF-8: perhaps compressed."""
     return not_as_named(path) or UserError(f"{where}: not UTF-8; convert it with iconv")
 
 

@@ -66,9 +66,7 @@ def read_key(create: bool = True) -> bytes:
 
 
 def make_key(path: Path) -> None:
-    """Write a new key to `path`, whole at once; where another process did so first, its key
-    stays.
-    """
+    """Write a new key to `path`, whole at once; one that another process wrote first stays."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".key.")  # mode 0600
     try:

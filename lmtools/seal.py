@@ -78,9 +78,7 @@ def say_once(place: str, path: str) -> None:
 
 
 def write_json(tree: Mapping, path, indent: int | None = 1, allow_nan: bool = True) -> None:
-    """Write a mapping with its seal as JSON; `indent` None: in one line. ValueError for NaN where
-    it is not allowed.
-    """
+    """Write a mapping with its seal as JSON; ValueError for NaN where it is not allowed."""
     text = json.dumps(add_seal(tree), ensure_ascii=False, indent=indent, allow_nan=allow_nan)
     with atomic_text(path) as stream:
         stream.write(text + "\n")

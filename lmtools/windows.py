@@ -32,7 +32,5 @@ def count_rows(length: int, longest: int, boundary: int, masked: bool) -> int:
 
 
 def tokens_kept(longest: int) -> int:
-    """Return the number of a prefix's last tokens that a model goes on from when `longest` fill its
-    positions.
-    """
+    """Return how many last tokens stay of a prefix whose `longest` fill a model's positions."""
     return longest - stride(longest)

@@ -161,9 +161,7 @@ class WorkerPool:
         return future
 
     def lost(self, worker: "Worker") -> UserError:
-        """Return the error on the first worker that died; the others are ended, so that nobody
-        waits.
-        """
+        """Return the error on the first worker that died; the others are ended: nobody waits."""
         with self.lock:
             if self.death is None:
                 worker.process.join(PATIENCE)
@@ -282,9 +280,7 @@ def without_interrupts() -> Iterator[None]:
 
 
 def serve(connection, parent: int | None, threads: int | None) -> None:
-    """Run a worker process: read its work, then answer one item after the other, until the pipe
-    ends.
-    """
+    """Run a worker process: read its work, then answer item after item until the pipe ends."""
     end_with_parent(parent)
     with contextlib.suppress(EOFError, OSError):
         content = connection.recv_bytes()

@@ -58,9 +58,7 @@ def open_recording(recording: Recording):
 
 @functools.lru_cache(maxsize=1)
 def run_command(command: str) -> bytes:
-    """Return the output of a command; that of the last one is kept, since segments share
-    recordings.
-    """
+    """Return the output of a command; that of the last stays, as segments share it."""
     with kaldi_io.open_output(command) as stream:
         blocks = iter(lambda: stream.read(min(1 << 20, len(stream.peek(1 << 20)))), b"")
         return b"".join(blocks)

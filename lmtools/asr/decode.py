@@ -4,7 +4,7 @@ at any of them, with the same lists in the end.
 
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -87,13 +87,14 @@ def decode_speech(source, out: str, options: DecodeOptions, ref=None) -> Decoded
         if not failed:
             Path(out + FAILED).unlink(missing_ok=True)
     entries = [entry for entry, _ in kept]
+    lengths = [entry.notes["seconds"] for entry in entries]
     return Decoded(
-        len(entries),
-        sum(len(entry.nbest.hyps) for entry in entries),
-        sum(entry.notes["seconds"] for entry in entries),
-        sum(entry.notes["spent"] for entry in entries),
-        sum(entry.notes["seconds"] > recogniser.longest > 0 for entry in entries),
-        failed,
+        utterances=len(entries),
+        hypotheses=sum(len(entry.nbest.hyps) for entry in entries),
+        seconds=sum(lengths),
+        spent=sum(entry.notes["spent"] for entry in entries),
+        long=sum(seconds > recogniser.longest > 0 for seconds in lengths),
+        failed=failed,
     )
 
 
@@ -118,9 +119,12 @@ def find_entries(
         if utterance.utt in audio and utterance.utt not in known
     ]
     if missing:
-        entries, more = decode_missing(
-            missing, audio, recogniser, journal, options, len(utterances)
-        )
+        bar = tqdm(
+            total=len(utterances), initial=len(utterances) - len(missing), unit="utterance",
+            desc=f"decode by {options.asr}", disable=None, dynamic_ncols=True,
+        )  # fmt: skip
+        with bar, journal.appending() as add:
+            entries, more = decode_missing(missing, audio, recogniser, options, bar=bar, add=add)
         known, failed = known | entries, failed | more
     return known, {
         utterance.utt: failed[utterance.utt] for utterance in utterances if utterance.utt in failed
@@ -146,40 +150,33 @@ def decode_missing(
     missing: Sequence[Utterance],
     audio: Mapping[str, str],
     recogniser: Recogniser,
-    journal: Journal,
     options: DecodeOptions,
-    total: int,
+    *,
+    bar: tqdm,
+    add: Callable[[JournalEntry], None],
 ) -> tuple[dict[str, JournalEntry], dict[str, str]]:
-    """Return the entries of utterances that the journal lacks, each of which is written there once
-    it is made, and the reasons of those that failed.
+    """Return the entries of utterances that the journal lacks, each of which is added there once it
+    is made, and the reasons of those that failed.
     """
     entries: dict[str, JournalEntry] = {}
     failed: dict[str, str] = {}
-    bar = tqdm(
-        total=total,
-        initial=total - len(missing),
-        desc=f"decode by {options.asr}",
-        unit="utterance",
-        disable=None,
-        dynamic_ncols=True,
-    )
-    with bar, journal.appending() as add:
-        reads = [options.asr.partition(":")[2], *dict.fromkeys(u.recording.place for u in missing)]
-        nj = min(options.nj, len(missing))
-        # processes of their own even for one: a library that crashes ends none of ours
-        for number, result in as_completed(
-            decode_utterance, missing, nj, recogniser.load, remedy=REMEDY, reads=reads
-        ):
-            utt = missing[number].utt
-            if isinstance(result, str):
-                failed[utt] = result
-                report_failure(utt, result, options.strict)
-            else:
-                hyps, seconds, spent = result
-                notes = {"audio": audio[utt], "seconds": seconds, "spent": spent}
-                entries[utt] = JournalEntry(NBest(utt, tuple(hyps)), notes)
-                add(entries[utt])
-            bar.update()
+    places = dict.fromkeys(utterance.recording.place for utterance in missing)
+    # processes of their own even for one: a library that crashes ends none of ours
+    results = as_completed(
+        decode_utterance, missing, min(options.nj, len(missing)), recogniser.load,
+        remedy=REMEDY, reads=[options.asr.partition(":")[2], *places],
+    )  # fmt: skip
+    for number, result in results:
+        utt = missing[number].utt
+        if isinstance(result, str):
+            failed[utt] = result
+            report_failure(utt, result, options.strict)
+        else:
+            hyps, seconds, spent = result
+            notes = {"audio": audio[utt], "seconds": seconds, "spent": spent}
+            entries[utt] = JournalEntry(NBest(utt, tuple(hyps)), notes)
+            add(entries[utt])
+        bar.update()
     return entries, failed
 
 

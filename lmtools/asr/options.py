@@ -38,9 +38,7 @@ def parse_options(cls, assignments: Sequence[str], name: str):
 
 
 def describe_options(cls) -> str:
-    """Return name, meaning and default of each, or its choices, the default first, for a verb's
-    help.
-    """
+    """Return name, meaning, default or choices of each option, for a verb's help."""
     fields = [(each, each.metadata) for each in dataclasses.fields(cls)]
     return "; ".join(
         f"{field.name}: {more['about']} ({'|'.join(more['choices']) or field.default})"

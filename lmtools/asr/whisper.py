@@ -144,9 +144,7 @@ class Whisper:
         return unwanted
 
     def decode(self, samples: np.ndarray) -> list[Hypothesis]:
-        """Return the hypotheses of samples (N,), the answer of faster-whisper first, the others by
-        `avg`.
-        """
+        """Return the hypotheses of samples (N,), faster-whisper's answer first, others by `avg`."""
         windows = self.listen(samples)
         no_speech = min((window.no_speech for window in windows), default=1.0)
         heard = combine_windows((window.heard() for window in windows), self.options.depth)
@@ -173,9 +171,8 @@ class Whisper:
         decision.
         """
         settings = self.options
-        beams = BeamSearch(
-            self.model, settings.beam, settings.depth, settings.widest, self.first_time
-        )
+        depths = {name: getattr(settings, name) for name in ("beam", "depth", "widest")}
+        beams = BeamSearch(self.model, first_time=self.first_time, **depths)
         windows: list[Window] = []
 
         def search(encoded, prompt, tokenizer, options):

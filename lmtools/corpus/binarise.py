@@ -132,9 +132,7 @@ def binarise_shards(
 
 
 def is_ours(name: str) -> bool:
-    """Return whether the name is that of a shard or of a part of one, of this corpus or an earlier
-    one.
-    """
+    """Return whether the name is that of a shard or of a part of one, of any corpus."""
     return bool(SHARD.fullmatch(name) or re.fullmatch(rf"[0-9]+{re.escape(PART)}", name))
 
 
@@ -258,9 +256,7 @@ def write_corpus(
 
 
 def scratch(beside: Path):
-    """Return an unnamed file on the disk of `beside`: it vanishes with the process, however that
-    ends.
-    """
+    """Return an unnamed file on the disk of `beside`, which vanishes with the process."""
     return tempfile.TemporaryFile(dir=beside.parent)
 
 

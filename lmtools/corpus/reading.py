@@ -75,9 +75,7 @@ class Header:
         return digest({name: value for name, value in self.as_json().items() if name not in places})
 
     def dumps(self) -> bytes:
-        """Return the magic line and JSON line with its seal, padded with spaces to a multiple of
-        ALIGNMENT bytes.
-        """
+        """Return magic line and sealed JSON line, padded with spaces to ALIGNMENT bytes."""
         text = self.magic + json.dumps(add_seal(self.as_json())).encode()
         return text + b" " * padding(len(text) + 1) + b"\n"
 
@@ -184,7 +182,8 @@ class CorpusFile(Corpus):
         if len(data) != middle + np.dtype(header.dtype).itemsize * header.tokens:
             raise Damaged(f"{path}: the file is torn ({len(data)} bytes); {REMEDY}")
         model, offsets = data[start : start + header.model], data[first:middle].view(OFFSET)
-        return cls(path, header, model, offsets, data[middle:].view(header.dtype))
+        ids = data[middle:].view(header.dtype)
+        return cls(path, header, model=model, offsets=offsets, ids=ids)
 
     @property
     def shards(self) -> "tuple[CorpusFile, ...]":
@@ -207,8 +206,8 @@ class CorpusFile(Corpus):
 
     @cached_property
     def subword(self) -> Subword:
-        kind, content = VOCABULARIES[self.header.scheme], self.model.tobytes()
-        return assemble(kind, content, self.header.normaliser, self.vocabulary_hash, self.path)
+        parts = VOCABULARIES[self.header.scheme], self.model.tobytes(), self.header.normaliser
+        return assemble(*parts, expected=self.vocabulary_hash, source=self.path)
 
     @cached_property
     def source_lengths(self) -> np.ndarray:

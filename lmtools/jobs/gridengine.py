@@ -106,9 +106,7 @@ class GridEngine(Queue):
 
 
 def describe(number: str, state: str) -> Queued:
-    """Interpret the letters of qstat: E an error that Grid Engine does not try again, h held, qw
-    waiting.
-    """
+    """Interpret the letters of qstat: E an error that is final, h held, qw waiting."""
     remedy = ""
     if "E" in state:
         remedy = f"`qstat -j {number}` says why and `qmod -cj {number}` lets them start"

@@ -81,9 +81,7 @@ def task(folder: Path) -> str:
 
 
 def ask(*command: str, script: str | None = None, directory: str | None = None) -> str:
-    """Return what one of the queue's commands answers, in that directory; UserError where it fails
-    or is not there.
-    """
+    """Return what a command of the queue answers in that directory; UserError where it fails."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, input=script, cwd=directory)
     except FileNotFoundError:

@@ -45,9 +45,8 @@ class Signer(NamedTuple):
             if length > size - end - len(head):  # before memory is taken for it
                 return
             content = stream.read(length)
-            if not is_signed(
-                head[LENGTH.size :], self.key, *self.subject, LENGTH.pack(number), content
-            ):
+            parts = (*self.subject, LENGTH.pack(number), content)
+            if not is_signed(head[LENGTH.size :], self.key, *parts):
                 return
             end += len(head) + length
             yield content, end
@@ -78,7 +77,5 @@ def open_own(path: Path) -> BinaryIO:
 
 
 def is_own(status: os.stat_result, kind: Callable = stat.S_ISREG, mode: int = OTHERS) -> bool:
-    """Return whether a file is of a kind (as stat.S_ISREG says), this user's, and grants others
-    nothing of `mode`.
-    """
+    """Return whether a file is of a kind, this user's, and grants others nothing of `mode`."""
     return kind(status.st_mode) and status.st_uid == os.geteuid() and not status.st_mode & mode

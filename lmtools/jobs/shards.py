@@ -128,7 +128,7 @@ def write_shards(directory: Path, work: Work, items: Iterable, count: int) -> Sh
         nonce = os.urandom(NONCE)
         digest = hashlib.sha256(content)
         digest.update(repr((count, *map(describe_files, work.reads))).encode())
-        total = deal_items(folder, ShardKeys(key, b"", nonce), items, count, digest)
+        total = deal_items(folder, ShardKeys(key, b"", nonce), items, count, digest=digest)
         keys = ShardKeys(key, digest.digest(), nonce)
         with create(folder / WORK) as stream:
             stream.write(keys.head)
@@ -144,7 +144,7 @@ def write_shards(directory: Path, work: Work, items: Iterable, count: int) -> Sh
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def deal_items(folder: Path, keys: ShardKeys, items: Iterable, count: int, digest) -> int:
+def deal_items(folder: Path, keys: ShardKeys, items: Iterable, count: int, *, digest) -> int:
     """Write the items of each shard, and have `digest` know all of them; return their number."""
     total, streams = 0, []
     with contextlib.ExitStack() as opened:

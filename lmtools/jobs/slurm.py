@@ -35,21 +35,21 @@ class Slurm(Queue):
 
     def submit(self, name, folder, numbers, *, at_once, nodes):
         limit = f"%{at_once}" if at_once else ""
-        return ask(
+        words = [
             *("sbatch", "--parsable", "--requeue", f"--job-name={name}"),
             f"--array={','.join(map(str, numbers))}{limit}",
             *(f"--output={escape(folder)}/%a{LOG}", "--open-mode=append"),
             *(f"--nodes={nodes}", "--ntasks-per-node=1"),
-            *self.options(),
-            f'--wrap=exec {task(folder)} "$SLURM_ARRAY_TASK_ID"',
-        )
+        ]
+        wrapped = f'--wrap=exec {task(folder)} "$SLURM_ARRAY_TASK_ID"'
+        return ask(*words, *self.options(), wrapped)
 
     def entries(self, name):
-        answer = ask("squeue", "-h", "-n", name, "-u", user(), "-o", "%F|%T|%r")
+        answer = ask(*f"squeue -h -n {name} -o %F|%T|%r -u".split(), user())
         return [describe(*line.split("|", 2)) for line in answer.splitlines()]
 
     def cancel(self, name):
-        ask("scancel", "-n", name, "-u", user())
+        ask(*f"scancel -n {name} -u".split(), user())
 
 
 def describe(number: str, state: str, reason: str) -> Queued:

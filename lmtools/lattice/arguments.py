@@ -21,7 +21,7 @@ Given, Result = ParamSpec("Given"), TypeVar("Result")
 
 def check_lattice(value, name: str) -> Lattice:
     """Return `value` if it is a Lattice."""
-    return check_kind(value, Lattice, name, "a Lattice", "make it with lmtools.Lattice.of")
+    return check_kind(value, Lattice, name, "a Lattice", remedy="make it with lmtools.Lattice.of")
 
 
 def check_weights(value, name: str) -> Mapping[str, float]:
@@ -58,9 +58,7 @@ CHECKS: dict[str, Callable] = {
 
 
 def check_arguments(function: Callable[Given, Result]) -> Callable[Given, Result]:
-    """Return the function behind the checks of its arguments; None is taken where it is the
-    default.
-    """
+    """Return the function behind checks of its arguments; None passes as a default."""
     signature = inspect.signature(function)
 
     @functools.wraps(function)

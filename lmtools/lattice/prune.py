@@ -1,6 +1,6 @@
 """Smaller lattices: the arcs of the best paths, by beam or by budget."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
@@ -52,11 +52,8 @@ def affordable(
     size, end = len(lattice.words), lattice.states
     sources = np.append(lattice.source, lattice.finals)
     targets = np.append(lattice.target, np.full(len(lattice.finals), end))
-    before, after = best_rows(targets, value, end + 1), best_rows(sources, value, end + 1)
-    source, target = sources.tolist(), targets.tolist()
-    # kept rows come here, go on from here
-    reached, led = np.zeros(end + 1, dtype=bool), np.zeros(end + 1, dtype=bool)
-    reached[lattice.start] = led[end] = True
+    before = Ways(sources, best_rows(targets, value, end + 1), lattice.start)
+    after = Ways(targets, best_rows(sources, value, end + 1), end)
     keep = np.zeros(len(value), dtype=bool)
     budget, spent = np.inf if arcs is None else arcs, 0
     for row in np.argsort(-value, kind="stable").tolist():
@@ -64,27 +61,39 @@ def affordable(
             break
         if keep[row]:
             continue
-        path, state = [row], source[row]
-        while not reached[state]:
-            path.append(before[state])
-            state = source[path[-1]]
-        state = target[row]
-        while not led[state]:
-            path.append(after[state])
-            state = target[path[-1]]
+        path = [row, *before.follow(sources[row]), *after.follow(targets[row])]
         cost = sum(row < size for row in path)
         if not spent and density is not None:  # this is the best path
-            budget = min(
-                budget,
-                density
-                * max(1, sum(row < size and lattice.words[row] is not None for row in path)),
-            )
+            words = sum(row < size and lattice.words[row] is not None for row in path)
+            budget = min(budget, density * max(1, words))
         if keep.any() and spent + cost > budget:
             break
         spent += cost
         keep[path] = True
-        reached[[target[row] for row in path]] = led[[source[row] for row in path]] = True
+        before.close(targets[path])
+        after.close(sources[path])
     return keep
+
+
+class Ways:
+    """Best ways on from states, over the row that is `best` for each to the state in `ends` that
+    the row has, as far as a state that a kept way passes; first that is `last` alone.
+    """
+
+    def __init__(self, ends: np.ndarray, best: list[int], last: int):
+        self.ends, self.best = ends.tolist(), best
+        self.closed = np.zeros(len(best), dtype=bool)
+        self.closed[last] = True
+
+    def follow(self, state: int) -> Iterator[int]:
+        """Yield the rows from a state on."""
+        while not self.closed[state]:
+            yield self.best[state]
+            state = self.ends[self.best[state]]
+
+    def close(self, states: np.ndarray) -> None:
+        """Have ways end at these states."""
+        self.closed[states] = True
 
 
 def best_rows(states: np.ndarray, value: np.ndarray, count: int) -> list[int]:

@@ -174,9 +174,7 @@ def line_ends(path) -> str:
 
 
 def content_limit(path) -> int | None:
-    """Return the most bytes that a file may hold, roughly where it is compressed; None for a pipe
-    or stream.
-    """
+    """Return the most bytes that a file may hold, roughly if compressed; None for a pipe."""
     if not os.path.isfile(path):
         return None
     return os.path.getsize(path) * (DENSEST if Path(path).suffix in OPENERS else 1)

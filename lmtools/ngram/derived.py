@@ -157,7 +157,9 @@ def quantize(
         flags = [*(["-q", bits, "-b", backoff_bits] if bits else []), "-a", pointer_bits]
         with uncompressed(source.arpa, directory) as arpa:
             try:
-                binarise(program, arpa, directory / BINARY, "trie", list(map(str, flags)))
+                binarise(
+                    program, arpa, directory / BINARY, form="trie", options=list(map(str, flags))
+                )
             except UserError as error:
                 raise (
                     error if source.description else explain_refusal(source.arpa, arpa, str(error))

@@ -73,7 +73,7 @@ def build(texts: Sequence, order: int, out, tokens: Normaliser | Subword, **opti
     if options.counted:
         sentences = CountFiles(texts, rename_unknown(tokens) if options.closed else str)
     with claim_directory(out) as directory:
-        text, grams = count_ngrams(sentences, order, least, directory, options)
+        text, grams = count_ngrams(sentences, order, least, directory, options=options)
         sizes = [gram.size for gram in grams]
         refuse_empty(sizes, least)
         estimate = kneser_ney.estimate(grams, options.memory, directory, options.closed)
@@ -99,11 +99,10 @@ def count_ngrams(
     order: int,
     min_counts: Sequence[int],
     directory: Path,
+    *,
     options: BuildOptions,
 ) -> tuple[counts.IndexedText, list[counts.Grams]]:
-    """Return the vocabulary and the counted n-grams of each order, in unnamed files on the disk of
-    `directory`.
-    """
+    """Return the vocabulary and the counted n-grams, in unnamed files beside `directory`."""
     if isinstance(sentences, CountFiles):
         return sentences.tally(order, options.closed, directory, min_counts)
     text = counts.index(sentences, [UNKNOWN] if options.closed else [], directory)
@@ -205,9 +204,7 @@ def refuse_empty(counts: Sequence[int], min_counts: Sequence[int]) -> None:
 
 
 def find_arpa(directory) -> Path:
-    """Find the ARPA file in a model's directory, maybe compressed; UserError if only KenLM's binary
-    file is there.
-    """
+    """Find the ARPA file, maybe compressed, in a model's directory; UserError for none."""
     for name in (ARPA, COMPRESSED):
         path = Path(directory) / name
         if path.is_file():

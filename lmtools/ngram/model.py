@@ -256,9 +256,7 @@ class NgramModel:
         return np.full_like(scores, UNSEEN)
 
     def score(self, texts: Iterable[str]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return (N,) natural-log probabilities with </s>, tokens with </s>, unknown tokens of
-        `texts`.
-        """
+        """Return (N,) natural-log probabilities, tokens, both with </s>, and unknown tokens."""
         rows = [
             (float(log_prob.sum()), len(log_prob), int(unknown.sum()))
             for log_prob, unknown in map(self.conditional, texts)
@@ -358,9 +356,7 @@ def uncompressed(path: Path, directory=None) -> Iterator[Path]:
 
 
 def is_foreign(lm) -> bool:
-    """Return whether `lm` is a directory of an n-gram model whose words are those that KenLM
-    splits.
-    """
+    """Return whether `lm` is the directory of an n-gram model whose words KenLM splits."""
     path = Path(lm) / CONFIG
     return path.is_file() and load_yaml(path).get("kind") == KIND and Description.load(lm).foreign
 

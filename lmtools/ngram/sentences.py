@@ -58,9 +58,7 @@ class TokenisedText:
 
 
 def only_known(subword: Subword) -> Callable[[str], list[str]]:
-    """Return a function from text to pieces, UNKNOWN for those the vocabulary lacks or KenLM
-    reserves.
-    """
+    """Return a function from text to pieces, UNKNOWN for those that are not in or reserved."""
     names = [
         UNKNOWN if piece in RESERVED or i == UNKNOWN_ID else piece
         for i, piece in enumerate(subword.vocabulary)

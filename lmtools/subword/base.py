@@ -73,7 +73,7 @@ class Subword:
 
     @classmethod
     def learn(
-        cls, lines: Iterable[str], vocab_size: int | None, min_count: int, sentences: int
+        cls, lines: Iterable[str], vocab_size: int | None, min_count=1, sentences=1_000_000
     ) -> tuple[bytes, LeftOut | None]:
         """Return the model's content, learnt from normalised `lines`, and what it leaves out of
         them where it is a list.
@@ -104,9 +104,7 @@ class Subword:
         return len(self.vocabulary)
 
     def encode(self, text: str) -> list[int]:
-        """Return the ids of `text` after normalisation, without BOS and EOS; empty for an empty
-        text.
-        """
+        """Return the ids of `text` after normalisation, without BOS and EOS; none for ""."""
         return self.encode_batch([text])[0]
 
     def encode_batch(self, texts: Iterable[str]) -> list[list[int]]:
@@ -114,15 +112,11 @@ class Subword:
         return self.segment([self.normaliser(text) for text in texts])
 
     def pieces(self, text: str) -> list[str]:
-        """Return the pieces of `text` after normalisation, one an id, with unknown ones as they are
-        written.
-        """
+        """Return the pieces of `text` after normalisation, one an id, unknown ones as written."""
         return self.surfaces(self.normaliser(text))
 
     def decode(self, ids: Iterable[int]) -> str:
-        """Return the text of `ids`: specials are dropped, except that an unknown piece reads
-        `<unk>`.
-        """
+        """Return the text of `ids` without specials, but that an unknown piece reads `<unk>`."""
         pieces = [self.vocabulary[i] for i in ids if i not in (PAD, EOS, BOS, MASK)]
         return self.joiner.join(pieces).replace(MARK, " ").strip()
 
@@ -135,9 +129,7 @@ class Subword:
         return not self.unknown(word)
 
     def word_lengths(self, text: str) -> list[int]:
-        """Return the number of ids of each word of the normalised text; they sum to
-        `len(encode(text))`.
-        """
+        """Return the number of ids of each word of the normalised text."""
         return self.lengths(self.encode(text))
 
     def lengths(self, ids: Sequence[int]) -> list[int]:

@@ -26,21 +26,20 @@ def train(
     vocab_size: int | None,
     normaliser: Normaliser,
     out_dir,
-    min_count=1,
-    sentences=1_000_000,
     words=None,
+    **limits: int,
 ) -> Subword:
     """Learn the subword model of `scheme` from `lines` (normalised here) and save it in `out_dir`.
 
-    `vocab_size` counts the five specials; a small text may give fewer ids. `min_count` drops rarer
-    words or characters of a word or char list; `sentences` bounds the random sample (fixed seed)
-    that bpe and unigram learn from. With `words`, the directory of a word list, the model spells
-    words and predicts those of the list (lmtools.subword.spelled).
+    `vocab_size` counts the five specials; a small text may give fewer ids. Of `limits` `min_count`
+    drops rarer words or characters of a word or char list; `sentences` bounds the random sample
+    (fixed seed) that bpe and unigram learn from. With `words`, the directory of a word list, the
+    model spells words and predicts those of the list (lmtools.subword.spelled).
     """
     kind = SUBWORDS[scheme]
     room(vocab_size, 0)
     clean = (text for line in lines if (text := normaliser(line)))
-    content, left_out = kind.learn(clean, vocab_size, min_count, sentences)
+    content, left_out = kind.learn(clean, vocab_size, **limits)
     subword = kind(content, normaliser)
     subword.left_out = left_out
     return save_subword(subword, out_dir, words)
@@ -54,9 +53,7 @@ def save_subword(subword: Subword, out_dir, words=None) -> Subword:
 
 
 def spell_words(pieces: Subword, words_dir) -> Spelled:
-    """Return the words of the list in `words_dir`, spelled by `pieces`; UserError for two
-    normalisers.
-    """
+    """Return the words of the list in `words_dir`, spelled by `pieces` of its normaliser."""
     words = load_subword(words_dir)
     if not isinstance(words, Word):
         raise UserError(
@@ -119,9 +116,8 @@ def load_subword(directory) -> Subword:
             f"{path / DESCRIPTION}:1: scheme is {description.get('scheme')!r}; expected one of"
             f" {', '.join(VOCABULARIES)}"
         )
-    return assemble(
-        kind, read_bytes(path / kind.file), Normaliser.load(path), description.get("hash"), path
-    )
+    content, normaliser = read_bytes(path / kind.file), Normaliser.load(path)
+    return assemble(kind, content, normaliser, expected=description.get("hash"), source=path)
 
 
 def read_description(directory) -> dict:
@@ -136,11 +132,9 @@ def read_description(directory) -> dict:
 
 
 def assemble(
-    kind: type[Subword], content: bytes, normaliser: Normaliser, expected: str | None, source
+    kind: type[Subword], content: bytes, normaliser: Normaliser, *, expected: str | None, source
 ) -> Subword:
-    """Return the subword model of these parts; UserError about `source` unless its hash is as
-    expected.
-    """
+    """Return the subword model of these parts; UserError about `source` for another hash."""
     try:
         subword = kind(content, normaliser)
     except (RuntimeError, ValueError, IndexError) as error:

@@ -73,7 +73,7 @@ class Listed(Subword):
 
     @classmethod
     def learn(
-        cls, lines: Iterable[str], vocab_size: int | None, min_count: int, sentences: int
+        cls, lines: Iterable[str], vocab_size: int | None, min_count=1, sentences=1_000_000
     ) -> tuple[bytes, LeftOut]:
         counts = counting.sum_counts(Counter(cls.items(line)) for line in lines)
         return cls.select(counts, vocab_size, min_count)

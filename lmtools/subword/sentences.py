@@ -50,7 +50,7 @@ class SentencePiece(Subword):
 
     @classmethod
     def learn(
-        cls, lines: Iterable[str], vocab_size: int | None, min_count: int, sentences: int
+        cls, lines: Iterable[str], vocab_size: int | None, min_count=1, sentences=1_000_000
     ) -> tuple[bytes, None]:
         if vocab_size is None:
             raise UserError(
@@ -148,9 +148,7 @@ def ordinary(processor: sentencepiece.SentencePieceProcessor) -> list[int]:
 
 
 def refuse_unfit(processor: sentencepiece.SentencePieceProcessor, pieces: Sequence[str]) -> None:
-    """Raise ValueError unless the model segments word by word, `▁` before each but perhaps the
-    first.
-    """
+    """Raise ValueError unless the model segments word by word, `▁` before each but the first."""
     if any(MARK in piece.lstrip(MARK) for piece in pieces):
         raise ValueError(f"its pieces do not lie inside words with {MARK} before the first")
     if MARK not in pieces and any(map(processor.is_byte, range(processor.get_piece_size()))):

@@ -90,12 +90,6 @@ def learn_subword(args: argparse.Namespace) -> Subword:
         )
     lines = (line for path in args.text for _, line in read_text(path))
     return train(
-        args.scheme,
-        lines,
-        args.vocab_size,
-        normaliser,
-        args.out,
-        args.min_count,
-        args.sentences,
-        args.words,
-    )
+        args.scheme, lines, args.vocab_size, normaliser, args.out, words=args.words,
+        min_count=args.min_count, sentences=args.sentences,
+    )  # fmt: skip

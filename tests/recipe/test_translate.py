@@ -20,15 +20,9 @@ transformers = pytest.importorskip(
 )
 LOCAL = Path(__file__).parents[2] / "egs/wmt13/local"
 WORDS = {
-    "der": "the",
-    "hund": "dog",
-    "katze": "cat",
-    "baum": "tree",
-    "sieht": "sees",
-    "sucht": "seeks",
-    "alte": "old",
-    "kleine": "small",
-}
+    "der": "the", "hund": "dog", "katze": "cat", "baum": "tree", "sieht": "sees", "sucht": "seeks",
+    "alte": "old", "kleine": "small",
+}  # fmt: skip
 BEAM = 6
 
 

@@ -12,19 +12,10 @@ from shlex import split
 from trust.common import REPOSITORY, Skipped, Wrong, run, succeeded
 
 TINY = (
-    "arch.layers=1",
-    "arch.dim=16",
-    "arch.heads=2",
-    "arch.ffn=32",
-    "arch.positions=32",
-    "batch.sentences=16",
-    "batch.tokens=null",
-    "optim.warmup=2",
-    "steps=12",
-    "checkpoint_every=4",
-    "valid_every=6",
-    "precision=float32",
-)
+    "arch.layers=1", "arch.dim=16", "arch.heads=2", "arch.ffn=32", "arch.positions=32",
+    "batch.sentences=16", "batch.tokens=null", "optim.warmup=2", "steps=12", "checkpoint_every=4",
+    "valid_every=6", "precision=float32",
+)  # fmt: skip
 SPEECH = 12  # utterances of a set
 
 

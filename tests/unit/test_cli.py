@@ -15,18 +15,9 @@ from lmtools.context import MAX_LINE, current
 from lmtools.errors import UserError
 
 TABLE_WING = [
-    "doctor",
-    "convert",
-    "subword",
-    "corpus",
-    "ngram",
-    "mbr",
-    "rescue",
-    "tune",
-    "rescore",
-    "evaluate",
-    "report",
-]
+    "doctor", "convert", "subword", "corpus", "ngram", "mbr", "rescue", "tune", "rescore",
+    "evaluate", "report",
+]  # fmt: skip
 
 
 def lmtools_command(*words, **options):

@@ -70,7 +70,8 @@ def run(args: argparse.Namespace) -> None:
     if args.subword and args.text:
         lines = list(map(tokens.normaliser, islice(read_again(args.text), LOOKED_AT)))
         ids = [i for sentence in tokens.segment(lines) for i in sentence]
-        warn_unknown(args.text[0], ids.count(UNK), len(ids), args.subword, lines, tokens.knows)
+        counts = ids.count(UNK), len(ids)
+        warn_unknown(args.text[0], *counts, args.subword, texts=lines, known=tokens.knows)
     description = build(
         texts, args.order, args.out, tokens, kenlm=args.kenlm, memory=args.memory, closed=args.unk,
         min_counts=args.min_count, counted=bool(args.counts),

@@ -64,15 +64,9 @@ def text_of(tmp_path, lines, **options):
 
 
 LINES = [
-    "The blue, blue finch’s song",
-    "",
-    " -- ",
-    "naïve ΣΑΣ <unk> <s>",
-    "a\tb\r",
-    "▁marked▁ ´x´",
-    "don't stop",
-    "漢 字",
-]
+    "The blue, blue finch’s song", "", " -- ", "naïve ΣΑΣ <unk> <s>", "a\tb\r", "▁marked▁ ´x´",
+    "don't stop", "漢 字",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("normaliser", NORMALISERS.values(), ids=NORMALISERS)
