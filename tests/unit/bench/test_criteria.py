@@ -43,7 +43,7 @@ def test_rows_cover_sizes_batches_and_criteria(tmp_path, monkeypatch, capsys):
     )
     out = tmp_path / "criteria.json"
     small = [f"arch.{name}={value}" for name, value in SMALL.items()]
-    counts = "--vocab-size 60,300 --set batch=2,4 length=3 repeats=2 seconds=0".split()
+    counts = ["--vocab-size", "60,300", "--set", "batch=2,4", "length=3", "repeats=2", "seconds=0"]
     assert (
         main(
             [

@@ -54,7 +54,7 @@ def test_it_makes_no_pass_over_the_vocabulary(monkeypatch):
     # (V, 4)
     z = (
         scorer.output.weight
-        @ scorer.lm.trunk.head(scorer.states(scorer.lm.objective.scoring([sentence]))).T
+        @ scorer.lm.trunk.head(scorer.predicting_states(scorer.lm.objective.scoring([sentence]))).T
     )
     monkeypatch.setattr(scorer.output, "log_normaliser", None)
     expected = [
