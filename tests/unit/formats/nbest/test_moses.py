@@ -8,7 +8,7 @@ from lmtools.formats import detect, registry
 from lmtools.formats.nbest import moses
 from lmtools.types import EMPTY, TOTAL, Hypothesis, NBest
 
-REAL = Path(__file__).resolve().parents[4] / "shared/data/formats/moses.nbest.xz"
+REAL = Path(__file__).resolve().parents[5] / "shared/data/formats/moses.nbest.xz"
 
 
 NEW = (
