@@ -26,7 +26,7 @@ from lmtools.formats.checks import (
 )
 from lmtools.types import EMPTY, Hypothesis, NBest
 
-ABOUT = "one utterance a line with reference, hypotheses and their scores"
+SUMMARY = "one utterance a line with reference, hypotheses and their scores"
 UTTERANCE = {"utt": (str, "a text"), "ref": (str | list | None, "a text, texts or null"),
 "hyps": (list, "a list of hypotheses"),
              "extra": (dict, "an object of texts")}  # fmt: skip

@@ -42,7 +42,7 @@ class PairLayout:
     on with other fields. `width` is that of a pair's number, which counts from `first`.
     """
 
-    about: str
+    summary: str
     columns: Sequence[str]
     recognises: Callable[[Path, str], bool]
     header: bool = True
@@ -59,7 +59,7 @@ class PairLayout:
     def as_format(self) -> Format:
         """Return the format that the registry knows."""
         read, write = partial(read_pairs, self), partial(write_pairs, self)
-        return Format(self.about, self.recognises, read, write, options=self.options)
+        return Format(self.summary, self.recognises, read, write, options=self.options)
 
 
 def read_pairs(layout: PairLayout, path, **options: str) -> Iterator[SentencePair]:

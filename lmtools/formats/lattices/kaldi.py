@@ -39,7 +39,7 @@ from lmtools.formats.lattices.openfst_binary import Automaton, Weight
 from lmtools.formats.registry import list_numbered, parse_specifier
 from lmtools.types import TOTAL, Arc, Final, Lattice
 
-ABOUT = "Kaldi's lattices, compact or plain, text or binary: a table or a decode directory"
+SUMMARY = "Kaldi's lattices, compact or plain, text or binary: a table or a decode directory"
 OPTIONS = {
     "words": (
         "words.txt (lines `word id`); read: default words.txt beside the lattices, in graph or"

@@ -32,7 +32,7 @@ from lmtools.formats.lattices.common import (
 )
 from lmtools.types import Arc, Final, Lattice
 
-ABOUT = "OpenFst's text with symbols or ids: a file, or a directory of them"
+SUMMARY = "OpenFst's text with symbols or ids: a file, or a directory of them"
 OPTIONS = {
     "symbols": "file with lines `symbol id`, for labels that are ids",
     "acceptor": "yes or no: whether arcs have one symbol",

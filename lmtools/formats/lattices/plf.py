@@ -34,7 +34,7 @@ from lmtools.formats.lattices.common import (
 )
 from lmtools.types import TOTAL, Arc, Final, Lattice
 
-ABOUT = "Moses' PLF, one lattice a line"
+SUMMARY = "Moses' PLF, one lattice a line"
 NULL = "*EPS*"
 ARC = re.compile(r"""\s*\(\s*('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")\s*,([^()'"]*?),?\s*\)\s*,?""")
 OPEN, CLOSE, EXTRA = re.compile(r"\s*\("), re.compile(r"\s*\)\s*,?"), re.compile(r"f[1-9]\d*")

@@ -20,7 +20,7 @@ from lmtools.formats.lattices import common, nodes
 from lmtools.formats.lattices.common import one_total, parse_number, parse_real
 from lmtools.types import Arc, Lattice
 
-ABOUT = "pocketsphinx's own .lat: a file, or a directory of them"
+SUMMARY = "pocketsphinx's own .lat: a file, or a directory of them"
 SUFFIXES = (".lat",)
 NULL = "<sil>"
 FILLER = re.compile(rf"{nodes.FILLER.pattern}|\[[^\]]+\]")

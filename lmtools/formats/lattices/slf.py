@@ -44,7 +44,7 @@ from lmtools.formats.lattices.common import (
 )
 from lmtools.types import Arc, Final, Lattice
 
-ABOUT = "HTK's Standard Lattice Format, words on nodes or links: a file, or a directory of them"
+SUMMARY = "HTK's Standard Lattice Format, words on nodes or links: a file, or a directory of them"
 OPTIONS = {
     "acoustic": (
         "source or target: the node whose word a link's acoustic score belongs to (words on nodes;"

@@ -23,7 +23,7 @@ from lmtools.formats.checks import encodable
 from lmtools.formats.lattices.common import one_total, parse_number, parse_real, refuse_null
 from lmtools.types import Arc, Final, Lattice
 
-ABOUT = "confusion networks, one a line of word:slot:posterior"
+SUMMARY = "confusion networks, one a line of word:slot:posterior"
 OPTIONS = {
     "missing": (
         "what posteriors lack to 1: epsilon, that of no word, or nothing, as words were pruned"

@@ -24,7 +24,7 @@ from lmtools.formats.checks import (
 from lmtools.formats.registry import all_rows
 from lmtools.types import Hypothesis, NBest
 
-ABOUT = "sclite: `utt channel start duration word`; one hypothesis an utterance"
+SUMMARY = "sclite: `utt channel start duration word`; one hypothesis an utterance"
 EMPTY = re.compile(r";; (\S+) is empty")
 TIMES = re.compile(r"\S+ \S+ \S+( \S+)?")
 

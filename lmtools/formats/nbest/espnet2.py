@@ -22,7 +22,7 @@ from lmtools.formats.checks import check_nbests, number, one_score
 from lmtools.formats.registry import list_numbered
 from lmtools.types import Hypothesis, NBest
 
-ABOUT = "ESPnet2 decode directory with {n}best_recog/text and score"
+SUMMARY = "ESPnet2 decode directory with {n}best_recog/text and score"
 RANK = re.compile(r"([1-9][0-9]*)best_recog")
 JOB = re.compile(r"output\.([0-9]+)")
 PLACE = re.compile("[1-9][0-9]{0,5}", re.ASCII)

@@ -21,7 +21,7 @@ from lmtools.formats.checks import identifier, number, one_score, write_lines
 from lmtools.formats.units import BASE2, parse_in_unit, spell_in_unit
 from lmtools.types import TOTAL, Hypothesis, NBest
 
-ABOUT = "fairseq-generate's log: S, T, H, D and P lines"
+SUMMARY = "fairseq-generate's log: S, T, H, D and P lines"
 LINE = re.compile(r"([STHDPAI])-([^\s\t]+)\t(.*)", re.DOTALL)
 TABLESS = re.compile(r"[STHDP]-[0-9]+(?!\S)")
 ROUNDED = 0.5e-4  # what a token's score on a P line may be off

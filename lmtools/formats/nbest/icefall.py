@@ -18,7 +18,7 @@ from lmtools.files import read_lines
 from lmtools.formats.checks import by_utterance, encodable, identifier, no_score, write_lines
 from lmtools.types import Hypothesis, NBest
 
-ABOUT = "icefall recogs: `id:TAB ref=[...]`, `id:TAB hyp=[...]`"
+SUMMARY = "icefall recogs: `id:TAB ref=[...]`, `id:TAB hyp=[...]`"
 LINE = re.compile(r"(.*?):\t(ref|hyp|timestamp_\w+)=(.*)", re.DOTALL)
 STAMP = re.compile(r"timestamp_\w+")
 

@@ -28,7 +28,7 @@ from lmtools.formats.checks import Utterances, check_nbests, no_score
 from lmtools.formats.registry import list_children, list_numbered, parse_specifier
 from lmtools.types import Hypothesis, NBest
 
-ABOUT = "Kaldi's archives of N-best rescoring, a directory, or one archive of texts such as ark:-"
+SUMMARY = "Kaldi's archives of N-best rescoring, a directory, or one archive of texts such as ark:-"
 OPTIONS = {
     "words": (
         "words.txt with the words' ids (read: in place of words_text; write: for the file words)"

@@ -16,7 +16,7 @@ from lmtools.formats.nbest import moses_fields
 from lmtools.formats.nbest.moses_fields import OPTIONS as OPTIONS
 from lmtools.types import NBest
 
-ABOUT = "Marian: `id ||| text ||| F0= -2.1 ||| total`, alignments and word scores between"
+SUMMARY = "Marian: `id ||| text ||| F0= -2.1 ||| total`, alignments and word scores between"
 FEATURES = re.compile(r"(F\d+|WordScores)= ?[-+.\d]", re.ASCII)
 WORDS = "WordScores="
 WORDS_INSIDE = re.compile(r"(?<!\S)WordScores=((?:\s*[-+.\d][-+.\deE]*)*)(?!\S)", re.ASCII)

@@ -19,7 +19,7 @@ from lmtools.formats.nbest import moses_fields
 from lmtools.formats.nbest.moses_fields import OPTIONS as OPTIONS
 from lmtools.types import NBest
 
-ABOUT = "Moses: `id ||| text ||| LM0= -41.3 TM0= -6.7 -1.2 ||| total`"
+SUMMARY = "Moses: `id ||| text ||| LM0= -41.3 TM0= -6.7 -1.2 ||| total`"
 # F0, F1 .. are what Marian calls its models
 SEGMENT = r"\|\d+-\d+(?:,[^|]*)?\|"  # the source words of a phrase; with -tt its scores, too
 SEGMENTS = re.compile(rf"(?:^|\s+){SEGMENT}(?!\S)", re.ASCII)

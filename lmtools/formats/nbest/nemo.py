@@ -20,7 +20,7 @@ from lmtools.formats import checks
 from lmtools.formats.json_lists import json_io
 from lmtools.types import Hypothesis, NBest
 
-ABOUT = "NeMo's beams: `text TAB score`, width lines an utterance, and a manifest"
+SUMMARY = "NeMo's beams: `text TAB score`, width lines an utterance, and a manifest"
 OPTIONS = {
     "manifest": "the JSON lines that were decoded: names of utterances, references",
     "width": "most lines an utterance (default: as the file's name says, preds_out_widthN_...)",

@@ -38,7 +38,7 @@ from lmtools.formats.registry import list_children, read_first_line
 from lmtools.formats.units import BASE10, BYTELOG, parse_in_unit, spell_in_unit
 from lmtools.types import EMPTY, TOTAL, Hypothesis, NBest
 
-ABOUT = "SRILM: a file an utterance or a directory of them, headerless, NBestList1.0 or 2.0"
+SUMMARY = "SRILM: a file an utterance or a directory of them, headerless, NBestList1.0 or 2.0"
 HEADERS = {"NBestList1.0": "1", "NBestList2.0": "2"}
 SCORED = ".score"  # as SRILM's rescoring calls its lists: UTT.score.gz
 PAUSE = "-pau-"

@@ -21,7 +21,7 @@ from lmtools.formats.checks import check_nbests, component, file_name
 from lmtools.formats.registry import list_children
 from lmtools.types import TOTAL, Hypothesis, NBest
 
-ABOUT = (
+SUMMARY = (
     "outputs of several systems, plain text, one line an utterance: `a.txt,b.txt` or a directory"
 )
 OPTIONS = {

@@ -23,7 +23,7 @@ def write(items, path, base="e"):
 
 
 MODULE = SimpleNamespace(
-    ABOUT="a toy",
+    SUMMARY="a toy",
     recognises=lambda path, first: first.startswith("%"),
     read=read,
     write=write,
@@ -31,7 +31,9 @@ MODULE = SimpleNamespace(
 )
 TOYS = {
     "toy": registry.format_of(MODULE),
-    "plain": registry.format_of(SimpleNamespace(**vars(MODULE) | {"OPTIONS": {}, "ABOUT": "none"})),
+    "plain": registry.format_of(
+        SimpleNamespace(**vars(MODULE) | {"OPTIONS": {}, "SUMMARY": "none"})
+    ),
 }
 
 
@@ -68,9 +70,9 @@ def test_specs_that_mean_nothing(spec, message):
 
 def test_help_of_all_formats_survives_argparse():
     """argparse formats help with %."""
-    about = registry.describe_formats(FORMATS | LATTICES | TOYS)
-    assert "  toy: a toy\n      :scale=... a factor of 100%\n      :base=... of logs" in about % {}
-    assert all(f"\n  {name}: " in f"\n{about}" for name in [*FORMATS, *LATTICES])
+    text = registry.describe_formats(FORMATS | LATTICES | TOYS)
+    assert "  toy: a toy\n      :scale=... a factor of 100%\n      :base=... of logs" in text % {}
+    assert all(f"\n  {name}: " in f"\n{text}" for name in [*FORMATS, *LATTICES])
 
 
 def test_detect_asks_each_and_refuses_to_guess(tmp_path):
