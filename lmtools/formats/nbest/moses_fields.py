@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
+from pathlib import Path
 
 from lmtools.errors import UserError
 from lmtools.files import read_lines
@@ -53,7 +54,12 @@ class Row:
 
 
 def read(
-    path, arrange: Callable[[list[str], str], Row], bpe: str, gaps: str, sparse: bool = False
+    path,
+    bpe: str = "none",
+    gaps: str = "empty",
+    *,
+    arrange: Callable[[list[str], str], Row],
+    sparse: bool = False,
 ) -> Iterator[NBest]:
     """Read the lists in `path`, one by one; `arrange` makes a Row of a line's fields; with `sparse`
     a feature may be absent (0) in some lines. UserError with the line of anything malformed.
@@ -82,12 +88,18 @@ def read(
         yield nbest
 
 
-def lacks_features(first: str) -> bool:
-    """Return whether the first line is of a list without features, which Moses and Marian write
-    alike.
+def recognise(features: re.Pattern, place: int) -> Callable[[Path, str], bool]:
+    """Return `recognises` of a format whose first line has `features` in the field at `place` and a
+    number after it, or has no features to tell Moses from Marian.
     """
-    fields = [part.strip() for part in first.split(BAR)]
-    return len(fields) == 4 and not fields[2] and bool(NUMBER.fullmatch(fields[3]))
+
+    def recognises(path: Path, first: str) -> bool:
+        fields = [part.strip() for part in first.split(BAR)]
+        if len(fields) < 4 or not NUMBER.fullmatch(fields[place + 1]):
+            return False
+        return bool(features.match(fields[place])) or (len(fields) == 4 and not fields[2])
+
+    return recognises
 
 
 def read_rows(
@@ -134,8 +146,9 @@ def list_missing(last: str | None, utt: str, where: str) -> Iterable[str]:
     return map(str, range(int(last) + 1, int(utt)))
 
 
-def write(nbests: Iterable[NBest], path, fields: Callable[[Row], list[str]]) -> None:
-    """Write lists; `fields` puts a Row's in order. An empty list has no line, which reading fills
+def write(nbests: Iterable[NBest], path, *, fields: Callable[[Row], list[str]]) -> None:
+    """Write lists; scores of any name become features, `total`, or else `am`, the total. `fields`
+    puts a Row's in order. An empty list has no line, which reading fills
     in between numbered ones.
     """
 
