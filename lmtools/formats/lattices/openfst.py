@@ -14,11 +14,11 @@ symbols=FILE (lines `symbol id`) labels are ids, 0 is no word; without it they a
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 
 from lmtools.errors import UserError
 from lmtools.files import read_lines
-from lmtools.formats.checks import encodable
 from lmtools.formats.kaldi_tables import read_symbols as symbol_table
 from lmtools.formats.lattices import common
 from lmtools.formats.lattices.common import (
@@ -141,12 +141,7 @@ def write(lattices: Iterable[Lattice], path, symbols: str | None = None) -> None
     suffix = (
         ".txt" if Path(path).suffix == ".txt" or ".txt" in Path(path).suffixes[-2:] else ".fst.txt"
     )
-    common.write_files(
-        lattices,
-        path,
-        suffix,
-        lambda lattice: spell_text(lattice, f"{path}: utterance {lattice.utt!r}", ids),
-    )
+    common.write_files(lattices, path, suffix, partial(spell_text, ids=ids))
 
 
 def spell_text(lattice: Lattice, where: str, ids: Mapping[str, int] | None) -> str:
@@ -171,7 +166,7 @@ def spell_text(lattice: Lattice, where: str, ids: Mapping[str, int] | None) -> s
             lines.append(f"{state}\t{spell_weight(finals[state])}")
         elif not leaving[state]:
             lines.append(f"{state}\tInfinity")
-    return encodable("".join(line + "\n" for line in lines), where)
+    return "".join(line + "\n" for line in lines)
 
 
 def find_label(word: str, ids: Mapping[str, int] | None, where: str) -> str:

@@ -16,10 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
-from lmtools.atomic import atomic_text
 from lmtools.errors import UserError
 from lmtools.files import read_lines
-from lmtools.formats.checks import encodable
 from lmtools.formats.lattices.common import (
     check_states,
     negate,
@@ -31,6 +29,7 @@ from lmtools.formats.lattices.common import (
     plain_end,
     refuse_null,
     spell_number,
+    write_rows,
 )
 from lmtools.types import TOTAL, Arc, Final, Lattice
 
@@ -114,11 +113,7 @@ def parse_arc(word: str, numbers: list[str], column: int, where: str) -> Arc:
 
 def write(lattices: Iterable[Lattice], path) -> None:
     """Write lattices, one a line; their ids are not kept, as lines have numbers."""
-    with atomic_text(path) as out:
-        for lattice in lattices:
-            where = f"{path}: utterance {lattice.utt!r}"
-            out.write(encodable(spell_text(order_states(lattice, where), where), where) + "\n")
-            out.flush()
+    write_rows(lattices, path, spell_text)
 
 
 def order_states(lattice: Lattice, where: str) -> Lattice:
@@ -152,7 +147,8 @@ def order_states(lattice: Lattice, where: str) -> Lattice:
 
 
 def spell_text(lattice: Lattice, where: str) -> str:
-    """Return the line of an ordered lattice."""
+    """Return the line of a lattice."""
+    lattice = order_states(lattice, where)
     if lattice.header.get("line") == "empty" and lattice.states == 1:
         return ""
     refuse_null(lattice.words, NULL, where)

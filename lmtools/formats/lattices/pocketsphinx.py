@@ -15,7 +15,6 @@ from pathlib import Path
 
 from lmtools.errors import UserError
 from lmtools.files import read_lines
-from lmtools.formats.checks import encodable
 from lmtools.formats.lattices import common, nodes
 from lmtools.formats.lattices.common import one_total, parse_number, parse_real
 from lmtools.types import Arc, Lattice
@@ -142,12 +141,7 @@ def write(lattices: Iterable[Lattice], path) -> None:
     Words go to nodes, which takes more arcs where different words leave a state. UserError for
     impossible (-inf) scores.
     """
-    common.write_files(
-        lattices,
-        path,
-        ".lat",
-        lambda lattice: spell_text(lattice, f"{path}: utterance {lattice.utt!r}"),
-    )
+    common.write_files(lattices, path, ".lat", spell_text)
 
 
 def spell_text(lattice: Lattice, where: str) -> str:
@@ -186,7 +180,7 @@ def spell_text(lattice: Lattice, where: str) -> str:
         lattice.source.tolist(), lattice.target.tolist(), scores.tolist(), strict=True
     ):
         lines.append(f"{source} {target} {round(score / unit)}")
-    return encodable("\n".join([*lines, "End", ""]), where)
+    return "\n".join([*lines, "End", ""])
 
 
 def node_line(index: int, label: nodes.Node, frame: int, where: str) -> str:

@@ -33,7 +33,7 @@ from pathlib import Path
 import numpy as np
 
 from lmtools.errors import UserError
-from lmtools.formats.checks import component, encodable, identifier
+from lmtools.formats.checks import component, identifier
 from lmtools.formats.lattices import common, nodes, slf_text
 from lmtools.formats.lattices.common import (
     check_states,
@@ -288,13 +288,7 @@ def default_weights(lattice: Lattice) -> dict[str, float]:
 
 def write(lattices: Iterable[Lattice], path) -> None:
     """Write one lattice to `*.slf`, any number to standard output or as `UTT.slf`."""
-    common.write_files(
-        lattices,
-        path,
-        ".slf",
-        lambda lattice: spell_text(lattice, f"{path}: utterance {lattice.utt!r}"),
-        many=True,
-    )
+    common.write_files(lattices, path, ".slf", spell_text, many=True)
 
 
 def spell_text(lattice: Lattice, where: str) -> str:
@@ -316,7 +310,7 @@ def spell_text(lattice: Lattice, where: str) -> str:
                 {"I": str(state), **({"t": spell_number(time)} if time == time else {}), **label}
             )
         )
-    return encodable("\n".join([*lines, *link_lines(lattice, on_nodes is None, where), ""]), where)
+    return "\n".join([*lines, *link_lines(lattice, on_nodes is None, where), ""])
 
 
 def spell_header(lattice: Lattice, side: str | None, where: str) -> list[str]:

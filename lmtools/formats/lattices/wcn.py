@@ -16,11 +16,15 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from lmtools.atomic import atomic_text
 from lmtools.errors import UserError
 from lmtools.files import read_lines
-from lmtools.formats.checks import encodable
-from lmtools.formats.lattices.common import one_total, parse_number, parse_real, refuse_null
+from lmtools.formats.lattices.common import (
+    one_total,
+    parse_number,
+    parse_real,
+    refuse_null,
+    write_rows,
+)
 from lmtools.types import Arc, Final, Lattice
 
 SUMMARY = "confusion networks, one a line of word:slot:posterior"
@@ -141,11 +145,7 @@ def holds_epsilons(path) -> bool:
 
 def write(lattices: Iterable[Lattice], path) -> None:
     """Write confusion networks, one a line; UserError for a lattice that is none."""
-    with atomic_text(path) as out:
-        for lattice in lattices:
-            where = f"{path}: utterance {lattice.utt!r}"
-            out.write(encodable(spell_text(lattice, where), where) + "\n")
-            out.flush()
+    write_rows(lattices, path, spell_text)
 
 
 def spell_text(lattice: Lattice, where: str) -> str:
