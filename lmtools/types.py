@@ -219,29 +219,27 @@ class Lattice:
         arcs, finals = check_rows(arcs, Arc, "arcs"), check_rows(finals, Final, "finals")
         check_text(utt, "utt")
         check_mapping(header, "header", "a mapping of names to texts")
-        check_whole(states, "states")
-        check_whole(start, "start")
-        scores, extra = named_columns(arcs, [*arcs, *finals], "arcs")
-        final_scores, final_extra = named_columns(finals, [*arcs, *finals], "finals")
-        words = tuple(arc.word for arc in arcs)
-        for place, word in enumerate(words):
-            if word is not None and type(word) is not str:
-                check_text(word, f"arcs[{place}]: word")
-        if times is not None:
-            times = numbers(times, "times")
-            if len(times) != states:
-                raise UserError(f"times: {len(times)} for {states} states; give each its own")
+        for name, number in (("states", states), ("start", start)):
+            check_whole(number, name)
+        rows = [*arcs, *finals]
+        names = [dict.fromkeys(name for row in rows for name in row.scores)]
+        names.append(dict.fromkeys(name for row in rows for name in row.extra))
+        scores, extra = named_columns(arcs, names, "arcs")
+        final_scores, final_extra = named_columns(finals, names, "finals")
+        for place, arc in enumerate(arcs):
+            if arc.word is not None and type(arc.word) is not str:
+                check_text(arc.word, f"arcs[{place}]: word")
         return cls(
             utt=utt,
             states=states,
             start=start,
             source=integers([arc.source for arc in arcs], "arcs: source"),
             target=integers([arc.target for arc in arcs], "arcs: target"),
-            words=words,
+            words=tuple(arc.word for arc in arcs),
             scores=scores,
             finals=integers([final.state for final in finals], "finals: state"),
             final_scores=final_scores,
-            times=times,
+            times=check_times(times, states),
             extra=extra,
             final_extra=final_extra,
             header=header,
@@ -355,10 +353,19 @@ def named_rows(columns: Mapping[str, Sequence], length: int) -> list[dict]:
     return [dict(zip(columns, row, strict=True)) for row in rows_of(columns, length)]
 
 
-def named_columns(rows: Sequence[Arc] | Sequence[Final], all_rows: Sequence, where: str) -> tuple:
-    """Return the scores and the extras of `rows` as columns, by the names in `all_rows`."""
-    scores = dict.fromkeys(name for row in all_rows for name in row.scores)
-    extras = dict.fromkeys(name for row in all_rows for name in row.extra)
+def check_times(times, states: int) -> np.ndarray | None:
+    """Return the times of so many states; UserError unless each has one, or there are none."""
+    if times is None:
+        return None
+    times = numbers(times, "times")
+    if len(times) != states:
+        raise UserError(f"times: {len(times)} for {states} states; give each its own")
+    return times
+
+
+def named_columns(rows: Sequence[Arc] | Sequence[Final], names: Sequence, where: str) -> tuple:
+    """Return the scores and the extras of `rows` as columns, by both their `names`."""
+    scores, extras = names
     values = {
         name: numbers([row.scores.get(name, 0.0) for row in rows], f"{where}: scores[{name!r}]")
         for name in scores

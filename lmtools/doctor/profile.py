@@ -46,7 +46,7 @@ class Profile:
         words = self.split(text)
         self.lines += 1
         for name, sign in SIGNS.items():
-            if count := len(sign.found.findall(text)):
+            if count := len(sign.pattern.findall(text)):
                 self.signs[name] += count
                 self.first.setdefault(name, place)
         text = bare(undo_signs(text) if self.signs else text)

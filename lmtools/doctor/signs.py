@@ -22,26 +22,38 @@ ESCAPES |= {"bra": "[", "ket": "]", "bar": "|"}
 
 @dataclass(frozen=True)
 class Sign:
-    """`about` names it, `found` matches it once a token, `rate` a word is how often clean text may
-    show it, `undo` replaces a match.
+    """Sign of tokenisation: `label` names it, `pattern` matches it once a token, `rate` a word is
+    how often clean text may show it, `undo` replaces a match.
     """
 
-    about: str
-    found: re.Pattern
+    label: str
+    pattern: re.Pattern
     rate: float
     undo: Callable[[re.Match], str]
 
 
+ESCAPED = rf"&({'|'.join(ESCAPES)});|(?<!\S)@-@(?!\S)"
 SIGNS = {
-    "pieces": Sign("subword marks", re.compile(r"(?<=\S)@@(?: |$)|▁| ##(?=\w)"), 0.002,
-                   lambda match: ""),
-    "escapes": Sign("escapes of Moses's tokeniser",
-    re.compile(rf"&({'|'.join(ESCAPES)});|(?<!\S)@-@(?!\S)"), 0.0005,
-                    lambda match: ESCAPES.get(match[1], "-")),
+    "pieces": Sign(
+        "subword marks",
+        re.compile(r"(?<=\S)@@(?: |$)|▁| ##(?=\w)"),
+        rate=0.002,
+        undo=lambda match: "",
+    ),
+    "escapes": Sign(
+        "escapes of Moses's tokeniser",
+        re.compile(ESCAPED),
+        rate=0.0005,
+        undo=lambda match: ESCAPES.get(match[1], "-"),
+    ),
     # French puts a space before ; : ? ! as people write it
-    "spaces": Sign("spaces before commas and full stops", re.compile(r"(?<=\S)\s[,.](?!\S)"), 0.01,
-    lambda match: match[0]),
-}  # fmt: skip
+    "spaces": Sign(
+        "spaces before commas and full stops",
+        re.compile(r"(?<=\S)\s[,.](?!\S)"),
+        rate=0.01,
+        undo=lambda match: match[0],
+    ),
+}
 
 
 def undo_signs(text: str) -> str:
@@ -49,5 +61,5 @@ def undo_signs(text: str) -> str:
     for the text's own.
     """
     for sign in SIGNS.values():
-        text = sign.found.sub(sign.undo, text)
+        text = sign.pattern.sub(sign.undo, text)
     return text

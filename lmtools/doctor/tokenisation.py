@@ -72,7 +72,7 @@ def finding(level: str, profile: Profile, name: str, rest: str) -> Finding:
     return Finding(
         level,
         profile.first[name],
-        f"{name_profile(profile)} {SIGNS[name].about} ({count}){rest}",
+        f"{name_profile(profile)} {SIGNS[name].label} ({count}){rest}",
         remedy,
     )
 

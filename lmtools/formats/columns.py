@@ -81,7 +81,7 @@ def read_ordered(
             raise UserError(f"{where}: {source} has {due} hypotheses, and no more; {REMEDY}")
         values.append(value)
     if len(values) < due:
-        nbest, rank = list(ranked(nbests))[len(values)]
+        nbest, rank = list(list_ranks(nbests))[len(values)]
         raise UserError(
             f"{where}: the file ends after {len(values)} numbers, and {source} has {due} hypotheses"
             f" (the next is {rank} of {nbest.utt!r}); {REMEDY}"
@@ -90,7 +90,7 @@ def read_ordered(
     return [[next(rest) for _ in nbest.hyps] for nbest in nbests]
 
 
-def ranked(nbests: Sequence[NBest]) -> Iterator[tuple[NBest, int]]:
+def list_ranks(nbests: Sequence[NBest]) -> Iterator[tuple[NBest, int]]:
     """Yield each list with each of its ranks."""
     return ((nbest, rank) for nbest in nbests for rank in range(1, len(nbest.hyps) + 1))
 
@@ -122,7 +122,7 @@ def read_ranked(
             )
         values[utt][int(rank) - 1] = number(value, where, "the value")
     missing = [
-        (nbest, rank) for nbest, rank in ranked(nbests) if values[nbest.utt][rank - 1] is None
+        (nbest, rank) for nbest, rank in list_ranks(nbests) if values[nbest.utt][rank - 1] is None
     ]
     if missing:
         nbest, rank = missing[0]

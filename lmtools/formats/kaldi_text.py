@@ -9,7 +9,7 @@ from lmtools.files import read_lines
 from lmtools.formats.checks import Utterances, encodable, identifier
 from lmtools.text.blocks import read_text
 
-ABOUT = "`utt w1 w2 ...`; one hypothesis an utterance"
+SUMMARY = "`utt w1 w2 ...`; one hypothesis an utterance"
 
 
 def recognises(path: Path, first: str) -> bool:

@@ -49,7 +49,7 @@ def read(path, lines: Iterator[tuple[int, str]] | None = None) -> ScoreTable:
     log_prob: dict[str, list[float]] = {}
     tokens: dict[str, list[int]] = {}
     checks: dict[str, list[str]] = {}
-    for line, utt, rank, value, count, check in rows(path, lines, checked):
+    for line, utt, rank, value, count, check in read_rows(path, lines, checked):
         expected = len(log_prob.setdefault(utt, [])) + 1
         if rank != expected:
             raise UserError(
@@ -92,7 +92,7 @@ def header(path, line: str) -> Mapping[str, str]:
     return signature
 
 
-def rows(
+def read_rows(
     path, lines: Iterator[tuple[int, str]], checked: bool
 ) -> Iterator[tuple[int, str, int, float, int, str | None]]:
     """Yield (line number, utterance, rank, log-probability, tokens, check) of every row; UserError
@@ -226,16 +226,16 @@ def check(table: ScoreTable, nbests: Sequence[NBest], path, source) -> None:
         )
         raise UserError(f"{path}: {counts} ({len(other)} such lists); {REMEDY}")
     if table.checks is not None:
-        wrong = [(nbest, ranks) for nbest in nbests if (ranks := strangers(table, nbest))]
+        wrong = [(nbest, ranks) for nbest in nbests if (ranks := find_strangers(table, nbest))]
         if wrong:
             raise UserError(
-                stranger(
+                describe_strangers(
                     table, wrong, f"{path}: the score of {{}} is not of that hypothesis in {source}"
                 )
             )
 
 
-def strangers(table: ScoreTable, nbest: NBest) -> list[int]:
+def find_strangers(table: ScoreTable, nbest: NBest) -> list[int]:
     """Return the ranks from 1 of a list whose rows do not vouch for the hypothesis there."""
     rows = zip(
         *(column.get(nbest.utt, ()) for column in (table.log_prob, table.tokens, table.checks)),
@@ -249,7 +249,9 @@ def strangers(table: ScoreTable, nbest: NBest) -> list[int]:
     return [rank for rank, (due, check) in enumerate(checked, 1) if due != check]
 
 
-def stranger(table: ScoreTable, wrong: Sequence[tuple[NBest, Sequence[int]]], message: str) -> str:
+def describe_strangers(
+    table: ScoreTable, wrong: Sequence[tuple[NBest, Sequence[int]]], message: str
+) -> str:
     """Return the message on rows that are not of the lists: the first, how many there are, and what
     may have happened.
     """

@@ -36,7 +36,7 @@ class Layout:
     format's `options` by name.
     """
 
-    about: str
+    summary: str
     recognises: Callable[[Path, str], bool]
     entries: Callable[[object], Iterable[Entry]]
     parse: Callable[..., NBest]
@@ -49,7 +49,7 @@ class Layout:
         """Return the format that the registry knows."""
         write = partial(write_lists, self) if self.spell else refuse_write
         return Format(
-            self.about, self.recognises, partial(read_lists, self), write, options=self.options
+            self.summary, self.recognises, partial(read_lists, self), write, options=self.options
         )
 
 

@@ -18,7 +18,7 @@ LONG = {"V": "VERSION", "U": "UTTERANCE", "NODES": "N", "LINKS": "L", "START": "
 Line = tuple[str, dict[str, str], str]  # `path:line`, fields, comment
 
 
-def lines(path) -> Iterator[Line]:
+def read_fields(path) -> Iterator[Line]:
     """Yield the lines of `path` with their fields; a line goes on after a backslash at its end."""
     pending, begun = "", 0
     for number, line in read_lines(path):

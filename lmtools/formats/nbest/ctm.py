@@ -24,7 +24,7 @@ from lmtools.formats.checks import (
 from lmtools.formats.registry import all_rows
 from lmtools.types import Hypothesis, NBest
 
-ABOUT = "sclite: `utt channel start duration word`; one hypothesis an utterance"
+SUMMARY = "sclite: `utt channel start duration word`; one hypothesis an utterance"
 EMPTY = re.compile(r";; (\S+) is empty")
 TIMES = re.compile(r"\S+ \S+ \S+( \S+)?")
 
@@ -48,7 +48,7 @@ def read(path) -> Iterator[NBest]:
     """Yield lists of one hypothesis without scores; UserError with the line of what is no plain
     ctm.
     """
-    for utt, lines in by_utterance(rows(path)):
+    for utt, lines in by_utterance(read_rows(path)):
         columns = [columns for _, _, columns in lines if columns]
         if mixed := [where for (where, _, row) in lines if columns and row[:1] != columns[0][:1]]:
             raise UserError(
@@ -59,7 +59,7 @@ def read(path) -> Iterator[NBest]:
         yield NBest(utt, (Hypothesis(" ".join(row[3] for row in columns), {}, extra),))
 
 
-def rows(path) -> Iterator[tuple[str, str, list[str]]]:
+def read_rows(path) -> Iterator[tuple[str, str, list[str]]]:
     """Yield (where, utterance, the other columns) of every word; no columns for an empty
     utterance.
     """

@@ -18,7 +18,7 @@ from lmtools.files import read_lines
 from lmtools.formats.checks import by_utterance, encodable, identifier, no_score, write_lines
 from lmtools.types import Hypothesis, NBest
 
-ABOUT = "icefall recogs: `id:TAB ref=[...]`, `id:TAB hyp=[...]`"
+SUMMARY = "icefall recogs: `id:TAB ref=[...]`, `id:TAB hyp=[...]`"
 LINE = re.compile(r"(.*?):\t(ref|hyp|timestamp_\w+)=(.*)", re.DOTALL)
 STAMP = re.compile(r"timestamp_\w+")
 
@@ -30,11 +30,11 @@ def recognises(path: Path, first: str) -> bool:
 
 def read(path) -> Iterator[NBest]:
     """Read lists, each once the next one starts; UserError with the line of all else."""
-    for utt, lines in by_utterance(rows(path)):
+    for utt, lines in by_utterance(read_rows(path)):
         yield gather_list(utt, lines)
 
 
-def rows(path) -> Iterator[tuple[str, str, str, str]]:
+def read_rows(path) -> Iterator[tuple[str, str, str, str]]:
     """Yield (where, ID, what, value) of every line."""
     for number, line in read_lines(path):
         if line.strip():
@@ -53,17 +53,17 @@ def gather_list(utt: str, lines: list[tuple[str, str, str, str]]) -> NBest:
     ref, hyps, extra = None, [], {}
     for where, _, what, value in lines:
         if what == "hyp":
-            hyps.append((words(value, where), {}))
+            hyps.append((parse_words(value, where), {}))
         elif what == "ref":
-            if ref not in (None, words(value, where)):
+            if ref not in (None, parse_words(value, where)):
                 raise UserError(f"{where}: {utt!r} has two different references; keep one of them")
-            ref = words(value, where)
+            ref = parse_words(value, where)
         else:
             (hyps[-1][1] if hyps and not what.endswith("_ref") else extra)[what] = value
     return NBest(utt, tuple(Hypothesis(text, {}, more) for text, more in hyps), ref, extra)
 
 
-def words(value: str, where: str) -> str:
+def parse_words(value: str, where: str) -> str:
     """Return the text of a Python list of words, or of bare text."""
     if not value.startswith("["):
         return " ".join(value.split())
@@ -92,14 +92,14 @@ def spell_list(nbest: NBest, where: str) -> Iterator[str]:
     """Yield the lines of one list."""
     if nbest.ref is not None:
         yield f"{nbest.utt}:\tref={nbest.ref.split()}"
-    yield from stamps(nbest.utt, nbest.extra)
+    yield from spell_stamps(nbest.utt, nbest.extra)
     for hyp in nbest.hyps:
         no_score(hyp, where)
         yield f"{nbest.utt}:\thyp={hyp.text.split()}"
-        yield from stamps(nbest.utt, hyp.extra)
+        yield from spell_stamps(nbest.utt, hyp.extra)
 
 
-def stamps(utt: str, extra: Mapping[str, str]) -> Iterator[str]:
+def spell_stamps(utt: str, extra: Mapping[str, str]) -> Iterator[str]:
     """Yield the lines of the time stamps among extras."""
     for name, value in extra.items():
         if STAMP.fullmatch(name) and "\n" not in value:

@@ -17,7 +17,7 @@ LAYOUT = re.compile(r"(.+)([=:])([1-9][0-9]{0,5})")
 MOST_SPARSE = 200  # features; no search finds the weights of more
 
 
-def features(text: str, where: str) -> tuple[dict[str, float], str]:
+def parse_features(text: str, where: str) -> tuple[dict[str, float], str]:
     """Parse the scores by name of a features field, and its layout: `TM0=2`, name, sign, number of
     values.
     """
@@ -45,7 +45,7 @@ def features(text: str, where: str) -> tuple[dict[str, float], str]:
             raise UserError(
                 f"{where}: feature {name!r} has no value; write one after it or drop the name"
             )
-        for key, value in zip(keys(name, sign, len(values)), values, strict=True):
+        for key, value in zip(name_values(name, sign, len(values)), values, strict=True):
             if key in scores:
                 raise UserError(
                     f"{where}: two feature values would be called {key!r}; rename the feature"
@@ -55,7 +55,7 @@ def features(text: str, where: str) -> tuple[dict[str, float], str]:
     return scores, " ".join(f"{name}{sign}{len(values)}" for name, sign, values in groups)
 
 
-def keys(name: str, sign: str, count: int) -> list[str]:
+def name_values(name: str, sign: str, count: int) -> list[str]:
     """Name a feature's values; an old-style name without digit takes the index (lm0)."""
     if count == 1:
         return [name]
@@ -104,7 +104,9 @@ def group_features(layout: str) -> list[tuple[str, str, list[str]]]:
     """Return (name, sign, names of the scores) of every feature in a layout."""
     matches = [LAYOUT.fullmatch(part) for part in layout.split()]
     return [
-        (match[1], match[2], keys(match[1], match[2], int(match[3]))) for match in matches if match
+        (match[1], match[2], name_values(match[1], match[2], int(match[3])))
+        for match in matches
+        if match
     ]
 
 

@@ -38,7 +38,7 @@ from lmtools.formats.registry import list_children, read_first_line
 from lmtools.formats.units import BASE10, BYTELOG, parse_in_unit, spell_in_unit
 from lmtools.types import EMPTY, TOTAL, Hypothesis, NBest
 
-ABOUT = "SRILM: a file an utterance or a directory of them, headerless, NBestList1.0 or 2.0"
+SUMMARY = "SRILM: a file an utterance or a directory of them, headerless, NBestList1.0 or 2.0"
 HEADERS = {"NBestList1.0": "1", "NBestList2.0": "2"}
 SCORED = ".score"  # as SRILM's rescoring calls its lists: UTT.score.gz
 PAUSE = "-pau-"
@@ -121,9 +121,9 @@ def read_list(path) -> NBest:
             hyps.append(parse_detailed(line, where))
         elif version == "1" or line.startswith("("):
             version = "1"
-            hyps.append(composite(line, where))
+            hyps.append(parse_composite(line, where))
         else:
-            hyps.append(headerless(line, where))
+            hyps.append(parse_headerless(line, where))
         if hyps and hyps[0].scores.keys() != hyps[-1].scores.keys():
             raise UserError(
                 f"{where}: a line without `(score)` after lines that have it, or the other way"
@@ -147,7 +147,7 @@ def utterance_of(file: Path) -> str:
     return name.removesuffix(SCORED) or name
 
 
-def headerless(line: str, where: str) -> Hypothesis:
+def parse_headerless(line: str, where: str) -> Hypothesis:
     """Return a line of base-10 scores and the number of words."""
     parts = line.split()
     if len(parts) < 3:
@@ -182,14 +182,14 @@ def join_pauses(hyp: Hypothesis) -> list[str]:
     return words if split_pauses(words)[0] == text else text.split()
 
 
-def composite(line: str, where: str) -> Hypothesis:
+def parse_composite(line: str, where: str) -> Hypothesis:
     """Return a line of a total in bytelogs and words."""
-    score, words = total(line, where)
+    score, words = split_total(line, where)
     text, extra = split_pauses(words)
     return Hypothesis(text, {"am": parse_in_unit(score, BYTELOG, where, "the score")}, extra)
 
 
-def total(line: str, where: str) -> tuple[str, list[str]]:
+def split_total(line: str, where: str) -> tuple[str, list[str]]:
     """Return the score in parentheses and what follows it."""
     score, *rest = line.split()
     if not (score.startswith("(") and score.endswith(")")):
@@ -199,7 +199,7 @@ def total(line: str, where: str) -> tuple[str, list[str]]:
 
 def parse_detailed(line: str, where: str) -> Hypothesis:
     """Parse a line of a total in bytelogs and words with times and scores."""
-    score, rest = total(line, where)
+    score, rest = split_total(line, where)
     parse_in_unit(score, BYTELOG, where, "the score")
     if len(rest) % TOKEN or any(
         rest[start + place] != mark
@@ -210,7 +210,9 @@ def parse_detailed(line: str, where: str) -> Hypothesis:
             f"{where}: not `word ( st: # et: # g: # a: # )` throughout; give the header"
             " NBestList1.0 to lists without times"
         )
-    tokens = words([rest[start : start + TOKEN] for start in range(0, len(rest), TOKEN)], where)
+    tokens = find_words(
+        [rest[start : start + TOKEN] for start in range(0, len(rest), TOKEN)], where
+    )
     sums = {
         name: sum(number(token[place], where, what) for token in tokens)
         for name, place, what in (("am", 9, "an a: score"), ("lm", 7, "a g: score"))
@@ -223,7 +225,7 @@ def parse_detailed(line: str, where: str) -> Hypothesis:
     return Hypothesis(text, scores, {"score": score, "words": " ".join(rest)})
 
 
-def words(tokens: list[list[str]], where: str) -> list[list[str]]:
+def find_words(tokens: list[list[str]], where: str) -> list[list[str]]:
     """Return the tokens that are words, not phones or states inside one."""
     kept, inner = [], (0.0, 0.0)
     for token in tokens:
@@ -301,7 +303,7 @@ def as_detailed(hyp: Hypothesis, where: str) -> str:
     """Return a line of version 2, from what such a line held when it was read."""
     tokens = hyp.extra.get("words", "").split()
     spoken = (
-        words([tokens[start : start + TOKEN] for start in range(0, len(tokens), TOKEN)], where)
+        find_words([tokens[start : start + TOKEN] for start in range(0, len(tokens), TOKEN)], where)
         if len(tokens) % TOKEN == 0
         else []
     )

@@ -18,7 +18,7 @@ from lmtools.formats.nbest import trn
 from lmtools.formats.registry import all_rows
 from lmtools.types import Hypothesis, NBest
 
-ABOUT = "sclite: `recording channel speaker begin end <labels> words`; one text a recording"
+SUMMARY = "sclite: `recording channel speaker begin end <labels> words`; one text a recording"
 FIELDS = 5  # before labels and words
 LABELS = re.compile(r"<[^<>]*>")
 IGNORED = "ignore_time_segment_in_scoring"

@@ -14,7 +14,7 @@ from lmtools.errors import UserError
 from lmtools.files import read_lines
 from lmtools.formats.checks import encodable, first_time, identifier
 
-ABOUT = "sclite: words, then the id in parentheses; one hypothesis an utterance"
+SUMMARY = "sclite: words, then the id in parentheses; one hypothesis an utterance"
 LINE = re.compile(r"(.*?)\(([^()\s]+)\)\s*")
 # What sclite takes for more than letters: braces, a word in parentheses, the null word, a final
 # star, `word;tag`, a backslash.

@@ -16,7 +16,7 @@ from lmtools.files import read_lines
 from lmtools.formats import checks
 from lmtools.types import Hypothesis, NBest
 
-ABOUT = "WeNet's decoder_main --output_nbest: `wav UTT`, then lines `candidate SCORE TEXT`"
+SUMMARY = "WeNet's decoder_main --output_nbest: `wav UTT`, then lines `candidate SCORE TEXT`"
 
 write = checks.refuse_write
 

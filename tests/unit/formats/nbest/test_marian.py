@@ -7,7 +7,7 @@ from lmtools.formats import detect
 from lmtools.formats.nbest import marian
 from lmtools.types import Hypothesis, NBest
 
-REAL = Path(__file__).resolve().parents[4] / "shared/data/formats/marian.nbest"
+REAL = Path(__file__).resolve().parents[5] / "shared/data/formats/marian.nbest"
 LINES = "0 ||| blue finch ||| F0= -2.1 F1= -0.4 ||| -0.7\n0 |||  ||| F0= -2 F1= 0 ||| -1\n"
 
 
