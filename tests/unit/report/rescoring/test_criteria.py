@@ -18,10 +18,9 @@ from lmtools.outputs import CRITERIA
 from lmtools.report.figures.criteria import draw_curves, draw_price
 from lmtools.report.figures.rescoring import legible
 from lmtools.report.names import Names
-from lmtools.report.page.browse import browser_data
-from lmtools.report.page.columns import NONE
 from lmtools.report.page.drawing import DARK, LIGHT, spread
-from lmtools.report.page.html import page
+from lmtools.report.page.html import browser_data, page
+from lmtools.report.page.table import NONE
 from lmtools.report.parts.models import curve, step_time
 from lmtools.report.style import load_style
 from lmtools.report.tables.criteria import criteria_tables

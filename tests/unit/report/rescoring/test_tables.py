@@ -9,8 +9,8 @@ import pytest
 from unit.report.conftest import collect_rescoring, hash_of
 
 from lmtools.formats import jsonl, kaldi_text
-from lmtools.report.page.columns import NONE, decimal, probability
 from lmtools.report.page.html import page
+from lmtools.report.page.table import NONE, decimal, probability
 from lmtools.report.rows import rows_of_set
 from lmtools.report.tables.rescoring import span
 from lmtools.report.tables.scores import main_tables

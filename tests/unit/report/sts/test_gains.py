@@ -11,7 +11,7 @@ from lmtools.errors import UserError
 from lmtools.report.experiment import recognise
 from lmtools.report.figures.sts import gain_pictures
 from lmtools.report.names import FIRST, LmPart, SystemParts
-from lmtools.report.tables.gains import gain_tables, is_alone, measure_gains
+from lmtools.report.tables.sts import gain_tables, is_alone, measure_gains
 from lmtools.report.write import write_report
 
 
