@@ -87,17 +87,7 @@ def test_policy_allows_this_style_and_this_script_only(elements):
 def test_data_holds_every_utterance_and_choice(exp, elements):
     data = json.loads(elements.scripts["data"])
     names = [name for name, _ in data["systems"]]
-    assert names == [
-        "@first",
-        "@oracle",
-        "first-pass",
-        "ngram",
-        "causal",
-        "masked",
-        "tta",
-        "tta+ngram",
-        "all",
-    ]
+    assert " ".join(names) == "@first @oracle first-pass ngram causal masked tta tta+ngram all"
     assert [one["name"] for one in data["sets"]] == ["test", "dev"]
     for one in data["sets"]:
         refs = kaldi_text.read(exp.parent / "data" / one["name"] / "text")
