@@ -8,12 +8,11 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
-from lmtools.report.style import Look, Printed, Style, load_style
+from lmtools.report.style import DASHED, Look, Printed, Style, load_style
 
 # the decoder's own choice and the best of each list; no directory is called so
 FIRST, ORACLE, FIRST_PASS = "@first", "@oracle", "first-pass"
 CE = "softmax"  # the criterion to which others compare
-PRINTED = "printed"  # a sum without the target (output.target_in_sum)
 SUM = "sum"
 
 
@@ -139,14 +138,13 @@ class Names:
             known |= {("", name): entry.look for name, entry in kind.items() if entry.look}
         unknown = sorted(set(keys.values()) - known.keys())
         known |= {key: self.style.spare[i % len(self.style.spare)] for i, key in enumerate(unknown)}
-        looks = {
-            name: known[key].of_mean if self.is_mean(name) else known[key]
-            for name, key in keys.items()
-        }
-        return {
-            name: look.of_interpolation if self.makeup(name).interpolated else look
-            for name, look in looks.items()
-        }
+        looks = {name: known[key] for name, key in keys.items()}
+        for name, look in looks.items():
+            if self.is_mean(name):
+                looks[name] = look = replace(look, line=DASHED[look.line], hollow=True)
+            if self.makeup(name).interpolated:
+                looks[name] = replace(look, line=":")
+        return looks
 
     def key_of(self, name: str) -> tuple[str, str]:
         """Return the key of a look: a system of the Style, or the parts of another, by sums."""
@@ -155,13 +153,6 @@ class Names:
             return "", name
         ends = [part.lm + " unnormalised" * (not part.normalised) for part in system.parts]
         return "lattice" * system.lattices, "+".join(ends)
-
-
-def is_printed(output: Mapping) -> bool:
-    """Return whether a criterion's settings leave the target out of the sum, as the paper prints
-    it.
-    """
-    return output.get("target_in_sum") is False
 
 
 def shorten(text: str) -> str:

@@ -115,7 +115,7 @@ def rows_of_set(measured: Measured) -> Iterator[FigureRow]:
     """Yield the score of every system on a set with its interval, its errors, and its change to the
     first pass; p is that of the metric's first test, of the change that of the bootstrap.
     """
-    metric, place = measured.metric, measured.sample.name
+    metric, place = measured.refs.metric, measured.sample.name
     results = {**measured.results, **measured.unnormalised}
     first, tuned = results[FIRST].score, results.get(measured.tuned)
     for name, result in results.items():
@@ -141,7 +141,7 @@ def rows_of_set(measured: Measured) -> Iterator[FigureRow]:
 
 def rows_of_depths(measured: Measured) -> Iterator[FigureRow]:
     """Yield the scores by list depth and by utterance length, at its class's least words."""
-    metric, place = measured.metric, measured.sample.name
+    metric, place = measured.refs.metric, measured.sample.name
     for depth, score in enumerate(measured.oracle.tolist(), 1):
         yield FigureRow("depth", ORACLE, place, metric, value=score, at=depth)
     for name, curve in measured.by_depth.items():

@@ -55,16 +55,6 @@ class Look:
                 raise UserError(f"{name}: {getattr(self, name)!r} is no colour; write '#rrggbb'")
         check_marks(self.marker, self.line)
 
-    @property
-    def of_mean(self) -> "Look":
-        """That of a mean, where this is that of the sum: a hollow marker and another line."""
-        return replace(self, line=DASHED[self.line], hollow=True)
-
-    @property
-    def of_interpolation(self) -> "Look":
-        """That of (1 - lambda) first pass + lambda LM, where this is that of the linear form."""
-        return replace(self, line=":")
-
 
 @dataclass(frozen=True)
 class View:
@@ -165,7 +155,7 @@ def check_style(path: Path) -> None:
     for name in tree:
         if name not in known:
             raise UserError(f"{where(str(name))}: unknown key {name!r}; known: {', '.join(known)}")
-    citations = load_yaml(DEFAULTS)["citations"] | read_group(tree, "citations", where)
+    citations = load_yaml(DEFAULTS)["citations"] | read_part(tree, "citations", dict, where)
     parse_style({"order": [OTHERS], **tree, "citations": citations}, where)
 
 
@@ -174,24 +164,27 @@ def parse_style(tree: Mapping, where) -> Style:
     sections = {
         name: {
             str(key): parse_entry(entry, where(name, str(key)), f"{name}.{key}")
-            for key, entry in read_group(tree, name, where).items()
+            for key, entry in read_part(tree, name, dict, where).items()
         }
         for name in ENTRIES
     }
     views = {
         str(key): build(View, entry or {}, where("views", str(key)), f"views.{key}.")
-        for key, entry in read_group(tree, "views", where).items()
+        for key, entry in read_part(tree, "views", dict, where).items()
     }
     looks = {
-        name: [build(Look, look, where(name), f"{name}.") for look in read_list(tree, name, where)]
+        name: [
+            build(Look, look, where(name), f"{name}.")
+            for look in read_part(tree, name, list, where)
+        ]
         for name in ("spare", "runs")
     }
-    order = [str(name) for name in read_list(tree, "order", where)]
+    order = [str(name) for name in read_part(tree, "order", list, where)]
     if order.count(OTHERS) != 1 or len(set(order)) < len(order):
         raise UserError(f"{where('order')}: a name stands there twice, or {OTHERS!r} not once")
-    citations = parse_citations(read_group(tree, "citations", where), where)
-    papers = parse_tables(read_list(tree, "papers", where), citations, where)
-    readings = parse_readings(read_list(tree, "readings", where), citations, where)
+    citations = parse_citations(read_part(tree, "citations", dict, where), where)
+    papers = parse_tables(read_part(tree, "papers", list, where), citations, where)
+    readings = parse_readings(read_part(tree, "readings", list, where), citations, where)
     return Style(
         order,
         **sections,
@@ -213,15 +206,9 @@ def parse_entry(tree, where, prefix: str) -> Printed:
     return replace(entry, look=build(Look, look, where, f"{prefix}.look.")) if look else entry
 
 
-def read_group(tree: Mapping, name: str, where) -> Mapping:
-    """Read the part `name`, empty where it is not there."""
-    if not isinstance(group := tree.get(name) or {}, Mapping):
-        raise UserError(f"{where(name)}: {name}: expected `name: value` lines")
-    return group
-
-
-def read_list(tree: Mapping, name: str, where) -> list:
-    """Read the list `name`, empty where it is not there."""
-    if not isinstance(entries := tree.get(name) or [], list):
-        raise UserError(f"{where(name)}: {name}: expected a list")
-    return entries
+def read_part(tree: Mapping, name: str, kind: type, where):
+    """Read the part `name`, a mapping or a list; empty where it is not there."""
+    if not isinstance(part := tree.get(name) or kind(), kind):
+        expected = "a list" if kind is list else "`name: value` lines"
+        raise UserError(f"{where(name)}: {name}: expected {expected}")
+    return part

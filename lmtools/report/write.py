@@ -19,10 +19,10 @@ from lmtools.report.page.table import Table, guarded, markdown, plain
 from lmtools.report.style import Style
 from lmtools.report.tables import lms, rescoring, sts
 from lmtools.report.tables.criteria import criteria_tables
-from lmtools.report.tables.gains import gain_tables
 from lmtools.report.tables.machine import speed_tables, stage_tables
 from lmtools.report.tables.papers import paper_tables
 from lmtools.report.tables.scores import main_tables
+from lmtools.report.tables.sts import gain_tables
 
 Makers = Sequence[Callable[[Experiment], Iterable]]
 # by kind of report, in printing order; those of papers stand behind the first

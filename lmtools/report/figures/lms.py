@@ -11,9 +11,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
 
 from lmtools.report.experiment import Experiment
-from lmtools.report.page.columns import decimal
 from lmtools.report.page.drawing import PLAIN, Picture, Theme, chart, plain_ticks, write_right_of
 from lmtools.report.page.ends import EDGE, ROUND, EndPanel, end_panel, scale_of, show_ppl
+from lmtools.report.page.table import decimal
 from lmtools.report.parts.grids import CURVES, Grid
 from lmtools.report.parts.models import HUGE, OTHER, TEST, VALID, Model, curve
 from lmtools.report.rows import BENCH

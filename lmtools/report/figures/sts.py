@@ -12,13 +12,12 @@ from matplotlib.ticker import MaxNLocator
 
 from lmtools.evaluate import METRICS
 from lmtools.report.experiment import Experiment
-from lmtools.report.page.columns import decimal
 from lmtools.report.page.drawing import Picture, Theme, beside, chart, marked, write_right_of
+from lmtools.report.page.table import decimal
 from lmtools.report.parts.pairs import Judged, JudgedPairs
 from lmtools.report.parts.views import MASKED
 from lmtools.report.style import Look
-from lmtools.report.tables.gains import Gain, measure_gains
-from lmtools.report.tables.sts import name_judges
+from lmtools.report.tables.sts import Gain, measure_gains, name_judges
 
 PANELS, WIDE = 9, 3  # small multiples of one figure: how many, and how many side by side
 PARTS = {"context": 1.0, "embed": 0.45}  # how opaque the bar of each is
@@ -34,7 +33,7 @@ SCATTER = "a point is a pair, the line the regression"
 def bar_pictures(experiment: Experiment) -> Iterator[Picture]:
     """Yield Pearson of context and embed of each system with 95% intervals, one panel a set."""
     pairs = experiment.pairs
-    if pairs.systems:
+    if pairs.ways:
         results = "; ".join(f"{name}: {describe_results(pairs, name)}" for name in pairs.sets)
         yield Picture(
             "bars",
@@ -55,7 +54,7 @@ def describe_results(pairs: JudgedPairs, name: str) -> str:
 
 def draw_bars(pairs: JudgedPairs, theme: Theme) -> Figure:
     """Draw a panel a set."""
-    systems, sets = pairs.systems, pairs.sets
+    systems, sets = list(pairs.ways), pairs.sets
     figure = Figure((2.2 + 4.2 * max(len(sets), 2), 1.1 + 0.48 * len(systems)))
     panels = figure.subplots(1, len(sets), sharex=True, sharey=True, squeeze=False)[0]
     for axes, name in zip(panels, sets, strict=True):
@@ -220,7 +219,7 @@ def gain_pictures(experiment: Experiment) -> Iterator[Picture]:
     for measured in experiment.lists.judged if experiment.lists else ():
         gains = [g for g in measure_gains(experiment, measured) if g.context is not None]
         if len(gains) >= POINTS:
-            title, name = METRICS[measured.metric].title, measured.sample.name
+            title, name = METRICS[measured.refs.metric].title, measured.sample.name
             pairs = [f"{short(g.lm)} {g.context:.1f} and {g.gain:.2f}" for g in gains]
             yield Picture(
                 f"gains-{name}",

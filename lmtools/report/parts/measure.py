@@ -73,11 +73,6 @@ class Measured:
     tuned: str | None = None
 
     @property
-    def metric(self) -> str:
-        """The metric, a key of METRICS."""
-        return self.refs.metric
-
-    @property
     def lengths(self) -> np.ndarray:
         """Words of each reference (utterances,)."""
         return np.array([len(ref.split()) for ref in self.sample.refs.values()])
@@ -87,7 +82,7 @@ class Measured:
         utterances, or no words for a rate.
         """
         statistics, lengths = self.results[name].statistics, self.lengths
-        score = METRICS[self.metric].score
+        score = METRICS[self.refs.metric].score
         classes = length_classes(lengths)
         return [
             float(score(statistics[members].sum(0))) if lengths[members].any() else None

@@ -56,11 +56,6 @@ class Model:
     place: int
 
     @property
-    def is_ngram(self) -> bool:
-        """Return whether this is an n-gram model."""
-        return self.config.get("kind") == NGRAM
-
-    @property
     def kind(self) -> str:
         """Return the kind of its perplexities: `perplexity`, `two-way perplexity` or
         `pseudo-perplexity`.
@@ -89,7 +84,8 @@ class Model:
         """Tokens that training saw, repeated ones counted again; of an n-gram model those of its
         text.
         """
-        return self.config.get("tokens") if self.is_ngram else self.last("tokens")
+        counted = self.config.get("kind") == NGRAM
+        return self.config.get("tokens") if counted else self.last("tokens")
 
     @property
     def quantities(self) -> dict[str, float | None]:

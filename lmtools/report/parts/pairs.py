@@ -82,11 +82,6 @@ class JudgedPairs:
     ways: Mapping[str, Way]
 
     @cached_property
-    def systems(self) -> list[str]:
-        """The systems in printing order."""
-        return list(self.ways)
-
-    @cached_property
     def sets(self) -> list[str]:
         """The sets, development sets first."""
         return sorted(

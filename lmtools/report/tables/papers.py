@@ -4,8 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from lmtools.report.cited import MARK, CitedRow, CitedTable, Source, read_cell
 from lmtools.report.experiment import Experiment
-from lmtools.report.page.columns import Column, decimal, ratio, table_of
-from lmtools.report.page.table import NONE, Table
+from lmtools.report.page.table import NONE, Column, Table, decimal, ratio, table_of
 from lmtools.report.tables.query import numbers, text_column
 
 ORDER = "The corpora differ: figures of the two compare in order only, down a column."

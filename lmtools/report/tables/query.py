@@ -3,8 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from lmtools.report.page.columns import Column, figures
-from lmtools.report.page.table import NONE
+from lmtools.report.page.table import NONE, Column, figures
 from lmtools.report.rows import FigureRow, FigureRows
 
 

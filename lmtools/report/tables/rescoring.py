@@ -9,8 +9,7 @@ from pathlib import Path
 from lmtools.report.artifacts import list_unchecked
 from lmtools.report.experiment import LM, Experiment
 from lmtools.report.names import ORACLE, SUM, shorten
-from lmtools.report.page.columns import Column, figures, ratio, table_of
-from lmtools.report.page.table import NONE, Table
+from lmtools.report.page.table import NONE, Column, Table, figures, ratio, table_of
 from lmtools.report.parts.measure import LENGTHS, length_classes
 from lmtools.report.tables.query import Query, numbers
 from lmtools.report.tables.scores import system_column

@@ -9,8 +9,7 @@ from lmtools.evaluate.metrics import ErrorRate
 from lmtools.evaluate.sacre import Sacre
 from lmtools.report.experiment import Experiment
 from lmtools.report.names import ORACLE
-from lmtools.report.page.columns import Column, decimal, probability, table_of
-from lmtools.report.page.table import Table
+from lmtools.report.page.table import Column, Table, decimal, probability, table_of
 from lmtools.report.parts.measure import Measured
 from lmtools.report.rows import CHANGE, ERRORS, RELATIVE, TUNED
 from lmtools.report.tables.query import Query, show_interval

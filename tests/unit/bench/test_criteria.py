@@ -43,22 +43,9 @@ def test_rows_cover_sizes_batches_and_criteria(tmp_path, monkeypatch, capsys):
     )
     out = tmp_path / "criteria.json"
     small = [f"arch.{name}={value}" for name, value in SMALL.items()]
-    counts = ["--vocab-size", "60,300", "--set", "batch=2,4", "length=3", "repeats=2", "seconds=0"]
-    assert (
-        main(
-            [
-                "bench",
-                "criteria",
-                *counts,
-                "--out",
-                str(out),
-                *small,
-                "output.samples=20",
-                "optim.lr=0.1",
-            ]
-        )
-        == 0
-    )
+    sizes = ["--set", "batch=2,4", "length=3", "repeats=2", "seconds=0", "--out", str(out)]
+    settings = [*small, "output.samples=20", "optim.lr=0.1"]
+    assert main(["bench", "criteria", "--vocab-size", "60,300", *sizes, *settings]) == 0
     figures = json.loads(out.read_text())
     keys = [(row["size"], row["sentences"], row["criterion"]) for row in figures["rows"]]
     assert keys == [

@@ -106,22 +106,8 @@ def test_models_that_differ_by_the_softmax_alone_are_measured_once():
 def test_what_is_written_has_the_ratio_at_each_length(tmp_path, trained, capsys):
     out = tmp_path / "speed.json"
     lms = [word for name, path in trained.items() for word in ("--lm", f"{name}={path}")]
-    assert (
-        main(
-            [
-                "bench",
-                "score",
-                *lms,
-                "--set",
-                "representation=true",
-                "length=2,5",
-                "repeats=3",
-                "--out",
-                str(out),
-            ]
-        )
-        == 0
-    )
+    words = ["bench", "score", "--set", "representation=true", "length=2,5", "repeats=3"]
+    assert main([*words, *lms, "--out", str(out)]) == 0
     figures, printed = json.loads(out.read_text()), capsys.readouterr().out
     seconds = {(row["lm"], row["words"]): row["seconds_median"] for row in figures["rows"]}
     assert {row["task"] for row in figures["rows"]} == {"represent"} and {

@@ -14,14 +14,20 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import matplotlib
 import numpy as np
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 from lmtools.evaluate import align
 from lmtools.formats import jsonl, kaldi_text, scores
 from lmtools.report import write_report
 from lmtools.report.experiment import Experiment, collect
-from lmtools.report.page.drawing import Picture
+from lmtools.report.page.drawing import LIGHT, Picture
+from lmtools.report.page.table import Table
+from lmtools.report.write import make_pictures, make_tables
 from lmtools.rescoring import (
     Dev,
     SystemFacts,
@@ -341,6 +347,51 @@ def collect_lms(home: Path, nbests=(), **options) -> Experiment:
 
 def collect_sts(home: Path, nbests=(), **options) -> Experiment:
     return collect(home, "sts", nbests, **options)
+
+
+def titled(report: Experiment, start: str) -> Table:
+    """The one table of that title, or whose title starts so."""
+    tables = make_tables(report)
+    exact = [table for table in tables if table.title == start]
+    (table,) = exact or [table for table in tables if table.title.startswith(start)]
+    return table
+
+
+def rows_of(table: Table) -> list[dict[str, str]]:
+    """The cells of each row by their headers."""
+    return [dict(zip(table.header, row, strict=True)) for row in table.rows]
+
+
+def pictured(report: Experiment, name: str) -> Picture:
+    """The figure of that name."""
+    (picture,) = [picture for picture in make_pictures(report) if picture.name == name]
+    return picture
+
+
+def lay_out(picture: Picture, theme=LIGHT) -> tuple[Figure, dict]:
+    """The figure as it is laid out on paper, and where its texts stand."""
+    with matplotlib.rc_context({**matplotlib.rcParamsDefault, **theme.settings, "backend": "agg"}):
+        figure, texts = picture.draw(theme), []
+        FigureCanvasAgg(figure).draw()
+        for axes in figure.axes:
+            low, high = sorted(axes.get_xlim())
+            ticks = zip(axes.get_xticks(), axes.get_xticklabels(), strict=True)
+            texts += [*axes.texts, axes.title, axes.xaxis.label, axes.yaxis.label]
+            texts += [text for at, text in ticks if low <= at <= high]
+        # of annotations without their threads
+        return figure, {text: Text.get_window_extent(text) for text in texts if text.get_text()}
+
+
+def check_layout(picture: Picture) -> None:
+    """No text overlaps another one or leaves the paper."""
+    figure, places = lay_out(picture)
+    boxes = list(places.items())
+    for i, (text, box) in enumerate(boxes):
+        assert figure.bbox.x0 - 1 <= box.x0 <= box.x1 <= figure.bbox.x1 + 1, text
+        assert figure.bbox.y0 - 1 <= box.y0 <= box.y1 <= figure.bbox.y1 + 1, text
+        for other, its in boxes[i + 1 :]:
+            wide = min(box.x1, its.x1) - max(box.x0, its.x0)
+            assert min(wide, min(box.y1, its.y1) - max(box.y0, its.y0)) < 2, (text, other)  # pixels
 
 
 @pytest.fixture(scope="session")

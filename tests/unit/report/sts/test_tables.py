@@ -138,7 +138,7 @@ def test_p_is_williams_test_by_the_determinant(judged):
 
 def test_order_and_labels(judged):
     experiment = collect_sts(judged, style=STYLE)
-    assert experiment.pairs.systems == ORDER
+    assert list(experiment.pairs.ways) == ORDER
     assert experiment.pairs.sets == ["dev", "test"]
     table = next(iter(tables(judged).values()))
     assert [row[0] for row in table.rows] == [
