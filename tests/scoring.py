@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
+import numpy as np
+
 from lmtools.computing import Computing
 from lmtools.embed.words import Embedded, word_vectors
 from lmtools.options import fill
@@ -51,3 +53,12 @@ def make_scorer(kind: type, *model, **options) -> Scorer:
 def embed_words(lm, texts, layers=None, **options) -> Iterator[Embedded]:
     """Yield the words of texts and their vectors, by options of the computation by name."""
     return word_vectors(lm, texts, layers, replace(CPU, **options))
+
+
+def walk(prefixes, words) -> list[float]:
+    """Return log p of each of some words after those before, and of the end of sentence."""
+    node, scores = np.array([prefixes.start]), []
+    for word in words:
+        (log_p,), node = prefixes.words(node, [word])
+        scores.append(float(log_p))
+    return [*scores, float(prefixes.end(node)[0])]

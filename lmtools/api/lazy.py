@@ -3,6 +3,8 @@
 import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 
@@ -33,63 +35,75 @@ class LazyChoice:
     warnings: tuple[str, ...]
 
 
+class LazyColumn(NamedTuple):
+    """The column that a model scores as far as it must: its name, the model, how it computes."""
+
+    name: str
+    spec: LMSpec
+    computing: Computing
+
+
 def choose_lazily(
     nbests: Sequence[NBest],
     columns: ScoreColumns,
-    name: str,
-    spec: LMSpec,
-    computing: Computing,
+    lazy: LazyColumn,
     weights: Weights,
     margin: float,
     source,
     path,
 ) -> LazyChoice:
-    """Choose hypotheses of lists read from `source` by `weights`, read from `path`; the model of
-    `spec` scores the column `name` as far as it must, `columns` are the others.
+    """Choose hypotheses of lists read from `source` by `weights`, read from `path`, of the `lazy`
+    column and of the others.
 
     `margin` is in units of the bound's that the weights note; infinity scores every hypothesis and
     needs none. UserError as of `lmtools rescore`, and for utterances that a fold holds.
     """
+    name, computing = lazy.name, lazy.computing
     refuse_unfit(weights, name, nbests, path)
     bound = None if margin == np.inf else read_bound(weights, name, path)
-    derived = [one for one in (*DERIVED, "rank") if one in weights.features]
-    known = gather(nbests, columns.values, source, derived)
-    check(known, replace(weights, features=without(weights, name)), source)
-    known = known.select([*without(weights, name)])
-    scorer = load(spec, computing)
-    own = ScoreColumns({name: []}, {name: scorer.signature}, {name: spec.lm}, {})
+    known = gather_others(nbests, columns, weights, name, source=source)
+    scorer = load(lazy.spec, computing)
+    column = ScoreColumns({name: []}, {name: scorer.signature}, {name: lazy.spec.lm}, {})
     warnings = [*columns.warn_unchecked(), *known.warnings]
-    warnings += check_signatures(weights, columns, path) + check_signatures(weights, own, path)
+    warnings += check_signatures(weights, columns, path) + check_signatures(weights, column, path)
 
     texts = [[hyp.text for hyp in nbest.hyps] for nbest in nbests]
     tokens = count_tokens(texts, scorer)
     by_utterance = dict(zip((nbest.utt for nbest in nbests), tokens, strict=True))
     divisors = pad([*mean_counts(nbests, name, by_utterance)], known)
-    rest = combine([weights.features[one] for one in known.names], known.values)
+    rest = combine([weights.features[other] for other in known.names], known.values)
     weight, line = weights.features[name], rest
     if bound:
-        line = rest + weight * expect(nbests, known, pad(tokens, known), bound, path)
-    exists = np.arange(rest.shape[1]) < np.array([len(own) for own in texts])[:, None]
+        line = rest + weight * expect(nbests, known, pad(tokens, known), bound, path=path)
+    exists = np.arange(rest.shape[1]) < np.array(list(map(len, texts)))[:, None]
 
     with contextlib.closing(open_cache(scorer, computing)) as cache:
 
         def score(rows: np.ndarray, places: np.ndarray) -> np.ndarray:
-            some = [texts[row][place] for row, place in zip(rows, places, strict=True)]
-            sums = score_texts(some, scorer, computing, cache).log_prob
+            chosen = [texts[row][place] for row, place in zip(rows, places, strict=True)]
+            sums = score_texts(chosen, scorer, computing, cache).log_prob
             return sums / divisors[rows, places]
 
         most = bound.margin * margin if bound else np.inf
-        found = score_lazily(rest, line, weight, exists, most, score)
-    order = [*weights.features]
-    values = dict(zip(known.names, known.values, strict=True)) | {name: found.values}
-    totals = combine(weights.features.values(), np.stack([values[one] for one in order]))
-    places = best(totals, np.where(exists.any(1)[:, None], found.scored, known.valid))
-    return LazyChoice(places, int(found.scored.sum()), int(exists.sum()), tuple(warnings))
+        lazily = score_lazily(rest, line, weight, exists, margin=most, score=score)
+    values = dict(zip(known.names, known.values, strict=True)) | {name: lazily.values}
+    totals = combine(weights.features.values(), np.stack([values[i] for i in weights.features]))
+    places = best(totals, np.where(exists.any(1)[:, None], lazily.scored, known.valid))
+    return LazyChoice(places, int(lazily.scored.sum()), int(exists.sum()), tuple(warnings))
+
+
+def gather_others(nbests: Sequence[NBest], columns: ScoreColumns, weights: Weights, name, source):
+    """Gather the features that the weights have beside the column `name`."""
+    others = without(weights, name)
+    derived = [feature for feature in (*DERIVED, "rank") if feature in weights.features]
+    known = gather(nbests, columns.values, source, derived)
+    check(known, replace(weights, features=others), source)
+    return known.select([*others])
 
 
 def refuse_unfit(weights: Weights, name: str, nbests: Sequence[NBest], path) -> None:
-    """UserError where the weights do not have the column, or are cross-validated and have seen the
-    lists.
+    """Raise UserError where the weights do not have the column, or are cross-validated and have
+    seen the lists.
     """
     if name not in weights.features:
         raise UserError(
@@ -107,15 +121,14 @@ def refuse_unfit(weights: Weights, name: str, nbests: Sequence[NBest], path) -> 
 
 def without(weights: Weights, name: str) -> dict[str, float]:
     """Return the weights of all other features."""
-    return {one: weight for one, weight in weights.features.items() if one != name}
+    return {feature: weight for feature, weight in weights.features.items() if feature != name}
 
 
 def count_tokens(texts: Sequence[Sequence[str]], scorer) -> list[np.ndarray]:
     """Return the tokens of each text, its end counted (texts,) a list."""
-    flat = [text for own in texts for text in own]
-    sentences, which = prepare_distinct(flat, scorer.prepare)
-    counts = np.array([len(scorer.unknown(one)) + 1 for one in sentences], dtype=np.int64)[which]
-    return np.split(counts, np.cumsum([len(own) for own in texts])[:-1])
+    sentences, which = prepare_distinct(list(chain.from_iterable(texts)), scorer.prepare)
+    counts = np.array([len(scorer.unknown(tokens)) + 1 for tokens in sentences], dtype=np.int64)
+    return np.split(counts[which], np.cumsum(list(map(len, texts)))[:-1])
 
 
 def measure_choice(chosen: Sequence[NBest], metric: str) -> float | None:

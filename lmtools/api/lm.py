@@ -44,8 +44,8 @@ class TokenScores:
 
     def by_word(self) -> np.ndarray:
         """Return the log-probability of each word (words,); 0 of one that has no token."""
-        own = self.words >= 0
-        return np.bincount(self.words[own], self.log_probs[own], len(self.text.split()))
+        inside = self.words >= 0
+        return np.bincount(self.words[inside], self.log_probs[inside], len(self.text.split()))
 
 
 class LM:
@@ -57,8 +57,8 @@ class LM:
     """
 
     def __init__(self, spec: LMSpec, computing: Computing):
-        check_kind(spec, LMSpec, "spec", "LMSpec", "use lmtools.load")
-        check_kind(computing, Computing, "computing", "Computing", "use lmtools.load")
+        check_kind(spec, LMSpec, "spec", "LMSpec", remedy="use lmtools.load")
+        check_kind(computing, Computing, "computing", "Computing", remedy="use lmtools.load")
         self.computing, self.scorer = computing, load_scorer(spec, computing)
         self.kind, self.signature = self.scorer.kind, dict(self.scorer.signature)
 
@@ -80,7 +80,7 @@ class LM:
         return score_texts(pairs, self.scorer, self.computing).log_prob
 
     def check_sources(self, given: bool) -> None:
-        """UserError where either a translation model or sources are without the other."""
+        """Raise UserError where either a translation model or sources are without the other."""
         if given and not self.scorer.pairs:
             raise UserError(
                 f"{self.scorer.spec.lm}: not loaded as a translation model, so it reads no source;"
@@ -100,14 +100,14 @@ class LM:
         texts = list_texts(texts, "texts")
         sentences, which = prepare_distinct(texts, self.scorer.prepare)
         values: list = [None] * len(sentences)
-        for batch, made in score_all(self.scorer, sentences):
-            for index, log_probs in zip(batch, made, strict=True):
+        for batch, batch_values in score_all(self.scorer, sentences):
+            for index, log_probs in zip(batch, batch_values, strict=True):
                 values[index] = log_probs
         names = [(*self.scorer.token_names(sentence), "</s>") for sentence in sentences]
         counts = count_tokens(self.scorer, texts, [sentences[i] for i in which])
         return [
-            TokenScores(text, names[i], values[i], number_words(own, len(names[i])))
-            for text, i, own in zip(texts, which, counts, strict=True)
+            TokenScores(text, names[i], values[i], number_words(numbers, len(names[i])))
+            for text, i, numbers in zip(texts, which, counts, strict=True)
         ]
 
     def score_lists(
@@ -157,11 +157,11 @@ class LM:
         if is_default(weights):
             weights = load_weights(weights, lists, "lm")
         remedy = "read a file with lmtools.Weights.load(path)"
-        check_kind(weights, Weights, "weights", "Weights", remedy)
-        if not any(one.hyps for one in lists):
+        check_kind(weights, Weights, "weights", "Weights", remedy=remedy)
+        if not any(each.hyps for each in lists):
             return nbest if isinstance(nbest, NBest) else lists
-        own = {name for one in lists for hyp in one.hyps for name in hyp.scores}
-        missing = [name for name in weights.features if name not in {*own, *DERIVED, "rank"}]
+        known = {name for each in lists for hyp in each.hyps for name in hyp.scores}
+        missing = [name for name in weights.features if name not in {*known, *DERIVED, "rank"}]
         if len({summed(name) for name in missing}) != 1:
             raise UserError(
                 f"nbest: lacks {', '.join(missing) or 'none'} of {', '.join(weights.features)},"
@@ -175,7 +175,7 @@ class LM:
 def load(
     lm: str | os.PathLike, *, threads: int | None = None, cache: str = "none", **options: Any
 ) -> LM:
-    """Load the language model `lm`: a directory of `lmtools train` or `lmtools ngram`, a KenLM or
+    """Return the language model `lm`: a directory of `lmtools train` or `lmtools ngram`, a KenLM or
     ARPA file, `hf:DIR`, a Hugging Face model on this disk, or a mixture of such,
     `mix:LM=0.6,LM=0.4`.
 
@@ -200,7 +200,7 @@ describe_keywords(load, LMSpec, Computing)
 
 
 def check_sources(sources) -> Mapping[str, str] | list[str]:
-    """Sources by utterance or in the lists' order; UserError for what is no text."""
+    """Return sources by utterance or in the lists' order; UserError for what is no text."""
     if not isinstance(sources, Mapping):
         return list_texts(sources, "sources")
     return {utt: check_text(text, f"sources[{utt!r}]") for utt, text in sources.items()}

@@ -38,7 +38,7 @@ class FlashlightLM(FlashlightBase):
         return prefixes.words(np.full(len(self.words), prefixes.start), self.words)[0]
 
     def start(self, start_with_nothing: bool) -> LMState:
-        """The beginning of a new search; what the last one remembered is freed."""
+        """Return the beginning of a new search; what the last one remembered is freed."""
         self.prefixes = self.lm.prefixes()
         root = LMState()
         # flashlight compares states by identity: one that is a key here stays the object it is
@@ -48,7 +48,7 @@ class FlashlightLM(FlashlightBase):
         return root
 
     def score(self, state: LMState, usr_token_idx: int) -> tuple[LMState, float]:
-        """The state after a word, and the word's log-probability."""
+        """Return the state after a word, and the word's log-probability."""
         child = state.child(usr_token_idx)
         if child not in self.scores:
             node = self.find_node(state)
@@ -60,19 +60,19 @@ class FlashlightLM(FlashlightBase):
         return child, self.scores[child]
 
     def finish(self, state: LMState) -> tuple[LMState, float]:
-        """The state after the end of sentence, and its log-probability."""
+        """Return the state after the end of sentence, and its log-probability."""
         child = state.child(-1)
         if child not in self.scores:
             self.scores[child] = float(self.prefixes.end(np.array([self.find_node(state)]))[0])
         return child, self.scores[child]
 
     def find_node(self, state: LMState) -> int:
-        """The prefix that a state stands for."""
+        """Return the prefix that a state stands for."""
         if state not in self.nodes:
             _, self.nodes[state] = self.grow(self.prefixes.start, self.indices[state])
         return self.nodes[state]
 
     def grow(self, node: int, index: int) -> tuple[float, int]:
-        """log p of a word after a prefix, and the longer prefix."""
+        """Return log p of a word after a prefix, and the longer prefix."""
         log_p, longer = self.prefixes.words(np.array([node]), [self.words[index]])
         return float(log_p[0]), int(longer[0])

@@ -44,19 +44,19 @@ class PyctcdecodeLM(AbstractLanguageModel):
         return self.lm.model.order if isinstance(self.lm, NgramScorer) else sys.maxsize
 
     def get_start_state(self) -> WordState:
-        """The beginning of a new search."""
+        """Return the beginning of a new search."""
         prefixes = self.lm.prefixes()
         return WordState(prefixes, prefixes.start)
 
     def score_partial_token(self, partial_token: str) -> float:
-        """0 for the beginning of a word."""
+        """Return 0 for the beginning of a word."""
         return 0.0
 
     def score(
         self, prev_state: WordState, word: str, is_last_word: bool = False
     ) -> tuple[float, WordState]:
-        """The weighted score of a word after a state, of the end too where it is the last, and the
-        state after the word.
+        """Return the weighted score of a word after a state, of the end too where it is the last,
+        and the state after the word.
         """
         prefixes, node = prev_state
         total = 0.0

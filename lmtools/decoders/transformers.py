@@ -53,7 +53,7 @@ class ShallowFusion(LogitsProcessor):
         self.read = 0
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
-        """The scores (rows, tokens) of what may follow the rows of tokens (rows, read)."""
+        """Return the scores (rows, tokens) of what may follow the rows of tokens (rows, read)."""
         if input_ids.shape[1] <= self.read:
             self.restart()
         self.read = input_ids.shape[1]
@@ -71,7 +71,7 @@ class ShallowFusion(LogitsProcessor):
         return fused
 
     def follow(self, row: tuple[int, ...]) -> Pending:
-        """Where a row of tokens has led to."""
+        """Return where a row of tokens has led to."""
         begin = len(row)
         while row[:begin] not in self.known:
             begin -= 1
@@ -94,14 +94,14 @@ class ShallowFusion(LogitsProcessor):
         words = [self.words(tokens) for _, tokens in states]
         gains = np.zeros(len(states))
         for place in range(max(map(len, words), default=0)):
-            some = np.array([i for i, own in enumerate(words) if len(own) > place])
-            log_p, longer = self.prefixes.words(nodes[some], [words[i][place] for i in some])
-            gains[some] += self.weight * log_p + self.bonus
-            nodes[some] = longer
+            rows = np.array([i for i, spelled in enumerate(words) if len(spelled) > place])
+            log_p, longer = self.prefixes.words(nodes[rows], [words[i][place] for i in rows])
+            gains[rows] += self.weight * log_p + self.bonus
+            nodes[rows] = longer
         return gains, nodes
 
     def words(self, tokens: tuple[int, ...]) -> list[str]:
-        """The words that tokens spell: one, as a rule."""
+        """Return the words that tokens spell: one, as a rule."""
         if tokens not in self.texts:
             names = self.tokenizer.convert_ids_to_tokens(list(tokens))
             self.texts[tokens] = self.tokenizer.convert_tokens_to_string(names).split()

@@ -27,10 +27,10 @@ class Encoder(ABC):
 
     @abstractmethod
     def vectors(self, sentences: Sequence[tuple]) -> np.ndarray:
-        """Sentence vectors, float32 (B, layers, D); narrower layers are filled up with zeros, which
-        changes no cosine.
+        """Return sentence vectors, float32 (B, layers, D); narrower layers are filled up with
+        zeros, which changes no cosine.
         """
 
     def describe_missing(self) -> str:
-        """Which words of the prepared texts have no vector, for people; empty: all have one."""
+        """Return what words of the prepared texts have no vector, for people; empty: all have."""
         return ""

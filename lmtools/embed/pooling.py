@@ -31,7 +31,9 @@ def mean(states: Tensor, inside: Tensor, lengths: Tensor) -> Tensor:
 
 
 def maximum(states: Tensor, inside: Tensor, lengths: Tensor) -> Tensor:
-    """The greatest value of each dimension over the positions that count; zeros where none does."""
+    """Return the greatest value of each dimension over the positions that count; zeros where none
+    does.
+    """
     greatest = states.masked_fill(~inside[..., None], -torch.inf).amax(1)
     return greatest.where(inside.any(1, keepdim=True), 0.0)
 

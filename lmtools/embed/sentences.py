@@ -21,7 +21,7 @@ def encode(texts: Sequence[str], encoder: Encoder, cache=None) -> np.ndarray:
     """
 
     def compute_vectors(batch: list) -> list[np.ndarray]:
-        return compute_batch(encoder, lambda some: list(encoder.vectors(some)), batch)
+        return compute_batch(encoder, lambda part: list(encoder.vectors(part)), batch)
 
     def compute(work: list[list]) -> Iterator[tuple[int, list[np.ndarray]]]:
         return enumerate(compute_all(encoder, work, compute_vectors))
@@ -29,8 +29,8 @@ def encode(texts: Sequence[str], encoder: Encoder, cache=None) -> np.ndarray:
     sentences, which = prepare_distinct(texts, encoder.prepare)
     signature = encoder.signature | {"layers": ",".join(map(str, encoder.layers))}
     with contextlib.closing(Cache(cache, signature, VECTORS)) as store:
-        about = f"embed {encoder.signature['lm']}"
-        vectors = compute_missing(sentences, encoder, store, compute, about)
+        label = f"embed {encoder.signature['lm']}"
+        vectors = compute_missing(sentences, encoder, store, compute, label=label)
     if not vectors:
         return np.empty((0, len(encoder.layers), 0), np.float32)
     return np.stack([vector.reshape(len(encoder.layers), -1) for vector in vectors])[which]

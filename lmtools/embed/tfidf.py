@@ -84,7 +84,7 @@ class Tfidf(Encoder):
         return max(1, len(sentence))
 
     def vectors(self, sentences: Sequence[Sequence[str]]) -> np.ndarray:
-        """Vectors of length 1 or 0, float32 (B, 1, width), of prepared sentences."""
+        """Return vectors of length 1 or 0, float32 (B, 1, width), of prepared sentences."""
         weights = np.zeros((len(sentences), self.width))
         for row, words in zip(weights, sentences, strict=True):
             np.add.at(row, [self.column[word] for word in words], 1.0)

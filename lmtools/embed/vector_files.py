@@ -19,8 +19,8 @@ Add = Callable[[Embedded], None]
 
 @contextlib.contextmanager
 def write_npz(path, layers: Sequence[int], width: int) -> Iterator[Add]:
-    """Arrays `vectors` (words in all, layers, width), float32; `offsets` (lines + 1,), where each
-    line's words begin; `words`; `layers`.
+    """Write arrays `vectors` (words in all, layers, width), float32; `offsets` (lines + 1,), where
+    each line's words begin; `words`; `layers`.
     """
     lines: list[Embedded] = []
     yield lines.append
@@ -41,8 +41,8 @@ def write_npz(path, layers: Sequence[int], width: int) -> Iterator[Add]:
 
 @contextlib.contextmanager
 def write_hdf5(path, layers: Sequence[int], width: int) -> Iterator[Add]:
-    """One dataset a line, named 0, 1 ..., float32 (layers, words, width), and `sentence_to_index`,
-    JSON from lines to these names.
+    """Write one dataset a line, named 0, 1 ..., float32 (layers, words, width), and
+    `sentence_to_index`, JSON from lines to these names.
 
     Of equal lines it names the last, as AllenNLP's does. The numbers of the layers are the file's
     attribute `layers`.
@@ -64,7 +64,7 @@ def write_hdf5(path, layers: Sequence[int], width: int) -> Iterator[Add]:
 
 
 def needed_h5py(path):
-    """The module h5py; UserError where it is not installed."""
+    """Return the module h5py; UserError where it is not installed."""
     try:
         import h5py
     except ImportError:
@@ -78,7 +78,9 @@ VECTOR_FILES = {".npz": write_npz, ".h5": write_hdf5, ".hdf5": write_hdf5}
 
 
 def open_vectors(path, layers: Sequence[int], width: int) -> contextlib.AbstractContextManager[Add]:
-    """A context with a function that writes the next line; the file is there when it ends well."""
+    """Return a context with a function that writes the next line; the file is there when it ends
+    well.
+    """
     return VECTOR_FILES[check_suffix(path)](path, layers, width)
 
 

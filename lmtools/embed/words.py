@@ -115,8 +115,10 @@ class WordVectors:
             for text in texts
         ]
         for batch in self.plan(np.array(list(map(self.model.positions, sentences)))):
-            made = self.of_batch([sentences[i] for i in batch], [words[i] for i in batch], store)
-            for i, vectors in zip(batch, made, strict=True):
+            batch_vectors = self.of_batch(
+                [sentences[i] for i in batch], [words[i] for i in batch], store
+            )
+            for i, vectors in zip(batch, batch_vectors, strict=True):
                 if len(vectors) != len(words[i]):
                     raise UserError(
                         f"text {first + i}: its {len(words[i])} words became {len(vectors)} in"
@@ -141,13 +143,13 @@ class WordVectors:
             rows = np.stack([known[number] for number in range(len(names))])
             shaped = rows.reshape(len(names), len(self.layers), -1)
             return np.split(shaped, np.cumsum(lengths)[:-1])
-        made = self.vectors(sentences, words)
-        if list(map(len, made)) == lengths:
-            store.put(zip(names, itertools.chain.from_iterable(made), strict=True))
-        return made
+        vectors = self.vectors(sentences, words)
+        if list(map(len, vectors)) == lengths:
+            store.put(zip(names, itertools.chain.from_iterable(vectors), strict=True))
+        return vectors
 
     def plan(self, lengths: np.ndarray) -> list[list[int]]:
-        """Indices of all lengths but 0, in batches of similar length."""
+        """Return indices of all lengths but 0, in batches of similar length."""
         order = np.argsort(lengths, kind="stable")
         order = order[lengths[order] > 0]
         if not len(order):
@@ -176,7 +178,7 @@ class WordVectors:
             for sentence, windows in zip(sentences, cuts, strict=True)
             for begin, end, _, _ in windows
         ]
-        made, part = [], iter(zip(parts, self.states(parts)[0], strict=True))
+        vectors, part = [], iter(zip(parts, self.states(parts)[0], strict=True))
         for sentence, windows, line in zip(sentences, cuts, words, strict=True):
             pieces = [
                 values[before + first : before + min(last, model.positions(window))]
@@ -186,5 +188,5 @@ class WordVectors:
             ]
             spans = model.spans(sentence, line)
             sums = np.add.reduceat(np.concatenate(pieces), np.cumsum([0, *spans[:-1]]), axis=0)
-            made.append(sums / np.array(spans, np.float32)[:, None, None])
-        return made
+            vectors.append(sums / np.array(spans, np.float32)[:, None, None])
+        return vectors

@@ -18,8 +18,8 @@ from lmtools.outputs.base import OutputLayer
 
 
 def resolve_engine(engine: str, precision: str, device: torch.device) -> str:
-    """`torch` or `prepared`. `auto` is prepared where that changes no bit of a score, in bfloat16,
-    and where nothing else computes it, in int8.
+    """Return `torch` or `prepared`. `auto` is prepared where that changes no bit of a score, in
+    bfloat16, and where nothing else computes it, in int8.
 
     UserError for an engine that is unknown or that this machine cannot run.
     """
@@ -62,7 +62,7 @@ def prepare(lm: LanguageModel, precision: str) -> OutputLayer:
                 setattr(parent, name, prepare_linear(child, precision))
     if isinstance(trunk, Transformer) and precision == "float32":
         # in bfloat16 it would leave out a rounding and change bits, for a hundredth of the time
-        for block in [one for one in trunk.modules() if isinstance(one, TransformerBlock)]:
+        for block in [module for module in trunk.modules() if isinstance(module, TransformerBlock)]:
             fuse_gelu(block, "inner", "activation")
         if trunk.head_dense is not None:
             fuse_gelu(trunk, "head_dense", "head_activation")
@@ -70,7 +70,7 @@ def prepare(lm: LanguageModel, precision: str) -> OutputLayer:
 
 
 def prepare_linear(linear: nn.Linear, precision: str) -> nn.Module:
-    """A prepared layer in place of `linear`."""
+    """Return a prepared layer in place of `linear`."""
     if precision == "int8":
         return Int8Linear(linear.weight, linear.bias)
     return PackedLinear(linear.weight, linear.bias, PRECISIONS[precision])
@@ -83,8 +83,8 @@ def fuse_gelu(parent: nn.Module, linear: str, activation: str) -> None:
 
 
 def prepare_output(output: OutputLayer, precision: str) -> OutputLayer:
-    """A copy of the output layer, the same parameters, with a prepared matrix where it can use
-    one.
+    """Return a copy of the output layer, the same parameters, with a prepared matrix where it can
+    use one.
     """
     prepared = copy.copy(output)
     if output.weight is not None and output.linear:

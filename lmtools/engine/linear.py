@@ -56,17 +56,19 @@ class Int8Linear(nn.Module):
         return self.multiply(levels, scale, self.bias).view(*x.shape[:-1], self.columns)
 
     def multiply(self, levels: Tensor, scale: Tensor, bias: Tensor) -> Tensor:
-        """The product of quantised rows (M, K) int8 and their scales (M, 1), plus `bias` (N,)."""
-        made = torch.ops.onednn.qlinear_pointwise(
+        """Return the product of quantised rows (M, K) int8 and their scales (M, 1), plus `bias`
+        (N,).
+        """
+        product = torch.ops.onednn.qlinear_pointwise(
             levels.view(torch.uint8).bitwise_xor(128), 1.0, 0,
             self.packed, self.scale, self.zero, self.offset,
             1.0, 0, torch.float32, "none", [], "",
         )  # fmt: skip
-        return torch.addcmul(bias, made, scale, out=made)
+        return torch.addcmul(bias, product, scale, out=product)
 
 
 def quantise_rows(x: Tensor) -> tuple[Tensor, Tensor]:
-    """Levels (M, K) int8 and their scale (M, 1) of each row: x is about levels * scale."""
+    """Return levels (M, K) int8 and their scale (M, 1) of each row: x is about levels * scale."""
     size = x.abs()
     largest = size.amax(-1, keepdim=True).clamp_(min=torch.finfo(torch.float32).tiny * 256)
     torch.mul(x, LEVELS / largest, out=size)

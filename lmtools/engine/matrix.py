@@ -20,13 +20,13 @@ class PackedMatrix:
         return len(self.weight)
 
     def enter(self, states: Tensor) -> Tensor | tuple[Tensor, Tensor]:
-        """States (N, D) as the blocks multiply them; in int8 levels and scales."""
+        """Return states (N, D) as the blocks multiply them; in int8 levels and scales."""
         if self.precision == "int8":
             return quantise_rows(states)
         return states.to(PRECISIONS[self.precision])
 
     def split(self, columns: int) -> Sequence:
-        """The blocks of so many ids, packed on the first call."""
+        """Return the blocks of so many ids, packed on the first call."""
         if columns not in self.blocks:
             make = Int8Block if self.precision == "int8" else PackedBlock
             parts = self.weight.split(columns)
@@ -34,7 +34,7 @@ class PackedMatrix:
         return self.blocks[columns]
 
     def dot(self, states: Tensor, targets: Tensor) -> Tensor:
-        """h . W[target] (N,) float32 of the values that the blocks multiply."""
+        """Return h . W[target] (N,) float32 of the values that the blocks multiply."""
         rows = self.weight[targets]
         if self.precision == "int8":
             states, rows = (levels * scale for levels, scale in map(quantise_rows, (states, rows)))
@@ -51,7 +51,7 @@ class PackedBlock:
         self.packed = torch.ops.mkldnn._reorder_linear_weight(weight.to(dtype), ROWS)
 
     def logits(self, states: Tensor, bias: Tensor) -> Tensor:
-        """h W^T + b in float32; b is added in float32."""
+        """Return h W^T + b in float32; b is added in float32."""
         if self.dtype == torch.float32:
             return packed_product(states, self.packed, bias)
         return packed_product(states, self.packed, None).float().add_(bias)
@@ -66,5 +66,5 @@ class Int8Block:
         self.linear = Int8Linear(weight, None)
 
     def logits(self, states: tuple[Tensor, Tensor], bias: Tensor) -> Tensor:
-        """h W^T + b in float32; b is added in float32."""
+        """Return h W^T + b in float32; b is added in float32."""
         return self.linear.multiply(*states, bias)

@@ -20,18 +20,20 @@ Python in which ESPnet is installed."""
 
 
 def main(argv: list[str]) -> int:
-    """0 done, 1 the user's input is wrong, 2 wrong usage; or what ESPnet's program exits with."""
+    """Return 0: done, 1: the user's input is wrong, 2 wrong usage; or what ESPnet's program exits
+    with.
+    """
     if argv[:1] not in ([], ["export"]) and not argv[0].startswith("-"):
         return report_errors(launch_program, argv[0], argv[1:])
     parser = argparse.ArgumentParser("python -m lmtools.espnet", usage=USAGE)
     commands = parser.add_subparsers(required=True)
     command = commands.add_parser("export", help="write a model directory for ESPnet")
-    help_text = "model directory of lmtools train, left to right"
-    command.add_argument("--lm", required=True, metavar="DIR", help=help_text)
-    help_text = "config.yaml of the ESPnet recogniser, or its tokens.txt"
-    command.add_argument("--token-list", required=True, metavar="F", help=help_text)
-    help_text = f"directory to write: {CONFIG} and {WEIGHTS}"
-    command.add_argument("--out", required=True, metavar="OUT", help=help_text)
+    text = "model directory of lmtools train, left to right"
+    command.add_argument("--lm", required=True, metavar="DIR", help=text)
+    text = "config.yaml of the ESPnet recogniser, or its tokens.txt"
+    command.add_argument("--token-list", required=True, metavar="F", help=text)
+    text = f"directory to write: {CONFIG} and {WEIGHTS}"
+    command.add_argument("--out", required=True, metavar="OUT", help=text)
     return report_errors(run_export, parser.parse_args(update_spelling(argv, "lmtools.espnet")))
 
 

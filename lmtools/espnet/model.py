@@ -67,8 +67,8 @@ class TokenLM(nn.Module):
         self.loaded = True
 
     def forward(self, input: Tensor, hidden: Any) -> tuple[Tensor, Any]:
-        """log p of the token after each prefix, float32 (B, T, V), for tokens (B, T) that begin
-        with <sos/eos>; `hidden` comes back.
+        """Return log p of the token after each prefix, float32 (B, T, V), for tokens (B, T) that
+        begin with <sos/eos>; `hidden` comes back.
         """
         if input.shape[1] > self.positions:
             raise UserError(
@@ -80,7 +80,9 @@ class TokenLM(nn.Module):
         return self.log_probs(self.model.trunk.head(states)), hidden
 
     def log_probs(self, heads: Tensor) -> Tensor:
-        """log p of ESPnet's tokens (..., V) after states (..., D) ready for the output matrix."""
+        """Return log p of ESPnet's tokens (..., V) after states (..., D) ready for the output
+        matrix.
+        """
         if not self.loaded:
             raise UserError(
                 "the language model has no weights; give --lm_file beside --lm_train_config"
@@ -89,8 +91,8 @@ class TokenLM(nn.Module):
         return scores.masked_fill(self.never, IMPOSSIBLE).unflatten(0, heads.shape[:-1])
 
     def score(self, y: Tensor, state: Prefix | None, x: Any) -> tuple[Tensor, Prefix]:
-        """log p (V,) of the token after the prefix `y` (T,) and the state to go on from; `state` is
-        what came of a shorter prefix.
+        """Return log p (V,) of the token after the prefix `y` (T,) and the state to go on from;
+        `state` is what came of a shorter prefix.
         """
         scores, states = self.batch_score(y[None], [state], x)
         return scores[0], states[0]
@@ -99,7 +101,7 @@ class TokenLM(nn.Module):
     def batch_score(
         self, ys: Tensor, states: list[Prefix | None], xs: Any
     ) -> tuple[Tensor, list[Prefix]]:
-        """The same of several prefixes of one utterance, (B, T) to (B, V)."""
+        """Return the same of several prefixes of one utterance, (B, T) to (B, V)."""
         tree = states[0].tree if states[0] else TokenTree(self.model.trunk, self.model.longest)
         longer = []
         for y, state in zip(ys.tolist(), states, strict=True):

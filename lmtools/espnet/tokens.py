@@ -16,8 +16,8 @@ OWN_PIECES = "train it on ESPnet's own pieces: lmtools subword --model BPE.MODEL
 
 
 def read_tokens(path) -> list[str]:
-    """The token list in the configuration (.yaml) of an ESPnet model, or in a tokens.txt; UserError
-    if it is none.
+    """Return the token list in the configuration (.yaml) of an ESPnet model, or in a tokens.txt;
+    UserError if it is none.
     """
     path = Path(path)
     if path.suffix in (".yaml", ".yml"):
@@ -35,7 +35,7 @@ def read_tokens(path) -> list[str]:
 
 
 def ids_of(tokens: Sequence[str], subword: Subword) -> list[int]:
-    """Our id of each token: UNK where we lack it, EOS for <sos/eos>, NEVER for <blank>."""
+    """Return our id of each token: UNK where we lack it, EOS for <sos/eos>, NEVER for <blank>."""
     known = {piece: i for i, piece in enumerate(subword.vocabulary) if i >= len(SPECIALS)}
     if subword.scheme == "char":
         known[SPACE] = known.pop(MARK)
@@ -45,21 +45,21 @@ def ids_of(tokens: Sequence[str], subword: Subword) -> list[int]:
 def match_tokens(
     tokens: Sequence[str], subword: Subword, source, lm
 ) -> tuple[list[int], list[str]]:
-    """Our id of each token, and the tokens that we lack; UserError if the vocabularies of `source`
-    and `lm` do not belong together.
+    """Return our id of each token, and the tokens that we lack; UserError if the vocabularies of
+    `source` and `lm` do not belong together.
 
     Both directions count: a model whose pieces are more than ESPnet's has hardly seen them in the
     places where ESPnet has them. Only a word list may be the larger one.
     """
     ids = ids_of(tokens, subword)
-    own = [token for token in tokens if token not in (BLANK, UNKNOWN, BOUNDARY)]
+    ordinary = [token for token in tokens if token not in (BLANK, UNKNOWN, BOUNDARY)]
     lacking = [token for token, i in zip(tokens, ids, strict=True) if i == UNK and token != UNKNOWN]
-    if len(lacking) > (1 - FIT) * len(own):
-        count = f"{len(lacking)} of its {len(own)} tokens are not in the vocabulary of {lm}"
+    if len(lacking) > (1 - FIT) * len(ordinary):
+        count = f"{len(lacking)} of its {len(ordinary)} tokens are not in the vocabulary of {lm}"
         raise UserError(f"{source}: {count}, such as {lacking[0]!r}; {OWN_PIECES}")
     ours = subword.size - len(SPECIALS)
-    if subword.scheme != "word" and len(own) - len(lacking) < FIT * ours:
-        count = f"holds only {len(own) - len(lacking)} of the {ours} pieces of {lm}"
+    if subword.scheme != "word" and len(ordinary) - len(lacking) < FIT * ours:
+        count = f"holds only {len(ordinary) - len(lacking)} of the {ours} pieces of {lm}"
         raise UserError(
             f"{source}: {count}, which then sees words in pieces that it was not trained on;"
             f" {OWN_PIECES}"

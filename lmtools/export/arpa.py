@@ -36,12 +36,13 @@ def write_arpa(directory: str, out: str) -> str:
 
 
 def write_arpa_ids(directory: str, out: str) -> str:
-    """The same with the ids of the tokens in their place, and `out`/tokens.txt with both."""
+    """Write the same with the ids of the tokens in their place, and `out`/tokens.txt with both."""
     return write_named(directory, out, name_by_id)
 
 
 def write_arpa_nemo(directory: str, out: str) -> str:
-    """The same with the characters in which NeMo writes the ids of its BPE tokenizer's pieces.
+    """Write the same with the characters in which NeMo writes the ids of its BPE tokenizer's
+    pieces.
 
     UserError unless pieces of a SentencePiece model are modelled.
     """
@@ -70,12 +71,12 @@ def write_named(
 
 
 def name_by_id(subword: Subword) -> dict[str, str]:
-    """Decimal ids of the tokens; <unk> keeps its name."""
+    """Return decimal ids of the tokens; <unk> keeps its name."""
     return {token: str(i) for token, i in token_ids(subword).items() if token != UNK}
 
 
 def name_by_character(subword: Subword) -> dict[str, str]:
-    """The characters with the numbers id + OFFSET; <unk> keeps its name."""
+    """Return the characters with the numbers id + OFFSET; <unk> keeps its name."""
     if not isinstance(subword, SentencePiece):
         raise UserError(
             f"--to arpa-nemo: the model is of a {subword.scheme} vocabulary, but NeMo's characters"

@@ -18,22 +18,14 @@ SUMS = {"masked": "pseudo-log-likelihood", "tta": "pseudo-log-likelihood"}
 def describe_card(
     lm: LanguageModel, subword: Subword, directory, name: str, licence: str, corpus: str
 ) -> str:
-    """The card of the model in `directory` for transformers' class `name`; an empty `licence` or
-    `corpus` is left to say.
+    """Return the card of the model in `directory` for transformers' class `name`; an empty
+    `licence` or `corpus` is left to say.
     """
     settings, custom = lm.settings, name.startswith("Lmtools")
     masked = settings.model in SUMS
     rows = {
         "class": name,
-        "family": f"{lm.trunk.title} ({settings.model})",
-        "architecture": json.dumps(settings.arch),
-        "criterion": settings.criterion,
-        "parameters": f"{sum(p.numel() for p in lm.parameters()):,}",
-        "vocabulary": f"{subword.size:,} ({subword.scheme})",
-        "text is normalised to": ", ".join(
-            f"{k} {v}" for k, v in as_tree(subword.normaliser).items()
-        ),
-        "longest text": "any" if lm.trunk.positions == sys.maxsize else f"{lm.longest} tokens",
+        **describe_model(lm, subword),
         "training text": corpus,
         **read_training(directory),
         "licence": licence,
@@ -61,23 +53,38 @@ def describe_card(
         "what text it was trained on": corpus,
         "under which licence the weights are": licence,
     }
-    if left := " and ".join(what for what, said in missing.items() if not said):
+    if left := " and ".join(what for what, value in missing.items() if not value):
         lines += ["", f"Before it is published, say here {left}."]
     return "\n".join(lines) + "\n"
 
 
+def describe_model(lm: LanguageModel, subword: Subword) -> dict[str, str]:
+    """Return what a model and its vocabulary are, by the names of the card's rows."""
+    settings, normaliser = lm.settings, as_tree(subword.normaliser)
+    unlimited = lm.trunk.positions == sys.maxsize
+    return {
+        "family": f"{lm.trunk.title} ({settings.model})",
+        "architecture": json.dumps(settings.arch),
+        "criterion": settings.criterion,
+        "parameters": f"{sum(p.numel() for p in lm.parameters()):,}",
+        "vocabulary": f"{subword.size:,} ({subword.scheme})",
+        "text is normalised to": ", ".join(f"{key} {value}" for key, value in normaliser.items()),
+        "longest text": "any" if unlimited else f"{lm.longest} tokens",
+    }
+
+
 def read_training(directory) -> dict[str, str]:
-    """The epochs and tokens that the training read and its best validation loss with perplexity,
-    where it noted them.
+    """Return the epochs and tokens that the training read and its best validation loss with
+    perplexity, where it noted them.
     """
-    path, found = Path(directory) / "metrics.jsonl", {}
+    path, facts = Path(directory) / "metrics.jsonl", {}
     if not path.is_file():
-        return found
+        return facts
     steps = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     for key, name in (("tokens", "tokens read in training"), ("step", "steps of training")):
         if most := max((step.get(key, 0) for step in steps), default=0):
-            found[name] = f"{most:,}"
+            facts[name] = f"{most:,}"
     if losses := [step["valid_loss"] for step in steps if "valid_loss" in step]:
         loss = min(losses)
-        found["validation loss"] = f"{loss:.4f} nats a token (perplexity {math.exp(loss):.2f})"
-    return found
+        facts["validation loss"] = f"{loss:.4f} nats a token (perplexity {math.exp(loss):.2f})"
+    return facts

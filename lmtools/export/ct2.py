@@ -41,7 +41,7 @@ def write_ct2(directory: str, out: str) -> str:
 
 
 def refuse_unable(lm: LanguageModel, directory) -> None:
-    """UserError for models that are no decoder of CTranslate2."""
+    """Raise UserError for models that are no decoder of CTranslate2."""
     name, config = lm.settings.model, lm.trunk.config
     if name != "causal":
         raise UserError(
@@ -60,8 +60,8 @@ def refuse_unable(lm: LanguageModel, directory) -> None:
 
 
 def make_spec(lm: LanguageModel, vocabulary):
-    """The model as ctranslate2's specification, in float32; CTranslate2 converts to other types
-    when it loads.
+    """Return the model as ctranslate2's specification, in float32; CTranslate2 converts to other
+    types when it loads.
     """
     try:
         from ctranslate2.specs import TransformerDecoderModelSpec, common_spec
@@ -142,5 +142,5 @@ def put_norm(norm, ours: nn.LayerNorm) -> None:
 
 
 def array(tensor: Tensor):
-    """A tensor as numpy's."""
+    """Return a tensor as numpy's."""
     return tensor.detach().float().contiguous().numpy()

@@ -88,8 +88,8 @@ def make_graph(orders: list[Order], labels: Mapping[str, int], backoff: int) -> 
 
 
 def number_histories(orders: list[Order]) -> dict[tuple[str, ...], int]:
-    """The states by history, from the start's 0: those that an n-gram continues or that have a
-    back-off weight of their own, and the empty one.
+    """Return the states by history, from the start's 0: those that an n-gram continues or that have
+    a back-off weight of their own, and the empty one.
     """
     start = (BOS,)
     histories = dict.fromkeys(tokens[:-1] for order in orders for tokens in order)
@@ -100,7 +100,7 @@ def number_histories(orders: list[Order]) -> dict[tuple[str, ...], int]:
 
 
 def longest(tokens: tuple[str, ...], numbers: Mapping[tuple[str, ...], int]) -> tuple[str, ...]:
-    """The longest end of `tokens` that is a state's history."""
+    """Return the longest end of `tokens` that is a state's history."""
     while tokens not in numbers:
         tokens = tokens[1:]
     return tokens

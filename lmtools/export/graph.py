@@ -47,15 +47,15 @@ class SentenceScores(nn.Module):
         return -log_prob.sum(1), log_prob
 
     def masked_states(self, tokens: Tensor, lengths: Tensor) -> Tensor:
-        """The state of each token but the first in the copy that masks it: (N, L) -> (N, L - 1,
-        D).
+        """Return the state of each token but the first in the copy that masks it: (N, L) -> (N, L -
+        1, D).
         """
         place = torch.arange(tokens.shape[1], device=tokens.device)
-        own = place[1:, None] == place  # (L - 1, L)
-        copies = torch.where(own, MASK, tokens[:, None])  # (N, L - 1, L)
+        itself = place[1:, None] == place  # (L - 1, L)
+        copies = torch.where(itself, MASK, tokens[:, None])  # (N, L - 1, L)
         every = lengths[:, None].expand(-1, tokens.shape[1] - 1).flatten()
         states = self.trunk.hidden(copies.flatten(0, 1), every).unflatten(0, copies.shape[:2])
-        return (states * own[:, :, None]).sum(2)
+        return (states * itself[:, :, None]).sum(2)
 
 
 class Convolution(nn.Module):

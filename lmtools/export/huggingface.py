@@ -64,9 +64,8 @@ def write_huggingface(directory: str, out: str, licence: str = "", corpus: str =
         shutil.copymode(temporary / CONFIG, temporary / "model.safetensors")
         if custom:
             shutil.copyfile(Path(__file__).with_name(f"{CODE}.py"), temporary / f"{CODE}.py")
-        (temporary / CARD).write_text(
-            describe_card(lm, subword, directory, name, licence, corpus), encoding="utf-8"
-        )
+        card = describe_card(lm, subword, directory, name, licence=licence, corpus=corpus)
+        (temporary / CARD).write_text(card, encoding="utf-8")
     if custom:
         return f"{out}: {name} with {CODE}.py; from_pretrained({out!r}, trust_remote_code=True)"
     return f"{out}: {name} with tokenizer.json and {CARD}; lmtools score --lm hf:{out}"
@@ -78,12 +77,12 @@ def is_custom(lm: LanguageModel) -> bool:
 
 
 def class_of(lm: LanguageModel) -> str:
-    """The name of the class that transformers loads."""
+    """Return the name of the class that transformers loads."""
     return (CUSTOM if is_custom(lm) else BERT)[lm.settings.model]
 
 
 def refuse_unable(lm: LanguageModel, directory) -> None:
-    """UserError for models whose logits are no softmax's over ids."""
+    """Raise UserError for models whose logits are no softmax's over ids."""
     if lm.settings.model not in CUSTOM:
         raise UserError(
             f"{directory}: an {lm.settings.model} model reads spelled words, for which there is no"
@@ -98,7 +97,7 @@ def refuse_unable(lm: LanguageModel, directory) -> None:
 
 @torch.no_grad()
 def make_custom(lm: LanguageModel, subword: Subword):
-    """The model as a class of modeling_lmtools.py."""
+    """Return the model as a class of modeling_lmtools.py."""
     from lmtools.export import modeling_lmtools
 
     settings, arch = lm.settings, dataclasses.asdict(lm.settings.architecture)
@@ -124,7 +123,7 @@ def make_custom(lm: LanguageModel, subword: Subword):
 
 
 def bert_config(transformers, lm: LanguageModel, subword: Subword):
-    """BERT's configuration of the same size."""
+    """Return BERT's configuration of the same size."""
     c, decoder = lm.settings.architecture, lm.settings.model == "causal"
     return transformers.BertConfig(
         vocab_size=subword.size, hidden_size=c.dim, num_hidden_layers=c.layers,
@@ -138,7 +137,7 @@ def bert_config(transformers, lm: LanguageModel, subword: Subword):
 
 @torch.no_grad()
 def fill_bert(lm: LanguageModel, model):
-    """The BERT model with the weights of ours; the inverse of models.huggingface.bert_trunk."""
+    """Return the BERT model with the weights of ours, the inverse of `bert_trunk`."""
     trunk, bert, head = lm.trunk, model.bert, model.cls.predictions
     embeddings = bert.embeddings
     embeddings.word_embeddings.weight.copy_(trunk.lookup.weight)
@@ -150,16 +149,16 @@ def fill_bert(lm: LanguageModel, model):
         (head.transform.dense, trunk.head_dense), (head.transform.LayerNorm, trunk.head_norm),
     ]  # fmt: skip
     for layer, block in zip(bert.encoder.layer, trunk.blocks, strict=True):
-        own, output = layer.attention.self, layer.attention.output
+        attention, output = layer.attention.self, layer.attention.output
         pairs += [
-            (own.query, block.query), (output.dense, block.attention),
+            (attention.query, block.query), (output.dense, block.attention),
             (output.LayerNorm, block.attention_norm), (layer.intermediate.dense, block.inner),
             (layer.output.dense, block.outer), (layer.output.LayerNorm, block.norm),
         ]  # fmt: skip
         for kind in ("weight", "bias"):
             key, value = getattr(block.key_value, kind).chunk(2)
-            getattr(own.key, kind).copy_(key)
-            getattr(own.value, kind).copy_(value)
+            getattr(attention.key, kind).copy_(key)
+            getattr(attention.value, kind).copy_(value)
     for to, ours in pairs:
         to.load_state_dict(ours.state_dict())
     head.decoder.weight.copy_(lm.output.weight)

@@ -25,7 +25,7 @@ def read_vocabulary(directory) -> Subword:
 
 
 def read_ngrams(directory) -> list[Order]:
-    """The n-grams of every order.
+    """Return the n-grams of every order.
 
     The token that stands for all that a closed vocabulary lacks is <unk> here, as other programs
     call it. UserError where only KenLM's binary file is there, which lists no n-grams.
@@ -44,7 +44,7 @@ def read_ngrams(directory) -> list[Order]:
 
 
 def rename_tokens(order: Order, names: Mapping[str, str]) -> Order:
-    """The n-grams with the tokens of `names` called so."""
+    """Return the n-grams with the tokens of `names` called so."""
     return {
         tuple(names.get(token, token) for token in tokens): values
         for tokens, values in order.items()
@@ -52,7 +52,8 @@ def rename_tokens(order: Order, names: Mapping[str, str]) -> Order:
 
 
 def keep_tokens(orders: list[Order], kept) -> tuple[list[Order], int]:
-    """The n-grams all of whose tokens are in `kept` or are <s>, </s>, <unk>; how many are not.
+    """Return the n-grams all of whose tokens are in `kept` or are <s>, </s>, <unk>; how many are
+    not.
 
     Every other token's probability stays as it is; the others' is nobody's then.
     """
@@ -70,8 +71,8 @@ def say_left_out(number: int) -> str:
 
 
 def token_ids(subword: Subword) -> dict[str, int]:
-    """The id of each token and of <unk>: those of the SentencePiece model, which every toolkit with
-    that model has; of a word or character list, those of `lmtools subword`.
+    """Return the id of each token and of <unk>: those of the SentencePiece model, which every
+    toolkit with that model has; of a word or character list, those of `lmtools subword`.
     """
     if isinstance(subword, SentencePiece):
         processor = subword.processor

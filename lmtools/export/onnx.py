@@ -31,7 +31,7 @@ def write_onnx(directory: str, out: str) -> str:
     onnx = import_onnx("onnx")
     lm, subword = load_model(directory)
     refuse_unable(lm, directory)
-    about = {
+    metadata = {
         "model": lm.settings.model, "objective": lm.settings.objective,
         "vocabulary": subword.size, "subword": subword.hash, "hash": model_hash(directory),
         # the longest sentence in tokens, without the boundary tokens that the graph adds
@@ -41,7 +41,9 @@ def write_onnx(directory: str, out: str) -> str:
         # sentences of any number and length
         x = torch.randint(min(len(SPECIALS), subword.size - 1), subword.size, (2, 5))
         inputs, names = (x, torch.tensor([5, 3])), (INPUTS, OUTPUTS, AXES)
-        write_graph(onnx, SentenceScores(lm), inputs, names, about, temporary / MODEL)
+        write_graph(
+            onnx, SentenceScores(lm), inputs, names, metadata=metadata, path=temporary / MODEL
+        )
         subword.save_to(temporary / "subword")
     return (
         f"{out}/{MODEL}: x (N, T), x_lens (N,) -> nll (N,), log_prob (N, T + 1); ids are those of"
@@ -50,7 +52,7 @@ def write_onnx(directory: str, out: str) -> str:
 
 
 def refuse_unable(lm: LanguageModel, directory) -> None:
-    """UserError for models that no graph of standard operations is made of."""
+    """Raise UserError for models that no graph of standard operations is made of."""
     if lm.two_way:
         raise UserError(
             f"{directory}: an {lm.settings.model} model reads spelled words, which is no input of"
@@ -63,7 +65,7 @@ def refuse_unable(lm: LanguageModel, directory) -> None:
 
 
 def import_onnx(form: str) -> ModuleType:
-    """The package onnx; UserError where it is not installed."""
+    """Return the package onnx; UserError where it is not installed."""
     try:
         import onnx
     except ImportError:
@@ -73,19 +75,19 @@ def import_onnx(form: str) -> ModuleType:
     return onnx
 
 
-def write_graph(onnx, module: nn.Module, inputs, names, about: Mapping, path: Path) -> None:
-    """Write the graph of `module`, traced with `inputs`, with the metadata `about`; `names` are
+def write_graph(onnx, module: nn.Module, inputs, names, metadata: Mapping, path: Path) -> None:
+    """Write the graph of `module`, traced with `inputs`, with the metadata `metadata`; `names` are
     those of inputs and outputs, and of their axes of any length.
     """
-    own, results, axes = names
+    inputs_names, results, axes = names
     with warnings.catch_warnings(), torch.no_grad():
         # torch's newer exporter takes 20 times as long and makes no LSTM of any length
         warnings.simplefilter("ignore")
         torch.onnx.export(
             module.eval(), inputs, path, dynamo=False, opset_version=OPSET,
-            input_names=own, output_names=results, dynamic_axes=axes,
+            input_names=inputs_names, output_names=results, dynamic_axes=axes,
         )  # fmt: skip
-    made = onnx.load(path)
-    onnx.helper.set_model_props(made, {key: str(value) for key, value in about.items()})
-    onnx.checker.check_model(made)
-    onnx.save(made, path)
+    graph = onnx.load(path)
+    onnx.helper.set_model_props(graph, {key: str(value) for key, value in metadata.items()})
+    onnx.checker.check_model(graph)
+    onnx.save(graph, path)

@@ -57,7 +57,7 @@ def write_onnx_icefall(directory: str, out: str) -> str:
     refuse_unable(lm, directory)
     ours, sos, eos = recogniser_ids(subword)
     config = lm.trunk.config
-    about = {
+    metadata = {
         "model_type": "rnnlm", "version": "1", "model_author": "lmtools", "comment": "rnnlm state",
         "sos_id": sos, "eos_id": eos, "vocab_size": len(ours), "num_layers": config.layers,
         "hidden_size": config.units, "embedding_dim": config.dim,
@@ -66,8 +66,8 @@ def write_onnx_icefall(directory: str, out: str) -> str:
     state = torch.zeros(config.layers, 2, config.units)
     inputs = torch.full((2, 3), sos), state, state
     with atomic_directory(out, MODEL) as temporary:
-        graph = StreamingScores(lm, ours)
-        write_graph(onnx, graph, inputs, (INPUTS, OUTPUTS, AXES), about, temporary / MODEL)
+        graph, names = StreamingScores(lm, ours), (INPUTS, OUTPUTS, AXES)
+        write_graph(onnx, graph, inputs, names, metadata=metadata, path=temporary / MODEL)
         subword.save_to(temporary / "subword")
     return (
         f"{out}/{MODEL}: x (N, L), h0, c0 -> log_softmax (N, L, {len(ours)}), next_h0, next_c0;"
@@ -76,7 +76,7 @@ def write_onnx_icefall(directory: str, out: str) -> str:
 
 
 def recogniser_ids(subword: Subword) -> tuple[list[int], int, int]:
-    """Our id of each id of the recogniser with the same pieces, and its ids of <s> and </s>.
+    """Return our id of each id of the recogniser with the same pieces, and its ids of <s> and </s>.
 
     They are those of the SentencePiece model, whose special pieces are <unk> here; boundary tokens
     that it lacks come after them. Word and character lists have ours.
@@ -84,10 +84,10 @@ def recogniser_ids(subword: Subword) -> tuple[list[int], int, int]:
     if not isinstance(subword, SentencePiece):
         return list(range(subword.size)), BOS, EOS
     ours, processor, places = list(subword.known.ids), subword.processor, []
-    for own, place in ((BOS, processor.bos_id()), (EOS, processor.eos_id())):
+    for boundary, place in ((BOS, processor.bos_id()), (EOS, processor.eos_id())):
         if place < 0:
             place = len(ours)
-            ours.append(own)
-        ours[place] = own
+            ours.append(boundary)
+        ours[place] = boundary
         places.append(place)
     return ours, *places

@@ -20,8 +20,8 @@ SPACES = Regex(r"[\s\x{1c}-\x{1f}\x{85}]+")  # what Python's split() splits at
 
 
 def make_tokenizer(subword: Subword, source) -> Tokenizer:
-    """The tokenizer that gives the ids of `subword`, with <s> and </s> around them; UserError about
-    `source` where there is none.
+    """Return the tokenizer that gives the ids of `subword`, with <s> and </s> around them;
+    UserError about `source` where there is none.
     """
     if subword.normaliser.whisper != "none":
         raise UserError(
@@ -107,7 +107,7 @@ def normaliser_steps(normaliser: Normaliser, letters: set[str]) -> list[normaliz
 
 
 def upper_case(letters: set[str]) -> Iterator[tuple[str, str]]:
-    """The characters whose upper case is made of `letters`, and that."""
+    """Yield the characters whose upper case is made of `letters`, and that."""
     for point in range(0x110000):
         upper = chr(point).upper()
         if upper != chr(point) and letters.issuperset(upper):
@@ -115,8 +115,8 @@ def upper_case(letters: set[str]) -> Iterator[tuple[str, str]]:
 
 
 def inner_normaliser(content: bytes, source) -> list[normalizers.Normalizer]:
-    """The normalisation inside a SentencePiece model, of another toolkit's mostly; UserError where
-    its pieces are of kinds that fast tokenizers lack.
+    """Return the normalisation inside a SentencePiece model, of another toolkit's mostly; UserError
+    where its pieces are of kinds that fast tokenizers lack.
     """
     kinds, steps = set(), []
     for field, message in read_fields(content):
@@ -134,7 +134,7 @@ def inner_normaliser(content: bytes, source) -> list[normalizers.Normalizer]:
 
 
 def read_fields(message: bytes) -> Iterator[tuple[int, bytes | int]]:
-    """Number and value of each field of a protocol buffer; fixed-width values stay bytes."""
+    """Yield number and value of each field of a protocol buffer; fixed-width values stay bytes."""
     place = 0
 
     def varint() -> int:

@@ -188,9 +188,9 @@ def bert_trunk(bert) -> Masked:
         **module_state("embedding.norm", bert.embeddings.LayerNorm),
     }
     for i, layer in enumerate(bert.encoder.layer):
-        own, output = layer.attention.self, layer.attention.output
+        attention, output = layer.attention.self, layer.attention.output
         parts = {
-            "query": own.query, "attention": output.dense, "attention_norm": output.LayerNorm,
+            "query": attention.query, "attention": output.dense, "attention_norm": output.LayerNorm,
             "inner": layer.intermediate.dense, "outer": layer.output.dense,
             "norm": layer.output.LayerNorm,
         }  # fmt: skip
@@ -198,7 +198,7 @@ def bert_trunk(bert) -> Masked:
             state |= module_state(f"blocks.{i}.{name}", module)
         for kind in ("weight", "bias"):
             state[f"blocks.{i}.key_value.{kind}"] = torch.cat(
-                [getattr(own.key, kind), getattr(own.value, kind)]
+                [getattr(attention.key, kind), getattr(attention.value, kind)]
             )
     missing, unknown = trunk.load_state_dict(state, strict=False)
     assert not unknown and all(name.startswith("head_") for name in missing), (missing, unknown)

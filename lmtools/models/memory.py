@@ -52,8 +52,8 @@ class Rows:
 
 
 def group_levels(parents: np.ndarray, first: int) -> Iterator[np.ndarray]:
-    """Indices (.,) of the new rows first, first + 1 ..., group by group, each row in a later group
-    than its parent.
+    """Yield indices (.,) of the new rows first, first + 1 ..., group by group, each row in a later
+    group than its parent.
     """
     level = np.zeros(len(parents), dtype=np.int64)
     for index in np.flatnonzero(parents >= first).tolist():
@@ -117,12 +117,12 @@ class TokenTree:
         """Return the rows (N,) of `heads` that the nodes have; what is not there is computed."""
         missing = self.list_missing(nodes)
         for begin in range(0, len(missing), TOGETHER):
-            some = missing[begin : begin + TOGETHER]
-            first = self.heads.add(len(some))
-            for row, node in enumerate(some, first):
+            block = missing[begin : begin + TOGETHER]
+            first = self.heads.add(len(block))
+            for row, node in enumerate(block, first):
                 self.rows[node] = row
-            parents = np.array([self.rows[self.parents[node]] if node else -1 for node in some])
-            tokens = np.array([self.tokens[node] for node in some])
+            parents = np.array([self.rows[self.parents[node]] if node else -1 for node in block])
+            tokens = np.array([self.tokens[node] for node in block])
             with autocast(self.device, self.precision):
                 heads = self.trunk.head(self.memory.grow(parents, tokens))
             self.heads.values[first : self.heads.count] = heads.to(PRECISIONS[self.precision])

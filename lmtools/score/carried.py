@@ -1,16 +1,16 @@
 """Scores of consecutive texts by a recurrent model that carries its state from each to the next."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import chain
 
 import numpy as np
 import torch
 
 from lmtools.device import PRECISIONS, autocast
 from lmtools.errors import UserError
-from lmtools.objectives import pad_sentences
 from lmtools.score.base import Scorer
 from lmtools.score.neural import NeuralScorer
-from lmtools.score.run import TextScores, refuse_not_finite
+from lmtools.score.run import TextScores, count_scored, refuse_not_finite
 from lmtools.subword import BOS, EOS
 
 POSITIONS = 4096  # that are computed at a time
@@ -29,38 +29,25 @@ def carried_texts(texts: Sequence[str], scorer: Scorer) -> TextScores:
             " a recurrent model"
         )
     sentences = scorer.prepare(texts)
-    parts = np.split(
-        np.concatenate(list(chain(sentences, scorer))),
-        np.cumsum([len(s) + 1 for s in sentences])[:-1],
-    )
-    unknown = np.array([scorer.unknown(s).sum() for s in sentences], dtype=np.int64)
-    sums = np.array([part.sum() for part in parts]) - scorer.oov_penalty * unknown
+    tokens, unknown = count_scored(scorer, sentences)
+    values = np.concatenate(list(score_row(sentences, scorer)))
+    sums = np.array([part.sum() for part in np.split(values, np.cumsum(tokens)[:-1])])
+    sums -= scorer.oov_penalty * unknown
     refuse_not_finite(sums, sentences, scorer.spec.lm)
-    return TextScores(
-        sums,
-        np.array([len(part) for part in parts]),
-        unknown,
-        scorer.kind,
-        {**scorer.signature, "carried": "yes"},
-    )
+    signature = {**scorer.signature, "carried": "yes"}
+    return TextScores(sums, tokens, unknown, kind=scorer.kind, signature=signature)
 
 
 @torch.inference_mode()
-def chain(sentences: Sequence[tuple], scorer: NeuralScorer):
+def score_row(sentences: Sequence[tuple], scorer: NeuralScorer) -> Iterator[np.ndarray]:
     """Yield the scores of all tokens and ends in a row, POSITIONS at a time."""
     inputs, targets = (
-        np.concatenate(row)
-        for row in zip(
-            *((pad_sentences([s], [BOS], [])[0][0], (*s, EOS)) for s in sentences), strict=True
-        )
+        torch.tensor(list(chain.from_iterable(row))).split(POSITIONS)
+        for row in ([(BOS, *s) for s in sentences], [(*s, EOS) for s in sentences])
     )
     state = None
-    for begin in range(0, len(inputs), POSITIONS):
-        read, gold = (
-            torch.from_numpy(row[begin : begin + POSITIONS].astype(np.int64)).to(scorer.device)
-            for row in (inputs, targets)
-        )
+    for read, gold in zip(inputs, targets, strict=True):
         with autocast(scorer.device, scorer.precision):
-            states, state = scorer.lm.trunk.carried(read[None], state)
-            heads = scorer.lm.trunk.head(states[0])
-        yield scorer.score(heads.to(PRECISIONS[scorer.precision]), gold).double().cpu().numpy()
+            states, state = scorer.lm.trunk.carried(read[None].to(scorer.device), state)
+            heads = scorer.lm.trunk.head(states[0]).to(PRECISIONS[scorer.precision])
+        yield scorer.score(heads, gold.to(scorer.device)).double().cpu().numpy()

@@ -76,7 +76,7 @@ def cover(lattice: Lattice, weights: Mapping[str, float]) -> Cover:
     chosen, place = np.unique(last[possible], return_inverse=True)
     of_arc = np.full(len(arcs), -1)
     of_arc[possible] = place
-    paths = walks(lattice, chosen, before, after, ending)
+    paths = walks(lattice, chosen, before, after, ending=ending)
     of_final = np.full(len(finals), -1)
     for end in np.flatnonzero(to[lattice.finals] + finals > -np.inf).tolist():
         state = lattice.finals[end]
@@ -89,19 +89,19 @@ def cover(lattice: Lattice, weights: Mapping[str, float]) -> Cover:
 
 
 def best_arc(scores: np.ndarray, ends: np.ndarray, states: int) -> np.ndarray:
-    """For each state (S,) the first of the arcs with the best of `scores` (A,) among those that
-    have it in `ends` (A,), else -1.
+    """Return for each state (S,) the first of the arcs with the best of `scores` (A,) among those
+    that have it in `ends` (A,), else -1.
     """
-    found = np.full(states, -1)
+    best = np.full(states, -1)
     order = np.lexsort((-np.arange(len(scores)), scores, ends))
     order = order[scores[order] > -np.inf]
-    found[ends[order]] = order  # the last that is put into a place stays
-    return found
+    best[ends[order]] = order  # the last that is put into a place stays
+    return best
 
 
 def last_shared(target: np.ndarray, before: np.ndarray, after: np.ndarray) -> np.ndarray:
-    """For each arc (A,) the last one after it that has the same best path; so arcs have equal best
-    paths where these are equal.
+    """Return for each arc (A,) the last one after it that has the same best path; so arcs have
+    equal best paths where these are equal.
 
     The best path over an arc goes on with `after`; it is also the next arc's where that is reached
     from `before`.
@@ -160,27 +160,27 @@ def sentences(lattice: Lattice, paths: Sequence[Sequence[int]], scorer: Scorer) 
     for line, prepared in zip(words, whole, strict=True):
         tokens, counts = (), []
         for word in line:
-            own = () if word is None else known.tokens(word, not tokens)
-            tokens += own
-            counts.append(len(scorer.unknown(own)))
+            spelling = () if word is None else known.tokens(word, not tokens)
+            tokens += spelling
+            counts.append(len(scorer.unknown(spelling)))
         result.append(Sentence(prepared if len(prepared) == len(tokens) else tokens, tuple(counts)))
     return result
 
 
 def word_scores(scorer: Scorer, lines: Sequence[Sentence]) -> list[np.ndarray]:
-    """For each sentence log p of the words on its arcs and of its end, in nats, (arcs + 1,); each
-    distinct one is computed once.
+    """Return log p of the words on the arcs of each sentence and of its end, in nats, (arcs + 1,);
+    each distinct sentence is computed once.
     """
     distinct, which = find_distinct(line.tokens for line in lines)
     scores = {}
     for indices, values in score_all(scorer, distinct):
-        some = [distinct[i] for i in indices]
-        refuse_not_finite([float(v.sum()) for v in values], some, scorer.signature["lm"])
+        batch = [distinct[i] for i in indices]
+        refuse_not_finite([float(v.sum()) for v in values], batch, scorer.signature["lm"])
         scores.update(zip(indices, values, strict=True))
     arcs = [np.repeat(np.arange(len(x.counts) + 1), (*x.counts, 1)) for x in lines]
     return [
-        np.bincount(own, scores[i], len(x.counts) + 1)
-        for own, i, x in zip(arcs, which.tolist(), lines, strict=True)
+        np.bincount(numbers, scores[i], len(x.counts) + 1)
+        for numbers, i, x in zip(arcs, which.tolist(), lines, strict=True)
     ]
 
 
@@ -201,8 +201,8 @@ def rescore_cover(
     scores = word_scores(scorer, lines)
     for place, ((arcs, _), values) in enumerate(zip(covering.paths, scores, strict=True)):
         arcs = np.array(arcs, dtype=np.int64)
-        own = covering.of_arc[arcs] == place
-        column[arcs[own]] = values[:-1][own]
+        on_path = covering.of_arc[arcs] == place
+        column[arcs[on_path]] = values[:-1][on_path]
     for end in np.flatnonzero(covering.of_final >= 0):
         ends[end] = scores[covering.of_final[end]][-1]
     distinct = {line.tokens for line in lines}
@@ -242,7 +242,7 @@ def approximation(
         for path in paths
     ]
     by_word = np.concatenate(
-        [np.abs(a - b)[:-1][own] for a, b, own in zip(near, exact, worded, strict=True)]
+        [np.abs(a - b)[:-1][has_word] for a, b, has_word in zip(near, exact, worded, strict=True)]
     )
     sums = [np.array([values.sum() for values in each]) for each in (near, exact)]
     by_sentence = np.abs(sums[0] - sums[1])

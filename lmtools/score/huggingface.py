@@ -180,8 +180,8 @@ class HuggingFaceMasked(HuggingFace):
         copies = ids.repeat(len(which), 1)
         copies[which - inside.start, which] = self.tokenizer.mask_token_id
         logits = [
-            self.logits(copies[some])[torch.arange(len(which[some])), which[some]]
-            for some in self.blocks(*copies.shape)
+            self.logits(copies[block])[torch.arange(len(which[block])), which[block]]
+            for block in self.blocks(*copies.shape)
         ]
         return self.pick(torch.cat(logits), ids[inside])
 

@@ -146,8 +146,8 @@ class HuggingFaceCausal(HuggingFaceTree):
     def from_logits(self, sentences):
         ids, real = self.pad([(self.begin, *s, self.end) for s in sentences], self.end)
         rows = []
-        for some in self.blocks(*ids[:, 1:].shape):
-            rows += map(self.pick, self.logits(ids[some, :-1], real[some, :-1]), ids[some, 1:])
+        for block in self.blocks(*ids[:, 1:].shape):
+            rows += map(self.pick, self.logits(ids[block, :-1], real[block, :-1]), ids[block, 1:])
         return [row[: len(s) + 1] for row, s in zip(rows, sentences, strict=True)]
 
 
@@ -250,8 +250,8 @@ class HuggingFaceTranslation(HuggingFaceTree):
             attention = attention.expand(len(sentences), -1)
         scores: list[np.ndarray] = []
         score = self.score_states if self.shares and not logits else self.score_logits
-        for some in self.blocks(*before.shape):
-            scores += score(before[some], states[some], attention[some], gold[some])
+        for block in self.blocks(*before.shape):
+            scores += score(before[block], states[block], attention[block], gold[block])
         return scores
 
     def score_states(

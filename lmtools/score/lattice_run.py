@@ -89,7 +89,7 @@ class LatticeTotals:
 
     def facts(self) -> dict:
         """Return the sums as JSON, with the mean approximation of the LMs that read both sides."""
-        rows = [row for some in self.near.values() for row in some]
+        rows = [row for near in self.near.values() for row in near]
         means = {
             name: float(np.mean([row[name] for row in rows])) for name in (rows[0] if rows else ())
         }
@@ -112,13 +112,13 @@ def run_lattices(
 
 def run_lattice(rescorer: Rescorer, lattice: Lattice, wanted: LatticeOutputs) -> LatticeResult:
     """Rescore a lattice and take what is wanted."""
-    begun = time.perf_counter()
+    begun, weights = time.perf_counter(), rescorer.settings.weights
     rescored, messages = rescorer.rescore(lattice)
-    seconds = time.perf_counter() - begun
-    weights = rescorer.settings.weights
     out = LatticeResult(
-        lattice.utt, len(lattice.words), len(rescored.words), duration(lattice), seconds, messages
-    )
+        utt=lattice.utt, arcs=len(lattice.words), rescored_arcs=len(rescored.words),
+        speech=duration(lattice), seconds=time.perf_counter() - begun, messages=messages,
+        signatures=rescorer.signatures,
+    )  # fmt: skip
     if wanted.n:
         out = replace(out, nbest=as_nbest(rescored, weights, wanted.n, total=wanted.total))
     if wanted.text:
@@ -128,8 +128,8 @@ def run_lattice(rescorer: Rescorer, lattice: Lattice, wanted: LatticeOutputs) ->
         out = replace(out, lattice=merged)
     if wanted.exact:
         near = {
-            name: approximation(rescored, lm, weights, name, wanted.exact)
+            name: approximation(rescored, lm, weights, name, n=wanted.exact)
             for name, lm in rescorer.both_sides.items()
         }
         out = replace(out, approximation=near)
-    return replace(out, signatures=rescorer.signatures)
+    return out

@@ -100,9 +100,9 @@ class Rescorer:
             lm.prefixes()  # refuses what has none
         order = {name: settings.order for name, lm in self.left.items() if never_forgets(lm)}
         self.order = settings.order if isinstance(settings.order, Mapping) else order
-        made = self.left | self.both_sides
-        asked = [name for name in (*settings.lms, *settings.mixtures) if name in made]
-        self.signatures = {name: made[name].signature for name in asked}
+        models = self.left | self.both_sides
+        asked = [name for name in (*settings.lms, *settings.mixtures) if name in models]
+        self.signatures = {name: models[name].signature for name in asked}
 
     def rescore(self, lattice: Lattice) -> tuple[Lattice, list[str]]:
         """Add one more score a model to the lattice; return it with messages for the user.

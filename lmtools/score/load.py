@@ -1,9 +1,10 @@
-"""The one place where a language model of any kind is loaded to score."""
+"""The one place where a language model of any kind is loaded."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from lmtools.checkpoint import CONFIG, load_model, model_hash
+from lmtools.checkpoint import CONFIG, WEIGHTS, load_model, model_hash
 from lmtools.computing import USUAL, Computing
 from lmtools.errors import UserError
 from lmtools.ngram.model import NgramModel
@@ -35,49 +36,71 @@ def load(spec: LMSpec | str, computing: Computing = USUAL) -> Scorer:
 
 def load_kind(spec: LMSpec, computing: Computing) -> Scorer:
     """Load the scorer of the model's kind, without the penalty of unknown tokens."""
-    lm, normalise = spec.lm, f"normalise={spec.normalise}"
-    if lm.startswith(MIX):
-        if spec.noise or spec.normalise != "full":
-            refuse(lm, "mixes probabilities", f"noise={spec.noise}" if spec.noise else normalise)
-        lms, weights = parse_mixture(lm)
-        parts = [load_kind(replace(spec, lm=part, pairs=False), computing) for part in lms]
-        return MixtureScorer(parts, weights, lms, spec)
-    path, foreign = Path(lm), lm.startswith(HF) or (Path(lm) / "config.json").exists()
-    neural = not foreign and (path / "model.safetensors").exists()
-    if spec.noise and not neural:
-        refuse(lm, "no model of `lmtools train`, so without noise", f"noise={spec.noise}")
-    if not neural and spec.normalise != "full":
-        kind = "a Hugging Face" if foreign else "an n-gram"
-        refuse(lm, f"{kind} model has no score without normalisation", normalise)
-    if foreign:
-        # transformers is an optional dependency
-        from lmtools.score.huggingface_trees import load_huggingface
+    path = Path(spec.lm)
+    for prefix, loader in LOADERS.items():
+        if spec.lm.startswith(prefix):
+            return loader(spec, computing)
+    if (path / "config.json").exists():
+        return load_foreign(spec, computing)
+    return (load_neural if (path / WEIGHTS).exists() else load_ngram)(spec, computing)
 
-        if computing.engine == "prepared":
-            raise UserError(f"{lm}: a Hugging Face model runs in torch; leave --engine out")
-        return load_huggingface(spec, computing)
+
+def load_mixture(spec: LMSpec, computing: Computing) -> MixtureScorer:
+    """Load the models of `mix:LM=WEIGHT,LM=WEIGHT`."""
+    refuse_options(spec, "mixes probabilities", "mixes probabilities")
+    lms, weights = parse_mixture(spec.lm)
+    parts = [load_kind(replace(spec, lm=part, pairs=False), computing) for part in lms]
+    return MixtureScorer(parts, weights, lms, spec)
+
+
+def load_foreign(spec: LMSpec, computing: Computing) -> Scorer:
+    """Load the model of a Hugging Face directory."""
+    # transformers is an optional dependency
+    from lmtools.score.huggingface_trees import load_huggingface
+
+    refuse_options(spec, UNTRAINED, UNNORMALISED.format("a Hugging Face"))
+    if computing.engine == "prepared":
+        raise UserError(f"{spec.lm}: a Hugging Face model runs in torch; leave --engine out")
+    return load_huggingface(spec, computing)
+
+
+def load_ngram(spec: LMSpec, computing: Computing) -> NgramScorer:
+    """Load an n-gram model: a directory, or a KenLM or ARPA file."""
+    refuse_options(spec, UNTRAINED, UNNORMALISED.format("an n-gram"))
+    path = Path(spec.lm)
     if not path.exists():
         raise UserError(
-            f"{lm}: no such language model; give a model directory, a KenLM or ARPA file, or hf:DIR"
+            f"{spec.lm}: no such language model; give a model directory, a KenLM or ARPA file, or"
+            " hf:DIR"
         )
-    if not neural:
-        if path.is_dir() and not (path / CONFIG).exists():
-            raise UserError(
-                f"{lm}: holds no language model (no {CONFIG}); give what `lmtools train` or"
-                " `lmtools ngram` wrote"
-            )
-        return NgramScorer(NgramModel.load(path), spec)
-    model, subword = load_model(path, spec.pairs)
-    noise = (
-        {"noise": correct_by(model, subword, spec.noise, spec.noise_power)} if spec.noise else {}
-    )
+    if path.is_dir() and not (path / CONFIG).exists():
+        raise UserError(
+            f"{spec.lm}: holds no language model (no {CONFIG}); give what `lmtools train` or"
+            " `lmtools ngram` wrote"
+        )
+    return NgramScorer(NgramModel.load(path), spec)
+
+
+def load_neural(spec: LMSpec, computing: Computing) -> NeuralScorer:
+    """Load a model of `lmtools train`."""
+    model, subword = load_model(spec.lm, spec.pairs)
+    noise = correct_by(model, subword, spec.noise, spec.noise_power) if spec.noise else None
     kind = TwoWayScorer if model.two_way else NeuralScorer
     kind = TranslationScorer if model.objective.pairs else kind
-    scorer = kind(model, subword, model_hash(path), spec, computing)
-    scorer.signature |= noise
+    scorer = kind(model, subword, model_hash(spec.lm), spec=spec, computing=computing)
+    scorer.signature |= {"noise": noise} if noise else {}
     return scorer
 
 
-def refuse(lm: str, cause: str, option: str) -> None:
-    """Raise UserError for an option that the model cannot have."""
-    raise UserError(f"{lm}: {cause}; leave {option} out")
+def refuse_options(spec: LMSpec, without_noise: str, normalised: str) -> None:
+    """Raise UserError, with the cause, for options that only neural models of ours have."""
+    if spec.noise:
+        raise UserError(f"{spec.lm}: {without_noise}; leave noise={spec.noise} out")
+    if spec.normalise != "full":
+        raise UserError(f"{spec.lm}: {normalised}; leave normalise={spec.normalise} out")
+
+
+UNTRAINED = "no model of `lmtools train`, so without noise"
+UNNORMALISED = "{} model has no score without normalisation"
+# by what a specification begins with
+LOADERS: dict[str, Callable[[LMSpec, Computing], Scorer]] = {MIX: load_mixture, HF: load_foreign}

@@ -49,15 +49,15 @@ class MixtureScorer(Scorer):
         """
         signatures = [scorer.signature for scorer in self.scorers]
         names = dict.fromkeys(name for signature in signatures for name in signature)
-        own = {
+        identity = {
             "lm": "mixture",
             "model": name_mixture(self.scorers, self.weights.tolist()),
             "mixed": "by token" if self.by_token else "by sentence",
         }
-        return own | {
+        return identity | {
             name: join_values([signature.get(name) for signature in signatures])
             for name in names
-            if name not in own
+            if name not in identity
         }
 
     def normalise(self, text):
@@ -80,11 +80,11 @@ class MixtureScorer(Scorer):
     def count_tokens(self, sentence: tuple) -> list[int]:
         """Return the number of tokens that each model predicts, without the end."""
         pairs = zip(self.scorers, sentence, strict=True)
-        return [len(scorer.unknown(own)) for scorer, own in pairs]
+        return [len(scorer.unknown(prepared)) for scorer, prepared in pairs]
 
     def cost(self, sentence):
         pairs = zip(self.scorers, sentence, strict=True)
-        return sum(scorer.cost(own) for scorer, own in pairs)
+        return sum(scorer.cost(prepared) for scorer, prepared in pairs)
 
     def unknown(self, sentence):
         return self.scorers[0].unknown(sentence[0])
@@ -101,17 +101,17 @@ class MixtureScorer(Scorer):
         return [self.mix(logs) for logs in self.joint_log_probs(sentences)]
 
     def joint_log_probs(self, sentences: Sequence[tuple]) -> list[np.ndarray]:
-        """log p of each token and the end of each sentence under each model, (P, tokens + 1), or of
-        each sentence, (P, 1), where they are mixed by sentence.
+        """Return log p of each token and the end of each sentence under each model, (P, tokens +
+        1), or of each sentence, (P, 1), where they are mixed by sentence.
         """
-        rows = []
-        for scorer, own in zip(self.scorers, zip(*sentences, strict=True), strict=bool(sentences)):
-            distinct, which = find_distinct(own)
-            found: dict[int, np.ndarray] = {}
-            for indices, made in score_all(scorer, distinct):
-                found |= zip(indices, made, strict=True)
-            values = [found[i] for i in which.tolist()]
-            rows.append(values if self.by_token else [value.sum(keepdims=True) for value in values])
+        rows, columns = [], zip(*sentences, strict=True)
+        for scorer, prepared in zip(self.scorers, columns, strict=bool(sentences)):
+            distinct, which = find_distinct(prepared)
+            scores: dict[int, np.ndarray] = {}
+            for indices, values in score_all(scorer, distinct):
+                scores |= zip(indices, values, strict=True)
+            logs = [scores[i] for i in which.tolist()]
+            rows.append(logs if self.by_token else [log.sum(keepdims=True) for log in logs])
         return [np.stack(logs) for logs in zip(*rows, strict=True)]
 
     def mix(self, logs: np.ndarray) -> np.ndarray:

@@ -2,7 +2,7 @@
 sides, of translations given their sources.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
@@ -20,7 +20,8 @@ from lmtools.device import (
 from lmtools.engine import describe_engine, prepare, resolve_engine
 from lmtools.errors import UserError
 from lmtools.lm import LanguageModel
-from lmtools.objectives import Examples, split_pair
+from lmtools.models.seq2seq import Decoding
+from lmtools.objectives import Examples, pad_sentences, split_pair
 from lmtools.outputs.base import in_precision
 from lmtools.score.base import BatchStates, Scorer
 from lmtools.score.prefixes import NeuralPrefixes
@@ -155,6 +156,8 @@ class NeuralScorer(Scorer):
         return np.split(values, np.cumsum([len(s) + 1 for s in sentences])[:-1])
 
     def states(self, sentences, layers, masked=False):
+        if self.depth is None:
+            return super().states(sentences, layers, masked)
         examples = self.lm.objective.scoring(sentences).to(self.device)
         states = self.lm.trunk.chosen_states(examples.read, layers, MASK if masked else None)
         return BatchStates(states, examples.lengths)
@@ -174,9 +177,9 @@ class NeuralScorer(Scorer):
         states = [None] * len(inputs)
         # sentences of one length go through together, without padding
         for length in lengths.unique().tolist():
-            some = (lengths == length).nonzero()[:, 0]
-            made = self.lm.trunk.masked_states(inputs[some, :length], MASK)
-            for i, state in zip(some.tolist(), made, strict=True):
+            rows = (lengths == length).nonzero()[:, 0]
+            masked = self.lm.trunk.masked_states(inputs[rows, :length], MASK)
+            for i, state in zip(rows.tolist(), masked, strict=True):
                 states[i] = state[1:]  # (T-1, D): the beginning of sentence is not scored
         return torch.cat(states)
 
@@ -209,7 +212,7 @@ class TwoWayScorer(NeuralScorer):
 
     def token_names(self, sentence):
         spellings = self.subword.words.split(sentence)
-        return ["".join(super(TwoWayScorer, self).token_names(one)) for one in spellings]
+        return ["".join(super(TwoWayScorer, self).token_names(spelling)) for spelling in spellings]
 
     def split_values(self, values, sentences):
         bounds = np.cumsum([2 * (len(self.unknown(s)) + 1) for s in sentences])[:-1]
@@ -231,7 +234,7 @@ class TranslationScorer(NeuralScorer):
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
-        self.kind = "perplexity"
+        self.kind, self.depth = "perplexity", None
 
     def prepare(self, texts):
         sources, targets = (self.subword.encode_batch([t[side] for t in texts]) for side in (0, 1))
@@ -267,7 +270,7 @@ class TranslationScorer(NeuralScorer):
         """Score one target given each of its sources, in the order of their lengths."""
         read, given, gold = (
             [torch.tensor(ids, device=self.device) for ids in side]
-            for side in ([(*one, EOS) for one in sources], [(BOS, *target)], [(*target, EOS)])
+            for side in ([(*source, EOS) for source in sources], [(BOS, *target)], [(*target, EOS)])
         )
         with autocast(self.device, self.precision):
             states = self.lm.trunk.shared_states(read, given[0])
@@ -284,6 +287,20 @@ class TranslationScorer(NeuralScorer):
         return self.lm.trunk.tree_states(
             *(torch.from_numpy(array).to(self.device) for array in read)
         )
+
+    def decode(self, sources: Sequence[Sequence[int]]) -> Decoding:
+        """Return the decoding of sources, ids without the end, for a search."""
+        read = pad_sentences(sources, [], [EOS])
+        with autocast(self.device, self.precision):
+            return self.lm.trunk.decoding(*(torch.from_numpy(x).to(self.device) for x in read))
+
+    def next_heads(self, decoding: Decoding, tokens: Tensor, parents: Tensor) -> Tensor:
+        """Return the states (B K, width), ready for `output`, after prefixes that are the parents
+        (B, K) of the last call and `tokens` (B, K).
+        """
+        with autocast(self.device, self.precision):
+            heads = self.lm.trunk.head(decoding.step(tokens, parents).flatten(0, 1))
+        return heads.to(PRECISIONS[self.precision])
 
     def unknown(self, sentence):
         return super().unknown(split_pair(sentence)[1])

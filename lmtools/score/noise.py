@@ -22,7 +22,7 @@ def correct_by(lm: LanguageModel, subword, spec: str, power: float) -> str:
     if kind not in NOISES:
         raise UserError(f"noise={spec}: no noise {kind!r}; known: {', '.join(NOISES)}")
     if not getattr(lm.output, "corrected", False):
-        able = ", ".join(name for name, made in SAMPLED.items() if made.corrected)
+        able = ", ".join(name for name, output in SAMPLED.items() if output.corrected)
         raise UserError(
             f"noise={spec}: scores of a model trained with {lm.settings.criterion} have no noise"
             f" in them, those of {able} have; leave noise out"

@@ -1,6 +1,6 @@
 """Perplexity of texts, with the rules by which it is counted."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from lmtools.score.compute import one_thread
 from lmtools.score.load import load
 from lmtools.score.mixture import MixtureScorer
 from lmtools.score.neural import NeuralScorer
-from lmtools.score.run import TextScores, refuse_not_finite, score_texts
+from lmtools.score.run import TextScores, count_scored, refuse_not_finite, score_texts
 from lmtools.specs import LMSpec
 
 # texts whose normalisers are looked at: their scores may be known already, and log Z costs a pass
@@ -37,7 +37,7 @@ BOTH = (
 def perplexity(
     texts: Sequence[str], spec: LMSpec, computing: Computing, carry: bool = False
 ) -> dict:
-    """Perplexities of `texts` (one a sentence, at least one) under stated rules.
+    """Return perplexities of `texts` (one a sentence, at least one) under stated rules.
 
     subword_ppl = exp(-log p / tokens), word_ppl = exp(-log p / (words + sentences)): only the
     latter compares models of different vocabularies. Over sentences: mean and median of exp(-log
@@ -50,17 +50,17 @@ def perplexity(
     scorer = load(spec, computing)
     neural = scorer if isinstance(scorer, NeuralScorer) else None
     scores = carried_texts(texts, scorer) if carry else score_texts(texts, scorer, computing)
-    own = {}
+    more = {}
     if neural:
-        own["criterion"] = neural.lm.settings.criterion
-        own["log_normaliser"] = measure_log_normaliser(texts, neural)
+        more["criterion"] = neural.lm.settings.criterion
+        more["log_normaliser"] = measure_log_normaliser(texts, neural)
     by_word = scores.signature["lm"] == "ngram" or (neural is not None and neural.lm.two_way)
     rules = describe_rules("words" if by_word else "subwords", scores.kind, [spec], scorer)
     return {
         "lm": spec.lm, "kind": scores.kind,
         **summarise(texts, scorer, scores),
         "rules": rules + (f"; {CARRIED}" if carry else ""),
-        "signature": scores.signature, **own,
+        "signature": scores.signature, **more,
     }  # fmt: skip
 
 
@@ -86,30 +86,32 @@ def mixture_perplexity(
     if tune:
         scores = MixtureScores(held_out, mixture)
         mixture = mixture.with_weights(tune_mixture(np.concatenate(scores.logs, axis=1)))
-        told = summarise(held_out, mixture, scores.mixed(mixture))
+        figures = summarise(held_out, mixture, scores.mixed(mixture))
         names = ("sentences", "words", "tokens", "subword_ppl", "word_ppl")
-        tuned = {"held_out": {name: told[name] for name in names}}
+        tuned = {"held_out": {name: figures[name] for name in names}}
     scores = MixtureScores(texts, mixture)
-    parts = [
-        summarise(texts, scorer, scores.mixed(mixture.with_weights(one), number))
-        for number, (scorer, one) in enumerate(zip(mixture.scorers, np.eye(len(lms)), strict=True))
-    ]
     return {
         "lm": " + ".join(lms), "kind": mixture.kind,
         **summarise(texts, mixture, scores.mixed(mixture)),
         "rules": describe_rules("tokens", mixture.kind, specs, mixture),
         "signature": mixture.signature,
-        "mixture": [
-            {
-                "lm": lm, "weight": float(weight), "subword_ppl": part["subword_ppl"],
-                "word_ppl": part["word_ppl"], "signature": scorer.signature,
-            }
-            for lm, weight, part, scorer in zip(
-                lms, mixture.weights, parts, mixture.scorers, strict=True
-            )
-        ],
+        "mixture": list(describe_parts(texts, mixture, scores)),
         **tuned,
     }  # fmt: skip
+
+
+def describe_parts(
+    texts: Sequence[str], mixture: MixtureScorer, scores: "MixtureScores"
+) -> Iterator[dict]:
+    """Yield what each model of a mixture is, and its perplexities of the texts by itself."""
+    for number, scorer in enumerate(mixture.scorers):
+        alone = mixture.with_weights(np.eye(len(mixture.scorers))[number])
+        part = summarise(texts, scorer, scores.mixed(alone, number))
+        yield {
+            "lm": mixture.lms[number], "weight": float(mixture.weights[number]),
+            "subword_ppl": part["subword_ppl"], "word_ppl": part["word_ppl"],
+            "signature": scorer.signature,
+        }  # fmt: skip
 
 
 class MixtureScores:
@@ -130,12 +132,10 @@ class MixtureScores:
         a model.
         """
         values = np.array([mixture.mix(logs).sum() for logs in self.logs])
-        scorer = mixture.scorers[of]
-        unknown = [scorer.unknown(sentence[of]) for sentence in self.sentences]
-        return TextScores(
-            values, np.array([len(tokens) + 1 for tokens in unknown]),
-            np.array([tokens.sum() for tokens in unknown]), mixture.kind, mixture.signature,
-        )  # fmt: skip
+        sentences = [sentence[of] for sentence in self.sentences]
+        tokens, unknown = count_scored(mixture.scorers[of], sentences)
+        more = {"kind": mixture.kind, "signature": mixture.signature}
+        return TextScores(values, tokens, unknown, **more)
 
 
 def summarise(texts: Sequence[str], scorer: Scorer, scores: TextScores) -> dict:
@@ -182,15 +182,16 @@ def describe_rules(unit: str, kind: str, specs: Sequence[LMSpec], scorer: Scorer
 
 
 def measure_log_normaliser(texts: Sequence[str], scorer: NeuralScorer) -> dict[str, float]:
-    """Mean, standard deviation, least and greatest log Z over the tokens and ends of at most SAMPLE
-    texts, evenly taken from all.
+    """Return mean, standard deviation, least and greatest log Z over the tokens and ends of at most
+    SAMPLE texts, evenly taken from all.
     """
     sentences = scorer.prepare(texts[:: -(-len(texts) // SAMPLE)])
     parts = []
     with one_thread():
         for batch in plan_batches([scorer.cost(sentence) for sentence in sentences], scorer.rows):
-            some = [sentences[i] for i in batch]
-            parts += scorer.compute(some, lambda heads, _: scorer.output.log_normaliser(heads))
+            parts += scorer.compute(
+                [sentences[i] for i in batch], lambda heads, _: scorer.output.log_normaliser(heads)
+            )
     values = np.concatenate(parts)
     measures = {"mean": values.mean, "sd": values.std, "min": values.min, "max": values.max}
     return {name: float(measure()) for name, measure in measures.items()}

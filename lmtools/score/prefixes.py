@@ -140,8 +140,8 @@ class NeuralPrefixes(WordPrefixes):
     def log_normalisers(self) -> torch.Tensor:
         """Return the log-normalisers of all computed states of the tree (rows,)."""
         heads, known = self.tree.heads, self.normalisers.count
-        for some in heads.values[known : heads.count].split(TOGETHER):
-            first = self.normalisers.add(len(some))
-            values = self.scorer.output.log_normaliser(some.to(PRECISIONS[self.scorer.precision]))
+        for block in heads.values[known : heads.count].split(TOGETHER):
+            first = self.normalisers.add(len(block))
+            values = self.scorer.output.log_normaliser(block.to(PRECISIONS[self.scorer.precision]))
             self.normalisers.values[first : self.normalisers.count, 0] = values
         return self.normalisers.values[:, 0]

@@ -55,6 +55,13 @@ class Totals:
     tokens: int = 0
     unknown: int = 0
 
+    def add(self, utterances: int, scores: TextScores) -> None:
+        """Add the scores of the hypotheses of so many utterances."""
+        self.utterances += utterances
+        self.hypotheses += len(scores.tokens)
+        self.tokens += int(scores.tokens.sum())
+        self.unknown += int(scores.unknown.sum())
+
 
 def score_lists(
     source: str,
@@ -76,34 +83,28 @@ def score_lists(
     parts = read_parts(source, form)
     first = next(parts)  # before the model, which takes longer
     scorer, totals, texts, write = load(spec, computing), Totals(), [], None
+    more = sources.signature if sources else WRITTEN if written else {}
     with (
         contextlib.closing(open_cache(scorer, computing)) as cache,
         contextlib.ExitStack() as output,
     ):
         for nbests in itertools.chain([first], parts):
-            some = hypothesis_texts(nbests, written)
-            scored = some if sources is None else sources.pair(nbests, totals.utterances, source)
-            flat = score_texts(scored, scorer, computing, cache)
-            more = sources.signature if sources else WRITTEN if written else {}
-            signature = {**scorer.signature, **more}
-            write = write or output.enter_context(write_scores(out, signature))
-            place = 0
-            for nbest in nbests:
-                own = slice(place, place := place + len(nbest.hyps))
-                write(nbest, flat.log_prob[own], flat.tokens[own])
-            predicted = some if sources is None else [target for _, target in scored]
+            hyps = hypothesis_texts(nbests, written)
+            pairs = sources and sources.pair(nbests, totals.utterances, source)
+            flat = score_texts(hyps if pairs is None else pairs, scorer, computing, cache)
+            write = write or output.enter_context(write_scores(out, {**scorer.signature, **more}))
+            bounds = itertools.accumulate((len(nbest.hyps) for nbest in nbests), initial=0)
+            for nbest, rows in zip(nbests, itertools.pairwise(bounds), strict=True):
+                write(nbest, flat.log_prob[slice(*rows)], flat.tokens[slice(*rows)])
+            predicted = hyps if pairs is None else [target for _, target in pairs]
             texts += predicted[: LOOKED_AT - len(texts)]
-            totals.utterances += len(nbests)
-            totals.hypotheses += len(some)
-            totals.tokens += int(flat.tokens.sum())
-            totals.unknown += int(flat.unknown.sum())
+            totals.add(len(nbests), flat)
         if sources is not None:
             sources.check_number(totals.utterances, source)
-    if totals.unknown:
-        for note in scorer.notes:
-            print(note, file=sys.stderr)
+    for note in scorer.notes if totals.unknown else ():
+        print(note, file=sys.stderr)
     words = totals.tokens - totals.hypotheses
-    warn_scored(source, texts, totals.unknown, words, scorer, lists=True)
+    warn_scored(source, texts, (totals.unknown, words), scorer, lists=True)
     return totals
 
 
@@ -119,17 +120,17 @@ def read_parts(source: str, form: str | None) -> Iterator[list[NBest]]:
     piped = source == "-" or parse_specifier(source)
     if piped:
         form = form or ("jsonl" if source == "-" else "kaldi-nbest")
-    part, size, found = [], 0, False
+    part, size, any_lists = [], 0, False
     for nbest in stream(source, form):
         part.append(nbest)
         size += len(nbest.hyps)
         if piped or size >= TOGETHER:
-            found = True
+            any_lists = True
             yield part
             part, size = [], 0
     if part:
         yield part
-    elif not found:
+    elif not any_lists:
         raise UserError(f"{source}: no utterances; give the recogniser's N-best lists")
 
 
@@ -153,15 +154,16 @@ def write_scores(path: str, signature) -> Iterator[Callable[[NBest, Sequence, Se
 
 
 def warn_scored(
-    path, texts: Iterable[str], unknown: int, tokens: int, scorer: Scorer, lists: bool = False
+    path, texts: Iterable[str], counts: tuple[int, int], scorer: Scorer, lists: bool = False
 ) -> None:
-    """Warn, by `warn_unknown`, of `unknown` tokens among `tokens`, ends not counted, of `texts`
-    from `path`.
+    """Warn, by `warn_unknown`, of unknown tokens among all (`counts`, without ends) of `texts` from
+    `path`.
     """
+    unknown, tokens = counts
     if unknown <= MANY * tokens:
         return
-    normalised = map(scorer.normalise, texts)
-    warn_unknown(path, unknown, tokens, scorer.spec.lm, normalised, scorer.knows, lists)
+    read = {"texts": map(scorer.normalise, texts), "known": scorer.knows, "lists": lists}
+    warn_unknown(path, unknown, tokens, scorer.spec.lm, **read)
 
 
 def open_cache(scorer: Scorer, computing: Computing) -> Cache:
@@ -185,12 +187,15 @@ def score_texts(
         else contextlib.closing(open_cache(scorer, computing))
     ) as known:
         log_prob = score_sentences(sentences, scorer, computing, known)
-    out_of_vocabulary = [scorer.unknown(s) for s in sentences]
-    lengths = np.array([len(one) + 1 for one in out_of_vocabulary], dtype=np.int64)
-    unknown = np.array([one.sum() for one in out_of_vocabulary], dtype=np.int64)
-    return TextScores(
-        log_prob[which], lengths[which], unknown[which], scorer.kind, scorer.signature
-    )
+    columns = (column[which] for column in (log_prob, *count_scored(scorer, sentences)))
+    return TextScores(*columns, kind=scorer.kind, signature=scorer.signature)
+
+
+def count_scored(scorer: Scorer, sentences: Sequence[tuple]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the number of tokens of each sentence with its end, and of unknown ones, (N,) each."""
+    unknown = [scorer.unknown(sentence) for sentence in sentences]
+    counts = np.array([(len(tokens) + 1, tokens.sum()) for tokens in unknown], dtype=np.int64)
+    return tuple(counts.reshape(-1, 2).T)
 
 
 def score_sentences(
@@ -201,7 +206,7 @@ def score_sentences(
     """
     compute = partial(sum_batches, scorer=scorer, computing=computing)
     label, trees = f"score {scorer.spec.lm}", scorer.plan_trees(sentences)
-    return np.array(compute_missing(sentences, scorer, cache, compute, label, trees))
+    return np.array(compute_missing(sentences, scorer, cache, compute, label=label, trees=trees))
 
 
 def sum_batches(

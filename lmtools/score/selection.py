@@ -50,18 +50,18 @@ def select_lines(lines: Iterable[str], measure: Measure, keep: int) -> Selection
     so that what is held tells all that is a copy.
     """
     best: list[tuple[float, int, str]] = []  # the worst first
-    held, made = set(), Selection([], [])
+    held, selection = set(), Selection([], [])
     rest = iter(lines)
     while block := list(islice(rest, BLOCK)):
         texts = [text for line in block if (text := line.strip())]
         for text, difference in zip(texts, measure(texts) if texts else (), strict=True):
-            made.read += 1
+            selection.read += 1
             if difference == np.inf:
                 continue
             if text in held:
-                made.repeated += 1
+                selection.repeated += 1
                 continue
-            entry = (-float(difference), -made.read, text)
+            entry = (-float(difference), -selection.read, text)
             if len(best) < keep:
                 heapq.heappush(best, entry)
             elif entry > best[0]:
@@ -70,9 +70,9 @@ def select_lines(lines: Iterable[str], measure: Measure, keep: int) -> Selection
                 continue
             held.add(text)
     for difference, _, text in sorted(best, key=lambda entry: -entry[1]):
-        made.lines.append(text)
-        made.differences.append(-difference)
-    return made
+        selection.lines.append(text)
+        selection.differences.append(-difference)
+    return selection
 
 
 def measure_difference(domain: LMSpec, general: LMSpec, computing: Computing) -> Measure:
@@ -87,11 +87,11 @@ def measure_difference(domain: LMSpec, general: LMSpec, computing: Computing) ->
         )
 
     def measure(texts: list[str]) -> np.ndarray:
-        own, others = (score_texts(texts, scorer, computing) for scorer in scorers)
+        inside, outside = (score_texts(texts, scorer, computing) for scorer in scorers)
         words = np.array([len(text.split()) + 1 for text in texts])
-        difference = (others.log_prob - own.log_prob) / words
+        difference = (outside.log_prob - inside.log_prob) / words
         # of what a normaliser empties only the end is predicted, which says nothing of a domain
-        return np.where((own.tokens > 1) & (others.tokens > 1), difference, np.inf)
+        return np.where((inside.tokens > 1) & (outside.tokens > 1), difference, np.inf)
 
     return measure
 
@@ -140,7 +140,9 @@ def read_lines(paths: Iterable) -> Iterator[str]:
 
 
 def draw_lines(lines: Iterable[str], count: int, seed: int) -> list[str]:
-    """So many lines at random, or all if there are not more, in one pass (reservoir sampling)."""
+    """Return so many lines at random, or all if there are not more, in one pass (reservoir
+    sampling).
+    """
     draw, rest = random.Random(seed), iter(lines)
     drawn = list(islice(rest, count))
     for place, line in enumerate(rest, len(drawn)):

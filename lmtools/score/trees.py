@@ -61,8 +61,8 @@ class SentenceTree(NamedTuple):
 
 
 def cut_parts(sizes: Sequence[int], tokens: int) -> list[slice]:
-    """Consecutive sentences of these sizes in parts of at most so many tokens; one that has more is
-    a part of its own.
+    """Return consecutive sentences of these sizes in parts of at most so many tokens; one that has
+    more is a part of its own.
     """
     parts, begin, total = [], 0, 0
     for place, size in enumerate(sizes):
@@ -92,9 +92,9 @@ def plan_trees(sentences: Sequence[Sequence[int]], tokens: int, longest: int) ->
     short = [i for i, sentence in enumerate(sentences) if len(sentence) <= longest]
     plan = []
     for part in cut_parts(tree_sizes([sentences[i] for i in short]), tokens):
-        some = [sentences[i] for i in short[part]]
-        beginnings = len(SentenceTree.of(some, 0).tokens)
-        if beginnings <= SHARED * sum(tree_sizes(some)):
+        part_sentences = [sentences[i] for i in short[part]]
+        beginnings = len(SentenceTree.of(part_sentences, 0).tokens)
+        if beginnings <= SHARED * sum(tree_sizes(part_sentences)):
             plan.append(TreeBatch(short[part]))
     return plan
 

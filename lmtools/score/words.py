@@ -68,10 +68,10 @@ def count_tokens(model, texts: Sequence[str], sentences: Sequence[tuple]) -> lis
     counts: list[list[int] | None] = []
     for words, sentence in zip(split, sentences, strict=True):
         joined: tuple = ()
-        own = []
+        numbers = []
         for word in words:
             tokens = known.tokens(word, not joined)
             joined += tokens
-            own.append(len(model.unknown(tokens)) if tokens else 0)
-        counts.append(own if joined == sentence else None)
+            numbers.append(len(model.unknown(tokens)) if tokens else 0)
+        counts.append(numbers if joined == sentence else None)
     return counts

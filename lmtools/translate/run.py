@@ -78,12 +78,12 @@ def translate(
             f"{options.lm}: no translation model; give what lmtools train made of pairs (model"
             " seq2seq)"
         )
-    sentences = read_sentences(scorer, source, ref, kaldi, prefix)
+    sentences = read_sentences(scorer, source, ref, kaldi, prefix=prefix)
     with hold_lock(out):
         journal = Journal(out, sign_run(scorer, sentences, options))
         known = journal.read()
-        known |= translate_missing(scorer, sentences, known, journal, options)
-        nbests = [replace(known[one.utt].nbest, ref=one.ref) for one in sentences]
+        known |= translate_missing(scorer, sentences, known, journal, options=options)
+        nbests = [replace(known[sentence.utt].nbest, ref=sentence.ref) for sentence in sentences]
         jsonl.write(nbests, out)
     return Translated(len(nbests), sum(len(nbest.hyps) for nbest in nbests))
 
@@ -91,7 +91,7 @@ def translate(
 def read_sentences(
     scorer: TranslationScorer, source, ref, kaldi: bool, prefix: str
 ) -> list[SourceSentence]:
-    """The sentences of `source` with their references; see `translate`."""
+    """Return the sentences of `source` with their references; see `translate`."""
     rows = read_rows(source, kaldi, prefix)
     sentences = []
     for number, utt, text in rows:
@@ -110,16 +110,16 @@ def read_sentences(
     refs = {utt: text for _, utt, text in read_rows(ref, kaldi, prefix)}
     if not kaldi and len(refs) != len(sentences):
         raise other_number(ref, len(refs), f"{len(sentences)} sentences", source)
-    if missing := [one.utt for one in sentences if one.utt not in refs]:
+    if missing := [sentence.utt for sentence in sentences if sentence.utt not in refs]:
         raise UserError(
             f"{ref}: no reference of {len(missing)} of {len(sentences)} sentences of {source}"
             f" (first {missing[0]!r}); add them"
         )
-    return [replace(one, ref=refs[one.utt]) for one in sentences]
+    return [replace(sentence, ref=refs[sentence.utt]) for sentence in sentences]
 
 
 def read_rows(path, kaldi: bool, prefix: str) -> list[tuple[int, str, str]]:
-    """The number of each line of a file, its utterance id, and its text."""
+    """Return the number of each line of a file, its utterance id, and its text."""
     if kaldi:
         return list(kaldi_text.rows(path))
     lines = read_text(path, nul=True)
@@ -129,10 +129,14 @@ def read_rows(path, kaldi: bool, prefix: str) -> list[tuple[int, str, str]]:
 def sign_run(
     scorer: TranslationScorer, sentences: Sequence[SourceSentence], options: TranslateOptions
 ) -> dict:
-    """All that the bytes of the lists depend on; the sentences too, which share batches."""
-    how = {"beam": options.beam, "length_penalty": options.length_penalty, "batch": options.batch}
-    read = [(one.utt, one.source) for one in sentences]
-    return {**scorer.signature, **how, "sentences": read}
+    """Return all that the bytes of the lists depend on; the sentences too, which share batches."""
+    search = {
+        "beam": options.beam,
+        "length_penalty": options.length_penalty,
+        "batch": options.batch,
+    }
+    read = [(sentence.utt, sentence.source) for sentence in sentences]
+    return {**scorer.signature, **search, "sentences": read}
 
 
 def translate_missing(
@@ -142,16 +146,17 @@ def translate_missing(
     journal: Journal,
     options: TranslateOptions,
 ) -> dict[str, JournalEntry]:
-    """The entries of the batches of which the journal lacks a sentence; each is written there once
-    it is made. Such a batch is searched as a whole, since last digits depend on what is in it.
+    """Return the entries of the batches of which the journal lacks a sentence; each is written
+    there once it is made. Such a batch is searched as a whole, since last digits depend on what is
+    in it.
     """
     # the longest first: what memory does not suffice for is known at once
-    order = iter(sorted(sentences, key=lambda one: -len(one.ids)))
+    order = iter(sorted(sentences, key=lambda sentence: -len(sentence.ids)))
     batches = iter(lambda: list(islice(order, options.batch)), [])
-    missing = [batch for batch in batches if any(one.utt not in known for one in batch)]
-    made: dict[str, JournalEntry] = {}
+    missing = [batch for batch in batches if any(sentence.utt not in known for sentence in batch)]
+    entries: dict[str, JournalEntry] = {}
     if not missing:
-        return made
+        return entries
     left = sum(map(len, missing))
     bar = tqdm(
         total=len(sentences),
@@ -163,22 +168,24 @@ def translate_missing(
     )
     with bar, journal.appending() as add:
         for batch in missing:
-            ids = [one.ids for one in batch]
-            found = search(scorer, ids, options.beam, options.length_penalty)
-            for one, best in zip(batch, found, strict=True):
+            ids = [sentence.ids for sentence in batch]
+            hypotheses = search(scorer, ids, options.beam, options.length_penalty)
+            for sentence, best in zip(batch, hypotheses, strict=True):
                 hyps = merge_texts(scorer.subword, best)
-                made[one.utt] = JournalEntry(NBest(one.utt, hyps, extra={"source": one.source}))
-                add(made[one.utt])
+                nbest = NBest(sentence.utt, hyps, extra={"source": sentence.source})
+                entries[sentence.utt] = JournalEntry(nbest)
+                add(entries[sentence.utt])
             bar.update(len(batch))
-    return made
+    return entries
 
 
-def merge_texts(subword: Subword, found: Sequence[Finished]) -> tuple[Hypothesis, ...]:
-    """Hypotheses of what was found, best first; of those of equal text the best."""
+def merge_texts(subword: Subword, finished: Sequence[Finished]) -> tuple[Hypothesis, ...]:
+    """Return hypotheses of what was found, best first; of those of equal text the best."""
     best: dict[str, Finished] = {}
-    for one in found:
-        best.setdefault(" ".join(subword.decode(one.ids).split()), one)
+    for hypothesis in finished:
+        best.setdefault(" ".join(subword.decode(hypothesis.ids).split()), hypothesis)
+    scores = {text: {"am": first.log_prob, "norm": first.norm} for text, first in best.items()}
     return tuple(
-        Hypothesis(text, {"am": round(one.log_prob, DIGITS), "norm": round(one.norm, DIGITS)})
-        for text, one in best.items()
+        Hypothesis(text, {name: round(value, DIGITS) for name, value in values.items()})
+        for text, values in scores.items()
     )

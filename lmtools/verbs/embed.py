@@ -24,7 +24,7 @@ def arguments(parser):
         " layers, float32; texts; layers; signature. Each line of the text has one, an empty one"
         " zeros. --pool words: for each word between the spaces of a line, normalised as in"
         " training, one vector a layer: of a two-way model the state of the left-to-right LSTM,"
-        " then that of the right-to-left one, of other models of ours the mean of the states at its"
+        " then that of the right-to-left one, of other models the mean of the states at its"
         " pieces. F.npz: vectors (words of all lines, layers, values),"
         " offsets (where each line's words begin, and the end), words, layers. F.h5: a dataset a"
         " line, named 0, 1 ..., of (layers, words, values), and sentence_to_index, as ELMo's own"
@@ -34,8 +34,8 @@ def arguments(parser):
     parser.add("--kaldi", "--experiment")
     parser.add("--lm", **ENCODER)
     add_vectors(parser, **EMBED_POOL)
-    help_text = "the vectors, float32; .h5 for vectors of words only"
-    parser.add("--out", metavar="F.npz|F.h5", help=help_text)
+    text = "the vectors, float32; .h5 for vectors of words only"
+    parser.add("--out", metavar="F.npz|F.h5", help=text)
     parser.add(*COMPUTING)
 
 
@@ -57,20 +57,21 @@ def embed(args):
 
 
 def embed_lines(args, texts: list[str]) -> None:
-    """Vectors of whole lines."""
+    """Write vectors of whole lines."""
     encoder = encoder_of(args)
     if Path(args.out).suffix != ".npz":
         raise UserError(f"{args.out}: sentence vectors go to a name that ends in .npz; give one")
     if not texts:
         raise UserError(f"{args.text}:1: no lines; give text")
-    embedded = encode_texts(args, encoder, texts)
-    vectors.write(embedded, args.out)
-    which = ", ".join(map(str, embedded.layers))
-    print(
-        f"{args.out}: {len(texts):,} sentences, {embedded.vectors.shape[2]:,} values in each of the"
-        f" layers {which}",
-        file=sys.stderr,
-    )
+    sentences = encode_texts(args, encoder, texts)
+    vectors.write(sentences, args.out)
+    report_vectors(args, f"{len(texts):,} sentences", sentences.layers, sentences.vectors.shape[2])
+
+
+def report_vectors(args, count: str, layers, width: int) -> None:
+    """Print on standard error what was written."""
+    which = ", ".join(map(str, layers))
+    print(f"{args.out}: {count}, {width:,} values in each of the layers {which}", file=sys.stderr)
 
 
 def is_two_way(lm: str) -> bool:
@@ -84,7 +85,7 @@ def is_two_way(lm: str) -> bool:
 
 
 def embed_words(args, texts):
-    """Vectors of words, lazily."""
+    """Write vectors of words, line by line."""
     check_suffix(args.out)
     if args.engine == "prepared":
         raise UserError("--pool words: vectors of words are made in torch; leave --engine out")
@@ -105,9 +106,4 @@ def embed_words(args, texts):
             lines, count = lines + 1, count + len(line.words)
         if not lines:
             raise UserError(f"{args.text}:1: no lines; give text")
-    which = ", ".join(map(str, embed.layers))
-    print(
-        f"{args.out}: {count:,} words of {lines:,} lines, {embed.width:,} values in each of the"
-        f" layers {which}",
-        file=sys.stderr,
-    )
+    report_vectors(args, f"{count:,} words of {lines:,} lines", embed.layers, embed.width)

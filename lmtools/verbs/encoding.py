@@ -23,7 +23,7 @@ def encoder_of(args) -> Encoder:
 
 def encode_texts(args, encoder: Encoder, texts: Sequence[str]) -> SentenceVectors:
     """Return the vectors of texts; says on standard error which words static vectors lack."""
-    embedded = encode(texts, encoder, cache_directory(args.cache))
+    values = encode(texts, encoder, cache_directory(args.cache))
     if missing := encoder.describe_missing():
         say([f"{args.lm}: {missing}"])
-    return SentenceVectors(texts, embedded, encoder.layers, encoder.signature)
+    return SentenceVectors(texts, values, encoder.layers, encoder.signature)

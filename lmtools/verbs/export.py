@@ -8,8 +8,8 @@ from lmtools.lock import hold_lock
 def arguments(parser):
     """Declare the verb's options."""
     parser.add("--lm", help="model directory of `lmtools train` or `lmtools ngram`")
-    help_text = "form to write"
-    parser.add("--to", choices=FORMS, default=None, required=True, metavar="FORM", help=help_text)
+    text = "form to write"
+    parser.add("--to", choices=FORMS, default=None, required=True, metavar="FORM", help=text)
     parser.add("--out", metavar="DIR", help="directory to write")
     parser.add("--licence", "--corpus")
 

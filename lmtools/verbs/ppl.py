@@ -25,22 +25,22 @@ def arguments(parser):
         " model's tokens if it was made with `lmtools ngram --subword LM/subword --unk`. With known"
         " weights one --lm mix:LM=W,LM=W is the same."
     )
-    help_text = "one sentence a line; the verb skips empty lines"
-    parser.add("--text", required=True, help=help_text)
+    text = "one sentence a line; the verb skips empty lines"
+    parser.add("--text", required=True, help=text)
     parser.add("--kaldi")
-    help_text = "the lines follow each other: an LSTM keeps its state from line to line"
-    parser.add_argument("--carry", action="store_true", help=help_text)
-    help_text = "model directory, KenLM or ARPA file, or hf:DIR; several times: a mixture of them"
-    add_lm(parser, action="append", help=help_text)
+    text = "the lines follow each other: an LSTM keeps its state from line to line"
+    parser.add_argument("--carry", action="store_true", help=text)
+    text = "model directory, KenLM or ARPA file, or hf:DIR; several times: a mixture of them"
+    add_lm(parser, action="append", help=text)
     parser.add("--experiment")
     weights = parser.add_mutually_exclusive_group()
-    help_text = "weights of several --lm, in their order; the last one's may be left out"
-    weights.add_argument("--mix", nargs="+", type=amount, metavar="W", help=help_text)
-    help_text = (
+    text = "weights of several --lm, in their order; the last one's may be left out"
+    weights.add_argument("--mix", nargs="+", type=amount, metavar="W", help=text)
+    text = (
         "text, one sentence a line: the weights of several --lm are those under which it is most"
         " probable, by expectation maximisation, as of SRILM's compute-best-mix"
     )
-    weights.add_argument("--tune-on", metavar="F", help=help_text)
+    weights.add_argument("--tune-on", metavar="F", help=text)
     parser.add("--out", required=False, metavar="F.json", help="write the figures as JSON too")
     parser.add(*COMPUTING, *PROCESSES)
 
@@ -52,7 +52,7 @@ def run(args):
 
 
 def measure(args):
-    """Read, compute, write, and say the figures."""
+    """Read, compute, write and print."""
     lines = (
         kaldi_text.read(args.text).values()
         if args.kaldi
@@ -73,11 +73,16 @@ def measure(args):
     figures |= {"text": args.text}
     unknown, words = figures["oov"], figures["tokens"] - figures["sentences"]
     if unknown > MANY * words:  # the model once more: this is rare
-        warn_scored(args.text, texts, unknown, words, load(specs[0], computing))
+        warn_scored(args.text, texts, (unknown, words), load(specs[0], computing))
     if args.out:
         write_json(figures, args.out)
+    show_figures(figures)
+
+
+def show_figures(figures):
+    """Print the figures, and on standard error by what rules they are."""
     print(
-        f"{figures['kind']} of {args.text}: word {figures['word_ppl']:.2f}, token"
+        f"{figures['kind']} of {figures['text']}: word {figures['word_ppl']:.2f}, token"
         f" {figures['subword_ppl']:.2f} (by sentence: mean {figures['sentence_ppl_mean']:.2f},"
         f" median {figures['sentence_ppl_median']:.2f}), {figures['bits_per_char']:.3f} bits a"
         " character"
@@ -94,7 +99,7 @@ def measure(args):
     if "held_out" in figures:
         tuned = figures["held_out"]
         print(
-            f"weights tuned on {args.tune_on}, {tuned['tokens']:,} tokens: there word"
+            f"weights tuned on {figures['tuned_on']}, {tuned['tokens']:,} tokens: there word"
             f" {tuned['word_ppl']:.2f}, token {tuned['subword_ppl']:.2f}"
         )
     if figures.get("criterion", "softmax") != "softmax":

@@ -71,7 +71,7 @@ def run(args):
 
 def rescore_lazily(args, nbests):
     """Rescore where the language model has yet to score."""
-    from lmtools.api.lazy import choose_lazily, measure_choice  # imports torch
+    from lmtools.api.lazy import LazyColumn, choose_lazily, measure_choice  # imports torch
 
     for option, given in (("--experiment", args.experiment), ("--nbest-out", args.nbest_out)):
         if given:
@@ -87,9 +87,7 @@ def rescore_lazily(args, nbests):
     choice = choose_lazily(
         nbests,
         columns,
-        name,
-        LMSpec.parse(lm),
-        fill(Computing, args),
+        LazyColumn(name, LMSpec.parse(lm), fill(Computing, args)),
         weights,
         margin,
         source=args.nbest,

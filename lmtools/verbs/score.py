@@ -22,17 +22,17 @@ def arguments(parser):
     )
     parser.add("--nbest", help="N-best lists; - is standard input, in jsonl if not --format")
     parser.add("--format")
-    help_text = (
+    text = (
         "for a translation model: Kaldi text with what each utterance translates; the score is"
         " p(hypothesis | source)"
     )
-    parser.add("--source", help=help_text)
-    help_text = "the same as plain text, one a line, in the order of the lists"
-    parser.groups["input"].add_argument("--source-lines", metavar="F", help=Rare(help_text))
+    parser.add("--source", help=text)
+    text = "the same as plain text, one a line, in the order of the lists"
+    parser.groups["input"].add_argument("--source-lines", metavar="F", help=Rare(text))
     parser.add("--reverse", "--written", "--experiment")
     add_lm(parser)
-    help_text = "utt#rank, log-probability, tokens, check; - is standard output"
-    parser.add("--out", metavar="F.scores", help=help_text)
+    text = "utt#rank, log-probability, tokens, check; - is standard output"
+    parser.add("--out", metavar="F.scores", help=text)
     parser.add(*COMPUTING, *PROCESSES)
 
 
@@ -54,9 +54,8 @@ def score(args):
     if sources and args.written:
         raise UserError("--written: is for recognisers; leave it out, or --source")
     spec = LMSpec.parse(args.lm, pairs=sources is not None)
-    totals = score_lists(
-        args.nbest, args.format, args.out, spec, fill(Computing, args), sources, args.written
-    )
+    more = {"computing": fill(Computing, args), "sources": sources, "written": args.written}
+    totals = score_lists(args.nbest, args.format, args.out, spec, **more)
     unknown, note = totals.unknown, ""
     if unknown:
         note = f", {unknown:,} unknown ({unknown / totals.tokens:.2%})"

@@ -24,18 +24,18 @@ def arguments(parser):
         " cosine. A sentence without any known word has the cosine 0 with all others."
     )
     group = parser.groups["input"]
-    help_text = "sentence pairs with their similarity"
-    group.add_argument("--pairs", required=True, metavar="F", help=help_text)
+    text = "sentence pairs with their similarity"
+    group.add_argument("--pairs", required=True, metavar="F", help=text)
     parser.add("--format")
-    help_text = "what sts wrote of another system: is the difference significant?"
-    parser.add("--against", metavar="F.json", help=help_text)
+    text = "what sts wrote of another system: is the difference significant?"
+    parser.add("--against", metavar="F.json", help=text)
     source = parser.groups["language model"].add_mutually_exclusive_group(required=True)
     parser.add("--lm", among=source, required=False, **ENCODER)
-    help_text = (
+    text = (
         "vectors of the pairs' sentences that lmtools embed wrote; several, of systems that are"
         " called as the files are: --out has {system} for the name"
     )
-    source.add_argument("--vectors", nargs="+", metavar="F.npz", help=help_text)
+    source.add_argument("--vectors", nargs="+", metavar="F.npz", help=text)
     add_vectors(parser)
     parser.add("--out", required=False, metavar="F.json", help="write correlations and cosines")
     parser.add(*COMPUTING)
@@ -77,8 +77,8 @@ def correlate(args, given, embedded, places, out):
         write_json(tree, out, indent=None)
     print("\n".join(lines))
     if empty := int((~embedded.vectors.any(axis=(1, 2))[places]).any(axis=0).sum()):
-        message = "pairs have a sentence without any known word, and the cosine 0"
-        say([f"{args.pairs}: {empty} {message}"])
+        cause = "pairs have a sentence without any known word, and the cosine 0"
+        say([f"{args.pairs}: {empty} {cause}"])
 
 
 def embed_pairs(args, given) -> tuple[vectors.SentenceVectors, np.ndarray]:

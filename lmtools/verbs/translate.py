@@ -16,42 +16,33 @@ def arguments(parser):
         " and the end, and `norm`, am / tokens^X, by which they are ranked. They have at most twice"
         " the source's tokens and ten. Those of equal text are one, with the better score."
     )
-    help_text = "a model that lmtools train made of pairs (model seq2seq)"
-    parser.add("--lm", help=help_text)
+    text = "a model that lmtools train made of pairs (model seq2seq)"
+    parser.add("--lm", help=text)
     parser.add("--source", required=True, help="the sentences to translate, one a line")
-    help_text = (
-        "their translations, in the same form: a line each or, with --kaldi, of the same ids"
-    )
-    parser.add("--ref", help=help_text)
-    help_text = "the first word of each line of --source and --ref is an utterance id"
-    parser.add("--kaldi", help=help_text)
-    help_text = "of the ids where they are the numbers of the lines from 1"
-    parser.groups["input"].add_argument(
-        "--prefix", metavar="NAME", default="", help=Rare(help_text)
-    )
-    help_text = "width of the search, and most hypotheses of a list (default: %(default)s)"
-    parser.add_argument("--beam", type=positive, default=50, metavar="N", help=help_text)
-    help_text = (
-        "0: hypotheses are ranked by their sum; 1: by the mean of a token (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--length-penalty", type=amount, default=1.0, metavar="X", help=Rare(help_text)
-    )
+    text = "their translations, in the same form: a line each or, with --kaldi, of the same ids"
+    parser.add("--ref", help=text)
+    text = "the first word of each line of --source and --ref is an utterance id"
+    parser.add("--kaldi", help=text)
+    text = "of the ids where they are the numbers of the lines from 1"
+    parser.groups["input"].add_argument("--prefix", metavar="NAME", default="", help=Rare(text))
+    text = "width of the search, and most hypotheses of a list (default: %(default)s)"
+    parser.add_argument("--beam", type=positive, default=50, metavar="N", help=text)
+    text = "0: hypotheses are ranked by their sum; 1: by the mean of a token (default: %(default)s)"
+    parser.add_argument("--length-penalty", type=amount, default=1.0, metavar="X", help=Rare(text))
     parser.add("--batch", default=8, help="sentences searched at once (default: %(default)s)")
     parser.add("--out", metavar="F.jsonl", help="lists as jsonl; a killed run is continued")
-    help_text = (
-        "of matrix products: float32, bfloat16, auto; on a CPU also int8 (default: %(default)s)"
-    )
-    parser.add("--precision", help=help_text)
+    text = "of matrix products: float32, bfloat16, auto; on a CPU also int8 (default: %(default)s)"
+    parser.add("--precision", help=text)
     parser.add("--device")
 
 
 def run(args):
     """Translate, and say on standard error what was made."""
+    computing = fill(Computing, args)
     options = TranslateOptions(
-        args.lm, args.beam, args.length_penalty, args.batch, fill(Computing, args)
+        args.lm, args.beam, args.length_penalty, args.batch, computing=computing
     )
-    done = translate(args.source, args.out, options, args.ref, args.kaldi, args.prefix)
+    done = translate(args.source, args.out, options, args.ref, kaldi=args.kaldi, prefix=args.prefix)
     print(
         f"{args.out}: {done.hypotheses:,} hypotheses of {done.sentences:,} sentences",
         file=sys.stderr,

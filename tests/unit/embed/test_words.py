@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from functools import partial
+from shlex import split
 
 import numpy as np
 import pytest
@@ -110,21 +111,7 @@ def test_a_cache_spares_computing(trained, tmp_path, monkeypatch):
 def test_the_verb_and_the_library(trained, tmp_path, capsys):
     (tmp_path / "t").write_text("the king\n\na queen went\n")
     command = ["embed", "--lm", str(trained["tta"]), "--text", str(tmp_path / "t"), "--pool"]
-    assert (
-        main(
-            [
-                *command,
-                "words",
-                "--out",
-                str(tmp_path / "v.npz"),
-                "--device",
-                "cpu",
-                "--cache",
-                "none",
-            ]
-        )
-        == 0
-    )
+    assert main([*command, *split(f"words --out {tmp_path}/v.npz --device cpu --cache none")]) == 0
     assert "5 words of 3 lines" in capsys.readouterr().err
     npz = np.load(tmp_path / "v.npz")
     expected = list(embed_words(trained["tta"], ["the king", "", "a queen went"]))

@@ -1,7 +1,5 @@
 """Prepared models give the scores of those they were made of."""
 
-import copy
-
 import numpy as np
 import pytest
 import torch
@@ -128,14 +126,19 @@ def test_gelu_is_fused():
         assert layer(x).allclose(F.gelu(linear(x)), atol=1e-5)
 
 
+def encode(precision: str, engine: str) -> np.ndarray:
+    """Vectors of some sentences."""
+    encoder = ContextualEncoder(scorer("causal", precision, engine), PoolingOptions("all"))
+    return encoder.vectors([(7, 8, 9), (5, 6)])
+
+
 def test_vectors_of_a_prepared_model():
-    lm = model("causal")
-    vectors = []
-    for engine in ("torch", "prepared"):
-        one = make_scorer(NeuralScorer, copy.deepcopy(lm), Ids(), "0" * 16, engine=engine)
-        encoder = ContextualEncoder(one, PoolingOptions("all"))
-        vectors.append(encoder.vectors([(7, 8, 9), (5, 6)]))
-    assert np.abs(vectors[0] - vectors[1]).max() < 1e-4
+    assert np.abs(encode("float32", "torch") - encode("float32", "prepared")).max() < 1e-4
+
+
+@vnni
+def test_vectors_in_int8_are_near():
+    assert 0 < np.abs(encode("float32", "torch") - encode("int8", "auto")).max() < 0.5
 
 
 def test_the_signature_says_it_where_values_change():

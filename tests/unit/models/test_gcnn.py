@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from scoring import load_scorer
+from scoring import load_scorer, walk
 from torch import nn
 from torch.nn import functional as F
 from torch.nn.utils.parametrizations import weight_norm
@@ -320,12 +320,7 @@ def test_a_model_comes_back_from_its_directory_and_scores_prefix_by_prefix(tiny,
     assert one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
     line = "the a king queen city went"  # as the corpus goes
     whole = scorer.log_probs(scorer.prepare([line]))[0].sum()
-    prefixes, total = scorer.prefixes(), 0.0
-    nodes = np.array([prefixes.start])
-    for word in line.split():
-        log_p, nodes = prefixes.words(nodes, [word])
-        total += log_p.item()
-    assert total + prefixes.end(nodes).item() == pytest.approx(whole, abs=1e-4)
+    assert sum(walk(scorer.prefixes(), line.split())) == pytest.approx(whole, abs=1e-4)
     assert whole > -7 * math.log(len(subword.vocabulary) - 5)  # better than a guess
 
 

@@ -2,12 +2,11 @@
 
 import math
 
-import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from scoring import load_scorer
+from scoring import load_scorer, walk
 from torch.nn import functional as F
 from toys import WORDS, settings
 
@@ -361,12 +360,7 @@ def test_the_deep_form_comes_back_from_its_directory_and_scores_prefix_by_prefix
     scorer = load_scorer(str(tmp_path / "lm"), "cpu")
     assert scorer.lm.trunk.shared is None and scorer.lm.trunk.config == some.architecture
     line = "the a king queen city went"  # as the corpus goes
-    prefixes, total = scorer.prefixes(), 0.0
-    nodes = np.array([prefixes.start])
-    for word in line.split():
-        log_p, nodes = prefixes.words(nodes, [word])
-        total += log_p.item()
-    total += prefixes.end(nodes).item()
+    total = sum(walk(scorer.prefixes(), line.split()))
     assert total == pytest.approx(scorer.log_probs(scorer.prepare([line]))[0].sum(), abs=1e-4)
     assert total > -7 * math.log(len(WORDS))
 

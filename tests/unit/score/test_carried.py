@@ -2,6 +2,8 @@
 sizes, refusal.
 """
 
+from shlex import split
+
 import numpy as np
 import pytest
 import torch
@@ -74,20 +76,7 @@ def test_perplexity_says_that_the_state_was_carried(directory):
 def test_a_model_without_state_is_refused(tmp_path, capsys):
     (tmp_path / "text").write_text("\n".join(LINES) + "\n")
     assert (
-        main(
-            [
-                "ngram",
-                "--text",
-                str(tmp_path / "text"),
-                "--order",
-                "2",
-                "--out",
-                str(tmp_path / "lm"),
-                "--kenlm",
-                "none",
-            ]
-        )
-        == 0
+        main(split(f"ngram --text {tmp_path}/text --order 2 --out {tmp_path}/lm --kenlm none")) == 0
     )
     assert (
         main(["ppl", "--lm", str(tmp_path / "lm"), "--text", str(tmp_path / "text"), "--carry"])

@@ -3,11 +3,12 @@ normaliser, everywhere alike.
 """
 
 import json
+from shlex import split
 
 import numpy as np
 import pytest
 import torch
-from scoring import ask, load_scorer
+from scoring import ask, load_scorer, walk
 from toys import OBJECTIVE, sentences, settings
 
 from lmtools.checkpoint import prepare_directory, save_weights
@@ -126,13 +127,8 @@ def test_word_by_word_and_in_sentences(made, criterion, normalise, precision, mo
             scorer.output, "log_normaliser", lambda heads: pytest.fail("a pass over the vocabulary")
         )
     exact = [values.sum() for values in scorer.log_probs(scorer.prepare(TEXTS))]
-    prefixes, total = scorer.prefixes(), []
-    for text in TEXTS:
-        node, score = np.array([prefixes.start]), 0.0
-        for word in text.split():
-            log_p, node = prefixes.words(node, [word])
-            score += log_p[0]
-        total.append(score + prefixes.end(node)[0])
+    prefixes = scorer.prefixes()
+    total = [sum(walk(prefixes, text.split())) for text in TEXTS]
     coarse = (
         {"rtol": 0.05, "atol": 0.5} if precision == "bfloat16" else {"rtol": 1e-5, "atol": 1e-3}
     )
@@ -189,16 +185,9 @@ def test_score_verb_and_cache_keep_both_apart(made, tmp_path):
     lm, found = made("tta", "bce-is"), {}
     for normalise in ("full", "none", "full", "none"):
         out = tmp_path / normalise
-        arguments = [
-            "--nbest",
-            str(tmp_path / "n.jsonl"),
-            "--out",
-            str(out),
-            "--cache",
-            str(tmp_path / "cache"),
-            "--device",
-            "cpu",
-        ]
+        arguments = split(
+            f"--nbest {tmp_path}/n.jsonl --out {out} --cache {tmp_path}/cache --device cpu"
+        )
         assert main(["score", "--lm", lm, *arguments, "--normalise", normalise]) == 0
         table = score_files.read(out)
         np.testing.assert_array_equal(
@@ -242,18 +231,7 @@ def test_lattices_are_rescored_without_the_normalisers_of_neural_models(made, ng
 def test_perplexity_tells_the_spread_of_the_normalisers(made, tmp_path, capsys, cached):
     lm, texts = made("causal", "ce-mcs"), [text for text in TEXTS if text] + ["the king"] * 5
     (tmp_path / "t").write_text("\n".join(texts) + "\n")
-    arguments = [
-        "--lm",
-        lm,
-        "--text",
-        str(tmp_path / "t"),
-        "--out",
-        str(tmp_path / "o"),
-        "--device",
-        "cpu",
-        "--rows",
-        "60",
-    ]
+    arguments = split(f"--lm {lm} --text {tmp_path}/t --out {tmp_path}/o --device cpu --rows 60")
     arguments += ["--cache", str(tmp_path / "cache") if cached else "none"]
     for _ in range(1 + cached):  # the second time the scores are known and only log Z is computed
         assert main(["ppl", *arguments]) == 0
@@ -291,20 +269,7 @@ def test_perplexity_of_what_has_no_normaliser(made, ngram, tmp_path, capsys):
     (tmp_path / "t").write_text("the king came\n")
     for lm, spread in ((ngram, None), (made("causal", "softmax"), "softmax")):
         assert (
-            main(
-                [
-                    "ppl",
-                    "--lm",
-                    lm,
-                    "--text",
-                    str(tmp_path / "t"),
-                    "--out",
-                    str(tmp_path / "o"),
-                    "--cache",
-                    "none",
-                ]
-            )
-            == 0
+            main(split(f"ppl --lm {lm} --text {tmp_path}/t --out {tmp_path}/o --cache none")) == 0
         )
         figures = json.loads((tmp_path / "o").read_text())
         assert ("log_normaliser" in figures) == (spread is not None) and figures.get(

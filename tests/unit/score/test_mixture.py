@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 import torch
-from scoring import ask
+from scoring import ask, walk
 from toys import sentences, settings
 
 import lmtools
@@ -231,13 +231,8 @@ def test_what_else_is_scored_changes_no_score_of_a_mixture(lms):
 def test_a_mixture_in_a_lattice_is_that_of_its_words(lms):
     """Words that are one token each: a mixture of words is one of tokens."""
     scorer = load_mixture((lms / "lstm", 0.3), (lms / "ngram", 0.7), oov_penalty=1.5)
-    lm = scorer.prefixes()
     for text in TEXTS[-4:]:
-        node, total = np.array([lm.start]), 0.0
-        for word in text.split():
-            log_p, node = lm.words(node, [word])
-            total += log_p[0]
-        total += lm.end(node)[0]
+        total = sum(walk(scorer.prefixes(), text.split()))
         assert total == pytest.approx(scorer.log_probs(scorer.prepare([text]))[0].sum(), abs=1e-4)
 
 

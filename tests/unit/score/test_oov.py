@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from scoring import ask, load_scorer
+from scoring import ask, load_scorer, walk
 
 from lmtools.cli import main
 from lmtools.errors import UserError
@@ -73,14 +73,7 @@ def test_what_is_no_penalty(lms, penalty):
 def test_prefixes_cost_it_word_by_word(lms, kind):
     free = load_scorer(lms[kind], "cpu")
     words = ["zebra", "king", "zebra", ""]
-    drawn = []
-    for scorer in (free, free.with_oov_penalty(P)):
-        prefixes = scorer.prefixes()
-        node, row = np.array([prefixes.start]), []
-        for word in words:
-            log_p, node = prefixes.words(node, [word])
-            row.append(log_p[0])
-        drawn.append([*row, prefixes.end(node)[0]])
+    drawn = [walk(scorer.prefixes(), words) for scorer in (free, free.with_oov_penalty(P))]
     np.testing.assert_allclose(np.subtract(*drawn), [P, 0, P, 0, 0], atol=1e-9)
 
 
@@ -215,13 +208,9 @@ def test_without_unk_one_unknown_word_decides_no_list(tmp_path, capfd, unk):
 def test_prefixes_of_a_closed_vocabulary(tmp_path):
     (tmp_path / "lm.arpa").write_text(CLOSED.format(5, ""))
     scorer = load_scorer(str(tmp_path / "lm.arpa"))
-    prefixes = scorer.prefixes()
-    words, total, node = ["the", "zebra", "king", "king\u00a0!"], 0.0, np.array([prefixes.start])
-    for word in words:
-        log_p, node = prefixes.words(node, [word])
-        total += log_p[0]
+    words = ["the", "zebra", "king", "king\u00a0!"]
     whole = scorer.log_probs(scorer.prepare([" ".join(words)]))[0]
-    assert total + prefixes.end(node)[0] == pytest.approx(whole.sum())
+    assert sum(walk(scorer.prefixes(), words)) == pytest.approx(whole.sum())
     assert len(whole) == 5 and whole.min() > -40
 
 

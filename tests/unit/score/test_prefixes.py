@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import settings as limited
 from hypothesis import strategies as st
 from lattices import all_paths, named_sums, random_lattice
-from scoring import load_scorer
+from scoring import load_scorer, walk
 from toys import WORDS, sentences
 
 from lmtools.errors import UserError
@@ -70,12 +70,8 @@ def test_words_in_a_row_score_as_their_sentence(models, kind):
     for _ in range(60):
         words = draw.choices(WORDS, k=draw.randrange(7)) + draw.choices(ODD, k=draw.randrange(4))
         draw.shuffle(words)
-        node, total = np.array([prefixes.start]), 0.0
-        for word in words:
-            score, node = prefixes.words(node, [word])
-            total += score[0]
         expected = scorer.model.query(scorer.model.tokens(" ".join(words)))[0].sum()
-        assert total + prefixes.end(node)[0] == pytest.approx(expected, abs=1e-9), words
+        assert sum(walk(prefixes, words)) == pytest.approx(expected, abs=1e-9), words
 
 
 def test_a_word_that_normalises_to_nothing_changes_nothing(models):

@@ -3,6 +3,7 @@ of workers.
 """
 
 from dataclasses import replace
+from shlex import split
 
 import numpy as np
 import pytest
@@ -208,22 +209,7 @@ def test_score_verb_writes_in_input_order(trained, tmp_path):
              '{"utt": "c", "hyps": [{"text": "a queen"}]}']  # fmt: skip
     nbest.write_text("\n".join(lines) + "\n")
     out = tmp_path / "o.scores"
-    assert (
-        main(
-            [
-                "score",
-                "--lm",
-                str(trained["tta"]),
-                "--nbest",
-                str(nbest),
-                "--out",
-                str(out),
-                "--cache",
-                "none",
-            ]
-        )
-        == 0
-    )
+    assert main(split(f"score --lm {trained['tta']} --nbest {nbest} --out {out} --cache none")) == 0
     assert [line.split("\t")[0] for line in out.read_text().splitlines()[1:]] == [
         "b#1",
         "b#2",

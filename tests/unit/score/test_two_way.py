@@ -3,6 +3,7 @@ N-best lists, lattices.
 """
 
 import json
+from shlex import split
 
 import numpy as np
 import pytest
@@ -103,17 +104,9 @@ def test_rescores_lists_and_lattices(directory, tmp_path, capsys):
     scores = tmp_path / "lists.scores"
     assert (
         main(
-            [
-                "score",
-                "--lm",
-                str(directory),
-                "--nbest",
-                str(tmp_path / "lists.jsonl"),
-                "--out",
-                str(scores),
-                "--cache",
-                "none",
-            ]
+            split(
+                f"score --lm {directory} --nbest {tmp_path}/lists.jsonl --out {scores} --cache none"
+            )
         )
         == 0
     )

@@ -1,5 +1,7 @@
 """lmtools embed from the command line."""
 
+from shlex import split
+
 import h5py
 import numpy as np
 import pytest
@@ -27,17 +29,9 @@ def home(tmp_path_factory):
 def embed(home, out, *more, text="text"):
     return main(
         [
-            "embed",
-            "--lm",
-            str(home / "lm"),
-            "--text",
-            str(home / text),
-            "--out",
-            str(out),
-            "--device",
-            "cpu",
-            "--cache",
-            "none",
+            *split(
+                f"embed --lm {home}/lm --text {home / text} --out {out} --device cpu --cache none"
+            ),
             *more,
         ]
     )

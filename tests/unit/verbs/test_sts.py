@@ -35,15 +35,7 @@ def home(tmp_path):
 
 def embed(home, lm, *more):
     command = [
-        "embed",
-        "--lm",
-        str(lm),
-        "--text",
-        str(home / "sentences.txt"),
-        "--out",
-        str(home / "v.npz"),
-        "--cache",
-        "none",
+        *split(f"embed --lm {lm} --text {home}/sentences.txt --out {home}/v.npz --cache none"),
         *more,
     ]
     return main(command if lm == "tfidf" else [*command, "--device", "cpu"])
@@ -52,13 +44,7 @@ def embed(home, lm, *more):
 def sts(home, *more):
     return main(
         [
-            "sts",
-            "--pairs",
-            str(home / "pairs.tsv"),
-            "--out",
-            str(home / "sts.json"),
-            "--cache",
-            "none",
+            *split(f"sts --pairs {home}/pairs.tsv --out {home}/sts.json --cache none"),
             *map(str, more),
         ]
     )

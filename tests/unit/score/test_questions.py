@@ -1,0 +1,93 @@
+"""What a language model of each kind is asked: log-probabilities, states, prefixes."""
+
+import numpy as np
+import pytest
+import torch
+from scoring import CPU, embed_words, load_scorer, walk
+from spelled import random_elmo
+from toys import sentences
+from translators import random_translator
+from unit.score import test_huggingface
+
+from lmtools.embed.encoders import load_encoder
+from lmtools.embed.pooling import PoolingOptions
+from lmtools.errors import UserError
+from lmtools.ngram import build
+from lmtools.text import Normaliser
+
+bert, gpt = test_huggingface.bert, test_huggingface.gpt
+STATES, PREFIXES = "has no states", "not a left-to-right model"
+# which questions each kind answers, beside log_probs
+ANSWERS = {
+    **dict.fromkeys(("causal", "lstm"), ("states", "prefixes")),
+    **dict.fromkeys(("masked", "tta", "elmo", "bert", "gpt"), ("states",)),
+    "translator": (),
+    **dict.fromkeys(("ngram", "mixture"), ("prefixes",)),
+}
+
+
+@pytest.fixture(scope="module")
+def models(trained, bert, gpt, tmp_path_factory):
+    """A specification of each kind of model."""
+    home = tmp_path_factory.mktemp("models")
+    (home / "text").write_text("\n".join(sentences(200, 5)) + "\n")
+    build([home / "text"], 3, home / "ngram", Normaliser(), kenlm="none")
+    return {
+        **trained, "elmo": random_elmo(home / "e"), "translator": random_translator(home / "t"),
+        "bert": f"hf:{bert[0]}", "gpt": f"hf:{gpt[0]}", "ngram": home / "ngram",
+        "mixture": f"mix:{trained['causal']}=0.5,{home / 'ngram'}=0.5",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ANSWERS)
+def test_each_kind_answers_or_refuses(models, kind):
+    pairs = kind == "translator"
+    model = load_scorer(models[kind], pairs=pairs)
+    texts = [("the king", "a queen"), ("a city", "the")] if pairs else ["the king", "a queen came"]
+    batch = model.prepare(texts)
+    scores = model.log_probs(batch)
+    counts = [len(model.unknown(sentence)) + 1 for sentence in batch]
+    assert [len(values) for values in scores] in (counts, [1, 1])  # of mixed sentences a sum
+    if "states" in ANSWERS[kind]:
+        with torch.inference_mode():
+            layers, lengths = model.states(batch, (0, model.depth))
+            shapes = {layer: states.shape[:2] for layer, states in layers}
+        assert {0, model.depth} <= shapes.keys() and set(shapes.values()) == {
+            (2, int(max(lengths)))
+        }
+        expected = [model.positions(sentence) + sum(model.boundary) for sentence in batch]
+        assert lengths.tolist() == expected
+    else:
+        with pytest.raises(UserError, match=STATES):
+            model.states(batch, (0,))
+    if "prefixes" in ANSWERS[kind]:
+        total = sum(walk(model.prefixes(), texts[1].split()))
+        if kind != "mixture":  # which mixes word by word here
+            assert total == pytest.approx(scores[1].sum(), abs=1e-4)
+    else:
+        with pytest.raises(UserError, match=PREFIXES):
+            model.prefixes()
+
+
+def test_word_vectors_of_a_hugging_face_model(bert):
+    """The mean of transformers' own states at a word's pieces."""
+    directory, model, tokenizer = bert
+    texts = ["the queens came to the city", "", "king"]
+    for text, line in zip(texts, embed_words(f"hf:{directory}", texts), strict=True):
+        assert line.words == text.split() and line.vectors.shape == (len(line.words), 4, 16)
+        read = tokenizer(text, return_tensors="pt")
+        with torch.inference_mode():
+            hidden = model.base_model(**read, output_hidden_states=True).hidden_states
+        for layer, states in enumerate(hidden):
+            for number in range(len(line.words)):
+                places = [i for i, word in enumerate(read.word_ids()) if word == number]
+                expected = states[0, places].mean(0)
+                np.testing.assert_allclose(line.vectors[number, layer], expected, atol=1e-4)
+
+
+@pytest.mark.parametrize("lm", ["ngram", "mixture"])
+def test_models_without_states_have_no_vectors(models, lm):
+    with pytest.raises(UserError, match=STATES):
+        next(embed_words(models[lm], ["the king"]))
+    with pytest.raises(UserError, match="give the directory of a neural model, hf:DIR"):
+        load_encoder(str(models[lm]), PoolingOptions(), CPU)
