@@ -49,13 +49,9 @@ SYSTEMS = {  # of the run, with the features that each has beside the lists' own
     "tta-mean+mbr": ["tta/token", "mbr"],
 }
 NAMES = {
-    "first pass, tuned": "first-pass",
-    "MBR (no LM)": "mbr",
-    "n-gram": "ngram",
-    "T-TA": "tta",
-    "T-TA, mean over tokens": "tta-mean",
-    "T-TA, mean + MBR": "tta-mean+mbr",
-}
+    "first pass, tuned": "first-pass", "MBR (no LM)": "mbr", "n-gram": "ngram", "T-TA": "tta",
+    "T-TA, mean over tokens": "tta-mean", "T-TA, mean + MBR": "tta-mean+mbr",
+}  # fmt: skip
 NOISY = {
     "first-pass": [],
     "ngram": ["ngram"],

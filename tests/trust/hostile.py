@@ -282,17 +282,8 @@ WORDS = {
     "json": '"},{"utt":"x"',
 }
 WRITERS = (
-    "jsonl",
-    "srilm",
-    "kaldi-nbest",
-    "espnet2",
-    "systems",
-    "trn",
-    "ctm",
-    "moses",
-    "mlm",
-    "icefall",
-)
+    "jsonl", "srilm", "kaldi-nbest", "espnet2", "systems", "trn", "ctm", "moses", "mlm", "icefall",
+)  # fmt: skip
 
 
 def speaking(home: Path, where: str, word: str) -> None:
@@ -575,19 +566,11 @@ def huggingface(home: Path, where: str) -> None:
 
 
 MEMBERS = {
-    "up": "../outside/written",
-    "far-up": "../../outside/written",
-    "absolute": "/tmp/lmtools-trust-canary",
-    "dots": "..",
-    "dot": ".",
-    "inside-up": "dev/../../../outside/written",
-    "link": "link",
-    "hard-link": "hard",
-    "device": "device",
-    "through-link": "link/written",
-    "newline": "a\nb.slf",
-    "empty": "",
-}
+    "up": "../outside/written", "far-up": "../../outside/written",
+    "absolute": "/tmp/lmtools-trust-canary", "dots": "..", "dot": ".",
+    "inside-up": "dev/../../../outside/written", "link": "link", "hard-link": "hard",
+    "device": "device", "through-link": "link/written", "newline": "a\nb.slf", "empty": "",
+}  # fmt: skip
 
 
 def archive(home: Path, name: str) -> None:

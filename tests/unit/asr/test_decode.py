@@ -86,18 +86,9 @@ def test_processes_change_nothing(home):
 def test_a_killed_run_goes_on_with_the_same_bytes(home):
     assert decode(out="whole.jsonl") == 0 and heard() == 8
     words = [
-        "decode",
-        "--asr",
-        "fake:m",
-        "--audio",
-        "set",
-        "--out",
-        "o.jsonl",
-        "--nj",
-        "2",
-        "--opts",
+        "decode", "--asr", "fake:m", "--audio", "set", "--out", "o.jsonl", "--nj", "2", "--opts",
         "seconds=0.3",
-    ]
+    ]  # fmt: skip
     place = {**os.environ, "PYTHONPATH": os.pathsep.join((str(TESTS), str(TESTS.parent)))}
     run = subprocess.Popen([sys.executable, "-c", SCRIPT, *words], env=place)
     until = time.monotonic() + PATIENCE

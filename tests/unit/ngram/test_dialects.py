@@ -263,15 +263,8 @@ def test_quantize_says_what_build_binary_does_not_read(tmp_path):
 
 
 SPACED = [
-    "oui\u00a0!",
-    "10\u202f000",
-    "東\u3000京",
-    "a\u0085b",
-    "a\u2028b",
-    "a\vb",
-    "a\fb",
-    "a\x1cb",
-]
+    "oui\u00a0!", "10\u202f000", "東\u3000京", "a\u0085b", "a\u2028b", "a\vb", "a\fb", "a\x1cb",
+]  # fmt: skip
 
 
 def test_words_with_other_blanks_stay_whole(tmp_path):

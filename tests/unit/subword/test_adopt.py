@@ -1,6 +1,7 @@
 """SentencePiece models that another toolkit trained."""
 
 import io
+from shlex import split
 
 import pytest
 import sentencepiece
@@ -115,17 +116,7 @@ def test_directory_and_corpus_hold_it(tmp_path):
     assert load_subword(tmp_path / "sw").hash == ours.hash
     (tmp_path / "text").write_text("The BLUE finch\n")
     assert (
-        main(
-            [
-                "corpus",
-                "--text",
-                str(tmp_path / "text"),
-                "--subword",
-                str(tmp_path / "sw"),
-                "--out",
-                str(tmp_path / "c.bin"),
-            ]
-        )
+        main(split(f"corpus --text {tmp_path}/text --subword {tmp_path}/sw --out {tmp_path}/c.bin"))
         == 0
     )
     corpus = Corpus.open(tmp_path / "c.bin")
