@@ -247,8 +247,8 @@ def atomic_binary(path) -> Iterator[io.BufferedIOBase]:
 
 def copy_file(path, out) -> None:
     """Copy the file as it is, whole or not at all."""
-    with atomic_binary(out) as copy, open(path, "rb") as stream:
-        shutil.copyfileobj(stream, copy)
+    with atomic_path(out, follow=False) as copy:
+        shutil.copyfile(path, copy)
 
 
 @contextlib.contextmanager

@@ -37,16 +37,21 @@ class Context:
     max_line: int = 16 << 20
     allow_commands: bool = False
 
+    def __post_init__(self):
+        check_text(self.cmd, "cmd")
+        check_kind(self.allow_commands, bool, "allow_commands", "True or False")
+        object.__setattr__(self, "max_line", check_size(self.max_line, "max_line"))
+
 
 SETTINGS: ContextVar[Context | None] = ContextVar("lmtools", default=None)  # None: the defaults
 
 
 def current() -> Context:
     """Return the settings of this call; UserError for a variable of the environment with none."""
-    if (context := SETTINGS.get()) is None:
-        max_line = check_line_length(os.environ.get(MAX_LINE) or LONGEST, MAX_LINE)
-        context = Context(os.environ.get(CMD) or LOCAL, max_line)
-    return context
+    if context := SETTINGS.get():
+        return context
+    max_line = check_size(os.environ.get(MAX_LINE) or LONGEST, MAX_LINE)
+    return Context(os.environ.get(CMD) or LOCAL, max_line)
 
 
 @contextlib.contextmanager
@@ -56,14 +61,9 @@ def using(
     """Give the calls inside the block these settings of `Context`; None leaves one as it is around
     the block. `max_line` may be text, as 64M. UserError for a value that is none.
     """
-    context = current()
-    if cmd is not None:
-        context = replace(context, cmd=check_text(cmd, "cmd"))
-    if max_line is not None:
-        context = replace(context, max_line=check_line_length(str(max_line), "max_line"))
-    if allow_commands is not None:
-        check_kind(allow_commands, bool, "allow_commands", "True or False")
-        context = replace(context, allow_commands=allow_commands)
+    given = {"cmd": cmd, "max_line": max_line, "allow_commands": allow_commands}
+    given = {name: value for name, value in given.items() if value is not None}
+    context = replace(current(), **given)
     token = SETTINGS.set(context)
     try:
         yield context
@@ -71,10 +71,10 @@ def using(
         SETTINGS.reset(token)
 
 
-def check_line_length(text: str, name: str) -> int:
-    """Return `parse_size`; UserError that names the setting."""
+def check_size(value: int | str, name: str) -> int:
+    """Return `parse_size` of a number or text; UserError that names the setting."""
     try:
-        return parse_size(text)
+        return parse_size(str(value))
     except ValueError as error:
         raise UserError(f"{name}: {error}") from None
 

@@ -17,7 +17,7 @@ import os
 import re
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from lmtools.context import current
@@ -74,6 +74,18 @@ def stream_of(path) -> contextlib.AbstractContextManager:
     return OPENERS.get(Path(path).suffix, open)(path, "rb")
 
 
+@contextlib.contextmanager
+def read_errors(path, place: Callable[[], str] | None = None) -> Iterator[None]:
+    """Turn errors of reading `path` inside the block into UserErrors; `place` says where."""
+    try:
+        yield
+    except DAMAGED as error:
+        where = place() if place else path
+        raise UserError(f"{where}: damaged archive ({error}); fetch or write it again") from None
+    except OSError as error:
+        raise cannot("read", path, error) from None
+
+
 def read_bytes(path, most: int | None = None) -> bytes:
     """Return all of `path` (`-`: standard input), decompressed by its suffix (.gz, .xz, .bz2).
 
@@ -81,13 +93,8 @@ def read_bytes(path, most: int | None = None) -> bytes:
     a line may have).
     """
     limit = WHOLE * longest_line() if most is None else most
-    try:
-        with stream_of(path) as stream:
-            data = stream.read(limit + 1)
-    except DAMAGED as error:
-        raise UserError(f"{path}: damaged archive ({error}); fetch or write it again") from None
-    except OSError as error:
-        raise cannot("read", path, error) from None
+    with read_errors(path), stream_of(path) as stream:
+        data = stream.read(limit + 1)
     if len(data) > limit:
         larger = f", or give --max-line a larger size: it may have {WHOLE} times that"
         larger = larger if most is None else ""
@@ -117,19 +124,12 @@ def read_lines(path) -> Iterator[tuple[int, str]]:
 def raw_lines(path) -> Iterator[tuple[int, bytes]]:
     """Yield pairs (line number from 1, bytes of the line with its end), lazily."""
     number, most = 0, longest_line()
-    try:
-        with stream_of(path) as stream:
-            lines = iter(functools.partial(stream.readline, most + 1), b"")
-            for number, raw in enumerate(lines, 1):
-                if len(raw) > most:
-                    raise too_long(f"{path}:{number}", most)
-                yield number, raw
-    except DAMAGED as error:
-        raise UserError(
-            f"{path}:{number + 1}: damaged archive ({error}); fetch or write it again"
-        ) from None
-    except OSError as error:
-        raise cannot("read", path, error) from None
+    with read_errors(path, lambda: f"{path}:{number + 1}"), stream_of(path) as stream:
+        lines = iter(functools.partial(stream.readline, most + 1), b"")
+        for number, raw in enumerate(lines, 1):
+            if len(raw) > most:
+                raise too_long(f"{path}:{number}", most)
+            yield number, raw
 
 
 def raw_blocks(path, most: int, end: str = "\n") -> Iterator[list[bytes]]:
@@ -137,25 +137,18 @@ def raw_blocks(path, most: int, end: str = "\n") -> Iterator[list[bytes]]:
     them, and for files whose lines end in CR.
     """
     number, longest = 0, longest_line()
-    try:
-        with stream_of(path) as stream:
-            lines = iter(functools.partial(stream.readline, longest + 1), b"")
-            if end != "\n":
-                text = io.TextIOWrapper(stream, "latin-1", newline=end)
-                read = functools.partial(text.readline, longest + 1)
-                lines = (line.encode("latin-1") for line in iter(read, ""))
-            while block := list(itertools.islice(lines, most)):
-                if max(map(len, block)) > longest:
-                    row = next(i for i, raw in enumerate(block, 1) if len(raw) > longest)
-                    raise too_long(f"{path}:{number + row}", longest)
-                number += len(block)
-                yield block
-    except DAMAGED as error:
-        raise UserError(
-            f"{path}:{number + 1}: damaged archive ({error}); fetch or write it again"
-        ) from None
-    except OSError as error:
-        raise cannot("read", path, error) from None
+    with read_errors(path, lambda: f"{path}:{number + 1}"), stream_of(path) as stream:
+        lines = iter(functools.partial(stream.readline, longest + 1), b"")
+        if end != "\n":
+            text = io.TextIOWrapper(stream, "latin-1", newline=end)
+            read = functools.partial(text.readline, longest + 1)
+            lines = (line.encode("latin-1") for line in iter(read, ""))
+        while block := list(itertools.islice(lines, most)):
+            if max(map(len, block)) > longest:
+                row = next(i for i, raw in enumerate(block, 1) if len(raw) > longest)
+                raise too_long(f"{path}:{number + row}", longest)
+            number += len(block)
+            yield block
 
 
 def not_as_named(path) -> UserError | None:
@@ -228,10 +221,7 @@ def unpacking(archive) -> Iterator[None]:
 def sha256(path) -> str:
     """Return the hexadecimal SHA-256 of a file's bytes."""
     digest = hashlib.sha256()
-    try:
-        with open(path, "rb") as stream:
-            while block := stream.read(1 << 20):
-                digest.update(block)
-    except OSError as error:
-        raise cannot("read", path, error) from None
+    with read_errors(path), open(path, "rb") as stream:
+        while block := stream.read(1 << 20):
+            digest.update(block)
     return digest.hexdigest()

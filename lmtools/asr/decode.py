@@ -74,7 +74,8 @@ def decode_speech(source, out: str, options: DecodeOptions, ref=None) -> Decoded
     with hold_lock(out):
         known, failed = find_entries(utterances, recogniser, options, out)
         if failed:  # before the lists that lack them
-            write_failed(out + FAILED, failed)
+            with atomic_text(out + FAILED) as stream:
+                stream.writelines(f"{utt} {reason}\n" for utt, reason in failed.items())
         if not known:
             utt, reason = next(iter(failed.items()))
             raise UserError(f"{source}: no recording can be decoded; the first, {utt}: {reason}")
@@ -138,12 +139,6 @@ def report_failure(utt: str, reason: str, strict: bool) -> None:
     if strict:
         raise UserError(reason)
     tqdm.write(one_line(UserError(f"{utt}: failed: {reason}")), file=sys.stderr)
-
-
-def write_failed(path: str, failed: Mapping[str, str]) -> None:
-    """Write the report of the utterances that failed, lines `utt reason`."""
-    with atomic_text(path) as stream:
-        stream.writelines(f"{utt} {reason}\n" for utt, reason in failed.items())
 
 
 def decode_missing(

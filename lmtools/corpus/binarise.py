@@ -221,38 +221,40 @@ def write_corpus(
     The ids go to one unnamed file, the offsets to a second, and both behind the header when their
     numbers are known.
     """
-    total, longest = Counter(), 0
     with (
         atomic_path(out, follow) as whole,
         scratch(whole) as id_file,
         scratch(whole) as offset_file,
     ):
         ids, offsets = Hashed(id_file), Hashed(offset_file)
-        offsets.write(np.zeros(1, OFFSET))
-        for block in encoded:
-            ids.write(block.ids)
-            offsets.write((total["tokens"] + np.cumsum(block.lengths)).astype(OFFSET))
-            unknown = int(np.count_nonzero(block.ids == UNK))
-            total.update(
-                sentences=len(block.lengths),
-                tokens=len(block.ids),
-                unknown=unknown,
-                empty=block.empty,
-            )
-            longest = max(longest, int(block.lengths.max(initial=0)))
+        total = write_arrays(encoded, ids, offsets)
         if not total["sentences"]:
             raise NoSentence((*sources, out)[0], total["empty"])
         model = subword.content
         header = Header(
-            dtype=dtype_of(subword).str, **total, longest=longest,
-            vocabulary=subword.hash, scheme=subword.scheme, size=subword.size,
-            normaliser=subword.normaliser, model=len(model), version=__version__,
-            sources=sources,
-            content=content_digest(hashlib.sha256(model), offsets.sha256, ids.sha256), pairs=pairs,
+            dtype=dtype_of(subword).str, **total, vocabulary=subword.hash, scheme=subword.scheme,
+            size=subword.size, normaliser=subword.normaliser, model=len(model),
+            version=__version__, sources=sources, pairs=pairs,
+            content=content_digest(hashlib.sha256(model), offsets.sha256, ids.sha256),
         )  # fmt: skip
         head = header.dumps() + model + bytes(padding(len(model)))
         join(whole, head, offset_file, id_file)
     return header
+
+
+def write_arrays(encoded: Iterable[Encoded], ids: Hashed, offsets: Hashed) -> Counter[str]:
+    """Write the arrays of all blocks; return the numbers that a header says of them."""
+    total, longest = Counter(), 0
+    offsets.write(np.zeros(1, OFFSET))
+    for block in encoded:
+        ids.write(block.ids)
+        offsets.write((total["tokens"] + np.cumsum(block.lengths)).astype(OFFSET))
+        total.update(
+            sentences=len(block.lengths), tokens=len(block.ids), empty=block.empty,
+            unknown=int(np.count_nonzero(block.ids == UNK)),
+        )  # fmt: skip
+        longest = max(longest, int(block.lengths.max(initial=0)))
+    return Counter(total, longest=longest)
 
 
 def scratch(beside: Path):

@@ -7,10 +7,11 @@ import os
 import re
 import shlex
 from dataclasses import dataclass
+from getpass import getuser
 from xml.etree import ElementTree
 
 from lmtools.errors import UserError
-from lmtools.jobs.queues import Queue, Queued, Refused, ask, task, user
+from lmtools.jobs.queues import Queue, Queued, Refused, ask, task
 from lmtools.jobs.shards import LOG
 
 SCRIPT = """\
@@ -91,7 +92,7 @@ class GridEngine(Queue):
 
     def entries(self, name):
         try:
-            tree = ElementTree.fromstring(ask("qstat", "-xml", "-u", user(), directory=HERE))
+            tree = ElementTree.fromstring(ask("qstat", "-xml", "-u", getuser(), directory=HERE))
         except ElementTree.ParseError as error:
             raise Refused(f"qstat: its answer is no XML ({error}); try again") from None
         return [

@@ -19,12 +19,13 @@ def join_node(processes: int, words: Sequence[str]) -> NoReturn:
     """
     job = os.environ["SLURM_JOB_ID"]
     cpus = os.environ.get("SLURM_CPUS_PER_TASK", "1")
-    if os.environ.get("OMP_NUM_THREADS", cpus) == cpus:  # the task's default: all processes' share
-        os.environ["OMP_NUM_THREADS"] = str(max(1, int(cpus) // processes))
+    threads = os.environ.get("OMP_NUM_THREADS", cpus)
+    if threads == cpus:  # the task's default: all processes' share
+        threads = str(max(1, int(cpus) // processes))
     address = os.environ["SLURM_LAUNCH_NODE_IPADDR"]
     port = PORTS[int(job) % len(PORTS)]
     command = [sys.executable, "-m", "torch.distributed.run"]
     command += ["--nnodes", os.environ["SLURM_JOB_NUM_NODES"], "--nproc-per-node", str(processes)]
     command += ["--rdzv-backend", "c10d", "--rdzv-id", job, "--rdzv-endpoint", f"{address}:{port}"]
     command += ["--rdzv-conf", f"is_host={os.environ['SLURM_NODEID'] == '0'}"]
-    os.execv(sys.executable, [*command, *words])
+    os.execve(sys.executable, [*command, *words], {**os.environ, "OMP_NUM_THREADS": threads})

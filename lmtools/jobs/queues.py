@@ -1,6 +1,5 @@
 """Base of clusters' queues; each has a module with its commands."""
 
-import getpass
 import shlex
 import subprocess
 import sys
@@ -92,8 +91,3 @@ def ask(*command: str, script: str | None = None, directory: str | None = None) 
         cause = " ".join(done.stderr.split()) or f"status {done.returncode}"
         raise Refused(f"{command[0]}: {cause}; mend the options in --cmd's F.yaml, or try again")
     return done.stdout.strip()
-
-
-def user() -> str:
-    """Return the name of the user whose jobs these are."""
-    return getpass.getuser()

@@ -1,9 +1,10 @@
 """Slurm's arrays, by sbatch, squeue and scancel."""
 
 from dataclasses import dataclass
+from getpass import getuser
 from pathlib import Path
 
-from lmtools.jobs.queues import Queue, Queued, ask, task, user
+from lmtools.jobs.queues import Queue, Queued, ask, task
 from lmtools.jobs.shards import LOG
 
 WAITING = ("PENDING", "REQUEUE_HOLD", "SPECIAL_EXIT")  # states of tasks that do not run yet
@@ -45,11 +46,11 @@ class Slurm(Queue):
         return ask(*words, *self.options(), wrapped)
 
     def entries(self, name):
-        answer = ask(*f"squeue -h -n {name} -o %F|%T|%r -u".split(), user())
+        answer = ask(*f"squeue -h -n {name} -o %F|%T|%r -u".split(), getuser())
         return [describe(*line.split("|", 2)) for line in answer.splitlines()]
 
     def cancel(self, name):
-        ask(*f"scancel -n {name} -u".split(), user())
+        ask(*f"scancel -n {name} -u".split(), getuser())
 
 
 def describe(number: str, state: str, reason: str) -> Queued:

@@ -1,6 +1,6 @@
 """Smaller lattices: the arcs of the best paths, by beam or by budget."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -52,8 +52,11 @@ def affordable(
     size, end = len(lattice.words), lattice.states
     sources = np.append(lattice.source, lattice.finals)
     targets = np.append(lattice.target, np.full(len(lattice.finals), end))
-    before = Ways(sources, best_rows(targets, value, end + 1), lattice.start)
-    after = Ways(targets, best_rows(sources, value, end + 1), end)
+    before, after = best_rows(targets, value, end + 1), best_rows(sources, value, end + 1)
+    source, target = sources.tolist(), targets.tolist()
+    # kept rows come here, go on from here
+    reached, led = np.zeros(end + 1, dtype=bool), np.zeros(end + 1, dtype=bool)
+    reached[lattice.start] = led[end] = True
     keep = np.zeros(len(value), dtype=bool)
     budget, spent = np.inf if arcs is None else arcs, 0
     for row in np.argsort(-value, kind="stable").tolist():
@@ -61,7 +64,8 @@ def affordable(
             break
         if keep[row]:
             continue
-        path = [row, *before.follow(sources[row]), *after.follow(targets[row])]
+        path = [row, *follow_best(source[row], before, source, reached)]
+        path += follow_best(target[row], after, target, led)
         cost = sum(row < size for row in path)
         if not spent and density is not None:  # this is the best path
             words = sum(row < size and lattice.words[row] is not None for row in path)
@@ -70,30 +74,19 @@ def affordable(
             break
         spent += cost
         keep[path] = True
-        before.close(targets[path])
-        after.close(sources[path])
+        reached[targets[path]] = led[sources[path]] = True
     return keep
 
 
-class Ways:
-    """Best ways on from states, over the row that is `best` for each to the state in `ends` that
-    the row has, as far as a state that a kept way passes; first that is `last` alone.
+def follow_best(state: int, best: list[int], ends: list[int], closed: np.ndarray) -> list[int]:
+    """Return the rows from a state on, each the best of its state, to a state that is `closed`;
+    `ends` are the states that rows lead to.
     """
-
-    def __init__(self, ends: np.ndarray, best: list[int], last: int):
-        self.ends, self.best = ends.tolist(), best
-        self.closed = np.zeros(len(best), dtype=bool)
-        self.closed[last] = True
-
-    def follow(self, state: int) -> Iterator[int]:
-        """Yield the rows from a state on."""
-        while not self.closed[state]:
-            yield self.best[state]
-            state = self.ends[self.best[state]]
-
-    def close(self, states: np.ndarray) -> None:
-        """Have ways end at these states."""
-        self.closed[states] = True
+    rows = []
+    while not closed[state]:
+        rows.append(best[state])
+        state = ends[rows[-1]]
+    return rows
 
 
 def best_rows(states: np.ndarray, value: np.ndarray, count: int) -> list[int]:

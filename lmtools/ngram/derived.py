@@ -93,7 +93,8 @@ def mix(
     if weights is not None:
         weights = interpolation.complete_weights(weights, list(map(str, lms)))
     sources = [NgramSource.of(lm) for lm in lms]
-    subword_of = check_vocabularies(sources)
+    # KenLM splits the words of a mixture where it splits those of all its models
+    subword_of, foreign = check_vocabularies(sources), all(source.foreign for source in sources)
     program = find_program(kenlm)
     with claim_directory(out) as directory:
         ids = arrays.new_vocabulary()
@@ -103,7 +104,8 @@ def mix(
             arrays.fill_unigrams(model, len(ids))
         subword = subword_of(ids)
         if weights is None:
-            sentences = TokenisedText(texts, choose_tokeniser(sources, subword))
+            ours = tokeniser(subword, closed=sources[0].unknown != SYMBOLS[0])
+            sentences = TokenisedText(texts, split_words if foreign else ours)
             rows = [[ids.get(word, unknown) for word in words] for words in sentences]
             probs = interpolation.token_probabilities(models, rows)
             possible = probs[:, probs.max(0) > 0]
@@ -115,7 +117,6 @@ def mix(
             for source, weight in zip(sources, weights, strict=True)
         ]
         description = write(directory, model, ids, describe(sources, "mixture"), program=program)
-        foreign = part_as_kenlm(sources)
         return describe_directory(directory, description, subword, foreign, mixture=parts), weights
 
 
@@ -167,18 +168,6 @@ def quantize(
         description = replace(description, order=len(description.counts), file=BINARY)
         widths = {"probability": bits, "backoff": backoff_bits, "pointer": pointer_bits}
         return describe_directory(directory, description, subword, source.foreign, bits=widths)
-
-
-def choose_tokeniser(sources: Sequence[NgramSource], subword: Subword):
-    """Return the function from a line to the tokens of a mixture of `sources`."""
-    if part_as_kenlm(sources):
-        return split_words
-    return tokeniser(subword, sources[0].unknown != SYMBOLS[0])
-
-
-def part_as_kenlm(sources: Sequence[NgramSource]) -> bool:
-    """Return whether KenLM splits the words of a model of `sources`: where it splits all theirs."""
-    return all(source.foreign for source in sources)
 
 
 def check_vocabularies(sources: Sequence[NgramSource]):

@@ -75,7 +75,11 @@ def build(texts: Sequence, order: int, out, tokens: Normaliser | Subword, **opti
     with claim_directory(out) as directory:
         text, grams = count_ngrams(sentences, order, least, directory, options=options)
         sizes = [gram.size for gram in grams]
-        refuse_empty(sizes, least)
+        if least and 0 in sizes:
+            raise UserError(
+                f"--min-count {' '.join(map(str, least))}: no n-gram of {sizes.index(0) + 1} tokens"
+                " is left; give a lower count or --order"
+            )
         estimate = kneser_ney.estimate(grams, options.memory, directory, options.closed)
         file = write_model(
             directory, program, lambda stream: arpa.write(stream, text.vocabulary, grams)
@@ -192,15 +196,6 @@ def complete_min_counts(given: Sequence[int], order: int) -> list[int]:
             " 1 and none below the one before it; words are left out by --subword DIR --unk"
         )
     return least
-
-
-def refuse_empty(counts: Sequence[int], min_counts: Sequence[int]) -> None:
-    """Raise UserError where `min_counts` leave no n-gram of an order."""
-    if min_counts and 0 in counts:
-        raise UserError(
-            f"--min-count {' '.join(map(str, min_counts))}: no n-gram of"
-            f" {counts.index(0) + 1} tokens is left; give a lower count or --order"
-        )
 
 
 def find_arpa(directory) -> Path:

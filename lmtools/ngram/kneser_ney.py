@@ -133,30 +133,37 @@ def smooth_order(
     for block in blocks():
         buckets.deal(block["key"], block)
     shorter.close()
-    number, backoff = 0, lower.backoff
     for part in buckets.parts:
+        smoothed.append(DiskArray(folder, SMOOTHED))
         entry = part.read()
         part.close()
-        context, keys = number_distinct(entry["key"])
-        smoothed.append(DiskArray(folder, SMOOTHED))
-        if not len(keys):
-            continue
-        numbers = find_sorted(lower, keys, bits, number)
-        number = int(numbers[-1]) + 1
-        rows = np.empty(len(entry), dtype=SMOOTHED)
-        rows["prob"], free = smooth(entry, context, amounts)
-        rows["context"] = numbers[context]
-        smoothed[-1].append(rows)
-        # a context that nothing follows leaves all to shorter ones
-        weights = np.ones(numbers[-1] + 1 - len(backoff))
-        weights[numbers - len(backoff)] = free
-        backoff.append(weights)
-    backoff.append(np.ones(len(lower) - len(backoff)))
+        if len(entry):
+            smoothed[-1].append(smooth_range(entry, lower, amounts, bits))
+    lower.backoff.append(np.ones(len(lower) - len(lower.backoff)))
     contexts = DiskArray(folder, np.int32)
     for rows in buckets.collect(smoothed):
         gram.prob.append(rows["prob"])
         contexts.append(rows["context"])
     return contexts
+
+
+def smooth_range(
+    entry: np.ndarray, lower: Grams, amounts: Sequence[float], bits: int
+) -> np.ndarray:
+    """Return ENTRYs of a range of keys as SMOOTHED, and give `lower`, up to the last context among
+    them, back-off weights.
+    """
+    context, keys = number_distinct(entry["key"])
+    start = len(lower.backoff)
+    numbers = find_sorted(lower, keys, bits, start)
+    rows = np.empty(len(entry), dtype=SMOOTHED)
+    rows["prob"], free = smooth(entry, context, amounts)
+    rows["context"] = numbers[context]
+    # a context that nothing follows leaves all to shorter ones
+    weights = np.ones(numbers[-1] + 1 - start)
+    weights[numbers - start] = free
+    lower.backoff.append(weights)
+    return rows
 
 
 def find_sorted(grams: Grams, keys: np.ndarray, bits: int, start: int) -> np.ndarray:

@@ -128,10 +128,6 @@ class Subword:
         """Return whether the vocabulary holds all pieces of a word."""
         return not self.unknown(word)
 
-    def word_lengths(self, text: str) -> list[int]:
-        """Return the number of ids of each word of the normalised text."""
-        return self.lengths(self.encode(text))
-
     def lengths(self, ids: Sequence[int]) -> list[int]:
         """Return the number of ids of each word in `ids` of a whole text."""
         if not len(ids):

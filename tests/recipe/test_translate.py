@@ -8,6 +8,7 @@ import json
 import runpy
 import sys
 from pathlib import Path
+from shlex import split
 from typing import NamedTuple
 from unittest import mock
 
@@ -109,15 +110,10 @@ def home(tmp_path_factory) -> Path:
 
 def translate(home: Path, out: Path, *options) -> Done:
     """Lists of the model."""
-    files = (
-        "--model",
-        home / "model",
-        "--source",
-        home / "source",
-        "--reference",
-        home / "reference",
-        "--out",
-        out,
+    files = tuple(
+        split(
+            f"--model {home}/model --source {home}/source --reference {home}/reference --out {out}"
+        )
     )
     return call("translate.py", *files, "--beam", BEAM, "--batch", 3, *options)
 

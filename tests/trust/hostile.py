@@ -418,17 +418,8 @@ def pickled(home: Path, where: str) -> None:
     import numpy as np
     import torch
 
-    take(
-        home,
-        "lm/tta",
-        "test.jsonl",
-        "train.bin",
-        "valid.bin",
-        "train.txt",
-        "bpe",
-        "vectors.npz",
-        "pairs.tsv",
-    )
+    take(home, "lm/tta", "test.jsonl", "train.bin", "valid.bin", "train.txt", "bpe", "pairs.tsv")
+    take(home, "vectors.npz")
     vectors = ("sts", "--vectors", "vectors.npz", "--pairs", "pairs.tsv", "--out", "o")
     targets = {
         "weights": ("lm/tta/model.safetensors", score("lm/tta")),
@@ -495,29 +486,8 @@ def huggingface(home: Path, where: str) -> None:
     )
     model = BertForMaskedLM(config)
     model.save_pretrained(folder)
-    words = [
-        "[PAD]",
-        "[UNK]",
-        "[CLS]",
-        "[SEP]",
-        "[MASK]",
-        *[
-            "the",
-            "a",
-            "king",
-            "queen",
-            "city",
-            "went",
-            "came",
-            "to",
-            "of",
-            "and",
-            "great",
-            "river",
-            "stone",
-            "house",
-        ],
-    ]
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    words += split("the a king queen city went came to of and great river stone house")
     (folder / "vocab.txt").write_text("".join(f"{word}\n" for word in words))
     (folder / "tokenizer_config.json").write_text(
         json.dumps({"tokenizer_class": "BertTokenizer", "model_max_length": 16})

@@ -97,13 +97,9 @@ def make(home: Path) -> Path:
     for lm in ("tta", "causal", "ngram"):
         for name in ("dev", "test"):
             made(
-                "score",
-                "--lm",
-                f"lm/{lm}",
-                "--nbest",
-                f"{name}.jsonl",
-                *split("--cache none --out"),
-                f"{name}.{lm}.scores",
+                *split(
+                    f"score --lm lm/{lm} --nbest {name}.jsonl --cache none --out {name}.{lm}.scores"
+                )
             )
     made(
         *split("tune --nbest dev.jsonl --scores ng=dev.ngram.scores tta=dev.tta.scores --out"),
@@ -145,10 +141,7 @@ def training(lm: str, out, *more) -> tuple:
         "train",
         "--conf",
         conf,
-        *split("--train train.bin --valid valid.bin --out"),
-        out,
-        "--device",
-        "cpu",
+        *split(f"--train train.bin --valid valid.bin --out {out} --device cpu"),
         *TINY,
         *more,
     )
@@ -158,10 +151,7 @@ def rescoring(name: str, out: str = "hyp") -> tuple:
     """The arguments that rescore a set."""
     columns = (f"ng={name}.ngram.scores", f"tta={name}.tta.scores")
     return (
-        "rescore",
-        "--nbest",
-        f"{name}.jsonl",
-        "--scores",
+        *split(f"rescore --nbest {name}.jsonl --scores"),
         *columns,
         *split("--weights weights.json --out"),
         out,

@@ -19,7 +19,7 @@ from lmtools.workers import as_completed, map_ordered
 PACKAGE = Path(lmtools.__file__).parent
 # the modules that write os.environ, for the sake of programs and processes that they start
 CHANGES = ("clear", "pop", "popitem", "setdefault", "update")
-WRITERS = {"jobs/__main__.py", "jobs/nodes.py", "workers.py"}
+WRITERS = {"jobs/__main__.py", "workers.py"}
 
 
 @pytest.fixture(autouse=True)

@@ -236,13 +236,7 @@ def test_killed_while_writing_keeps_the_old_file(subwords, tmp_path):
     folder = subwords[1] / "word"
     out = binarise([write(tmp_path / "t", LINES)], subwords[0]["word"], tmp_path / "t.bin").path
     before = out.read_bytes()
-    command = [
-        sys.executable,
-        *split("-m lmtools corpus --text - --subword"),
-        str(folder),
-        "--out",
-        str(out),
-    ]
+    command = [sys.executable, *split(f"-m lmtools corpus --text - --subword {folder} --out {out}")]
     with subprocess.Popen(command, stdin=subprocess.PIPE) as child:
         begun = False
         for _ in range(2000):
@@ -282,11 +276,7 @@ def test_verb(subwords, tmp_path, capsys):
     source = write(tmp_path / "t", LINES)
     status = main(
         [
-            "corpus",
-            "--text",
-            str(source),
-            str(source),
-            "--subword",
+            *split(f"corpus --text {source} {source} --subword"),
             str(subwords[1] / "word"),
             "--out",
             str(tmp_path / "t.bin"),

@@ -253,7 +253,7 @@ def test_what_qstat_says(state, runs, remedy):
 def test_jobs_meet_at_their_first_node_on_ports_of_their_own(monkeypatch):
     """As srun calls it on the second node of a job with 16 CPUs a node."""
     ports = set()
-    monkeypatch.setattr("os.execv", lambda path, command: calls.append(command))
+    monkeypatch.setattr("os.execve", lambda path, command, env: calls.append((command, env)))
     for name, value in {"JOB_NUM_NODES": 2, "NODEID": 1, "CPUS_PER_TASK": 16}.items():
         monkeypatch.setenv(f"SLURM_{name}", str(value))
     monkeypatch.setenv("SLURM_LAUNCH_NODE_IPADDR", "10.0.0.1")
@@ -262,10 +262,10 @@ def test_jobs_meet_at_their_first_node_on_ports_of_their_own(monkeypatch):
         monkeypatch.setenv("SLURM_JOB_ID", job)
         monkeypatch.setenv("OMP_NUM_THREADS", "16")
         join_node(8, ["-m", "lmtools", "train"])
-        (command,) = calls
+        ((command, env),) = calls
         address, _, port = command[command.index("--rdzv-endpoint") + 1].partition(":")
         assert address == "10.0.0.1" and 1024 < int(port) < 32768
-        assert os.environ["OMP_NUM_THREADS"] == "2"
+        assert env["OMP_NUM_THREADS"] == "2"
         assert command[3:7] == ["--nnodes", "2", "--nproc-per-node", "8"]
         assert command[-4:] == ["is_host=False", "-m", "lmtools", "train"] and job in command
         ports.add(port)

@@ -100,14 +100,7 @@ def test_orders_that_kenlm_has_not(text, tmp_path, order):
 
 def test_the_verb_warns_once_of_tiny_text_and_of_reserved_words(tmp_path, capsys):
     (tmp_path / "text").write_text("a b\nA <unk> c\n")
-    verb = [
-        "ngram",
-        "--text",
-        str(tmp_path / "text"),
-        *split("--order 2 --case lower --out"),
-        str(tmp_path / "lm"),
-        "--kenlm",
-    ]
+    verb = split(f"ngram --text {tmp_path}/text --order 2 --case lower --out {tmp_path}/lm --kenlm")
     assert main([*verb, "none"]) == 0
     said = capsys.readouterr()
     assert said.err.splitlines() == [

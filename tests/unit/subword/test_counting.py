@@ -2,6 +2,7 @@
 
 import random
 from collections import Counter
+from shlex import split
 
 import pytest
 from hypothesis import given, settings
@@ -102,14 +103,9 @@ def test_processes_change_no_byte(tmp_path, monkeypatch, scheme, capsys):
         assert (
             main(
                 [
-                    "subword",
-                    "--text",
-                    str(path),
-                    "--type",
+                    *split(f"subword --text {path} --type"),
                     scheme,
-                    "--nj",
-                    str(nj),
-                    "--out",
+                    *split(f"--nj {nj} --out"),
                     str(tmp_path / str(nj)),
                 ]
             )

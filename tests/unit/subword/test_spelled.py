@@ -38,7 +38,7 @@ def test_words_of_any_spelling_come_back(spelled):
     split = spelled.words.split(ids)
     assert len(split) == len(text.split()) and [i for word in split for i in word] == ids
     assert spelled.decode(ids) == text
-    assert spelled.lengths(ids) == list(map(len, split)) == spelled.word_lengths(text)
+    assert spelled.lengths(ids) == list(map(len, split)) == spelled.lengths(spelled.encode(text))
     assert spelled.pieces(text) == [spelled.vocabulary[i] for i in ids]
 
 

@@ -129,14 +129,7 @@ def test_any_list_comes_back(tmp_path_factory, items, numbered):
 
 def test_command(tmp_path, capsys):
     (tmp_path / "words.txt").write_text("<eps> 0\nTHE 1\nKING 2\nQUEEN 3\nZOO 4\n")
-    options = [
-        "--model",
-        str(tmp_path / "words.txt"),
-        "--out",
-        str(tmp_path / "sw"),
-        "--normaliser",
-        "librispeech",
-    ]
+    options = split(f"--model {tmp_path}/words.txt --out {tmp_path}/sw --normaliser librispeech")
     assert main(["subword", *options]) == 0
     assert capsys.readouterr().out.startswith(f"{tmp_path / 'sw'}: word vocabulary of 9 ids, hash ")
     assert main(["subword", *options, "--vocab-size", "7"]) == 0
@@ -150,24 +143,11 @@ def test_command(tmp_path, capsys):
 def test_a_model_of_pieces_is_not_cut(tmp_path, capsys):
     (tmp_path / "t").write_text("the king came to the river\n" * 20)
     assert (
-        main(
-            [
-                "subword",
-                "--text",
-                str(tmp_path / "t"),
-                *split("--type bpe --vocab-size 30 --out"),
-                str(tmp_path / "sw"),
-            ]
-        )
+        main(split(f"subword --text {tmp_path}/t --type bpe --vocab-size 30 --out {tmp_path}/sw"))
         == 0
     )
     assert "<unk>" not in capsys.readouterr().out
-    options = [
-        "--model",
-        str(tmp_path / "sw/subword.model"),
-        *split("--vocab-size 20 --out"),
-        str(tmp_path / "cut"),
-    ]
+    options = split(f"--model {tmp_path}/sw/subword.model --vocab-size 20 --out {tmp_path}/cut")
     assert main(["subword", *options]) == 1
     assert "a SentencePiece model has the size it was trained with" in capsys.readouterr().err
 
@@ -183,14 +163,9 @@ def test_what_a_list_leaves_out_of_its_text(tmp_path, capsys, scheme, bound):
     assert (
         main(
             [
-                "subword",
-                "--text",
-                str(tmp_path / "t"),
-                "--type",
+                *split(f"subword --text {tmp_path}/t --type"),
                 scheme,
-                f"--{bound}",
-                "--out",
-                str(tmp_path / "sw"),
+                *split(f"--{bound} --out {tmp_path}/sw"),
             ]
         )
         == 0
