@@ -155,8 +155,19 @@ def read_configs(home: Path) -> dict[str, dict]:
 
 
 def read_learning(home: Path) -> dict[str, list[dict]]:
-    """Read the lines of metrics.jsonl of each language model."""
-    return {path.parent.name: read_metrics(path) for path in list_of_models(home, "metrics.jsonl")}
+    """Read the lines of metrics.jsonl of each language model, without a last one that a crash cut
+    short.
+    """
+    remedy, learning = "take the line out", {}
+    for path in list_of_models(home, "metrics.jsonl"):
+        lines = [(number, line) for number, line in read_lines(path) if line.strip()]
+        if lines and not lines[-1][1].endswith("}"):
+            lines.pop()
+        trees = {f"{path}:{n}": parse_json(line, f"{path}:{n}", remedy) for n, line in lines}
+        learning[path.parent.name] = [
+            drop_nulls(fitting(tree, METRICS_SHAPE, at, remedy)) for at, tree in trees.items()
+        ]
+    return learning
 
 
 def list_of_models(home: Path, file: str) -> list[Path]:
@@ -165,18 +176,6 @@ def list_of_models(home: Path, file: str) -> list[Path]:
     """
     paths = sorted(home.glob(f"lm/*/{file}"))
     return [path for path in paths if not (path.parent / ASIDE).exists()]
-
-
-def read_metrics(path: Path) -> list[dict]:
-    """Read the lines of a training's metrics.jsonl, without a last one that a crash cut short."""
-    lines = [(number, line) for number, line in read_lines(path) if line.strip()]
-    if lines and not lines[-1][1].endswith("}"):
-        lines.pop()
-    remedy = "take the line out"
-    trees = {
-        f"{path}:{number}": parse_json(line, f"{path}:{number}", remedy) for number, line in lines
-    }
-    return [drop_nulls(fitting(tree, METRICS_SHAPE, at, remedy)) for at, tree in trees.items()]
 
 
 def drop_nulls(tree: Mapping) -> dict:
@@ -195,22 +194,17 @@ def read_training(home: Path) -> Header | None:
 
 def read_stages(home: Path) -> list[dict]:
     """Return the manifests of the recipe's stages in the order in which they were started: N.json
-    of run.sh's, and NAME-N.json of those of run_NAME.sh, which have NAME-N as their stage.
+    of run.sh's, and NAME-N.json of those of run_NAME.sh, which have NAME-N as their stage;
+    UserError where one was damaged.
     """
     named = ((re.fullmatch(r"(?:(.+)-)?(\d+)", p.stem), p) for p in home.glob("stages/*.json"))
     numbered = sorted((match[1] or "", int(match[2]), path) for match, path in named if match)
-    stages = [
-        {**read_manifest(path), **({"stage": path.stem} if script else {})}
-        for script, _, path in numbered
-    ]
+    remedy, stages = "run the stage again", []
+    for script, _, path in numbered:
+        tree = check_seal(parse_json(read_bytes(path), path, remedy), path, remedy, warn=False)
+        stage = drop_nulls(fitting(tree, STAGE_SHAPE, path, remedy))
+        stages.append({**stage, **({"stage": path.stem} if script else {})})
     return sorted(stages, key=lambda manifest: manifest.get("started", ""))
-
-
-def read_manifest(path: Path) -> dict:
-    """Return the JSON object in the manifest of a stage; UserError where it was damaged."""
-    remedy = "run the stage again"
-    tree = check_seal(parse_json(read_bytes(path), path, remedy), path, remedy, warn=False)
-    return drop_nulls(fitting(tree, STAGE_SHAPE, path, remedy))
 
 
 def read_systems(home: Path) -> dict[str, tuple[Weights | None, dict[str, dict[str, str]]]]:

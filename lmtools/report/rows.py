@@ -4,7 +4,7 @@
 
 import csv
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +13,6 @@ from lmtools.atomic import atomic_text
 from lmtools.evaluate import METRICS
 from lmtools.evaluate.metrics import ErrorRate
 from lmtools.report.names import FIRST, ORACLE
-from lmtools.report.parts.grids import Grid
 from lmtools.report.parts.lists import RescoredLists
 from lmtools.report.parts.measure import LENGTHS, Measured
 from lmtools.report.parts.models import Model
@@ -79,7 +78,11 @@ def rows_of(experiment) -> Iterator[FigureRow]:
     if experiment.pairs:
         yield from rows_of_pairs(experiment.pairs)
     yield from rows_of_models(experiment.models, experiment.ppl)
-    yield from rows_of_grids(experiment.grids)
+    for grid in experiment.grids:
+        for label, model in grid.runs.items():
+            for place in model.figures:
+                value, at = model.ppl(place), grid.at.get(label)
+                yield FigureRow("grid", label, place, grid.name, value=value, at=at)
     yield from rows_of_speeds(experiment.speed or {}, experiment.bench or {})
     for stage in experiment.stages:
         yield FigureRow(
@@ -169,15 +172,6 @@ def rows_of_models(
         for quantity in ("mean", "sd"):
             value = (tree.get("log_normaliser") or {}).get(quantity)
             yield FigureRow("lm", name, place, f"log Z {quantity}", value=value)
-
-
-def rows_of_grids(grids: Sequence[Grid]) -> Iterator[FigureRow]:
-    """Yield the perplexity of each run of a grid, under its label."""
-    for grid in grids:
-        for label, model in grid.runs.items():
-            for place in model.figures:
-                at = grid.at.get(label)
-                yield FigureRow("grid", label, place, grid.name, value=model.ppl(place), at=at)
 
 
 def rows_of_speeds(speed: Mapping, bench: Mapping) -> Iterator[FigureRow]:

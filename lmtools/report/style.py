@@ -111,21 +111,17 @@ ENTRIES = ("systems", "lms", "criteria", "families")
 
 
 def load_style(path: Path | None = None, plan: ExperimentPlan | None = None) -> Style:
-    """Load the defaults, refined by what the file at `path` says, then by an experiment's;
-    UserError with its line for what it should not say.
+    """Load the defaults, refined by what the file at `path` says, then by an experiment's: its
+    labels and looks of systems, and its language models and systems in their order; UserError with
+    the line for what a file should not say.
     """
     if path:
         check_style(path)
         style = parse_style(merge(load_yaml(DEFAULTS), load_yaml(path)), lambda *_: path)
     else:
         style = load_defaults()
-    return add_plan(style, plan) if plan else style
-
-
-def add_plan(style: Style, plan: ExperimentPlan) -> Style:
-    """Return the style with an experiment's labels and looks of systems, and its language models
-    and systems in their order.
-    """
+    if plan is None:
+        return style
     systems = dict(style.systems)
     for name, entry in plan.systems.items():
         old, place = systems.get(name, Printed()), plan.place / "systems" / name / "look"

@@ -21,7 +21,7 @@ from lmtools.report.parts.samples import (
     read_samples,
 )
 from lmtools.report.style import Style, load_style
-from lmtools.rescoring import SystemFacts, SystemLM, Weights, describe_lm, set_hash
+from lmtools.rescoring import SystemFacts, Weights, describe_lm, set_hash
 from lmtools.rescoring.tuning import INTERPOLATION
 from lmtools.rescoring.weights import FIRST_PASS, LATTICES, SCORES
 
@@ -45,11 +45,14 @@ def find_makeups(
 
 def find_makeup(facts: SystemFacts, models: Mapping[str, str]) -> SystemParts:
     """Return the parts of the system that `facts` describe, without the first pass's own scores."""
-    parts = (
-        LmPart(resolve_lm(lm, models), lm.score, lm.normalised)
-        for lm in facts.lms
-        if lm.source == SCORES or lm.signature
-    )
+    parts = []
+    for lm in facts.lms:
+        if lm.source == SCORES or lm.signature:
+            value = lm.signature.get("model", "")
+            same = [name for name, hashes in models.items() if value in hashes.split("/")]
+            # scores without normalisation are those of the model of the same hash
+            name = same[0] if same and not lm.normalised else lm.name
+            parts.append(LmPart(name, lm.score, lm.normalised))
     return SystemParts(tuple(parts), facts.lists == LATTICES)
 
 
@@ -75,15 +78,6 @@ def find_lattice_makeup(report: Mapping, models: Mapping[str, str]) -> SystemPar
     }
     lms = (describe_lm(*item, SCORES) for item in signatures.items())
     return find_makeup(SystemFacts(tuple(lms), LATTICES), models)
-
-
-def resolve_lm(lm: SystemLM, models: Mapping[str, str]) -> str:
-    """Return the name of a language model; of scores without normalisation, that of the model of
-    the same hash.
-    """
-    value = lm.signature.get("model", "")
-    same = [name for name, hashes in models.items() if value in hashes.split("/")]
-    return same[0] if same and not lm.normalised else lm.name
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -55,9 +55,10 @@ class Query(NamedTuple):
         ]
 
 
-def show_interval(row: FigureRow) -> str:
-    """Return the 95% interval in a cell."""
-    return NONE if row.low is None else f"{row.low:.2f}-{row.high:.2f}"
+def show_interval(row: FigureRow | None, between: str = "-") -> str:
+    """Return the 95% interval in a cell, a hyphen between ends that are never negative."""
+    known = row is not None and row.low is not None
+    return f"{row.low:.2f}{between}{row.high:.2f}" if known else NONE
 
 
 def text_column(header: str, values: Sequence) -> Column:

@@ -12,12 +12,11 @@ import numpy as np
 from lmtools.evaluate import METRICS
 from lmtools.report.experiment import Experiment
 from lmtools.report.names import FIRST, SUM, SystemParts
-from lmtools.report.page.table import NONE, Column, Table, figures, probability, table_of
+from lmtools.report.page.table import Column, Table, figures, probability, table_of
 from lmtools.report.parts.measure import Measured, is_tuned_first_pass
 from lmtools.report.parts.pairs import REFERENCE
-from lmtools.report.rows import FigureRow
 from lmtools.report.tables.lms import list_trainings
-from lmtools.report.tables.query import Query
+from lmtools.report.tables.query import Query, show_interval
 
 MINI = "mini"  # the corpus whose similarity no one judged: it follows from how its pairs were made
 WHAT = (
@@ -97,7 +96,7 @@ def main_tables(
         for name, number in zip(systems, numbers, strict=True)
     ]
     if judged:
-        columns.append(Column(f"{pairs.test} 95%", list(map(show_ends, rows))))
+        columns.append(Column(f"{pairs.test} 95%", [show_interval(row, " to ") for row in rows]))
     if tested:
         columns.append(Column("p", [probability(row.p if row else None) for row in rows]))
     first = f"{kind}'s correlation, times 100, of cosine and {name_judges(experiment)}; bold is"
@@ -110,11 +109,6 @@ def list_warnings(experiment: Experiment) -> Iterator[str]:
     """Yield the warning that no one judged the similarity, where no one did."""
     if is_constructed(experiment):
         yield CONSTRUCTED
-
-
-def show_ends(row: FigureRow | None) -> str:
-    """Return a 95% interval in one cell; of negative ends too, so that no hyphen stands between."""
-    return NONE if row is None or row.low is None else f"{row.low:.2f} to {row.high:.2f}"
 
 
 def layer_tables(experiment: Experiment) -> Iterator[Table]:
