@@ -47,6 +47,11 @@ TO_SET = {
         "--cover-beam": ("cover_beam", "*"),
         "--tokens": ("tokens", "*"),
     },
+    "lmtools translate": {"--length-penalty": ("length_penalty", "*"), "--batch": ("batch", "*")},
+    "lmtools ngram": {
+        "--backoff-bits": ("backoff_bits", "*"),
+        "--pointer-bits": ("pointer_bits", "*"),
+    },
     "lmtools bench": {
         f"--{name.replace('_', '-')}": (name, value)
         for name, value in {

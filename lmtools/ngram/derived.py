@@ -24,6 +24,7 @@ from lmtools.ngram.directory import (
 from lmtools.ngram.kenlm import SCRIPT, binarise, find_program
 from lmtools.ngram.model import KIND, SUBWORD, Description, binary, uncompressed
 from lmtools.ngram.sentences import SYMBOLS, TokenisedText, split_words
+from lmtools.options import check_options, option
 from lmtools.subword import SPECIALS, Subword, load_subword
 from lmtools.subword.lists import Word
 from lmtools.text import Normaliser
@@ -138,13 +139,24 @@ def prune(lm, out, threshold: float, kenlm: str = "auto") -> tuple[Description, 
         ), before
 
 
-def quantize(
-    lm, out, bits: int, backoff_bits: int, pointer_bits: int, kenlm: str = "auto"
-) -> Description:
-    """Write `lm` to directory `out` as KenLM's trie with probabilities and back-off weights of so
-    many bits, 0: whole numbers, and pointers that share `pointer_bits` leading ones; what its
-    config.yaml says.
+@dataclass(frozen=True)
+class Quantisation:
+    """Bits of the numbers in KenLM's trie."""
+
+    bits: int = option(8, "of a probability, 2 to 25; 0: all that KenLM keeps", least=0)
+    backoff_bits: int | None = option(None, "of a back-off weight (default: as --bits)", least=0)
+    pointer_bits: int = option(22, "most leading bits of pointers to cut off; 0: none", least=0)
+
+    def __post_init__(self):
+        check_options(self)
+
+
+def quantize(lm, out, quantisation: Quantisation, kenlm: str = "auto") -> Description:
+    """Write `lm` to directory `out` as KenLM's trie of so many bits; return what its config.yaml
+    says.
     """
+    bits, pointer_bits = quantisation.bits, quantisation.pointer_bits
+    backoff_bits = bits if quantisation.backoff_bits is None else quantisation.backoff_bits
     source = NgramSource.of(lm)
     program = find_program(kenlm)
     if program is None:

@@ -16,6 +16,7 @@ from lmtools.formats.lists import other_number
 from lmtools.journal import Journal, JournalEntry
 from lmtools.lock import hold_lock
 from lmtools.objectives import split_pair
+from lmtools.options import check_options, option
 from lmtools.score.load import load_kind
 from lmtools.score.neural import TranslationScorer
 from lmtools.specs import LMSpec
@@ -29,15 +30,18 @@ DIGITS = 6  # of scores
 
 @dataclass(frozen=True)
 class TranslateOptions:
-    """Which model, the width of the search, by what power of their length hypotheses are ranked,
-    how many sentences are searched at once, on which device and in which precision.
-    """
+    """Options of the search for translations by the model in directory `lm`."""
 
     lm: str
-    beam: int = 50
-    length_penalty: float = 1.0
-    batch: int = 8
+    beam: int = option(50, "width of the search, and most hypotheses of a list", least=1)
+    length_penalty: float = option(
+        1.0, "0: hypotheses are ranked by their sum; 1: by the mean of a token", least=0
+    )
+    batch: int = option(8, "sentences searched at once", least=1)
     computing: Computing = USUAL
+
+    def __post_init__(self):
+        check_options(self)
 
 
 @dataclass(frozen=True)

@@ -127,7 +127,6 @@ GROUPS: dict[str, dict[str, dict]] = {
         ),
         "--corpus": value("TEXT", "what the model card says of the training text", rare=True),
         "--vocab-size": value("N", "ids in all, five specials included", type=positive),
-        "--batch": value("N", "sentences at once", type=positive),
     },
     "input": {
         "--nbest": value("F", "N-best lists", required=True),

@@ -212,7 +212,7 @@ def test_neither_batch_nor_order_changes_a_text(directory, files):
     assert translate(files, directory) == 0
     whole = texts(files / "o.jsonl")
     for batch in ("1", "4"):
-        assert translate(files, directory, "--batch", batch, out=f"o{batch}.jsonl") == 0
+        assert translate(files, directory, "--set", f"batch={batch}", out=f"o{batch}.jsonl") == 0
         assert texts(files / f"o{batch}.jsonl") == whole
     order = list(range(len(LINES)))
     random.Random(5).shuffle(order)
@@ -241,7 +241,7 @@ def journal(files):
 @pytest.mark.parametrize("kept", [0, 1, 4, 5, 8, 9])
 def test_a_cut_journal_is_gone_on_from(files, kept, tmp_path_factory, monkeypatch):
     lm = random_translator(tmp_path_factory.mktemp("lm"))
-    assert translate(files, lm, "--batch", "4") == 0
+    assert translate(files, lm, "--set", "batch=4") == 0
     whole = (files / "o.jsonl").read_bytes()
     lines = journal(files).read_bytes().splitlines(keepends=True)
     assert len(lines) == 9
@@ -255,18 +255,20 @@ def test_a_cut_journal_is_gone_on_from(files, kept, tmp_path_factory, monkeypatc
         return search(scorer, ids, *how)
 
     monkeypatch.setattr(run, "search", counting)
-    assert translate(files, lm, "--batch", "4", "--ref", f"{files}/lines") == 0
+    assert translate(files, lm, "--set", "batch=4", "--ref", f"{files}/lines") == 0
     assert len(searched) == 9 - kept // 4 * 4 - (kept == 9)
     again = list(jsonl.read(files / "o.jsonl"))
     assert [nbest.ref for nbest in again] == LINES
-    assert translate(files, lm, "--batch", "4") == 0
+    assert translate(files, lm, "--set", "batch=4") == 0
     assert (files / "o.jsonl").read_bytes() == whole
 
 
 def test_a_killed_run_ends_with_equal_bytes(files, tmp_path_factory):
     lm = random_translator(tmp_path_factory.mktemp("lm"))
     plain.write(sentences(60, 8, longest=6), files / "many")
-    command = f"translate --lm {lm} --source {files}/many --device cpu --batch 2 --beam 20 --out"
+    command = (
+        f"translate --lm {lm} --source {files}/many --device cpu --set batch=2 --beam 20 --out"
+    )
     assert main([*split(command), f"{files}/whole.jsonl"]) == 0
     program = [sys.executable, "-m", "lmtools", *split(command), f"{files}/o.jsonl"]
     with subprocess.Popen(program, stderr=subprocess.DEVNULL) as process:
@@ -280,7 +282,7 @@ def test_a_killed_run_ends_with_equal_bytes(files, tmp_path_factory):
 
 def test_other_options_have_another_journal(files, directory):
     assert translate(files, directory) == 0
-    assert translate(files, directory, "--length-penalty", "0") == 0
+    assert translate(files, directory, "--set", "length_penalty=0") == 0
     assert len(list(files.glob(".o.jsonl.*.journal"))) == 2
     trees = [json.loads(line) for line in (files / "o.jsonl").read_text().splitlines()]
     assert all(hyp["scores"]["am"] == hyp["scores"]["norm"] for t in trees for hyp in t["hyps"])
