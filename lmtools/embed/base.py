@@ -19,11 +19,11 @@ class Encoder(ABC):
     def prepare(self, texts: Sequence[str]) -> list[tuple]:
         """Return one sentence a text: normalised and segmented."""
 
-    @abstractmethod
     def cost(self, sentence: tuple) -> int:
-        """Return the number of rows that the model computes for the sentence; sentences of equal
-        cost are computed in equal shapes.
+        """Return the number of rows that a sentence adds to a batch, by default its parts, at least
+        1; sentences of equal cost are computed in equal shapes.
         """
+        return max(1, len(sentence))
 
     @abstractmethod
     def vectors(self, sentences: Sequence[tuple]) -> np.ndarray:

@@ -102,10 +102,6 @@ class StaticVectors(Encoder):
         often = ", ".join(word for word, _ in self.missing.most_common(5))
         return f"{share} have no vector, most often {often}"
 
-    def cost(self, sentence: Sequence[str]) -> int:
-        """Return the size that a sentence adds to a batch: its words, at least 1."""
-        return max(1, len(sentence))
-
     def vectors(self, sentences: Sequence[Sequence[str]]) -> np.ndarray:
         """Return the means, float32 (B, 1, D), of prepared sentences."""
         result = np.zeros((len(sentences), 1, self.width), dtype=np.float32)

@@ -79,10 +79,6 @@ class Tfidf(Encoder):
             self.total += 1
             self.frequency.update(set(self.normaliser(text).split()))
 
-    def cost(self, sentence: Sequence[str]) -> int:
-        """Return the size that a sentence adds to a batch: its words, at least 1."""
-        return max(1, len(sentence))
-
     def vectors(self, sentences: Sequence[Sequence[str]]) -> np.ndarray:
         """Return vectors of length 1 or 0, float32 (B, 1, width), of prepared sentences."""
         weights = np.zeros((len(sentences), self.width))

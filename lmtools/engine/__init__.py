@@ -9,7 +9,7 @@ from torch import nn
 
 from lmtools.computing import ENGINES
 from lmtools.device import PRECISIONS, cpu_multiplies_bfloat16
-from lmtools.engine.linear import Int8Linear, PackedLinear
+from lmtools.engine.linear import Int8Linear, PackedLinear, multiplies_int8
 from lmtools.engine.matrix import PackedMatrix
 from lmtools.errors import UserError
 from lmtools.lm import LanguageModel
@@ -29,7 +29,7 @@ def resolve_engine(engine: str, precision: str, device: torch.device) -> str:
     if precision == "int8":
         if engine == "torch":
             raise UserError("engine torch: does not compute in int8; leave --engine out")
-        if not (able and torch.cpu._is_vnni_supported()):
+        if not (able and multiplies_int8()):
             raise UserError(
                 f"precision int8: not on this {device.type} (it needs a processor with VNNI"
                 " instructions); use float32 or bfloat16"

@@ -18,11 +18,21 @@ class PackedLinear(nn.Module):
         super().__init__()
         self.dtype, self.post = dtype, "none"
         # plain attributes: nothing moves or saves them
-        self.packed = torch.ops.mkldnn._reorder_linear_weight(weight.detach().to(dtype), ROWS)
+        self.packed = pack_weight(weight.detach().to(dtype))
         self.bias = None if bias is None else bias.detach().to(dtype)
 
     def forward(self, x: Tensor) -> Tensor:
         return packed_product(x.to(self.dtype), self.packed, self.bias, self.post)
+
+
+def pack_weight(weight: Tensor) -> Tensor:
+    """Return the weight in oneDNN's layout for its type."""
+    return torch.ops.mkldnn._reorder_linear_weight(weight, ROWS)
+
+
+def multiplies_int8() -> bool:
+    """Return whether this processor has instructions for products of int8."""
+    return torch.cpu._is_vnni_supported()
 
 
 def packed_product(x: Tensor, packed: Tensor, bias: Tensor | None, post: str = "none") -> Tensor:

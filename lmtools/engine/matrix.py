@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from lmtools.device import PRECISIONS
-from lmtools.engine.linear import ROWS, Int8Linear, packed_product, quantise_rows
+from lmtools.engine.linear import Int8Linear, pack_weight, packed_product, quantise_rows
 
 
 class PackedMatrix:
@@ -48,7 +48,7 @@ class PackedBlock:
 
     def __init__(self, weight: Tensor, dtype: torch.dtype):
         self.dtype, self.fused = dtype, dtype == torch.float32
-        self.packed = torch.ops.mkldnn._reorder_linear_weight(weight.to(dtype), ROWS)
+        self.packed = pack_weight(weight.to(dtype))
 
     def logits(self, states: Tensor, bias: Tensor) -> Tensor:
         """Return h W^T + b in float32; b is added in float32."""

@@ -125,7 +125,7 @@ class Trunk(nn.Module, ABC):
     def memory(self) -> Memory:
         """Return an empty memory of prefixes, of left-to-right families."""
         raise UserError(
-            f"{self.title}: reads both sides of a word, a prefix has one; use a left-to-right model"
+            f"{self.title}: keeps no prefixes in memory; use another left-to-right model"
         )
 
     def describe(self) -> str:

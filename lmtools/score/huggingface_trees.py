@@ -15,7 +15,7 @@ from lmtools.models.huggingface import find_boundaries, first_id, load_pretraine
 from lmtools.outputs import Softmax
 from lmtools.outputs.base import in_precision
 from lmtools.score.huggingface import HuggingFace, HuggingFaceMasked
-from lmtools.score.trees import SentenceTree, cut_parts, plan_pairs, tree_sizes
+from lmtools.score.trees import SentenceTree, cut_parts, plan_pairs, score_nodes, tree_sizes
 from lmtools.specs import HF, LMSpec
 
 # by which names models say how many tokens their layers see
@@ -90,9 +90,9 @@ class HuggingFaceTree(HuggingFace):
         """
         tree, dtype = SentenceTree.of(sentences, self.begin), PRECISIONS[self.precision]
         within = tree.ancestors()
-        ids, depths, seen, before, targets = (
-            torch.tensor(array, device=self.device)
-            for array in (tree.tokens, within.sum(1) - 1, within, *tree.predictions(self.end))
+        ids, depths, seen = (
+            torch.from_numpy(array).to(self.device)
+            for array in (tree.tokens, within.sum(1) - 1, within)
         )
         mask = torch.zeros(seen.shape, dtype=dtype, device=self.device)
         mask.masked_fill_(~seen, torch.finfo(dtype).min)
@@ -100,10 +100,8 @@ class HuggingFaceTree(HuggingFace):
             states = self.trunk(
                 input_ids=ids[None], attention_mask=mask[None, None],
                 **self.place_tokens(depths), **given, use_cache=False,
-            ).last_hidden_state[0].to(dtype)  # fmt: skip
-        scores = self.output.unnormalised(states[before], targets)
-        scores = scores - self.output.log_normaliser(states)[before]
-        return tree.split_values(scores.double().cpu().numpy())
+            ).last_hidden_state[0]  # fmt: skip
+        return score_nodes(tree, states.to(dtype), self.output, self.end)
 
 
 class HuggingFaceCausal(HuggingFaceTree):

@@ -20,12 +20,13 @@ from lmtools.device import (
 from lmtools.engine import describe_engine, prepare, resolve_engine
 from lmtools.errors import UserError
 from lmtools.lm import LanguageModel
+from lmtools.models.base import Trunk
 from lmtools.models.seq2seq import Decoding
 from lmtools.objectives import Examples, pad_sentences, split_pair
 from lmtools.outputs.base import in_precision
 from lmtools.score.base import BatchStates, Scorer
 from lmtools.score.prefixes import NeuralPrefixes
-from lmtools.score.trees import SentenceTree, plan_pairs, plan_trees
+from lmtools.score.trees import SentenceTree, plan_pairs, plan_trees, score_nodes
 from lmtools.specs import LMSpec
 from lmtools.subword import BOS, EOS, MASK, UNK
 from lmtools.version import __version__
@@ -91,24 +92,19 @@ class NeuralScorer(Scorer):
         return self.compute(sentences, self.score)
 
     def plan_trees(self, sentences):
-        """On a CPU, where it was measured, of left-to-right models."""
-        if self.device.type != "cpu" or not self.left_to_right:
+        """Plan trees on a CPU, where it was measured, of left-to-right models with a memory."""
+        remembers = type(self.lm.trunk).memory is not Trunk.memory
+        if self.device.type != "cpu" or not (self.left_to_right and remembers):
             return []
         return plan_trees(sentences, self.lm.trunk.tree_tokens, self.longest)
 
     @torch.inference_mode()
     def from_tree(self, sentences):
         tree = self.tree_of(sentences)
-        before, targets = (
-            torch.from_numpy(array).to(self.device) for array in tree.predictions(EOS)
-        )
         with autocast(self.device, self.precision):
             heads = self.lm.trunk.head(self.tree_states(sentences, tree))
         heads = heads.to(PRECISIONS[self.precision])
-        scores = self.output.unnormalised(heads[before], targets)
-        if self.normalised:
-            scores = scores - self.output.log_normaliser(heads)[before]
-        return tree.split_values(scores.double().cpu().numpy())
+        return score_nodes(tree, heads, self.output, EOS, normalised=self.normalised)
 
     def grow_prefixes(self):
         return NeuralPrefixes(self)

@@ -12,6 +12,7 @@ from unit.score import test_huggingface
 from lmtools.embed.encoders import load_encoder
 from lmtools.embed.pooling import PoolingOptions
 from lmtools.errors import UserError
+from lmtools.models.causal import Causal
 from lmtools.ngram import build
 from lmtools.text import Normaliser
 
@@ -91,3 +92,14 @@ def test_models_without_states_have_no_vectors(models, lm):
         next(embed_words(models[lm], ["the king"]))
     with pytest.raises(UserError, match="give the directory of a neural model, hf:DIR"):
         load_encoder(str(models[lm]), PoolingOptions(), CPU)
+
+
+def test_a_family_without_a_memory_scores_without_trees(models, monkeypatch):
+    """All that a new family has to have are its states."""
+    model = load_scorer(models["causal"])
+    batch = model.prepare(sentences(9, 3) * 2)
+    assert model.plan_trees(batch)
+    expected = model.log_probs(batch)
+    monkeypatch.delattr(Causal, "memory")
+    assert model.plan_trees(batch) == []
+    np.testing.assert_array_equal(np.concatenate(model.log_probs(batch)), np.concatenate(expected))
