@@ -17,7 +17,7 @@ from lmtools.device import PRECISIONS, autocast
 from lmtools.errors import UserError
 from lmtools.models.seq2seq import Decoding
 from lmtools.objectives import pad_sentences
-from lmtools.outputs.softmax import whole_rows
+from lmtools.outputs.logits import whole_rows
 from lmtools.score.neural import TranslationScorer
 from lmtools.subword import BOS, EOS, MASK, PAD, UNK
 
