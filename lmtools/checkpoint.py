@@ -279,7 +279,7 @@ def save_training(
 ) -> None:
     """Write all that an exact continuation needs into one file, atomically."""
     tensors = {f"model.{name}": tensor for name, tensor in state_dict(lm).items()}
-    for index, state in optimiser.state_dict()["state"].items():
+    for index, state in optimiser.states().items():
         for name, value in state.items():
             tensors[f"optimiser.{index}.{name}"] = torch.as_tensor(value)
     metadata = {"progress": dataclasses.asdict(progress), "fingerprint": fingerprint}
@@ -287,7 +287,7 @@ def save_training(
 
 
 def load_training(directory, lm: LanguageModel, optimiser) -> Progress:
-    """Put the saved weights and optimiser state back; returns how far the training was."""
+    """Put the saved weights and the state of the optimisers back; return the progress."""
     path = Path(directory) / STATE
     tensors, metadata = load_checked(path)
     model: dict[str, torch.Tensor] = {}
@@ -300,8 +300,7 @@ def load_training(directory, lm: LanguageModel, optimiser) -> Progress:
             index, _, field = rest.partition(".")
             state.setdefault(int(index), {})[field] = tensor
     load_state(lm, model, path)
-    groups = optimiser.state_dict()["param_groups"]
-    optimiser.load_state_dict({"state": state, "param_groups": groups})
+    optimiser.resume(state)
     return Progress(**metadata["progress"])
 
 

@@ -74,7 +74,7 @@ class LMEntry:
 
 @dataclass(frozen=True)
 class ExperimentPlan:
-    """All that the file at `place` says; mappings by name, in the file's order."""
+    """Content of the file at `place`; mappings by name, in the file's order."""
 
     tuning: TuningOptions = field(default_factory=TuningOptions)
     lms: Mapping[str, str] = field(default_factory=dict)
@@ -85,9 +85,9 @@ class ExperimentPlan:
 
     @property
     def names(self) -> list[str]:
-        """Language models in their order, each before columns and vectors that are made with it."""
-        made = (self.columns | self.vectors).items()
-        return list(dict.fromkeys(one for n, entry in made for one in (entry.lm or n, n)))
+        """Return language models in their order, each before columns and vectors made with it."""
+        entries = (self.columns | self.vectors).items()
+        return list(dict.fromkeys(name for n, entry in entries for name in (entry.lm or n, n)))
 
     @property
     def plans(self) -> dict[str, SystemPlan]:
@@ -96,13 +96,15 @@ class ExperimentPlan:
 
     @property
     def trained(self) -> list[str]:
-        """Each language model of the columns that reads no source, in their order."""
-        entries = (one for one in self.columns.values() if one.lm is not None and not one.source)
+        """Return each language model of the columns that reads no source, in their order."""
+        entries = (
+            entry for entry in self.columns.values() if entry.lm is not None and not entry.source
+        )
         return list(dict.fromkeys(entry.lm for entry in entries))
 
 
 def read_numbers(name: str, values: Mapping) -> dict[str, float]:
-    """The weights that a setting gives by name; UserError where one is no finite number."""
+    """Return the weights that a setting gives by name; UserError where one is no finite number."""
     return {str(key): convert(float, value, name, key) for key, value in values.items()}
 
 
@@ -122,22 +124,24 @@ def read_experiment(path) -> ExperimentPlan:
     for key, value in tuning.items():  # one by one, for the line of the wrong one
         build(TuningOptions, {key: value}, top / key)
     groups = {section: dict(read_entries(tree, section, top)) for section in SECTIONS}
-    columns = {n: parse_column(n, one, top / "columns" / n) for n, one in groups["columns"].items()}
+    columns = {
+        n: parse_column(n, entry, top / "columns" / n) for n, entry in groups["columns"].items()
+    }
     return ExperimentPlan(
-        build(TuningOptions, tuning, top),
-        {n: read_path(one, n, top / "lms" / n) for n, one in groups["lms"].items()},
-        columns,
-        {
-            name: parse_system(one, columns, top / "systems" / name)
-            for name, one in groups["systems"].items()
+        tuning=build(TuningOptions, tuning, top),
+        lms={n: read_path(entry, n, top / "lms" / n) for n, entry in groups["lms"].items()},
+        columns=columns,
+        systems={
+            name: parse_system(entry, columns, top / "systems" / name)
+            for name, entry in groups["systems"].items()
         },
-        {n: parse_lm(n, one, top / "vectors" / n) for n, one in groups["vectors"].items()},
-        top,
+        vectors={n: parse_lm(n, e, top / "vectors" / n) for n, e in groups["vectors"].items()},
+        place=top,
     )
 
 
 def lay_over(lower: dict, layer: Mapping, top: Place) -> dict:
-    """The settings of a file, where `top` is, laid over those of the files that it refines, without
+    """Lay the settings of a file, where `top` is, over those of the files that it refines, without
     the entries that it removes.
     """
     unset = {name for name, value in layer.items() if value is None} - {*SECTIONS}
@@ -156,18 +160,18 @@ def lay_over(lower: dict, layer: Mapping, top: Place) -> dict:
                 )
             removed += [(section, name)] if entry is None else []
         if section == "systems":
-            lists = {n: {"columns": one} for n, one in group.items() if isinstance(one, list)}
+            lists = {n: {"columns": entry} for n, entry in group.items() if isinstance(entry, list)}
             group = {**group, **lists}
         upper |= {section: group} if section in upper else {}
     both = merge(lower, upper)
     for section, name in removed:
-        both[section] = {n: one for n, one in both[section].items() if n != name}
+        both[section] = {n: entry for n, entry in both[section].items() if n != name}
     return both
 
 
 def read_entries(tree: Mapping, section: str, top: Place) -> Iterator[tuple[str, object]]:
-    """The entries of one of SECTIONS, without options that are null; UserError for a name that no
-    directory can have.
+    """Yield the entries of one of SECTIONS, without options that are null; UserError for a name
+    that no directory can have.
     """
     for name, entry in tree.get(section, {}).items():
         place = top / section / name
@@ -180,7 +184,7 @@ def read_entries(tree: Mapping, section: str, top: Place) -> Iterator[tuple[str,
 
 
 def check_name(name, place: Place, what: str) -> None:
-    """UserError for what cannot be the name of a directory."""
+    """Raise UserError for what cannot be the name of a directory."""
     if not isinstance(name, str):
         raise UserError(f"{place}: {what}, {show_value(name)}, is no text; quote it")
     plain = name.isprintable() and not {*"/ "} & {*name} and name[:1] not in ("", ".")
@@ -189,7 +193,7 @@ def check_name(name, place: Place, what: str) -> None:
 
 
 def read_path(value, name: str, place: Place) -> str:
-    """Where a language model is."""
+    """Return the place of a language model; UserError for none."""
     if not (path := convert(str, value, place, name)):
         raise UserError(f"{place}: {name}: nothing stands there; say where the language model is")
     return path
@@ -225,7 +229,7 @@ def parse_system(tree: Mapping, columns: Collection[str], place: Place) -> Syste
 
 
 def check_known(name, known: Collection[str], place: Place, what: str) -> None:
-    """UserError for a name that is not known."""
+    """Raise UserError for a name that is not known."""
     if name in known:
         return
     close = difflib.get_close_matches(str(name), known, 1)
@@ -234,5 +238,5 @@ def check_known(name, known: Collection[str], place: Place, what: str) -> None:
 
 
 def find_lm(plan: ExperimentPlan, lm: str, template: str) -> str:
-    """Where a language model is: what the file says, else the path of --lm with its name."""
+    """Return the place of a language model: that of the file, else --lm with its name."""
     return plan.lms[lm] if lm in plan.lms else fill_path(template, "lm", lm)

@@ -45,9 +45,12 @@ class LanguageModel(nn.Module):
         targets = Targets(
             words.size if self.two_way else size, excluded_ids(self.objective), counts
         )
-        make = CRITERIA[settings.criterion].create
-        self.output = make(
-            settings.output_layer, self.trunk.shared, self.trunk.width, targets, settings.sparse
+        self.output = CRITERIA[settings.criterion].create(
+            settings.output_layer,
+            shared=self.trunk.shared,
+            width=self.trunk.width,
+            targets=targets,
+            sparse=settings.sparse,
         )
         self.trunk.lookup.sparse = settings.sparse
 
@@ -64,8 +67,8 @@ class LanguageModel(nn.Module):
         return self.trunk.shared is not None and self.output.weight is self.trunk.shared
 
     def sparse_parameters(self) -> list[nn.Parameter]:
-        """The matrices whose gradients are sparse: the input embedding, unless it shares a dense
-        one, and the output matrix.
+        """Return the matrices whose gradients are sparse: the input embedding, unless it shares a
+        dense one, and the output matrix.
         """
         if not self.trunk.lookup.sparse:
             return []
@@ -74,13 +77,13 @@ class LanguageModel(nn.Module):
 
     @property
     def longest(self) -> int:
-        """The longest sentence that fits the positions, in tokens without boundary tokens."""
+        """Return the most tokens, boundary tokens apart, of a sentence that fits the positions."""
         return self.trunk.positions - self.objective.boundary
 
     def forward(self, examples: Examples) -> tuple[Tensor, int]:
-        """The summed loss of the examples and their number; divide once, at the end."""
+        """Return the summed loss of the examples and their number; divide once, at the end."""
         return self.output(self.trunk.head(self.states(examples)), examples.targets)
 
     def states(self, examples: Examples) -> Tensor:
-        """The states (N, D) that predict the targets."""
+        """Return the states (N, D) that predict the targets."""
         return self.trunk.hidden(*examples.read).flatten(0, 1)[examples.rows]

@@ -40,10 +40,10 @@ class Examples:
     source_lengths: Tensor | None = None
 
     def to(self, device) -> "Examples":
-        """The same on another device."""
-        given = {name: tensor for name, tensor in vars(self).items() if tensor is not None}
-        moved = {name: tensor.to(device, non_blocking=True) for name, tensor in given.items()}
-        return Examples(**moved)
+        """Return the examples on another device."""
+        return Examples(
+            *(t if t is None else t.to(device, non_blocking=True) for t in vars(self).values())
+        )
 
     @property
     def read(self) -> tuple[Tensor, ...]:
@@ -55,8 +55,8 @@ class Examples:
 def pad_sentences(
     sentences, prefix: list[int], suffix: list[int], least: int = 0
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Ids (B, T) with boundary tokens, right-padded to `least` positions or more, and the true
-    lengths (B,).
+    """Return ids (B, T) with boundary tokens, right-padded to `least` positions or more, and the
+    true lengths (B,).
     """
     lengths = np.array([len(s) + len(prefix) + len(suffix) for s in sentences])
     inputs = np.full((len(sentences), max(least, int(lengths.max()))), PAD, dtype=np.int64)
@@ -68,13 +68,13 @@ def pad_sentences(
 def make_examples(
     inputs: np.ndarray, lengths: np.ndarray, where: np.ndarray, targets: np.ndarray
 ) -> Examples:
-    """Examples that predict `targets` (B, T) where `where` (B, T) is True."""
+    """Make examples that predict `targets` (B, T) where `where` (B, T) is True."""
     rows = np.flatnonzero(where)
     return Examples(*map(torch.from_numpy, (inputs, lengths, rows, targets.reshape(-1)[rows])))
 
 
 class Objective(ABC):
-    """Which positions of sentences are predicted from what; see above."""
+    """Choice of the positions that are predicted, and of what predicts them; see above."""
 
     name: ClassVar[str]
     boundary: ClassVar[int]
@@ -93,10 +93,10 @@ class Objective(ABC):
 
     @abstractmethod
     def training(self, sentences, generator: np.random.Generator, vocabulary: int) -> Examples:
-        """Examples of a batch; objectives that corrupt use `generator` and `vocabulary`."""
+        """Make examples of a batch; objectives that corrupt use `generator` and `vocabulary`."""
 
     def scoring(self, sentences) -> Examples:
-        """Examples whose targets are the tokens of each sentence in order and its EOS."""
+        """Make examples whose targets are the tokens of each sentence in order and its EOS."""
         return self.training(sentences, None, 0)
 
 
@@ -112,7 +112,7 @@ class CausalObjective(Objective):
 
     @staticmethod
     def examples(sentences, least: int = 0) -> Examples:
-        """The examples of sentences, in at least so many positions."""
+        """Make the examples of sentences, in at least so many positions."""
         inputs, lengths = pad_sentences(sentences, [BOS], [], least)
         targets, _ = pad_sentences(sentences, [], [EOS], least)
         return make_examples(
@@ -136,7 +136,7 @@ class Translation(Objective):
 
     @staticmethod
     def widths(corpus) -> np.ndarray:
-        """The number of ids of the longer side of each pair, (sentences,)."""
+        """Return the number of ids of the longer side of each pair, (sentences,)."""
         sources = corpus.source_lengths
         return np.maximum(sources, np.asarray(corpus.lengths) - sources - 1)
 
@@ -144,23 +144,23 @@ class Translation(Objective):
         return self.examples(sentences)
 
     def scoring(self, sentences):
-        """Both sides are padded to the longer one, so that pairs of equal width are computed in
-        equal shapes.
+        """Pad both sides to the longer one, so that pairs of equal width are computed in equal
+        shapes.
         """
         sides = map(split_pair, sentences)
         return self.examples(sentences, 1 + max(len(side) for pair in sides for side in pair))
 
     @staticmethod
     def examples(sentences, least: int = 0) -> Examples:
-        """The examples of pairs, of which both sides have at least so many positions."""
+        """Make the examples of pairs, of which both sides have at least so many positions."""
         sources, targets = zip(*map(split_pair, sentences), strict=True)
-        made = CausalObjective().examples(targets, least)
+        examples = CausalObjective().examples(targets, least)
         ids, lengths = map(torch.from_numpy, pad_sentences(sources, [], [EOS], least))
-        return replace(made, sources=ids, source_lengths=lengths)
+        return replace(examples, sources=ids, source_lengths=lengths)
 
 
 def split_pair(sentence: Sequence[int]) -> tuple[Sequence[int], Sequence[int]]:
-    """The ids of source and target of a pair, out of its one sequence."""
+    """Return the ids of source and target of a pair, out of its one sequence."""
     end = int(np.argmax(np.asarray(sentence) == EOS))
     return sentence[:end], sentence[end + 1 :]
 
@@ -238,7 +238,7 @@ class TwoWay(Objective):
 
     @staticmethod
     def widths(corpus) -> np.ndarray:
-        """The number of words of each sentence, (sentences,)."""
+        """Return the number of words of each sentence, (sentences,)."""
         begins, result = corpus.subword.begins, np.zeros(len(corpus), dtype=np.int64)
         for first in range(0, len(corpus), 1 << 16):
             offsets = np.asarray(corpus.offsets[first : first + (1 << 16) + 1])
@@ -262,22 +262,13 @@ class TwoWay(Objective):
         targets = np.concatenate([np.roll(ids, -1, axis=1), np.roll(ids, 1, axis=1)], axis=1)
         where = np.concatenate([here < before, (here > 0) & (here <= before)], axis=1)
         inputs[here > before] = 0  # the place of BOS; nothing reads it
-        made = make_examples(inputs, lengths, where, targets)
-        return Examples(
-            made.inputs, made.lengths, made.rows, made.targets, pad_spellings(list(place))
-        )
-
-
-def pad_spellings(words: Sequence[tuple[int, ...]]) -> Tensor:
-    """The ids (U, L) of words, right-padded with PAD."""
-    ids = np.full((len(words), max(map(len, words))), PAD, dtype=np.int64)
-    for row, word in zip(ids, words, strict=True):
-        row[: len(word)] = word
-    return torch.from_numpy(ids)
+        examples = make_examples(inputs, lengths, where, targets)
+        spellings, _ = pad_sentences(list(place), [], [])
+        return replace(examples, spellings=torch.from_numpy(spellings))
 
 
 def excluded_ids(objective) -> tuple[int, ...]:
-    """The special ids that an objective never predicts."""
+    """Return the special ids that an objective never predicts."""
     return tuple(i for i in (PAD, EOS, BOS, MASK) if i not in objective.ends)
 
 

@@ -1,5 +1,5 @@
-"""Everything that a training is told, declared once; conf/*.yaml, `key=value` and a model
-directory's config.yaml derive from it.
+"""Settings of a training, declared once; conf/*.yaml, `key=value` and a model directory's
+config.yaml derive from them.
 """
 
 from dataclasses import dataclass, field
@@ -146,12 +146,12 @@ class Settings:
 
     @property
     def architecture(self):
-        """The model family's own Config, from `arch`."""
+        """Return the model family's own Config, from `arch`."""
         return build(MODELS[self.model].Config, self.arch, prefix="arch.")
 
     @property
     def output_layer(self):
-        """The criterion's own Config, from `output`."""
+        """Return the criterion's own Config, from `output`."""
         return build(CRITERIA[self.criterion].Config, self.output, prefix="output.")
 
     @property

@@ -40,7 +40,7 @@ class Hashes:
         self.known = load(path)
 
     def entry(self, path: str) -> dict:
-        """Size in bytes and SHA-256 of a file, or of all files of a directory (names and
+        """Return size in bytes and SHA-256 of a file, or of all files of a directory (names and
         contents).
         """
         if not os.path.isdir(path):
@@ -54,7 +54,7 @@ class Hashes:
         }
 
     def file(self, path: str) -> str:
-        """SHA-256 of one file's bytes, from the cache where it is still valid."""
+        """Return SHA-256 of one file's bytes, from the cache where it is still valid."""
         state = os.stat(path)
         stamp = [state.st_size, state.st_mtime_ns, state.st_ctime_ns, state.st_ino]
         cached = self.known.get(path)
@@ -75,7 +75,7 @@ class Hashes:
 
 
 def walk(directory: str):
-    """Files under `directory` in a fixed order, without temporary (*.tmp) and hidden ones."""
+    """Yield files under `directory` in a fixed order, without temporary (*.tmp) and hidden ones."""
     for folder, folders, names in os.walk(directory):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         yield from (

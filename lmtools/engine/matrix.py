@@ -10,7 +10,7 @@ from lmtools.engine.linear import Int8Linear, pack_weight, packed_product, quant
 
 
 class PackedMatrix:
-    """Stands for the matrix (V, D) of an output layer: what lmtools.outputs.softmax asks of one."""
+    """Stands for the matrix (V, D) of an output layer: what lmtools.outputs.logits asks of one."""
 
     def __init__(self, weight: Tensor, precision: str):
         self.weight, self.precision = weight, precision

@@ -17,7 +17,7 @@ QUERIES = ("mask", "position")
 
 @dataclass(frozen=True)
 class TtaConfig(TransformerConfig):
-    """A Transformer's, and where the queries of the first layer start."""
+    """Size of a Transformer, and the start of the first layer's queries."""
 
     # the embedding of the mask at each position, as the authors' code has it; or of the position
     # alone, as the paper prints it (Q = P): no better on the mini corpora, where seeds matter more

@@ -112,8 +112,8 @@ class Adaptive(OutputLayer):
         return torch.where(cluster == 0, ranks, self.edges[0] + cluster - 1)
 
     def clusters(self, ranks: Tensor):
-        """Each cluster that has targets: its softmax, its projection, which rows (M,) they are and
-        their places (M,) in it.
+        """Yield the softmax and the projection of each cluster that has targets, their rows (M,)
+        and their places (M,) in it.
         """
         for i, (tail, projection) in enumerate(zip(self.tails, self.projections, strict=True)):
             rows = ((ranks >= self.edges[i]) & (ranks < self.edges[i + 1])).nonzero()[:, 0]

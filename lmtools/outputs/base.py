@@ -15,7 +15,7 @@ from lmtools.outputs.targets import Targets
 
 
 class OutputLayer(nn.Module, ABC):
-    """Predicts ids from states (N, D); a training criterion is a subclass of its own.
+    """Layer that predicts ids from states (N, D); a training criterion is a subclass of its own.
 
     `weight` (V, D) is the output matrix, which may be the input embedding; None: there are several.
     With `sparse` its gradient is sparse.
@@ -57,16 +57,16 @@ class OutputLayer(nn.Module, ABC):
 
     @abstractmethod
     def unnormalised(self, states: Tensor, targets: Tensor) -> Tensor:
-        """log p(target | state) up to normalisation in nats, float32 (N,), without a pass over the
-        vocabulary where that is possible.
+        """Return log p(target | state) up to normalisation in nats, float32 (N,), without a pass
+        over the vocabulary where that is possible.
         """
 
     @abstractmethod
     def log_normaliser(self, states: Tensor) -> Tensor:
-        """log of the sum over the vocabulary of exp(unnormalised), float32 (N,)."""
+        """Return the log of the sum over the vocabulary of exp(unnormalised), float32 (N,)."""
 
     def log_prob(self, states: Tensor, targets: Tensor) -> Tensor:
-        """log p(target | state) in nats, normalised over the vocabulary, float32 (N,)."""
+        """Return log p(target | state) in nats, normalised over the vocabulary, float32 (N,)."""
         return self.unnormalised(states, targets) - self.log_normaliser(states)
 
     def matrix(self, dtype: torch.dtype):
@@ -77,10 +77,10 @@ class OutputLayer(nn.Module, ABC):
 
     @abstractmethod
     def distribution(self, states: Tensor) -> Tensor:
-        """log p of all ids, float32 (N, V)."""
+        """Return log p of all ids, float32 (N, V)."""
 
     def rows(self) -> dict[str, Tensor]:
-        """The id of each row of its parameters, by their names; negative: of a class of ids."""
+        """Return the id of each row of each parameter by name; negative: of a class of ids."""
         ids = torch.arange(len(self.weight))
         return {"weight": ids, "bias": ids}
 

@@ -3,9 +3,8 @@
 import torch
 from torch import Tensor, nn
 
-from lmtools.outputs import softmax
+from lmtools.outputs import logits
 from lmtools.outputs.base import OutputLayer
-from lmtools.outputs.softmax import tile
 
 # log p of an id that is never predicted; finite, so that a block of nothing else has a maximum
 NEVER = -1e9
@@ -16,8 +15,8 @@ class Corrected(OutputLayer):
     """log p(c|x) = link(z + before(c)) + after(c) up to normalisation, with z = h W^T + b; `weight`
     (V, D) may be the embedding.
 
-    A subclass says what `link`, `before` and `after` are. Where `link` is None the correction is
-    `posterior_bias`, a bias in place of `bias`: softmax(h W^T + posterior_bias) is the posterior,
+    A subclass defines `link`, `before` and `after`. Where `link` is None the correction is
+    `posterior_bias`, a bias in place of `bias`: softmax(h W^T + posterior_bias()) is the posterior,
     and whatever scores with a weight and a bias scores it as it is.
     """
 
@@ -40,44 +39,39 @@ class Corrected(OutputLayer):
         """Return the addition to the linked output of these ids, float32 or a number."""
         return 0.0
 
-    @property
-    def posterior_bias(self) -> Tensor:
-        """The bias b(c) + before(c), float32 (V,)."""
-        return self.shifted_bias(ALL)
-
-    def shifted_bias(self, ids: Tensor | slice) -> Tensor:
-        """Return `posterior_bias` of these ids."""
+    def posterior_bias(self, ids: Tensor | slice = ALL) -> Tensor:
+        """Return the bias b(c) + before(c) of these ids, float32."""
         return (self.bias[ids] + self.before(ids)).float().clamp(min=NEVER)
 
     @torch.no_grad()
     def unnormalised(self, states, targets):
         result = torch.empty(len(targets), device=states.device)
         for begin in range(0, len(targets), 1 << 14):
-            some = slice(begin, begin + (1 << 14))
-            ids = targets[some]
-            value = self.apply_link(self.products(states[some], ids) + self.shifted_bias(ids))
-            result[some] = value + self.after(ids)
+            chunk = slice(begin, begin + (1 << 14))
+            ids = targets[chunk]
+            value = self.apply_link(self.products(states[chunk], ids) + self.posterior_bias(ids))
+            result[chunk] = value + self.after(ids)
         return result
 
     def products(self, states: Tensor, ids: Tensor) -> Tensor:
-        """h . W[id] with float32 accumulation, (N,)."""
+        """Compute h . W[id] with float32 accumulation, (N,)."""
         if self.packed is not None:
             return self.packed.dot(states, ids)
         return (states.float() * self.weight[ids].to(states.dtype).float()).sum(-1)
 
     @torch.no_grad()
     def log_normaliser(self, states):
-        weight, bias = self.matrix(states.dtype), self.posterior_bias
-        rows, columns = tile(len(weight), states.device)
-        parts = [self.block_normaliser(some, weight, bias, columns) for some in states.split(rows)]
+        weight, bias = self.matrix(states.dtype), self.posterior_bias()
+        rows, columns = logits.tile(len(weight), states.device)
+        parts = [
+            self.block_normaliser(chunk, weight, bias, columns) for chunk in states.split(rows)
+        ]
         return torch.cat(parts) if parts else torch.empty(0, device=states.device)
 
-    def block_normaliser(
-        self, states: Tensor, weight: Tensor, bias: Tensor, columns: int
-    ) -> Tensor:
-        """Return the log-normaliser of a few states."""
+    def block_normaliser(self, states, weight, bias: Tensor, columns: int) -> Tensor:
+        """Return the log-normaliser of a few states, `columns` of the vocabulary at a time."""
         if self.link is None:
-            return softmax.log_normaliser(states, weight, bias, columns)
+            return logits.log_normaliser(states, weight, bias, columns)
         parts = []
         for begin in range(0, len(weight), columns):
             block = slice(begin, begin + columns)
@@ -87,7 +81,7 @@ class Corrected(OutputLayer):
 
     @torch.no_grad()
     def distribution(self, states):
-        shifted = softmax.all_logits(states, self.matrix(states.dtype), self.posterior_bias)
+        shifted = logits.all_logits(states, self.matrix(states.dtype), self.posterior_bias())
         return (self.apply_link(shifted) + self.after()).log_softmax(-1)
 
     def apply_link(self, shifted: Tensor) -> Tensor:

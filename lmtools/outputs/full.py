@@ -15,10 +15,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from lmtools.device import product_dtype
 from lmtools.errors import UserError
 from lmtools.outputs.corrected import ALL, Corrected
-from lmtools.outputs.softmax import whole_rows
+from lmtools.outputs.logits import LinearLoss
 from lmtools.outputs.targets import make_matrix
 
 SMALLEST = 1e-10  # a linear output at or below it is a log p of -23
@@ -55,11 +54,20 @@ class Pointwise(Corrected):
         nn.init.constant_(self.bias, self.start(torch.tensor(-math.log(len(weight)))))
 
     def training_loss(self, states, targets):
-        parts = states, self.weight, self.bias, targets
-        return LinearPointwise.apply(*parts, self.pointwise, self.rival)
+        return LinearLoss.apply(states, self.weight, self.bias, targets, self.sum_terms)
+
+    def sum_terms(self, z: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the summed loss of outputs (rows, V) and its derivative; see LinearLoss."""
+        hits, hit_slope = self.pointwise(z.gather(1, targets), 1.0)
+        losses, slope = self.pointwise(z, 0.0)
+        rivals = losses.sum(dtype=torch.float64) - losses.gather(1, targets).sum(
+            dtype=torch.float64
+        )
+        loss = hits.sum(dtype=torch.float64) + self.rival * rivals
+        return loss, slope.mul_(self.rival).scatter_(1, targets, hit_slope)
 
     def link(self, shifted: Tensor) -> Tensor:
-        """log p of o = s(z): s(z + log(rival))."""
+        """Return log p of o = s(z): log s(z + log(rival))."""
         return F.logsigmoid(shifted)
 
     def before(self, ids=ALL):
@@ -73,7 +81,7 @@ class Bce(Pointwise):
 
     @staticmethod
     def pointwise(z: Tensor, hit: float) -> tuple[Tensor, Tensor]:
-        """Losses of outputs z whose ids are the targets (`hit` 1) or not (0), and their
+        """Return losses of outputs z whose ids are the targets (`hit` 1) or not (0), and their
         derivatives.
         """
         return F.softplus(z) - hit * z, torch.sigmoid(z) - hit
@@ -105,41 +113,6 @@ class Mse(Pointwise):
 
     def before(self, ids=ALL):
         return 0.0
-
-
-class LinearPointwise(torch.autograd.Function):
-    """The summed pointwise loss of z = h W^T + b; memory is one chunk of z and the three gradients,
-    whatever N x V is.
-    """
-
-    @staticmethod
-    @torch.no_grad()
-    def forward(ctx, states, weight, bias, targets, pointwise, rival):
-        kind = product_dtype(states)
-        low_weight = weight.to(kind)
-        total = torch.zeros((), dtype=torch.float64, device=states.device)
-        gradients = torch.empty_like(states), torch.zeros_like(weight), torch.zeros_like(bias)
-        rows = whole_rows(len(weight), states.device)
-        for begin in range(0, len(targets), rows):
-            some, gold = states[begin : begin + rows].to(kind), targets[begin : begin + rows, None]
-            z = (some @ low_weight.T).to(bias.dtype).add_(bias)  # (rows, V)
-            own, own_slope = pointwise(z.gather(1, gold), 1.0)
-            loss, slope = pointwise(z, 0.0)
-            total += own.sum(dtype=torch.float64)
-            total += rival * (
-                loss.sum(dtype=torch.float64) - loss.gather(1, gold).sum(dtype=torch.float64)
-            )
-            slope = slope.mul_(rival).scatter_(1, gold, own_slope)
-            gradients[2].add_(slope.sum(0))
-            slope = slope.to(kind)
-            gradients[0][begin : begin + rows] = slope @ low_weight
-            gradients[1].add_(slope.T @ some)
-        ctx.save_for_backward(*gradients)
-        return total.to(bias.dtype)
-
-    @staticmethod
-    def backward(ctx, scale):
-        return *(scale * gradient for gradient in ctx.saved_tensors), None, None, None
 
 
 FULL = {"bce": Bce, "mse": Mse, "mse-sigmoid": MseSigmoid}

@@ -48,7 +48,7 @@ class Noise:
 
     @property
     def classes(self) -> int:
-        """The number of ids that may be drawn."""
+        """Return the number of ids that may be drawn."""
         return len(self.order)
 
     def rank_probabilities(self) -> np.ndarray:
@@ -56,7 +56,7 @@ class Noise:
         raise NotImplementedError
 
     def ranks(self, uniform: np.ndarray) -> np.ndarray:
-        """Ranks of the distribution from numbers uniform on [0, 1)."""
+        """Return ranks of the distribution from numbers uniform on [0, 1)."""
         raise NotImplementedError
 
     def draw(self, count: int, generator: torch.Generator | None = None) -> np.ndarray:
@@ -68,7 +68,7 @@ class Noise:
 
 
 class Uniform(Noise):
-    """Every id alike."""
+    """Noise in which all ids are alike."""
 
     def rank_probabilities(self):
         return np.full(self.classes, 1 / self.classes)
@@ -112,7 +112,7 @@ class UnigramNoise(Noise):
 
     @cached_property
     def table(self) -> tuple[np.ndarray, np.ndarray]:
-        """The alias table of the ranks; a model that only scores needs none."""
+        """Return the alias table of the ranks; a model that only scores needs none."""
         return alias_table(self.probability[self.order])
 
 
@@ -120,7 +120,7 @@ NOISES = {"log-uniform": LogUniform, "unigram": UnigramNoise, "uniform": Uniform
 
 
 def alias_table(probability: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """For each column the share (R,) that it keeps, and the column (R,) that has the rest of it."""
+    """Return the share (R,) that each column keeps, and the column (R,) that has its rest."""
     share = (probability * len(probability)).tolist()
     keep, alias = np.ones(len(share)), np.arange(len(share))
     small = [i for i, s in enumerate(share) if s < 1]
@@ -135,7 +135,7 @@ def alias_table(probability: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 class Sampler:
-    """Draws noise sets of `count` ids; `log_expected(probability, tries, drawing)` is how often
+    """Source of noise sets of `count` ids; `log_expected(probability, tries, drawing)` is how often
     each id is in a set, in the mean.
 
     `drawing` is one of DRAWINGS. `replacement`: `count` independent draws, repetitions stay; the
@@ -169,7 +169,7 @@ class Sampler:
         return torch.from_numpy(np.unique(ids) if self.drawing == "tries" else ids)
 
     def until_distinct(self, generator) -> tuple[np.ndarray, int]:
-        """The first `count` distinct ids in a stream of draws, and how many draws they took."""
+        """Return the first `count` distinct ids in a stream of draws, and the number of draws."""
         stream = self.noise.draw(math.ceil(1.1 * self.tries), generator)
         while len(first := np.sort(np.unique(stream, return_index=True)[1])) < self.count:
             stream = np.concatenate([stream, self.noise.draw(len(stream), generator)])
@@ -180,8 +180,8 @@ DRAWINGS = ("replacement", "distinct", "tries")
 
 
 def log_expected(probability: Tensor, tries: float | Tensor, drawing: str) -> Tensor:
-    """log of how often ids of that noise probability are in a set of `tries` draws, in the mean;
-    -inf where the probability is 0.
+    """Return the log of how often ids of that noise probability are in a set of `tries` draws, in
+    the mean; -inf where the probability is 0.
     """
     if drawing == "replacement":
         return (probability * tries).log()

@@ -35,7 +35,7 @@ after normalisation.
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -53,7 +53,7 @@ HIT = -1e30
 
 @dataclass(frozen=True)
 class SampledConfig:
-    """Which noise a criterion draws, and how much of it."""
+    """Noise of a criterion: its distribution, the size of a set, the drawing."""
 
     noise: str = "log-uniform"  # over the ranks of frequency; or unigram, uniform
     samples: int = 8192  # K, ids in a noise set; one set for all targets of a step
@@ -65,6 +65,14 @@ class SampledConfig:
     def __post_init__(self):
         check_numbers(self, "output.", "samples")
         check_choices(self, "output.", noise=NOISES, drawing=DRAWINGS, start=("noise", "zero"))
+
+
+class NoiseSet(NamedTuple):
+    """Ids `drawn` (S,) beside the targets (N,) of a step, and log E of the former."""
+
+    targets: Tensor
+    drawn: Tensor
+    expected: Tensor
 
 
 class Sampled(Corrected):
@@ -81,6 +89,7 @@ class Sampled(Corrected):
     Config = SampledConfig
     sampled = True
     corrected: ClassVar[bool] = False  # the noise is what corrects z to log p
+    settings: ClassVar[tuple[str, ...]] = ()  # of the Config, that the loss reads
 
     @classmethod
     def create(cls, config, shared, width, targets, sparse):
@@ -89,6 +98,7 @@ class Sampled(Corrected):
         output = cls(weight, Sampler(noise, config.samples, config.drawing), sparse)
         if config.start == "zero":
             nn.init.zeros_(output.bias)
+        vars(output).update({name: getattr(config, name) for name in cls.settings})
         return output
 
     def __init__(self, weight: nn.Parameter, sampler: Sampler, sparse: bool = False):
@@ -105,7 +115,7 @@ class Sampled(Corrected):
         self.noise.copy_(torch.from_numpy(noise.probability))
 
     def log_expected(self, ids: Tensor | slice = ALL) -> Tensor:
-        """log E(c) of these ids, -inf for excluded ones."""
+        """Return log E(c) of these ids, -inf for excluded ones."""
         return log_expected(self.noise[ids], self.tries, self.sampler.drawing)
 
     def before(self, ids=ALL):
@@ -121,26 +131,24 @@ class Sampled(Corrected):
 
     def loss(self, states: Tensor, targets: Tensor, drawn: Tensor) -> Tensor:
         """Return the summed loss for the noise set `drawn` (S,)."""
-        own, rival = self.outputs(states, targets, drawn)
-        expected = self.log_expected(drawn)
-        own, rival = self.score(own, self.log_expected(targets)), self.score(rival, expected)
-        return self.criterion(own, rival, targets, drawn, expected)
+        positive, rival = self.outputs(states, targets, drawn)
+        noise_set = NoiseSet(targets, drawn, self.log_expected(drawn))
+        positive = self.score(positive, self.log_expected(targets))
+        return self.criterion(positive, self.score(rival, noise_set.expected), noise_set)
 
     def outputs(self, states: Tensor, targets: Tensor, drawn: Tensor) -> tuple[Tensor, Tensor]:
-        """z of the targets (N,) and of the noise set (N, S), at least float32."""
+        """Return z of the targets (N,) and of the noise set (N, S), at least float32."""
         ids = torch.cat([targets, drawn])
         rows, bias = F.embedding(ids, self.weight, sparse=self.sparse), self.bias[ids]
         n = len(targets)
-        own = (states.to(bias.dtype) * rows[:n]).sum(-1) + bias[:n]
-        return own, (states @ rows[n:].T.to(states.dtype)).to(bias.dtype) + bias[n:]
+        positive = (states.to(bias.dtype) * rows[:n]).sum(-1) + bias[:n]
+        return positive, (states @ rows[n:].T.to(states.dtype)).to(bias.dtype) + bias[n:]
 
     def score(self, z: Tensor, expected: Tensor) -> Tensor:
-        """u of the table, from z and log E."""
+        """Return u of the table, from z and log E."""
         return z
 
-    def criterion(
-        self, own: Tensor, rival: Tensor, targets: Tensor, drawn: Tensor, expected: Tensor
-    ) -> Tensor:
+    def criterion(self, positive: Tensor, rival: Tensor, noise_set: NoiseSet) -> Tensor:
         """Return the summed loss of u of the targets (N,) and of the noise set (N, S)."""
         raise NotImplementedError
 
@@ -148,8 +156,8 @@ class Sampled(Corrected):
 class SampledBce(Sampled):
     """Binary cross entropy, accidental hits kept."""
 
-    def criterion(self, own, rival, targets, drawn, expected):
-        return F.softplus(-own).sum() + self.rivals(F.softplus(rival), expected)
+    def criterion(self, positive, rival, noise_set):
+        return F.softplus(-positive).sum() + self.rivals(F.softplus(rival), noise_set.expected)
 
     def rivals(self, losses: Tensor, expected: Tensor) -> Tensor:
         """Return the weighted sum of -log(1 - s(u)) (N, S)."""
@@ -195,7 +203,7 @@ class BceNce(SampledBce):
 
 @dataclass(frozen=True)
 class SampledCeConfig(SampledConfig):
-    """The noise, and what is summed."""
+    """Noise of a cross entropy, and the ids that are summed."""
 
     # false: the noise set alone, as Eqs. 9, 13, 17 and 21 print it; no minimum then where a sure
     # word is seldom drawn. The mini corpus of egs/librispeech: CE-MCS comes to a perplexity of 92.7
@@ -209,20 +217,15 @@ class SampledCe(Sampled):
     """
 
     Config = SampledCeConfig
+    settings = ("target_in_sum",)
     target_in_sum = True
 
-    @classmethod
-    def create(cls, config, shared, width, targets, sparse):
-        output = super().create(config, shared, width, targets, sparse)
-        output.target_in_sum = config.target_in_sum
-        return output
-
-    def criterion(self, own, rival, targets, drawn, expected):
+    def criterion(self, positive, rival, noise_set):
         if not self.target_in_sum:
-            return (rival.logsumexp(-1) - own).sum()
+            return (rival.logsumexp(-1) - positive).sum()
         if self.sampler.drawing != "replacement":
-            rival = rival.masked_fill(targets[:, None] == drawn, HIT)
-        return (torch.logaddexp(own, rival.logsumexp(-1)) - own).sum()
+            rival = rival.masked_fill(noise_set.targets[:, None] == noise_set.drawn, HIT)
+        return (torch.logaddexp(positive, rival.logsumexp(-1)) - positive).sum()
 
 
 class CeMcs(SampledCe):
@@ -243,14 +246,14 @@ class CeIs(SampledCe):
     def score(self, z, expected):
         return z - expected
 
-    def criterion(self, own, rival, targets, drawn, expected):
-        loss = super().criterion(own, rival, targets, drawn, expected)
-        return loss if self.target_in_sum else loss - self.log_expected(targets).sum()
+    def criterion(self, positive, rival, noise_set):
+        loss = super().criterion(positive, rival, noise_set)
+        return loss if self.target_in_sum else loss - self.log_expected(noise_set.targets).sum()
 
 
 @dataclass(frozen=True)
 class CeCpsConfig(SampledCeConfig):
-    """The noise, what is summed, and what of it is compensated."""
+    """Noise, the ids that are summed, and those whose sum is compensated."""
 
     # what C / K multiplies: the sum, as Eq. 17 prints it, or of it the noise, not the target
     compensate: str = "sum"
@@ -270,19 +273,14 @@ class CeCps(CeMcs):
     """
 
     Config = CeCpsConfig
+    settings = ("target_in_sum", "compensate")
     compensate = "sum"
 
-    @classmethod
-    def create(cls, config, shared, width, targets, sparse):
-        output = super().create(config, shared, width, targets, sparse)
-        output.compensate = config.compensate
-        return output
-
-    def criterion(self, own, rival, targets, drawn, expected):
+    def criterion(self, positive, rival, noise_set):
         if self.compensate == "noise":
-            return super().criterion(own, rival + self.inflation.log(), targets, drawn, expected)
-        loss = super().criterion(own, rival, targets, drawn, expected)
-        return loss + len(targets) * self.inflation.log()
+            return super().criterion(positive, rival + self.inflation.log(), noise_set)
+        loss = super().criterion(positive, rival, noise_set)
+        return loss + len(noise_set.targets) * self.inflation.log()
 
 
 class CeNce(SampledCe):
@@ -313,7 +311,7 @@ class CeNce(SampledCe):
 
 @dataclass(frozen=True)
 class CeNcePaperConfig(SampledCeConfig):
-    """As Eq. 21 prints it."""
+    """Settings of Eq. 21 as printed."""
 
     target_in_sum: bool = False
 

@@ -27,12 +27,12 @@ class Targets:
 
     @property
     def frequencies(self) -> np.ndarray:
-        """Counts (size,), all 1 where there are none."""
+        """Return the counts (size,), all 1 where there are none."""
         return np.ones(self.size) if self.counts is None else self.counts
 
     @property
     def log_unigram(self) -> torch.Tensor:
-        """log of each id's share of the counts, one added to each, float32 (size,)."""
+        """Return the log of each id's share of the counts, one added to each, float32 (size,)."""
         smoothed = self.frequencies + 1.0
         return torch.from_numpy(np.log(smoothed / smoothed.sum())).float()
 

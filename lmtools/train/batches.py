@@ -86,7 +86,7 @@ class Sentences:
         self.left_out = self.segments(len(self.shards) - 1).left_out
 
     def segments(self, number: int) -> Segments:
-        """Return those of a shard, which is held until another is asked for."""
+        """Return the segments of a shard, which is held until another is asked for."""
         if self.held is None or self.held[0] != number:
             shard = self.shards[number]
             self.held = number, Segments(shard, self.longest, self.widths(shard), self.pairs)
@@ -108,7 +108,8 @@ class Sentences:
         if self.planned is None or self.planned[0] != (epoch, number):
             widths = self.segments(number).widths
             shard = (number,) if len(self.shards) > 1 else ()
-            batches = plan_epoch(widths, self.batch, self.boundary, self.seed, epoch, *shard)
+            numbers = self.seed, epoch, *shard
+            batches = plan_epoch(widths, self.batch, self.boundary, *numbers)
             self.planned = (epoch, number), batches
         return self.planned[1]
 
@@ -135,7 +136,7 @@ class Sentences:
         generator: np.random.Generator,
         device: torch.device,
     ) -> tuple[Tensor, int]:
-        """The summed loss of this process's share of a batch and the number of its targets."""
+        """Return the summed loss of this process's share of a batch and its number of targets."""
         sentences = chosen.segments.batch(chosen.indices)
         share = self.world.share(lm.objective.training(sentences, generator, lm.size))
         if not len(share.targets):  # fewer sentences than processes
@@ -143,19 +144,19 @@ class Sentences:
         return lm(share.to(device))
 
     def carried_state(self) -> dict[str, Tensor]:
-        """Nothing goes from batch to batch."""
+        """Return the state that goes from batch to batch: none."""
         return {}
 
     def resume(self, saved: Mapping[str, Tensor], device: torch.device) -> None:
-        """Nothing goes from batch to batch."""
+        """Take up the state of `carried_state`: none."""
 
     def place(self, step: int) -> str:
         """Return which sentences a step reads, for people."""
         segments, indices = self.at(step)
-        some = ", ".join(str(int(segments.sentence[i]) + 1) for i in indices[:8])
+        sentences = ", ".join(str(int(segments.sentence[i]) + 1) for i in indices[:8])
         more = " ..." if len(indices) > 8 else ""
         shard = f" of {segments.corpus.path.name}" if len(self.shards) > 1 else ""
-        return f"sentences {some}{more}{shard}"
+        return f"sentences {sentences}{more}{shard}"
 
 
 def plan_epoch(

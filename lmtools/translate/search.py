@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from lmtools.errors import UserError
-from lmtools.outputs.softmax import whole_rows
+from lmtools.outputs.logits import whole_rows
 from lmtools.score.neural import TranslationScorer
 from lmtools.subword import BOS, EOS, MASK, PAD, UNK
 

@@ -19,28 +19,26 @@ def arguments(parser):
     """Declare the verb's options."""
     group = parser.groups["input"]
     parser.add("--conf", required=True)
-    help_text = "training corpus from `lmtools corpus`"
-    group.add_argument("--train", required=True, metavar="F.bin", help=help_text)
-    help_text = "validation corpus, for early stopping and the best weights"
-    group.add_argument("--valid", required=True, metavar="F.bin", help=help_text)
-    help_text = (
+    add = group.add_argument
+    add("--train", required=True, metavar="F.bin", help="training corpus from `lmtools corpus`")
+    text = "validation corpus, for early stopping and the best weights"
+    add("--valid", required=True, metavar="F.bin", help=text)
+    text = (
         "another validation corpus, as of the old domain: its loss is told too, and decides nothing"
     )
-    group.add_argument(
-        "--also-valid", metavar="NAME=F.bin", action="append", default=[], help=Rare(help_text)
+    add("--also-valid", metavar="NAME=F.bin", action="append", default=[], help=Rare(text))
+    text = "start from the weights of a model directory; where the vocabularies differ, by piece"
+    add("--init", metavar="DIR", help=text)
+    parser.add(
+        "--out", metavar="DIR", help="model directory; a killed run is continued, damage mended"
     )
-    help_text = (
-        "start from the weights of a model directory; where the vocabularies differ, by piece"
-    )
-    group.add_argument("--init", metavar="DIR", help=help_text)
-    help_text = "model directory; a killed run is continued, damage mended"
-    parser.add("--out", metavar="DIR", help=help_text)
     parser.add("--device")
-    help_text = "override settings, as in optim.lr=1e-3 arch.layers=6"
-    parser.add_argument("settings", nargs="*", metavar="key=value", help=help_text)
+    text = "override settings, as in optim.lr=1e-3 arch.layers=6"
+    parser.add_argument("settings", nargs="*", metavar="key=value", help=text)
 
 
 def run(args):
+    """Train, and print the end of it."""
     settings = from_yaml(Settings, args.conf, args.settings)
     also = parse_pairs(args.also_valid, "--also-valid", "NAME=F.bin")
     with contextlib.suppress(UserError):  # all processes meet it in training, and one says so
@@ -48,8 +46,8 @@ def run(args):
             header, _ = read_header(path)
             warn_unknown(path, header.unknown, header.tokens, "its vocabulary")
     try:
-        corpora = args.train, args.valid
-        progress = train(settings, *corpora, args.out, args.device, args.init, also)
+        where = {"out": args.out, "device": args.device, "init": args.init}
+        progress = train(settings, args.train, args.valid, **where, also=also)
     except Stopped as stopped:
         if first_process():
             print(stopped, file=sys.stderr)

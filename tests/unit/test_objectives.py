@@ -136,10 +136,8 @@ def test_two_way_predicts_each_word_from_either_side(spelled):
 
 def test_two_way_goes_by_words_and_counts_them(spelled):
     vocabulary, corpus = spelled
-    assert (
-        TwoWay.widths(corpus).tolist() == [3, 1, 3]
-        and CausalObjective.widths(corpus).tolist() == corpus.lengths.tolist()
-    )
+    assert TwoWay.widths(corpus).tolist() == [3, 1, 3]
+    assert CausalObjective.widths(corpus).tolist() == corpus.lengths.tolist()
     counts = count_targets(TwoWay, corpus, vocabulary.words.size)
     a, b = vocabulary.words.words.encode("a b")
     assert {int(i): int(counts[i]) for i in np.flatnonzero(counts)} == {
@@ -155,11 +153,9 @@ def test_two_way_goes_by_words_and_counts_them(spelled):
 def test_two_way_cuts_a_long_word_and_keeps_its_end(spelled):
     vocabulary, _ = spelled
     examples = TwoWay(vocabulary.words).scoring([vocabulary.encode("a" * 80)])
-    assert (
-        examples.spellings.shape == (3, 50)
-        and examples.spellings[2, -1] == MASK
-        and (examples.spellings[2, :-1] != PAD).all()
-    )
+    assert examples.spellings.shape == (3, 50)
+    assert examples.spellings[2, -1] == MASK
+    assert (examples.spellings[2, :-1] != PAD).all()
 
 
 def test_two_way_needs_spelled_words():

@@ -15,18 +15,18 @@ from lmtools.subword.base import SPECIALS
 from lmtools.text import MARK
 
 
-def overlap(one: set[str], other: set[str]) -> float:
-    """The pieces that both have, in per cent of the smaller vocabulary."""
-    return 100 * len(one & other) / max(1, min(len(one), len(other)))
+def overlap(first: set[str], second: set[str]) -> float:
+    """Return the pieces that both have, in per cent of the smaller vocabulary."""
+    return 100 * len(first & second) / max(1, min(len(first), len(second)))
 
 
 def pieces_of(directory: Path) -> set[str]:
-    """The pieces of a vocabulary, special ids apart."""
+    """Return the pieces of a vocabulary, special ids apart."""
     return set(load_subword(directory).vocabulary[len(SPECIALS) :])
 
 
 def letters(pieces: set[str]) -> set[str]:
-    """What pieces are without the mark of a word's beginning."""
+    """Return what pieces are without the mark of a word's beginning."""
     return {piece.replace(MARK, "") for piece in pieces} - {""}
 
 

@@ -39,9 +39,8 @@ def test_loss_gradients_and_log_prob_equal_torchs():
         torch.testing.assert_close(
             ours.log_prob(states, targets), expected.output, rtol=1e-4, atol=1e-5
         )
-        assert (
-            ours(states, targets)[0].item() == pytest.approx(loss.item(), rel=1e-5) and count == 40
-        )
+        assert ours(states, targets)[0].item() == pytest.approx(loss.item(), rel=1e-5)
+        assert count == 40
         whole = torch.stack(
             [ours.log_prob(states, torch.full((40,), c)) for c in range(50)]
         ).logsumexp(0)

@@ -134,14 +134,9 @@ def test_training_starts_from_the_noise_distribution(name):
 
 def test_hits_must_stay_in_bce():
     class WithoutHits(BceNce):
-        def criterion(self, own, rival, targets, drawn, expected):
-            return super().criterion(
-                own,
-                rival.masked_fill(targets[:, None] == drawn, -torch.inf),
-                targets,
-                drawn,
-                expected,
-            )
+        def criterion(self, positive, rival, noise_set):
+            hits = noise_set.targets[:, None] == noise_set.drawn
+            return super().criterion(positive, rival.masked_fill(hits, -torch.inf), noise_set)
 
     output = WithoutHits(
         nn.Parameter(torch.zeros(14, 2)), Sampler(LogUniform(COUNTS.sum(0), EXCLUDED), 256)

@@ -5,15 +5,15 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from lmtools.outputs import softmax
+from lmtools.outputs import logits
 from lmtools.outputs.softmax import Softmax
 
 
 @pytest.fixture(params=[1 << 20, 40, 7])
 def chunk(request, monkeypatch):
     """Chunk sizes down to less than one row."""
-    monkeypatch.setattr(softmax, "CHUNK", request.param)
-    monkeypatch.setattr(softmax, "ROWS", 1)
+    monkeypatch.setattr(logits, "CHUNK", request.param)
+    monkeypatch.setattr(logits, "ROWS", 1)
 
 
 def case(n=13, dim=6, vocabulary=29, dtype=torch.float64):
@@ -41,7 +41,7 @@ def test_loss_and_gradients_equal_autograd_of_the_plain_formula(chunk):
 
 @pytest.mark.parametrize("columns", [5, 29, 4096])
 def test_log_prob_equals_log_softmax(chunk, columns, monkeypatch):
-    monkeypatch.setattr(softmax, "tile", lambda vocabulary, device: (4, min(columns, vocabulary)))
+    monkeypatch.setattr(logits, "tile", lambda vocabulary, device: (4, min(columns, vocabulary)))
     output, states, targets = case(dtype=torch.float32)
     with torch.inference_mode():
         ours = output.log_prob(states, targets)

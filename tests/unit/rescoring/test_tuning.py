@@ -83,11 +83,9 @@ def test_fixed_weights_stay(data):
     weights = tune(
         nbests, features, "n", TuningOptions("wer", fix={"lm0": 2.5, "words": -1.0}, lms=lms)
     )
-    assert (
-        weights.features["am"] == 1
-        and weights.features["lm0"] == 2.5
-        and weights.features["words"] == -1
-    )
+    assert weights.features["am"] == 1
+    assert weights.features["lm0"] == 2.5
+    assert weights.features["words"] == -1
     assert weights.features["lm1"] > 0 and weights.search["fixed"] == {"lm0": 2.5, "words": -1.0}
 
 
@@ -97,16 +95,14 @@ def test_the_reference_may_be_fixed_or_another(data):
     assert twice.reference == "am" and twice.features["am"] == 2
     assert twice.dev.score == tune(nbests, features, "n", TuningOptions(lms=lms)).dev.score
     without = tune(nbests, features, "n", TuningOptions(fix={"am": 0.0}, lms=lms))
-    assert (
-        without.reference == "lm0" and without.features["am"] == 0 and without.features["lm0"] == 1
-    )
+    assert without.reference == "lm0"
+    assert without.features["am"] == 0
+    assert without.features["lm0"] == 1
     assert list(without.search["curves"]) == ["lm1"]
     named = tune(nbests, features, "n", TuningOptions(fix={"am": 0.0}, lms=lms, reference="lm1"))
-    assert (
-        named.reference == "lm1"
-        and named.features["lm1"] == 1
-        and named.dev.score == pytest.approx(without.dev.score, abs=1)
-    )
+    assert named.reference == "lm1"
+    assert named.features["lm1"] == 1
+    assert named.dev.score == pytest.approx(without.dev.score, abs=1)
     with pytest.raises(
         UserError, match="reference lmx: n has no such feature; it has am, lm0, lm1, words"
     ):
@@ -231,10 +227,8 @@ def test_a_column_that_never_varies_in_a_list_gets_no_weight():
 def test_lists_of_one_hypothesis_keep_it():
     nbests = [NBest("a", (Hypothesis("x", {"am": -1.0}),), "y"), NBest("b", (), "z")]
     weights = tune(nbests, gather(nbests, {}, "n"), "n", TuningOptions())
-    assert (
-        weights.features == {"am": 1.0, "words": 0.0}
-        and weights.dev.score == weights.dev.first_pass == 100
-    )
+    assert weights.features == {"am": 1.0, "words": 0.0}
+    assert weights.dev.score == weights.dev.first_pass == 100
 
 
 @pytest.mark.parametrize("form", ["linear", "interpolation"])
@@ -262,10 +256,8 @@ def test_the_curve_says_the_metric_at_every_scale(data, form):
 def test_a_curve_has_every_edge_or_even_steps_where_there_are_too_many():
     few, many = np.arange(-5, 5) + 0.5, np.linspace(-5, 5, 5000)
     assert sampled(few, 0, 3, 1).tolist() == [0, 0.5, 1, 1.5, 2.5, 3]
-    assert (
-        np.isin(sampled(many, 0, 3, 1), np.append(np.linspace(0, 3, POINTS), 1)).all()
-        and len(sampled(many, 0, 3, 1)) >= POINTS
-    )
+    assert np.isin(sampled(many, 0, 3, 1), np.append(np.linspace(0, 3, POINTS), 1)).all()
+    assert len(sampled(many, 0, 3, 1)) >= POINTS
 
 
 @pytest.mark.parametrize(

@@ -70,21 +70,17 @@ def rescored(*more, scores="lm=test.scores"):
 def test_tune_and_rescore(here, capsys):
     status, printed = run(capsys, *tuned())
     tree = json.loads((here / "w.json").read_text())
-    assert (
-        status == 0
-        and list(tree["features"]) == ["am", "lm", "words"]
-        and tree["features"]["lm"] > 0
-    )
+    assert status == 0
+    assert list(tree["features"]) == ["am", "lm", "words"]
+    assert tree["features"]["lm"] > 0
     assert (
         f"WER {tree['dev']['first_pass']:.2f} -> {tree['dev']['wer']:.2f} on 30 utterances of"
         " dev.jsonl" in printed.err
     )
     status, printed = run(capsys, *rescored("--nbest-out", "new.jsonl"))
-    assert (
-        status == 0
-        and "weights tuned on dev.jsonl (30 utterances" in printed.err
-        and "warning" not in printed.err
-    )
+    assert status == 0
+    assert "weights tuned on dev.jsonl (30 utterances" in printed.err
+    assert "warning" not in printed.err
     lists = list(jsonl.read("new.jsonl"))
     assert kaldi_text.read("out.txt") == {nbest.utt: nbest.hyps[0].text for nbest in lists}
     for nbest in lists:
@@ -142,11 +138,9 @@ def test_a_mean_over_equal_counts_is_the_sum_in_other_units(here, capsys):
         *split("interpolation"),
     )
     features = json.loads((here / "w.json").read_text())["features"]
-    assert (
-        status == 0
-        and list(features) == ["am", "lm/token"]
-        and sum(features.values()) == pytest.approx(1)
-    )
+    assert status == 0
+    assert list(features) == ["am", "lm/token"]
+    assert sum(features.values()) == pytest.approx(1)
 
 
 def test_lengths_are_made_where_the_weights_name_them(here, capsys):
@@ -159,9 +153,8 @@ def test_lengths_are_made_where_the_weights_name_them(here, capsys):
     weights = json.loads((here / "w.json").read_text())["features"]
     assert list(weights) == ["am", "lm", "lm/token", "characters", "log-words"]
     for hyp in (hyp for nbest in jsonl.read("new.jsonl") for hyp in nbest.hyps):
-        assert hyp.scores["characters"] == len(hyp.text) and hyp.scores[
-            "log-words"
-        ] == pytest.approx(np.log(5))
+        assert hyp.scores["characters"] == len(hyp.text)
+        assert hyp.scores["log-words"] == pytest.approx(np.log(5))
         assert hyp.scores["lm/token"] == pytest.approx(hyp.scores["lm"] / 5)
         assert hyp.scores["total"] == pytest.approx(
             sum(weight * hyp.scores[name] for name, weight in weights.items())
@@ -255,10 +248,8 @@ def test_rescoring_the_tuning_set_warns(here, capsys):
     status, printed = run(
         capsys, *split("rescore --nbest dev.jsonl --scores lm=dev.scores --weights w.json --out -")
     )
-    assert (
-        status == 0
-        and "warning: dev.jsonl is the set that the weights were tuned on" in printed.err
-    )
+    assert status == 0
+    assert "warning: dev.jsonl is the set that the weights were tuned on" in printed.err
     assert len(printed.out.splitlines()) == 30
 
 
@@ -278,9 +269,9 @@ def test_rank_and_options(here, capsys):
         capsys, *tuned("--fix", "lm=0.5", "--set", "lengths=", "objective=exact", "--seed", "3")
     )
     tree = json.loads((here / "w.json").read_text())
-    assert (
-        status == 0 and tree["features"] == {"rank": 1.0, "lm": 0.5} and tree["search"]["seed"] == 3
-    )
+    assert status == 0
+    assert tree["features"] == {"rank": 1.0, "lm": 0.5}
+    assert tree["search"]["seed"] == 3
     status, printed = run(capsys, *tuned("--set", "form=interpolation"))
     tree = json.loads((here / "w.json").read_text())
     assert status == 0 and tree["features"]["rank"] + tree["features"]["lm"] == pytest.approx(1)
@@ -315,11 +306,9 @@ def test_rank_and_options(here, capsys):
 def test_mistakes_are_one_line_and_nothing_is_written(here, capsys, arguments, message):
     run(capsys, *tuned())
     status, printed = run(capsys, *arguments)
-    assert (
-        status == 1
-        and printed.err.startswith(f"lmtools rescore: {message}")
-        and printed.err.count("\n") == 1
-    )
+    assert status == 1
+    assert printed.err.startswith(f"lmtools rescore: {message}")
+    assert printed.err.count("\n") == 1
     assert not (here / "out.txt").exists()
 
 
@@ -374,11 +363,9 @@ def test_lists_that_rescore_reordered_do_not_take_the_old_scores(here, capsys):
         capsys,
         *split("rescore --nbest new.jsonl --scores lm=test.scores --weights w.json --out again"),
     )
-    assert (
-        status == 1
-        and "the same hypotheses in another order" in printed.err
-        and not (here / "again").exists()
-    )
+    assert status == 1
+    assert "the same hypotheses in another order" in printed.err
+    assert not (here / "again").exists()
 
 
 def rewritten(name, **changes):
@@ -450,11 +437,9 @@ def test_what_cannot_be_checked_warns(here, capsys):
     status, printed = run(capsys, *rescored())
     warnings = [line for line in printed.err.splitlines() if line.startswith("warning")]
     assert "w.json: has no seal" in printed.err
-    assert (
-        status == 0
-        and len(warnings) == 2
-        and warnings[0].startswith(f"warning: test.scores{about}")
-    )
+    assert status == 0
+    assert len(warnings) == 2
+    assert warnings[0].startswith(f"warning: test.scores{about}")
     assert warnings[1].startswith("warning: w.json: does not say which scores lm was tuned on")
     status, printed = run(capsys, *tuned("--scores", "mean/token=dev.scores"))
     assert status == 0 and printed.err.count(f"warning: dev.scores{about}") == 1
@@ -483,17 +468,13 @@ def test_worse_than_the_lists_own_order_is_said_and_mended(here, capsys):
     tune = "tune", "--nbest", "dev.jsonl", "--set", "lengths=", "--out", "w.json"
     status, printed = run(capsys, *tune)
     first, found = map(float, re.search(r"WER (\S+) -> (\S+) on", printed.err).groups())
-    assert (
-        status == 0
-        and found > first
-        and "warning: that is worse than the lists' own order" in printed.err
-    )
+    assert status == 0
+    assert found > first
+    assert "warning: that is worse than the lists' own order" in printed.err
     status, printed = run(capsys, *tune, "--set", "reference=rank")
-    assert (
-        status == 0
-        and f"WER {first:.2f} -> {first:.2f} on" in printed.err
-        and "warning" not in printed.err
-    )
+    assert status == 0
+    assert f"WER {first:.2f} -> {first:.2f} on" in printed.err
+    assert "warning" not in printed.err
     assert json.loads((here / "w.json").read_text())["reference"] == "rank"
     assert (
         run(capsys, "rescore", "--nbest", "dev.jsonl", "--weights", "w.json", "--out", "out.txt")[0]

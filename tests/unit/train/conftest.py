@@ -63,3 +63,9 @@ def spelled(tiny):
             main(["corpus", "--text", text, "--subword", str(tiny / "spelled"), "--out", out]) == 0
         )
     return tiny
+
+
+@pytest.fixture
+def corpora(tiny):
+    """The training and the validation corpus of `tiny`."""
+    return tiny / "train.bin", tiny / "valid.bin"

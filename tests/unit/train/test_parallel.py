@@ -153,16 +153,12 @@ def test_two_processes_make_what_one_makes(spelled, two, tmp_path, name):
     alone = train(some, *where, tmp_path / name, "cpu", init)
     # streams: goes on alone; others are complete
     together = train(some, *where, out / name, "cpu", init)
-    assert (
-        together.best == pytest.approx(alone.best, rel=1e-5)
-        and together.tokens == alone.tokens
-        and together.shrunk == alone.shrunk
-    )
+    assert together.best == pytest.approx(alone.best, rel=1e-5)
+    assert together.tokens == alone.tokens
+    assert together.shrunk == alone.shrunk
     if name == "streams":
-        assert (
-            "stopped by SIGTERM at step 6, saved" in told[0][name]
-            and told[0][name] == told[1][name]
-        )
+        assert "stopped by SIGTERM at step 6, saved" in told[0][name]
+        assert told[0][name] == told[1][name]
     else:
         assert told[0][name] == told[1][name] == together.best
     for file in ("model.safetensors", "checkpoint.safetensors"):
