@@ -35,7 +35,7 @@ def count_flags(sources: dict[Path, str]) -> Counter:
         for node in ast.walk(ast.parse(text)):
             names = []
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "flags_of":
-                kinds.add(node.args[0].id)
+                kinds.add(ast.unparse(node.args[0]).rpartition(".")[2])
             if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "add_argument":
                 names = node.args
             elif isinstance(node, ast.Dict):  # one of other names (`--old: --new`) declares nothing
