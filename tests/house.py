@@ -30,12 +30,15 @@ def count_flags(sources: dict[Path, str]) -> Counter:
     """How often each flag (`--out`) is declared: by a call of add_argument, in a dictionary of
     what argparse takes for it, or as a field of a class that becomes flags.
     """
-    flags, kinds = Counter(), set()
+    flags, kinds, parts = Counter(), set(), set()
     for text in sources.values():
         for node in ast.walk(ast.parse(text)):
             names = []
+            if isinstance(node, ast.Subscript) and "flags_of(" in ast.unparse(node.value):
+                flags[node.slice.value] += 1  # one of a class
+                parts.add(id(node.value))
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "flags_of":
-                kinds.add(ast.unparse(node.args[0]).rpartition(".")[2])
+                kinds |= {ast.unparse(node.args[0])} if id(node) not in parts else set()
             if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "add_argument":
                 names = node.args
             elif isinstance(node, ast.Dict):  # one of other names (`--old: --new`) declares nothing
