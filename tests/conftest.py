@@ -43,33 +43,11 @@ def tiny(tmp_path_factory):
     root = tmp_path_factory.mktemp("tiny")
     for name, count, seed in (("train", 300, 1), ("valid", 40, 2)):
         (root / f"{name}.txt").write_text("\n".join(sentences(count, seed)) + "\n")
-    assert (
-        main(
-            [
-                "subword",
-                "--text",
-                str(root / "train.txt"),
-                *split("--type word --vocab-size 100 --out"),
-                str(root / "sw"),
-            ]
-        )
-        == 0
-    )
+    command = f"subword --text {root}/train.txt --type word --vocab-size 100 --out {root}/sw"
+    assert main(split(command)) == 0
     for name in ("train", "valid"):
-        assert (
-            main(
-                [
-                    "corpus",
-                    "--text",
-                    str(root / f"{name}.txt"),
-                    "--subword",
-                    str(root / "sw"),
-                    "--out",
-                    str(root / f"{name}.bin"),
-                ]
-            )
-            == 0
-        )
+        command = f"corpus --text {root}/{name}.txt --subword {root}/sw --out {root}/{name}.bin"
+        assert main(split(command)) == 0
     return root
 
 
