@@ -22,9 +22,9 @@ class Segments:
     """The sentences of a file of a corpus, those longer than `longest` tokens cut into pieces that
     fit.
 
-    `widths` (sentences,) says how long sentences are for the model, where that is not their number
-    of tokens; such ones are not cut. Of `pairs`, which cannot be cut, those wider than `longest`
-    are left out, `left_out` of them.
+    `widths` (sentences,) are the lengths of sentences for the model, where those are not their
+    numbers of tokens; such ones are not cut. Of `pairs`, which cannot be cut, those wider than
+    `longest` are left out, `left_out` of them.
     """
 
     def __init__(
