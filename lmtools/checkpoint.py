@@ -59,7 +59,7 @@ def open_tensors(path) -> Iterator[tuple]:
     UserError if it cannot be opened at all, which says nothing of what is in it.
     """
     try:
-        open(path, "rb").close()  # safetensors says of all that cannot be opened that it is missing
+        open(path, "rb").close()  # safetensors calls every file missing that it cannot open
     except OSError as error:
         raise cannot("read", path, error) from None
     try:
@@ -109,8 +109,8 @@ def prepare_directory(
     machine: Mapping | None = None,
     facts: Mapping | None = None,
 ) -> None:
-    """Make `directory` a model directory of `settings` that lacks only its weights; `machine` says
-    what they are trained on, `facts` what `describe_model` says.
+    """Make `directory` a model directory of `settings` that lacks only its weights; `machine`
+    are the facts of the computer, `facts` those of `describe_model`.
     """
     directory, text = Path(directory), config_text(settings, subword)
     subword.save_to(directory / "subword", follow=False)
@@ -159,7 +159,7 @@ def is_prepared(directory, settings: Settings, subword) -> bool:
 def read_config(directory) -> dict:
     """Read config.yaml of a model directory without the machine and the facts, its seal checked."""
     path = Path(directory) / CONFIG
-    # the weights say what it has to be
+    # a digest in the weights decides
     tree = check_seal(load_yaml(path), path, REMEDY, warn=False)
     return {name: value for name, value in tree.items() if name not in (MACHINE, FACTS)}
 

@@ -1,13 +1,13 @@
-"""An experiment in one YAML file: which scores there are, which systems combine them, and how these
-are tuned; read by `lmtools score`, `ppl`, `tune`, `rescore`, `embed` and `report`.
+"""An experiment in one YAML file: scores, systems that combine them, and options of their tuning;
+read by `lmtools score`, `ppl`, `tune`, `rescore`, `embed` and `report`.
 
     base: experiment.yaml     # a file that this one refines; `NAME: null` takes an entry out
     metric: wer               # and the other options of tuning, as of lmtools tune
-    lms: {bert: hf:DIR}       # language models that are not where --lm says
+    lms: {bert: hf:DIR}       # language models elsewhere than --lm
     columns:                  # what lmtools score writes, by the options of one call
       tta: {}                 # of the language model tta
       tta-intact: {lm: tta, intact: true}
-      channel: {source: true, reverse: true} # a translation model; --source says of what
+      channel: {source: true, reverse: true} # a translation model; --source is its source
       mbr: {utility: wer}     # expected utilities instead: options of lmtools mbr
     systems:                  # in printing order: columns, or more of a SystemEntry
       first-pass: []

@@ -1,5 +1,5 @@
-"""A neural language model: a trunk that makes states, an objective that says what they predict, an
-output layer that predicts it.
+"""A neural language model: a trunk that makes states, an objective that chooses their targets, an
+output layer that predicts these.
 """
 
 import numpy as np
@@ -17,7 +17,7 @@ class LanguageModel(nn.Module):
     """Trunk and output layer of `settings` over a vocabulary of `size` ids, or of what spelled ones
     predict (`words`).
 
-    `counts` (outputs,) says how often each id is a target in training; None: weights are loaded
+    `counts` (outputs,) are those of each id as a target in training; None: weights are loaded
     afterwards, or all ids are alike.
     """
 

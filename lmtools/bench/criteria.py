@@ -182,7 +182,7 @@ class Bench:
         gc.collect()
         state = sum(
             t.nbytes
-            for s in self.optimiser.state_dict()["state"].values()
+            for s in self.optimiser.states().values()
             for t in s.values()
             if isinstance(t, Tensor)
         )

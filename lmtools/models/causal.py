@@ -15,7 +15,7 @@ TOGETHER = 32
 
 
 class Causal(Transformer):
-    """State t has seen tokens 0..t and predicts token t+1; how many they are tells it where it is,
+    """State t has seen tokens 0..t and predicts token t+1; their number gives its position,
     with `position: none` too.
     """
 

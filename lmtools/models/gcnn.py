@@ -60,7 +60,7 @@ class GcnnConfig:
 
 
 def read_blocks(text: str) -> list[Shape]:
-    """Read the blocks that `[kernel, outputs; kernel, outputs] x times` says; UserError where it is
+    """Read the blocks of `[kernel, outputs; kernel, outputs] x times`; UserError where it is
     something else.
     """
     block = BLOCK.fullmatch(text)

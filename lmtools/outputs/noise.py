@@ -24,7 +24,7 @@ class Noise:
     """A distribution over the ids 0..V-1: `probability` float64 (V,), 0 for `excluded` ids, and
     `draw`.
 
-    `counts` (V,) says how often each id is a target. They rank the ids, the most frequent first and
+    `counts` (V,) of each id as a target rank the ids, the most frequent first and
     equal ones by id, so that no noise asks for a vocabulary that is sorted by frequency, or for the
     special ids at one of its ends. An excluded id must never be a target.
     """

@@ -40,7 +40,7 @@ def minimise_expected(space: SearchSpace) -> tuple[np.ndarray, float]:
         columns=space.columns / units[:, None, None],
         statistics=space.statistics.astype(np.float64),
     )
-    # a first column that says nothing keeps its weight
+    # a first column without differences keeps its weight
     first = (LEAST, None) if spreads[0] else (1.0, 1.0)
     bounds = [first, *((0, None) if low else (None, None) for low in space.nonnegative)]
     ends = [

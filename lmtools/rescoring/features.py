@@ -28,7 +28,7 @@ LENGTHS: dict[str, Callable[[Hypothesis], float]] = {
     "characters": lambda hyp: len(words(hyp)),
     "log-words": lambda hyp: math.log1p(len(hyp.text.split())),
 }
-# Minus the words that a hypothesis says in a loop, so that more is better as of all scores; tuning
+# Minus the words of a hypothesis in a loop, so that more is better as of all scores; tuning
 # gives it no weight below 0, which would reward loops.
 LOOP = "loop"
 # What is computed from a hypothesis's text alone.

@@ -26,7 +26,7 @@ class SearchSpace:
     """Columns (1 + weights, U, K) of about unit spread, the statistics (U, K, width) of each
     hypothesis, and their loss.
 
-    `nonnegative` (weights,) says which weights may not be below 0.
+    `nonnegative` (weights,) is True where a weight may not be below 0.
     """
 
     columns: np.ndarray

@@ -37,7 +37,7 @@ class SystemPlan:
 
 def find_total(names: Sequence[str], path) -> dict[str, float]:
     """Find the first pass's score among the lists' own scores `names`: `total`, `score`, or the
-    only one. UserError about `path` where none can be told.
+    only one. UserError about `path` where there is none.
     """
     for name in (TOTAL, "score", *(names if len(names) == 1 else ())):
         if name in names:

@@ -87,7 +87,7 @@ class Weights:
     """The weight of every feature, in order; `reference` is the one that has weight 1 or the
     one given, in the interpolated form times 1 - lambda.
 
-    `search` says how they were found: form, objective, `lambda` of the interpolated form, and per
+    `search` has notes on the search: form, objective, `lambda` of the interpolated form, and per
     LM feature the metric over its scale, {"points": [[scale, metric], ...], "flat": [low, high],
     "chosen": scale}; the metric of a point holds from its scale to the next point's. `signatures`
     are those of the score files that the columns came from, by column. `system` is None in files of

@@ -17,7 +17,7 @@ from lmtools.outputs.corrected import NEVER, Corrected
 from lmtools.settings import Settings
 from lmtools.subword import SPECIALS, Subword
 
-# settings of an output layer that its tensors depend on; the others say what training draws
+# settings of an output layer that its tensors depend on; the others are of what training draws
 SHAPING = ("cutoffs", "divide")
 
 

@@ -242,7 +242,7 @@ def tabulate_curve(args: argparse.Namespace, points: list[Point]) -> Table:
 
 
 def draw_curve(theme: Theme, points: list[Point], title: str) -> Figure:
-    """Return the task's figure, and where it is known the LM's perplexity below."""
+    """Draw the task's figure, and where it is known the LM's perplexity below."""
     known = [(point.epoch, point.ppl) for point in points if point.ppl is not None]
     panels = [
         (title, [(p.epoch, float(p.figures.mean())) for p in points]),

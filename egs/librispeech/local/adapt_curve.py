@@ -93,7 +93,7 @@ def read_ppl(home: Path, name: str, text: str) -> float | None:
 
 
 def draw(theme: Theme, labels, wers: Wers, lines: Mapping[str, int]) -> Figure:
-    """Return WER over lines of the domain, in the looks of `choose_look`."""
+    """Draw WER over lines of the domain, in the looks of `choose_look`."""
     figure = Figure(figsize=(8.6, 4.4))
     axis = figure.subplots()
     axis.set_xscale("log")

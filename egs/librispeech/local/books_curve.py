@@ -47,7 +47,7 @@ def main() -> None:
 
 
 def split_name(name: str) -> tuple[str, float]:
-    """Return what a model is and how many words it read, of KIND-SIZE as in causal-10M."""
+    """Split KIND-SIZE, as in causal-10M, into the kind of a model and its number of words."""
     kind, _, size = name.rpartition("-")
     return kind, float(size[:-1]) * PREFIXES[size[-1]]
 
@@ -68,7 +68,7 @@ def read_wers(lists: Path, home: Path) -> dict[str, float]:
 
 
 def draw(theme: Theme, losses, panels) -> Figure:
-    """Return a panel of losses, then one of WER for each set."""
+    """Draw a panel of losses, then one of WER for each set."""
     figure = Figure(figsize=(4.1 * (1 + len(panels)), 3.6))
     axes = figure.subplots(1, 1 + len(panels))
     style = load_style()

@@ -118,7 +118,7 @@ def find(folders: list[str]) -> tuple[dict[str, list[Path]], list[Path]]:
 
 
 def write(path: Path, sentences: Iterator[str]) -> int:
-    """Return the sentences, a line each, in a file that is whole or not there; how many they
+    """Write the sentences, a line each, to a file that is whole or not there; return how many they
     are.
     """
     with atomic_binary(path) as out:

@@ -305,6 +305,7 @@ def test_settings_and_command_line(tiny, tmp_path, capsys):
         ("model=rnn", "known: causal, masked, tta"),
         ("batch.sentences=null", "either batch.sentences or batch.tokens"),
         ("optim.name=lion", "known: adam"),
+        ("optim.decay=cosine", "optim.decay: 'cosine' is unknown; known: linear, none, plateau"),
         ("min_gain=-1", "min_gain: -1.0 is too small"),
         ("keep_epochs=[3, 0]", "keep_epochs: [3, 0] has numbers below 1"),
     ):
