@@ -11,10 +11,10 @@ import signal
 import sys
 
 import lmtools
-from lmtools.context import using
-from lmtools.errors import UserError, one_line
-from lmtools.files import remedy
-from lmtools.renamed_options import update_spelling
+from lmtools.base.context import using
+from lmtools.base.errors import UserError, one_line
+from lmtools.base.files import remedy
+from lmtools.base.renamed_options import update_spelling
 from lmtools.verbs.options import Parser, add_common
 
 # Each verb is a module of this name in lmtools/verbs with `arguments(parser)` and `run(args)`; it

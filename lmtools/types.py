@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from lmtools.arguments import (
+from lmtools.base.arguments import (
     check_kind,
     check_mapping,
     check_numbers,
@@ -16,7 +16,7 @@ from lmtools.arguments import (
     list_items,
     list_texts,
 )
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 
 EMPTY: Mapping = MappingProxyType({})
 FAR = 1 << 32  # beyond any number of a state

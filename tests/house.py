@@ -13,10 +13,10 @@ from shell_scripts import count_scripts
 ROOT = Path(__file__).parent.parent
 # where a run begins: the command, what ESPnet imports by name, and what a user's program does
 ENTRIES = (
-    *("lmtools.__main__", "lmtools.cli", "lmtools.jobs.__main__"),
-    *("lmtools.espnet.__main__", "lmtools.espnet.plugin"),
+    *("lmtools.__main__", "lmtools.cli", "lmtools.base.jobs.__main__"),
+    *("lmtools.bridges.espnet.__main__", "lmtools.bridges.espnet.plugin"),
 )
-ROOMS = ("lmtools.verbs", "lmtools.api", "lmtools.decoders")
+ROOMS = ("lmtools.verbs", "lmtools.api", "lmtools.bridges.decoders")
 
 
 def read_sources(tree: Path, folder: str = "lmtools") -> dict[Path, str]:

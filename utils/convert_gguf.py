@@ -11,7 +11,7 @@ import argparse
 import os
 from pathlib import Path
 
-from lmtools.errors import UserError, exit_with_message
+from lmtools.base.errors import UserError, exit_with_message
 
 NORMAL, CONTROL, USER_DEFINED = 1, 3, 4  # types of pieces, as SentencePiece numbers them
 SPACE = "▁"

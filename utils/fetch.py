@@ -15,12 +15,12 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
-# lmtools.files needs the standard library only, too
+# lmtools.base.files needs the standard library only, too
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from lmtools import files
-from lmtools.atomic import atomic_path
-from lmtools.errors import UserError, one_line
+from lmtools.base import files
+from lmtools.base.atomic import atomic_path
+from lmtools.base.errors import UserError, one_line
 
 BLOCK = 1 << 20
 REPORT_SECONDS = 10

@@ -13,15 +13,15 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-# lmtools.files needs the standard library only, too
+# lmtools.base.files needs the standard library only, too
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from recipe_inputs import check_inputs, describe, read_declared
 from recipe_lock import lock, ready, refuse_link, stop
 from recipe_options import explain, options
 
-from lmtools.atomic import atomic_path
-from lmtools.errors import UserError, one_line
+from lmtools.base.atomic import atomic_path
+from lmtools.base.errors import UserError, one_line
 
 SKIP = 3  # exit status of `begin`: it is done already
 # a file written this shortly before it was hashed may change again without a new time stamp
@@ -100,8 +100,8 @@ def load(path: Path) -> dict:
 
 
 def seal(content: dict) -> str:
-    """Return what vouches for `content`, as lmtools.seal has it, which needs more than the standard
-    library.
+    """Return what vouches for `content`, as lmtools.base.seal has it, which needs more than the
+    standard library.
     """
     return hashlib.new("sha256", json.dumps(content, sort_keys=True).encode()).hexdigest()
 

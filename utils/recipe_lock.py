@@ -12,8 +12,8 @@ import sys
 import time
 from pathlib import Path
 
-from lmtools.errors import UserError
-from lmtools.files import cannot
+from lmtools.base.errors import UserError
+from lmtools.base.files import cannot
 
 
 def ready(file: Path, *folders: Path) -> None:

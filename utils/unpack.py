@@ -12,9 +12,9 @@ import sys
 import tarfile
 from pathlib import Path
 
-from lmtools.atomic import atomic_binary, new_directory
-from lmtools.errors import UserError, exit_with_message
-from lmtools.files import OPENERS, sha256, unpacking
+from lmtools.base.atomic import atomic_binary, new_directory
+from lmtools.base.errors import UserError, exit_with_message
+from lmtools.base.files import OPENERS, sha256, unpacking
 
 SUFFIXES = {"": open, **OPENERS}
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from lmtools.arguments import (
+from lmtools.base.arguments import (
     check_kind,
     check_mapping,
     check_number,
@@ -14,7 +14,7 @@ from lmtools.arguments import (
     list_items,
     mismatch,
 )
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.evaluate.metrics import find_metric
 from lmtools.formats import scores
 from lmtools.formats.checks import first_time

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeVar
 
 from lmtools.api.checks import check_nbest
-from lmtools.arguments import check_path, check_text, mismatch
-from lmtools.errors import UserError
+from lmtools.base.arguments import check_path, check_text, mismatch
+from lmtools.base.errors import UserError
 from lmtools.formats import FORMATS
 from lmtools.formats.lattices import LATTICES
 from lmtools.formats.registry import Formats, find_format

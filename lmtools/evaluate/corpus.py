@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lmtools.arguments import check_whole
-from lmtools.errors import UserError
+from lmtools.base.arguments import check_whole
+from lmtools.base.errors import UserError
 from lmtools.evaluate.edits import Alignment, align
 from lmtools.evaluate.metrics import METRICS
 from lmtools.evaluate.significance import MatchedPairs, confidence, matched_pairs

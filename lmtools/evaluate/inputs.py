@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.evaluate.nbest import reference
 from lmtools.formats import FORMATS, detect, plain
 from lmtools.formats.registry import find_format

@@ -4,10 +4,10 @@ rows of what `lmtools sts` writes.
 
 import numpy as np
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
+from lmtools.base.seal import read_json
 from lmtools.evaluate.similarity import cosines, pearson, spearman, williams
 from lmtools.formats.vectors import SentenceVectors
-from lmtools.seal import read_json
 
 CORRELATIONS = {"pearson": pearson, "spearman": spearman}
 REMEDY = "write it again with lmtools sts --out"

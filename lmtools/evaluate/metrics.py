@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from lmtools.assignments import parse_pairs
-from lmtools.errors import UserError
+from lmtools.base.assignments import parse_pairs
+from lmtools.base.errors import UserError
 from lmtools.evaluate.edits import Alignment, Counts, align
 from lmtools.evaluate.sacre import BLEU_ORDER, CHRF_ORDER, Sacre, bleu, chrf, sentence_bleu, ter
 from lmtools.evaluate.tokenisers import TOKENISERS

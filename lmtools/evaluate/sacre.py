@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.evaluate.tokenisers import load_metric
 from lmtools.types import EMPTY
 from lmtools.version import __version__

@@ -7,8 +7,8 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import groupby
 
-from lmtools.atomic import atomic_text
-from lmtools.errors import UserError
+from lmtools.base.atomic import atomic_text
+from lmtools.base.errors import UserError
 from lmtools.types import TOTAL, Hypothesis, NBest
 
 # float() alone would also take '1_000', 'infinity' and digits of other scripts.

@@ -17,8 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
-from lmtools.errors import UserError
-from lmtools.files import read_lines
+from lmtools.base.errors import UserError
+from lmtools.base.files import read_lines
 from lmtools.formats import scores
 from lmtools.formats.checks import number
 from lmtools.formats.nbest import srilm

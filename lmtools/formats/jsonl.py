@@ -14,8 +14,8 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from lmtools.errors import UserError
-from lmtools.files import read_lines
+from lmtools.base.errors import UserError
+from lmtools.base.files import read_lines
 from lmtools.formats.checks import (
     Utterances,
     component,

@@ -4,7 +4,7 @@ SentencePiece's `▁blue ▁fin ch`.
 
 from collections.abc import Iterable
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 
 MARKS = ("subword_nmt", "sentencepiece", "none")
 END = "</s>"  # the end of the sentence, which Marian's --no-spm-decode writes as its last piece

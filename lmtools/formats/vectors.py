@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lmtools.atomic import atomic_path
-from lmtools.errors import UserError
-from lmtools.files import DAMAGED, cannot
+from lmtools.base.atomic import atomic_path
+from lmtools.base.errors import UserError
+from lmtools.base.files import DAMAGED, cannot
 
 # What NumPy and zipfile raise for a file that is another one or damaged (RuntimeError: a bit says
 # that it is encrypted).

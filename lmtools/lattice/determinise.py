@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.lattice.arguments import check_arguments
 from lmtools.lattice.epsilon import Closures, Stops, unroll_chain
 from lmtools.lattice.forward import backward

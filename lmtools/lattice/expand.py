@@ -11,7 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.lattice.forward import changes, sweep
 from lmtools.lattice.histories import CachedPrefixes, Numbering, Suffixes
 from lmtools.lattice.order import levels, no_path

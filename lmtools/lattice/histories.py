@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 
 SHIFT = 1 << 31  # nodes and word ids are below this, so that a pair of them is one int64
 

@@ -4,7 +4,7 @@ import heapq
 
 import numpy as np
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.lattice.arguments import check_arguments
 from lmtools.types import Lattice
 

@@ -1,4 +1,4 @@
-"""Interface of trunks: ids in, states out; the output layer (lmtools/outputs) is apart.
+"""Interface of trunks: ids in, states out; the output layer (lmtools/models/outputs) is apart.
 
 A new family is a file with a Trunk and a name in lmtools.models.MODELS.
 """
@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from torch import Tensor, nn
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.models.memory import Memory
 
 

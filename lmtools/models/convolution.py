@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from lmtools.device import product_dtype
+from lmtools.models.device import product_dtype
 
 MOST = 2  # halvings: each costs a little precision, and kernels are short
 # multiply-adds of a matrix product that take as long on a CPU as a halving's additions for an

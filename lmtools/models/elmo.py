@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from lmtools.config import check_numbers
-from lmtools.errors import UserError
+from lmtools.base.config import check_numbers
+from lmtools.base.errors import UserError
 from lmtools.models.base import Trunk, last_state
 from lmtools.models.dropout import Dropout
 from lmtools.models.projected import Packing, TwoWayLstm

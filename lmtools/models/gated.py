@@ -13,8 +13,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from lmtools.device import product_dtype
 from lmtools.models.convolution import causal_convolution
+from lmtools.models.device import product_dtype
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from lmtools.config import check_choices, check_numbers
-from lmtools.errors import UserError
+from lmtools.base.config import check_choices, check_numbers
+from lmtools.base.errors import UserError
 from lmtools.models.base import Trunk
 from lmtools.models.dropout import Dropout
 from lmtools.models.gated import GATES, GatedConvolution

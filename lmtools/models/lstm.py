@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from lmtools.config import check_numbers
+from lmtools.base.config import check_numbers
 from lmtools.models.base import Trunk
 from lmtools.models.dropout import Dropout
 from lmtools.models.memory import Rows, group_levels

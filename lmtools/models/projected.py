@@ -13,7 +13,7 @@ from functools import cached_property
 import torch
 from torch import Tensor, nn
 
-from lmtools.device import product_dtype
+from lmtools.models.device import product_dtype
 
 # (gradient, activation), in one pass
 sigmoid_backward, tanh_backward = torch.ops.aten.sigmoid_backward, torch.ops.aten.tanh_backward

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from lmtools.config import check_numbers
-from lmtools.errors import UserError
+from lmtools.base.config import check_numbers
+from lmtools.base.errors import UserError
 from lmtools.models.base import last_state
 from lmtools.models.transformer import (
     ATTENTIONS,

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from lmtools.subword import PAD
+from lmtools.text.subword import PAD
 
 # the bias that a highway's gate starts with, as in ELMo's code: 0.88 of the input is carried
 # through

@@ -17,8 +17,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from lmtools.config import check_choices, check_numbers
-from lmtools.errors import UserError
+from lmtools.base.config import check_choices, check_numbers
+from lmtools.base.errors import UserError
 from lmtools.models.base import Trunk
 from lmtools.models.dropout import Dropout
 

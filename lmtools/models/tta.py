@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from lmtools.config import check_choices
+from lmtools.base.config import check_choices
 from lmtools.models.transformer import Transformer, TransformerConfig, real_positions
-from lmtools.subword import MASK
+from lmtools.text.subword import MASK
 
 QUERIES = ("mask", "position")
 

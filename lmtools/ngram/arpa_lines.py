@@ -7,8 +7,8 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from lmtools.errors import UserError
-from lmtools.files import DAMAGED, OPENERS, not_as_named, not_utf8, raw_blocks, stream_of
+from lmtools.base.errors import UserError
+from lmtools.base.files import DAMAGED, OPENERS, not_as_named, not_utf8, raw_blocks, stream_of
 from lmtools.ngram.parsing import WordTable, parse_lines, parse_section
 
 LINES = 1 << 16  # parsed at once

@@ -5,7 +5,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.ngram import arpa
 from lmtools.ngram.arpa_lines import AGAIN, ArpaLines
 from lmtools.ngram.backoff import SHIFT, WORD, BackoffModel, Level, ones, pack

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.ngram.disk import BLOCK, Buckets, DiskArray, choose_bounds
 from lmtools.ngram.sentences import BOS, EOS, SYMBOLS
 

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from lmtools.errors import UserError
-from lmtools.files import sha256
+from lmtools.base.errors import UserError
+from lmtools.base.files import sha256
+from lmtools.base.options import check_options, option
 from lmtools.ngram import arrays, interpolation, pruning
 from lmtools.ngram.backoff import BackoffModel
 from lmtools.ngram.dialects import explain_refusal
@@ -24,10 +25,9 @@ from lmtools.ngram.directory import (
 from lmtools.ngram.kenlm import SCRIPT, binarise, find_program
 from lmtools.ngram.model import KIND, SUBWORD, Description, binary, uncompressed
 from lmtools.ngram.sentences import SYMBOLS, TokenisedText, split_words
-from lmtools.options import check_options, option
-from lmtools.subword import SPECIALS, Subword, load_subword
-from lmtools.subword.lists import Word
 from lmtools.text import Normaliser
+from lmtools.text.subword import SPECIALS, Subword, load_subword
+from lmtools.text.subword.lists import Word
 from lmtools.version import __version__
 
 

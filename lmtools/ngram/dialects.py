@@ -2,7 +2,7 @@
 
 import re
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.ngram.arpa_lines import ArpaLines
 from lmtools.ngram.parsing import WordTable
 from lmtools.ngram.sentences import BOS, EOS, SYMBOLS

@@ -6,11 +6,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
 
-from lmtools.atomic import atomic_directory
-from lmtools.config import dump, load_yaml
-from lmtools.errors import UserError
-from lmtools.files import sha256
-from lmtools.lock import hold_lock
+from lmtools.base.atomic import atomic_directory
+from lmtools.base.config import dump, load_yaml
+from lmtools.base.errors import UserError
+from lmtools.base.files import sha256
+from lmtools.base.lock import hold_lock
+from lmtools.base.seal import add_yaml_seal
 from lmtools.ngram import arpa, counts, kneser_ney
 from lmtools.ngram.count_files import CountFiles
 from lmtools.ngram.kenlm import binarise, find_program
@@ -23,10 +24,9 @@ from lmtools.ngram.sentences import (
     TokenisedText,
     only_known,
 )
-from lmtools.seal import add_yaml_seal
-from lmtools.subword import Subword
-from lmtools.subword.lists import Word
 from lmtools.text import Normaliser
+from lmtools.text.subword import Subword
+from lmtools.text.subword.lists import Word
 from lmtools.version import __version__
 
 ORDERS = range(1, 7)  # KenLM is built for at most 6

@@ -13,15 +13,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lmtools.config import build, load_yaml
-from lmtools.errors import UserError
-from lmtools.files import OPENERS, cannot, raw_blocks, raw_lines, sha256
+from lmtools.base.config import build, load_yaml
+from lmtools.base.errors import UserError
+from lmtools.base.files import OPENERS, cannot, raw_blocks, raw_lines, sha256
+from lmtools.base.seal import check_seal
 from lmtools.ngram.arpa import LOWEST
 from lmtools.ngram.arpa_lines import LINES, ArpaLines
 from lmtools.ngram.dialects import explain_refusal
 from lmtools.ngram.sentences import RESERVED, SYMBOLS, UNK, split_words
-from lmtools.seal import check_seal
-from lmtools.subword import Subword, load_subword
+from lmtools.text.subword import Subword, load_subword
 
 try:
     import kenlm  # PyPI's ufal-kenlm and its kenlm both have it
@@ -60,7 +60,8 @@ class Description:
     version: str
     # closed vocabulary: the token of the model that stands for all words outside it
     unknown: str | None = None
-    # as those of a neural model (lmtools.checkpoint.describe_model); files of older versions: none
+    # as those of a neural model (lmtools.models.checkpoint.describe_model); files of older
+    # versions: none
     facts: dict | None = None
 
     @property

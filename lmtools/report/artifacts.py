@@ -7,16 +7,16 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
-from lmtools import seal
-from lmtools.config import load_yaml
-from lmtools.corpus import Header, read_header
-from lmtools.files import read_bytes, read_lines
+from lmtools.base import seal
+from lmtools.base.config import load_yaml
+from lmtools.base.files import read_bytes, read_lines
+from lmtools.base.lock import ASIDE
+from lmtools.base.seal import check_seal, parse_json
 from lmtools.formats import kaldi_text, scores
-from lmtools.lock import ASIDE
 from lmtools.report.shapes import AMOUNT, ANY, NUMBER, PLAIN, POSITIVE, TEXT, WHOLE, fitting
 from lmtools.rescoring import Weights
 from lmtools.rescoring.features import UNCHECKED
-from lmtools.seal import check_seal, parse_json
+from lmtools.text.corpus import Header, read_header
 
 PPL_SHAPE = {
     "word_ppl": POSITIVE,

@@ -36,7 +36,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.report.shapes import ANY, NUMBER, PLAIN, TEXT, misfit
 
 NOTHING, MARK = "-", "?"  # of cells: no figure, an uncertain reading

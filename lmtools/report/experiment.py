@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from lmtools.corpus import Header
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.report.artifacts import ARTIFACTS
 from lmtools.report.names import Names
 from lmtools.report.parts.grids import Grid, grids_of
@@ -20,6 +19,7 @@ from lmtools.report.parts.pairs import JudgedPairs, collect_pairs
 from lmtools.report.parts.samples import lists_beside
 from lmtools.report.rows import BENCH, PACE, FigureRows, rows_of
 from lmtools.report.style import Style, load_style
+from lmtools.text.corpus import Header
 from lmtools.version import __version__
 
 RESCORING, LM, STS = "rescoring", "lm", "sts"  # kinds of experiments

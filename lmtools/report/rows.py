@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lmtools.atomic import atomic_text
+from lmtools.base.atomic import atomic_text
 from lmtools.evaluate import METRICS
 from lmtools.evaluate.metrics import ErrorRate
 from lmtools.report.names import FIRST, ORACLE

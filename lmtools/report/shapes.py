@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 
 
 class Value(NamedTuple):

@@ -2,7 +2,7 @@
 their looks, and papers' results to stand beside them.
 
 The package's own is defaults.yaml; a recipe's refines it entry by entry, and an experiment's file
-(lmtools/experiment.py) gives systems their order, labels and looks:
+(lmtools/rescoring/experiment.py) gives systems their order, labels and looks:
 
     order: [tta, "*", ngram]              # of language models; "*": whatever is not named
     systems: {all: {label: all LMs}}      # by name of a system, instead of what it is made of
@@ -20,9 +20,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from lmtools.config import build, find_lines, load_yaml, merge
-from lmtools.errors import UserError
-from lmtools.experiment import ExperimentPlan
+from lmtools.base.config import build, find_lines, load_yaml, merge
+from lmtools.base.errors import UserError
 from lmtools.report.cited import (
     Citation,
     CitedTable,
@@ -31,6 +30,7 @@ from lmtools.report.cited import (
     parse_readings,
     parse_tables,
 )
+from lmtools.rescoring.experiment import ExperimentPlan
 
 DEFAULTS = Path(__file__).with_name("defaults.yaml")
 OTHERS = "*"  # in `order`

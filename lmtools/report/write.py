@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from lmtools.atomic import atomic_path, atomic_text
-from lmtools.errors import UserError
+from lmtools.base.atomic import atomic_path, atomic_text
+from lmtools.base.errors import UserError
 from lmtools.report.experiment import LM, RESCORING, STS, Experiment, collect, recognise
 from lmtools.report.figures import lms as lm_figures
 from lmtools.report.figures import rescoring as rescoring_figures

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.rescoring.features import Features, ScoreColumns, combine
 from lmtools.rescoring.weights import Weights
 from lmtools.types import NUMERICS, TOTAL, NBest

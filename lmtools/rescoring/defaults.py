@@ -8,7 +8,7 @@ until tuned weights are better.
 import math
 from collections.abc import Sequence
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.rescoring.features import ScoreColumns, components, summed
 from lmtools.rescoring.tuning import LINEAR
 from lmtools.rescoring.weights import Dev, Weights, describe_system

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 
 RANDOM, SPEAKER = "random", "speaker"
 

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, fields
 
 import numpy as np
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.rescoring.features import LENGTHS, MEANS, Features, ScoreColumns, combine, summed
 from lmtools.rescoring.weights import CheckedJson, Weights
 from lmtools.types import NBest

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.types import NBest
 
 MARK = "rescored"  # name of the extra; its value is JSON: a signature by name of the score

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.evaluate import pair_gains, sentence_signature
 from lmtools.formats.nbest.systems import PREFIX
 from lmtools.rescoring.features import REFERENCES, gather

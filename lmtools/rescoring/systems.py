@@ -5,7 +5,8 @@ lists.
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
+from lmtools.base.workers import map_ordered
 from lmtools.rescoring.crossing import Crossing
 from lmtools.rescoring.features import DERIVED, Features, ScoreColumns, read_columns, summed
 from lmtools.rescoring.lazy import LAZY, learn_bounds
@@ -19,7 +20,6 @@ from lmtools.rescoring.tuning import (
 )
 from lmtools.rescoring.weights import Weights, describe_system
 from lmtools.types import TOTAL, NBest
-from lmtools.workers import map_ordered
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from lmtools.arguments import check_text
-from lmtools.errors import UserError
+from lmtools.base.arguments import check_text
+from lmtools.base.errors import UserError
+from lmtools.base.options import check_options, option
 from lmtools.evaluate import METRICS, fill_empty, nbest_statistics
 from lmtools.evaluate.metrics import METRIC_HELP, find_metric
-from lmtools.options import check_options, option
 from lmtools.rescoring.doubts import find_costs, find_runaway
 from lmtools.rescoring.envelope import flat_region, sweep
 from lmtools.rescoring.expected import RIDGE, minimise_expected, sharpen

@@ -6,16 +6,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from lmtools.arguments import check_among, check_path
-from lmtools.assignments import parse_pairs
-from lmtools.config import build
-from lmtools.errors import UserError
+from lmtools.base.arguments import check_among, check_path
+from lmtools.base.assignments import parse_pairs
+from lmtools.base.config import build
+from lmtools.base.errors import UserError
+from lmtools.base.seal import read_json, write_json
 from lmtools.evaluate.metrics import find_metric
 from lmtools.formats import checks
 from lmtools.rescoring.features import MEANS, ScoreColumns, summed
 from lmtools.rescoring.folds import RANDOM, SPEAKER, Fold, Folds
 from lmtools.rescoring.marks import read_marks
-from lmtools.seal import read_json, write_json
 from lmtools.types import NBest
 from lmtools.version import __version__
 

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from lmtools.errors import UserError
-from lmtools.files import compression_error
+from lmtools.base.errors import UserError
+from lmtools.base.files import compression_error
 
 HEAD = 1 << 16  # bytes that are looked at
 

@@ -9,10 +9,10 @@ import unicodedata
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from lmtools.assignments import parse_pairs
-from lmtools.atomic import atomic_text
-from lmtools.config import LATE, as_tree, dump, from_yaml
-from lmtools.errors import UserError
+from lmtools.base.assignments import parse_pairs
+from lmtools.base.atomic import atomic_text
+from lmtools.base.config import LATE, as_tree, dump, from_yaml
+from lmtools.base.errors import UserError
 from lmtools.text.casing import CASINGS, change_case
 from lmtools.text.whisper import RULES as WHISPER_RULES
 from lmtools.text.whisper import apply_rules, name_version

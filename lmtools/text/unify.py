@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial, reduce
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.text.normaliser import STRAIGHTEN
 
 # Scripts that put no blanks between words, and their punctuation: Thai, Lao, Tibetan, Burmese,

@@ -7,7 +7,7 @@ import importlib
 import re
 from collections.abc import Callable
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 
 PACKAGE = "whisper-normalizer"
 # Rules -> module and class of the package, and the options of the class

@@ -10,11 +10,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lmtools.batching import cut_batches
-from lmtools.corpus import Corpus, CorpusFile
-from lmtools.errors import UserError
-from lmtools.lm import LanguageModel
-from lmtools.settings import Batch
+from lmtools.base.batching import cut_batches
+from lmtools.base.errors import UserError
+from lmtools.models.lm import LanguageModel
+from lmtools.models.settings import Batch
+from lmtools.text.corpus import Corpus, CorpusFile
 from lmtools.train.parallel import World
 
 

@@ -11,8 +11,12 @@ from typing import NamedTuple
 
 import torch
 
-from lmtools.atomic import atomic_directory, atomic_text
-from lmtools.checkpoint import (
+from lmtools.base.atomic import atomic_directory, atomic_text
+from lmtools.base.config import as_tree
+from lmtools.base.errors import UserError
+from lmtools.base.lock import ASIDE
+from lmtools.base.seal import Damaged
+from lmtools.models.checkpoint import (
     CONFIG,
     WEIGHTS,
     Progress,
@@ -23,15 +27,11 @@ from lmtools.checkpoint import (
     prepare_directory,
     training_metadata,
 )
-from lmtools.config import as_tree
-from lmtools.corpus import Corpus
-from lmtools.device import machine_facts, resolve_precision
-from lmtools.errors import UserError
-from lmtools.lm import LanguageModel
-from lmtools.lock import ASIDE
-from lmtools.objectives import OBJECTIVES
-from lmtools.seal import Damaged
-from lmtools.settings import Settings
+from lmtools.models.device import machine_facts, resolve_precision
+from lmtools.models.lm import LanguageModel
+from lmtools.models.objectives import OBJECTIVES
+from lmtools.models.settings import Settings
+from lmtools.text.corpus import Corpus
 
 
 class TrainingPlan(NamedTuple):

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from lmtools.atomic import atomic_text
-from lmtools.files import cannot, read_lines
+from lmtools.base.atomic import atomic_text
+from lmtools.base.files import cannot, read_lines
 
 
 class Log:

@@ -14,14 +14,14 @@ import time
 import numpy as np
 import torch
 
-from lmtools.checkpoint import WEIGHTS, Progress, load_training, save_training, save_weights
-from lmtools.corpus import Corpus
-from lmtools.device import autocast
-from lmtools.errors import UserError
-from lmtools.lm import LanguageModel
-from lmtools.lock import hold_lock
-from lmtools.objectives import OBJECTIVES, TwoWay, count_targets
-from lmtools.settings import Settings
+from lmtools.base.errors import UserError
+from lmtools.base.lock import hold_lock
+from lmtools.models.checkpoint import WEIGHTS, Progress, load_training, save_training, save_weights
+from lmtools.models.device import autocast
+from lmtools.models.lm import LanguageModel
+from lmtools.models.objectives import OBJECTIVES, TwoWay, count_targets
+from lmtools.models.settings import Settings
+from lmtools.text.corpus import Corpus
 from lmtools.train.batches import Sentences
 from lmtools.train.directory import (
     DirectoryState,

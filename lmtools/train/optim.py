@@ -10,10 +10,10 @@ from collections.abc import Iterable, Mapping
 import torch
 from torch import nn
 
-from lmtools.config import check_choices
-from lmtools.errors import UserError
-from lmtools.lm import LanguageModel
-from lmtools.settings import Optim
+from lmtools.base.config import check_choices
+from lmtools.base.errors import UserError
+from lmtools.models.lm import LanguageModel
+from lmtools.models.settings import Optim
 from lmtools.train.partial import LowRank
 
 # the default, stated so that torch's Adagrad does not warn of it

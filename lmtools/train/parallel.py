@@ -16,9 +16,9 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
-from lmtools.device import choose_device
-from lmtools.errors import UserError
-from lmtools.objectives import Examples
+from lmtools.base.errors import UserError
+from lmtools.models.device import choose_device
+from lmtools.models.objectives import Examples
 
 BUCKET = 1 << 26  # bytes of gradients that are summed at a time
 # without an answer of another process; the first of them hashes corpora and writes checkpoints

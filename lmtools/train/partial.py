@@ -5,9 +5,9 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor, nn
 
-from lmtools.errors import UserError
-from lmtools.lm import LanguageModel
-from lmtools.settings import Settings
+from lmtools.base.errors import UserError
+from lmtools.models.lm import LanguageModel
+from lmtools.models.settings import Settings
 
 SAVED = "lora."  # before the names in a checkpoint
 

@@ -9,13 +9,13 @@ from collections.abc import Hashable, Iterator, Sequence
 import torch
 from torch import Tensor
 
-from lmtools.checkpoint import load_model, load_state, state_dict
-from lmtools.errors import UserError
-from lmtools.lm import LanguageModel
-from lmtools.outputs.adaptive import Adaptive
-from lmtools.outputs.corrected import NEVER, Corrected
-from lmtools.settings import Settings
-from lmtools.subword import SPECIALS, Subword
+from lmtools.base.errors import UserError
+from lmtools.models.checkpoint import load_model, load_state, state_dict
+from lmtools.models.lm import LanguageModel
+from lmtools.models.outputs.adaptive import Adaptive
+from lmtools.models.outputs.corrected import NEVER, Corrected
+from lmtools.models.settings import Settings
+from lmtools.text.subword import SPECIALS, Subword
 
 # settings of an output layer that its tensors depend on; the others are of what training draws
 SHAPING = ("cutoffs", "divide")

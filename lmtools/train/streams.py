@@ -8,12 +8,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lmtools.corpus import Corpus, CorpusFile
-from lmtools.errors import UserError
-from lmtools.lm import LanguageModel
-from lmtools.objectives import make_examples
-from lmtools.settings import Batch
-from lmtools.subword import BOS, EOS, PAD
+from lmtools.base.errors import UserError
+from lmtools.models.lm import LanguageModel
+from lmtools.models.objectives import make_examples
+from lmtools.models.settings import Batch
+from lmtools.text.corpus import Corpus, CorpusFile
+from lmtools.text.subword import BOS, EOS, PAD
 from lmtools.train.parallel import World
 
 

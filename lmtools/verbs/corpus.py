@@ -2,10 +2,10 @@
 
 import argparse
 
-from lmtools.corpus import binarise, binarise_pairs, binarise_shards
-from lmtools.errors import UserError
-from lmtools.subword import load_subword
+from lmtools.base.errors import UserError
 from lmtools.text.blocks import read_again
+from lmtools.text.corpus import binarise, binarise_pairs, binarise_shards
+from lmtools.text.subword import load_subword
 from lmtools.text.unknown import warn_unknown
 from lmtools.verbs.numbers import size
 from lmtools.verbs.options import SEVERAL_TEXTS

@@ -3,8 +3,8 @@
 import itertools
 import sys
 
-from lmtools.asr import FAILED, RECOGNISERS, DecodeOptions, decode_speech
-from lmtools.asr.options import describe_options
+from lmtools.first_pass.asr import FAILED, RECOGNISERS, DecodeOptions, decode_speech
+from lmtools.first_pass.asr.options import describe_options
 from lmtools.verbs.help import Rare
 from lmtools.verbs.options import PROCESSES
 

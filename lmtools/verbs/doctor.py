@@ -1,8 +1,8 @@
 """lmtools doctor: find what would go wrong before anything is scored."""
 
-from lmtools.doctor import CHECKS, ERROR, examine, read_inputs
-from lmtools.doctor.finding import plural
-from lmtools.doctor.inputs import LINES
+from lmtools.evaluate.doctor import CHECKS, ERROR, examine, read_inputs
+from lmtools.evaluate.doctor.finding import plural
+from lmtools.evaluate.doctor.inputs import LINES
 
 
 def arguments(parser):

@@ -7,8 +7,8 @@ import json
 from collections.abc import Callable
 from functools import partial
 
-from lmtools.atomic import atomic_text
-from lmtools.errors import UserError
+from lmtools.base.atomic import atomic_text
+from lmtools.base.errors import UserError
 from lmtools.evaluate import (
     METRICS,
     References,

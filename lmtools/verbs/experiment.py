@@ -5,14 +5,20 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 from functools import partial
 
-from lmtools.config import convert
-from lmtools.errors import UserError
-from lmtools.experiment import ExperimentPlan, LMEntry, check_known, find_lm, read_experiment
+from lmtools.base.config import convert
+from lmtools.base.errors import UserError
+from lmtools.base.options import list_options, parse_option
+from lmtools.base.specs import LMSpec, split_options
 from lmtools.formats.registry import parse_specifier
-from lmtools.options import list_options, parse_option
 from lmtools.rescoring import SystemPlan, TuningOptions
+from lmtools.rescoring.experiment import (
+    ExperimentPlan,
+    LMEntry,
+    check_known,
+    find_lm,
+    read_experiment,
+)
 from lmtools.rescoring.systems import fill_path
-from lmtools.specs import LMSpec, split_options
 from lmtools.types import EMPTY
 from lmtools.verbs.options import COLUMN, EMBED_POOL, Parser, add_vectors, read_settings
 from lmtools.verbs.risk import add_risk

@@ -6,9 +6,9 @@ import argparse
 import math
 import sys
 
-from lmtools.context import parse_size
-from lmtools.errors import UserError
-from lmtools.jobs import QUEUES
+from lmtools.base.context import parse_size
+from lmtools.base.errors import UserError
+from lmtools.base.jobs import QUEUES
 from lmtools.text.unify import unifier
 
 

@@ -6,12 +6,12 @@ import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 from types import ModuleType
 
-from lmtools.assignments import parse_pairs
-from lmtools.computing import Computing
-from lmtools.context import CMD, LONGEST, MAX_LINE
-from lmtools.errors import UserError
-from lmtools.options import Option, list_options, parse_option
-from lmtools.specs import LMSpec
+from lmtools.base.assignments import parse_pairs
+from lmtools.base.computing import Computing
+from lmtools.base.context import CMD, LONGEST, MAX_LINE
+from lmtools.base.errors import UserError
+from lmtools.base.options import Option, list_options, parse_option
+from lmtools.base.specs import LMSpec
 from lmtools.text.casing import CASINGS
 from lmtools.text.normaliser import CHOICES, NORMALISERS, Normaliser, parse_normaliser
 from lmtools.text.unify import UNIFIERS

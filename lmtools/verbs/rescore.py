@@ -4,16 +4,16 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from lmtools.assignments import parse_pair
-from lmtools.computing import Computing
-from lmtools.errors import UserError
+from lmtools.base.assignments import parse_pair
+from lmtools.base.computing import Computing
+from lmtools.base.errors import UserError
+from lmtools.base.options import fill
+from lmtools.base.specs import LMSpec
 from lmtools.evaluate import METRICS
 from lmtools.formats import kaldi_text, read, write
-from lmtools.options import fill
 from lmtools.rescoring import load_weights, of_system, read_scores, rescore_lists, set_hash
 from lmtools.rescoring.lazy import LAZY
 from lmtools.rescoring.lists import warn_empty
-from lmtools.specs import LMSpec
 from lmtools.verbs import say
 from lmtools.verbs.experiment import load_plans
 from lmtools.verbs.help import Rare

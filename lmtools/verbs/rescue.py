@@ -6,15 +6,15 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from lmtools.assignments import parse_pairs
-from lmtools.errors import UserError
+from lmtools.base.assignments import parse_pairs
+from lmtools.base.errors import UserError
+from lmtools.base.files import cannot
+from lmtools.base.lock import hold_lock
 from lmtools.evaluate import METRICS
 from lmtools.evaluate.metrics import METRIC_HELP
-from lmtools.experiment import check_name
-from lmtools.files import cannot
 from lmtools.formats import read
 from lmtools.formats.registry import parse_specifier
-from lmtools.lock import hold_lock
+from lmtools.rescoring.experiment import check_name
 from lmtools.rescoring.features import DERIVED
 from lmtools.verbs.commands import repeat_options, run_command
 from lmtools.verbs.options import COMPUTING, PROCESSES, SEVERAL_LMS

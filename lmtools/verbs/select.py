@@ -7,10 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
-from lmtools.atomic import atomic_text, workplace
-from lmtools.computing import Computing
-from lmtools.errors import UserError
-from lmtools.options import fill
+from lmtools.base.atomic import atomic_text, workplace
+from lmtools.base.computing import Computing
+from lmtools.base.errors import UserError
+from lmtools.base.options import fill
+from lmtools.base.specs import LMSpec
 from lmtools.score.selection import (
     Estimation,
     Selection,
@@ -18,7 +19,6 @@ from lmtools.score.selection import (
     read_lines,
     select_lines,
 )
-from lmtools.specs import LMSpec
 from lmtools.verbs.help import Rare
 from lmtools.verbs.numbers import positive
 from lmtools.verbs.options import COMPUTING, add_lm, add_normaliser, normaliser_of

@@ -5,12 +5,12 @@ another toolkit's model or word list.
 import argparse
 import math
 
-from lmtools.lock import hold_lock
-from lmtools.subword import SUBWORDS, Subword, adopt, train
-from lmtools.subword.directory import save_subword
-from lmtools.subword.lists import Listed
-from lmtools.subword.spelled import Spelled
+from lmtools.base.lock import hold_lock
 from lmtools.text.blocks import read_text
+from lmtools.text.subword import SUBWORDS, Subword, adopt, train
+from lmtools.text.subword.directory import save_subword
+from lmtools.text.subword.lists import Listed
+from lmtools.text.subword.spelled import Spelled
 from lmtools.verbs.help import Rare
 from lmtools.verbs.numbers import positive
 from lmtools.verbs.options import SEVERAL_TEXTS, add_normaliser, normaliser_of

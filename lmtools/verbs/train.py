@@ -5,11 +5,11 @@ lmtools train ...` trains by N processes.
 import contextlib
 import sys
 
-from lmtools.assignments import parse_pairs
-from lmtools.config import from_yaml
-from lmtools.corpus import read_header
-from lmtools.errors import UserError
-from lmtools.settings import Settings
+from lmtools.base.assignments import parse_pairs
+from lmtools.base.config import from_yaml
+from lmtools.base.errors import UserError
+from lmtools.models.settings import Settings
+from lmtools.text.corpus import read_header
 from lmtools.text.unknown import warn_unknown
 from lmtools.train import AlreadyReported, Stopped, first_process, train
 from lmtools.verbs.help import Rare

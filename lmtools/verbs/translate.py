@@ -2,9 +2,9 @@
 
 import sys
 
-from lmtools.computing import Computing
-from lmtools.options import fill
-from lmtools.translate import TranslateOptions, translate
+from lmtools.base.computing import Computing
+from lmtools.base.options import fill
+from lmtools.first_pass.translate import TranslateOptions, translate
 from lmtools.verbs.help import Rare
 from lmtools.verbs.options import add_settings, flags_of, read_settings
 

@@ -2,7 +2,7 @@
 set.
 """
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.evaluate import METRICS
 from lmtools.evaluate.metrics import METRIC_HELP
 from lmtools.formats import kaldi_text, read

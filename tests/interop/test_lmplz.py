@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lmtools.errors import UserError
-from lmtools.files import read_lines
+from lmtools.base.errors import UserError
+from lmtools.base.files import read_lines
 from lmtools.ngram import NgramModel, build, derived
 from lmtools.ngram.kenlm import SCRIPT, find_program
 from lmtools.text import Normaliser

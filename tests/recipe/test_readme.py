@@ -20,9 +20,9 @@ from pathlib import Path
 import pytest
 
 from lmtools.cli import main
-from lmtools.corpus import Corpus
 from lmtools.formats import FORMATS, jsonl, kaldi_text, lists, scores
 from lmtools.formats.lattices import LATTICES
+from lmtools.text.corpus import Corpus
 from lmtools.types import Hypothesis, NBest
 
 ROOT = Path(__file__).parents[2]

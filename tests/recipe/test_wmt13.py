@@ -19,8 +19,8 @@ from recipe import test_fetch
 from toys import sentences
 
 from lmtools.cli import main
-from lmtools.experiment import read_experiment
 from lmtools.formats import kaldi_text
+from lmtools.rescoring.experiment import read_experiment
 
 REPOSITORY = Path(__file__).parents[2]
 LOCAL = REPOSITORY / "egs/wmt13/local"

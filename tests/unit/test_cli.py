@@ -10,9 +10,9 @@ import pytest
 
 import lmtools
 from lmtools import cli
+from lmtools.base.context import MAX_LINE, current
+from lmtools.base.errors import UserError
 from lmtools.cli import VERB_GROUPS, VERBS, main
-from lmtools.context import MAX_LINE, current
-from lmtools.errors import UserError
 
 TABLE_WING = [
     "doctor", "convert", "subword", "corpus", "ngram", "mbr", "rescue", "tune", "rescore",

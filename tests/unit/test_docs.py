@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from lmtools.base.renamed_options import LM_OPTIONS, REMOVED, TO_SET
 from lmtools.cli import VERBS
-from lmtools.experiment import SystemEntry
-from lmtools.renamed_options import LM_OPTIONS, REMOVED, TO_SET
 from lmtools.report.style import load_style
 from lmtools.rescoring import Risk
+from lmtools.rescoring.experiment import SystemEntry
 from lmtools.verbs.experiment import load_experiment
 from lmtools.verbs.options import COLUMN, Parser, add_common
 

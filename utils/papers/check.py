@@ -25,8 +25,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from checkout import Checkout, Stale
 from places import NOTHING, Places, comparable, find_numbers, meaning, read_papers, show
 
-from lmtools.config import load_yaml
-from lmtools.errors import UserError, exit_with_message
+from lmtools.base.config import load_yaml
+from lmtools.base.errors import UserError, exit_with_message
 from lmtools.report.cited import MARK, CitedRow, CitedTable
 
 DECLARED = Path(__file__).with_name("papers.yaml")

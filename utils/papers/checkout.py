@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
-from lmtools.config import build, read_layers
+from lmtools.base.config import build, read_layers
+from lmtools.models.settings import Settings
 from lmtools.report.cited import CitedTable, FigureQuote
 from lmtools.report.style import load_style
-from lmtools.settings import Settings
 
 
 class Stale(Exception):

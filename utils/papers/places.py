@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.models.gcnn import read_blocks
 
 NUMBER = re.compile(r"(?<![\w.])\d+(?:,\d{3})*(?:\.\d+)?(?:e-?\d+)?(?:[kKM]\b)?(?!\d)")

@@ -17,9 +17,9 @@ from pathlib import Path
 
 import yaml
 
-from lmtools.atomic import atomic_text
-from lmtools.config import build, load_yaml, override, read_layers
-from lmtools.errors import UserError, exit_with_message
+from lmtools.base.atomic import atomic_text
+from lmtools.base.config import build, load_yaml, override, read_layers
+from lmtools.base.errors import UserError, exit_with_message
 
 SHARED = Path("../../conf")
 FIGURES = ("curves", "line")

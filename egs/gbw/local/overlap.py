@@ -9,10 +9,10 @@ the share by letters alone is said too, since the paper does not say which it me
 import sys
 from pathlib import Path
 
-from lmtools.errors import exit_with_message
-from lmtools.subword import load_subword
-from lmtools.subword.base import SPECIALS
+from lmtools.base.errors import exit_with_message
 from lmtools.text import MARK
+from lmtools.text.subword import load_subword
+from lmtools.text.subword.base import SPECIALS
 
 
 def overlap(first: set[str], second: set[str]) -> float:

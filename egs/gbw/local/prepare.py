@@ -17,9 +17,9 @@ import zipfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from lmtools.atomic import atomic_binary, copy_file
-from lmtools.errors import UserError, exit_with_message
-from lmtools.files import unpacking
+from lmtools.base.atomic import atomic_binary, copy_file
+from lmtools.base.errors import UserError, exit_with_message
+from lmtools.base.files import unpacking
 
 PARTS = ("train", "valid", "test")
 # text without a test set: the last line in so many of the training text is for testing (of the

@@ -2,7 +2,7 @@
 give them as many weights as others.
 """
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.models.gated import GATES
 from lmtools.models.gcnn import Shape, read_blocks
 

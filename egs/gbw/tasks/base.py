@@ -15,7 +15,7 @@ import torch
 from inputs import Batch, Inputs, Sentences
 from torch import Tensor, nn
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 
 COMPRESSED = ("", ".gz", ".xz")
 MAJORITY = "majority"  # in place of vectors: the commonest answer

@@ -13,8 +13,8 @@ from inputs import Batch, Encoder, Inputs
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from lmtools.errors import UserError
-from lmtools.files import read_lines
+from lmtools.base.errors import UserError
+from lmtools.base.files import read_lines
 
 COLUMNS = 10
 IGNORED = -100  # by the cross-entropy

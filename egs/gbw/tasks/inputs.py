@@ -12,8 +12,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from lmtools.base.errors import UserError
 from lmtools.embed.static import StaticVectors
-from lmtools.errors import UserError
 from lmtools.text import NORMALISERS
 
 NONE, RANDOM, STATIC = "none", "random", ".vec"

@@ -14,8 +14,8 @@ from inputs import Batch, Encoder, Inputs, stack
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from lmtools.errors import UserError
-from lmtools.files import read_lines
+from lmtools.base.errors import UserError
+from lmtools.base.files import read_lines
 
 GAP = "<*>"  # in an argument of several parts
 NO_LABEL = "-"  # of annotators who did not agree

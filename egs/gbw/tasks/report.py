@@ -12,10 +12,10 @@ import numpy as np
 from base import Task
 from matplotlib.figure import Figure
 
-from lmtools.atomic import atomic_binary, atomic_text
-from lmtools.config import load_yaml
+from lmtools.base.atomic import atomic_binary, atomic_text
+from lmtools.base.config import load_yaml
+from lmtools.base.files import read_bytes
 from lmtools.evaluate.significance import resample
-from lmtools.files import read_bytes
 from lmtools.report.page.drawing import LIGHT, Picture, Theme, line
 from lmtools.report.page.table import NONE, Table, markdown
 from lmtools.report.style import Look

@@ -29,9 +29,9 @@ from report import RESULTS, write_report
 from srl import SemanticRoles
 from wsd import WordSenses
 
-from lmtools.atomic import atomic_path, atomic_text, new_directory
-from lmtools.config import as_tree, build, load_yaml
-from lmtools.errors import UserError, exit_with_message
+from lmtools.base.atomic import atomic_path, atomic_text, new_directory
+from lmtools.base.config import as_tree, build, load_yaml
+from lmtools.base.errors import UserError, exit_with_message
 from lmtools.text.blocks import read_text
 from lmtools.version import __version__
 

@@ -13,8 +13,8 @@ from inputs import Batch, Encoder, Inputs
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from lmtools.errors import UserError
-from lmtools.files import read_lines
+from lmtools.base.errors import UserError
+from lmtools.base.files import read_lines
 
 FORM, LEMMA, FILLED, SENSE, ROLES = 1, 3, 12, 13, 14  # columns of CoNLL-2009
 MARK = 16  # values that say whether a word is a predicate

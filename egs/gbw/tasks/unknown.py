@@ -11,7 +11,7 @@ import numpy as np
 from report import RESULTS, load
 from run import TASKS
 
-from lmtools.errors import exit_with_message
+from lmtools.base.errors import exit_with_message
 from lmtools.text.blocks import read_text
 
 SHARES = {

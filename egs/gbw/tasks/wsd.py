@@ -16,8 +16,8 @@ import numpy as np
 from base import Example, Outcome, Set, Task, ratio
 from inputs import Sentences
 
-from lmtools.errors import UserError
-from lmtools.files import read_bytes, read_lines
+from lmtools.base.errors import UserError
+from lmtools.base.files import read_bytes, read_lines
 
 PARTS = {"N": "1", "V": "2", "J": "3", "A": "3", "R": "4"}  # of a tag's letter, WordNet's number
 SATELLITE = "5"  # adjectives that WordNet puts under another; they are adjectives here

@@ -12,13 +12,13 @@ from pathlib import Path
 from books_curve import read_wers
 from matplotlib.figure import Figure
 
-from lmtools.atomic import atomic_binary, atomic_text
-from lmtools.errors import exit_with_message
-from lmtools.experiment import read_experiment
-from lmtools.files import read_lines
+from lmtools.base.atomic import atomic_binary, atomic_text
+from lmtools.base.errors import exit_with_message
+from lmtools.base.files import read_lines
 from lmtools.report.page.drawing import LIGHT, Picture, Theme, beside, line
 from lmtools.report.page.table import NONE, Table, markdown
 from lmtools.report.style import Look
+from lmtools.rescoring.experiment import read_experiment
 
 FIRST_PASS, SOURCE, GENERAL = "first-pass", "source", "-general"
 COLORS = {"n-gram": "#b5530d", "neural": "#1f6fb5", "mixed +": "#7a3fa0", "first": "#555b66"}

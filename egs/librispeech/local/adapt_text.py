@@ -14,9 +14,9 @@ from contextlib import ExitStack
 from itertools import cycle
 from pathlib import Path
 
-from lmtools.atomic import atomic_text
-from lmtools.errors import UserError, exit_with_message
-from lmtools.files import read_lines
+from lmtools.base.atomic import atomic_text
+from lmtools.base.errors import UserError, exit_with_message
+from lmtools.base.files import read_lines
 
 SEED = 1
 GENERAL = ["train"] * 9 + ["valid"] + ["train"] * 9 + ["test"]  # what 20 lines become

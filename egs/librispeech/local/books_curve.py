@@ -13,7 +13,7 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from lmtools.atomic import atomic_binary
+from lmtools.base.atomic import atomic_binary
 from lmtools.evaluate import References
 from lmtools.formats import kaldi_text, read
 from lmtools.report.page.drawing import LIGHT, Picture, Theme, line

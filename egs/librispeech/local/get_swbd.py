@@ -33,8 +33,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from lmtools.atomic import atomic_binary, copy_file
-from lmtools.errors import UserError, exit_with_message
+from lmtools.base.atomic import atomic_binary, copy_file
+from lmtools.base.errors import UserError, exit_with_message
 
 VALID_EVERY = 25  # of so many conversations of Switchboard one is kept for validation
 SWITCHBOARD = re.compile(r"sw(\d{4,5})[AB]-ms98-a-trans\.text")

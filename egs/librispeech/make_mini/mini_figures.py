@@ -11,10 +11,10 @@ from pathlib import Path
 
 from mini_nbest import BEAM, DEPTH, first_pass
 
-from lmtools.atomic import atomic_text
+from lmtools.base.atomic import atomic_text
+from lmtools.base.files import read_lines
 from lmtools.evaluate.metrics import METRICS
 from lmtools.evaluate.nbest import oracle
-from lmtools.files import read_lines
 from lmtools.formats import jsonl
 from lmtools.types import NBest
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from lmtools.files import read_lines
+from lmtools.base.files import read_lines
 
 Context = tuple[str, ...]  # the last two words, most recent first
 IMPOSSIBLE = float("-inf")

@@ -22,8 +22,8 @@ from pathlib import Path
 from mini_lattice import Context, Scored, pruned, read_slf
 from pocketsphinx import Decoder
 
-from lmtools.atomic import atomic_path
-from lmtools.files import read_lines
+from lmtools.base.atomic import atomic_path
+from lmtools.base.files import read_lines
 from lmtools.formats import jsonl
 from lmtools.types import Hypothesis, NBest
 

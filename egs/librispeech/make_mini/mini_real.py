@@ -23,9 +23,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from lmtools.atomic import atomic_binary
-from lmtools.errors import UserError, exit_with_message
-from lmtools.files import read_lines
+from lmtools.base.atomic import atomic_binary
+from lmtools.base.errors import UserError, exit_with_message
+from lmtools.base.files import read_lines
 from lmtools.formats import jsonl
 from lmtools.formats.edits import merge_equal, rewrite_list, spell
 from lmtools.text import NORMALISERS

@@ -18,8 +18,8 @@ from typing import NamedTuple
 
 from pocketsphinx import Decoder
 
-from lmtools.atomic import atomic_path, atomic_text
-from lmtools.files import read_lines
+from lmtools.base.atomic import atomic_path, atomic_text
+from lmtools.base.files import read_lines
 
 RATE = 16000  # samples a second: what the acoustic model was trained on
 NOISE_SECONDS = 60  # one recording of noise; every utterance takes another part of it

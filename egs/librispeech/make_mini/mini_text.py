@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from lmtools.atomic import atomic_text
-from lmtools.files import read_lines
+from lmtools.base.atomic import atomic_text
+from lmtools.base.files import read_lines
 
 ROMAN = {"I": "1", "II": "2", "III": "3", "IV": "4"}
 # words a line: at least, split at ; and : above this, split at commas above this

@@ -17,9 +17,9 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
-from lmtools.atomic import atomic_binary
-from lmtools.errors import UserError, exit_with_message
-from lmtools.files import OPENERS
+from lmtools.base.atomic import atomic_binary
+from lmtools.base.errors import UserError, exit_with_message
+from lmtools.base.files import OPENERS
 from lmtools.formats import pairs
 
 UTILS = Path(__file__).resolve().parents[3] / "utils"

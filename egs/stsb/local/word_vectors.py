@@ -21,9 +21,9 @@ import numpy as np
 from scipy.sparse import coo_array, csr_array
 from scipy.sparse.linalg import svds
 
-from lmtools.atomic import atomic_text
-from lmtools.errors import UserError
-from lmtools.files import read_lines
+from lmtools.base.atomic import atomic_text
+from lmtools.base.errors import UserError
+from lmtools.base.files import read_lines
 from lmtools.text import NORMALISERS
 
 SMOOTHING = 0.75  # power of the contexts' distribution: rare contexts lose weight

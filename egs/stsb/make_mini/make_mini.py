@@ -25,8 +25,8 @@ sys.path.append(str(Path(__file__).resolve().parents[2] / "librispeech/make_mini
 from mini_grades import SIMILARITY, Verse, graded, runs
 from mini_text import count, merge_short, parse, pieces, slug
 
-from lmtools.atomic import atomic_text
-from lmtools.errors import UserError
+from lmtools.base.atomic import atomic_text
+from lmtools.base.errors import UserError
 from lmtools.formats import pairs
 from lmtools.types import SentencePair
 

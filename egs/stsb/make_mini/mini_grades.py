@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 from math import log
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.text import NORMALISERS
 from lmtools.types import SentencePair
 

@@ -10,9 +10,9 @@ from itertools import islice
 
 import numpy as np
 
-from lmtools.atomic import atomic_text
-from lmtools.errors import exit_with_message
-from lmtools.files import read_lines
+from lmtools.base.atomic import atomic_text
+from lmtools.base.errors import exit_with_message
+from lmtools.base.files import read_lines
 
 RUN = 8
 CHUNK = 100_000  # lines that are looked up at once

@@ -20,8 +20,8 @@ from pathlib import Path
 import torch
 from transformers import MarianMTModel, MarianTokenizer
 
-from lmtools.atomic import atomic_text
-from lmtools.errors import UserError
+from lmtools.base.atomic import atomic_text
+from lmtools.base.errors import UserError
 from lmtools.formats import jsonl, kaldi_text
 from lmtools.types import Hypothesis, NBest
 

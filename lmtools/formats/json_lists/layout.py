@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from lmtools.atomic import atomic_text
+from lmtools.base.atomic import atomic_text
 from lmtools.formats.checks import Utterances, check_nbests, components, one_score, refuse_write
 from lmtools.formats.json_lists import json_io
 from lmtools.formats.json_lists.json_io import Entry

@@ -23,7 +23,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.formats.checks import identifier
 from lmtools.formats.json_lists import json_io
 from lmtools.formats.json_lists.json_io import Entry, expect, member

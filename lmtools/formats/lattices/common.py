@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
-from lmtools.atomic import atomic_directory, atomic_text
-from lmtools.errors import UserError
-from lmtools.files import OPENERS, read_lines
+from lmtools.base.atomic import atomic_directory, atomic_text
+from lmtools.base.errors import UserError
+from lmtools.base.files import OPENERS, read_lines
 from lmtools.formats.checks import encodable, file_name, list_names
 from lmtools.formats.registry import list_children
 from lmtools.types import TOTAL, Lattice

@@ -23,8 +23,8 @@ from pathlib import Path
 
 import numpy as np
 
-from lmtools.atomic import atomic_text
-from lmtools.errors import UserError
+from lmtools.base.atomic import atomic_text
+from lmtools.base.errors import UserError
 from lmtools.formats import kaldi_tables
 from lmtools.formats.checks import list_names
 from lmtools.formats.lattices import openfst_binary

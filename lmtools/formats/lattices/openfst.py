@@ -17,8 +17,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
-from lmtools.errors import UserError
-from lmtools.files import read_lines
+from lmtools.base.errors import UserError
+from lmtools.base.files import read_lines
 from lmtools.formats.kaldi_tables import read_symbols as symbol_table
 from lmtools.formats.lattices import common
 from lmtools.formats.lattices.common import (

@@ -11,7 +11,7 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.formats.kaldi_io import Stream
 from lmtools.formats.kaldi_tables import OPENFST
 

@@ -13,8 +13,8 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from lmtools.errors import UserError
-from lmtools.files import read_lines
+from lmtools.base.errors import UserError
+from lmtools.base.files import read_lines
 from lmtools.formats.lattices import common, nodes
 from lmtools.formats.lattices.common import one_total, parse_number, parse_real
 from lmtools.types import Arc, Lattice

@@ -32,7 +32,7 @@ from pathlib import Path
 
 import numpy as np
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.formats.checks import component, identifier
 from lmtools.formats.lattices import common, nodes, slf_text
 from lmtools.formats.lattices.common import (

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterator
 
-from lmtools.errors import UserError
-from lmtools.files import read_lines
+from lmtools.base.errors import UserError
+from lmtools.base.files import read_lines
 
 FIELD = re.compile(
     r"""\s*([^\s=#"']+)=("(?:[^"\\]|\\.)*"(?!\S)|'(?:[^'\\\s]|\\.)*'(?!\S)|(?:[^\s\\]|\\.)*)"""

@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from lmtools.errors import UserError
-from lmtools.files import read_lines
+from lmtools.base.errors import UserError
+from lmtools.base.files import read_lines
 from lmtools.formats.checks import (
     NUMBER,
     by_utterance,

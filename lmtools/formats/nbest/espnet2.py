@@ -15,8 +15,8 @@ from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
-from lmtools.atomic import new_directory
-from lmtools.errors import UserError
+from lmtools.base.atomic import new_directory
+from lmtools.base.errors import UserError
 from lmtools.formats import kaldi_text
 from lmtools.formats.checks import check_nbests, number, one_score
 from lmtools.formats.registry import list_numbered

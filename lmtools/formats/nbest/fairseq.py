@@ -14,8 +14,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from lmtools.errors import UserError
-from lmtools.files import read_lines
+from lmtools.base.errors import UserError
+from lmtools.base.files import read_lines
 from lmtools.formats import pieces
 from lmtools.formats.checks import identifier, number, one_score, write_lines
 from lmtools.formats.units import BASE2, parse_in_unit, spell_in_unit

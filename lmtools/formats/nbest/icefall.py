@@ -13,8 +13,8 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from lmtools.errors import UserError
-from lmtools.files import read_lines
+from lmtools.base.errors import UserError
+from lmtools.base.files import read_lines
 from lmtools.formats.checks import by_utterance, encodable, identifier, no_score, write_lines
 from lmtools.types import Hypothesis, NBest
 

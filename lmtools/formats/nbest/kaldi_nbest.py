@@ -21,8 +21,8 @@ from contextlib import ExitStack
 from itertools import groupby, pairwise
 from pathlib import Path
 
-from lmtools.atomic import atomic_directory
-from lmtools.errors import UserError
+from lmtools.base.atomic import atomic_directory
+from lmtools.base.errors import UserError
 from lmtools.formats import kaldi_tables
 from lmtools.formats.checks import Utterances, check_nbests, no_score
 from lmtools.formats.registry import list_children, list_numbered, parse_specifier

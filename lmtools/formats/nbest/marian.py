@@ -9,7 +9,7 @@ becomes of sentences without a line: see `moses_fields`.
 import re
 from functools import partial
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.formats.nbest import moses_fields
 from lmtools.formats.nbest.moses_fields import OPTIONS as OPTIONS
 

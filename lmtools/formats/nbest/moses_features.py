@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.formats.checks import component, number
 from lmtools.formats.units import spell_in_unit
 from lmtools.types import TOTAL, Hypothesis

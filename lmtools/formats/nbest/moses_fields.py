@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
 
-from lmtools.errors import UserError
-from lmtools.files import read_lines
+from lmtools.base.errors import UserError
+from lmtools.base.files import read_lines
 from lmtools.formats import pieces
 from lmtools.formats.checks import NUMBER, Utterances, components, number, write_lines
 from lmtools.formats.nbest.moses_features import (

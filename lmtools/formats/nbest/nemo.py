@@ -14,8 +14,8 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 
-from lmtools.errors import UserError
-from lmtools.files import read_lines
+from lmtools.base.errors import UserError
+from lmtools.base.files import read_lines
 from lmtools.formats import checks
 from lmtools.formats.json_lists import json_io
 from lmtools.types import Hypothesis, NBest

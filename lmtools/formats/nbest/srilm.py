@@ -22,9 +22,9 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from lmtools.atomic import atomic_directory, atomic_text
-from lmtools.errors import UserError
-from lmtools.files import OPENERS, read_lines
+from lmtools.base.atomic import atomic_directory, atomic_text
+from lmtools.base.errors import UserError
+from lmtools.base.files import OPENERS, read_lines
 from lmtools.formats.checks import (
     NUMBER,
     check_nbests,

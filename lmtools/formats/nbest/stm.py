@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from lmtools.errors import UserError
-from lmtools.files import read_lines
+from lmtools.base.errors import UserError
+from lmtools.base.files import read_lines
 from lmtools.formats.checks import NUMBER, identifier, number, refuse_write
 from lmtools.formats.nbest import trn
 from lmtools.formats.registry import all_rows

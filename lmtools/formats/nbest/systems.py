@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
 
-from lmtools.atomic import atomic_directory, atomic_text
-from lmtools.errors import UserError
-from lmtools.files import OPENERS, read_lines
+from lmtools.base.atomic import atomic_directory, atomic_text
+from lmtools.base.errors import UserError
+from lmtools.base.files import OPENERS, read_lines
 from lmtools.formats import kaldi_text
 from lmtools.formats.checks import check_nbests, component, file_name
 from lmtools.formats.registry import list_children

@@ -9,9 +9,9 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from lmtools.atomic import atomic_text
-from lmtools.errors import UserError
-from lmtools.files import read_lines
+from lmtools.base.atomic import atomic_text
+from lmtools.base.errors import UserError
+from lmtools.base.files import read_lines
 from lmtools.formats.checks import encodable, first_time, identifier
 
 SUMMARY = "sclite: words, then the id in parentheses; one hypothesis an utterance"

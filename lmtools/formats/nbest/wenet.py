@@ -11,8 +11,8 @@ candidates is an empty list. The format is read, not written.
 from collections.abc import Iterator
 from pathlib import Path
 
-from lmtools.errors import UserError
-from lmtools.files import read_lines
+from lmtools.base.errors import UserError
+from lmtools.base.files import read_lines
 from lmtools.formats import checks
 from lmtools.types import Hypothesis, NBest
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.report.names import Names
 from lmtools.report.parts.views import Way, find_looks, find_ways, label_way, order_systems
 from lmtools.report.style import Look

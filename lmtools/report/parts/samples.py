@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.formats import jsonl, kaldi_text, lists
 from lmtools.report.names import NOTHING, SystemParts
 from lmtools.rescoring import ScoreColumns, Weights, read_columns, set_hash

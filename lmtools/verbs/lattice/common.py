@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.formats.lattices import default_weights, stream
 from lmtools.lattice.check import drop_unusable
 from lmtools.types import Lattice

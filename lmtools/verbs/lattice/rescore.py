@@ -7,18 +7,18 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 
-from lmtools.assignments import parse_pairs
-from lmtools.computing import Computing
-from lmtools.errors import UserError
+from lmtools.base.assignments import parse_pairs
+from lmtools.base.computing import Computing
+from lmtools.base.errors import UserError
+from lmtools.base.options import fill
+from lmtools.base.seal import write_json
+from lmtools.base.specs import LMSpec
 from lmtools.formats import FORMATS, kaldi_text, registry
 from lmtools.formats.lattices import LATTICES, detect
 from lmtools.formats.lists import join_refs
-from lmtools.options import fill
 from lmtools.rescoring import mark, parse_weights, warn_unseen
 from lmtools.score.lattice_run import LatticeOutputs, LatticeResult, LatticeTotals, run_lattices
 from lmtools.score.lattices import LatticeOptions
-from lmtools.seal import write_json
-from lmtools.specs import LMSpec
 from lmtools.verbs import say
 from lmtools.verbs.help import Rare
 from lmtools.verbs.lattice.common import read_lattices

@@ -8,8 +8,8 @@ from itertools import islice
 
 from lmtools.ngram import build, directory
 from lmtools.ngram.kneser_ney import FALLBACK
-from lmtools.subword import UNK, load_subword
 from lmtools.text.blocks import read_again
+from lmtools.text.subword import UNK, load_subword
 from lmtools.text.unknown import LOOKED_AT, warn_unknown
 from lmtools.verbs.help import Rare
 from lmtools.verbs.numbers import positive, size

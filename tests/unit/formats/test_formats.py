@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
+from lmtools.base.errors import UserError
 from lmtools.cli import main
-from lmtools.errors import UserError
 from lmtools.formats import FORMATS, detect, edits, lattices, lists, read
 from lmtools.formats.lattices import LATTICES
 from lmtools.lattice.paths import best

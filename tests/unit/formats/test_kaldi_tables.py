@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lmtools.context import using
-from lmtools.errors import UserError
+from lmtools.base.context import using
+from lmtools.base.errors import UserError
 from lmtools.formats import kaldi_tables
 from lmtools.formats.kaldi_tables import (
     Writer,

@@ -7,7 +7,7 @@ import pytest
 import yaml
 from fuzz import targets
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.formats import FORMATS, registry
 from lmtools.types import Hypothesis, NBest
 

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.formats import FORMATS, registry
 from lmtools.formats import read as read_lists
 from lmtools.formats import write as write_lists

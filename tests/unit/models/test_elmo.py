@@ -6,13 +6,13 @@ import pytest
 import torch
 from torch import nn
 
-from lmtools.config import build, from_yaml
-from lmtools.errors import UserError
+from lmtools.base.config import build, from_yaml
+from lmtools.base.errors import UserError
 from lmtools.models.elmo import Elmo, ElmoConfig
 from lmtools.models.projected import Packing, Steps, TwoWayLstm
+from lmtools.models.settings import Settings
 from lmtools.models.spelling import Highway, Largest, Speller
-from lmtools.settings import Settings
-from lmtools.subword import BOS, EOS, MASK, PAD
+from lmtools.text.subword import BOS, EOS, MASK, PAD
 
 VOCABULARY, DIM = 30, 12
 SMALL = ElmoConfig(

@@ -16,18 +16,18 @@ from torch.nn import functional as F
 from torch.nn.utils.parametrizations import weight_norm
 from toys import look_for_the_future, settings
 
-from lmtools.checkpoint import load_model, load_tensors, prepare_directory, save_weights
-from lmtools.config import from_yaml, load_yaml
-from lmtools.errors import UserError
-from lmtools.espnet.export import export_model
-from lmtools.espnet.model import TokenLM
-from lmtools.lm import LanguageModel
+from lmtools.base.config import from_yaml, load_yaml
+from lmtools.base.errors import UserError
+from lmtools.bridges.espnet.export import export_model
+from lmtools.bridges.espnet.model import TokenLM
 from lmtools.models import convolution
+from lmtools.models.checkpoint import load_model, load_tensors, prepare_directory, save_weights
 from lmtools.models.gated import GATES, GatedConvolution
 from lmtools.models.gcnn import Gcnn, GcnnConfig, read_blocks
-from lmtools.outputs.adaptive import Adaptive
-from lmtools.settings import Settings
-from lmtools.subword import BOS, load_subword
+from lmtools.models.lm import LanguageModel
+from lmtools.models.outputs.adaptive import Adaptive
+from lmtools.models.settings import Settings
+from lmtools.text.subword import BOS, load_subword
 from lmtools.train import train
 
 VOCABULARY = 23

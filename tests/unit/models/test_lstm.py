@@ -8,12 +8,12 @@ import torch
 from scoring import ask
 from toys import look_for_the_future, settings
 
-from lmtools.lm import LanguageModel
 from lmtools.models.causal import Causal
+from lmtools.models.lm import LanguageModel
 from lmtools.models.lstm import Lstm, LstmConfig
 from lmtools.models.transformer import TransformerConfig
 from lmtools.score import load, score_texts
-from lmtools.subword import BOS
+from lmtools.text.subword import BOS
 
 VOCABULARY = 23
 SIZES = {

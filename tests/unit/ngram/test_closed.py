@@ -10,13 +10,13 @@ from shlex import split
 import pytest
 from scoring import make_scorer, walk
 
+from lmtools.base.errors import UserError
 from lmtools.cli import main
-from lmtools.errors import UserError
 from lmtools.ngram import Description, NgramModel, arpa, build
 from lmtools.ngram.sentences import RESERVED, UNKNOWN
 from lmtools.score.ngram import NgramScorer
-from lmtools.subword import train
 from lmtools.text import NORMALISERS, Normaliser
+from lmtools.text.subword import train
 
 LOWER = Normaliser(case="lower")
 ORDER = 3

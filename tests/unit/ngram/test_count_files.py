@@ -4,11 +4,11 @@ from collections import Counter
 
 import pytest
 
+from lmtools.base.errors import UserError
 from lmtools.cli import main
-from lmtools.errors import UserError
 from lmtools.ngram import NgramModel, build
-from lmtools.subword import train
 from lmtools.text import Normaliser
+from lmtools.text.subword import train
 
 
 def count_lines(lines, order):

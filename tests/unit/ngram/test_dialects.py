@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from lmtools import cli
-from lmtools.errors import LONGEST, UserError
+from lmtools.base.errors import LONGEST, UserError
 from lmtools.ngram import NgramModel, arpa, arrays, build, derived
 from lmtools.ngram.convert import convert
 from lmtools.ngram.kenlm import find_program

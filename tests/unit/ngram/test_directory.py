@@ -5,11 +5,11 @@ from shlex import split
 import numpy as np
 import pytest
 
+from lmtools.base.errors import UserError
 from lmtools.cli import main
-from lmtools.errors import UserError
 from lmtools.ngram import Description, NgramModel, arpa, build
-from lmtools.subword import load_subword, train
 from lmtools.text import Normaliser
+from lmtools.text.subword import load_subword, train
 
 
 def test_the_directory_is_whole(directory, text, lines):

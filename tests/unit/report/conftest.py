@@ -21,6 +21,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
+from lmtools.base.seal import write_json
 from lmtools.evaluate import align
 from lmtools.formats import jsonl, kaldi_text, scores
 from lmtools.report import write_report
@@ -38,7 +39,6 @@ from lmtools.rescoring import (
     tune,
 )  # fmt: skip
 from lmtools.rescoring.weights import FIRST_PASS, LATTICES, LISTS, SCORES
-from lmtools.seal import write_json
 from lmtools.types import Hypothesis, NBest, ScoreTable
 
 TEXT = (

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from unit.report.conftest import collect_rescoring
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
+from lmtools.base.seal import write_json
 from lmtools.report.figures.rescoring import draw_learning, validation
 from lmtools.report.names import Names
 from lmtools.report.page.drawing import LIGHT
-from lmtools.seal import write_json
 
 TUNED, PPL, SPEED = "tune/tta/weights.json", "ppl/tta/test.json", "bench/speed.json"
 CURVE = "search curves tta"

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.formats import scores
 from lmtools.rescoring import TuningOptions
 from lmtools.rescoring.features import (

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lmtools.base.errors import UserError
 from lmtools.cli import main
-from lmtools.errors import UserError
 from lmtools.evaluate import METRICS, align, sentence_signature
 from lmtools.formats import jsonl, kaldi_text, scores
 from lmtools.formats.nbest import moses

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.evaluate import evaluate
 from lmtools.rescoring import TuningOptions, gather, rescore, tune
 from lmtools.rescoring.tuning import POINTS, spread

@@ -490,7 +490,7 @@ def test_what_was_put_is_known_before_it_is_written(tmp_path):
 
 
 def test_an_interrupt_keeps_what_was_computed(lm, plain, tmp_path, monkeypatch):
-    monkeypatch.setattr("lmtools.batching.APART", 1)
+    monkeypatch.setattr("lmtools.base.batching.APART", 1)
     options = ask(lm, cache=str(tmp_path))
     scorer = load(*options)
     left = iter(range(20))

@@ -12,8 +12,8 @@ from shlex import split
 
 import pytest
 
+from lmtools.base.errors import UserError
 from lmtools.cli import main
-from lmtools.errors import UserError
 from lmtools.text.blocks import read_text
 
 ROW = {"utt": "u1", "ref": "a b", "hyps": [{"text": "a b", "scores": {"am": -1.0}}]}

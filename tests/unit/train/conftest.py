@@ -5,8 +5,8 @@ import signal
 
 import pytest
 
-from lmtools.checkpoint import load_metadata
 from lmtools.cli import main
+from lmtools.models.checkpoint import load_metadata
 from lmtools.train import Stopped, train
 from lmtools.train.loop import Training
 

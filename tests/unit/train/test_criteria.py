@@ -9,16 +9,16 @@ import pytest
 import torch
 from toys import ARCH, OBJECTIVE, settings
 
-from lmtools.checkpoint import load_model
+from lmtools.base.config import from_yaml, read_layers
 from lmtools.cli import main
-from lmtools.config import from_yaml, read_layers
-from lmtools.corpus import Corpus
-from lmtools.lm import LanguageModel
-from lmtools.objectives import OBJECTIVES, count_targets, excluded_ids
-from lmtools.outputs import CRITERIA
-from lmtools.outputs.sampled import SAMPLED
-from lmtools.settings import Optim, Settings
-from lmtools.subword import BOS, EOS, MASK, PAD
+from lmtools.models.checkpoint import load_model
+from lmtools.models.lm import LanguageModel
+from lmtools.models.objectives import OBJECTIVES, count_targets, excluded_ids
+from lmtools.models.outputs import CRITERIA
+from lmtools.models.outputs.sampled import SAMPLED
+from lmtools.models.settings import Optim, Settings
+from lmtools.text.corpus import Corpus
+from lmtools.text.subword import BOS, EOS, MASK, PAD
 from lmtools.train import train
 
 OUTPUT = {name: {"samples": 16} for name in SAMPLED} | {

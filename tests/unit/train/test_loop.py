@@ -18,12 +18,18 @@ import yaml
 from spelled import random_elmo
 from toys import OBJECTIVE, TRANSFORMER, settings
 
-from lmtools.checkpoint import describe_model, load_metadata, load_model, load_tensors, model_hash
-from lmtools.corpus import Corpus, binarise_shards
-from lmtools.device import machine_facts
-from lmtools.errors import UserError
-from lmtools.objectives import CausalObjective, count_targets
-from lmtools.settings import Batch, Optim
+from lmtools.base.errors import UserError
+from lmtools.models.checkpoint import (
+    describe_model,
+    load_metadata,
+    load_model,
+    load_tensors,
+    model_hash,
+)
+from lmtools.models.device import machine_facts
+from lmtools.models.objectives import CausalObjective, count_targets
+from lmtools.models.settings import Batch, Optim
+from lmtools.text.corpus import Corpus, binarise_shards
 from lmtools.train import loop, train
 from lmtools.train.loop import Training
 
@@ -350,8 +356,8 @@ def test_a_damaged_model_directory_is_refused(trained, tmp_path):
 
 def change_vocabulary(directory):
     """Another word list, whole."""
-    from lmtools.subword import train as learn
     from lmtools.text import Normaliser
+    from lmtools.text.subword import train as learn
 
     learn("word", ["another list"], None, Normaliser(), directory)
 
@@ -512,7 +518,7 @@ def test_a_full_disk_is_told_in_one_line_and_the_training_goes_on_afterwards(
 
     from safetensors import SafetensorError
 
-    from lmtools import checkpoint
+    from lmtools.models import checkpoint
     from lmtools.train import log
 
     some = settings("causal", steps=12, valid_every=5, checkpoint_every=3, log_every=2)

@@ -9,10 +9,10 @@ import pytest
 import torch
 from toys import OBJECTIVE, settings
 
-from lmtools.checkpoint import Progress, load_training, save_training
-from lmtools.errors import UserError
-from lmtools.lm import LanguageModel
-from lmtools.settings import Optim
+from lmtools.base.errors import UserError
+from lmtools.models.checkpoint import Progress, load_training, save_training
+from lmtools.models.lm import LanguageModel
+from lmtools.models.settings import Optim
 from lmtools.train.optim import OPTIMISERS, build_optimiser, clip_gradients, learning_rate
 
 SIZE = 60

@@ -14,8 +14,8 @@ import torch
 from spelled import ARCH as ELMO
 from toys import settings
 
-from lmtools.checkpoint import load_metadata, load_tensors
-from lmtools.settings import Batch, LowRankUpdates, Optim
+from lmtools.models.checkpoint import load_metadata, load_tensors
+from lmtools.models.settings import Batch, LowRankUpdates, Optim
 from lmtools.train import train
 
 TRANSFORMER = {"layers": 1, "dim": 16, "heads": 2, "ffn": 32, "positions": 16, "dropout": 0.0}
@@ -79,7 +79,7 @@ torch.set_num_threads(1)
 spec = importlib.util.spec_from_file_location("plans", {here!r})
 plans = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(plans)
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.train import Stopped, loop, train
 torch.distributed.init_process_group("gloo", timeout=timedelta(seconds=60))
 rank, told = int(os.environ["RANK"]), {{}}

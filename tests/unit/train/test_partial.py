@@ -9,13 +9,13 @@ import torch
 from torch.func import functional_call
 from toys import settings
 
-from lmtools.checkpoint import load_model, load_tensors
+from lmtools.base.config import dump
+from lmtools.base.errors import UserError
 from lmtools.cli import main
-from lmtools.config import dump
-from lmtools.corpus import Corpus
-from lmtools.device import choose_device
-from lmtools.errors import UserError
-from lmtools.settings import Batch, Freeze, LowRankUpdates, Optim
+from lmtools.models.checkpoint import load_model, load_tensors
+from lmtools.models.device import choose_device
+from lmtools.models.settings import Batch, Freeze, LowRankUpdates, Optim
+from lmtools.text.corpus import Corpus
 from lmtools.train import train
 from lmtools.train.directory import TrainingPlan
 from lmtools.train.loop import Training

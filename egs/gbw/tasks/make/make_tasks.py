@@ -26,9 +26,9 @@ from task_grammar import Grammar, Lexicon
 from task_relations import HEADER, Relation, relations
 from task_trees import Node, Speaker
 
-from lmtools.atomic import atomic_text
-from lmtools.errors import UserError, exit_with_message
-from lmtools.files import read_lines
+from lmtools.base.atomic import atomic_text
+from lmtools.base.errors import UserError, exit_with_message
+from lmtools.base.files import read_lines
 
 HERE = Path(__file__).resolve().parent
 MINI = HERE.parent / "mini"

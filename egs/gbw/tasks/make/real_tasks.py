@@ -15,9 +15,9 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from lmtools.atomic import atomic_text
-from lmtools.errors import UserError, exit_with_message
-from lmtools.files import read_lines
+from lmtools.base.atomic import atomic_text
+from lmtools.base.errors import UserError, exit_with_message
+from lmtools.base.files import read_lines
 
 LINES, VALID, TEST = 45_000, 1_500, 2_500  # of text; news alone is held out
 PAIRS = 1_502  # of SNLI's dev set that stay dev, the last ones

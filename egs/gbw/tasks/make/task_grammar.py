@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
 
-from lmtools.config import load_yaml
+from lmtools.base.config import load_yaml
 
 HELD_OUT = 4  # every so manieth word of a list that is as long is for dev and test alone
 

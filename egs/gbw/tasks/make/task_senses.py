@@ -11,7 +11,7 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
-from lmtools.files import read_lines
+from lmtools.base.files import read_lines
 
 PARTS = {"noun": ("1", "NN"), "verb": ("2", "VB"), "adj": ("3", "JJ"), "adv": ("4", "RB")}
 TAGS = {**dict(PARTS.values()), "5": "JJ"}

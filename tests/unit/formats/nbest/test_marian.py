@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.formats import detect
 from lmtools.formats.nbest import marian
 from lmtools.types import Hypothesis, NBest

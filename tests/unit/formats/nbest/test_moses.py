@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.formats import detect
 from lmtools.formats.nbest import moses
 from lmtools.types import EMPTY, TOTAL, Hypothesis, NBest

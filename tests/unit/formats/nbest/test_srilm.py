@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from lmtools.errors import UserError
-from lmtools.files import OPENERS
+from lmtools.base.errors import UserError
+from lmtools.base.files import OPENERS
 from lmtools.formats import FORMATS, detect, jsonl, registry
 from lmtools.formats.nbest import srilm
 from lmtools.types import TOTAL, Hypothesis, NBest

@@ -11,6 +11,7 @@ import yaml
 from unit.report.conftest import collect_lms, pictured, rows_of, titled
 from unit.report.lm.toys import CONTEXT, GATES, MAIN, SPEEDS, STYLE, WORDS, dump, lm_experiment
 
+from lmtools.base.seal import write_json
 from lmtools.cli import main
 from lmtools.report import write_report
 from lmtools.report.experiment import recognise
@@ -19,7 +20,6 @@ from lmtools.report.page.drawing import LIGHT
 from lmtools.report.page.html import page
 from lmtools.report.parts.models import Vocabulary, ordered
 from lmtools.report.write import make_pictures, make_tables, results
-from lmtools.seal import write_json
 
 
 @pytest.fixture(scope="session")

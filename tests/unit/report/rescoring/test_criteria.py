@@ -14,7 +14,7 @@ from unit.report.conftest import collect_rescoring
 
 from lmtools.evaluate import References, evaluate
 from lmtools.formats import kaldi_text
-from lmtools.outputs import CRITERIA
+from lmtools.models.outputs import CRITERIA
 from lmtools.report.figures.criteria import draw_curves, draw_price
 from lmtools.report.figures.rescoring import legible
 from lmtools.report.names import Names

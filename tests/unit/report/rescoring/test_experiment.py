@@ -8,17 +8,16 @@ import pytest
 from makeups import names_of
 from unit.report.conftest import collect_rescoring
 
-from lmtools import corpus, subword
-from lmtools.errors import UserError
-from lmtools.experiment import read_experiment
+from lmtools.base.errors import UserError
+from lmtools.base.seal import write_json
 from lmtools.formats import jsonl, kaldi_text
 from lmtools.report.experiment import trained_on
 from lmtools.report.names import FIRST, ORACLE, LmPart, Names, SystemParts
 from lmtools.report.parts.samples import set_name
 from lmtools.report.style import load_style
 from lmtools.rescoring import set_hash
-from lmtools.seal import write_json
-from lmtools.text import Normaliser
+from lmtools.rescoring.experiment import read_experiment
+from lmtools.text import Normaliser, corpus, subword
 from lmtools.types import NBest
 
 

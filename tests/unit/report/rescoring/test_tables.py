@@ -8,6 +8,7 @@ from html import unescape
 import pytest
 from unit.report.conftest import collect_rescoring, hash_of, titled
 
+from lmtools.base.seal import write_json
 from lmtools.formats import jsonl, kaldi_text
 from lmtools.report.page.html import page
 from lmtools.report.page.table import NONE, decimal, probability
@@ -15,7 +16,6 @@ from lmtools.report.rows import rows_of_set
 from lmtools.report.tables.rescoring import span
 from lmtools.report.tables.scores import main_tables
 from lmtools.report.write import make_pictures, make_tables, results
-from lmtools.seal import write_json
 from lmtools.version import __version__
 
 

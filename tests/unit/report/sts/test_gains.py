@@ -6,7 +6,7 @@ import pytest
 from unit.report.conftest import collect_sts, experiment, lay_out
 from unit.report.sts.toys import STYLE, sts_experiment
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.report.experiment import recognise
 from lmtools.report.figures.sts import gain_pictures
 from lmtools.report.names import FIRST, LmPart, SystemParts
