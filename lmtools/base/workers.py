@@ -54,9 +54,9 @@ def map_ordered(
     returns, called once a process, is its first argument. An item is taken when it is needed, AHEAD
     * nj at most before their results are. An exception of `act` is raised here in the place of its
     result; UserError, within seconds, when a worker is killed: what died, and the `remedy`. Where
-    `context.cmd` (of None: that of the caller's settings, lmtools.base.context) names a queue, an array
-    of `nj` tasks takes the place of the processes, and results come when all are there; `reads` are
-    the files that `act` reads by name. Processes and tasks have the settings, too.
+    `context.cmd` (of None: that of the caller's settings, lmtools.base.context) names a queue, an
+    array of `nj` tasks takes the place of the processes, and results come when all are there;
+    `reads` are the files that `act` reads by name. Processes and tasks have the settings, too.
     """
     work = Work(act, load, tuple(reads), context or current())
     return (result for _, result in run_numbered(work, items, nj, remedy))

@@ -48,8 +48,8 @@ def run_export(args: argparse.Namespace) -> None:
         unknown = f"; {len(lacking)} of them, such as {lacking[0]!r}, get the score of <unk>"
     print(f"{args.out}: {len(tokens)} tokens{unknown}")
     print(
-        f"python -m lmtools.bridges.espnet asr_inference --lm_train_config {args.out}/{CONFIG} --lm_file"
-        f" {args.out}/{WEIGHTS} ..."
+        f"python -m lmtools.bridges.espnet asr_inference --lm_train_config {args.out}/{CONFIG}"
+        f" --lm_file {args.out}/{WEIGHTS} ..."
     )
 
 

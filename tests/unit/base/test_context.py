@@ -19,7 +19,7 @@ from lmtools.base.workers import as_completed, map_ordered
 PACKAGE = Path(lmtools.__file__).parent
 # the modules that write os.environ, for the sake of programs and processes that they start
 CHANGES = ("clear", "pop", "popitem", "setdefault", "update")
-WRITERS = {"jobs/__main__.py", "workers.py"}
+WRITERS = {"base/jobs/__main__.py", "base/workers.py"}
 
 
 @pytest.fixture(autouse=True)

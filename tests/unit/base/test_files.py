@@ -137,8 +137,8 @@ def test_killed_writer_leaves_the_old_file(tmp_path):
     path = tmp_path / "t"
     path.write_text("old")
     script = (
-        "import sys, time; from lmtools.base.atomic import atomic_text\nwith atomic_text(sys.argv[1]) as"
-        " stream: stream.write('n' * 10**6); stream.flush(); time.sleep(60)"
+        "import sys, time; from lmtools.base.atomic import atomic_text\nwith"
+        " atomic_text(sys.argv[1]) as stream: stream.write('n' * 10**6); stream.flush(); time.sleep(60)"
     )
     with subprocess.Popen([sys.executable, "-c", script, str(path)]) as child:
         begun = False
@@ -443,8 +443,8 @@ def test_a_directory_whose_replacement_was_killed_comes_back(tmp_path):
     )
     assert not (tmp_path / "d").exists()
     script = (
-        "import sys; from lmtools.base.atomic import *\nwith atomic_directory(sys.argv[1], 'marker'):"
-        " sys.exit(3)"
+        "import sys; from lmtools.base.atomic import *\nwith"
+        " atomic_directory(sys.argv[1], 'marker'): sys.exit(3)"
     )
     assert subprocess.run([sys.executable, "-c", script, str(tmp_path / "d")]).returncode == 3
     assert (tmp_path / "d/marker").read_text() == "old"

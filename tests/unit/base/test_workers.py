@@ -21,7 +21,7 @@ from lmtools.base.errors import UserError
 from lmtools.base.jobs import Work
 from lmtools.base.workers import WorkerPool, as_completed, map_ordered
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 def double(n: int) -> int:

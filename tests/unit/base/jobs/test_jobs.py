@@ -45,7 +45,7 @@ def slurm(tmp_path, monkeypatch):
         (programs / name).write_text(scripts.get(name, "#!/bin/sh\n"))
         (programs / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
-    here = str(Path(__file__).parents[3])  # where tasks find `tests`, of which work is
+    here = str(Path(__file__).parents[4])  # where tasks find `tests`, of which work is
     here += f":{known}" if (known := os.environ.get("PYTHONPATH")) else ""
     monkeypatch.setenv("PYTHONPATH", here)
     (tmp_path / "slurm.yaml").write_text(f"directory: {tmp_path}/jobs\npoll: 0.01\n")

@@ -16,7 +16,7 @@ from lmtools.text import NORMALISERS, Normaliser
 from lmtools.text.subword import SPECIALS, UNK, adopt, load_subword
 
 LIBRISPEECH = NORMALISERS["librispeech"]
-REAL = Path(__file__).resolve().parents[4] / "shared/data/librispeech/vocab.200k.txt.xz"
+REAL = Path(__file__).resolve().parents[5] / "shared/data/librispeech/vocab.200k.txt.xz"
 
 
 def made(tmp_path, text: str, normaliser=None, size=None):
@@ -135,7 +135,7 @@ def test_command(tmp_path, capsys):
     assert main(["subword", *options, "--vocab-size", "7"]) == 0
     assert (
         capsys.readouterr().out.splitlines()[1]
-        == "2 distinct words are <unk>; --oov-penalty 0.69 shares its probability evenly among them"
+        == "2 distinct words are <unk>; oov_penalty=0.69 shares its probability evenly among them"
     )
     assert load_subword(tmp_path / "sw").encode("The king, the queen") == [5, 6, 5, UNK]
 
@@ -176,7 +176,7 @@ def test_what_a_list_leaves_out_of_its_text(tmp_path, capsys, scheme, bound):
     noun = {"word": "words", "char": "characters"}[scheme]
     expected = (
         f"{len(set(missing))} distinct {noun} are <unk>, {len(missing) / len(items):.3%} of the"
-        " text; --oov-penalty "
+        " text; oov_penalty="
     )
     assert capsys.readouterr().out.splitlines()[1].startswith(expected)
     assert sum(map(subword.unknown, lines)) == len(missing) > 0

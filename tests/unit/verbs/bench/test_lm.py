@@ -242,7 +242,7 @@ def test_published_models_are_those_of_conf():
     """An installed package has no conf/."""
     assert list(published_models()) == ["lstm-2048", "gcnn-9", "gcnn-8b"]
     for name, settings in published_models().items():
-        of_file = from_yaml(Settings, Path(__file__).parents[3] / "conf" / f"{name}.yaml")
+        of_file = from_yaml(Settings, Path(__file__).parents[4] / "conf" / f"{name}.yaml")
         for part in ("model", "objective", "criterion", "architecture", "output_layer", "seed"):
             assert getattr(settings, part) == getattr(of_file, part)
 
