@@ -46,7 +46,7 @@ def export_model(directory, tokens: Sequence[str], source, out) -> list[str]:
 def write_configuration(
     settings: Settings, size: int, ids: list[int], tokens: Sequence[str]
 ) -> str:
-    """Return the YAML from which espnet2.tasks.lm builds lmtools.bridges.espnet.plugin.LmtoolsLM."""
+    """Return the YAML from which espnet2.tasks.lm builds LmtoolsLM (bridges.espnet.plugin)."""
     names = ("model", "objective", "criterion", "arch", "output")
     model = {name: getattr(settings, name) for name in names}
     tree = {
