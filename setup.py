@@ -45,7 +45,7 @@ setup(
         "ct2": ["ctranslate2>=4.5"],  # lmtools export --to ct2
         "onnx": ["onnx>=1.15"],  # lmtools export --to onnx
         "gguf": ["gguf>=0.10", "accelerate>=1"],  # utils/convert_gguf.py
-        # python -m lmtools.espnet; utils/install_espnet.sh goes round what ESPnet pins
+        # python -m lmtools.bridges.espnet; utils/install_espnet.sh goes round what ESPnet pins
         "espnet": ["espnet>=202511", "torchaudio>=2.9"],
         # lmtools decode; utils/install_asr.sh fetches models too
         "asr": ["soundfile>=0.12", "faster-whisper>=1.1", "vosk>=0.3.45"],

@@ -17,9 +17,9 @@ from fairseq.criterions.adaptive_loss import AdaptiveLoss
 from fairseq.modules import AdaptiveSoftmax
 from torch import Tensor, nn
 
-from lmtools.bench.machine import describe_machine, stopwatch
-from lmtools.outputs.adaptive import Adaptive
-from lmtools.outputs.noise import LogUniform
+from lmtools.models.outputs.adaptive import Adaptive
+from lmtools.models.outputs.noise import LogUniform
+from lmtools.verbs.bench.measures.machine import describe_machine, stopwatch
 
 # fairseq leaves the padding id out of the loss, in each cluster the id at its place too: here no id
 # is one

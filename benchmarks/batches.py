@@ -17,13 +17,13 @@ from types import SimpleNamespace
 import numpy as np
 import torch
 
-from lmtools.batching import plan_batches
-from lmtools.computing import Computing
-from lmtools.lm import LanguageModel
+from lmtools.base.batching import plan_batches
+from lmtools.base.computing import Computing
+from lmtools.base.specs import LMSpec
+from lmtools.models.lm import LanguageModel
+from lmtools.models.settings import Settings
 from lmtools.score.compute import score_batch
 from lmtools.score.neural import NeuralScorer
-from lmtools.settings import Settings
-from lmtools.specs import LMSpec
 
 SIZE, BUDGET = 2000, 4096  # pieces; model rows of a batch that is as full as it comes
 

@@ -54,7 +54,7 @@ def speech(lms, texts, arpa) -> dict:
     """pyctcdecode without a language model, with its own, and with ours."""
     import pyctcdecode
 
-    from lmtools.decoders.pyctcdecode import PyctcdecodeLM
+    from lmtools.bridges.decoders.pyctcdecode import PyctcdecodeLM
 
     labels = pyctcdecode.Alphabet.build_alphabet(ALPHABET)
     rng = np.random.default_rng(1)
@@ -81,7 +81,7 @@ def translation(lms, texts, _) -> dict:
     import tokenizers
     import transformers
 
-    from lmtools.decoders.transformers import ShallowFusion
+    from lmtools.bridges.decoders.transformers import ShallowFusion
 
     bpe = tokenizers.Tokenizer(tokenizers.models.BPE())
     bpe.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel()

@@ -25,12 +25,12 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from lmtools.bench.machine import describe_machine
-from lmtools.computing import Computing
+from lmtools.base.computing import Computing
+from lmtools.base.files import read_lines
 from lmtools.embed import load_word_vectors
-from lmtools.files import read_lines
 from lmtools.models.projected import TwoWayLstm
-from lmtools.subword import PAD
+from lmtools.text.subword import PAD
+from lmtools.verbs.bench.measures.machine import describe_machine
 
 BATCH = 64  # sentences, of the plain implementation
 NEAR = 1e-4

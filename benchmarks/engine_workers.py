@@ -17,8 +17,8 @@ import numpy as np
 import torch
 
 import lmtools
-from lmtools.errors import UserError
-from lmtools.subword import load_subword
+from lmtools.base.errors import UserError
+from lmtools.text.subword import load_subword
 
 # (texts) -> their sums of log-probabilities
 Score = Callable[[Sequence[str]], Sequence[float]]

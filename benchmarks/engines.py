@@ -28,14 +28,14 @@ import torch
 from engine_workers import ENGINES, Engine
 
 import lmtools
-from lmtools.bench.machine import describe_machine
-from lmtools.checkpoint import load_model, prepare_directory, save_weights
-from lmtools.errors import UserError
-from lmtools.export import FORMS
-from lmtools.lm import LanguageModel
-from lmtools.settings import Settings
-from lmtools.subword.lists import Word
+from lmtools.base.errors import UserError
+from lmtools.bridges.export import FORMS
+from lmtools.models.checkpoint import load_model, prepare_directory, save_weights
+from lmtools.models.lm import LanguageModel
+from lmtools.models.settings import Settings
 from lmtools.text.normaliser import Normaliser
+from lmtools.text.subword.lists import Word
+from lmtools.verbs.bench.measures.machine import describe_machine
 
 LISTS = Path(__file__).parents[1] / "egs/librispeech/mini/test.nbest.jsonl.xz"
 CLOSE = 1e-3  # nats that a sum in float32 may differ

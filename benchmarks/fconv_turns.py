@@ -33,20 +33,20 @@ from fairseq.optim.nag import NAG
 from fairseq.utils import clip_grad_norm_
 from torch.nn import functional as F
 
-from lmtools.bench.lm import multiply_adds
-from lmtools.bench.machine import describe_machine, stopwatch
-from lmtools.config import build
-from lmtools.corpus import Corpus, binarise
-from lmtools.device import autocast
-from lmtools.files import read_lines
-from lmtools.lm import LanguageModel
-from lmtools.objectives import CausalObjective, Examples, count_targets
-from lmtools.settings import Batch, Settings
-from lmtools.subword import PAD
-from lmtools.subword.lists import Word
+from lmtools.base.config import build
+from lmtools.base.files import read_lines
+from lmtools.models.device import autocast
+from lmtools.models.lm import LanguageModel
+from lmtools.models.objectives import CausalObjective, Examples, count_targets
+from lmtools.models.settings import Batch, Settings
 from lmtools.text import Normaliser
+from lmtools.text.corpus import Corpus, binarise
+from lmtools.text.subword import PAD
+from lmtools.text.subword.lists import Word
 from lmtools.train.batches import plan_epoch
 from lmtools.train.optim import build_optimiser, clip_gradients
+from lmtools.verbs.bench.measures.lm import multiply_adds
+from lmtools.verbs.bench.measures.machine import describe_machine, stopwatch
 
 CPU = torch.device("cpu")
 

@@ -15,8 +15,8 @@ import torch
 import transformers
 from minicons import scorer as minicons
 
-from lmtools.computing import Computing
-from lmtools.files import read_lines
+from lmtools.base.computing import Computing
+from lmtools.base.files import read_lines
 from lmtools.score import load, score_texts
 
 NBEST = Path(__file__).parent.parent / "egs/librispeech/mini/test.nbest.jsonl.xz"

@@ -24,11 +24,11 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from lmtools.computing import Computing
-from lmtools.files import raw_lines
+from lmtools.base.computing import Computing
+from lmtools.base.files import raw_lines
+from lmtools.base.specs import LMSpec
 from lmtools.ngram import arrays
 from lmtools.score import perplexity
-from lmtools.specs import LMSpec
 
 HELD = 20_000  # lines
 

@@ -28,17 +28,17 @@ from pathlib import Path
 import torch
 from matplotlib.figure import Figure
 
-from lmtools.atomic import atomic_path, atomic_text
-from lmtools.bench.machine import describe_machine
-from lmtools.corpus import Corpus
-from lmtools.files import read_lines
+from lmtools.base.atomic import atomic_path, atomic_text
+from lmtools.base.files import read_lines
+from lmtools.base.workers import map_ordered
 from lmtools.report.page.drawing import LIGHT, Picture, Theme, line
 from lmtools.report.style import Look
-from lmtools.subword import counting
-from lmtools.subword.lists import Normalised, Word
 from lmtools.text import Normaliser
 from lmtools.text.blocks import read_blocks
-from lmtools.workers import map_ordered
+from lmtools.text.corpus import Corpus
+from lmtools.text.subword import counting
+from lmtools.text.subword.lists import Normalised, Word
+from lmtools.verbs.bench.measures.machine import describe_machine
 
 SIZES = (1, 2, 5, 10, 20, 50)  # million words
 MIN_COUNT = 3

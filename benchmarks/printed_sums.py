@@ -16,8 +16,8 @@ import math
 import torch
 from uncorrected import examples, states
 
-from lmtools.checkpoint import load_model
-from lmtools.files import read_lines
+from lmtools.base.files import read_lines
+from lmtools.models.checkpoint import load_model
 
 
 def best_of_eq21(p, noise):

@@ -40,9 +40,9 @@ from pathlib import Path
 
 import torch
 
-from lmtools.atomic import atomic_text
-from lmtools.bench.machine import describe_machine
+from lmtools.base.atomic import atomic_text
 from lmtools.formats import stream, write
+from lmtools.verbs.bench.measures.machine import describe_machine
 
 SEED = 1
 

@@ -30,17 +30,17 @@ import torch
 from torch.nn import functional as F
 from transformers import MarianConfig, MarianMTModel
 
-from lmtools.bench.machine import describe_machine
-from lmtools.computing import Computing
-from lmtools.errors import UserError
+from lmtools.base.computing import Computing
+from lmtools.base.errors import UserError
+from lmtools.base.specs import LMSpec
 from lmtools.formats import jsonl
-from lmtools.lm import LanguageModel
+from lmtools.models.lm import LanguageModel
+from lmtools.models.settings import Settings
 from lmtools.score import load, score_texts
 from lmtools.score.huggingface_trees import HuggingFaceTranslation, split
 from lmtools.score.neural import TranslationScorer
-from lmtools.settings import Settings
-from lmtools.specs import LMSpec
-from lmtools.subword import EOS, SPECIALS
+from lmtools.text.subword import EOS, SPECIALS
+from lmtools.verbs.bench.measures.machine import describe_machine
 
 NEAR = {"float32": 1e-3, "bfloat16": 1.0}
 

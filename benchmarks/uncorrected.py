@@ -17,9 +17,9 @@ import math
 import torch
 from torch.nn import functional as F
 
-from lmtools.checkpoint import load_model
-from lmtools.files import read_lines
-from lmtools.outputs.sampled import SAMPLED
+from lmtools.base.files import read_lines
+from lmtools.models.checkpoint import load_model
+from lmtools.models.outputs.sampled import SAMPLED
 
 SENTENCES = 16  # at a time: the whole distribution of each of their positions is held
 

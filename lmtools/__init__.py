@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from lmtools.api.lm import LM, TokenScores, load
     from lmtools.api.measures import bleu, cer, measure, wer
     from lmtools.api.weights import rescore, tune
-    from lmtools.context import using
-    from lmtools.errors import UserError
+    from lmtools.base.context import using
+    from lmtools.base.errors import UserError
     from lmtools.evaluate.corpus import Evaluation
     from lmtools.rescoring.weights import Weights
     from lmtools.types import Arc, Final, Hypothesis, Lattice, NBest, ScoreTable
@@ -54,8 +54,8 @@ HOMES = {
     "lmtools.api.lm": ("LM", "TokenScores", "load"),
     "lmtools.api.measures": ("bleu", "cer", "measure", "wer"),
     "lmtools.api.weights": ("rescore", "tune"),
-    "lmtools.context": ("using",),
-    "lmtools.errors": ("UserError",),
+    "lmtools.base.context": ("using",),
+    "lmtools.base.errors": ("UserError",),
     "lmtools.evaluate.corpus": ("Evaluation",),
     "lmtools.rescoring.weights": ("Weights",),
     "lmtools.types": ("Arc", "Final", "Hypothesis", "Lattice", "NBest", "ScoreTable"),
@@ -64,7 +64,7 @@ HOME_OF = {name: home for home, names in HOMES.items() for name in names}
 
 
 def __getattr__(name: str):
-    """The public name, imported from its module (PEP 562)."""
+    """Return the public name, imported from its module (PEP 562)."""
     if name == "lattice":
         return importlib.import_module("lmtools.lattice")
     if name not in HOME_OF:

@@ -11,10 +11,10 @@ import signal
 import sys
 
 import lmtools
-from lmtools.context import using
-from lmtools.errors import UserError, one_line
-from lmtools.files import remedy
-from lmtools.renamed_options import update_spelling
+from lmtools.base.context import using
+from lmtools.base.errors import UserError, one_line
+from lmtools.base.files import remedy
+from lmtools.base.renamed_options import update_spelling
 from lmtools.verbs.options import Parser, add_common
 
 # Each verb is a module of this name in lmtools/verbs with `arguments(parser)` and `run(args)`; it
@@ -87,7 +87,7 @@ def main(argv=None) -> int:
 
 
 def explain_error(error: Exception) -> Exception:
-    """The user's view of an error."""
+    """Return an error as the user needs it."""
     if isinstance(error, MemoryError):
         return UserError(
             f"not enough memory ({str(error) or 'no more was given'}); give it less at a time, or a"
@@ -118,7 +118,7 @@ def describe_verbs() -> str:
 
 
 def parse(argv) -> argparse.Namespace:
-    """The arguments of the verb that `argv` names, with its `run` function."""
+    """Return the arguments of the verb that `argv` names, with its `run` function."""
     top = Parser(
         prog="lmtools", usage="lmtools VERB ...", description=describe_verbs(), epilog=CLOSING
     )

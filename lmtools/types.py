@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from lmtools.arguments import (
+from lmtools.base.arguments import (
     check_kind,
     check_mapping,
     check_numbers,
@@ -16,7 +16,7 @@ from lmtools.arguments import (
     list_items,
     list_texts,
 )
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 
 EMPTY: Mapping = MappingProxyType({})
 FAR = 1 << 32  # beyond any number of a state
@@ -115,17 +115,17 @@ class NBest:
         """
         where = f"utterance {check_text(utt, 'utt')!r}"
         texts = list_texts(texts, f"{where}: texts")
-        columns = {name: check_numbers(own, f"{where}: {name}") for name, own in scores.items()}
-        for name, own in columns.items():
-            if len(own) != len(texts):
+        columns = {name: check_numbers(row, f"{where}: {name}") for name, row in scores.items()}
+        for name, row in columns.items():
+            if len(row) != len(texts):
                 raise UserError(
-                    f"{where}: {name}: {len(own)} numbers for {len(texts)} texts; give each its own"
+                    f"{where}: {name}: {len(row)} numbers for {len(texts)} texts; give each its own"
                 )
         named = [
             dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)
         ]
         pairs = zip(texts, named if scores else [EMPTY] * len(texts), strict=True)
-        return cls(utt, tuple(Hypothesis(text, own) for text, own in pairs), ref)
+        return cls(utt, tuple(Hypothesis(text, row) for text, row in pairs), ref)
 
 
 @dataclass(frozen=True)
@@ -219,29 +219,27 @@ class Lattice:
         arcs, finals = check_rows(arcs, Arc, "arcs"), check_rows(finals, Final, "finals")
         check_text(utt, "utt")
         check_mapping(header, "header", "a mapping of names to texts")
-        check_whole(states, "states")
-        check_whole(start, "start")
-        scores, extra = named_columns(arcs, [*arcs, *finals], "arcs")
-        final_scores, final_extra = named_columns(finals, [*arcs, *finals], "finals")
-        words = tuple(arc.word for arc in arcs)
-        for place, word in enumerate(words):
-            if word is not None and type(word) is not str:
-                check_text(word, f"arcs[{place}]: word")
-        if times is not None:
-            times = numbers(times, "times")
-            if len(times) != states:
-                raise UserError(f"times: {len(times)} for {states} states; give each its own")
+        for name, number in (("states", states), ("start", start)):
+            check_whole(number, name)
+        rows = [*arcs, *finals]
+        names = [dict.fromkeys(name for row in rows for name in row.scores)]
+        names.append(dict.fromkeys(name for row in rows for name in row.extra))
+        scores, extra = named_columns(arcs, names, "arcs")
+        final_scores, final_extra = named_columns(finals, names, "finals")
+        for place, arc in enumerate(arcs):
+            if arc.word is not None and type(arc.word) is not str:
+                check_text(arc.word, f"arcs[{place}]: word")
         return cls(
             utt=utt,
             states=states,
             start=start,
             source=integers([arc.source for arc in arcs], "arcs: source"),
             target=integers([arc.target for arc in arcs], "arcs: target"),
-            words=words,
+            words=tuple(arc.word for arc in arcs),
             scores=scores,
             finals=integers([final.state for final in finals], "finals: state"),
             final_scores=final_scores,
-            times=times,
+            times=check_times(times, states),
             extra=extra,
             final_extra=final_extra,
             header=header,
@@ -319,15 +317,15 @@ def check_rows(rows: Iterable, kind: type, name: str) -> list:
 
 def integers(values: Sequence, name: str) -> np.ndarray:
     """Return int64 (N,) of numbers of states; UserError for what is none."""
-    if any(type(value) is not int or abs(value) > FAR for value in values):
-        values = [check_whole(value, f"{name}[{place}]") for place, value in enumerate(values)]
+    if any(type(item) is not int or abs(item) > FAR for item in values):
+        values = [check_whole(item, f"{name}[{place}]") for place, item in enumerate(values)]
     return np.array(values, dtype=np.int64)
 
 
 def numbers(values: Sequence, name: str) -> np.ndarray:
     """Return float64 (N,) of scores; UserError for what is no number."""
     plain = type(values) is np.ndarray and values.ndim == 1 and values.dtype.kind in "fiu"
-    if not plain and (type(values) is not list or any(type(one) is not float for one in values)):
+    if not plain and (type(values) is not list or any(type(item) is not float for item in values)):
         values = check_numbers(values, name)
     return np.array(values, dtype=np.float64)
 
@@ -355,10 +353,19 @@ def named_rows(columns: Mapping[str, Sequence], length: int) -> list[dict]:
     return [dict(zip(columns, row, strict=True)) for row in rows_of(columns, length)]
 
 
-def named_columns(rows: Sequence[Arc] | Sequence[Final], all_rows: Sequence, where: str) -> tuple:
-    """Return the scores and the extras of `rows` as columns, by the names in `all_rows`."""
-    scores = dict.fromkeys(name for row in all_rows for name in row.scores)
-    extras = dict.fromkeys(name for row in all_rows for name in row.extra)
+def check_times(times, states: int) -> np.ndarray | None:
+    """Return the times of so many states; UserError unless each has one, or there are none."""
+    if times is None:
+        return None
+    times = numbers(times, "times")
+    if len(times) != states:
+        raise UserError(f"times: {len(times)} for {states} states; give each its own")
+    return times
+
+
+def named_columns(rows: Sequence[Arc] | Sequence[Final], names: Sequence, where: str) -> tuple:
+    """Return the scores and the extras of `rows` as columns, by both their `names`."""
+    scores, extras = names
     values = {
         name: numbers([row.scores.get(name, 0.0) for row in rows], f"{where}: scores[{name!r}]")
         for name in scores

@@ -9,7 +9,7 @@ import hypothesis
 import pytest
 from toys import OBJECTIVE, sentences, settings
 
-from lmtools.keys import STATE
+from lmtools.base.keys import STATE
 
 # A shell has what it starts in the background ignore Ctrl-C, and so would what tests start.
 if threading.current_thread() is threading.main_thread():

@@ -31,7 +31,7 @@ from pathlib import Path
 from fuzz_seeds import SEEDS, WORDS
 from lattices import random_lattice
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.formats import FORMATS, plain, registry, scores
 from lmtools.formats.lattices import LATTICES
 from lmtools.formats.pairs import PAIRS

@@ -13,10 +13,11 @@ from shell_scripts import count_scripts
 ROOT = Path(__file__).parent.parent
 # where a run begins: the command, what ESPnet imports by name, and what a user's program does
 ENTRIES = (
-    *("lmtools.__main__", "lmtools.cli", "lmtools.jobs.__main__"),
-    *("lmtools.espnet.__main__", "lmtools.espnet.plugin"),
+    *("lmtools.decoders", "lmtools.espnet"),  # former names
+    *("lmtools.__main__", "lmtools.cli", "lmtools.base.jobs.__main__"),
+    *("lmtools.bridges.espnet.__main__", "lmtools.bridges.espnet.plugin"),
 )
-ROOMS = ("lmtools.verbs", "lmtools.api", "lmtools.decoders")
+ROOMS = ("lmtools.verbs", "lmtools.api", "lmtools.bridges.decoders")
 
 
 def read_sources(tree: Path, folder: str = "lmtools") -> dict[Path, str]:
@@ -30,12 +31,16 @@ def count_flags(sources: dict[Path, str]) -> Counter:
     """How often each flag (`--out`) is declared: by a call of add_argument, in a dictionary of
     what argparse takes for it, or as a field of a class that becomes flags.
     """
-    flags, kinds = Counter(), set()
-    for text in sources.values():
+    flags, kinds, parts = Counter(), set(), set()
+    texts = [text for path, text in sources.items() if path.name != "renamed_options.py"]
+    for text in texts:
         for node in ast.walk(ast.parse(text)):
             names = []
+            if isinstance(node, ast.Subscript) and "flags_of(" in ast.unparse(node.value):
+                flags[node.slice.value] += 1  # one of a class
+                parts.add(id(node.value))
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "flags_of":
-                kinds.add(node.args[0].id)
+                kinds |= {ast.unparse(node.args[0])} if id(node) not in parts else set()
             if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "add_argument":
                 names = node.args
             elif isinstance(node, ast.Dict):  # one of other names (`--old: --new`) declares nothing
@@ -43,7 +48,7 @@ def count_flags(sources: dict[Path, str]) -> Counter:
                 names = [key for key, value in pairs if not isinstance(value, ast.Constant)]
             words = [name.value for name in names if isinstance(name, ast.Constant)]
             flags.update(word for word in words if str(word).startswith("--"))
-    return flags + Counter(name for text in sources.values() for name in list_declared(text, kinds))
+    return flags + Counter(name for text in texts for name in list_declared(text, kinds))
 
 
 def list_declared(text: str, kinds: set[str]) -> Iterator[str]:

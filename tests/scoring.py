@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lmtools.computing import Computing
+from lmtools.base.computing import Computing
+from lmtools.base.options import fill
+from lmtools.base.specs import LMSpec
 from lmtools.embed.words import Embedded, word_vectors
-from lmtools.options import fill
 from lmtools.score import load
 from lmtools.score.base import Scorer
 from lmtools.score.ngram import NgramScorer
-from lmtools.specs import LMSpec
 
 CPU = Computing("cpu", cache="none")
 

@@ -5,11 +5,11 @@ words, a causal one over words.
 import torch
 from toys import sentences, settings
 
-from lmtools.checkpoint import prepare_directory, save_weights
-from lmtools.lm import LanguageModel
-from lmtools.settings import Settings
-from lmtools.subword import train
+from lmtools.models.checkpoint import prepare_directory, save_weights
+from lmtools.models.lm import LanguageModel
+from lmtools.models.settings import Settings
 from lmtools.text import Normaliser
+from lmtools.text.subword import train
 
 ARCH = {
     "piece_dim": 4,

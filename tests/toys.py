@@ -4,7 +4,7 @@ import random
 
 import torch
 
-from lmtools.settings import Batch, Optim, Settings
+from lmtools.models.settings import Batch, Optim, Settings
 
 VOCABULARY = (
     "the a king queen city went came to of and great river stone house they he she said unto him"

@@ -7,11 +7,11 @@ import numpy as np
 import torch
 from toys import ARCH, WORDS, sentences, settings
 
-from lmtools.checkpoint import prepare_directory, save_weights
-from lmtools.lm import LanguageModel
-from lmtools.outputs.sampled import SAMPLED
-from lmtools.subword import EOS, train
+from lmtools.models.checkpoint import prepare_directory, save_weights
+from lmtools.models.lm import LanguageModel
+from lmtools.models.outputs.sampled import SAMPLED
 from lmtools.text import Normaliser
+from lmtools.text.subword import EOS, train
 
 
 def random_translator(home, words=WORDS, criterion="softmax", factor=4, **arch) -> Path:

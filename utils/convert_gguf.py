@@ -11,15 +11,15 @@ import argparse
 import os
 from pathlib import Path
 
-from lmtools.errors import UserError, exit_with_message
+from lmtools.base.errors import UserError, exit_with_message
 
 NORMAL, CONTROL, USER_DEFINED = 1, 3, 4  # types of pieces, as SentencePiece numbers them
 SPACE = "▁"
 
 
 def convert_gguf(path: str, out: str) -> None:
-    """The model in the GGUF file `path`, in the directory `out`; UserError for a file that is none
-    or a tokenizer that is not SentencePiece's BPE.
+    """Convert the model in the GGUF file `path`, in the directory `out`; UserError for a file that
+    is none or a tokenizer that is not SentencePiece's BPE.
     """
     if not Path(path).is_file():
         raise UserError(f"{path}: no such file; give a GGUF language model")
@@ -47,33 +47,33 @@ def convert_gguf(path: str, out: str) -> None:
 
 
 def build_tokenizer(path: str, fields: dict):
-    """The tokenizer that a GGUF's metadata `fields` describe."""
+    """Return the tokenizer that a GGUF's metadata `fields` describe."""
     from tokenizers import processors
     from transformers import PreTrainedTokenizerFast
 
-    about = {
+    settings = {
         name.removeprefix("tokenizer.ggml."): value
         for name, value in fields.items()
         if name.startswith("tokenizer.ggml.")
     }
-    if about.get("model") != "llama" or "scores" not in about:
+    if settings.get("model") != "llama" or "scores" not in settings:
         raise UserError(
-            f"{path}: its tokenizer is {about.get('model')}, not SentencePiece's BPE (llama);"
+            f"{path}: its tokenizer is {settings.get('model')}, not SentencePiece's BPE (llama);"
             " convert the model with its maker's tokenizer files"
         )
-    pieces = about["tokens"]
+    pieces = settings["tokens"]
     names = {"bos": "bos", "eos": "eos", "unk": "unknown", "pad": "padding"}
     special = {
         f"{ours}_token": pieces[number]
         for ours, theirs in names.items()
-        if (number := about.get(f"{theirs}_token_id")) is not None
+        if (number := settings.get(f"{theirs}_token_id")) is not None
     }
     bpe = build_bpe(
-        pieces, about["scores"], about["token_type"],
-        special.get("unk_token"), about.get("add_space_prefix", True),
+        pieces, settings["scores"], settings["token_type"],
+        special.get("unk_token"), settings.get("add_space_prefix", True),
     )  # fmt: skip
     begin, end = (
-        [special[f"{name}_token"]] if about.get(f"add_{name}_token", default) else []
+        [special[f"{name}_token"]] if settings.get(f"add_{name}_token", default) else []
         for name, default in (("bos", "bos_token" in special), ("eos", False))
     )
     bpe.post_processor = processors.TemplateProcessing(
@@ -83,8 +83,9 @@ def build_tokenizer(path: str, fields: dict):
 
 
 def build_bpe(pieces: list[str], scores: list, types: list, unknown: str | None, prefix: bool):
-    """SentencePiece's BPE over `pieces` with byte fallback: of two neighbours that make a piece,
-    those that make the one of highest score are merged first. `prefix`: a space before the text.
+    """Return SentencePiece's BPE over `pieces` with byte fallback: of two neighbours that make a
+    piece, those that make the one of highest score are merged first. `prefix`: a space before the
+    text.
     """
     from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers
 

@@ -6,8 +6,8 @@ newstest2013.en
 import argparse
 import sys
 
-from lmtools.errors import exit_with_message
-from lmtools.files import read_lines
+from lmtools.base.errors import exit_with_message
+from lmtools.base.files import read_lines
 from lmtools.text.detokenise import detokeniser
 
 

@@ -15,12 +15,12 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
-# lmtools.files needs the standard library only, too
+# lmtools.base.files needs the standard library only, too
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from lmtools import files
-from lmtools.atomic import atomic_path
-from lmtools.errors import UserError, one_line
+from lmtools.base import files
+from lmtools.base.atomic import atomic_path
+from lmtools.base.errors import UserError, one_line
 
 BLOCK = 1 << 20
 REPORT_SECONDS = 10
@@ -99,17 +99,17 @@ def download(url: str, part: Path, checked: bool) -> None:
 
 
 def same_file(response, have: int, known: str) -> bool:
-    """Whether a part goes on at byte `have` of the version that is `known`, as far as the server
-    says.
+    """Return whether a part goes on at byte `have` of the version that is `known`, as far as the
+    server says.
     """
-    found, place = version_of(response), response.headers.get("Content-Range", "")
-    return not (known and found and found != known) and (
+    version, place = version_of(response), response.headers.get("Content-Range", "")
+    return not (known and version and version != known) and (
         not place or place.startswith(f"bytes {have}-")
     )
 
 
 def version_file(part: Path) -> Path:
-    """Where the version of a part is kept."""
+    """Return where the version of a part is kept."""
     return part.with_name(f"{part.name}.version")
 
 
@@ -125,7 +125,9 @@ def keep(text: str, path: Path) -> None:
 
 
 def version_of(response) -> str:
-    """What the server calls this version: a strong ETag, or else the time of its last change."""
+    """Return what the server calls this version: a strong ETag, or else the time of its last
+    change.
+    """
     tag = response.headers.get("ETag", "")
     return response.headers.get("Last-Modified", "") if not tag or tag.startswith("W/") else tag
 
@@ -135,11 +137,11 @@ def copy(response, stream, url: str) -> None:
     early.
     """
     start, length = stream.tell(), int(response.headers.get("Content-Length", 0))
-    total, said = start + length, time.monotonic()
+    total, reported = start + length, time.monotonic()
     while block := response.read(BLOCK):
         stream.write(block)
-        if time.monotonic() - said > REPORT_SECONDS:
-            said = time.monotonic()
+        if time.monotonic() - reported > REPORT_SECONDS:
+            reported = time.monotonic()
             print(f"{url}: {stream.tell() / 1e6:,.0f} of {total / 1e6:,.0f} MB", flush=True)
     if length and stream.tell() != total:
         raise ConnectionError(f"the connection ended after {stream.tell()} of {total} bytes")
@@ -147,12 +149,12 @@ def copy(response, stream, url: str) -> None:
 
 def verify(url: str, part: Path, sha256: str) -> None:
     """Remove a download whose hash is wrong, and say so."""
-    found = files.sha256(part)
-    if found != sha256:
+    digest = files.sha256(part)
+    if digest != sha256:
         part.unlink()
         version_file(part).unlink(missing_ok=True)
         sys.exit(
-            f"{url}: its SHA-256 is {found}, expected {sha256}; removed: run again, or ask the"
+            f"{url}: its SHA-256 is {digest}, expected {sha256}; removed: run again, or ask the"
             " publisher what changed"
         )
 

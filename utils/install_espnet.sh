@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs ESPnet beside lmtools: what `python -m lmtools.espnet` needs where no ESPnet is yet.
+# Installs ESPnet beside lmtools: what `python -m lmtools.bridges.espnet` needs where no ESPnet is yet.
 # Usage: utils/install_espnet.sh [PREFIX]    (default: tools/espnet; the Python is PREFIX/bin/python)
 # PYTHON=... names the Python that has lmtools, 3.10 to 3.12 (default: .venv/bin/python of `make
 # setup`). PREFIX sees its packages, torch among them, and holds only what ESPnet needs besides.
@@ -56,6 +56,6 @@ END
   echo "$versions" >"$stamp"
 fi
 "$prefix/bin/python" -c 'import espnet2.bin.asr_train, espnet2.bin.asr_inference
-import lmtools.espnet.plugin' >>"$log" 2>&1 ||
+import lmtools.bridges.espnet.plugin' >>"$log" 2>&1 ||
   fail "ESPnet does not start: $(tail -n 1 "$log"); $log has all"
 echo "install_espnet.sh: $prefix/bin/python has ESPnet and lmtools"

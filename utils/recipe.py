@@ -13,15 +13,15 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-# lmtools.files needs the standard library only, too
+# lmtools.base.files needs the standard library only, too
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from recipe_inputs import check_inputs, describe, read_declared
 from recipe_lock import lock, ready, refuse_link, stop
 from recipe_options import explain, options
 
-from lmtools.atomic import atomic_path
-from lmtools.errors import UserError, one_line
+from lmtools.base.atomic import atomic_path
+from lmtools.base.errors import UserError, one_line
 
 SKIP = 3  # exit status of `begin`: it is done already
 # a file written this shortly before it was hashed may change again without a new time stamp
@@ -40,7 +40,7 @@ class Hashes:
         self.known = load(path)
 
     def entry(self, path: str) -> dict:
-        """Size in bytes and SHA-256 of a file, or of all files of a directory (names and
+        """Return size in bytes and SHA-256 of a file, or of all files of a directory (names and
         contents).
         """
         if not os.path.isdir(path):
@@ -54,7 +54,7 @@ class Hashes:
         }
 
     def file(self, path: str) -> str:
-        """SHA-256 of one file's bytes, from the cache where it is still valid."""
+        """Return SHA-256 of one file's bytes, from the cache where it is still valid."""
         state = os.stat(path)
         stamp = [state.st_size, state.st_mtime_ns, state.st_ctime_ns, state.st_ino]
         cached = self.known.get(path)
@@ -75,7 +75,7 @@ class Hashes:
 
 
 def walk(directory: str):
-    """Files under `directory` in a fixed order, without temporary (*.tmp) and hidden ones."""
+    """Yield files under `directory` in a fixed order, without temporary (*.tmp) and hidden ones."""
     for folder, folders, names in os.walk(directory):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         yield from (
@@ -100,8 +100,8 @@ def load(path: Path) -> dict:
 
 
 def seal(content: dict) -> str:
-    """Return what vouches for `content`, as lmtools.seal has it, which needs more than the standard
-    library.
+    """Return what vouches for `content`, as lmtools.base.seal has it, which needs more than the
+    standard library.
     """
     return hashlib.new("sha256", json.dumps(content, sort_keys=True).encode()).hexdigest()
 

@@ -75,7 +75,7 @@ each() {
   if [[ $1 = lmtools && ${2-} = train ]]; then
     if ((nnodes > 1)); then
       machines=$nnodes
-      command=(srun --kill-on-bad-exit=1 python3 -m lmtools.jobs node "$processes" -m "$@")
+      command=(srun --kill-on-bad-exit=1 python3 -m lmtools.base.jobs node "$processes" -m "$@")
     elif ((processes > 1)); then
       command=(python3 -m torch.distributed.run --standalone --nproc-per-node "$processes" -m "$@")
     fi
@@ -86,7 +86,7 @@ each() {
   elif [[ $cmd = local ]]; then
     env "$share" xargs -r -P "$nj" -L 1 "${command[@]}"
   else
-    python3 -m lmtools.jobs lines "$nj" "$machines" "${command[@]}"
+    python3 -m lmtools.base.jobs lines "$nj" "$machines" "${command[@]}"
   fi
 }
 
@@ -95,7 +95,7 @@ submit() {
   if [[ $cmd = local || $dry_run = true ]]; then
     "$@"
   else
-    quoted "${@:2}" | python3 -m lmtools.jobs lines 1 1 "$1"
+    quoted "${@:2}" | python3 -m lmtools.base.jobs lines 1 1 "$1"
   fi
 }
 

@@ -5,7 +5,7 @@ and which stage makes them. Standard library only.
 import os
 import sys
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 
 
 def read_declared() -> dict[int, dict[str, list[str]]]:

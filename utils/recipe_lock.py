@@ -12,8 +12,8 @@ import sys
 import time
 from pathlib import Path
 
-from lmtools.errors import UserError
-from lmtools.files import cannot
+from lmtools.base.errors import UserError
+from lmtools.base.files import cannot
 
 
 def ready(file: Path, *folders: Path) -> None:
@@ -100,11 +100,11 @@ def find_holders(path: Path) -> dict[int, str]:
     apart from this process and its parents; a run that only waits for the lock has the file open,
     too.
     """
-    own = {os.getpid(), os.getppid()}
+    this = {os.getpid(), os.getppid()}
     holders = {}
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):  # a process that ended meanwhile, or is another user's
-            if int(folder.name) not in own and any(
+            if int(folder.name) not in this and any(
                 is_same(link, path) and "lock:" in (folder / "fdinfo" / link.name).read_text()
                 for link in (folder / "fd").iterdir()
             ):
@@ -113,7 +113,7 @@ def find_holders(path: Path) -> dict[int, str]:
 
 
 def is_same(link: Path, path: Path) -> bool:
-    """Whether the open file `link` is the file `path`; pipes and sockets are not."""
+    """Return whether the open file `link` is the file `path`; pipes and sockets are not."""
     try:
         return os.path.samefile(link, path)
     except OSError:

@@ -35,13 +35,13 @@ def read_options(*scripts: Path) -> dict[str, Option]:
         for line in script.read_text().splitlines():
             if line.startswith('options "$@"'):
                 break
-            if (found := DECLARED.fullmatch(line)) and not line.startswith("recipe_"):
-                name, default, text = found.groups()
+            if (match := DECLARED.fullmatch(line)) and not line.startswith("recipe_"):
+                name, default, text = match.groups()
                 if default[:1] in "\"'":
                     default = default[1:-1]
                 last = options[name] = Option(default, [text] if text else [])
-            elif last and (found := CONTINUED.fullmatch(line)):
-                last.help.append(found[1])
+            elif last and (match := CONTINUED.fullmatch(line)):
+                last.help.append(match[1])
             else:
                 last = None
     return options

@@ -3,8 +3,8 @@
 
 import sys
 
-from lmtools.atomic import atomic_text
-from lmtools.errors import UserError, exit_with_message
+from lmtools.base.atomic import atomic_text
+from lmtools.base.errors import UserError, exit_with_message
 from lmtools.formats import jsonl
 
 

@@ -12,9 +12,9 @@ import sys
 import tarfile
 from pathlib import Path
 
-from lmtools.atomic import atomic_binary, new_directory
-from lmtools.errors import UserError, exit_with_message
-from lmtools.files import OPENERS, sha256, unpacking
+from lmtools.base.atomic import atomic_binary, new_directory
+from lmtools.base.errors import UserError, exit_with_message
+from lmtools.base.files import OPENERS, sha256, unpacking
 
 SUFFIXES = {"": open, **OPENERS}
 
@@ -32,7 +32,9 @@ def main(corpus: Path, out: Path, *names: str) -> None:
 
 
 def check_sums(corpus: Path) -> None:
-    """UserError if a file of the corpus's SHA256SUMS, where it has them, is missing or differs."""
+    """Raise UserError if a file of the corpus's SHA256SUMS, where it has them, is missing or
+    differs.
+    """
     sums = corpus / "SHA256SUMS"
     for line in sums.read_text().splitlines() if sums.exists() else ():
         expected, _, name = line.partition(" ")
@@ -47,26 +49,26 @@ def unpack(corpus: Path, name: str, out: Path, needed: list[str], optional: bool
     """Decompress the file `name`; UserError, naming all that are needed, if it is not there and not
     optional.
     """
-    found = [
+    members = [
         (corpus / f"{name}{suffix}", opener)
         for suffix, opener in SUFFIXES.items()
         if (corpus / f"{name}{suffix}").exists()
     ]
-    if not found and optional:
+    if not members and optional:
         (out / name).unlink(missing_ok=True)
         return
-    if not found:
+    if not members:
         raise UserError(
             f"{corpus / name}: neither it nor {name}.gz or {name}.xz is there; give a directory"
             f" with {', '.join(needed)}"
         )
-    path, opener = found[0]
+    path, opener = members[0]
     with atomic_binary(out / name) as plain, unpacking(path), opener(path, "rb") as packed:
         shutil.copyfileobj(packed, plain)
 
 
 def unpack_tar(archive: Path, out: Path) -> None:
-    """The regular files of an archive; UserError for names that are none of files, or come
+    """Extract the regular files of an archive; UserError for names that are none of files, or come
     twice.
     """
     with new_directory(out) as folder, unpacking(archive), tarfile.open(archive) as packed:

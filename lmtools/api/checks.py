@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from lmtools.arguments import (
+from lmtools.base.arguments import (
     check_kind,
     check_mapping,
     check_number,
@@ -14,7 +14,7 @@ from lmtools.arguments import (
     list_items,
     mismatch,
 )
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.evaluate.metrics import find_metric
 from lmtools.formats import scores
 from lmtools.formats.checks import first_time
@@ -36,8 +36,8 @@ def list_nbests(lists: Iterable[NBest], name: str) -> list[NBest]:
 
 
 def check_nbest(nbest: NBest, where: str) -> NBest:
-    """`nbest` if it is an N-best list; UserError otherwise, for scores without a name or number and
-    for extras without a name or text.
+    """Return `nbest` if it is an N-best list; UserError otherwise, for scores without a name or
+    number and for extras without a name or text.
     """
     check_kind(nbest, NBest, where, "an N-best list", "make it with lmtools.NBest.of")
     for rank, hyp in enumerate(nbest.hyps, 1):
@@ -59,12 +59,14 @@ def map_texts(values: Mapping[str, str], name: str) -> dict[str, str]:
 
 
 def name_metric(metric: str) -> str:
-    """The one name of a metric, NAME or NAME:option=value,...; UserError where there is none."""
+    """Return the one name of a metric, NAME or NAME:option=value,...; UserError where there is
+    none.
+    """
     return find_metric(check_text(metric, "metric"))[0]
 
 
 def read_column(name: str, column, lists: Sequence[NBest], source: str) -> ScoreTable:
-    """The scores of a column; UserError for numbers that are not one a hypothesis."""
+    """Return the scores of a column; UserError for numbers that are not one a hypothesis."""
     where = f"column {name!r}"
     if isinstance(column, ScoreTable):
         return check_table(column, where)
@@ -90,7 +92,7 @@ def read_column(name: str, column, lists: Sequence[NBest], source: str) -> Score
 
 
 def check_table(table: ScoreTable, where: str) -> ScoreTable:
-    """`table` if its fields are what they should be; UserError otherwise."""
+    """Return `table` if its fields are what they should be; UserError otherwise."""
     for field in ("log_prob", "tokens"):
         rows = getattr(table, field)
         check_mapping(rows, f"{where}: {field}", "a mapping of utterances to numbers")
@@ -102,7 +104,7 @@ def check_table(table: ScoreTable, where: str) -> ScoreTable:
         check_mapping(table.checks, f"{where}: checks", "a mapping of utterances to checks")
     for field in ("tokens", "checks"):
         for utt, row in (getattr(table, field) or {}).items():
-            own, count = list_items(row, f"{where}: {field}[{utt!r}]", "them"), 0
-            if utt in table.log_prob and len(own) != (count := len(table.log_prob[utt])):
-                raise UserError(f"{where}: {field} of {utt!r}: {len(own)} for {count} scores")
+            items, count = list_items(row, f"{where}: {field}[{utt!r}]", "them"), 0
+            if utt in table.log_prob and len(items) != (count := len(table.log_prob[utt])):
+                raise UserError(f"{where}: {field} of {utt!r}: {len(items)} for {count} scores")
     return table

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeVar
 
 from lmtools.api.checks import check_nbest
-from lmtools.arguments import check_path, check_text, mismatch
-from lmtools.errors import UserError
+from lmtools.base.arguments import check_path, check_text, mismatch
+from lmtools.base.errors import UserError
 from lmtools.formats import FORMATS
 from lmtools.formats.lattices import LATTICES
 from lmtools.formats.registry import Formats, find_format
@@ -17,7 +17,7 @@ KINDS = {NBest: FORMATS, Lattice: LATTICES}
 
 
 def read(path, kind: type[Item] = NBest, *, form: str | None = None) -> list[Item]:
-    """The N-best lists in `path`, or its lattices if `kind` is Lattice.
+    """Return the N-best lists in `path`, or its lattices if `kind` is Lattice.
 
     `form` is NAME or NAME:option=value,... of docs/formats.md; None: recognised. UserError for what
     is of no such format or damaged. A str that is one of Kaldi's rspecifiers (`ark:...`) is read as
@@ -27,7 +27,7 @@ def read(path, kind: type[Item] = NBest, *, form: str | None = None) -> list[Ite
 
 
 def stream(path, kind: type[Item] = NBest, *, form: str | None = None) -> Iterator[Item]:
-    """The same one by one, each as soon as the format permits it."""
+    """Return the same one by one, each as soon as the format permits it."""
     return formats_of(kind, path, form).stream(path, form)
 
 
@@ -36,7 +36,7 @@ def write(items: Iterable[NBest] | Iterable[Lattice], path, form: str = "jsonl")
     what it cannot hold.
     """
     check_path(path, "path")
-    found = find_format(check_text(form, "form"), FORMATS | LATTICES)
+    writer = find_format(check_text(form, "form"), FORMATS | LATTICES)
     name = form.partition(":")[0]
     what = "N-best lists" if name in FORMATS else "lattices"
     if isinstance(items, NBest | Lattice):
@@ -46,11 +46,11 @@ def write(items: Iterable[NBest] | Iterable[Lattice], path, form: str = "jsonl")
     if not isinstance(items, Iterable):
         raise mismatch(items, "items", what)
     check = check_nbest if name in FORMATS else check_lattice
-    found.write((check(item, f"items[{place}]") for place, item in enumerate(items)), path)
+    writer.write((check(item, f"items[{place}]") for place, item in enumerate(items)), path)
 
 
 def formats_of(kind, path, form: str | None) -> Formats:
-    """The formats of a kind; UserError for arguments that are none."""
+    """Return the formats of a kind; UserError for arguments that are none."""
     if not isinstance(kind, type) or kind not in KINDS:
         raise mismatch(kind, "kind", "lmtools.NBest or lmtools.Lattice")
     check_path(path, "path")

@@ -8,9 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lmtools.batching import prepare_distinct
-from lmtools.computing import Computing
-from lmtools.errors import UserError
+from lmtools.base.batching import prepare_distinct
+from lmtools.base.computing import Computing
+from lmtools.base.errors import UserError
+from lmtools.base.specs import LMSpec
 from lmtools.evaluate import METRICS
 from lmtools.rescoring import DERIVED, ScoreColumns, Weights, check_signatures, gather
 from lmtools.rescoring.apply import check
@@ -19,7 +20,6 @@ from lmtools.rescoring.lazy import expect, mean_counts, pad, read_bound, score_l
 from lmtools.rescoring.tuning import padded_statistics
 from lmtools.score import load, score_texts
 from lmtools.score.run import open_cache
-from lmtools.specs import LMSpec
 from lmtools.types import NBest
 
 

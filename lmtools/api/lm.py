@@ -11,12 +11,13 @@ import torch
 
 from lmtools.api.checks import list_nbests
 from lmtools.api.weights import rescore
-from lmtools.arguments import check_kind, check_path, check_text, check_whole, list_texts
-from lmtools.batching import prepare_distinct
-from lmtools.computing import Computing
-from lmtools.errors import UserError
+from lmtools.base.arguments import check_kind, check_path, check_text, check_whole, list_texts
+from lmtools.base.batching import prepare_distinct
+from lmtools.base.computing import Computing
+from lmtools.base.errors import UserError
+from lmtools.base.options import build_keywords, describe_keywords, fill
+from lmtools.base.specs import LMSpec
 from lmtools.formats import scores
-from lmtools.options import build_keywords, describe_keywords, fill
 from lmtools.rescoring import DERIVED, Weights, is_default, load_weights
 from lmtools.rescoring.features import summed
 from lmtools.score import Sources, score_texts
@@ -24,7 +25,6 @@ from lmtools.score import load as load_scorer
 from lmtools.score.compute import score_all
 from lmtools.score.run import WRITTEN, hypothesis_texts
 from lmtools.score.words import count_tokens
-from lmtools.specs import LMSpec
 from lmtools.types import NBest, ScoreTable
 
 
@@ -182,9 +182,9 @@ def load(
     `options` are those of the specification, which `lm` may have too (`DIR,intact=true`), and of
     the computation: `intact`, `normalise`, `oov_penalty`, `noise`, `noise_power`, `pairs` for a
     translation model; `device` (cpu, cuda, cuda:1, auto), `precision` of matrix products (float32,
-    bfloat16, int8, auto), `engine` (torch, prepared, auto), `rows`, `nj` (lmtools.specs,
-    lmtools.computing). `cache` keeps scores between runs: a directory or `default`, that of the
-    command line. `threads` sets torch's in this whole process. UserError where there is no such
+    bfloat16, int8, auto), `engine` (torch, prepared, auto), `rows`, `nj` (lmtools.base.specs,
+    lmtools.base.computing). `cache` keeps scores between runs: a directory or `default`, that of
+    the command line. `threads` sets torch's in this whole process. UserError where there is no such
     model, or it cannot do what is asked.
     """
     check_path(lm, "lm")

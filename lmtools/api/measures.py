@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping
 
 from lmtools.api.checks import list_nbests, name_metric
-from lmtools.arguments import check_text, list_items, list_texts
-from lmtools.errors import UserError
+from lmtools.base.arguments import check_text, list_items, list_texts
+from lmtools.base.errors import UserError
 from lmtools.evaluate import Evaluation, evaluate, reference
 from lmtools.types import NBest
 
@@ -12,8 +12,8 @@ Texts = Mapping[str, str] | Iterable[str] | Iterable[NBest]
 
 
 def measure(refs: Texts, hyps: Texts | None = None, metric: str = "wer") -> Evaluation:
-    """A metric of hypotheses against references over the whole set: wer, cer, bleu, chrf, ter, or
-    one with options, as `bleu:tokenize=zh`.
+    """Return a metric of hypotheses against references over the whole set: wer, cer, bleu, chrf,
+    ter, or one with options, as `bleu:tokenize=zh`.
 
     Texts are a mapping by utterance, an iterable (joined by place, so that both have as many), or
     N-best lists, of which references and first hypotheses count; without `hyps` both are of the
@@ -29,17 +29,17 @@ def measure(refs: Texts, hyps: Texts | None = None, metric: str = "wer") -> Eval
         what = "missing" if given else "missing, and refs are empty"
         raise UserError(f"hyps: {what}; only N-best lists hold references and hypotheses")
     refuse_unlike(given, chosen)
-    own = by_utterance(given, "refs", reference)
-    return evaluate(own, by_utterance(chosen, "hyps", first_text), metric, "hyps")
+    references = by_utterance(given, "refs", reference)
+    return evaluate(references, by_utterance(chosen, "hyps", first_text), metric, "hyps")
 
 
 def wer(refs: Texts, hyps: Texts | None = None) -> Evaluation:
-    """The word error rate: see `measure`."""
+    """Return the word error rate: see `measure`."""
     return measure(refs, hyps, "wer")
 
 
 def cer(refs: Texts, hyps: Texts | None = None) -> Evaluation:
-    """The character error rate: see `measure`."""
+    """Return the character error rate: see `measure`."""
     return measure(refs, hyps, "cer")
 
 
@@ -49,7 +49,7 @@ def bleu(refs: Texts, hyps: Texts | None = None) -> Evaluation:
 
 
 def hold(texts: Texts, name: str) -> Mapping | list:
-    """A mapping, or the items of another iterable; lists are looked at."""
+    """Return a mapping, or the items of another iterable; lists are looked at."""
     if isinstance(texts, Mapping):
         return texts
     if isinstance(texts, NBest):
@@ -60,7 +60,7 @@ def hold(texts: Texts, name: str) -> Mapping | list:
 
 def holds_lists(texts: Mapping | list) -> bool:
     """Return whether the texts are N-best lists."""
-    return isinstance(texts, list) and any(isinstance(one, NBest) for one in texts)
+    return isinstance(texts, list) and any(isinstance(item, NBest) for item in texts)
 
 
 def refuse_unlike(refs: Mapping | list, hyps: Mapping | list) -> None:
@@ -81,7 +81,7 @@ def refuse_unlike(refs: Mapping | list, hyps: Mapping | list) -> None:
 
 
 def by_utterance(texts: Mapping | list, name: str, text_of) -> dict:
-    """The texts by utterance; of lists what `text_of` says, of others their places from 1."""
+    """Return the texts by utterance; of lists those of `text_of`, of others by places from 1."""
     if holds_lists(texts):
         return {nbest.utt: text_of(nbest) for nbest in texts}
     if isinstance(texts, Mapping):
@@ -90,12 +90,12 @@ def by_utterance(texts: Mapping | list, name: str, text_of) -> dict:
 
 
 def check_own(text, where: str) -> str | tuple[str, ...]:
-    """A text, or several references of an utterance, of which there is one at least."""
+    """Return a text, or several references of an utterance, of which there is one at least."""
     if where.startswith("refs") and isinstance(text, list | tuple) and text:
         return tuple(list_texts(text, where))
     return check_text(text, where)
 
 
 def first_text(nbest: NBest) -> str:
-    """The text of the first hypothesis, '' of an empty list."""
+    """Return the text of the first hypothesis, '' of an empty list."""
     return nbest.hyps[0].text if nbest.hyps else ""

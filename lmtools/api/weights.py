@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 from lmtools.api.checks import list_nbests, map_texts, read_column
-from lmtools.arguments import check_kind, check_mapping
-from lmtools.options import build_keywords, describe_keywords
+from lmtools.base.arguments import check_kind, check_mapping
+from lmtools.base.options import build_keywords, describe_keywords
 from lmtools.rescoring import (
     Crossing,
     ScoreColumns,
@@ -70,8 +70,8 @@ def rescore(
     *,
     source: str = "lists",
 ) -> list[NBest]:
-    """The lists with the best hypothesis first, each hypothesis with all features and `total` as
-    its scores: what `lmtools rescore` chooses.
+    """Return the lists with the best hypothesis first, each hypothesis with all features and
+    `total` as its scores: what `lmtools rescore` chooses.
 
     `columns` are those that the weights were tuned with, of these lists. `weights` may be
     "default:whisper" for lists of Whisper and one column. UserError unless they fit, and where
@@ -83,16 +83,16 @@ def rescore(
         weights = load_weights(weights, lists, table)
     remedy = "read a file with lmtools.Weights.load(path)"
     check_kind(weights, Weights, "weights", "Weights", remedy)
-    told, chosen = rescore_lists(
+    messages, chosen = rescore_lists(
         lists, table, plan_of(table), {None: weights}, source, lambda _: weights.dev.path
     )
-    _, best, about = next(chosen)
-    warn([*told, *about])
+    _, best, doubts = next(chosen)
+    warn([*messages, *doubts])
     return best
 
 
 def build_columns(columns: Columns | None, lists: Sequence[NBest], source: str) -> ScoreColumns:
-    """The columns as the verbs have them."""
+    """Return the columns as the verbs have them."""
     columns = {} if columns is None else columns
     check_mapping(columns, "columns", "a mapping of names to columns")
     tables = {name: read_column(name, column, lists, source) for name, column in columns.items()}
@@ -104,7 +104,7 @@ def build_columns(columns: Columns | None, lists: Sequence[NBest], source: str) 
 
 
 def plan_of(columns: ScoreColumns) -> dict[str | None, SystemPlan]:
-    """The one system that takes all columns."""
+    """Return the one system that takes all columns."""
     return {None: SystemPlan(tuple(columns.values))}
 
 

@@ -11,19 +11,19 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from lmtools.checkpoint import WEIGHTS
-from lmtools.computing import USUAL, Computing
-from lmtools.device import autocast
+from lmtools.base.computing import USUAL, Computing
+from lmtools.base.errors import UserError
+from lmtools.base.specs import LMSpec
+from lmtools.base.windows import count_rows
 from lmtools.embed.base import Encoder
 from lmtools.embed.pooling import POOLS, PoolingOptions
 from lmtools.embed.static import StaticVectors
 from lmtools.embed.tfidf import Tfidf
-from lmtools.errors import UserError
+from lmtools.models.checkpoint import WEIGHTS
+from lmtools.models.device import autocast
 from lmtools.score import load
 from lmtools.score.base import Scorer
-from lmtools.specs import LMSpec
 from lmtools.types import NUMERICS
-from lmtools.windows import count_rows
 
 
 class ContextualEncoder(Encoder):

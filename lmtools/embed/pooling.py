@@ -8,7 +8,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 
 
 class Pool(NamedTuple):

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from lmtools.batching import prepare_distinct
+from lmtools.base.batching import prepare_distinct
 from lmtools.embed.base import Encoder
 from lmtools.score.cache import VECTORS, Cache
 from lmtools.score.compute import compute_all, compute_batch, compute_missing

@@ -8,9 +8,9 @@ from functools import cached_property
 
 import numpy as np
 
+from lmtools.base.errors import UserError
+from lmtools.base.files import read_lines, sha256
 from lmtools.embed.base import Encoder
-from lmtools.errors import UserError
-from lmtools.files import read_lines, sha256
 from lmtools.text import NORMALISERS, Normaliser
 from lmtools.version import __version__
 

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from lmtools.base.errors import UserError
 from lmtools.embed.base import Encoder
-from lmtools.errors import UserError
 from lmtools.text import NORMALISERS, Normaliser
 from lmtools.text.blocks import read_text
 from lmtools.version import __version__

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
-from lmtools.atomic import atomic_path
+from lmtools.base.atomic import atomic_path
+from lmtools.base.errors import UserError
 from lmtools.embed.words import Embedded
-from lmtools.errors import UserError
 
 Add = Callable[[Embedded], None]
 

@@ -19,15 +19,15 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
-from lmtools.batching import cut_batches
-from lmtools.computing import Computing
-from lmtools.device import autocast, choose_device, numerics, resolve_precision
+from lmtools.base.batching import cut_batches
+from lmtools.base.computing import Computing
+from lmtools.base.errors import UserError
+from lmtools.base.specs import LMSpec
 from lmtools.embed.pooling import PoolingOptions
-from lmtools.errors import UserError
+from lmtools.models.device import autocast, choose_device, numerics, resolve_precision
 from lmtools.score import load
 from lmtools.score.base import Scorer
 from lmtools.score.cache import VECTORS, Cache, cache_directory
-from lmtools.specs import LMSpec
 
 ROWS = 4096  # positions a batch
 # texts that are sorted by length, computed and given back together: what is held of any number of

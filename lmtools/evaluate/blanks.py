@@ -52,17 +52,17 @@ def find_spacing(texts: Iterable[str]) -> Spacing:
     """Find the language of the first LOOKED_AT texts and how they use blanks."""
     letters: Counter = Counter()
     words, lines = 0, 0
-    own: dict[str, str | None] = {}  # the language of a letter
+    known: dict[str, str | None] = {}  # the language of a letter
     for text, _ in zip(texts, range(LOOKED_AT), strict=False):
         counts = Counter(filter(str.isalpha, text))
         letters.update(counts)
-        own |= {letter: language_of(letter) for letter in counts.keys() - own.keys()}
-        some = sum(any(map(own.get, word)) for word in text.split())
-        words, lines = words + some, lines + bool(some)
+        known |= {letter: language_of(letter) for letter in counts.keys() - known.keys()}
+        spoken = sum(any(map(known.get, word)) for word in text.split())
+        words, lines = words + spoken, lines + bool(spoken)
     languages: Counter = Counter()
     for letter, count in letters.items():
-        if own[letter]:
-            languages[own[letter]] += count
+        if known[letter]:
+            languages[known[letter]] += count
     size = languages.total()
     if size <= SHARE * letters.total() or not size:
         return Spacing(None)
@@ -83,13 +83,13 @@ def advise_metric(refs: Iterable[str], hyps: Iterable[str], metric: str, source)
     """Yield a warning about a metric that does not fit how references or hypotheses, which are from
     `source`, are written.
     """
-    sides = [one for one in (find_spacing(refs), find_spacing(hyps)) if one.language]
-    bare = next((one.language for one in sides if not one.blanks), None)
+    sides = [side for side in (find_spacing(refs), find_spacing(hyps)) if side.language]
+    bare = next((side.language for side in sides if not side.blanks), None)
     name, title = find_metric(metric)[0], METRICS[metric].title
     if bare and name in REMEDIES:
         remedy = remedy_of(name, bare)
         cause = f"{bare} without blanks between words, so that {title} takes a phrase for a word"
-    elif name == OF_CHARACTERS[0] and any(one.blanks for one in sides):
+    elif name == OF_CHARACTERS[0] and any(side.blanks for side in sides):
         remedy = OF_CHARACTERS[1]
         cause = f"{sides[0].language} with blanks, which CER counts as characters"
     else:
@@ -98,6 +98,8 @@ def advise_metric(refs: Iterable[str], hyps: Iterable[str], metric: str, source)
 
 
 def remedy_of(metric: str, language: str) -> str:
-    """Return the metric to take in place of one that takes what stands between blanks for a word."""
+    """Return the metric to take in place of one that takes what stands between blanks for a
+    word.
+    """
     remedies = REMEDIES[metric]
     return remedies.get(language, remedies[None])

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lmtools.arguments import check_whole
-from lmtools.errors import UserError
+from lmtools.base.arguments import check_whole
+from lmtools.base.errors import UserError
 from lmtools.evaluate.edits import Alignment, align
 from lmtools.evaluate.metrics import METRICS
 from lmtools.evaluate.significance import MatchedPairs, confidence, matched_pairs
@@ -94,7 +94,7 @@ class References:
         most = max(1 if isinstance(ref, str) else len(ref) for ref in refs.values())
         signature = measure.signature.replace("nrefs:1", f"nrefs:{most}")
         score = float(measure.score(statistics.sum(0)))
-        return Evaluation(self.metric, score, statistics, missing, signature)
+        return Evaluation(self.metric, score, statistics, missing, signature=signature)
 
     def compare(self, first: Mapping[str, str], second: Mapping[str, str]) -> MatchedPairs:
         """Return the matched pairs test of the words of two systems."""

@@ -71,7 +71,7 @@ def measure_fit(pairs: Iterable[tuple[str, Sequence[str]]]) -> Fit | None:
     long = [(ref, hyps) for ref, hyps in zip(refs, lists, strict=True) if len(ref) >= LONG]
     apart = sum(all(set(ref).isdisjoint(hyp) for hyp in hyps) for ref, hyps in long)
     shifted = [refs[(row + 1 + len(refs) // 2) % len(refs)] for row in range(len(refs))]
-    different = sum(one != other for one, other in zip(refs, shifted, strict=True))
+    different = sum(ref != other for ref, other in zip(refs, shifted, strict=True))
     return Fit(
         sum(sizes) / max(1, letters),
         oracle_rate(refs, lists),
@@ -104,6 +104,8 @@ REMEDY = "compare a few by eye: other ids, set, order or language?"
 
 
 def doubt_references(pairs: Iterable[tuple[str, Sequence[str]]], place) -> list[str]:
-    """Return a warning about `place` where the references cannot be of the hypotheses of the pairs."""
+    """Return a warning about `place` where the references cannot be of the hypotheses of the
+    pairs.
+    """
     fit = measure_fit(pairs)
     return [] if fit is None or fit.possible else [f"warning: {place}: {fit}; {REMEDY}"]

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.evaluate.nbest import reference
 from lmtools.formats import FORMATS, detect, plain
 from lmtools.formats.registry import find_format
@@ -63,8 +63,10 @@ def references(sources: Sequence[Texts]) -> dict[str, str | tuple[str, ...]]:
 def pair_hypotheses(
     refs: Mapping[str, str | tuple[str, ...]], hyp: Texts
 ) -> list[tuple[str, list[str]]]:
-    """Return the first reference of each utterance beside its hypotheses, of those that have some."""
-    lists = {one.utt: [hyp.text for hyp in one.hyps] for one in hyp.lists or ()}
+    """Return the first reference of each utterance beside its hypotheses, of those that have
+    some.
+    """
+    lists = {nbest.utt: [hyp.text for hyp in nbest.hyps] for nbest in hyp.lists or ()}
     lists = {utt: [text] for utt, text in hyp.texts.items()} | lists
     return [(refs_of(ref)[0], lists[utt]) for utt, ref in refs.items() if lists.get(utt)]
 
@@ -94,7 +96,9 @@ def same_length(ref: Texts, hyp: Texts) -> None:
 
 
 def refuse_first_words(ref: Texts, hyp: Texts) -> None:
-    """Raise UserError if the ids of two texts, of as many lines, differ and seem to be first words."""
+    """Raise UserError if the ids of two texts, of as many lines, differ and seem to be first
+    words.
+    """
     ids = "".join((*ref.texts, *hyp.texts))
     differ = len(ref.texts) == len(hyp.texts) and ref.texts.keys() != hyp.texts.keys()
     if differ and ref.lists is hyp.lists is None and not any(map(str.isdigit, ids)):

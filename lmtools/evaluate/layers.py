@@ -4,17 +4,17 @@ rows of what `lmtools sts` writes.
 
 import numpy as np
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
+from lmtools.base.seal import read_json
 from lmtools.evaluate.similarity import cosines, pearson, spearman, williams
 from lmtools.formats.vectors import SentenceVectors
-from lmtools.seal import read_json
 
 CORRELATIONS = {"pearson": pearson, "spearman": spearman}
 REMEDY = "write it again with lmtools sts --out"
 
 
 def correlate_layers(
-    made: SentenceVectors, places: np.ndarray, gold: np.ndarray | None, source
+    stored: SentenceVectors, places: np.ndarray, gold: np.ndarray | None, source
 ) -> tuple[list[dict], list[str]]:
     """Return a row a layer: the cosine of each pair and, where there are judgements `gold` (N,),
     each correlation with its interval, None where a layer has none, of which the messages tell.
@@ -23,18 +23,18 @@ def correlate_layers(
     nothing correlates with.
     """
     rows, messages = [], []
-    for index, layer in enumerate(made.layers):
-        found = cosines(made.vectors[places[0], index], made.vectors[places[1], index])
+    for index, layer in enumerate(stored.layers):
+        values = cosines(stored.vectors[places[0], index], stored.vectors[places[1], index])
         row: dict = {"layer": layer}
         for name, correlation in CORRELATIONS.items() if gold is not None else ():
             try:
-                row[name] = list(correlation(gold, found))
+                row[name] = list(correlation(gold, values))
             except UserError as error:
                 if not np.ptp(gold):
                     raise UserError(f"{source}: {error}") from None
                 row[name] = None  # this layer has the same vector for all; others may not
                 messages.append(f"layer {layer}: {error}")
-        rows.append(row | {"cosine": found.tolist()})
+        rows.append(row | {"cosine": values.tolist()})
     return rows, messages
 
 
@@ -60,5 +60,5 @@ def compare_rows(tree: dict, against) -> float:
             f"{against}: of other pairs than {tree['pairs']}, or of pairs without similarity; give"
             " the same pairs"
         )
-    gold, own, values = map(np.array, (tree["similarity"], tree["rows"][-1]["cosine"], values))
-    return williams(gold, own, values)
+    gold, first, values = map(np.array, (tree["similarity"], tree["rows"][-1]["cosine"], values))
+    return williams(gold, first, values)

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from lmtools.assignments import parse_pairs
-from lmtools.errors import UserError
+from lmtools.base.assignments import parse_pairs
+from lmtools.base.errors import UserError
 from lmtools.evaluate.edits import Alignment, Counts, align
 from lmtools.evaluate.sacre import BLEU_ORDER, CHRF_ORDER, Sacre, bleu, chrf, sentence_bleu, ter
 from lmtools.evaluate.tokenisers import TOKENISERS
@@ -151,11 +151,11 @@ def find_metric(spec: str) -> tuple[str, ErrorRate | Sacre]:
 
 def describe_metrics() -> str:
     """Return the metrics and their options."""
-    some = (
-        f"{name} ({about})" if (about := describe_options(metric.choices)) else name
+    names = (
+        f"{name} ({options})" if (options := describe_options(metric.choices)) else name
         for name, metric in METRICS.items()
     )
-    return ", ".join(some)
+    return ", ".join(names)
 
 
 def describe_options(choices: Mapping[str, Mapping]) -> str:
@@ -169,15 +169,15 @@ METRICS = Metrics(
         "CER",
         "characters",
         characters,
-        "|blanks:yes",
-        {"blanks": {"yes": {}, "no": {"split": characters_alone, "rules": "|blanks:no"}}},
+        rules="|blanks:yes",
+        choices={"blanks": {"yes": {}, "no": {"split": characters_alone, "rules": "|blanks:no"}}},
     ),
     bleu=Sacre(
         "BLEU",
         "BLEU",
         2 + 2 * BLEU_ORDER,
         bleu,
-        sentence_bleu,
+        sentence_score=sentence_bleu,
         choices={"tokenize": {name: {"tokenize": name} for name in TOKENISERS}},
     ),
     chrf=Sacre("chrF", "CHRF", 3 * CHRF_ORDER, chrf),

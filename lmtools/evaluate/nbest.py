@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.evaluate.metrics import METRICS, ErrorRate
 from lmtools.types import Hypothesis, NBest
 

@@ -35,8 +35,8 @@ class TextRules:
             return None
         unify, normalise = unifier(forms), parse_normaliser(normaliser or "none")
         spellings = edits.read_spellings(map_words) if map_words else {}
-        own = [normalise.signature] if normaliser or not forms else []
-        signature = "+".join([*forms, *own])
+        rule_signatures = [normalise.signature] if normaliser or not forms else []
+        signature = "+".join([*forms, *rule_signatures])
         if map_words:
             content = hashlib.sha256(json.dumps(spellings, sort_keys=True).encode())
             signature += f"+{Path(map_words).name}:{content.hexdigest()[:8]}"
@@ -53,6 +53,6 @@ class TextRules:
 
     def sign(self, result: Evaluation) -> Evaluation:
         """Return the result with the rules in its signature."""
-        own, rules = result.signature, f"norm:{self.signature}"
-        signed = own.replace(UNSAID, rules) if UNSAID in own else f"{own}|{rules}"
+        signature, rules = result.signature, f"norm:{self.signature}"
+        signed = signature.replace(UNSAID, rules) if UNSAID in signature else f"{signature}|{rules}"
         return replace(result, signature=signed)

@@ -109,9 +109,9 @@ def common(owner: np.ndarray, grams: np.ndarray, sequences: int, refs: np.ndarra
     kinds = grams.max(initial=-1) + 1
     width = max(1, min(kinds, BLOCK // sequences))
     for begin in range(0, kinds, width):
-        some = (grams >= begin) & (grams < begin + width)
+        inside = (grams >= begin) & (grams < begin + width)
         counts = np.bincount(
-            owner[some] * width + grams[some] - begin, minlength=sequences * width
+            owner[inside] * width + grams[inside] - begin, minlength=sequences * width
         ).reshape(sequences, width)
         for level in range(1, counts.max() + 1):
             counts = counts[:, counts.max(0) >= level]

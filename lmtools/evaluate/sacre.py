@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.evaluate.tokenisers import load_metric
 from lmtools.types import EMPTY
 from lmtools.version import __version__
@@ -69,7 +69,7 @@ class Sacre:
         return metric
 
     def change(self, settings: Mapping) -> "Sacre":
-        """Return the metric with what its options set; UserError for what sacrebleu would ignore."""
+        """Return the metric with other options; UserError for what sacrebleu would ignore."""
         if settings.get("asian_support") and not settings.get("normalized"):
             raise UserError("ter: asian=yes does nothing alone; write ter:normalized=yes,asian=yes")
         return replace(self, settings=settings)
@@ -80,7 +80,7 @@ class Sacre:
         """
         metric = self.corpus
         reference = metric._cache_references(
-            [[one] for one in ([ref] if isinstance(ref, str) else ref)]
+            [[text] for text in ([ref] if isinstance(ref, str) else ref)]
         )[0]
         rows = {
             hyp: metric._compute_segment_statistics(metric._preprocess_segment(hyp), reference)

@@ -53,11 +53,11 @@ def bootstrap_line(result: Bootstrap) -> str:
 def sacre_line(result: SacrePaired) -> str:
     """Return sacrebleu's paired bootstrap in one line."""
     seed = f"seed {result.seed}" if result.seed is not None else "no seed"
-    how = (
+    settings = (
         f"sacreBLEU's paired bootstrap of {result.resamples} resamples ({seed}): mean"
         f" {result.mean:.2f} +- {result.half_width:.2f}"
     )
-    return f"difference {result.difference:+.2f}; {how}, p = {result.p:.2g} {result.signature}"
+    return f"difference {result.difference:+.2f}; {settings}, p = {result.p:.2g} {result.signature}"
 
 
 def matched_pairs_line(result: MatchedPairs) -> str:

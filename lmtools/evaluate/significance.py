@@ -63,8 +63,8 @@ def matched_pairs(first: Sequence[Alignment], second: Sequence[Alignment]) -> Ma
     segments more.
     """
     pairs = [
-        segment_errors(slots(one.steps), slots(two.steps))
-        for one, two in zip(first, second, strict=True)
+        segment_errors(slots(left.steps), slots(right.steps))
+        for left, right in zip(first, second, strict=True)
     ]
     return z_test(np.concatenate([np.zeros((0, 2), dtype=np.int64), *pairs]))
 
@@ -102,7 +102,7 @@ def z_test(segments: np.ndarray) -> MatchedPairs:
     mean = float(difference.mean()) if n else 0.0
     deviation = float(difference.std(ddof=1)) if n > 1 else 0.0
     z = mean * math.sqrt(n) / deviation if deviation else 0.0
-    return MatchedPairs(n, mean, deviation, z, math.erfc(abs(z) / math.sqrt(2)))
+    return MatchedPairs(n, mean, deviation, z, p=math.erfc(abs(z) / math.sqrt(2)))
 
 
 def resample(statistics: np.ndarray, seed: int, resamples: int = RESAMPLES) -> np.ndarray:
@@ -150,22 +150,14 @@ def paired_bootstrap(
     """
     assert first.shape == second.shape, (first.shape, second.shape)
     measure = METRICS[metric]
-    one, two = (
+    left, right = (
         measure.score(sums)
         for sums in np.split(resample(np.hstack([first, second]), seed, resamples), 2, axis=1)
     )
-    better = (one < two) if measure.lower_is_better else (one > two)
-    worse = ~better & (one != two)
+    better = (left < right) if measure.lower_is_better else (left > right)
+    worse = ~better & (left != right)
     tail = min((resamples - better.sum() + 1), (resamples - worse.sum() + 1)) / (resamples + 1)
     score, against = float(measure.score(first.sum(0))), float(measure.score(second.sum(0)))
-    intervals = interval(one), interval(two), interval(one - two)
-    return Bootstrap(
-        score,
-        against,
-        score - against,
-        *intervals,
-        float(better.mean()),
-        float(min(1, 2 * tail)),
-        resamples,
-        seed,
-    )
+    intervals = interval(left), interval(right), interval(left - right)
+    shares = float(better.mean()), float(min(1, 2 * tail))
+    return Bootstrap(score, against, score - against, *intervals, *shares, resamples, seed=seed)

@@ -10,6 +10,8 @@ def are_costs(values: np.ndarray, valid: np.ndarray, gains: np.ndarray) -> bool 
     """Return whether the lowest of `values` (U, K) choose better than the highest, by the quality
     of each hypothesis (`gains`, higher is better); None where the difference is within doubt.
     """
+    if not valid.size:
+        return None
     rows = np.arange(len(values))
     lowest = np.where(valid, values, np.inf).argmin(1)
     highest = np.where(valid, values, -np.inf).argmax(1)

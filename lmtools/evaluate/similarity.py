@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import stats
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 
 FEWEST = 4  # pairs: Fisher's interval and Williams' test divide by n - 3
 # a side whose deviation is less than this share of its mean is rounding noise (scipy warns from

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 
 # Those of sacrebleu without `spm`, its former name of flores101; the first is its default.
 TOKENISERS = (

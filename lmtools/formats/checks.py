@@ -4,10 +4,11 @@ UTF-8 cannot hold.
 
 import math
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import groupby
 
-from lmtools.errors import UserError
+from lmtools.base.atomic import atomic_text
+from lmtools.base.errors import UserError
 from lmtools.types import TOTAL, Hypothesis, NBest
 
 # float() alone would also take '1_000', 'infinity' and digits of other scripts.
@@ -91,13 +92,13 @@ def components(nbest: NBest, names: frozenset | None, where: str) -> frozenset |
     differ, also from `names` (None: any).
     """
     for rank, hyp in enumerate(nbest.hyps, 1):
-        found = frozenset(hyp.scores)
-        if names is not None and found != names:
+        present = frozenset(hyp.scores)
+        if names is not None and present != names:
             raise UserError(
-                f"{where}: hypothesis {rank} has scores {list_names(found)}, earlier ones"
+                f"{where}: hypothesis {rank} has scores {list_names(present)}, earlier ones"
                 f" {list_names(names)}; give all the same"
             )
-        names = found
+        names = present
     return names
 
 
@@ -123,6 +124,20 @@ def check_nbests(nbests: Iterable[NBest], path) -> Iterator[NBest]:
                         " finite number"
                     )
         yield nbest
+
+
+def write_lines(
+    nbests: Iterable[NBest], path, spell: Callable[[NBest, str], Iterable[str]]
+) -> None:
+    """Write the lines that `spell` makes of each list and of the place that messages name, at once
+    where `path` is standard output; UserError, and nothing written, for what a reader would refuse.
+    """
+    with atomic_text(path) as out:
+        for nbest in check_nbests(nbests, path):
+            lines = spell(nbest, f"{path}: utterance {nbest.utt!r}")
+            out.writelines(f"{line}\n" for line in lines)
+            if str(path) == "-":
+                out.flush()
 
 
 def component(name: str, where: str) -> str:

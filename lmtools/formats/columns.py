@@ -17,8 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
-from lmtools.errors import UserError
-from lmtools.files import read_lines
+from lmtools.base.errors import UserError
+from lmtools.base.files import read_lines
 from lmtools.formats import scores
 from lmtools.formats.checks import number
 from lmtools.formats.nbest import srilm
@@ -74,23 +74,23 @@ def read_ordered(
 ) -> list[list[float]]:
     """Read the numbers of each list, from a file in their order."""
     due = sum(len(nbest.hyps) for nbest in nbests)
-    found: list[float] = []
+    values: list[float] = []
     where = str(path)
     for where, value in read_numbers(path, lines):
-        if len(found) == due:
+        if len(values) == due:
             raise UserError(f"{where}: {source} has {due} hypotheses, and no more; {REMEDY}")
-        found.append(value)
-    if len(found) < due:
-        nbest, rank = list(ranked(nbests))[len(found)]
+        values.append(value)
+    if len(values) < due:
+        nbest, rank = list(list_ranks(nbests))[len(values)]
         raise UserError(
-            f"{where}: the file ends after {len(found)} numbers, and {source} has {due} hypotheses"
+            f"{where}: the file ends after {len(values)} numbers, and {source} has {due} hypotheses"
             f" (the next is {rank} of {nbest.utt!r}); {REMEDY}"
         )
-    rest = iter(found)
+    rest = iter(values)
     return [[next(rest) for _ in nbest.hyps] for nbest in nbests]
 
 
-def ranked(nbests: Sequence[NBest]) -> Iterator[tuple[NBest, int]]:
+def list_ranks(nbests: Sequence[NBest]) -> Iterator[tuple[NBest, int]]:
     """Yield each list with each of its ranks."""
     return ((nbest, rank) for nbest in nbests for rank in range(1, len(nbest.hyps) + 1))
 
@@ -99,28 +99,30 @@ def read_ranked(
     path, lines: Iterable[tuple[int, str]], nbests: Sequence[NBest], source
 ) -> list[list[float]]:
     """Read the numbers of each list, from lines `utt rank value` in any order."""
-    found: dict[str, list[float | None]] = {nbest.utt: [None] * len(nbest.hyps) for nbest in nbests}
+    values: dict[str, list[float | None]] = {
+        nbest.utt: [None] * len(nbest.hyps) for nbest in nbests
+    }
     for line, text in lines:
         where, words = f"{path}:{line}", text.split()
         if len(words) != 3:
             raise UserError(f"{where}: {len(words)} fields; expected `utt rank value`")
         utt, rank, value = words
-        if utt not in found:
+        if utt not in values:
             raise UserError(
                 f"{where}: {source} has no utterance {utt!r}; give numbers for these very lists"
             )
-        if not RANK.fullmatch(rank) or not 1 <= int(rank) <= len(found[utt]):
+        if not RANK.fullmatch(rank) or not 1 <= int(rank) <= len(values[utt]):
             raise UserError(
-                f"{where}: rank {rank[:40]!r} is not from 1 to {len(found[utt])}, the hypotheses of"
-                f" {utt!r} in {source}; count ranks from 1"
+                f"{where}: rank {rank[:40]!r} is not from 1 to {len(values[utt])}, the hypotheses"
+                f" of {utt!r} in {source}; count ranks from 1"
             )
-        if found[utt][int(rank) - 1] is not None:
+        if values[utt][int(rank) - 1] is not None:
             raise UserError(
                 f"{where}: a second number for hypothesis {rank} of {utt!r}; keep one of them"
             )
-        found[utt][int(rank) - 1] = number(value, where, "the value")
+        values[utt][int(rank) - 1] = number(value, where, "the value")
     missing = [
-        (nbest, rank) for nbest, rank in ranked(nbests) if found[nbest.utt][rank - 1] is None
+        (nbest, rank) for nbest, rank in list_ranks(nbests) if values[nbest.utt][rank - 1] is None
     ]
     if missing:
         nbest, rank = missing[0]
@@ -128,7 +130,7 @@ def read_ranked(
             f"{path}: no number for {len(missing)} hypotheses of {source}, first {rank} of"
             f" {nbest.utt!r}; {REMEDY}"
         )
-    return [found[nbest.utt] for nbest in nbests]
+    return [values[nbest.utt] for nbest in nbests]
 
 
 def read_directory(path, nbests: Sequence[NBest], source) -> list[list[float]]:
@@ -145,7 +147,7 @@ def read_directory(path, nbests: Sequence[NBest], source) -> list[list[float]]:
     for utt, file in files.items():
         if utt not in known:
             raise UserError(f"{file}: {source} has no utterance {utt!r}; remove the file")
-    found = []
+    values = []
     for nbest in nbests:
         if nbest.utt not in files:
             if nbest.hyps:
@@ -153,8 +155,8 @@ def read_directory(path, nbests: Sequence[NBest], source) -> list[list[float]]:
                     f"{path}: no file for utterance {nbest.utt!r} of {source}; add one with a"
                     " number for each hypothesis"
                 )
-            found.append([])
+            values.append([])
             continue
         file = files[nbest.utt]
-        found += read_ordered(file, read_lines(file), [nbest], f"{nbest.utt!r} in {source}")
-    return found
+        values += read_ordered(file, read_lines(file), [nbest], f"{nbest.utt!r} in {source}")
+    return values

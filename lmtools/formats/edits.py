@@ -11,8 +11,8 @@ from itertools import compress
 
 import numpy as np
 
-from lmtools.errors import UserError
-from lmtools.files import read_lines
+from lmtools.base.errors import UserError
+from lmtools.base.files import read_lines
 from lmtools.text.loops import count_looped, is_looping
 from lmtools.text.marks import drop_marks, find_marks
 from lmtools.types import TOTAL, Hypothesis, Lattice, NBest

@@ -14,20 +14,19 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from lmtools.atomic import atomic_text
-from lmtools.errors import UserError
-from lmtools.files import read_lines
+from lmtools.base.errors import UserError
+from lmtools.base.files import read_lines
 from lmtools.formats.checks import (
     Utterances,
-    check_nbests,
     component,
     components,
     encodable,
     identifier,
+    write_lines,
 )
 from lmtools.types import EMPTY, Hypothesis, NBest
 
-ABOUT = "one utterance a line with reference, hypotheses and their scores"
+SUMMARY = "one utterance a line with reference, hypotheses and their scores"
 UTTERANCE = {"utt": (str, "a text"), "ref": (str | list | None, "a text, texts or null"),
 "hyps": (list, "a list of hypotheses"),
              "extra": (dict, "an object of texts")}  # fmt: skip
@@ -81,7 +80,7 @@ def unique(pairs: list[tuple]) -> dict:
 
 def utterance(tree, where: str) -> NBest:
     """Return the N-best list that a parsed line describes."""
-    fields(tree, UTTERANCE, where, "the line")
+    check_fields(tree, UTTERANCE, where, "the line")
     refs = tree.get("ref")
     if isinstance(refs, list) and not (len(refs) > 1 and all(isinstance(ref, str) for ref in refs)):
         raise UserError(
@@ -91,24 +90,27 @@ def utterance(tree, where: str) -> NBest:
     ref, *more = refs if isinstance(refs, list) else [refs]
     encodable("".join((ref or "", *more)), where)
     hyps = tuple(
-        hypothesis(hyp, f"{where}: hypothesis {rank}") for rank, hyp in enumerate(tree["hyps"], 1)
+        parse_hypothesis(hyp, f"{where}: hypothesis {rank}")
+        for rank, hyp in enumerate(tree["hyps"], 1)
     )
-    utt, extra = identifier(tree["utt"], where), extras(tree, where)
+    utt, extra = identifier(tree["utt"], where), read_extras(tree, where)
     return NBest(utt, hyps, ref, extra, more_refs=tuple(more))
 
 
-def hypothesis(tree, where: str) -> Hypothesis:
+def parse_hypothesis(tree, where: str) -> Hypothesis:
     """Return one hypothesis from its parsed object."""
-    fields(tree, HYPOTHESIS, where, "it")
+    check_fields(tree, HYPOTHESIS, where, "it")
     scores = {
         component(name, where): score(value, where, name)
         for name, value in tree.get("scores", EMPTY).items()
     }
     text, written = (encodable(tree.get(name, ""), where) for name in ("text", "written"))
-    return Hypothesis(text, scores, extras(tree, where), written if "written" in tree else None)
+    return Hypothesis(
+        text, scores, read_extras(tree, where), written if "written" in tree else None
+    )
 
 
-def extras(tree, where: str) -> Mapping[str, str]:
+def read_extras(tree, where: str) -> Mapping[str, str]:
     """Return the `extra` of an utterance or hypothesis."""
     for name, value in tree.get("extra", EMPTY).items():
         if not isinstance(value, str):
@@ -119,7 +121,7 @@ def extras(tree, where: str) -> Mapping[str, str]:
     return tree.get("extra", EMPTY)
 
 
-def fields(tree, known: dict, where: str, what: str) -> None:
+def check_fields(tree, known: dict, where: str, what: str) -> None:
     """Raise UserError unless `tree` is an object with the `known` keys and types."""
     if not isinstance(tree, dict):
         raise UserError(
@@ -158,9 +160,7 @@ def clip_value(value, limit: int = 40) -> str:
 
 def write(nbests: Iterable[NBest], path) -> None:
     """Write N-best lists; UserError, and nothing written, for what `read` would refuse."""
-    with atomic_text(path) as out:
-        for nbest in check_nbests(nbests, path):
-            out.write(json.dumps(as_tree(nbest), ensure_ascii=False) + "\n")
+    write_lines(nbests, path, lambda nbest, where: [json.dumps(as_tree(nbest), ensure_ascii=False)])
 
 
 def as_tree(nbest: NBest) -> dict:

@@ -2,7 +2,7 @@
 
 `open_file` opens files and nothing else, whatever their names. Commands are run by `open_output`
 and `open_input`, which are for what the user typed, and for lines of script files only where the
-settings of the call (lmtools.context) allow it.
+settings of the call (lmtools.base.context) allow it.
 """
 
 import contextlib
@@ -12,9 +12,9 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from lmtools.context import current
-from lmtools.errors import UserError
-from lmtools.files import DAMAGED, OPENERS, cannot, longest_line, not_as_named, too_long
+from lmtools.base.context import current
+from lmtools.base.errors import UserError
+from lmtools.base.files import DAMAGED, OPENERS, cannot, longest_line, not_as_named, too_long
 from lmtools.formats.checks import identifier
 
 BLANK, KEY = re.compile(rb"[ \t\n\v\f\r]*"), re.compile(rb"[^ \t\n\v\f\r]*")

@@ -21,9 +21,9 @@ from pathlib import Path
 
 import numpy as np
 
-from lmtools.atomic import atomic_text
-from lmtools.errors import UserError
-from lmtools.files import OPENERS, read_lines
+from lmtools.base.atomic import atomic_text
+from lmtools.base.errors import UserError
+from lmtools.base.files import OPENERS, read_lines
 from lmtools.formats import kaldi_io
 from lmtools.formats.checks import identifier, number
 from lmtools.formats.kaldi_io import Stream

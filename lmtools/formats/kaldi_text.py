@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from lmtools.atomic import atomic_text
-from lmtools.errors import UserError
-from lmtools.files import read_lines
+from lmtools.base.atomic import atomic_text
+from lmtools.base.errors import UserError
+from lmtools.base.files import read_lines
 from lmtools.formats.checks import Utterances, encodable, identifier
 from lmtools.text.blocks import read_text
 
-ABOUT = "`utt w1 w2 ...`; one hypothesis an utterance"
+SUMMARY = "`utt w1 w2 ...`; one hypothesis an utterance"
 
 
 def recognises(path: Path, first: str) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.formats import plain
 from lmtools.formats.texts import read_texts
 from lmtools.types import NBest

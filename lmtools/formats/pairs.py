@@ -5,6 +5,13 @@ All are lines of fields between tabs; quotation marks are letters. A format is a
 columns, which stand in a header or are the same in every file. A file holds one pair at least, and
 all have a similarity or none has; UserError with the line of what is not as the format says. What
 SentencePair does not hold is written as `none`.
+
+- stsb: sts-dev.csv and its like, which are no csv; scores are from 0 (unrelated) to 5 (equivalent).
+  Cer et al. 2017, SemEval-2017 task 1.
+- glue: its copy, whose test set has no score. Wang et al. 2019.
+- sick: a file a set (SICK_train.txt ..), or one of all, whose column SET tells them apart; scores
+  are from 1 (unrelated) to 5. Entailment is not read. Marelli et al. 2014.
+- tsv: as a recipe keeps them.
 """
 
 import re
@@ -13,9 +20,9 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from lmtools.atomic import atomic_text
-from lmtools.errors import UserError
-from lmtools.files import read_lines
+from lmtools.base.atomic import atomic_text
+from lmtools.base.errors import UserError
+from lmtools.base.files import read_lines
 from lmtools.formats.checks import NUMBER, encodable, number
 from lmtools.formats.registry import Format, Formats
 from lmtools.types import EMPTY, SentencePair
@@ -35,7 +42,7 @@ class PairLayout:
     on with other fields. `width` is that of a pair's number, which counts from `first`.
     """
 
-    about: str
+    summary: str
     columns: Sequence[str]
     recognises: Callable[[Path, str], bool]
     header: bool = True
@@ -52,7 +59,7 @@ class PairLayout:
     def as_format(self) -> Format:
         """Return the format that the registry knows."""
         read, write = partial(read_pairs, self), partial(write_pairs, self)
-        return Format(self.about, self.recognises, read, write, options=self.options)
+        return Format(self.summary, self.recognises, read, write, options=self.options)
 
 
 def read_pairs(layout: PairLayout, path, **options: str) -> Iterator[SentencePair]:
@@ -243,8 +250,6 @@ def is_tsv(path: Path, first: str) -> bool:
     return len(fields) == 2 or (len(fields) == 3 and NUMBER.fullmatch(fields[2]) is not None)
 
 
-# sts-dev.csv and its like, which are no csv; scores from 0 (unrelated) to 5. Cer et al. 2017,
-# SemEval-2017 task 1
 STSB = PairLayout(
     "STS Benchmark's csv: genre, file, year, id, score and two sentences between tabs",
     ("genre", "file", "year", NUMBERED, SCORE, LEFT, RIGHT),
@@ -255,7 +260,6 @@ STSB = PairLayout(
 )
 PAIRS = Formats({
     "stsb": STSB.as_format(),
-    # its test set has no score. Wang et al. 2019
     "glue": PairLayout(
         "GLUE's STS-B: tab-separated, with a header",
         (NUMBERED, "genre", "filename", "year", "old_index", "source1", "source2", "sentence1",
@@ -263,8 +267,6 @@ PAIRS = Formats({
         names_columns("index", "sentence1", "sentence2"),
         names={NUMBERED: "index", LEFT: "sentence1", RIGHT: "sentence2"},
     ).as_format(),
-    # a file a set, or one of all, whose column SET tells them apart; scores from 1 to 5. Entailment
-    # is not read. Marelli et al. 2014
     "sick": PairLayout(
         "SICK: tab-separated, with a header, one file or one a set",
         (NUMBERED, "sentence_A", "sentence_B", "relatedness_score"),

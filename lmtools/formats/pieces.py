@@ -4,7 +4,7 @@ SentencePiece's `▁blue ▁fin ch`.
 
 from collections.abc import Iterable
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 
 MARKS = ("subword_nmt", "sentencepiece", "none")
 END = "</s>"  # the end of the sentence, which Marian's --no-spm-decode writes as its last piece
@@ -42,8 +42,8 @@ def join_pieces(text: str, marks: str) -> str:
     return words
 
 
-def keep_spelling(text: str, found: str) -> str:
+def keep_spelling(text: str, spelling: str) -> str:
     """Return `found`, the pieces or the spelling that a reader saw, if joining them in some way
     gives `text`; else `text`, edited since.
     """
-    return found if any(join_pieces(found, marks) == text for marks in MARKS) else text
+    return spelling if any(join_pieces(spelling, marks) == text for marks in MARKS) else text

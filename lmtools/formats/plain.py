@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from lmtools.atomic import atomic_text
-from lmtools.errors import UserError
+from lmtools.base.atomic import atomic_text
+from lmtools.base.errors import UserError
 from lmtools.formats.checks import encodable
 from lmtools.text.blocks import read_text
 

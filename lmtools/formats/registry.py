@@ -12,9 +12,9 @@ from functools import partial
 from pathlib import Path
 from types import ModuleType
 
-from lmtools.assignments import parse_pairs
-from lmtools.errors import UserError
-from lmtools.files import DAMAGED, OPENERS, cannot, not_as_named
+from lmtools.base.assignments import parse_pairs
+from lmtools.base.errors import UserError
+from lmtools.base.files import DAMAGED, OPENERS, cannot, not_as_named
 from lmtools.text.foreign import ARTIFACTS, HEAD, identify
 from lmtools.types import EMPTY
 
@@ -86,7 +86,7 @@ class Format:
     two scores, or one, which score takes all others, and which stay apart; None: it holds all.
     """
 
-    about: str
+    summary: str
     recognises: Callable[[Path, str], bool]
     read: Callable[..., Iterable]
     write: Callable[..., None]
@@ -97,13 +97,13 @@ class Format:
 
 
 def format_of(module: ModuleType, **more) -> Format:
-    """Return the format that `module` implements, which says what it is in ABOUT; its OPTIONS, if
+    """Return the format that `module` implements, which says what it is in SUMMARY; its OPTIONS, if
     any, explain what `read` and `write` take by name, its MERGE is `merge`; `more` are other
     fields.
     """
     given = {name: getattr(module, name) for name in ("recognises", "read", "write")}
     given |= {"options": getattr(module, "OPTIONS", EMPTY), "merge": getattr(module, "MERGE", None)}
-    return Format(module.ABOUT, **given | more)
+    return Format(module.SUMMARY, **given | more)
 
 
 def find_format(spec: str, formats: Mapping[str, Format]) -> Format:
@@ -242,7 +242,7 @@ def describe_formats(formats: Mapping[str, Format]) -> str:
     """Describe all of `formats` and their options, line by line, for a verb's help."""
     lines = []
     for name, form in formats.items():
-        lines.append(wrap_text(f"  {name}: ", form.about))
+        lines.append(wrap_text(f"  {name}: ", form.summary))
         lines += [
             wrap_text(f"      :{option}=... ", meaning) for option, meaning in form.options.items()
         ]

@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from lmtools.atomic import atomic_text
-from lmtools.errors import UserError
-from lmtools.files import read_lines
+from lmtools.base.atomic import atomic_text
+from lmtools.base.errors import UserError
+from lmtools.base.files import read_lines
 from lmtools.formats.checks import identifier, number
 from lmtools.types import NBest, ScoreTable
 
@@ -49,7 +49,7 @@ def read(path, lines: Iterator[tuple[int, str]] | None = None) -> ScoreTable:
     log_prob: dict[str, list[float]] = {}
     tokens: dict[str, list[int]] = {}
     checks: dict[str, list[str]] = {}
-    for line, utt, rank, value, count, check in rows(path, lines, checked):
+    for line, utt, rank, value, count, check in read_rows(path, lines, checked):
         expected = len(log_prob.setdefault(utt, [])) + 1
         if rank != expected:
             raise UserError(
@@ -75,13 +75,13 @@ def has_check(line: str) -> bool:
 
 def header(path, line: str) -> Mapping[str, str]:
     """Return the signature in the first line; UserError for none or another line's check."""
-    told, _, check = line.rpartition("\t") if has_check(line) else (line, "", None)
-    if check is not None and check != vouch(told):
+    head, _, check = line.rpartition("\t") if has_check(line) else (line, "", None)
+    if check is not None and check != vouch(head):
         raise UserError(
             f"{path}:1: the header is damaged: it does not fit its check; score the lists again"
         )
     try:
-        signature = json.loads(told.removeprefix(HEADER)) if told.startswith(HEADER) else None
+        signature = json.loads(head.removeprefix(HEADER)) if head.startswith(HEADER) else None
     except (ValueError, RecursionError):
         signature = None
     if not isinstance(signature, dict):
@@ -92,7 +92,7 @@ def header(path, line: str) -> Mapping[str, str]:
     return signature
 
 
-def rows(
+def read_rows(
     path, lines: Iterator[tuple[int, str]], checked: bool
 ) -> Iterator[tuple[int, str, int, float, int, str | None]]:
     """Yield (line number, utterance, rank, log-probability, tokens, check) of every row; UserError
@@ -220,22 +220,22 @@ def check(table: ScoreTable, nbests: Sequence[NBest], path, source) -> None:
         )
     if other:
         utt = other[0]
-        found = (
+        counts = (
             f"{len(table.log_prob[utt])} scores for the {lengths[utt]} hypotheses of {utt!r} in"
             f" {source}"
         )
-        raise UserError(f"{path}: {found} ({len(other)} such lists); {REMEDY}")
+        raise UserError(f"{path}: {counts} ({len(other)} such lists); {REMEDY}")
     if table.checks is not None:
-        wrong = [(nbest, ranks) for nbest in nbests if (ranks := strangers(table, nbest))]
+        wrong = [(nbest, ranks) for nbest in nbests if (ranks := find_strangers(table, nbest))]
         if wrong:
             raise UserError(
-                stranger(
+                describe_strangers(
                     table, wrong, f"{path}: the score of {{}} is not of that hypothesis in {source}"
                 )
             )
 
 
-def strangers(table: ScoreTable, nbest: NBest) -> list[int]:
+def find_strangers(table: ScoreTable, nbest: NBest) -> list[int]:
     """Return the ranks from 1 of a list whose rows do not vouch for the hypothesis there."""
     rows = zip(
         *(column.get(nbest.utt, ()) for column in (table.log_prob, table.tokens, table.checks)),
@@ -243,13 +243,15 @@ def strangers(table: ScoreTable, nbest: NBest) -> list[int]:
         strict=True,
     )
     checked = (
-        (vouch(spell_row(nbest.utt, rank, value, count), hyp.text), told)
-        for rank, (value, count, told, hyp) in enumerate(rows, 1)
+        (vouch(spell_row(nbest.utt, rank, value, count), hyp.text), check)
+        for rank, (value, count, check, hyp) in enumerate(rows, 1)
     )
-    return [rank for rank, (due, told) in enumerate(checked, 1) if due != told]
+    return [rank for rank, (due, check) in enumerate(checked, 1) if due != check]
 
 
-def stranger(table: ScoreTable, wrong: Sequence[tuple[NBest, Sequence[int]]], about: str) -> str:
+def describe_strangers(
+    table: ScoreTable, wrong: Sequence[tuple[NBest, Sequence[int]]], message: str
+) -> str:
     """Return the message on rows that are not of the lists: the first, how many there are, and what
     may have happened.
     """
@@ -262,7 +264,9 @@ def stranger(table: ScoreTable, wrong: Sequence[tuple[NBest, Sequence[int]]], ab
         cause = "the row is damaged, or this one text was changed"
     else:
         cause = "they were made of other lists, or the file is damaged"
-    return f"{about.format(f'{nbest.utt}#{ranks[0]}')} ({count} of {total} rows): {cause}; {REMEDY}"
+    return (
+        f"{message.format(f'{nbest.utt}#{ranks[0]}')} ({count} of {total} rows): {cause}; {REMEDY}"
+    )
 
 
 def is_shuffled(table: ScoreTable, nbest: NBest) -> bool:
@@ -271,9 +275,9 @@ def is_shuffled(table: ScoreTable, nbest: NBest) -> bool:
     """
     columns = (table.log_prob[nbest.utt], table.tokens[nbest.utt], table.checks[nbest.utt])
     left = [hyp.text for hyp in nbest.hyps]
-    for rank, (value, count, told) in enumerate(zip(*columns, strict=True), 1):
+    for rank, (value, count, check) in enumerate(zip(*columns, strict=True), 1):
         row = spell_row(nbest.utt, rank, value, count)
-        place = next((place for place, text in enumerate(left) if vouch(row, text) == told), None)
+        place = next((place for place, text in enumerate(left) if vouch(row, text) == check), None)
         if place is None:
             return False
         left.pop(place)

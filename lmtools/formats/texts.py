@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.formats import FORMATS, kaldi_text
 from lmtools.formats.registry import is_pipe, parse_specifier, read_first_line
 

@@ -4,7 +4,7 @@ gives the same float again.
 
 import math
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.formats.checks import number
 
 # One of each in natural logarithms; a bytelog is a logarithm to base 1.0001 divided by 1024, for

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lmtools.atomic import atomic_path
-from lmtools.errors import UserError
-from lmtools.files import DAMAGED, cannot
+from lmtools.base.atomic import atomic_path
+from lmtools.base.errors import UserError
+from lmtools.base.files import DAMAGED, cannot
 
 # What NumPy and zipfile raise for a file that is another one or damaged (RuntimeError: a bit says
 # that it is encrypted).
@@ -36,18 +36,18 @@ class SentenceVectors:
     signature: Mapping[str, str]
 
 
-def write(made: SentenceVectors, path) -> None:
+def write(stored: SentenceVectors, path) -> None:
     """Write arrays `vectors`, (N, D) for one layer, else (N, layers, D), `texts` (N,), `layers`
     (layers,), and `signature`, JSON.
     """
-    vectors = made.vectors[:, 0] if len(made.layers) == 1 else made.vectors
+    vectors = stored.vectors[:, 0] if len(stored.layers) == 1 else stored.vectors
     arrays = {
         "vectors": vectors,
-        "texts": np.array(made.texts, dtype=np.str_),
-        "layers": np.array(made.layers, dtype=np.int64),
+        "texts": np.array(stored.texts, dtype=np.str_),
+        "layers": np.array(stored.layers, dtype=np.int64),
     }
     with atomic_path(path) as temporary, open(temporary, "wb") as stream:
-        np.savez(stream, **arrays, signature=np.array(json.dumps(dict(made.signature))))
+        np.savez(stream, **arrays, signature=np.array(json.dumps(dict(stored.signature))))
 
 
 def read(path) -> SentenceVectors:

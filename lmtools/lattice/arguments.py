@@ -3,9 +3,10 @@
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import ParamSpec, TypeVar
 
-from lmtools.arguments import (
+from lmtools.base.arguments import (
     check_kind,
     check_mapping,
     check_number,
@@ -21,7 +22,7 @@ Given, Result = ParamSpec("Given"), TypeVar("Result")
 
 def check_lattice(value, name: str) -> Lattice:
     """Return `value` if it is a Lattice."""
-    return check_kind(value, Lattice, name, "a Lattice", "make it with lmtools.Lattice.of")
+    return check_kind(value, Lattice, name, "a Lattice", remedy="make it with lmtools.Lattice.of")
 
 
 def check_weights(value, name: str) -> Mapping[str, float]:
@@ -30,37 +31,17 @@ def check_weights(value, name: str) -> Mapping[str, float]:
     return {key: check_number(weight, f"{name}[{key!r}]") for key, weight in value.items()}
 
 
-def check_amount(value, name: str) -> float:
-    """Return a finite number from 0."""
-    return check_number(value, name, 0)
-
-
-def check_size(value, name: str) -> int:
-    """Return a whole number from 1."""
-    return check_whole(value, name, 1)
-
-
-def check_count(value, name: str) -> int:
-    """Return a whole number from 0."""
-    return check_whole(value, name, 0)
-
-
 CHECKS: dict[str, Callable] = {
     "lattice": check_lattice,
     "weights": check_weights,
-    "n": check_size,
-    "states": check_size,
-    "scale": check_amount,
-    "beam": check_amount,
-    "arcs": check_count,
-    "density": check_amount,
+    **dict.fromkeys(("n", "states"), partial(check_whole, low=1)),
+    **dict.fromkeys(("scale", "beam", "density"), partial(check_number, low=0)),
+    "arcs": partial(check_whole, low=0),
 }
 
 
 def check_arguments(function: Callable[Given, Result]) -> Callable[Given, Result]:
-    """Return the function behind the checks of its arguments; None is taken where it is the
-    default.
-    """
+    """Return the function behind checks of its arguments; None passes as a default."""
     signature = inspect.signature(function)
 
     @functools.wraps(function)

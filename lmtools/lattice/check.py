@@ -1,7 +1,8 @@
 """Problems of a lattice, and the nearest lattice that has none."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -11,6 +12,9 @@ from lmtools.types import Final, Lattice
 
 ERROR, HINT = "error", "hint"
 IMPOSSIBLE = "impossible score"
+HINTS = {IMPOSSIBLE, "unreachable state", "dead state", "time running backwards"}
+# kind of problem, which places (bool) have it, what to say of one
+Row = tuple[str, Sequence | np.ndarray, str | Callable[[int], str]]
 
 
 @dataclass(frozen=True)
@@ -36,121 +40,91 @@ def problems(lattice: Lattice) -> list[LatticeProblem]:
     -inf scores (impossible arcs), unreachable states, dead states (no way to the end), times that
     run backwards along an arc.
     """
-    shape = [problem for problem in ends(lattice) if problem.count]
+    shape = collect_problems(find_ends(lattice))
     broken = any(problem.kind in ("no states", "no start", "no such state") for problem in shape)
-    rest = [] if broken else [*ways(lattice), *loops(lattice)]
-    every = [*shape, *rest, *values(lattice), *labels(lattice)]
-    present = [problem for problem in every if problem.count]
-    return sorted(present, key=lambda problem: problem.severity != ERROR)
+    rest = collect_problems(() if broken else (*find_ways(lattice), *find_loops(lattice)))
+    rest += collect_problems((*find_values(lattice), *find_words(lattice)))
+    return sorted(shape + rest, key=lambda problem: problem.severity != ERROR)
 
 
-def ends(lattice: Lattice) -> Iterator[LatticeProblem]:
-    """Yield problems of the start, the finals and the states that arcs name."""
-    yield LatticeProblem("no states", int(lattice.states < 1), "the whole lattice")
-    yield LatticeProblem(
-        "no start",
-        int(not 0 <= lattice.start < lattice.states),
-        f"state {lattice.start} of {lattice.states}",
-    )
-    yield LatticeProblem("no final state", int(not len(lattice.finals)), "the whole lattice")
-    missing = ~are_arcs(lattice)
-    yield make_problem("no such state", missing, lambda arc: about_arc(lattice, arc))
-    yield make_problem(
-        "no such state",
-        ~inside(lattice, lattice.finals),
-        lambda final: f"final state {lattice.finals[final]}",
-    )
-    yield make_problem(
-        "repeated final state",
-        find_repeated(lattice.finals),
-        lambda final: f"state {lattice.finals[final]}",
-    )
+def collect_problems(rows: Iterable[Row]) -> list[LatticeProblem]:
+    """Return the problems of rows that have one."""
+    problems = []
+    for kind, where, example in rows:
+        places = np.flatnonzero(where)
+        if len(places):
+            text = example if isinstance(example, str) else example(int(places[0]))
+            severity = HINT if kind in HINTS else ERROR
+            problems.append(LatticeProblem(kind, len(places), text, severity))
+    return problems
 
 
-def ways(lattice: Lattice) -> Iterator[LatticeProblem]:
-    """Yield problems of states that are on no path."""
+def find_ends(lattice: Lattice) -> Iterator[Row]:
+    """Yield rows of the start, the finals and the states that arcs name."""
+    start = f"state {lattice.start} of {lattice.states}"
+    finals = partial(describe_final, lattice)
+    yield "no states", [lattice.states < 1], "the whole lattice"
+    yield "no start", [not 0 <= lattice.start < lattice.states], start
+    yield "no final state", [not len(lattice.finals)], "the whole lattice"
+    yield "no such state", ~are_arcs(lattice), partial(describe_arc, lattice)
+    yield "no such state", ~inside(lattice, lattice.finals), finals
+    repeated = find_repeated(lattice.finals)
+    yield "repeated final state", repeated, lambda final: f"state {lattice.finals[final]}"
+
+
+def find_ways(lattice: Lattice) -> Iterator[Row]:
+    """Yield rows of states that are on no path."""
     reached, living = reachable(lattice), alive(lattice)
-    if len(lattice.finals):
-        yield LatticeProblem(
-            "no path",
-            int(not living[lattice.start]),
-            f"from state {lattice.start} to a final state",
-        )
-    yield make_problem("unreachable state", ~reached, lambda state: f"state {state}", HINT)
-    yield make_problem("dead state", reached & ~living, lambda state: f"state {state}", HINT)
+    lost = len(lattice.finals) and not living[lattice.start]
+    yield "no path", [lost], f"from state {lattice.start} to a final state"
+    yield "unreachable state", ~reached, "state {}".format
+    yield "dead state", reached & ~living, "state {}".format
 
 
-def loops(lattice: Lattice) -> Iterator[LatticeProblem]:
-    """Yield problems of arcs that lead back: self loops, and longer cycles by the arcs closing
-    them.
-    """
-    looping = lattice.source == lattice.target
-    yield make_problem("self loop", looping, lambda arc: about_arc(lattice, arc))
-    yield make_problem(
-        "cycle",
-        find_closing_arcs(lattice) & ~looping,
-        lambda arc: f"closed by {about_arc(lattice, arc)}",
-    )
+def find_loops(lattice: Lattice) -> Iterator[Row]:
+    """Yield rows of arcs that lead back: self loops, and longer cycles by the arcs closing them."""
+    looping, closing = lattice.source == lattice.target, find_closing_arcs(lattice)
+    yield "self loop", looping, partial(describe_arc, lattice)
+    yield "cycle", closing & ~looping, lambda arc: f"closed by {describe_arc(lattice, arc)}"
 
 
-def values(lattice: Lattice) -> Iterator[LatticeProblem]:
-    """Yield problems of scores and times."""
-    kinds = [
-        ("NaN score", np.isnan, ERROR),
-        ("infinite score", np.isposinf, ERROR),
-        (IMPOSSIBLE, np.isneginf, HINT),
-    ]
-    sides = (
-        (lattice.scores, lambda arc: about_arc(lattice, arc)),
-        (lattice.final_scores, lambda final: f"final state {lattice.finals[final]}"),
-    )
-    for kind, test, severity in kinds:
+def find_values(lattice: Lattice) -> Iterator[Row]:
+    """Yield rows of scores and times."""
+    kinds = {"NaN score": np.isnan, "infinite score": np.isposinf, IMPOSSIBLE: np.isneginf}
+    sides = ((lattice.scores, describe_arc), (lattice.final_scores, describe_final))
+    for kind, test in kinds.items():
         for columns, describe in sides:
             for name, column in columns.items():
-
-                def describe_score(row, name=name, describe=describe):
-                    return f"{name} of {describe(row)}"
-
-                yield make_problem(kind, test(column), describe_score, severity)
+                yield kind, test(column), partial(describe_score, name, describe, lattice)
     if lattice.times is not None:
         known = are_arcs(lattice)
         back = np.zeros(len(known), dtype=bool)
         back[known] = lattice.times[lattice.target[known]] < lattice.times[lattice.source[known]]
-        yield make_problem(
-            "time running backwards", back, lambda arc: about_arc(lattice, arc), HINT
-        )
+        yield "time running backwards", back, partial(describe_arc, lattice)
 
 
-def labels(lattice: Lattice) -> Iterator[LatticeProblem]:
-    """Yield problems of words."""
-    split = [None if word is None else word.split() for word in lattice.words]
-    yield make_problem(
-        "empty word",
-        np.array([parts == [] for parts in split], dtype=bool),
-        lambda arc: about_arc(lattice, arc),
-    )
-    spaced = [
-        bool(parts) and parts != [word] for parts, word in zip(split, lattice.words, strict=True)
-    ]
-    yield make_problem(
-        "white space in a word", np.array(spaced, dtype=bool), lambda arc: about_arc(lattice, arc)
-    )
+def find_words(lattice: Lattice) -> Iterator[Row]:
+    """Yield rows of words."""
+    split = [(word, None if word is None else word.split()) for word in lattice.words]
+    yield "empty word", [parts == [] for _, parts in split], partial(describe_arc, lattice)
+    spaced = [bool(parts) and parts != [word] for word, parts in split]
+    yield "white space in a word", spaced, partial(describe_arc, lattice)
 
 
-def make_problem(kind: str, where: np.ndarray, example, severity: str = ERROR) -> LatticeProblem:
-    """Return the problem of the places marked in `where` (bool); `example` says what the first one
-    is.
-    """
-    places = np.flatnonzero(where)
-    return LatticeProblem(
-        kind, len(places), example(int(places[0])) if len(places) else "", severity
-    )
-
-
-def about_arc(lattice: Lattice, arc: int) -> str:
+def describe_arc(lattice: Lattice, arc: int) -> str:
     """Return `arc 3 (1 -> 2, 'word')`."""
     word = "epsilon" if lattice.words[arc] is None else repr(lattice.words[arc])
     return f"arc {arc} ({lattice.source[arc]} -> {lattice.target[arc]}, {word})"
+
+
+def describe_final(lattice: Lattice, final: int) -> str:
+    """Return `final state 3`."""
+    return f"final state {lattice.finals[final]}"
+
+
+def describe_score(name: str, describe: Callable, lattice: Lattice, place: int) -> str:
+    """Return `am of arc 3 ...`."""
+    return f"{name} of {describe(lattice, place)}"
 
 
 def inside(lattice: Lattice, states: np.ndarray) -> np.ndarray:
@@ -241,9 +215,7 @@ def repair(lattice: Lattice) -> tuple[Lattice, list[str]]:
 
 
 def drop_unusable(lattice: Lattice) -> tuple[Lattice, list[str]]:
-    """Return the lattice, or the nearest one that the algorithms can work on and what was done to
-    it.
-    """
+    """Return the lattice, or the nearest one that algorithms can work on, and what was done."""
     if not any(problem.severity == ERROR for problem in problems(lattice)):
         return lattice, []
     better, done = repair(lattice)
@@ -261,9 +233,7 @@ def clean_words(lattice: Lattice, done: list[str]) -> Lattice:
 
 
 def acyclic(lattice: Lattice, done: list[str]) -> Lattice:
-    """Return the trimmed lattice without arcs that close cycles; the start must have a way to the
-    end.
-    """
+    """Return the trimmed lattice without arcs that close cycles; the start leads to the end."""
     back = find_closing_arcs(lattice)
     if back.any():
         done.append(f"cut {plural(back.sum(), 'arc')} that closed cycles")
@@ -279,9 +249,8 @@ def acyclic(lattice: Lattice, done: list[str]) -> Lattice:
 
 def empty_sentence(lattice: Lattice) -> Lattice:
     """Return the lattice of one state that is start and end, with the same score names."""
-    return Lattice.of(
-        lattice.utt, 1, 0, [], [Final(0, dict.fromkeys(lattice.scores, 0.0))], header=lattice.header
-    )
+    finals = [Final(0, dict.fromkeys(lattice.scores, 0.0))]
+    return Lattice.of(lattice.utt, 1, 0, [], finals=finals, header=lattice.header)
 
 
 def finite(scores, count: int) -> np.ndarray:

@@ -43,9 +43,7 @@ class Statistics:
 
     @property
     def arcs_a_word(self) -> float | None:
-        """Return arcs with a word for each word of reference or best path; None where there is
-        none.
-        """
+        """Return arcs with a word for each word of reference or best path, None for no word."""
         return self.counted_arcs / self.words if self.words else None
 
 

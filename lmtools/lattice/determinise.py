@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.lattice.arguments import check_arguments
 from lmtools.lattice.epsilon import Closures, Stops, unroll_chain
 from lmtools.lattice.forward import backward
@@ -160,16 +160,16 @@ def build_lattice(
     final_columns = np.array(list(ends.values())).reshape(len(ends), width)
     return trim(
         Lattice(
-            lattice.utt,
-            1 + max((step.target for step in steps), default=0),
-            0,
-            np.array([step.source for step in steps], dtype=np.int64),
-            np.array([step.target for step in steps], dtype=np.int64),
-            tuple(step.word for step in steps),
-            {name: columns[:, index] for index, name in enumerate(lattice.scores, 1)},
-            np.array(list(ends), dtype=np.int64),
-            {name: final_columns[:, index] for index, name in enumerate(lattice.scores, 1)},
-            times,
+            utt=lattice.utt,
+            states=1 + max((step.target for step in steps), default=0),
+            start=0,
+            source=np.array([step.source for step in steps], dtype=np.int64),
+            target=np.array([step.target for step in steps], dtype=np.int64),
+            words=tuple(step.word for step in steps),
+            scores={name: columns[:, n] for n, name in enumerate(lattice.scores, 1)},
+            finals=np.array(list(ends), dtype=np.int64),
+            final_scores={name: final_columns[:, n] for n, name in enumerate(lattice.scores, 1)},
+            times=times,
             header=lattice.header,
         )
     )

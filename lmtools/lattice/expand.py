@@ -6,12 +6,12 @@ neural prefixes are merged by their last words.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.lattice.forward import changes, sweep
 from lmtools.lattice.histories import CachedPrefixes, Numbering, Suffixes
 from lmtools.lattice.order import levels, no_path
@@ -47,31 +47,46 @@ class TooLarge(Exception):
     """The expansion would exceed its budget."""
 
 
+@dataclass(frozen=True)
+class Limits:
+    """Limits of an expansion: a state's histories are dropped that are worse than its best by more
+    than `beam`, or beyond the best `tokens`; the result has at most `states` states and ARCS times
+    as many arcs.
+    """
+
+    beam: float = math.inf
+    tokens: int | None = None
+    states: int = STATES
+
+
 def expand(
-    lattice: Lattice, lms: Mapping[str, Prefixes], weights: Mapping[str, float], *,
+    lattice: Lattice,
+    lms: Mapping[str, Prefixes],
+    weights: Mapping[str, float],
+    *,
     order: Mapping[str, int | None] = EMPTY,
-    beam: float = math.inf, tokens: int | None = None, states: int = STATES,
     old: Prefixes | None = None,
-) -> tuple[Lattice, list[str]]:  # fmt: skip
+    **limits,
+) -> tuple[Lattice, list[str]]:
     """Return the lattice with one more score a language model, on arcs and (end of sentence) on
-    finals, and messages for the user.
+    finals, and messages for the user, within `limits` as Limits has them.
 
     States are split by what the models need of the words before; a path keeps its words, scores and
     extras. `order`: where it is None, histories stay apart as long as the model tells them apart,
     and a path's scores are those of its words; n merges histories that share their last n - 1
     words, and what follows is scored after the one of best total (the n-gram approximation). Totals
     are sums from the start by `weights`, which may name the new scores and `words`; a model without
-    weight does not count. `beam` and `tokens` drop a state's histories that are worse than its best
-    by more, or beyond so many. Arcs without a word keep the history.
+    weight does not count. Arcs without a word keep the history.
 
     `old` is the model whose score is in `graph`, where Kaldi has both as one cost: it becomes `lm`,
     and `graph` is left with the rest.
 
-    Memory: at most `states` states and 16 times as many arcs, 100 bytes an arc and 40 more a model;
-    24 bytes for each distinct pair of a history and a word a model; what the models keep. A lattice
-    that needs more is pruned to half its arcs, a quarter ..., and a message says so. UserError for
-    a score's name that is taken, a cycle, or no path.
+    Memory: 100 bytes an arc and 40 more a model; 24 bytes for each distinct pair of a history and a
+    word a model; what the models keep. A lattice that exceeds the limits is pruned to half its
+    arcs, a quarter ..., and a message says so. UserError for a score's name that is taken, a cycle,
+    or no path.
     """
+    given = Limits(**limits)
     if old is not None:  # totals of the parted scores, in terms of the sum and of the old model
         weights = {**weights, OLD: weights.get(OLD, 0.0) - weights.get(GRAPH, 0.0)}
     lms = lms if old is None else {**lms, OLD: old}
@@ -81,17 +96,16 @@ def expand(
     smaller, messages, arcs = lattice, [], len(lattice.words)
     while True:
         try:
-            expanded = Expansion(
-                smaller, tracks, others, beam, tokens, max(states, smaller.states)
-            ).result()
+            room = replace(given, states=max(given.states, smaller.states))
+            expanded = Expansion(smaller, tracks, others, room).result()
             return expanded if old is None else split_graph(expanded), messages
         except TooLarge:  # a single path always fits
             arcs //= 2
             smaller = prune(lattice, others, arcs=arcs)
-            need = f"splits into more than {states} states and {ARCS * states} arcs"
             messages = [
-                f"{lattice.utt}: {need}; pruned from {len(lattice.words)} to {len(smaller.words)}"
-                " arcs before"
+                f"{lattice.utt}: splits into more than {given.states} states and"
+                f" {ARCS * given.states} arcs; pruned from {len(lattice.words)} to"
+                f" {len(smaller.words)} arcs before"
             ]
 
 
@@ -169,19 +183,9 @@ class Expansion:
     """One attempt. A token is a lattice's state with one history; a state's tokens are in a row."""
 
     def __init__(
-        self,
-        lattice: Lattice,
-        tracks: Tracks,
-        weights: Mapping[str, float],
-        beam: float,
-        most: int | None,
-        states: int,
+        self, lattice: Lattice, tracks: Tracks, weights: Mapping[str, float], limits: Limits
     ):
-        self.lattice = lattice
-        self.tracks = tracks
-        self.beam = beam
-        self.most = most
-        self.states = states
+        self.lattice, self.tracks, self.limits = lattice, tracks, limits
         self.base, _ = total(lattice, weights)
         self.word = tracks.ids(lattice.words)
         # token first[s] .. first[s] + count[s] - 1 are of state s
@@ -208,7 +212,7 @@ class Expansion:
 
     def enter(self, rows: np.ndarray) -> None:
         """Make the tokens of the states, all of one level, that the arcs `rows` lead to."""
-        if self.arcs + self.count[self.lattice.source[rows]].sum() > ARCS * self.states:
+        if self.arcs + self.count[self.lattice.source[rows]].sum() > ARCS * self.limits.states:
             raise TooLarge
         arcs, leaving = self.spread(rows, self.lattice.source[rows])
         forward, _, *before = (column[leaving] for column in self.tokens.room)
@@ -218,7 +222,7 @@ class Expansion:
             forward += np.where(column == -np.inf, -np.inf, weight * column) if weight else 0.0
         state = self.lattice.target[arcs]
         chosen, entering = merge_candidates(
-            state, [histories[place] for place in self.tracks.keys], forward, self.beam, self.most
+            state, [histories[place] for place in self.tracks.keys], forward, self.limits
         )
         kept = np.flatnonzero(entering >= 0)
         self.made.append(
@@ -227,13 +231,11 @@ class Expansion:
         self.arcs += len(kept)
         self.note(state[chosen])
         self.tokens.add([column[chosen] for column in (forward, state, *histories)])
-        if self.tokens.size > self.states:
+        if self.tokens.size > self.limits.states:
             raise TooLarge
 
     def spread(self, rows: np.ndarray, states: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return each of `rows` (R,) once for every token of its state in `states` (R,); those
-        tokens.
-        """
+        """Return `rows` (R,) once for every token of their `states` (R,), and those tokens."""
         counts = self.count[states]
         skipped = np.cumsum(counts) - counts - self.first[states]
         return np.repeat(rows, counts), np.arange(counts.sum()) - np.repeat(skipped, counts)
@@ -288,17 +290,12 @@ class Expansion:
 
 
 def merge_candidates(
-    state: np.ndarray,
-    keys: Sequence[np.ndarray],
-    forward: np.ndarray,
-    beam: float,
-    most: int | None,
-):
+    state: np.ndarray, keys: Sequence[np.ndarray], forward: np.ndarray, limits: Limits
+) -> tuple[np.ndarray, np.ndarray]:
     """Return candidates (N,) of equal state and keys made one: the best of each (T,) by state, and
     for each candidate (N,) its place there.
 
-    It is -1 for the dropped: those that are worse than the best of their state by more than `beam`,
-    or not among its best `most`.
+    It is -1 for those that the limits drop.
     """
     order = np.lexsort((-forward, *keys, state))
     differs = np.zeros(len(order), dtype=bool)
@@ -308,15 +305,13 @@ def merge_candidates(
     chosen = order[differs]
     group = np.empty(len(order), dtype=np.int64)
     group[order] = np.cumsum(differs) - 1
-    keep = within_beam(state[chosen], forward[chosen], beam, most)
+    keep = within_limits(state[chosen], forward[chosen], limits)
     return chosen[keep], np.where(keep, np.cumsum(keep) - 1, -1)[group]
 
 
-def within_beam(
-    state: np.ndarray, forward: np.ndarray, beam: float, most: int | None
-) -> np.ndarray:
+def within_limits(state: np.ndarray, forward: np.ndarray, limits: Limits) -> np.ndarray:
     """Return which tokens (T,) bool, sorted by state, stay."""
-    if beam == math.inf and most is None:
+    if limits.beam == math.inf and limits.tokens is None:
         return np.ones(len(state), dtype=bool)
     order = np.lexsort((-forward, state))
     firsts = changes(state)
@@ -324,4 +319,5 @@ def within_beam(
     rank = np.empty(len(state), dtype=np.int64)
     rank[order] = np.arange(len(state)) - np.repeat(firsts, sizes)
     best = np.repeat(forward[order[firsts]], sizes)
-    return (forward >= best - beam) & (rank < (len(state) if most is None else most))
+    most = len(state) if limits.tokens is None else limits.tokens
+    return (forward >= best - limits.beam) & (rank < most)

@@ -94,7 +94,10 @@ def through(
         for column in total(lattice, weights)
     )
     level = levels(lattice)
-    to, rest = forward(lattice, arcs, plus, level), backward(lattice, arcs, finals, plus, level)
+    to, rest = (
+        forward(lattice, arcs, plus, level),
+        backward(lattice, arcs, finals, plus, level=level),
+    )
     if rest[lattice.start] == -np.inf:
         raise no_path(lattice)
     return (

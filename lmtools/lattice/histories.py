@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 
 SHIFT = 1 << 31  # nodes and word ids are below this, so that a pair of them is one int64
 
@@ -153,8 +153,6 @@ class MixtureLM:
 
 
 def name_mixture(parts: Sequence, weights: Sequence[float]) -> str:
-    """Return the models of a mixture's signature: the hash of each part with its weight, to the
-    digit.
-    """
+    """Return the models of a mixture's signature: each part's hash with its weight."""
     pairs = zip(parts, weights, strict=True)
     return "+".join(f"{weight!r}*{part.signature['model']}" for part, weight in pairs)

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.lattice.weights import total
 from lmtools.types import Lattice
 

@@ -51,7 +51,9 @@ def oracle(lattice: Lattice, ref: Sequence[str]) -> Oracle:
     ends = cost[lattice.finals, len(ref)]
     if not len(ends) or ends.min() >= NEVER:
         raise no_path(lattice)
-    counts, arcs = trace_path(lattice, words, reference, cost, int(lattice.finals[ends.argmin()]))
+    counts, arcs = trace_path(
+        lattice, words, reference, cost, state=int(lattice.finals[ends.argmin()])
+    )
     return Oracle(
         *counts,
         tuple(lattice.words[arc] for arc in arcs if lattice.words[arc] is not None),
@@ -81,7 +83,7 @@ def costs(lattice: Lattice, words: np.ndarray, reference: np.ndarray) -> np.ndar
 
 
 def trace_path(
-    lattice: Lattice, words: np.ndarray, reference: np.ndarray, cost: np.ndarray, state: int
+    lattice: Lattice, words: np.ndarray, reference: np.ndarray, cost: np.ndarray, *, state: int
 ) -> tuple[list[int], list[int]]:
     """Return [substitutions, deletions, insertions] of a cheapest way to `state`, and its arcs."""
     entering, sources = arcs_by_state(lattice.target, lattice.states), lattice.source.tolist()

@@ -4,7 +4,7 @@ import heapq
 
 import numpy as np
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.lattice.arguments import check_arguments
 from lmtools.types import Lattice
 
@@ -44,9 +44,7 @@ def topological(lattice: Lattice) -> np.ndarray:
 
 
 def on_cycle(lattice: Lattice, missing: list[int]) -> int:
-    """Return a state on a cycle; `missing` counts each state's arcs from states that no order
-    reached.
-    """
+    """Return a state on a cycle; `missing` counts arcs from states that no order reached."""
     before = {
         target: source
         for source, target in zip(lattice.source.tolist(), lattice.target.tolist(), strict=True)
@@ -61,9 +59,7 @@ def on_cycle(lattice: Lattice, missing: list[int]) -> int:
 
 
 def levels(lattice: Lattice) -> np.ndarray:
-    """Return the most arcs on a way to each state (S,) int64, -1: unreachable; UserError for a
-    cycle.
-    """
+    """Return the most arcs on a way to each state (S,), -1: unreachable; UserError for a cycle."""
     rank = np.empty(lattice.states, dtype=np.int64)
     rank[topological(lattice)] = np.arange(lattice.states)
     forward = np.argsort(rank[lattice.source], kind="stable")
@@ -78,9 +74,7 @@ def levels(lattice: Lattice) -> np.ndarray:
 
 
 def reach_states(start: list[int], arcs: list[list[int]], other: list[int]) -> np.ndarray:
-    """Return which states (S,) bool `arcs` of each state, leading to `other` (A,), reach from
-    `start`.
-    """
+    """Return which states (S,) bool are reached from `start` over `arcs` to `other` (A,)."""
     reached, open_ = np.zeros(len(arcs), dtype=bool), list(start)
     reached[open_] = True
     while open_:
@@ -129,9 +123,7 @@ def trim(lattice: Lattice) -> Lattice:
 
 
 def renumber(lattice: Lattice, states: np.ndarray, arcs: np.ndarray) -> Lattice:
-    """Return the lattice of these states (indices in new order, or a mask) and the arcs between
-    them.
-    """
+    """Return the lattice of these states (in new order, or a mask) and the arcs between."""
     kept = np.flatnonzero(states) if states.dtype == bool else states
     number = np.full(lattice.states, -1, dtype=np.int64)
     number[kept] = np.arange(len(kept))

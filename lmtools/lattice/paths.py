@@ -27,9 +27,7 @@ class Path:
 
 @check_arguments
 def best(lattice: Lattice, weights: Mapping[str, float]) -> Path:
-    """Return the path of the highest score; UserError where no path is possible or there is a
-    cycle.
-    """
+    """Return the path of the highest score; UserError for none possible or a cycle."""
     return nbest(lattice, weights, 1)[0]
 
 

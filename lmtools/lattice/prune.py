@@ -64,27 +64,29 @@ def affordable(
             break
         if keep[row]:
             continue
-        path, state = [row], source[row]
-        while not reached[state]:
-            path.append(before[state])
-            state = source[path[-1]]
-        state = target[row]
-        while not led[state]:
-            path.append(after[state])
-            state = target[path[-1]]
+        path = [row, *follow_best(source[row], before, source, reached)]
+        path += follow_best(target[row], after, target, led)
         cost = sum(row < size for row in path)
         if not spent and density is not None:  # this is the best path
-            budget = min(
-                budget,
-                density
-                * max(1, sum(row < size and lattice.words[row] is not None for row in path)),
-            )
+            words = sum(row < size and lattice.words[row] is not None for row in path)
+            budget = min(budget, density * max(1, words))
         if keep.any() and spent + cost > budget:
             break
         spent += cost
         keep[path] = True
-        reached[[target[row] for row in path]] = led[[source[row] for row in path]] = True
+        reached[targets[path]] = led[sources[path]] = True
     return keep
+
+
+def follow_best(state: int, best: list[int], ends: list[int], closed: np.ndarray) -> list[int]:
+    """Return the rows from a state on, each the best of its state, to a state that is `closed`;
+    `ends` are the states that rows lead to.
+    """
+    rows = []
+    while not closed[state]:
+        rows.append(best[state])
+        state = ends[rows[-1]]
+    return rows
 
 
 def best_rows(states: np.ndarray, value: np.ndarray, count: int) -> list[int]:

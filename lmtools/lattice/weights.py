@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.types import Lattice
 
 # the built-in feature: 1 for each word, so that its weight is the word insertion bonus

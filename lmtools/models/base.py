@@ -1,4 +1,4 @@
-"""Interface of trunks: ids in, states out; the output layer (lmtools/outputs) is apart.
+"""Interface of trunks: ids in, states out; the output layer (lmtools/models/outputs) is apart.
 
 A new family is a file with a Trunk and a name in lmtools.models.MODELS.
 """
@@ -10,15 +10,15 @@ from typing import ClassVar
 
 from torch import Tensor, nn
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.models.memory import Memory
 
 
 class Trunk(nn.Module, ABC):
-    """Makes states out of ids, layer by layer. Made of the family's own `Config` (from the settings
-    `arch`) and the number of ids.
+    """Model that makes states out of ids, layer by layer, by the family's own `Config` (from the
+    settings `arch`) and the number of ids.
 
-    What it reads (`examples.read`) are right-padded ids (B, T) and their true lengths (B,); of a
+    It reads (`examples.read`) right-padded ids (B, T) and their true lengths (B,); of a
     two-way family the ids are places in a third tensor, the spellings (U, L) of the batch's words.
     A family of `pairs` reads source ids (B, S) and their lengths (B,) behind those of the targets.
     """
@@ -34,34 +34,37 @@ class Trunk(nn.Module, ABC):
     # of sentences that go through as one tree of prefixes (`memory`)
     tree_tokens: ClassVar[int] = 2048
     tied: bool = False  # the input embedding is the output matrix too
+    # its parts: the table of input embeddings, the layers above it
+    lookup_name: ClassVar[str] = "embedding"
+    stack_name: ClassVar[str] = "blocks"
 
     def __init__(self, config):
         super().__init__()
         self.config = config
 
     @property
-    @abstractmethod
     def lookup(self) -> nn.Embedding:
-        """The table of input embeddings, (V, columns)."""
+        """Return the table of input embeddings, (V, columns)."""
+        return self.get_submodule(self.lookup_name)
 
     @property
     def shared(self) -> nn.Parameter | None:
-        """The table's matrix where it is the output layer's too, else None."""
+        """Return the table's matrix where it is the output layer's too, else None."""
         return self.lookup.weight if self.tied else None
 
     @property
-    @abstractmethod
     def width(self) -> int:
-        """The columns of the output matrix."""
+        """Return the number of columns of the output matrix."""
+        return self.config.dim
 
     @property
     def stack(self) -> nn.ModuleList:
-        """The layers above the embedding, from the first."""
-        raise NotImplementedError
+        """Return the layers above the embedding, from the first."""
+        return self.get_submodule(self.stack_name)
 
     @property
     def depth(self) -> int:
-        """The number of layers above the embedding."""
+        """Return the number of layers above the embedding."""
         return len(self.stack)
 
     @abstractmethod
@@ -77,7 +80,7 @@ class Trunk(nn.Module, ABC):
         return last_state(self.layer_states(*read))
 
     def head(self, states: Tensor) -> Tensor:
-        """States (N, columns) ready for the output matrix, (N, width)."""
+        """Return states (N, columns) ready for the output matrix, (N, width)."""
         return states
 
     def carried(
@@ -102,10 +105,11 @@ class Trunk(nn.Module, ABC):
             states = None
             # sentences of one length go through together, without padding
             for length in lengths.unique().tolist():
-                some = (lengths == length).nonzero()[:, 0]
-                own = self.masked_states(tokens[some, :length], mask_id, layer).float()
-                states = own.new_zeros((*tokens.shape, own.shape[-1])) if states is None else states
-                states[some, :length] = own
+                rows = (lengths == length).nonzero()[:, 0]
+                masked = self.masked_states(tokens[rows, :length], mask_id, layer).float()
+                if states is None:
+                    states = masked.new_zeros((*tokens.shape, masked.shape[-1]))
+                states[rows, :length] = masked
             yield layer, states
 
     def chosen_states(
@@ -135,7 +139,7 @@ class Trunk(nn.Module, ABC):
 
     @classmethod
     def arch_of_size(cls, layers: int, dim: int) -> dict:
-        """The settings `arch` of a model of so many layers of that width, to compare families."""
+        """Return the settings `arch` of so many layers of a width, to compare families."""
         return {"layers": layers, "dim": dim}
 
 

@@ -8,14 +8,14 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from lmtools.models.memory import Rows, group_levels
-from lmtools.models.transformer import Transformer
+from lmtools.models.transformer import Transformer, run_blocks
 
 # prefixes whose attention is computed together: few enough that they share most of their ancestors
 TOGETHER = 32
 
 
 class Causal(Transformer):
-    """State t has seen tokens 0..t and predicts token t+1; how many they are tells it where it is,
+    """State t has seen tokens 0..t and predicts token t+1; their number gives its position,
     with `position: none` too.
     """
 
@@ -23,11 +23,8 @@ class Causal(Transformer):
     needs_positions = False
 
     def layer_states(self, tokens: Tensor, lengths: Tensor) -> Iterator[Tensor]:
-        state = self.embedding(tokens)
-        yield state
-        for block in self.blocks:  # padding is on the right, where no real position looks
-            state = block(state, state, causal=True)
-            yield state
+        # padding is on the right, where no real position looks
+        return run_blocks(self.blocks, self.embedding(tokens), causal=True)
 
     def memory(self):
         return KeyValues(self)
@@ -69,15 +66,15 @@ class KeyValues:
         return state.float()
 
     def place(self, first: int, parents: np.ndarray) -> np.ndarray:
-        """Note the new rows' paths; their depths (B,)."""
+        """Note the new rows' paths; return their depths (B,)."""
         count = first + len(parents)
         if count > len(self.depths):
             room = max(count, 2 * len(self.depths)) - len(self.depths)
             self.depths = np.pad(self.depths, (0, room))
             self.paths = np.pad(self.paths, ((0, room), (0, 0)))
-        for some in group_levels(parents, first):
-            rows, before = first + some, parents[some]
-            if first + some[0] == 0:
+        for level in group_levels(parents, first):
+            rows, before = first + level, parents[level]
+            if first + level[0] == 0:
                 self.depths[0] = 0
                 continue
             self.depths[rows] = self.depths[before] + 1
@@ -86,8 +83,8 @@ class KeyValues:
         return self.depths[first:count]
 
     def find_attended(self, first: int, depths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Of each part of at most TOGETHER new prefixes, all rows (P, U) that any of them attends
-        to, filled up with row 0, and which of these each one does: bool (P, 1, B, U).
+        """Find all rows (P, U) that the prefixes of each part of at most TOGETHER new ones attend
+        to, filled up with row 0, and which of these each prefix does: bool (P, 1, B, U).
         """
         count = first + len(depths)
         parts = []

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from lmtools.device import product_dtype
+from lmtools.models.device import product_dtype
 
 MOST = 2  # halvings: each costs a little precision, and kernels are short
 # multiply-adds of a matrix product that take as long on a CPU as a halving's additions for an
@@ -32,8 +32,8 @@ FILTERS = 48  # and as long as making and reading its filters takes for a weight
 def causal_convolution(
     x: Tensor, weight: Tensor, bias: Tensor, halvings: int | None = None
 ) -> Tensor:
-    """y[t] = bias + sum over j of x[t - (k - 1) + j] weight[j], with zeros before the beginning:
-    (B, T, C), (k, C, O), (O,) -> (B, T, O).
+    """Compute y[t] = bias + sum over j of x[t - (k - 1) + j] weight[j], with zeros before the
+    beginning: (B, T, C), (k, C, O), (O,) -> (B, T, O).
 
     The precision is autocast's where it is on. `halvings` None: as many as are fastest.
     """
@@ -63,7 +63,7 @@ def best_halvings(
 
 
 def count_multiplications(kernel: int, halvings: int) -> float:
-    """Products with the state of one time that one output takes."""
+    """Count the products with the state of one time that one output takes."""
     if kernel == 1 or halvings == 0:
         return kernel
     return (
@@ -91,7 +91,7 @@ class CausalConvolution(torch.autograd.Function):
 
     @staticmethod
     def compute(x, weight, bias, halvings):
-        """The convolution of inputs of any length."""
+        """Compute the convolution of inputs of any length."""
         length = x.shape[1]
         return convolve(pad_time(x, halvings), weight, bias, halvings)[:, :length]
 
@@ -159,7 +159,7 @@ def convolve_backward(
 
 
 def split_phases(weight: Tensor) -> tuple[Tensor, Tensor]:
-    """Views of the filter's even lags (k + 1) // 2 and odd lags k // 2; lag 0 is its last row."""
+    """Return the filter's even lags, (k + 1) // 2, and odd lags, k // 2; lag 0 is its last row."""
     kernel = len(weight)
     return weight[(kernel - 1) % 2 :: 2], weight[kernel % 2 :: 2]
 

@@ -9,8 +9,8 @@ LEVELS = 256
 
 
 class Dropout(nn.Module):
-    """Zeroes elements with probability `rate` in training and scales the rest up so that the
-    expectation stays.
+    """Layer that zeroes elements with probability `rate` in training and scales the rest up so that
+    the expectation stays.
     """
 
     def __init__(self, rate: float):

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from lmtools.config import check_numbers
-from lmtools.errors import UserError
+from lmtools.base.config import check_numbers
+from lmtools.base.errors import UserError
 from lmtools.models.base import Trunk, last_state
 from lmtools.models.dropout import Dropout
 from lmtools.models.projected import Packing, TwoWayLstm
@@ -54,23 +54,14 @@ class Elmo(Trunk):
     title = "ELMo"
     objective = "two-way"
     two_way = True
+    lookup_name, stack_name = "speller.pieces", "lstms"
 
     def __init__(self, config: ElmoConfig, vocabulary: int):
         super().__init__(config)
-        self.speller = Speller(
-            vocabulary, config.piece_dim, config.filters, config.highway, config.dim
-        )
+        self.speller = Speller(vocabulary, config)
         sizes = config.dim, config.units, config.cell_clip, config.projection_clip
         self.lstms = nn.ModuleList(TwoWayLstm(*sizes) for _ in range(config.layers))
         self.dropout = Dropout(config.dropout)
-
-    @property
-    def lookup(self) -> nn.Embedding:
-        return self.speller.pieces
-
-    @property
-    def width(self) -> int:
-        return self.config.dim
 
     def describe(self):
         widths = [width for width, _ in self.config.filters]
@@ -86,13 +77,9 @@ class Elmo(Trunk):
         packing = Packing.of(lengths, inputs.shape[1])
         return packing.unpack(last_state(self.passes(inputs, packing, spellings)))
 
-    @property
-    def stack(self) -> nn.ModuleList:
-        return self.lstms
-
     def layer_states(self, inputs: Tensor, lengths: Tensor, spellings: Tensor) -> Iterator[Tensor]:
-        """Word vectors (B, T, 2 D) of each layer, left-to-right ++ right-to-left: the input twice,
-        then each LSTM; 0 at padding.
+        """Yield word vectors (B, T, 2 D) of each layer, left-to-right ++ right-to-left: the input
+        twice, then each LSTM; 0 at padding.
         """
         packing = Packing.of(lengths, inputs.shape[1])
         for states in self.passes(inputs, packing, spellings):

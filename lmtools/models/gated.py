@@ -13,8 +13,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from lmtools.device import product_dtype
 from lmtools.models.convolution import causal_convolution
+from lmtools.models.device import product_dtype
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ GATES = {
     "bilinear": Gate(2, 1.0, gate_halves(torch.mul)),
     "relu": Gate(1, 2.0, F.relu),  # half of the variance: He et al. 2015
     "tanh": Gate(1, 1.0, torch.tanh),  # near 0 it is the identity
-    "linear": Gate(1, 1.0, lambda one: one),
+    "linear": Gate(1, 1.0, lambda x: x),
 }
 
 

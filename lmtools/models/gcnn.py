@@ -11,8 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from lmtools.config import check_choices, check_numbers
-from lmtools.errors import UserError
+from lmtools.base.config import check_choices, check_numbers
+from lmtools.base.errors import UserError
 from lmtools.models.base import Trunk
 from lmtools.models.dropout import Dropout
 from lmtools.models.gated import GATES, GatedConvolution
@@ -50,7 +50,7 @@ class GcnnConfig:
 
     @property
     def shapes(self) -> list[Shape]:
-        """The layers of each residual block, repetitions written out."""
+        """Return the layers of each residual block, repetitions written out."""
         return [shape for text in self.blocks for shape in read_blocks(text)]
 
     @property
@@ -60,7 +60,7 @@ class GcnnConfig:
 
 
 def read_blocks(text: str) -> list[Shape]:
-    """Read the blocks that `[kernel, outputs; kernel, outputs] x times` says; UserError where it is
+    """Read the blocks of `[kernel, outputs; kernel, outputs] x times`; UserError where it is
     something else.
     """
     block = BLOCK.fullmatch(text)
@@ -93,20 +93,26 @@ class GatedBlock(nn.Module):
         keep, widths = 1 - config.dropout, [channels, *(outputs for _, outputs in shape)]
         self.layers = nn.ModuleList(
             GatedConvolution(
-                inner, self.gate.branches * outer, kernel, self.gate.gain * keep, config.weight_norm
+                inner,
+                self.gate.branches * outer,
+                kernel,
+                variance=self.gate.gain * keep,
+                normalised=config.weight_norm,
             )
             for (inner, outer), (kernel, _) in zip(pairwise(widths), shape, strict=True)
         )
         self.projection: nn.Module = nn.Identity()
         if channels != widths[-1]:
-            self.projection = GatedConvolution(channels, widths[-1], 1, keep, config.weight_norm)
+            self.projection = GatedConvolution(
+                channels, widths[-1], 1, variance=keep, normalised=config.weight_norm
+            )
 
     def forward(
         self,
         state: Tensor,
         convolve: Callable[[GatedConvolution, Tensor], Tensor] = GatedConvolution.__call__,
     ) -> Tensor:
-        """(..., channels) -> (..., outputs), with convolutions by `convolve`."""
+        """Map (..., channels) to (..., outputs), with convolutions by `convolve`."""
         inner = state
         for layer in self.layers:
             inner = self.gate.function(convolve(layer, self.dropout(inner)))
@@ -136,19 +142,11 @@ class Gcnn(Trunk):
         nn.init.normal_(self.embedding.weight, std=0.1)
 
     @property
-    def lookup(self) -> nn.Embedding:
-        return self.embedding
-
-    @property
     def width(self) -> int:
         return self.config.shapes[-1][-1][1]
 
     def describe(self):
         return f"receptive field {self.config.receptive_field} tokens"
-
-    @property
-    def stack(self) -> nn.ModuleList:
-        return self.blocks
 
     def layer_states(self, tokens: Tensor, lengths: Tensor) -> Iterator[Tensor]:
         state = self.dropout(self.embedding(tokens))

@@ -9,8 +9,8 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from lmtools.errors import UserError
-from lmtools.files import sha256
+from lmtools.base.errors import UserError
+from lmtools.base.files import sha256
 from lmtools.models.base import Trunk
 from lmtools.models.masked import Masked
 from lmtools.models.transformer import TransformerConfig, real_positions

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from lmtools.config import check_numbers
+from lmtools.base.config import check_numbers
 from lmtools.models.base import Trunk
 from lmtools.models.dropout import Dropout
 from lmtools.models.memory import Rows, group_levels
@@ -47,6 +47,7 @@ class Lstm(Trunk):
     Config = LstmConfig
     title = "LSTM"
     carries = True
+    stack_name = "layers"
     tree_tokens = 8192  # prefixes of one length go through together; fewer make small products
 
     def __init__(self, config: LstmConfig, vocabulary: int):
@@ -64,16 +65,8 @@ class Lstm(Trunk):
         nn.init.uniform_(self.embedding.weight, -0.1, 0.1)
 
     @property
-    def lookup(self) -> nn.Embedding:
-        return self.embedding
-
-    @property
     def width(self) -> int:
         return self.config.dim if self.config.tied else self.outputs
-
-    @property
-    def stack(self) -> nn.ModuleList:
-        return self.layers
 
     def layer_states(self, tokens: Tensor, lengths: Tensor) -> Iterator[Tensor]:
         state = self.embedding(tokens)
@@ -120,13 +113,13 @@ class Cells:
         first, last = self.rows.add(len(tokens)), sum(self.sizes[:-2])
         ids = torch.from_numpy(tokens).to(self.rows.values.device)
         states = ids.new_empty((len(tokens), self.model.outputs), dtype=torch.float32)
-        for some in group_levels(parents, first):
-            before = self.rows.values[np.maximum(parents[some], 0)]
-            if parents[some[0]] < 0:
+        for level in group_levels(parents, first):
+            before = self.rows.values[np.maximum(parents[level], 0)]
+            if parents[level[0]] < 0:
                 before = torch.zeros_like(before)
-            after = self.step(ids[some], before)
-            self.rows.values[first + some] = after
-            states[some] = after[:, last : last + self.model.outputs]
+            after = self.step(ids[level], before)
+            self.rows.values[first + level] = after
+            states[level] = after[:, last : last + self.model.outputs]
         return states
 
     def step(self, ids: Tensor, before: Tensor) -> Tensor:
@@ -146,8 +139,8 @@ class Cells:
 def projected_cell(
     x: Tensor, old: list[Tensor], w: Tensor, u: Tensor, b: Tensor, c: Tensor, p: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Output and cell of an LSTM with projection `p` after one more input, which torch.lstm_cell
-    has not.
+    """Return output and cell of an LSTM with projection `p` after one more input, which
+    torch.lstm_cell has not.
     """
     output, cell = old
     i, f, g, o = (F.linear(x, w, b) + F.linear(output, u, c)).chunk(4, dim=1)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from lmtools.models.transformer import Transformer, TransformerBlock, real_positions
+from lmtools.models.transformer import Transformer, TransformerBlock, real_positions, run_blocks
 
 
 class Masked(Transformer):
@@ -19,11 +19,7 @@ class Masked(Transformer):
 
     def layer_states(self, tokens: Tensor, lengths: Tensor) -> Iterator[Tensor]:
         mask = real_positions(lengths, tokens.shape[1])[:, None, None, :]
-        state = self.embedding(tokens)
-        yield state
-        for block in self.blocks:
-            state = block(state, state, mask)
-            yield state
+        return run_blocks(self.blocks, self.embedding(tokens), mask)
 
     def masked_states(self, tokens, mask_id, depth=None):
         """Return the states of T forward passes (a position masked in each), less what they share
@@ -55,8 +51,8 @@ def last_layer(block: TransformerBlock, state: Tensor) -> Tensor:
 
 
 def mask_copies(intact: Tensor, mask: Tensor) -> Tensor:
-    """T copies of each sentence, the i-th with row i replaced by that of the mask: (B, T, D), (T,
-    D) -> (B*T, T, D).
+    """Make T copies of each sentence, the i-th with row i replaced by that of the mask: (B, T, D),
+    (T, D) -> (B*T, T, D).
     """
     batch, width, dim = intact.shape
     repeated = intact[:, None].expand(batch, width, width, dim).clone()

@@ -9,9 +9,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lmtools.device import PRECISIONS, autocast
-from lmtools.subword import BOS
-from lmtools.windows import tokens_kept
+from lmtools.base.windows import tokens_kept
+from lmtools.models.device import PRECISIONS, autocast
+from lmtools.text.subword import BOS
 
 # prefixes that go through a model at once: few enough that their ancestors fit into a CPU's cache
 TOGETHER = 128

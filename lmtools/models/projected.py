@@ -13,7 +13,7 @@ from functools import cached_property
 import torch
 from torch import Tensor, nn
 
-from lmtools.device import product_dtype
+from lmtools.models.device import product_dtype
 
 # (gradient, activation), in one pass
 sigmoid_backward, tanh_backward = torch.ops.aten.sigmoid_backward, torch.ops.aten.tanh_backward
@@ -21,7 +21,7 @@ sigmoid_backward, tanh_backward = torch.ops.aten.sigmoid_backward, torch.ops.ate
 
 @dataclass(frozen=True)
 class Packing:
-    """Where the N positions of a right-padded batch (B, T) stand that hold words: step after step,
+    """Places of the N positions of a right-padded batch (B, T) that hold words: step after step,
     the longest sentences first.
 
     `sizes`: how many sentences have a t-th position. `places` (2, N): which flat position of the
@@ -46,8 +46,8 @@ class Packing:
         return cls(here.sum(1).tolist(), places, (len(lengths), width))
 
     def unpack(self, states: Tensor) -> Tensor:
-        """States (2, N, D) as (B, 2 T, D): those of the left-to-right reader, then those of the
-        other; 0 where there is no word.
+        """Return states (2, N, D) as (B, 2 T, D): those of the left-to-right reader, then those of
+        the other; 0 where there is no word.
         """
         rows, width = self.shape
         direction = torch.arange(2, device=states.device)[:, None]
@@ -57,8 +57,8 @@ class Packing:
 
     @cached_property
     def steps(self) -> list[tuple[slice, slice]]:
-        """For each step its rows among the N, and those of the same sentences one step before (none
-        for the first step).
+        """Return for each step its rows among the N, and those of the same sentences one step
+        before (none for the first step).
         """
         result, first, before = [], 0, 0
         for number, size in enumerate(self.sizes):
@@ -135,8 +135,8 @@ def activate_gates(gates: Tensor, kind: torch.dtype) -> tuple[Tensor, ...]:
 def cell_backward(
     d_read, d_later, gates, cell, old_cell, cell_clip
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Of one step: o tanh(c), which the projection reads; the gradient of the gates before their
-    activation; that of the cells before.
+    """Return of one step: o tanh(c), which the projection reads; the gradient of the gates before
+    their activation; that of the cells before.
 
     `d_read` (2, rows, U) is the gradient of o tanh(c), `d_later` (2, fewer rows, U) that of the
     cells by way of the next step.

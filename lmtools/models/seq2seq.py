@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from lmtools.config import check_numbers
-from lmtools.errors import UserError
+from lmtools.base.config import check_numbers
+from lmtools.base.errors import UserError
+from lmtools.models.base import last_state
 from lmtools.models.transformer import (
     ATTENTIONS,
     BLOCKS,
@@ -18,13 +19,14 @@ from lmtools.models.transformer import (
     TransformerConfig,
     initialise_module,
     real_positions,
+    run_blocks,
     shrink_branches,
 )
 
 
 @dataclass(frozen=True)
 class Seq2seqConfig(TransformerConfig):
-    """A Transformer's, whose `layers` are the encoder's; `positions` are those of either side."""
+    """Size of a Transformer whose `layers` are the encoder's; `positions` are of either side."""
 
     decoder_layers: int = 3
 
@@ -53,7 +55,7 @@ class DecoderLayer(nn.Module):
         return self.read(state, self.cross.key_value(source), mask)
 
     def read(self, state: Tensor, seen: Tensor, mask: Tensor) -> Tensor:
-        """Read `state` (B, T, D) after attending to the source's keys and values `seen` (B, S, 2
+        """Return `state` (B, T, D) after attending to the source's keys and values `seen` (B, S, 2
         D), and after the feed-forward network.
         """
         query = self.cross.query(self.cross.enter(state))
@@ -67,19 +69,19 @@ class DecoderLayer(nn.Module):
         query = self.cross.query(self.cross.enter(state)).expand(runs.count, -1, -1)
         seen = self.cross.key_value(source)
         context = [
-            self.cross.attend(asking, own)
-            for asking, own in zip(query.split(runs.counts), runs.split(seen), strict=True)
+            self.cross.attend(asking, source)
+            for asking, source in zip(query.split(runs.counts), runs.split(seen), strict=True)
         ]
         return self.block.feed(self.cross.join(state, torch.cat(context)))
 
-    def step(self, state: Tensor, own: Tensor, seen: Tensor, mask: Tensor) -> Tensor:
-        """Return `state` (B, K, D) of the last token of K prefixes a source; `own` (B K, T, 2 D)
-        has the keys and values of these prefixes, and takes in those of the last token.
+    def step(self, state: Tensor, prefixes: Tensor, seen: Tensor, mask: Tensor) -> Tensor:
+        """Return `state` (B, K, D) of the last token of K prefixes a source; `prefixes` (B K, T, 2
+        D) has the keys and values of these prefixes, and takes in those of the last token.
         """
         asking = self.block.enter(state)
-        own[:, -1] = self.block.key_value(asking).flatten(0, 1)
+        prefixes[:, -1] = self.block.key_value(asking).flatten(0, 1)
         query = self.block.query(asking).flatten(0, 1)[:, None]
-        context = self.block.attend(query, own).view(state.shape)
+        context = self.block.attend(query, prefixes).view(state.shape)
         return self.read(self.block.join(state, context), seen, mask)
 
 
@@ -104,21 +106,19 @@ class Seq2seq(Transformer):
         self.decoder = nn.ModuleList(DecoderLayer(config) for _ in range(config.decoder_layers))
         self.decoder.apply(initialise_module)
         if pre:
-            blocks = [(one.block.attention, one.cross.attention, one.block.outer)
-                      for one in self.decoder]  # fmt: skip
+            blocks = [(layer.block.attention, layer.cross.attention, layer.block.outer)
+                      for layer in self.decoder]  # fmt: skip
             shrink_branches([end for ends in blocks for end in ends])
 
     @property
     def stack(self) -> nn.ModuleList:
-        """The encoder's layers, then the decoder's."""
+        """Return the encoder's layers, then the decoder's."""
         return nn.ModuleList([*self.blocks, *self.decoder])
 
     def encode(self, sources: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
-        """The encoder's states (B, S, D), and where they are of tokens, bool (B, 1, 1, S)."""
+        """Return the encoder's states (B, S, D), and the mask of tokens, bool (B, 1, 1, S)."""
         mask = real_positions(lengths, sources.shape[1])[:, None, None, :]
-        state = self.embedding(sources)
-        for block in self.blocks:
-            state = block(state, state, mask)
+        state = last_state(run_blocks(self.blocks, self.embedding(sources), mask))
         return self.encoder_norm(state), mask
 
     def layer_states(
@@ -153,8 +153,8 @@ class Seq2seq(Transformer):
         for block in self.blocks:
             seen = block.enter(states)
             query, key_value = runs.split(block.query(seen)), runs.split(block.key_value(seen))
-            context = [block.attend(*own) for own in zip(query, key_value, strict=True)]
-            states = block.finish(states, torch.cat([own.flatten(0, 1) for own in context]))
+            context = [block.attend(*run) for run in zip(query, key_value, strict=True)]
+            states = block.finish(states, torch.cat([run.flatten(0, 1) for run in context]))
         states, state = self.encoder_norm(states), self.embedding(target[None])
         for layer in self.decoder:
             state = layer.shared(state, states, runs)
@@ -199,12 +199,11 @@ class Decoding:
     """
 
     def __init__(self, model: Seq2seq, source: Tensor, mask: Tensor):
-        """`source` (B, S, D) and `mask` (B, 1, 1, S) are what `Seq2seq.encode` returns."""
+        """Begin with `source` (B, S, D) and `mask` (B, 1, 1, S) of `Seq2seq.encode`."""
         self.model, self.mask, self.length, self.width = model, mask, 0, 1
         self.seen = [as_attended(layer.cross.key_value(source)) for layer in model.decoder]
-        self.own = [
-            PrefixMemory(seen.new_empty(len(source), 0, seen.shape[-1])) for seen in self.seen
-        ]
+        empty = [seen.new_empty(len(source), 0, seen.shape[-1]) for seen in self.seen]
+        self.prefixes = [PrefixMemory(keys) for keys in empty]
 
     def step(self, tokens: Tensor, parents: Tensor) -> Tensor:
         """Return the states (B, K, D) of prefixes that `tokens` (B, K) prolong; `parents` (B, K)
@@ -214,17 +213,17 @@ class Decoding:
         chosen = self.rows(torch.arange(len(parents), device=parents.device)[:, None], parents)
         self.length += 1
         self.width = parents.shape[1]
-        for layer, before, seen in zip(self.model.decoder, self.own, self.seen, strict=True):
+        for layer, before, seen in zip(self.model.decoder, self.prefixes, self.seen, strict=True):
             state = layer.step(state, before.follow(chosen, self.length), seen, self.mask)
         return state
 
     def keep(self, sources: Tensor) -> None:
         """Go on with these sources alone, numbers (fewer,) of those that there are."""
         self.mask = self.mask[sources]
-        self.seen = [one[sources] for one in self.seen]
+        self.seen = [seen[sources] for seen in self.seen]
         every = torch.arange(self.width, device=sources.device)
-        for one in self.own:
-            one.keep(self.rows(sources[:, None], every))
+        for memory in self.prefixes:
+            memory.keep(self.rows(sources[:, None], every))
 
     def rows(self, sources: Tensor, prefixes: Tensor) -> Tensor:
         """Return the places of these prefixes of these sources in the memory, flat."""
@@ -239,7 +238,7 @@ class PrefixMemory:
     """
 
     def __init__(self, empty: Tensor):
-        """Of prefixes without tokens, (N, 0, 2 D)."""
+        """Begin with prefixes without tokens, (N, 0, 2 D)."""
         self.now = self.spare = empty
 
     def follow(self, parents: Tensor, length: int) -> Tensor:
@@ -263,5 +262,5 @@ class PrefixMemory:
 
 
 def as_attended(key_value: Tensor) -> Tensor:
-    """Keys and values as `attend_heads` takes them, converted once for all steps."""
+    """Return keys and values as `attend_heads` takes them, converted once for all steps."""
     return key_value.float() if key_value.device.type == "cpu" else key_value

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from lmtools.subword import PAD
+from lmtools.text.subword import PAD
 
 # the bias that a highway's gate starts with, as in ELMo's code: 0.88 of the input is carried
 # through
@@ -52,7 +52,7 @@ class Largest(torch.autograd.Function):
 
 
 class SpellingConvolution(nn.Module):
-    """`count` filters that see `width` pieces at once."""
+    """Convolution of `count` filters that see `width` pieces at once."""
 
     def __init__(self, width: int, piece_dim: int, count: int):
         super().__init__()
@@ -99,25 +99,19 @@ class Highway(nn.Module):
 
 class Speller(nn.Module):
     """Words (U, L) of piece ids, right-padded with PAD, to vectors (U, dim): Eqs. 1 and 2 of Li et
-    al. 2019. How much padding follows changes no bit of them.
+    al. 2019, of the sizes in `config`, an ElmoConfig. How much padding follows changes no bit of
+    them.
     """
 
-    def __init__(
-        self,
-        vocabulary: int,
-        piece_dim: int,
-        filters: Sequence[tuple[int, int]],
-        highways: int,
-        dim: int,
-    ):
+    def __init__(self, vocabulary: int, config):
         super().__init__()
-        self.pieces = nn.Embedding(vocabulary, piece_dim)
+        self.pieces = nn.Embedding(vocabulary, config.piece_dim)
         self.convolutions = nn.ModuleList(
-            SpellingConvolution(width, piece_dim, count) for width, count in filters
+            SpellingConvolution(width, config.piece_dim, count) for width, count in config.filters
         )
-        channels = sum(count for _, count in filters)
-        self.highways = nn.Sequential(*(Highway(channels) for _ in range(highways)))
-        self.projection = nn.Linear(channels, dim)
+        channels = sum(count for _, count in config.filters)
+        self.highways = nn.Sequential(*(Highway(channels) for _ in range(config.highway)))
+        self.projection = nn.Linear(channels, config.dim)
         nn.init.uniform_(self.pieces.weight, -1.0, 1.0)
         nn.init.normal_(self.projection.weight, std=channels**-0.5)
         nn.init.zeros_(self.projection.bias)

@@ -10,15 +10,15 @@ ReLU and no attention biases).
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from lmtools.config import check_choices, check_numbers
-from lmtools.errors import UserError
+from lmtools.base.config import check_choices, check_numbers
+from lmtools.base.errors import UserError
 from lmtools.models.base import Trunk
 from lmtools.models.dropout import Dropout
 
@@ -111,8 +111,8 @@ class Attention(nn.Module):
     def attend(
         self, query: Tensor, key_value: Tensor, mask: Tensor | None = None, causal: bool = False
     ) -> Tensor:
-        """Multi-head attention: query (B, Q, D), key_value (B, T, 2 D) -> context (B, Q, D), before
-        its output projection.
+        """Compute multi-head attention: query (B, Q, D), key_value (B, T, 2 D) -> context (B, Q,
+        D), before its output projection.
         """
         key, value = key_value.chunk(2, dim=-1)
         # (B, H, ., D/H)
@@ -127,7 +127,7 @@ class Attention(nn.Module):
 
 
 class PreNormAttention(Attention):
-    """The same with the LayerNorm at the beginning of the residual branch."""
+    """Attention with the LayerNorm at the beginning of the residual branch."""
 
     def enter(self, state: Tensor) -> Tensor:
         return self.attention_norm(state)
@@ -185,8 +185,8 @@ BLOCKS = {"post": TransformerBlock, "pre": PreNormBlock}
 def attend_heads(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, causal: bool, dropout: float
 ) -> Tensor:
-    """softmax(Q K^T / sqrt(D/H)) V of each head, (B, H, Q, D/H); a CPU does it in float32, where
-    its kernel is several times faster than in bfloat16.
+    """Compute softmax(Q K^T / sqrt(D/H)) V of each head, (B, H, Q, D/H); a CPU does it in float32,
+    where its kernel is several times faster than in bfloat16.
 
     The T-TA paper's Eq. 2 prints sqrt(D), which is that of one head; with several it goes by the
     width of a head (Vaswani et al. 2017, Section 3.2, which the paper refers to).
@@ -202,6 +202,7 @@ class Transformer(Trunk):
     """Base of the families: embedding, blocks and head; a family defines `layer_states`."""
 
     Config = TransformerConfig
+    lookup_name = "embedding.token"
     # without them a model whose positions all see alike knows words, but not their order
     needs_positions = True
 
@@ -220,19 +221,9 @@ class Transformer(Trunk):
         self.head_norm = nn.LayerNorm(config.dim, eps=1e-12)
         self.apply(initialise_module)
         if config.norm == "pre":
-            shrink_branches([end for one in self.blocks for end in (one.attention, one.outer)])
-
-    @property
-    def lookup(self) -> nn.Embedding:
-        return self.embedding.token
-
-    @property
-    def width(self) -> int:
-        return self.config.dim
-
-    @property
-    def stack(self) -> nn.ModuleList:
-        return self.blocks
+            shrink_branches(
+                [end for block in self.blocks for end in (block.attention, block.outer)]
+            )
 
     def head(self, states: Tensor) -> Tensor:
         if self.head_dense is not None:
@@ -240,8 +231,18 @@ class Transformer(Trunk):
         return self.head_norm(states)
 
 
+def run_blocks(
+    blocks: Iterable[TransformerBlock], state: Tensor, mask: Tensor | None = None, causal=False
+) -> Iterator[Tensor]:
+    """Yield `state` (B, T, D), then that after each block, in which it attends to itself."""
+    yield state
+    for block in blocks:
+        state = block(state, state, mask, causal)
+        yield state
+
+
 def initialise_module(module: nn.Module) -> None:
-    """BERT's initialisation: truncated normal of deviation 0.02, biases 0."""
+    """Initialise a module as BERT does: truncated normal of deviation 0.02, biases 0."""
     if isinstance(module, nn.Linear | nn.Embedding):
         nn.init.trunc_normal_(module.weight, std=0.02, a=-0.04, b=0.04)
     if isinstance(module, nn.Linear):
@@ -258,7 +259,7 @@ def shrink_branches(ends: Sequence[nn.Linear]) -> None:
 
 
 def real_positions(lengths: Tensor, width: int) -> Tensor:
-    """True where a right-padded position holds a token, (B, T)."""
+    """Return True where a right-padded position holds a token, (B, T)."""
     return torch.arange(width, device=lengths.device) < lengths[:, None]
 
 
@@ -269,8 +270,8 @@ def matrix_flops(
     vocabulary: int = 0,
     predicted: int = 0,
 ) -> float:
-    """Floating point operations of the matrix products of one forward pass over `positions` rows
-    that attend to `attended` keys.
+    """Count the floating point operations of the matrix products of one forward pass over
+    `positions` rows that attend to `attended` keys.
 
     `predicted` rows also go through the head and the (V, D) output matrix.
     """

@@ -8,16 +8,16 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from lmtools.config import check_choices
+from lmtools.base.config import check_choices
 from lmtools.models.transformer import Transformer, TransformerConfig, real_positions
-from lmtools.subword import MASK
+from lmtools.text.subword import MASK
 
 QUERIES = ("mask", "position")
 
 
 @dataclass(frozen=True)
 class TtaConfig(TransformerConfig):
-    """A Transformer's, and where the queries of the first layer start."""
+    """Size of a Transformer, and the start of the first layer's queries."""
 
     # the embedding of the mask at each position, as the authors' code has it; or of the position
     # alone, as the paper prints it (Q = P): no better on the mini corpora, where seeds matter more

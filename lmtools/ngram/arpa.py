@@ -5,8 +5,8 @@ from typing import BinaryIO
 
 import numpy as np
 
-from lmtools.errors import UserError
-from lmtools.files import read_lines
+from lmtools.base.errors import UserError
+from lmtools.base.files import read_lines
 from lmtools.ngram.counts import Grams
 from lmtools.ngram.parsing import read_log
 

@@ -7,8 +7,8 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from lmtools.errors import UserError
-from lmtools.files import DAMAGED, OPENERS, not_as_named, not_utf8, raw_blocks, stream_of
+from lmtools.base.errors import UserError
+from lmtools.base.files import DAMAGED, OPENERS, not_as_named, not_utf8, raw_blocks, stream_of
 from lmtools.ngram.parsing import WordTable, parse_lines, parse_section
 
 LINES = 1 << 16  # parsed at once
@@ -174,9 +174,7 @@ def line_ends(path) -> str:
 
 
 def content_limit(path) -> int | None:
-    """Return the most bytes that a file may hold, roughly where it is compressed; None for a pipe
-    or stream.
-    """
+    """Return the most bytes that a file may hold, roughly if compressed; None for a pipe."""
     if not os.path.isfile(path):
         return None
     return os.path.getsize(path) * (DENSEST if Path(path).suffix in OPENERS else 1)

@@ -5,7 +5,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.ngram import arpa
 from lmtools.ngram.arpa_lines import AGAIN, ArpaLines
 from lmtools.ngram.backoff import SHIFT, WORD, BackoffModel, Level, ones, pack
@@ -38,7 +38,9 @@ def read_arpa(path, ids: dict[str, int], counts: Sequence[int] | None = None) ->
         lines.expect_section(n, sizes)
         if n == 2:
             table = WordTable(ids)
-        model.levels.append(read_level(lines, model, sizes, ids, table, counts is not None))
+        model.levels.append(
+            read_level(lines, model, sizes, ids, table=table, strict=counts is not None)
+        )
     lines.expect_end(sizes)
     model.drop_empty()
     return model
@@ -49,6 +51,7 @@ def read_level(
     model: BackoffModel,
     sizes: Sequence[int],
     ids: dict,
+    *,
     table: WordTable | None,
     strict: bool,
 ) -> Level:
@@ -72,18 +75,21 @@ def read_level(
         if not last:
             backoff[here] = values[1]
         at += len(words)
+    level = Level(key, prob, backoff)
     if (np.diff(key[:at]) < 0).any():  # one array after the other, for the sake of memory
         by_key = np.argsort(key[:at])
-        key = key[by_key]
-        prob = prob[by_key]
-        backoff = backoff if last else backoff[by_key]
+        level.key = key = key[by_key]
+        level.prob = prob = prob[by_key]
+        level.backoff = backoff = backoff if last else backoff[by_key]
     if at < size or (np.diff(key) == 0).any():
         fault = f"has {at} of {size} lines" if at < size else "has an n-gram twice"
         raise UserError(f"{lines.name}: its section of order {n} {fault}; {AGAIN}")
-    level = Level(key, prob, backoff)
-    if n > 1:
-        return level
-    whole = Level(np.arange(len(ids)), np.zeros(len(ids)), np.ones(len(ids)))
+    return level if n > 1 else complete_unigrams(level, len(ids))
+
+
+def complete_unigrams(level: Level, size: int) -> Level:
+    """Return the unigrams of all words, of `size` in all, of which the level lists some."""
+    whole = Level(np.arange(size), np.zeros(size), np.ones(size))
     whole.prob[level.key], whole.backoff[level.key] = level.prob, level.backoff
     whole.prob[BOS] = 0
     return whole

@@ -43,9 +43,7 @@ class Level:
         return self.key & WORD
 
     def find(self, context: np.ndarray, word: np.ndarray) -> np.ndarray:
-        """Return the indices of n-grams with these contexts (-1: none) and last words; -1: not
-        here.
-        """
+        """Return the indices of n-grams with these contexts and last words; -1: not here."""
         key = pack(context, word)
         if not len(self):
             return np.full(len(key), -1)
@@ -85,9 +83,7 @@ class BackoffModel:
         return list(map(len, self.levels))
 
     def spell(self, order: int, rows) -> np.ndarray:
-        """Return (R, order) word ids of those `rows` (a slice or indices) of the n-grams of an
-        order.
-        """
+        """Return (R, order) word ids of those `rows` (a slice, indices) of an order's n-grams."""
         columns = []
         for level in reversed(self.levels[:order]):
             key = level.key[rows]
@@ -195,9 +191,7 @@ class BackoffModel:
 
 
 def backoff_weights(followed: np.ndarray, left: np.ndarray, lower: np.ndarray) -> np.ndarray:
-    """Return weights of contexts from `BackoffModel.masses`: 1 where nothing follows or nothing is
-    left to weigh.
-    """
+    """Return weights of contexts from `BackoffModel.masses`, 1 where nothing is to weigh."""
     weighed = (followed > 0) & (lower > TINY)
     return np.divide(np.maximum(left, 0), lower, out=np.ones(len(left)), where=weighed)
 

@@ -3,9 +3,9 @@
 import tempfile
 from pathlib import Path
 
-from lmtools.atomic import atomic_path, atomic_text
-from lmtools.errors import UserError
-from lmtools.files import OPENERS
+from lmtools.base.atomic import atomic_path, atomic_text
+from lmtools.base.errors import UserError
+from lmtools.base.files import OPENERS
 from lmtools.ngram import arrays
 from lmtools.ngram.backoff import BackoffModel
 from lmtools.ngram.derived import no_ngrams

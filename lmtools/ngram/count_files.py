@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from lmtools.errors import UserError
-from lmtools.files import read_lines
+from lmtools.base.errors import UserError
+from lmtools.base.files import read_lines
 from lmtools.ngram.counts import Grams, IndexedText, append_rows, append_words
 from lmtools.ngram.sentences import BOS, EOS, RESERVED, SYMBOLS, UNKNOWN, split_words
 

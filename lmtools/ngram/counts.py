@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.ngram.disk import BLOCK, Buckets, DiskArray, choose_bounds
 from lmtools.ngram.sentences import BOS, EOS, SYMBOLS
 
@@ -224,20 +224,22 @@ def build_trie(windows: np.ndarray, bits: int) -> list[TrieLevel]:
         if upto < order:
             rank[by_key] = np.repeat(np.arange(len(starts)), times)
             del by_key
-        parent_of = None
-        for word in range(len(levels), upto):
-            prefix = key >> bits * (upto - 1 - word)
-            new = np.diff(prefix, prepend=-1) != 0
-            heads = np.flatnonzero(new)
-            prefix = prefix[heads]
-            parent = prefix >> bits if parent_of is None else parent_of[heads]
-            levels.append(
-                TrieLevel(
-                    (prefix & ((1 << bits) - 1)).astype(np.int32),
-                    parent.astype(np.int32),
-                    np.add.reduceat(times, heads),
-                )
-            )
-            parent_of = np.cumsum(new) - 1
+        levels += split_levels(key, times, upto - len(levels), bits)
         distinct = len(key)
+    return levels
+
+
+def split_levels(key: np.ndarray, times: np.ndarray, words: int, bits: int) -> list[TrieLevel]:
+    """Return the levels of so many `words` of distinct packed n-grams, which occur `times`."""
+    levels: list[TrieLevel] = []
+    parent_of = None
+    for word in range(words - 1, -1, -1):
+        prefix = key >> bits * word
+        new = np.diff(prefix, prepend=-1) != 0
+        heads = np.flatnonzero(new)
+        prefix = prefix[heads]
+        parent = (prefix >> bits if parent_of is None else parent_of[heads]).astype(np.int32)
+        first = (prefix & ((1 << bits) - 1)).astype(np.int32)
+        levels.append(TrieLevel(first, parent, np.add.reduceat(times, heads)))
+        parent_of = np.cumsum(new) - 1
     return levels

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from lmtools.errors import UserError
-from lmtools.files import sha256
+from lmtools.base.errors import UserError
+from lmtools.base.files import sha256
+from lmtools.base.options import check_options, option
 from lmtools.ngram import arrays, interpolation, pruning
 from lmtools.ngram.backoff import BackoffModel
 from lmtools.ngram.dialects import explain_refusal
@@ -24,9 +25,9 @@ from lmtools.ngram.directory import (
 from lmtools.ngram.kenlm import SCRIPT, binarise, find_program
 from lmtools.ngram.model import KIND, SUBWORD, Description, binary, uncompressed
 from lmtools.ngram.sentences import SYMBOLS, TokenisedText, split_words
-from lmtools.subword import SPECIALS, Subword, load_subword
-from lmtools.subword.lists import Word
 from lmtools.text import Normaliser
+from lmtools.text.subword import SPECIALS, Subword, load_subword
+from lmtools.text.subword.lists import Word
 from lmtools.version import __version__
 
 
@@ -93,7 +94,8 @@ def mix(
     if weights is not None:
         weights = interpolation.complete_weights(weights, list(map(str, lms)))
     sources = [NgramSource.of(lm) for lm in lms]
-    subword_of = check_vocabularies(sources)
+    # KenLM splits the words of a mixture where it splits those of all its models
+    subword_of, foreign = check_vocabularies(sources), all(source.foreign for source in sources)
     program = find_program(kenlm)
     with claim_directory(out) as directory:
         ids = arrays.new_vocabulary()
@@ -103,7 +105,8 @@ def mix(
             arrays.fill_unigrams(model, len(ids))
         subword = subword_of(ids)
         if weights is None:
-            sentences = TokenisedText(texts, choose_tokeniser(sources, subword))
+            ours = tokeniser(subword, closed=sources[0].unknown != SYMBOLS[0])
+            sentences = TokenisedText(texts, split_words if foreign else ours)
             rows = [[ids.get(word, unknown) for word in words] for words in sentences]
             probs = interpolation.token_probabilities(models, rows)
             possible = probs[:, probs.max(0) > 0]
@@ -115,7 +118,6 @@ def mix(
             for source, weight in zip(sources, weights, strict=True)
         ]
         description = write(directory, model, ids, describe(sources, "mixture"), program=program)
-        foreign = part_as_kenlm(sources)
         return describe_directory(directory, description, subword, foreign, mixture=parts), weights
 
 
@@ -137,13 +139,24 @@ def prune(lm, out, threshold: float, kenlm: str = "auto") -> tuple[Description, 
         ), before
 
 
-def quantize(
-    lm, out, bits: int, backoff_bits: int, pointer_bits: int, kenlm: str = "auto"
-) -> Description:
-    """Write `lm` to directory `out` as KenLM's trie with probabilities and back-off weights of so
-    many bits, 0: whole numbers, and pointers that share `pointer_bits` leading ones; what its
-    config.yaml says.
+@dataclass(frozen=True)
+class Quantisation:
+    """Bits of the numbers in KenLM's trie."""
+
+    bits: int = option(8, "of a probability, 2 to 25; 0: all that KenLM keeps", least=0)
+    backoff_bits: int | None = option(None, "of a back-off weight (default: as --bits)", least=0)
+    pointer_bits: int = option(22, "most leading bits of pointers to cut off; 0: none", least=0)
+
+    def __post_init__(self):
+        check_options(self)
+
+
+def quantize(lm, out, quantisation: Quantisation, kenlm: str = "auto") -> Description:
+    """Write `lm` to directory `out` as KenLM's trie of so many bits; return what its config.yaml
+    says.
     """
+    bits, pointer_bits = quantisation.bits, quantisation.pointer_bits
+    backoff_bits = bits if quantisation.backoff_bits is None else quantisation.backoff_bits
     source = NgramSource.of(lm)
     program = find_program(kenlm)
     if program is None:
@@ -157,7 +170,9 @@ def quantize(
         flags = [*(["-q", bits, "-b", backoff_bits] if bits else []), "-a", pointer_bits]
         with uncompressed(source.arpa, directory) as arpa:
             try:
-                binarise(program, arpa, directory / BINARY, "trie", list(map(str, flags)))
+                binarise(
+                    program, arpa, directory / BINARY, form="trie", options=list(map(str, flags))
+                )
             except UserError as error:
                 raise (
                     error if source.description else explain_refusal(source.arpa, arpa, str(error))
@@ -165,18 +180,6 @@ def quantize(
         description = replace(description, order=len(description.counts), file=BINARY)
         widths = {"probability": bits, "backoff": backoff_bits, "pointer": pointer_bits}
         return describe_directory(directory, description, subword, source.foreign, bits=widths)
-
-
-def choose_tokeniser(sources: Sequence[NgramSource], subword: Subword):
-    """Return the function from a line to the tokens of a mixture of `sources`."""
-    if part_as_kenlm(sources):
-        return split_words
-    return tokeniser(subword, sources[0].unknown != SYMBOLS[0])
-
-
-def part_as_kenlm(sources: Sequence[NgramSource]) -> bool:
-    """Return whether KenLM splits the words of a model of `sources`: where it splits all theirs."""
-    return all(source.foreign for source in sources)
 
 
 def check_vocabularies(sources: Sequence[NgramSource]):

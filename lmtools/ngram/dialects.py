@@ -2,7 +2,7 @@
 
 import re
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.ngram.arpa_lines import ArpaLines
 from lmtools.ngram.parsing import WordTable
 from lmtools.ngram.sentences import BOS, EOS, SYMBOLS
@@ -57,7 +57,7 @@ def find_quirk(lines: ArpaLines) -> tuple[int, str] | None:
             break
         lines.expect_section(n, sizes)
         table = WordTable(ids) if n == 2 else table
-        read_section(lines, n, sizes, ids, table)
+        read_section(lines, n, sizes, ids, table=table)
         if n == 1 and not lines.quirks:
             missing = (symbol for symbol in (SYMBOLS[BOS], SYMBOLS[EOS]) if symbol not in ids)
             lines.quirks += [(lines.following - 1, f"no unigram {each} stands") for each in missing]
@@ -69,7 +69,7 @@ def find_quirk(lines: ArpaLines) -> tuple[int, str] | None:
 
 
 def read_section(
-    lines: ArpaLines, n: int, sizes: list[int], ids: dict[str, int], table: WordTable | None
+    lines: ArpaLines, n: int, sizes: list[int], ids: dict[str, int], *, table: WordTable | None
 ) -> None:
     """Take the n-grams of an order up to the first that KenLM does not read, a quirk of `lines`."""
     size, at = sizes[n - 1], 0

@@ -6,11 +6,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
 
-from lmtools.atomic import atomic_directory
-from lmtools.config import dump, load_yaml
-from lmtools.errors import UserError
-from lmtools.files import sha256
-from lmtools.lock import hold_lock
+from lmtools.base.atomic import atomic_directory
+from lmtools.base.config import dump, load_yaml
+from lmtools.base.errors import UserError
+from lmtools.base.files import sha256
+from lmtools.base.lock import hold_lock
+from lmtools.base.seal import add_yaml_seal
 from lmtools.ngram import arpa, counts, kneser_ney
 from lmtools.ngram.count_files import CountFiles
 from lmtools.ngram.kenlm import binarise, find_program
@@ -23,10 +24,9 @@ from lmtools.ngram.sentences import (
     TokenisedText,
     only_known,
 )
-from lmtools.seal import add_yaml_seal
-from lmtools.subword import Subword
-from lmtools.subword.lists import Word
 from lmtools.text import Normaliser
+from lmtools.text.subword import Subword
+from lmtools.text.subword.lists import Word
 from lmtools.version import __version__
 
 ORDERS = range(1, 7)  # KenLM is built for at most 6
@@ -73,9 +73,13 @@ def build(texts: Sequence, order: int, out, tokens: Normaliser | Subword, **opti
     if options.counted:
         sentences = CountFiles(texts, rename_unknown(tokens) if options.closed else str)
     with claim_directory(out) as directory:
-        text, grams = count_ngrams(sentences, order, least, directory, options)
+        text, grams = count_ngrams(sentences, order, least, directory, options=options)
         sizes = [gram.size for gram in grams]
-        refuse_empty(sizes, least)
+        if least and 0 in sizes:
+            raise UserError(
+                f"--min-count {' '.join(map(str, least))}: no n-gram of {sizes.index(0) + 1} tokens"
+                " is left; give a lower count or --order"
+            )
         estimate = kneser_ney.estimate(grams, options.memory, directory, options.closed)
         file = write_model(
             directory, program, lambda stream: arpa.write(stream, text.vocabulary, grams)
@@ -99,11 +103,10 @@ def count_ngrams(
     order: int,
     min_counts: Sequence[int],
     directory: Path,
+    *,
     options: BuildOptions,
 ) -> tuple[counts.IndexedText, list[counts.Grams]]:
-    """Return the vocabulary and the counted n-grams of each order, in unnamed files on the disk of
-    `directory`.
-    """
+    """Return the vocabulary and the counted n-grams, in unnamed files beside `directory`."""
     if isinstance(sentences, CountFiles):
         return sentences.tally(order, options.closed, directory, min_counts)
     text = counts.index(sentences, [UNKNOWN] if options.closed else [], directory)
@@ -195,19 +198,8 @@ def complete_min_counts(given: Sequence[int], order: int) -> list[int]:
     return least
 
 
-def refuse_empty(counts: Sequence[int], min_counts: Sequence[int]) -> None:
-    """Raise UserError where `min_counts` leave no n-gram of an order."""
-    if min_counts and 0 in counts:
-        raise UserError(
-            f"--min-count {' '.join(map(str, min_counts))}: no n-gram of"
-            f" {counts.index(0) + 1} tokens is left; give a lower count or --order"
-        )
-
-
 def find_arpa(directory) -> Path:
-    """Find the ARPA file in a model's directory, maybe compressed; UserError if only KenLM's binary
-    file is there.
-    """
+    """Find the ARPA file, maybe compressed, in a model's directory; UserError for none."""
     for name in (ARPA, COMPRESSED):
         path = Path(directory) / name
         if path.is_file():

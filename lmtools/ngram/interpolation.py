@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.ngram.backoff import BackoffModel, Level, ones, pack
 from lmtools.ngram.sentences import BOS, EOS
 

@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 
 PLACE = "LMTOOLS_KENLM"  # the environment variable that names KenLM's directory
 INSTALLED = Path("tools/kenlm")  # where SCRIPT puts it, seen from the repository's root

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -51,7 +52,9 @@ def estimate(grams: Sequence[Grams], memory: int, folder=None, closed: bool = Fa
     context.append(np.zeros(size))
     bits = (size - 1).bit_length()
     for lower, gram, amounts in zip(grams, grams[1:], discounts[1:], strict=False):
-        context = smooth_order(lower, gram, context, amounts, bits, memory, folder)
+        context = smooth_order(
+            lower, gram, context, amounts, bits=bits, memory=memory, folder=folder
+        )
     return Estimate(discounts, [n for n, amounts in enumerate(given, 1) if amounts is None])
 
 
@@ -89,61 +92,54 @@ def discount(statistic: np.ndarray) -> tuple[float, ...] | None:
     return amounts if all(0 <= amount <= j for j, amount in enumerate(amounts, 1)) else None
 
 
+def pair_entries(lower: Grams, gram: Grams, shorter: DiskArray, bits: int) -> Iterator[np.ndarray]:
+    """Yield the n-grams of one order, two words or more, as blocks of ENTRYs; `lower` are those one
+    word shorter, whose contexts are `shorter`.
+    """
+    for start in range(0, len(gram), BLOCK):
+        rows = start, start + BLOCK
+        suffix = gram.suffix.read(*rows)
+        # suffixes are sorted
+        low, high = int(suffix[0]), int(suffix[-1]) + 1
+        suffix -= low
+        block = np.empty(len(suffix), dtype=ENTRY)
+        block["key"] = shorter.read(low, high)[suffix]
+        block["key"] <<= bits
+        block["key"] |= gram.first.read(*rows)
+        block["lower"] = lower.prob.read(low, high)[suffix]
+        block["count"], block["kept"] = gram.count.read(*rows), gram.kept.read(*rows)
+        yield block
+
+
 def smooth_order(
     lower: Grams,
     gram: Grams,
     shorter: DiskArray,
     amounts: Sequence[float],
+    *,
     bits: int,
     memory: int,
     folder,
 ) -> DiskArray:
-    """Give the n-grams of one order, two words or more, probabilities, and those one shorter
-    back-off weights; the contexts of the former among the latter, whose own are `shorter`.
+    """Give the n-grams of one order probabilities, and those one shorter back-off weights; return
+    the contexts of the former among the latter. Arguments are those of `pair_entries`.
 
     A context has as its suffix the context of its n-gram's suffix, and as its first word the
     n-gram's. By that pair all are sorted already.
     """
-
-    def entries() -> Iterator[np.ndarray]:
-        for start in range(0, len(gram), BLOCK):
-            rows = start, start + BLOCK
-            suffix = gram.suffix.read(*rows)
-            # suffixes are sorted
-            low, high = int(suffix[0]), int(suffix[-1]) + 1
-            suffix -= low
-            block = np.empty(len(suffix), dtype=ENTRY)
-            block["key"] = shorter.read(low, high)[suffix]
-            block["key"] <<= bits
-            block["key"] |= gram.first.read(*rows)
-            block["lower"] = lower.prob.read(low, high)[suffix]
-            block["count"], block["kept"] = gram.count.read(*rows), gram.kept.read(*rows)
-            yield block
-
-    bounds = choose_bounds((block["key"] for block in entries()), len(gram), memory // RECORD)
+    blocks = partial(pair_entries, lower, gram, shorter, bits=bits)
+    bounds = choose_bounds((block["key"] for block in blocks()), len(gram), memory // RECORD)
     buckets, smoothed = Buckets(folder, bounds, ENTRY), []
-    for block in entries():
+    for block in blocks():
         buckets.deal(block["key"], block)
     shorter.close()
-    number, backoff = 0, lower.backoff
     for part in buckets.parts:
+        smoothed.append(DiskArray(folder, SMOOTHED))
         entry = part.read()
         part.close()
-        context, keys = number_distinct(entry["key"])
-        smoothed.append(DiskArray(folder, SMOOTHED))
-        if not len(keys):
-            continue
-        numbers = find_sorted(lower, keys, bits, number)
-        number = int(numbers[-1]) + 1
-        rows = np.empty(len(entry), dtype=SMOOTHED)
-        rows["prob"], free = smooth(entry, context, amounts)
-        rows["context"] = numbers[context]
-        smoothed[-1].append(rows)
-        # a context that nothing follows leaves all to shorter ones
-        weights = np.ones(numbers[-1] + 1 - len(backoff))
-        weights[numbers - len(backoff)] = free
-        backoff.append(weights)
-    backoff.append(np.ones(len(lower) - len(backoff)))
+        if len(entry):
+            smoothed[-1].append(smooth_range(entry, lower, amounts, bits))
+    lower.backoff.append(np.ones(len(lower) - len(lower.backoff)))
     contexts = DiskArray(folder, np.int32)
     for rows in buckets.collect(smoothed):
         gram.prob.append(rows["prob"])
@@ -151,10 +147,27 @@ def smooth_order(
     return contexts
 
 
-def find_sorted(grams: Grams, keys: np.ndarray, bits: int, start: int) -> np.ndarray:
-    """Return (N,) which of `grams`, from `start` on, have `keys` (suffix and first word), which
-    rise.
+def smooth_range(
+    entry: np.ndarray, lower: Grams, amounts: Sequence[float], bits: int
+) -> np.ndarray:
+    """Return ENTRYs of a range of keys as SMOOTHED, and give `lower`, up to the last context among
+    them, back-off weights.
     """
+    context, keys = number_distinct(entry["key"])
+    start = len(lower.backoff)
+    numbers = find_sorted(lower, keys, bits, start)
+    rows = np.empty(len(entry), dtype=SMOOTHED)
+    rows["prob"], free = smooth(entry, context, amounts)
+    rows["context"] = numbers[context]
+    # a context that nothing follows leaves all to shorter ones
+    weights = np.ones(numbers[-1] + 1 - start)
+    weights[numbers - start] = free
+    lower.backoff.append(weights)
+    return rows
+
+
+def find_sorted(grams: Grams, keys: np.ndarray, bits: int, start: int) -> np.ndarray:
+    """Return (N,) which of `grams`, from `start` on, have the rising `keys` (suffix, first)."""
     numbers = np.empty(len(keys), dtype=np.int64)
     done = 0
     for low in range(start, len(grams), BLOCK):

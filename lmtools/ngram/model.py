@@ -13,15 +13,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lmtools.config import build, load_yaml
-from lmtools.errors import UserError
-from lmtools.files import OPENERS, cannot, raw_blocks, raw_lines, sha256
+from lmtools.base.config import build, load_yaml
+from lmtools.base.errors import UserError
+from lmtools.base.files import OPENERS, cannot, raw_blocks, raw_lines, sha256
+from lmtools.base.seal import check_seal
 from lmtools.ngram.arpa import LOWEST
 from lmtools.ngram.arpa_lines import LINES, ArpaLines
 from lmtools.ngram.dialects import explain_refusal
 from lmtools.ngram.sentences import RESERVED, SYMBOLS, UNK, split_words
-from lmtools.seal import check_seal
-from lmtools.subword import Subword, load_subword
+from lmtools.text.subword import Subword, load_subword
 
 try:
     import kenlm  # PyPI's ufal-kenlm and its kenlm both have it
@@ -60,7 +60,8 @@ class Description:
     version: str
     # closed vocabulary: the token of the model that stands for all words outside it
     unknown: str | None = None
-    # as those of a neural model (lmtools.checkpoint.describe_model); files of older versions: none
+    # as those of a neural model (lmtools.models.checkpoint.describe_model); files of older
+    # versions: none
     facts: dict | None = None
 
     @property
@@ -256,9 +257,7 @@ class NgramModel:
         return np.full_like(scores, UNSEEN)
 
     def score(self, texts: Iterable[str]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return (N,) natural-log probabilities with </s>, tokens with </s>, unknown tokens of
-        `texts`.
-        """
+        """Return (N,) natural-log probabilities, tokens, both with </s>, and unknown tokens."""
         rows = [
             (float(log_prob.sum()), len(log_prob), int(unknown.sum()))
             for log_prob, unknown in map(self.conditional, texts)
@@ -358,9 +357,7 @@ def uncompressed(path: Path, directory=None) -> Iterator[Path]:
 
 
 def is_foreign(lm) -> bool:
-    """Return whether `lm` is a directory of an n-gram model whose words are those that KenLM
-    splits.
-    """
+    """Return whether `lm` is the directory of an n-gram model whose words KenLM splits."""
     path = Path(lm) / CONFIG
     return path.is_file() and load_yaml(path).get("kind") == KIND and Description.load(lm).foreign
 

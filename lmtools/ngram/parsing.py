@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 
 PART = 8  # bytes of a word hashed at once
 FACTORS = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F], dtype=np.uint64)  # odd

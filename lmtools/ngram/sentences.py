@@ -3,11 +3,11 @@
 import re
 from collections.abc import Callable, Iterator, Sequence
 
-from lmtools.errors import UserError
-from lmtools.subword import UNK as UNKNOWN_ID
-from lmtools.subword import Subword
+from lmtools.base.errors import UserError
 from lmtools.text import MARK
 from lmtools.text.blocks import read_text
+from lmtools.text.subword import UNK as UNKNOWN_ID
+from lmtools.text.subword import Subword
 
 SYMBOLS = ("<unk>", "<s>", "</s>")
 UNK, BOS, EOS = range(len(SYMBOLS))
@@ -58,9 +58,7 @@ class TokenisedText:
 
 
 def only_known(subword: Subword) -> Callable[[str], list[str]]:
-    """Return a function from text to pieces, UNKNOWN for those the vocabulary lacks or KenLM
-    reserves.
-    """
+    """Return a function from text to pieces, UNKNOWN for those that are not in or reserved."""
     names = [
         UNKNOWN if piece in RESERVED or i == UNKNOWN_ID else piece
         for i, piece in enumerate(subword.vocabulary)

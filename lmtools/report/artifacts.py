@@ -4,18 +4,19 @@ it.
 
 import re
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
-from lmtools import seal
-from lmtools.config import load_yaml
-from lmtools.corpus import Header, read_header
-from lmtools.files import read_bytes, read_lines
+from lmtools.base import seal
+from lmtools.base.config import load_yaml
+from lmtools.base.files import read_bytes, read_lines
+from lmtools.base.lock import ASIDE
+from lmtools.base.seal import check_seal, parse_json
 from lmtools.formats import kaldi_text, scores
-from lmtools.lock import ASIDE
 from lmtools.report.shapes import AMOUNT, ANY, NUMBER, PLAIN, POSITIVE, TEXT, WHOLE, fitting
 from lmtools.rescoring import Weights
 from lmtools.rescoring.features import UNCHECKED
-from lmtools.seal import check_seal, parse_json
+from lmtools.text.corpus import Header, read_header
 
 PPL_SHAPE = {
     "word_ppl": POSITIVE,
@@ -43,6 +44,7 @@ BENCH_ROW = {
     **dict.fromkeys(("flops?", "flops_hidden?"), POSITIVE),
     **dict.fromkeys(("throughput?", "responsiveness?", "contiguous?"), RATE),
 }
+BENCH_SHAPE = {"rows": [BENCH_ROW]}
 GRID_SHAPE = {
     **dict.fromkeys(("title?", "x?", "figure?"), TEXT),
     "runs?": {ANY: PLAIN},
@@ -88,37 +90,16 @@ CONFIG_SHAPE = {
 }
 
 
-def read_ppl(home: Path) -> dict[tuple[str, str], Mapping]:
-    """Read the results of `lmtools ppl`, by (language model, set)."""
-    return read_by_set(home, "ppl", PPL_SHAPE)
-
-
-def read_lattices(home: Path) -> dict[tuple[str, str], Mapping]:
-    """Read the reports of `lmtools lattice rescore --report`, by (system, set)."""
-    return read_by_set(home, "lattice", LATTICE_SHAPE)
-
-
-def read_sts(home: Path) -> dict[tuple[str, str], Mapping]:
-    """Read the results of `lmtools sts`, by (system, set)."""
-    return read_by_set(home, "sts", {})
-
-
-def read_by_set(home: Path, kind: str, shape: Mapping) -> dict[tuple[str, str], Mapping]:
+def read_by_set(kind: str, shape: Mapping, home: Path) -> dict[tuple[str, str], Mapping]:
     """Read the JSON objects of that shape in KIND/NAME/SET.json by (name, set)."""
     paths = sorted(home.glob(f"{kind}/*/*.json"))
     return {(path.parent.name, path.stem): read_json(path, shape) for path in paths}
 
 
-def read_speed(home: Path) -> dict | None:
-    """Read the results of `lmtools bench score`; None without them."""
-    path = home / "bench/speed.json"
-    return read_json(path, SPEED_SHAPE) if path.exists() else None
-
-
-def read_bench(home: Path) -> dict | None:
-    """Read the results of `lmtools bench lm`; None without them."""
-    path = home / "bench/lm.json"
-    return read_json(path, {"rows": [BENCH_ROW]}) if path.exists() else None
+def read_bench(kind: str, shape: Mapping, home: Path) -> dict | None:
+    """Read the results of a benchmark in bench/KIND.json; None without them."""
+    path = home / f"bench/{kind}.json"
+    return read_json(path, shape) if path.exists() else None
 
 
 def read_json(path: Path, shape: Mapping) -> dict:
@@ -174,8 +155,19 @@ def read_configs(home: Path) -> dict[str, dict]:
 
 
 def read_learning(home: Path) -> dict[str, list[dict]]:
-    """Read the lines of metrics.jsonl of each language model."""
-    return {path.parent.name: read_metrics(path) for path in list_of_models(home, "metrics.jsonl")}
+    """Read the lines of metrics.jsonl of each language model, without a last one that a crash cut
+    short.
+    """
+    remedy, learning = "take the line out", {}
+    for path in list_of_models(home, "metrics.jsonl"):
+        lines = [(number, line) for number, line in read_lines(path) if line.strip()]
+        if lines and not lines[-1][1].endswith("}"):
+            lines.pop()
+        trees = {f"{path}:{n}": parse_json(line, f"{path}:{n}", remedy) for n, line in lines}
+        learning[path.parent.name] = [
+            drop_nulls(fitting(tree, METRICS_SHAPE, at, remedy)) for at, tree in trees.items()
+        ]
+    return learning
 
 
 def list_of_models(home: Path, file: str) -> list[Path]:
@@ -184,18 +176,6 @@ def list_of_models(home: Path, file: str) -> list[Path]:
     """
     paths = sorted(home.glob(f"lm/*/{file}"))
     return [path for path in paths if not (path.parent / ASIDE).exists()]
-
-
-def read_metrics(path: Path) -> list[dict]:
-    """Read the lines of a training's metrics.jsonl, without a last one that a crash cut short."""
-    lines = [(number, line) for number, line in read_lines(path) if line.strip()]
-    if lines and not lines[-1][1].endswith("}"):
-        lines.pop()
-    remedy = "take the line out"
-    trees = {
-        f"{path}:{number}": parse_json(line, f"{path}:{number}", remedy) for number, line in lines
-    }
-    return [drop_nulls(fitting(tree, METRICS_SHAPE, at, remedy)) for at, tree in trees.items()]
 
 
 def drop_nulls(tree: Mapping) -> dict:
@@ -214,22 +194,17 @@ def read_training(home: Path) -> Header | None:
 
 def read_stages(home: Path) -> list[dict]:
     """Return the manifests of the recipe's stages in the order in which they were started: N.json
-    of run.sh's, and NAME-N.json of those of run_NAME.sh, which have NAME-N as their stage.
+    of run.sh's, and NAME-N.json of those of run_NAME.sh, which have NAME-N as their stage;
+    UserError where one was damaged.
     """
     named = ((re.fullmatch(r"(?:(.+)-)?(\d+)", p.stem), p) for p in home.glob("stages/*.json"))
     numbered = sorted((match[1] or "", int(match[2]), path) for match, path in named if match)
-    stages = [
-        {**read_manifest(path), **({"stage": path.stem} if script else {})}
-        for script, _, path in numbered
-    ]
+    remedy, stages = "run the stage again", []
+    for script, _, path in numbered:
+        tree = check_seal(parse_json(read_bytes(path), path, remedy), path, remedy, warn=False)
+        stage = drop_nulls(fitting(tree, STAGE_SHAPE, path, remedy))
+        stages.append({**stage, **({"stage": path.stem} if script else {})})
     return sorted(stages, key=lambda manifest: manifest.get("started", ""))
-
-
-def read_manifest(path: Path) -> dict:
-    """Return the JSON object in the manifest of a stage; UserError where it was damaged."""
-    remedy = "run the stage again"
-    tree = check_seal(parse_json(read_bytes(path), path, remedy), path, remedy, warn=False)
-    return drop_nulls(fitting(tree, STAGE_SHAPE, path, remedy))
 
 
 def read_systems(home: Path) -> dict[str, tuple[Weights | None, dict[str, dict[str, str]]]]:
@@ -253,7 +228,7 @@ def read_systems(home: Path) -> dict[str, tuple[Weights | None, dict[str, dict[s
 # by name: the reader, which takes the directory, and what is said where it finds none
 ARTIFACTS = {
     "judged": (
-        read_sts,
+        partial(read_by_set, "sts", {}),
         "sts/SYSTEM/SET.json: absent, so there is nothing to say of similarity (`lmtools sts --out`"
         " writes them)",
     ),
@@ -268,7 +243,7 @@ ARTIFACTS = {
         " `lmtools ngram` write them)",
     ),
     "ppl": (
-        read_ppl,
+        partial(read_by_set, "ppl", PPL_SHAPE),
         "ppl/LM/SET.json: absent, so there is no table of perplexities (`lmtools ppl --out` writes"
         " them)",
     ),
@@ -283,16 +258,16 @@ ARTIFACTS = {
         " run.sh writes them)",
     ),
     "bench": (
-        read_bench,
+        partial(read_bench, "lm", BENCH_SHAPE),
         "bench/lm.json: absent, so there is no table of throughput and responsiveness (`lmtools"
         " bench lm --out` writes it)",
     ),
     "speed": (
-        read_speed,
+        partial(read_bench, "speed", SPEED_SHAPE),
         "bench/speed.json: absent, so there is no figure of run time (`lmtools bench score --out`"
         " writes it)",
     ),
-    "lattices": (read_lattices, ""),
+    "lattices": (partial(read_by_set, "lattice", LATTICE_SHAPE), ""),
     "stages": (
         read_stages,
         "stages/N.json: absent, so it is not known how the time divides (the recipe's run.sh writes"

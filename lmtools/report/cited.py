@@ -36,7 +36,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.report.shapes import ANY, NUMBER, PLAIN, TEXT, misfit
 
 NOTHING, MARK = "-", "?"  # of cells: no figure, an uncertain reading
@@ -54,6 +54,7 @@ QUANTITIES = (
     "context",  # Pearson x100 of the last layer's vectors, on a set
     "embed",  # of the embedding layer's
 )
+SECTIONS = ("readings", "papers")
 CITATION = {"label": TEXT, "text": TEXT}
 TABLE = {
     **dict.fromkeys(("paper", "title", "corpus", "theirs", "rows"), TEXT),
@@ -127,8 +128,8 @@ class CitedTable:
         """Return our sources beside the columns in an experiment with these values of options; None
         where the table has none for it.
         """
-        found = [key for key in self.beside if set(key.split()) - {ANY} <= set(options)]
-        return self.beside[max(found, key=len)] if found else None
+        keys = [key for key in self.beside if set(key.split()) - {ANY} <= set(options)]
+        return self.beside[max(keys, key=len)] if keys else None
 
     def cells(self, column: str) -> list[str]:
         """Return the cells of a column as printed, one a row."""
@@ -163,68 +164,67 @@ def read_cell(cell: str) -> float | None:
 
 def parse_citations(tree, where: Callable[..., str]) -> dict[str, Citation]:
     """Parse the papers by their short names; UserError with the line for what is none."""
-    if wrong := misfit(tree, {ANY: CITATION}, ""):
+    if wrong := misfit(tree, {ANY: CITATION}):
         raise UserError(f"{where('citations')}: citations: {wrong}; write {{label: .., text: ..}}")
-    return {str(key): Citation(one["label"], one["text"]) for key, one in tree.items()}
+    return {str(key): Citation(entry["label"], entry["text"]) for key, entry in tree.items()}
 
 
 def parse_tables(trees: Sequence, papers: Collection[str], where) -> tuple[CitedTable, ...]:
     """Parse quoted tables of known `papers`; UserError with the line of what is none."""
+    checked = check_entries(trees, TABLE, papers, lambda *place: where("papers", *place))
     return tuple(
-        parse_table(
-            check_entry(one, TABLE, papers, where, "papers", str(i)),
-            lambda *place, i=i: where("papers", str(i), *place),
-        )
-        for i, one in enumerate(trees)
+        parse_table(tree, lambda *place, i=i: where("papers", str(i), *place))
+        for i, tree in enumerate(checked)
     )
 
 
 def parse_readings(trees: Sequence, papers: Collection[str], where) -> tuple[FigureQuote, ...]:
     """Parse the readings of figures; UserError with the line for what is none."""
-    checked = [
-        check_entry(one, READING, papers, where, "readings", str(i)) for i, one in enumerate(trees)
-    ]
-    return tuple(FigureQuote(**frozen(one) | {"figure": str(one["figure"])}) for one in checked)
+    checked = check_entries(trees, READING, papers, lambda *place: where("readings", *place))
+    return tuple(FigureQuote(**frozen(tree) | {"figure": str(tree["figure"])}) for tree in checked)
 
 
-def check_entry(tree, shape: Mapping, papers: Collection[str], where, *place: str) -> Mapping:
-    """Return `tree`, if it has that shape and no other keys; UserError with the line otherwise."""
-    known = [key.removesuffix("?") for key in shape]
-    wrong = misfit(tree, shape, "")
-    if not wrong and (others := [str(key) for key in tree if key not in known]):
-        wrong = f"unknown key {others[0]!r}; known: {', '.join(known)}"
-        place = (*place, others[0])
-    if not wrong and tree["paper"] not in papers:
-        wrong = f"unknown paper {tree['paper']!r}; known: {', '.join(papers)}"
-        place = (*place, "paper")
-    if wrong:
-        raise UserError(f"{where(*place)}: {place[0]}: {wrong}; mend the entry")
-    return tree
+def check_entries(
+    trees: Sequence, shape: Mapping, papers: Collection[str], where: Callable[..., str]
+) -> Sequence:
+    """Return `trees`, if each has that shape and no other keys; UserError with the line
+    otherwise.
+    """
+    known, section = [key.removesuffix("?") for key in shape], SECTIONS[shape is TABLE]
+    for i, tree in enumerate(trees):
+        wrong, place = misfit(tree, shape), ()
+        if not wrong and (others := [str(key) for key in tree if key not in known]):
+            wrong = f"unknown key {others[0]!r}; known: {', '.join(known)}"
+            place = others[:1]
+        if not wrong and tree["paper"] not in papers:
+            wrong = f"unknown paper {tree['paper']!r}; known: {', '.join(papers)}"
+            place = ("paper",)
+        if wrong:
+            raise UserError(f"{where(str(i), *place)}: {section}: {wrong}; mend the entry")
+    return trees
 
 
 def frozen(tree: Mapping) -> dict:
     """Return a mapping with tuples for lists."""
-    return {key: tuple(one) if isinstance(one, list) else one for key, one in tree.items()}
+    return {key: tuple(v) if isinstance(v, list) else v for key, v in tree.items()}
 
 
 def parse_table(tree: Mapping, where: Callable[..., str]) -> CitedTable:
     """Parse a table of keys and values of the right shape; UserError with the line of others."""
     heading, columns, rows = parse_rows(tree["rows"], where)
     beside = {
-        key: {column: parse_source(said, where("beside", key)) for column, said in one.items()}
-        for key, one in tree["beside"].items()
+        key: {column: parse_source(words, where("beside", key)) for column, words in group.items()}
+        for key, group in tree["beside"].items()
     }
-    named = {
-        "ratio": tree.get("ratio", {}),
-        **{f"beside.{key}": one for key, one in beside.items()},
-    }
-    for place, one in named.items():
-        if lost := [column for column in one if column not in columns]:
+    groups = {"ratio": tree.get("ratio", {})}
+    groups |= {f"beside.{key}": group for key, group in beside.items()}
+    for place, group in groups.items():
+        if lost := [column for column in group if column not in columns]:
             raise UserError(
                 f"{where(*place.split('.', 1))}: no column {lost[0]!r}; the table has"
                 f" {', '.join(columns)}"
             )
-    rest = frozen({key: one for key, one in tree.items() if key not in ("rows", "beside")})
+    rest = frozen({key: tree[key] for key in tree if key not in ("rows", "beside")})
     table = CitedTable(
         **rest | {"table": str(tree["table"])},
         heading=heading,
@@ -266,12 +266,12 @@ def parse_rows(
     return header[0], header[2:], rows
 
 
-def parse_source(said: str, where: str) -> Source:
+def parse_source(text: str, where: str) -> Source:
     """Parse a Source in words: QUANTITY [PLACE [FORM]]."""
-    words = said.split()
+    words = text.split()
     if not words or len(words) > len(Source._fields) or words[0] not in QUANTITIES:
         raise UserError(
-            f"{where}: beside: {said!r} is not `QUANTITY [PLACE [FORM]]`; quantities:"
+            f"{where}: beside: {text!r} is not `QUANTITY [PLACE [FORM]]`; quantities:"
             f" {', '.join(QUANTITIES)}"
         )
     source = Source(*words)

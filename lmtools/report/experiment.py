@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from lmtools.corpus import Header
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.report.artifacts import ARTIFACTS
 from lmtools.report.names import Names
 from lmtools.report.parts.grids import Grid, grids_of
@@ -20,6 +19,7 @@ from lmtools.report.parts.pairs import JudgedPairs, collect_pairs
 from lmtools.report.parts.samples import lists_beside
 from lmtools.report.rows import BENCH, PACE, FigureRows, rows_of
 from lmtools.report.style import Style, load_style
+from lmtools.text.corpus import Header
 from lmtools.version import __version__
 
 RESCORING, LM, STS = "rescoring", "lm", "sts"  # kinds of experiments
@@ -152,6 +152,14 @@ class Experiment:
             return (self.pairs or self.lists).hashes
         return {model.name: model.hash for model in self.models.values() if model.hash}
 
+    @property
+    def seeds(self) -> str:
+        """The seeds of the trainings: one for all, or each model's."""
+        seeds = {name: tree["seed"] for name, tree in self.configs.items() if "seed" in tree}
+        if len(set(seeds.values())) < 2:
+            return f"training seed {next(iter(seeds.values()))}" if seeds else ""
+        return "training seeds " + ", ".join(f"{name} {seed}" for name, seed in seeds.items())
+
     def provenance(self) -> Iterator[str]:
         """Yield corpus and sizes, how to read figures, then the commands, model hashes and
         seeds.
@@ -164,21 +172,13 @@ class Experiment:
         hashes = ", ".join(f"{name} {value[:HASH]}" for name, value in self.hashes.items())
         facts = (
             hashes and f"model hashes {hashes}",
-            training_seeds(self.configs),
+            self.seeds,
             trained_on(self.configs.values()),
-            *(part.draws if part else ()),
+            *getattr(part, "draws", ()),
             f"lmtools {__version__}",
         )
         calls = ", then ".join(f"`{command}`" for command in (*commands, self.command))
         yield f"Made by {calls}; {'; '.join(filter(None, facts))}."
-
-
-def training_seeds(configs: Mapping[str, Mapping]) -> str:
-    """Return the seeds of the trainings: one for all, or each model's."""
-    seeds = {name: tree["seed"] for name, tree in configs.items() if "seed" in tree}
-    if len(set(seeds.values())) < 2:
-        return f"training seed {next(iter(seeds.values()))}" if seeds else ""
-    return "training seeds " + ", ".join(f"{name} {seed}" for name, seed in seeds.items())
 
 
 def trained_on(configs: Iterable[Mapping]) -> str:

@@ -8,12 +8,11 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
-from lmtools.report.style import Look, Printed, Style, load_style
+from lmtools.report.style import DASHED, Look, Printed, Style, load_style
 
 # the decoder's own choice and the best of each list; no directory is called so
 FIRST, ORACLE, FIRST_PASS = "@first", "@oracle", "first-pass"
 CE = "softmax"  # the criterion to which others compare
-PRINTED = "printed"  # a sum without the target (output.target_in_sum)
 SUM = "sum"
 
 
@@ -82,16 +81,16 @@ class Names:
     def labels(self) -> dict[str, str]:
         """The printed name of each system."""
         plain = {name: self.describe(name) for name in self.systems}
-        said = list(plain.values())
+        texts = list(plain.values())
         return {
-            name: f"{text} ({name})" if said.count(text) > 1 and text != name else text
+            name: f"{text} ({name})" if texts.count(text) > 1 and text != name else text
             for name, text in plain.items()
         }
 
     def describe(self, name: str) -> str:
         """Return the parts of a system in words."""
-        if own := self.style.systems.get(name, Printed()).label:
-            return own
+        if given := self.style.systems.get(name, Printed()).label:
+            return given
         parts, lattices, interpolated = self.makeup(name)
         labels = [self.describe_part(part) for part in parts]
         text = " + ".join(map(shorten, labels)) if len(labels) > 1 else "".join(labels)
@@ -113,8 +112,8 @@ class Names:
         return shorten(self.label(name))
 
     def ordered(self, names: Iterable[str]) -> list[str]:
-        """Names in printing order: systems as the experiment's file lists them; others by the
-        number of their language models, then by the Style's order of the first of these.
+        """Return names in printing order: systems as the experiment's file lists them; others by
+        the number of their language models, then by the Style's order of the first of these.
         """
         known = [FIRST, ORACLE, *(self.style.plan.systems if self.systems else ())]
 
@@ -133,19 +132,19 @@ class Names:
         A mean and an interpolation have the colour of the sum, whether that is there or not; a mean
         has a hollow marker and another line, an interpolation a dotted one.
         """
-        names = [*names, FIRST, ORACLE]
-        keys = {name: self.key_of(name) for name in names}
-        own = {key: look for key in keys.values() if (look := self.own_look(key))}
-        spare = self.style.spare
-        unknown = sorted(set(keys.values()) - own.keys())
-        own |= {key: spare[i % len(spare)] for i, key in enumerate(unknown)}
-        looks = {
-            name: own[key].of_mean if self.is_mean(name) else own[key] for name, key in keys.items()
-        }
-        return {
-            name: look.of_interpolation if self.makeup(name).interpolated else look
-            for name, look in looks.items()
-        }
+        keys = {name: self.key_of(name) for name in (*names, FIRST, ORACLE)}
+        known = {}
+        for kind in (self.style.lms, self.style.systems):
+            known |= {("", name): entry.look for name, entry in kind.items() if entry.look}
+        unknown = sorted(set(keys.values()) - known.keys())
+        known |= {key: self.style.spare[i % len(self.style.spare)] for i, key in enumerate(unknown)}
+        looks = {name: known[key] for name, key in keys.items()}
+        for name, look in looks.items():
+            if self.is_mean(name):
+                looks[name] = look = replace(look, line=DASHED[look.line], hollow=True)
+            if self.makeup(name).interpolated:
+                looks[name] = replace(look, line=":")
+        return looks
 
     def key_of(self, name: str) -> tuple[str, str]:
         """Return the key of a look: a system of the Style, or the parts of another, by sums."""
@@ -154,19 +153,6 @@ class Names:
             return "", name
         ends = [part.lm + " unnormalised" * (not part.normalised) for part in system.parts]
         return "lattice" * system.lattices, "+".join(ends)
-
-    def own_look(self, key: tuple[str, str]) -> Look | None:
-        """Return the look that the Style has for what `key_of` says."""
-        kinds = (self.style.systems, self.style.lms)
-        looks = (kind[key[1]].look for kind in kinds if key[1] in kind and not key[0])
-        return next(filter(None, looks), None)
-
-
-def is_printed(output: Mapping) -> bool:
-    """Return whether a criterion's settings leave the target out of the sum, as the paper prints
-    it.
-    """
-    return output.get("target_in_sum") is False
 
 
 def shorten(text: str) -> str:

@@ -4,16 +4,15 @@
 
 import csv
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
 
-from lmtools.atomic import atomic_text
+from lmtools.base.atomic import atomic_text
 from lmtools.evaluate import METRICS
 from lmtools.evaluate.metrics import ErrorRate
 from lmtools.report.names import FIRST, ORACLE
-from lmtools.report.parts.grids import Grid
 from lmtools.report.parts.lists import RescoredLists
 from lmtools.report.parts.measure import LENGTHS, Measured
 from lmtools.report.parts.models import Model
@@ -62,7 +61,7 @@ class FigureRows:
 
     def value(self, kind: str, name: str, quantity: str, place: str = "", at=None) -> float | None:
         """Return the value of a quantity; None where it was not measured."""
-        row = self.find(kind, name, quantity, place, at)
+        row = self.find(kind, name, quantity, place, at=at)
         return row and row.value
 
     def write(self, path) -> None:
@@ -79,10 +78,16 @@ def rows_of(experiment) -> Iterator[FigureRow]:
     if experiment.pairs:
         yield from rows_of_pairs(experiment.pairs)
     yield from rows_of_models(experiment.models, experiment.ppl)
-    yield from rows_of_grids(experiment.grids)
+    for grid in experiment.grids:
+        for label, model in grid.runs.items():
+            for place in model.figures:
+                value, at = model.ppl(place), grid.at.get(label)
+                yield FigureRow("grid", label, place, grid.name, value=value, at=at)
     yield from rows_of_speeds(experiment.speed or {}, experiment.bench or {})
     for stage in experiment.stages:
-        yield FigureRow("stage", str(stage.get("stage", "")), "", "seconds", stage.get("seconds"))
+        yield FigureRow(
+            "stage", str(stage.get("stage", "")), "", "seconds", value=stage.get("seconds")
+        )
 
 
 def rows_of_lists(lists: RescoredLists) -> Iterator[FigureRow]:
@@ -93,60 +98,61 @@ def rows_of_lists(lists: RescoredLists) -> Iterator[FigureRow]:
     for name, system in lists.systems.items():
         weights = system.weights
         for feature, value in weights.features.items() if weights else ():
-            yield FigureRow("weight", name, "", feature, value)
+            yield FigureRow("weight", name, "", feature, value=value)
         curves = (weights.search.get("curves") or {}) if weights else {}
         for feature, curve in curves.items():
             low, high = curve["flat"]
-            yield FigureRow("scale", name, "", feature, curve["chosen"], low, high)
+            yield FigureRow("scale", name, "", feature, value=curve["chosen"], low=low, high=high)
             for scale, score in curve["points"]:
-                yield FigureRow("scale", name, "", f"{weights.metric}, {feature}", score, at=scale)
+                yield FigureRow(
+                    "scale", name, "", f"{weights.metric}, {feature}", value=score, at=scale
+                )
     for (name, place), tree in lists.lattices.items():
         for quantity in LATTICE:
-            yield FigureRow("lattice", name, place, quantity, tree[quantity])
+            yield FigureRow("lattice", name, place, quantity, value=tree[quantity])
         for quantity, value in (tree.get("approximation") or {}).items():
-            yield FigureRow("lattice", name, place, quantity, value)
+            yield FigureRow("lattice", name, place, quantity, value=value)
 
 
 def rows_of_set(measured: Measured) -> Iterator[FigureRow]:
     """Yield the score of every system on a set with its interval, its errors, and its change to the
     first pass; p is that of the metric's first test, of the change that of the bootstrap.
     """
-    metric, place = measured.metric, measured.sample.name
+    metric, place = measured.refs.metric, measured.sample.name
     results = {**measured.results, **measured.unnormalised}
     first, tuned = results[FIRST].score, results.get(measured.tuned)
     for name, result in results.items():
-        test, bootstrap = result.test, result.bootstrap
-        chances = [
-            None if one is None or name in (FIRST, ORACLE) else one.p for one in (test, bootstrap)
-        ]
+        key, bootstrap = ("system", name, place), result.bootstrap
+        tests = [None, None] if name in (FIRST, ORACLE) else [result.test, bootstrap]
+        chances = [test and test.p for test in tests]
         ends = bootstrap.score_interval if bootstrap else (None, None)
-        yield FigureRow("system", name, place, metric, result.score, *ends, chances[0])
+        yield FigureRow(*key, metric, result.score, *ends, chances[0])
         if isinstance(METRICS[metric], ErrorRate):
             counts = result.statistics.sum(0)[:3].tolist()
             for quantity, count in zip(ERRORS, counts, strict=True):
-                yield FigureRow("system", name, place, quantity, count)
+                yield FigureRow(*key, quantity, count)
         if bootstrap and name != FIRST:
             change = result.score - first
-            yield FigureRow("system", name, place, CHANGE, change, p=chances[1])
+            yield FigureRow(*key, CHANGE, change, p=chances[1])
             relative = 100 * (result.score / first - 1) if first else None
-            yield FigureRow("system", name, place, RELATIVE, relative)
+            yield FigureRow(*key, RELATIVE, relative)
             if tuned and result.beyond is not None and name != ORACLE:
                 yield FigureRow(
-                    "system", name, place, TUNED, result.score - tuned.score, p=result.beyond
+                    "system", name, place, TUNED, value=result.score - tuned.score, p=result.beyond
                 )
 
 
 def rows_of_depths(measured: Measured) -> Iterator[FigureRow]:
     """Yield the scores by list depth and by utterance length, at its class's least words."""
-    metric, place = measured.metric, measured.sample.name
+    metric, place = measured.refs.metric, measured.sample.name
     for depth, score in enumerate(measured.oracle.tolist(), 1):
-        yield FigureRow("depth", ORACLE, place, metric, score, at=depth)
+        yield FigureRow("depth", ORACLE, place, metric, value=score, at=depth)
     for name, curve in measured.by_depth.items():
         for depth, score in zip(measured.depths, curve, strict=True):
-            yield FigureRow("depth", name, place, metric, score, at=depth)
+            yield FigureRow("depth", name, place, metric, value=score, at=depth)
     for name in measured.results:
         for (low, _), score in zip(LENGTHS, measured.by_length(name), strict=True):
-            yield FigureRow("length", name, place, metric, score, at=low)
+            yield FigureRow("length", name, place, metric, value=score, at=low)
 
 
 def rows_of_models(
@@ -155,26 +161,17 @@ def rows_of_models(
     """Yield what language models are and took, their learning curves and their perplexities."""
     for name, model in models.items():
         for quantity, value in model.quantities.items():
-            yield FigureRow("lm", name, "", quantity, value)
+            yield FigureRow("lm", name, "", quantity, value=value)
         for line in model.lines:
             for key in ("train", "valid"):
                 loss = line.get(f"{key}_loss")
-                yield FigureRow("learning", name, key, "loss", loss, at=line["step"])
+                yield FigureRow("learning", name, key, "loss", value=loss, at=line["step"])
     for (name, place), tree in ppl.items():
         for quantity in PPL:
-            yield FigureRow("lm", name, place, quantity, tree.get(quantity))
+            yield FigureRow("lm", name, place, quantity, value=tree.get(quantity))
         for quantity in ("mean", "sd"):
             value = (tree.get("log_normaliser") or {}).get(quantity)
-            yield FigureRow("lm", name, place, f"log Z {quantity}", value)
-
-
-def rows_of_grids(grids: Sequence[Grid]) -> Iterator[FigureRow]:
-    """Yield the perplexity of each run of a grid, under its label."""
-    for grid in grids:
-        for label, model in grid.runs.items():
-            for place in model.figures:
-                at = grid.at.get(label)
-                yield FigureRow("grid", label, place, grid.name, model.ppl(place), at=at)
+            yield FigureRow("lm", name, place, f"log Z {quantity}", value=value)
 
 
 def rows_of_speeds(speed: Mapping, bench: Mapping) -> Iterator[FigureRow]:
@@ -186,20 +183,22 @@ def rows_of_speeds(speed: Mapping, bench: Mapping) -> Iterator[FigureRow]:
         low, high = 1000 * np.percentile(times, (25, 75))
         value, words = 1000 * row["seconds_median"], row["words"]
         ends = {"low": float(low), "high": float(high)}
-        yield FigureRow("speed", row["lm"], row["task"], MILLISECONDS, value, **ends, at=words)
+        yield FigureRow(
+            "speed", row["lm"], row["task"], MILLISECONDS, value=value, **ends, at=words
+        )
     for name, tree in (speed.get("batched") or {}).items():
         for quantity, value in tree.items():
             if isinstance(value, int | float):
-                yield FigureRow("batched", name, "", quantity, value)
+                yield FigureRow("batched", name, "", quantity, value=value)
     for row in bench.get("rows", ()):
-        device = str(bench.get("device", ""))
+        key = "bench", row["name"], str(bench.get("device", ""))
         for quantity in ("parameters", "flops", "flops_hidden"):
-            yield FigureRow("bench", row["name"], device, quantity, row.get(quantity))
+            yield FigureRow(*key, quantity, row.get(quantity))
         for quantity in BENCH:
             if rate := row.get(quantity):
                 turns = rate.get("values") or [rate["median"]]
                 ends = min(turns), max(turns)
-                yield FigureRow("bench", row["name"], device, quantity, rate["median"], *ends)
+                yield FigureRow(*key, quantity, rate["median"], *ends)
 
 
 def rows_of_pairs(pairs: JudgedPairs) -> Iterator[FigureRow]:
@@ -214,8 +213,8 @@ def rows_of_pairs(pairs: JudgedPairs) -> Iterator[FigureRow]:
                 tested = kind == "pearson" and layer is judged.best and reference
                 p = williams_p(reference, judged) if tested else None
                 ends = (low, high) if math.isfinite(low + high) else (None, None)
-                yield FigureRow("vectors", name, place, kind, value, *ends, p, layer.number)
+                yield FigureRow("vectors", name, place, kind, *(value, *ends, p, layer.number))
         if pairs.graded(place):
             for grade in np.unique(judged.gold).tolist():
                 mean = float(judged.best.cosines[judged.gold == grade].mean())
-                yield FigureRow("grade", name, place, "cosine", mean, at=grade)
+                yield FigureRow("grade", name, place, "cosine", value=mean, at=grade)

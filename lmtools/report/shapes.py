@@ -3,10 +3,10 @@ anything is drawn.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 
 
 class Value(NamedTuple):
@@ -43,56 +43,49 @@ ANY = "*"  # in a mapping: each key that is not named
 
 def fitting(tree: Mapping, shape: Mapping, where, remedy: str = "write it again") -> Mapping:
     """Return `tree`, if it has that shape; UserError about `where` otherwise."""
-    if wrong := misfit(tree, shape, ""):
+    if wrong := misfit(tree, shape):
         raise UserError(f"{where}: {wrong}; {remedy}")
     return tree
 
 
-def misfit(value, shape, place: str) -> str | None:
+def misfit(value, shape) -> str | None:
     """Return the first part of a value that has not that shape, in words; None where all has."""
+    return next(list_misfits(value, shape, ""), None)
+
+
+def list_misfits(value, shape, place: str) -> Iterator[str]:
+    """Yield the parts of a value that have not that shape, in words."""
+    shown, title = f"{str(value)!r:.40}", place or "the whole"
     if isinstance(shape, Value):
-        return None if shape.holds(value) else f"{place} is {str(value)!r:.40}, not {shape.name}"
-    if isinstance(shape, dict):
-        return misfit_of_mapping(value, shape, place)
-    if not isinstance(value, list):
-        return f"{place} is {str(value)!r:.40}, not a list"
-    if isinstance(shape, tuple) and (not value if len(shape) == 1 else len(value) != len(shape)):
-        return (
-            f"{place} has {len(value)} entries, not"
-            f" {len(shape)}{' or more' if len(shape) == 1 else ''}"
-        )
-    return next(
-        filter(
-            None,
-            (misfit(one, shape[i % len(shape)], f"{place}[{i}]") for i, one in enumerate(value)),
-        ),
-        None,
-    )
+        if not shape.holds(value):
+            yield f"{place} is {shown}, not {shape.name}"
+    elif isinstance(shape, dict):
+        if isinstance(value, Mapping):
+            yield from list_misfits_of_mapping(value, shape, place)
+        else:
+            yield f"{title} is {shown}, not named values"
+    elif not isinstance(value, list):
+        yield f"{place} is {shown}, not a list"
+    elif isinstance(shape, tuple) and (not value if len(shape) == 1 else len(value) != len(shape)):
+        least = " or more" if len(shape) == 1 else ""
+        yield f"{place} has {len(value)} entries, not {len(shape)}{least}"
+    else:
+        for i, entry in enumerate(value):
+            yield from list_misfits(entry, shape[i % len(shape)], f"{place}[{i}]")
 
 
-def misfit_of_mapping(value, shape: Mapping, place: str) -> str | None:
-    """Return the `misfit` of a value that should be a mapping."""
-    if not isinstance(value, Mapping):
-        return f"{place or 'the whole'} is {str(value)!r:.40}, not named values"
+def list_misfits_of_mapping(value: Mapping, shape: Mapping, place: str) -> Iterator[str]:
+    """Yield the entries of a mapping that have not their shape, and those that it lacks."""
+    prefix = f"{place}." if place else ""
     for key, inner in shape.items():
         name = key.removesuffix("?")
-        full = f"{place}.{name}" if place else name
-        if (
-            key == ANY
-            or (name not in value and key != name)
-            or (key != name and value[name] is None)
-        ):
+        if key != ANY and value.get(name) is None and key != name:
             continue
-        if name not in value:
-            return f"has no {full!r}"
-        if wrong := misfit(value[name], inner, full):
-            return wrong
-    rest = {
-        name: one
-        for name, one in value.items()
-        if ANY in shape and name not in shape and f"{name}?" not in shape
-    }
-    return next(
-        filter(None, (misfit(one, shape[ANY], f"{place}.{name}") for name, one in rest.items())),
-        None,
-    )
+        if key != ANY and name not in value:
+            yield f"has no {prefix + name!r}"
+        elif key != ANY:
+            yield from list_misfits(value[name], inner, prefix + name)
+    known = {key.removesuffix("?") for key in shape}
+    for name in value if ANY in shape else ():
+        if name not in known:
+            yield from list_misfits(value[name], shape[ANY], f"{place}.{name}")

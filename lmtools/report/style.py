@@ -2,7 +2,7 @@
 their looks, and papers' results to stand beside them.
 
 The package's own is defaults.yaml; a recipe's refines it entry by entry, and an experiment's file
-(lmtools/experiment.py) gives systems their order, labels and looks:
+(lmtools/rescoring/experiment.py) gives systems their order, labels and looks:
 
     order: [tta, "*", ngram]              # of language models; "*": whatever is not named
     systems: {all: {label: all LMs}}      # by name of a system, instead of what it is made of
@@ -20,9 +20,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from lmtools.config import build, find_lines, load_yaml, merge
-from lmtools.errors import UserError
-from lmtools.experiment import ExperimentPlan
+from lmtools.base.config import build, find_lines, load_yaml, merge
+from lmtools.base.errors import UserError
 from lmtools.report.cited import (
     Citation,
     CitedTable,
@@ -31,6 +30,7 @@ from lmtools.report.cited import (
     parse_readings,
     parse_tables,
 )
+from lmtools.rescoring.experiment import ExperimentPlan
 
 DEFAULTS = Path(__file__).with_name("defaults.yaml")
 OTHERS = "*"  # in `order`
@@ -54,16 +54,6 @@ class Look:
             if not re.fullmatch("#[0-9a-fA-F]{6}", getattr(self, name)):
                 raise UserError(f"{name}: {getattr(self, name)!r} is no colour; write '#rrggbb'")
         check_marks(self.marker, self.line)
-
-    @property
-    def of_mean(self) -> "Look":
-        """That of a mean, where this is that of the sum: a hollow marker and another line."""
-        return replace(self, line=DASHED[self.line], hollow=True)
-
-    @property
-    def of_interpolation(self) -> "Look":
-        """That of (1 - lambda) first pass + lambda LM, where this is that of the linear form."""
-        return replace(self, line=":")
 
 
 @dataclass(frozen=True)
@@ -121,21 +111,17 @@ ENTRIES = ("systems", "lms", "criteria", "families")
 
 
 def load_style(path: Path | None = None, plan: ExperimentPlan | None = None) -> Style:
-    """Load the defaults, refined by what the file at `path` says, then by an experiment's;
-    UserError with its line for what it should not say.
+    """Load the defaults, refined by what the file at `path` says, then by an experiment's: its
+    labels and looks of systems, and its language models and systems in their order; UserError with
+    the line for what a file should not say.
     """
     if path:
         check_style(path)
         style = parse_style(merge(load_yaml(DEFAULTS), load_yaml(path)), lambda *_: path)
     else:
         style = load_defaults()
-    return add_plan(style, plan) if plan else style
-
-
-def add_plan(style: Style, plan: ExperimentPlan) -> Style:
-    """Return the style with an experiment's labels and looks of systems, and its language models
-    and systems in their order.
-    """
+    if plan is None:
+        return style
     systems = dict(style.systems)
     for name, entry in plan.systems.items():
         old, place = systems.get(name, Printed()), plan.place / "systems" / name / "look"
@@ -165,7 +151,7 @@ def check_style(path: Path) -> None:
     for name in tree:
         if name not in known:
             raise UserError(f"{where(str(name))}: unknown key {name!r}; known: {', '.join(known)}")
-    citations = load_yaml(DEFAULTS)["citations"] | read_group(tree, "citations", where)
+    citations = load_yaml(DEFAULTS)["citations"] | read_part(tree, "citations", dict, where)
     parse_style({"order": [OTHERS], **tree, "citations": citations}, where)
 
 
@@ -173,25 +159,28 @@ def parse_style(tree: Mapping, where) -> Style:
     """Parse the style in parsed YAML; `where(section, name)` says of what a UserError speaks."""
     sections = {
         name: {
-            str(key): parse_entry(one, where(name, str(key)), f"{name}.{key}")
-            for key, one in read_group(tree, name, where).items()
+            str(key): parse_entry(entry, where(name, str(key)), f"{name}.{key}")
+            for key, entry in read_part(tree, name, dict, where).items()
         }
         for name in ENTRIES
     }
     views = {
-        str(key): build(View, one or {}, where("views", str(key)), f"views.{key}.")
-        for key, one in read_group(tree, "views", where).items()
+        str(key): build(View, entry or {}, where("views", str(key)), f"views.{key}.")
+        for key, entry in read_part(tree, "views", dict, where).items()
     }
     looks = {
-        name: [build(Look, one, where(name), f"{name}.") for one in read_list(tree, name, where)]
+        name: [
+            build(Look, look, where(name), f"{name}.")
+            for look in read_part(tree, name, list, where)
+        ]
         for name in ("spare", "runs")
     }
-    order = [str(name) for name in read_list(tree, "order", where)]
+    order = [str(name) for name in read_part(tree, "order", list, where)]
     if order.count(OTHERS) != 1 or len(set(order)) < len(order):
         raise UserError(f"{where('order')}: a name stands there twice, or {OTHERS!r} not once")
-    citations = parse_citations(read_group(tree, "citations", where), where)
-    papers = parse_tables(read_list(tree, "papers", where), citations, where)
-    readings = parse_readings(read_list(tree, "readings", where), citations, where)
+    citations = parse_citations(read_part(tree, "citations", dict, where), where)
+    papers = parse_tables(read_part(tree, "papers", list, where), citations, where)
+    readings = parse_readings(read_part(tree, "readings", list, where), citations, where)
     return Style(
         order,
         **sections,
@@ -209,19 +198,13 @@ def parse_entry(tree, where, prefix: str) -> Printed:
         raise UserError(f"{where}: {prefix}: not `label: TEXT` and `look: {{light: ..}}`")
     look = tree.get("look")
     rest = {name: value for name, value in tree.items() if name != "look"}
-    made = build(Printed, rest, where, f"{prefix}.")
-    return replace(made, look=build(Look, look, where, f"{prefix}.look.")) if look else made
+    entry = build(Printed, rest, where, f"{prefix}.")
+    return replace(entry, look=build(Look, look, where, f"{prefix}.look.")) if look else entry
 
 
-def read_group(tree: Mapping, name: str, where) -> Mapping:
-    """Read the part `name`, empty where it is not there."""
-    if not isinstance(found := tree.get(name) or {}, Mapping):
-        raise UserError(f"{where(name)}: {name}: expected `name: value` lines")
-    return found
-
-
-def read_list(tree: Mapping, name: str, where) -> list:
-    """Read the list `name`, empty where it is not there."""
-    if not isinstance(found := tree.get(name) or [], list):
-        raise UserError(f"{where(name)}: {name}: expected a list")
-    return found
+def read_part(tree: Mapping, name: str, kind: type, where):
+    """Read the part `name`, a mapping or a list; empty where it is not there."""
+    if not isinstance(part := tree.get(name) or kind(), kind):
+        expected = "a list" if kind is list else "`name: value` lines"
+        raise UserError(f"{where(name)}: {name}: expected {expected}")
+    return part

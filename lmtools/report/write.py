@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from lmtools.atomic import atomic_path, atomic_text
-from lmtools.errors import UserError
+from lmtools.base.atomic import atomic_path, atomic_text
+from lmtools.base.errors import UserError
 from lmtools.report.experiment import LM, RESCORING, STS, Experiment, collect, recognise
 from lmtools.report.figures import lms as lm_figures
 from lmtools.report.figures import rescoring as rescoring_figures
@@ -19,10 +19,10 @@ from lmtools.report.page.table import Table, guarded, markdown, plain
 from lmtools.report.style import Style
 from lmtools.report.tables import lms, rescoring, sts
 from lmtools.report.tables.criteria import criteria_tables
-from lmtools.report.tables.gains import gain_tables
 from lmtools.report.tables.machine import speed_tables, stage_tables
 from lmtools.report.tables.papers import paper_tables
 from lmtools.report.tables.scores import main_tables
+from lmtools.report.tables.sts import gain_tables
 
 Makers = Sequence[Callable[[Experiment], Iterable]]
 # by kind of report, in printing order; those of papers stand behind the first
@@ -39,7 +39,7 @@ TABLES: Mapping[str, Makers] = {
         *(lms.bench_tables, lms.grid_tables, lms.training_tables, stage_tables),
     ),
     STS: (
-        *(sts.pearson_tables, gain_tables, sts.spearman_tables, sts.layer_tables),
+        *(sts.pearson_tables, gain_tables, sts.main_tables, sts.layer_tables),
         *(sts.grade_tables, sts.training_tables, speed_tables, stage_tables),
     ),
 }
@@ -91,7 +91,9 @@ def write_report(
     the figures, a row each.
     """
     home = Path(home)
-    experiment = collect(home, what or recognise(home, nbests), nbests, title, command, style)
+    experiment = collect(
+        home, what or recognise(home, nbests), nbests, title, command=command, style=style
+    )
     tables = make_tables(experiment)
     pictures = list(add_readings(experiment, make_pictures(experiment)))
     misfits = rescoring.list_misfits(experiment) if experiment.kind != STS else []

@@ -7,9 +7,6 @@ from lmtools.rescoring.crossing import Crossing
 from lmtools.rescoring.defaults import is_default, load_weights
 from lmtools.rescoring.features import (
     DERIVED,
-    LENGTHS,
-    LOOP,
-    Features,
     ScoreColumns,
     gather,
     make_columns,
@@ -20,15 +17,8 @@ from lmtools.rescoring.folds import FoldPlan, parse_folds
 from lmtools.rescoring.lists import rescore_lists, tune_lists, warn_unseen
 from lmtools.rescoring.marks import mark
 from lmtools.rescoring.risk import Risk, minimum_risk
-from lmtools.rescoring.systems import (
-    SystemPlan,
-    list_lengths,
-    of_system,
-    read_scores,
-    select_columns,
-    tune_systems,
-)
-from lmtools.rescoring.tuning import FORMS, OBJECTIVES, TuningOptions, tune
+from lmtools.rescoring.systems import SystemPlan, of_system, read_scores
+from lmtools.rescoring.tuning import OBJECTIVES, TuningOptions, tune
 from lmtools.rescoring.weights import (
     Dev,
     SystemFacts,
@@ -41,13 +31,9 @@ from lmtools.rescoring.weights import (
 
 __all__ = [
     "DERIVED",
-    "FORMS",
-    "LENGTHS",
-    "LOOP",
     "OBJECTIVES",
     "Crossing",
     "Dev",
-    "Features",
     "FoldPlan",
     "Risk",
     "ScoreColumns",
@@ -61,7 +47,6 @@ __all__ = [
     "describe_system",
     "gather",
     "is_default",
-    "list_lengths",
     "load_weights",
     "make_columns",
     "mark",
@@ -73,11 +58,9 @@ __all__ = [
     "read_scores",
     "rescore",
     "rescore_lists",
-    "select_columns",
     "set_hash",
     "tune",
     "tune_lists",
-    "tune_systems",
     "warn_unseen",
     "weighted_totals",
 ]

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.rescoring.features import Features, ScoreColumns, combine
 from lmtools.rescoring.weights import Weights
-from lmtools.types import NUMERICS, TOTAL, Hypothesis, NBest
+from lmtools.types import NUMERICS, TOTAL, NBest
 
-# What a signature says that changes the rounding of scores at most.
+# Keys of a signature that change the rounding of scores at most.
 ROUNDING = frozenset({*NUMERICS, "engine", "version"})
 VERSIONS = re.compile(r"\b(version:|by:)[^|]*")  # in the signature of a metric
 
@@ -32,12 +32,12 @@ def weighted_totals(utterances: Sequence[str], features: Features, weights: Weig
     have none: by the weights of an utterance's fold, else by those of the whole set.
     """
 
-    def total(found: Mapping[str, float], values: np.ndarray) -> np.ndarray:
-        return combine([found.get(name, 0.0) for name in features.names], values)
+    def total(weight: Mapping[str, float], values: np.ndarray) -> np.ndarray:
+        return combine([weight.get(name, 0.0) for name in features.names], values)
 
     totals = total(weights.features, features.values)
-    for found, rows in weights.folds.divide(utterances) if weights.folds else ():
-        totals[rows] = total(found, features.values[:, rows])
+    for part, rows in weights.folds.divide(utterances) if weights.folds else ():
+        totals[rows] = total(part, features.values[:, rows])
     return totals
 
 
@@ -57,7 +57,7 @@ def check(features: Features, weights: Weights, source) -> None:
 
 
 def check_signatures(weights: Weights, columns: ScoreColumns, path) -> list[str]:
-    """Warnings on columns that may be other ones than `weights`, read from `path`, were tuned on.
+    """Return warnings on columns other than those that `weights`, read from `path`, were tuned on.
 
     UserError where one surely is: of another model, vocabulary, normalisation, penalty, utility.
     """
@@ -72,20 +72,20 @@ def check_signatures(weights: Weights, columns: ScoreColumns, path) -> list[str]
         keys = [
             key for key in sorted(tuned.keys() | given.keys()) if tuned.get(key) != given.get(key)
         ]
-        told = ", ".join(f"{key} {said(given, key)} for {said(tuned, key)}" for key in keys)
+        changes = ", ".join(f"{key} {show(given, key)} for {show(tuned, key)}" for key in keys)
         if any(significant(key, tuned, given) for key in keys):
             remedy = (
                 "give the scores of the model that it was tuned with, made with the same options,"
                 " or tune with these"
             )
             raise UserError(
-                f"{columns.paths[name]}: not of what {path} was tuned on as {name!r}: {told};"
+                f"{columns.paths[name]}: not of what {path} was tuned on as {name!r}: {changes};"
                 f" {remedy}"
             )
         if keys:
             warnings.append(
                 f"warning: {columns.paths[name]}: made otherwise than what {path} was tuned on as"
-                f" {name!r}: {told}"
+                f" {name!r}: {changes}"
             )
     if unknown:
         warnings.append(
@@ -104,23 +104,26 @@ def significant(key: str, tuned: Mapping, given: Mapping) -> bool:
     )
 
 
-def said(signature: Mapping, key: str) -> str:
+def show(signature: Mapping, key: str) -> str:
     """Return a value of a signature for a message."""
     return repr(signature[key]) if key in signature else "nothing"
 
 
 def reordered(nbest: NBest, features: Features, row: int, totals: np.ndarray) -> NBest:
-    """Sort one list by total."""
+    """Sort one list by total; give its hypotheses all features and `total`."""
     order = np.argsort(-totals[: len(nbest.hyps)], kind="stable")
     return replace(
         nbest,
-        hyps=tuple(rescored(nbest.hyps[place], features, row, place, totals) for place in order),
+        hyps=tuple(
+            replace(
+                nbest.hyps[place],
+                scores={
+                    **dict(
+                        zip(features.names, features.values[:, row, place].tolist(), strict=True)
+                    ),
+                    TOTAL: float(totals[place]),
+                },
+            )
+            for place in order
+        ),
     )
-
-
-def rescored(
-    hyp: Hypothesis, features: Features, row: int, place: int, totals: np.ndarray
-) -> Hypothesis:
-    """Return one hypothesis with all its features and their weighted sum."""
-    scores = dict(zip(features.names, map(float, features.values[:, row, place]), strict=True))
-    return replace(hyp, scores=scores | {TOTAL: float(totals[place])})

@@ -26,7 +26,7 @@ class Crossing:
         plan = options.fold_plan
         utterances = [nbest.utt for nbest in nbests]
         self.by, self.places = plan.by, {utt: place for place, utt in enumerate(utterances)}
-        self.utterances = assign_folds(utterances, plan, options.seed, speakers, path)
+        self.utterances = assign_folds(utterances, plan, options.seed, speakers=speakers, path=path)
 
     def tune(self, features: Features, dev_set: DevSet, options: TuningOptions) -> Weights:
         """Tune as `tune_features` does, and add the weights of each fold, tuned without it in the
@@ -38,11 +38,11 @@ class Crossing:
         for name, utterances in self.utterances.items():
             rows = np.array([self.places[utt] for utt in utterances])
             rest = np.delete(everyone, rows)
-            found = tune_features(
+            tuned = tune_features(
                 features.take(rest), replace(dev_set, statistics=statistics[rest]), options
             ).features
-            own = features.take(rows)
-            chosen[rows] = best(combine(found.values(), own.values), own.valid)
-            parts.append(Fold(name, utterances, found))
+            held_out = features.take(rows)
+            chosen[rows] = best(combine(tuned.values(), held_out.values), held_out.valid)
+            parts.append(Fold(name, utterances, tuned))
         score = float(METRICS[options.metric].score(statistics[everyone, chosen].sum(0)))
         return replace(whole, folds=Folds(self.by, score, tuple(parts)))

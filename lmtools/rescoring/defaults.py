@@ -8,7 +8,7 @@ until tuned weights are better.
 import math
 from collections.abc import Sequence
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.rescoring.features import ScoreColumns, components, summed
 from lmtools.rescoring.tuning import LINEAR
 from lmtools.rescoring.weights import Dev, Weights, describe_system
@@ -41,6 +41,29 @@ def load_weights(path, nbests: Sequence[NBest], columns: ScoreColumns | str) -> 
             f"--weights {path}: no such default; give {names}, or a file of lmtools tune"
         )
     names = [columns] if isinstance(columns, str) else [*columns.values]
+    check_column(names, path)
+    scores = components(nbests, path)
+    weights = {names[0] if name == LM else name: weight for name, weight in known.items()}
+    if missing := [name for name in known if name not in {*scores, LM, "words"}]:
+        raise UserError(
+            f"--weights {path}: the lists have no score {missing[0]!r}; give lists of lmtools"
+            " decode, or tune weights with lmtools tune"
+        )
+    features = {name: weights.get(name, 0.0) for name in [*scores, *names, "words"]}
+    given = ScoreColumns({}, {}, {}, {}) if isinstance(columns, str) else columns
+    return Weights(
+        metric="wer",
+        features=features,
+        reference="am",
+        dev=Dev(str(path), sha256="", utterances=0, first_pass=math.nan, score=math.nan),
+        search={"form": LINEAR},
+        signatures=given.signatures,
+        system=describe_system(nbests, given, path),
+    )
+
+
+def check_column(names: Sequence[str], path: str) -> None:
+    """Raise UserError unless there is one column, of sums, for the default weights `path`."""
     if len(names) != 1:
         raise UserError(
             f"--weights {path}: is for one language model, but there are {len(names)} columns of"
@@ -50,21 +73,3 @@ def load_weights(path, nbests: Sequence[NBest], columns: ScoreColumns | str) -> 
         raise UserError(
             f"--weights {path}: is for sums; give {summed(names[0])} in place of its mean"
         )
-    own = components(nbests, path)
-    weights = {names[0] if name == LM else name: weight for name, weight in known.items()}
-    if missing := [name for name in known if name not in {*own, LM, "words"}]:
-        raise UserError(
-            f"--weights {path}: the lists have no score {missing[0]!r}; give lists of lmtools"
-            " decode, or tune weights with lmtools tune"
-        )
-    features = {name: weights.get(name, 0.0) for name in [*own, *names, "words"]}
-    given = ScoreColumns({}, {}, {}, {}) if isinstance(columns, str) else columns
-    return Weights(
-        metric="wer",
-        features=features,
-        reference="am",
-        dev=Dev(str(path), "", 0, math.nan, math.nan),
-        search={"form": LINEAR},
-        signatures=given.signatures,
-        system=describe_system(nbests, given, path),
-    )

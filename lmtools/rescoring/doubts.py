@@ -32,12 +32,12 @@ def find_runaway(parts: Mapping[str, float], reference: str) -> dict[str, float]
     """Find the features that outweigh the reference by RUNAWAY, with how many times, by the parts
     that features have of the totals' spread inside lists.
     """
-    own = parts[reference]
-    return {name: part / own for name, part in parts.items() if part > RUNAWAY * own > 0}
+    due = parts[reference]
+    return {name: part / due for name, part in parts.items() if part > RUNAWAY * due > 0}
 
 
 def describe_doubts(weights: Weights) -> Iterator[str]:
-    """Warnings about weights, with what to do."""
+    """Yield warnings about weights, with what to do."""
     for name in weights.search.get("costs", ()):
         remedy = f"--fix {name}=-1" if name == weights.reference else f"--set negative={name}"
         yield (

@@ -23,7 +23,7 @@ class Curve:
 
     @property
     def ends(self) -> np.ndarray:
-        """Where each interval ends; the last one at inf."""
+        """Return the end of each interval; the last one is inf."""
         return np.append(self.edges[1:], np.inf)
 
 
@@ -61,7 +61,7 @@ def here(values: np.ndarray, places: np.ndarray) -> np.ndarray:
 
 
 def sweep(start: np.ndarray, slope: np.ndarray, valid: np.ndarray, statistics: np.ndarray) -> Curve:
-    """Summed statistics of the chosen hypotheses along the line start + t slope; `statistics` (U,
+    """Sum the statistics of the chosen hypotheses along the line start + t slope; `statistics` (U,
     K, width) add up over utterances.
     """
     utterance, step, hypothesis = envelope(start, slope, valid)

@@ -17,7 +17,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from lmtools.evaluate import resample
-from lmtools.rescoring.features import best, combine
+from lmtools.rescoring.features import best, combine, deviate
 from lmtools.rescoring.search import SearchSpace, descend
 
 RIDGE = 0.3  # on the squared weights of columns of unit typical spread, divided by utterances
@@ -40,23 +40,23 @@ def minimise_expected(space: SearchSpace) -> tuple[np.ndarray, float]:
         columns=space.columns / units[:, None, None],
         statistics=space.statistics.astype(np.float64),
     )
-    # a first column that says nothing keeps its weight
+    # a first column without differences keeps its weight
     first = (LEAST, None) if spreads[0] else (1.0, 1.0)
     bounds = [first, *((0, None) if low else (None, None) for low in space.nonnegative)]
     ends = [
         minimize(
             regularised,
-            [own, *[other] * len(space.nonnegative)],
+            [first_weight, *[other] * len(space.nonnegative)],
             args=(part, RIDGE / len(space.valid)),
             jac=True,
             method="L-BFGS-B",
             bounds=bounds,
         )
-        for own, other in STARTS
+        for first_weight, other in STARTS
     ]
     weights = min(ends, key=lambda end: end.fun).x  # the first of equals
-    found = weights / units
-    return found / found[0], expected_loss(weights, part)[0]
+    scaled = weights / units
+    return scaled / scaled[0], expected_loss(weights, part)[0]
 
 
 def sharpen(space: SearchSpace, weights: np.ndarray, seed: int) -> tuple[np.ndarray, bool]:
@@ -64,16 +64,16 @@ def sharpen(space: SearchSpace, weights: np.ndarray, seed: int) -> tuple[np.ndar
     chosen hypotheses is then less by GAIN, and less in all but DOUBT of resampled sets (bootstrap
     of Bisani and Ney 2004); else `weights` and False.
     """
-    found = descend(space, weights, np.random.default_rng(seed))
+    sharper = descend(space, weights, np.random.default_rng(seed))
     loss = space.at(weights)
-    if loss - space.at(found) < GAIN * abs(loss):
+    if loss - space.at(sharper) < GAIN * abs(loss):
         return weights, False
-    chosen = [best(combine(each, space.columns), space.valid) for each in (weights, found)]
+    chosen = [best(combine(each, space.columns), space.valid) for each in (weights, sharper)]
     statistics = [space.statistics[np.arange(len(rows)), rows] for rows in chosen]
     sums = resample(np.hstack(statistics), seed, RESAMPLES)
     before, after = map(space.loss, np.split(sums, 2, axis=1))
     clear = bool(np.mean(after >= before) <= DOUBT)
-    return (found if clear else weights), clear
+    return (sharper if clear else weights), clear
 
 
 def regularised(weights: np.ndarray, space: SearchSpace, ridge: float) -> tuple[float, np.ndarray]:
@@ -100,9 +100,6 @@ def typical_spread(column: np.ndarray, valid: np.ndarray) -> float:
     """Return the median, over the lists in which the column varies, of its standard deviation; 0
     where it varies in none. One odd value is not felt.
     """
-    counts = valid.sum(1)
-    means = column.sum(1, where=valid) / counts
-    deviations = np.where(valid, column - means[:, None], 0)
-    spreads = np.sqrt((deviations**2).sum(1) / counts)
-    varies = np.ptp(np.where(valid, column, column[:, :1]), axis=1) > 0
+    deviations, varies = deviate(column, valid)
+    spreads = np.sqrt((deviations**2).sum(1) / valid.sum(1))
     return float(np.median(spreads[varies])) if varies.any() else 0.0

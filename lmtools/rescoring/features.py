@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from lmtools.assignments import parse_pairs
-from lmtools.errors import UserError
+from lmtools.base.assignments import parse_pairs
+from lmtools.base.errors import UserError
 from lmtools.formats import scores
 from lmtools.formats.columns import read_column_file
 from lmtools.text.loops import count_looped
@@ -28,18 +28,18 @@ LENGTHS: dict[str, Callable[[Hypothesis], float]] = {
     "characters": lambda hyp: len(words(hyp)),
     "log-words": lambda hyp: math.log1p(len(hyp.text.split())),
 }
-# Minus the words that a hypothesis says in a loop, so that more is better as of all scores; tuning
+# Minus the words of a hypothesis in a loop, so that more is better as of all scores; tuning
 # gives it no weight below 0, which would reward loops.
 LOOP = "loop"
 # What is computed from a hypothesis's text alone.
 DERIVED = LENGTHS | {LOOP: lambda hyp: -count_looped(hyp.text)}
 # What the name of a column may end in: the counts (hypotheses,) by which the log-probabilities of a
 # list are divided then.
-MEANS: dict[str, Callable[[NBest, ScoreTable], Sequence[float]]] = {
-    "/token": lambda nbest, table: table.tokens.get(nbest.utt, ()),
-    "/word": lambda nbest, table: [LENGTHS["words"](hyp) for hyp in nbest.hyps],
+MEANS: dict[str, Callable[[NBest, Mapping], Sequence[float]]] = {
+    "/token": lambda nbest, tokens: tokens.get(nbest.utt, ()),
+    "/word": lambda nbest, tokens: [LENGTHS["words"](hyp) for hyp in nbest.hyps],
 }
-# Which feature has weight 1 when several could: the acoustic score, a total, the place in the list.
+# The feature of weight 1 is the first of these: the acoustic score, a total, the place in the list.
 REFERENCES = ("am", "score", "rank")
 # beyond any log-probability, cost, duration or length: values that stand for "none" or "impossible"
 FAR = 1e10
@@ -68,7 +68,7 @@ class Features:
         return self.values[self.names.index(name)]
 
     def select(self, names: Sequence[str]) -> "Features":
-        """Some of the features, in the order of `names`; warnings are of all."""
+        """Select features, in the order of `names`; warnings are of all."""
         places = [self.names.index(name) for name in names]
         return replace(self, names=tuple(names), values=self.values[places])
 
@@ -107,7 +107,7 @@ class ScoreColumns:
     unchecked: tuple[str, ...] = ()
 
     def select(self, names: Collection[str]) -> "ScoreColumns":
-        """Some of the columns, in the order of `names`."""
+        """Select columns, in the order of `names`."""
         parts = (self.values, self.signatures, self.paths, self.tokens)
         unchecked = tuple(name for name in self.unchecked if name in names)
         return ScoreColumns(*({name: part[name] for name in names} for part in parts), unchecked)
@@ -125,15 +125,12 @@ def read_columns(specs: Iterable[str], nbests: Sequence[NBest], source) -> Score
     UserError where a file was made of other lists: see `scores.check`.
     """
     # a file may stand there twice, for its sum and its mean
-    paths, read = (
-        {},
-        functools.cache(functools.partial(read_column_file, nbests=nbests, source=source)),
-    )
+    read = functools.cache(functools.partial(read_column_file, nbests=nbests, source=source))
     example = "write for instance --scores tta=exp/score/tta/dev.scores"
-    for name, path in parse_pairs(specs, "--scores", "NAME=FILE", example).items():
+    paths = parse_pairs(specs, "--scores", "NAME=FILE", example)
+    for name, path in paths.items():
         if not summed(name):
             raise UserError(f"--scores {name}={path}: not NAME=FILE; {example}")
-        paths[name] = path
     return make_columns({name: read(path) for name, path in paths.items()}, paths, nbests, source)
 
 
@@ -143,13 +140,18 @@ def make_columns(
     """Make the column of each name from its table, which was read from the path of that name; the
     rest is as of `read_columns`.
     """
-    unchecked = tuple(name for name, table in tables.items() if table.checks is None)
+    columns = {
+        name: scores.columns(table, nbests, paths[name], source) for name, table in tables.items()
+    }
     return ScoreColumns(
-        {n: column_of(n, table, nbests, paths[n], source) for n, table in tables.items()},
+        {
+            n: take_mean(n, column, tables[n], nbests, path=paths[n])
+            for n, column in columns.items()
+        },
         {name: table.signature for name, table in tables.items()},
         paths,
         {name: table.tokens for name, table in tables.items()},
-        unchecked,
+        unchecked=tuple(name for name, table in tables.items() if table.checks is None),
     )
 
 
@@ -160,27 +162,25 @@ def summed(name: str) -> str:
     return next((name.removesuffix(end) for end in MEANS if name.endswith(end)), name)
 
 
-def column_of(
-    name: str, table: ScoreTable, nbests: Sequence[NBest], path, source
+def take_mean(
+    name: str, column: list[np.ndarray], table: ScoreTable, nbests: Sequence[NBest], path
 ) -> list[np.ndarray]:
-    """Return the log-probabilities in `table` (hypotheses,) a list, divided by what MEANS has for
-    `name`.
+    """Divide the log-probabilities (hypotheses,) a list of `table`, read from `path`, by the counts
+    that MEANS has for `name`.
 
-    No tokens and no words count as one: the mean of an empty hypothesis is its sum. UserError about
-    `path` as in `scores.columns`.
+    No tokens and no words count as one: the mean of an empty hypothesis is its sum.
     """
-    values = scores.columns(table, nbests, path, source)
     counts = MEANS.get(name.removeprefix(summed(name)))
     if counts is None:
-        return values
+        return column
     if name.endswith("/token") and not table.tokens and table.log_prob:
         raise UserError(
             f"--scores {name}: {path} has plain numbers, which say nothing of tokens; divide by"
             f" words ({summed(name)}/word), or give a score file"
         )
     return [
-        value / np.maximum(counts(nbest, table), 1)
-        for nbest, value in zip(nbests, values, strict=True)
+        values / np.maximum(counts(nbest, table.tokens), 1)
+        for nbest, values in zip(nbests, column, strict=True)
     ]
 
 
@@ -200,14 +200,16 @@ def gather(
     """
     if not nbests:
         raise UserError(f"{source}: no utterances; give the recogniser's N-best lists")
-    own = components(nbests, source)
+    own_scores = components(nbests, source)
     for name in columns:
-        if name in own or name in DERIVED or name == "rank":
+        if name in own_scores or name in DERIVED or name == "rank":
             raise UserError(
                 f"--scores {name}=...: {source} has a feature of this name already; choose another"
             )
-    table = {name: [[hyp.scores[name] for hyp in nbest.hyps] for nbest in nbests] for name in own}
-    if not own:
+    table = {
+        name: [[hyp.scores[name] for hyp in nbest.hyps] for nbest in nbests] for name in own_scores
+    }
+    if not own_scores:
         table["rank"] = ranks(nbests)
     table |= columns
     if "rank" in derived and "rank" not in table:
@@ -241,7 +243,7 @@ def components(nbests: Sequence[NBest], source) -> list[str]:
 def assemble(
     nbests: Sequence[NBest], table: Mapping[str, Sequence[Sequence[float]]], source
 ) -> Features:
-    """Padded features from one sequence of values a list and name."""
+    """Make padded features from one sequence of values a list and name."""
     lengths = np.array([len(nbest.hyps) for nbest in nbests])
     depth = max(1, lengths.max())
     exists = np.arange(depth) < lengths[:, None]  # (U, K)
@@ -251,22 +253,15 @@ def assemble(
             (value for row in lists for value in row), np.float64, lengths.sum()
         )
         if not np.isfinite(column).all():
-            utterance, rank = np.argwhere(~np.isfinite(column))[0]
-            which = f"hypothesis {rank + 1} of utterance {nbests[utterance].utt!r}"
-            raise UserError(
-                f"{source}: feature {name!r} of {which} is no finite number; score it again"
-            )
+            which, _ = find_first(~np.isfinite(column), name, nbests)
+            raise UserError(f"{source}: {which} is no finite number; score it again")
         far = np.abs(column) > FAR
         if far.any():
-            utterance, rank = np.argwhere(far)[0]
-            about = (
-                f"feature {name!r} of hypothesis {rank + 1} of utterance {nbests[utterance].utt!r}"
-                f" is {column[utterance, rank]:g}"
-            )
+            which, (utterance, rank) = find_first(far, name, nbests)
             more = f", and {far.sum() - 1} more are like it" if far.sum() > 1 else ""
             warnings.append(
-                f"warning: {source}: {about}{more}: no score; each counts as the least (or"
-                " greatest) other one of its list"
+                f"warning: {source}: {which} is {column[utterance, rank]:g}{more}: no score; each"
+                " counts as the least (or greatest) other one of its list"
             )
             tame(column, far, exists)
     return Features(
@@ -274,14 +269,21 @@ def assemble(
     )
 
 
+def find_first(where: np.ndarray, name: str, nbests: Sequence[NBest]) -> tuple[str, np.ndarray]:
+    """Describe the first hypothesis where `where` is True; return its place too."""
+    utterance, rank = place = np.argwhere(where)[0]
+    which = f"hypothesis {rank + 1} of utterance {nbests[utterance].utt!r}"
+    return f"feature {name!r} of {which}", place
+
+
 def tame(column: np.ndarray, far: np.ndarray, exists: np.ndarray) -> None:
     """Put the least other value of the list in place of those `far` below 0, the greatest for those
     above; 0 where there is no other.
     """
     ordinary = exists & ~far
-    some = ordinary.any(1)
+    has_ordinary = ordinary.any(1)
     ends = [
-        np.where(some, end(np.where(ordinary, column, out), axis=1), 0)
+        np.where(has_ordinary, end(np.where(ordinary, column, out), axis=1), 0)
         for end, out in ((np.min, np.inf), (np.max, -np.inf))
     ]
     low, high = (np.broadcast_to(end[:, None], column.shape) for end in ends)
@@ -289,7 +291,7 @@ def tame(column: np.ndarray, far: np.ndarray, exists: np.ndarray) -> None:
 
 
 def combine(weights: Iterable[float], values: np.ndarray) -> np.ndarray:
-    """Weighted sums (utterances, hypotheses) over features.
+    """Compute weighted sums (utterances, hypotheses) over features.
 
     Feature by feature and not as a matrix product, whose rounding may depend on the row: equal
     hypotheses must get equal sums.
@@ -305,9 +307,18 @@ def best(totals: np.ndarray, valid: np.ndarray) -> np.ndarray:
     return np.where(valid, totals, -np.inf).argmax(-1)
 
 
+def deviate(column: np.ndarray, valid: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return a column less the mean of each list, 0 beyond its end, and the lists (utterances,) in
+    which it varies.
+    """
+    means = column.sum(1, where=valid) / valid.sum(1)
+    varies = np.ptp(np.where(valid, column, column[:, :1]), axis=1) > 0
+    return np.where(valid, column - means[:, None], 0), varies
+
+
 def set_hash(nbests: Sequence[NBest]) -> str:
-    """SHA-256 of the utterances and their hypotheses' words: the same set in another format or with
-    other scores is the same set.
+    """Return the SHA-256 of the utterances and their hypotheses' words: the same set in another
+    format or with other scores is the same set.
     """
     digest = hashlib.sha256()
     for nbest in sorted(nbests, key=lambda nbest: nbest.utt):

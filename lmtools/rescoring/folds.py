@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 
 RANDOM, SPEAKER = "random", "speaker"
 
@@ -51,16 +51,13 @@ class Folds:
         return f"cross-validated, {len(self.parts)} folds {kind}"
 
     def divide(self, utterances: Sequence[str]) -> list[tuple[Mapping[str, float], np.ndarray]]:
-        """For each fold with any of `utterances` its weights and their places."""
+        """Return the weights of each fold with any of `utterances`, and their places."""
         places = {utt: place for place, utt in enumerate(utterances)}
-        known = [
-            (
-                fold.features,
-                np.array([places[utt] for utt in fold.utterances if utt in places], int),
-            )
+        known = (
+            (fold.features, [places[utt] for utt in fold.utterances if utt in places])
             for fold in self.parts
-        ]
-        return [(features, rows) for features, rows in known if len(rows)]
+        )
+        return [(features, np.array(rows)) for features, rows in known if rows]
 
 
 def parse_folds(word: str) -> FoldPlan:
@@ -93,19 +90,23 @@ def assign_folds(
             )
         drawn = np.random.default_rng(seed).permutation(sorted(utterances)).tolist()
         return {str(i + 1): tuple(sorted(drawn[i :: plan.count])) for i in range(plan.count)}
-    own: dict[str, list[str]] = {}
+    by_speaker: dict[str, list[str]] = {}
     for utt in sorted(utterances):
-        own.setdefault(find_speaker(utt, speakers, path), []).append(utt)
-    if len(own) < 2:
+        by_speaker.setdefault(find_speaker(utt, speakers, path), []).append(utt)
+    if len(by_speaker) < 2:
         raise UserError(
-            f"{path}: all utterances are of one speaker, {next(iter(own), '')!r}; give their"
+            f"{path}: all utterances are of one speaker, {next(iter(by_speaker), '')!r}; give their"
             " speakers with --utt2spk, or take folds at random, as in --folds 5"
         )
-    groups: list[list[str]] = [[] for _ in range(min(plan.count or len(own), len(own)))]
-    for name in sorted(own, key=lambda name: (-len(own[name]), name)):
-        min(groups, key=lambda group: sum(len(own[one]) for one in group)).append(name)
+    groups: list[list[str]] = [
+        [] for _ in range(min(plan.count or len(by_speaker), len(by_speaker)))
+    ]
+    for name in sorted(by_speaker, key=lambda name: (-len(by_speaker[name]), name)):
+        min(groups, key=lambda group: sum(len(by_speaker[speaker]) for speaker in group)).append(
+            name
+        )
     return {
-        "+".join(sorted(group)): tuple(utt for name in sorted(group) for utt in own[name])
+        "+".join(sorted(group)): tuple(utt for name in sorted(group) for utt in by_speaker[name])
         for group in groups
     }
 

@@ -14,10 +14,10 @@ from dataclasses import asdict, dataclass, fields
 
 import numpy as np
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.rescoring.features import LENGTHS, MEANS, Features, ScoreColumns, combine, summed
-from lmtools.rescoring.weights import Weights, number, shaped
-from lmtools.types import NBest, ScoreTable
+from lmtools.rescoring.weights import CheckedJson, Weights
+from lmtools.types import NBest
 
 LAZY = "lazy"  # among the notes of weights
 TEXT = ("words", "characters")  # lengths that a score goes with, features or not
@@ -43,12 +43,12 @@ class Bound:
     expected: float
 
 
-SHAPE = {one.name: dict if one.name == "slopes" else float for one in fields(Bound)}
+SHAPE = {field.name: float for field in fields(Bound)} | {"slopes": dict}
 
 
 @dataclass(frozen=True)
 class LazyScores:
-    """The column (utterances, hypotheses), 0 where nothing was scored, and where something was."""
+    """Column (utterances, hypotheses), 0 where nothing was scored, and where something was."""
 
     values: np.ndarray
     scored: np.ndarray
@@ -67,42 +67,46 @@ def learn_bounds(
     bounds = {}
     for name in columns.values:
         tokens = pad([columns.tokens[name].get(nbest.utt, ()) for nbest in nbests], features)
-        bounds[name] = asdict(learn_bound(nbests, features, name, tokens, weights, tolerance))
+        known = features.select([other for other in weights.features if other != name])
+        predicted = predictors(nbests, known, tokens)
+        bounds[name] = asdict(
+            learn_bound(features, name, *predicted, weights=weights, tolerance=tolerance)
+        )
     return bounds
 
 
 def learn_bound(
-    nbests: Sequence[NBest],
     features: Features,
     name: str,
-    tokens: np.ndarray,
+    names: Sequence[str],
+    inputs: np.ndarray,
+    *,
     weights: Weights,
     tolerance: float,
 ) -> Bound:
-    """See `learn_bounds`; `tokens` (utterances, hypotheses) of the column's model."""
-    known = features.select([one for one in weights.features if one != name])
-    names, inputs = predictors(nbests, known, tokens)
-    column, weight = features.column(name), weights.features[name]
-    slopes = fit_slopes(inputs, column, features.valid)
-    rest = combine([weights.features[one] for one in known.names], known.values)
+    """Learn the bound of the column `name` from its `predictors`; see `learn_bounds`."""
+    valid, column, weight = features.valid, features.column(name), weights.features[name]
+    slopes = fit_slopes(inputs, column, valid)
+    known = {other: value for other, value in weights.features.items() if other != name}
+    rest = combine(known.values(), features.select([*known]).values)
     line = rest + weight * combine(slopes, inputs)
     totals = rest + weight * column
-    needed = needed_margins(line, totals, features.valid)
+    needed = needed_margins(line, totals, valid)
     allowed = min(int(tolerance * len(needed)), len(needed) - 1)
     margin = max(0.0, float(np.nextafter(np.sort(needed)[::-1][allowed], np.inf)))
-    found = score_lazily(
-        rest, line, weight, features.valid, margin, lambda rows, places: column[rows, places]
-    )
-    chosen = np.where(found.scored, totals, -np.inf).max(1)
-    changed = chosen < np.where(features.valid, totals, -np.inf).max(1)
+    scored = score_lazily(
+        rest, line, weight, valid, margin=margin, score=lambda rows, places: column[rows, places]
+    ).scored
+    chosen = np.where(scored, totals, -np.inf).max(1)
+    changed = chosen < np.where(valid, totals, -np.inf).max(1)
     return Bound(
         dict(zip(names, slopes[:-1].tolist(), strict=True)),
-        float(slopes[-1]),
-        margin,
-        tolerance,
-        float(found.scored.sum() / features.valid.sum()),
-        float(changed.mean()),
-        (allowed + 1) / (len(needed) + 1),
+        tokens=float(slopes[-1]),
+        margin=margin,
+        tolerance=tolerance,
+        scored=float(scored.sum() / valid.sum()),
+        changed=float(changed.mean()),
+        expected=(allowed + 1) / (len(needed) + 1),
     )
 
 
@@ -114,10 +118,10 @@ def read_bound(weights: Weights, name: str, path) -> Bound:
             f"{path}: no bound for {name!r}, without which nothing says when to stop; tune again"
             " with this version of lmtools, or score all hypotheses: --margin inf"
         )
-    tree, remedy = notes[name], "tune again"
-    shaped(tree, SHAPE, path, f"the bound of {name!r}", remedy)
-    for one, slope in tree["slopes"].items():
-        number(slope, f"{path}: the slope of {one!r} for {name!r}", remedy)
+    tree, file = notes[name], CheckedJson(path, "tune again")
+    file.check_keys(tree, SHAPE, f"the bound of {name!r}")
+    for feature, slope in tree["slopes"].items():
+        file.number(slope, f": the slope of {feature!r} for {name!r}")
     return Bound(**tree)
 
 
@@ -194,10 +198,10 @@ def fit_slopes(inputs: np.ndarray, column: np.ndarray, valid: np.ndarray) -> np.
     """Fit the least-squares slopes (inputs,) of the column (utterances, hypotheses) on `inputs`
     (inputs, utterances, hypotheses), each list less its mean.
     """
-    own = np.stack([centre(one, valid)[valid] for one in inputs], 1)
-    scale = own.std(0)
+    centred = np.stack([centre(row, valid)[valid] for row in inputs], 1)
+    scale = centred.std(0)
     scale[scale == 0] = 1.0
-    return np.linalg.lstsq(own / scale, centre(column, valid)[valid], rcond=1e-6)[0] / scale
+    return np.linalg.lstsq(centred / scale, centre(column, valid)[valid], rcond=1e-6)[0] / scale
 
 
 def centre(column: np.ndarray, valid: np.ndarray) -> np.ndarray:
@@ -221,7 +225,7 @@ def predictors(
 
 
 def pad(lists: Sequence[Sequence[float]], features: Features) -> np.ndarray:
-    """Values of lists as features have them (utterances, hypotheses), 0 beyond each list's end."""
+    """Pad values of lists as features are (utterances, hypotheses), with 0 at each list's end."""
     padded = np.zeros(features.valid.shape)
     for row, values in zip(padded, lists, strict=True):
         row[: len(values)] = values
@@ -232,8 +236,6 @@ def mean_counts(nbests: Sequence[NBest], name: str, tokens: Mapping[str, np.ndar
     """Yield the divisors of log-probabilities in the column `name`, (hypotheses,) a list, from the
     tokens of each.
     """
-    counts = MEANS.get(name.removeprefix(summed(name)))
-    table = ScoreTable({}, tokens)
+    count = MEANS.get(name.removeprefix(summed(name)), lambda nbest, _: np.ones(len(nbest.hyps)))
     for nbest in nbests:
-        own = counts(nbest, table) if counts else np.ones(len(nbest.hyps))
-        yield np.maximum(own, 1) if len(nbest.hyps) else np.ones(0)
+        yield np.maximum(count(nbest, tokens), 1) if nbest.hyps else np.ones(0)

@@ -9,7 +9,13 @@ from lmtools.evaluate.fit import doubt_references
 from lmtools.rescoring.apply import check_signatures, rescore
 from lmtools.rescoring.crossing import Crossing
 from lmtools.rescoring.features import DERIVED, ScoreColumns, gather
-from lmtools.rescoring.systems import SystemPlan, list_lengths, select_columns, tune_systems
+from lmtools.rescoring.systems import (
+    SystemPlan,
+    TuningSet,
+    list_lengths,
+    select_columns,
+    tune_systems,
+)
 from lmtools.rescoring.tuning import TuningOptions, check_negative
 from lmtools.rescoring.weights import Weights
 from lmtools.types import NBest
@@ -30,10 +36,12 @@ def tune_lists(
     UserError as of `gather` and `tune_systems`.
     """
     extra = [name for name in list_lengths(systems) if name not in options.features]
-    made = [*options.features, *extra, *["rank"] * (options.reference == "rank")]
-    features = gather(nbests, columns.values, source, made)
+    derived = [*options.features, *extra, *["rank"] * (options.reference == "rank")]
+    features = gather(nbests, columns.values, source, derived)
     check_negative(features, options, source)
-    pairs = [(one.ref, [hyp.text for hyp in one.hyps]) for one in nbests if one.ref is not None]
+    pairs = [
+        (nbest.ref, [hyp.text for hyp in nbest.hyps]) for nbest in nbests if nbest.ref is not None
+    ]
     refs, hyps = (ref for ref, _ in pairs), (text for _, texts in pairs for text in texts)
     warnings = [
         *columns.warn_unchecked(),
@@ -43,7 +51,8 @@ def tune_lists(
         *advise_metric(refs, hyps, options.metric, source),
         *doubt_references(pairs, source),
     ]
-    return warnings, tune_systems(systems, nbests, columns, features, source, options, crossing, nj)
+    tuning_set = TuningSet(nbests, columns, features, source)
+    return warnings, tune_systems(systems, tuning_set, options, crossing=crossing, nj=nj)
 
 
 def rescore_lists(
@@ -54,8 +63,8 @@ def rescore_lists(
     source,
     place: Callable[[str | None], str],
 ) -> tuple[list[str], Iterator[tuple[str | None, list[NBest], list[str]]]]:
-    """Warnings about the lists read from `source`; and each system, its lists in the order of its
-    weights in `tuned`, and warnings about the weights, which were read from its `place`.
+    """Return warnings about the lists read from `source`; and each system, its lists in the order
+    of its weights in `tuned`, and warnings about the weights, which were read from its `place`.
 
     UserError as of `gather`, `rescore` and `check_signatures`.
     """
@@ -65,12 +74,12 @@ def rescore_lists(
 
     def choose():
         for system, weights in tuned.items():
-            own = systems[system].columns
-            some = select_columns(features, columns.values, own)
+            wanted = systems[system].columns
+            taken = select_columns(features, columns.values, wanted)
             unused = {*derived} - {*weights.features}
-            some = some.select([name for name in some.names if name not in unused])
-            lists = rescore(nbests, some, weights, source)
-            yield system, lists, check_signatures(weights, columns.select(own), place(system))
+            taken = taken.select([name for name in taken.names if name not in unused])
+            lists = rescore(nbests, taken, weights, source)
+            yield system, lists, check_signatures(weights, columns.select(wanted), place(system))
 
     # of a column that was tuned as plain numbers, lmtools tune has warned
     plain = [

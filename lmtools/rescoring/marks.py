@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.types import NBest
 
 MARK = "rescored"  # name of the extra; its value is JSON: a signature by name of the score
@@ -15,7 +15,9 @@ MARK = "rescored"  # name of the extra; its value is JSON: a signature by name o
 
 def mark(nbest: NBest, signatures: Mapping[str, Mapping[str, str]]) -> NBest:
     """Mark each score in `signatures` as being of the model that it names; return the list."""
-    content = json.dumps({name: dict(one) for name, one in signatures.items()}, ensure_ascii=False)
+    content = json.dumps(
+        {name: dict(signature) for name, signature in signatures.items()}, ensure_ascii=False
+    )
     return replace(nbest, extra={**nbest.extra, MARK: content})
 
 
@@ -24,7 +26,7 @@ def read_marks(nbests: Iterable[NBest], source) -> dict[str, dict]:
 
     UserError about `source` for a mark that is damaged.
     """
-    found: dict[str, dict] = {}
+    signatures: dict[str, dict] = {}
     for text, utt in {
         nbest.extra[MARK]: nbest.utt for nbest in nbests if MARK in nbest.extra
     }.items():
@@ -32,10 +34,13 @@ def read_marks(nbests: Iterable[NBest], source) -> dict[str, dict]:
             tree = json.loads(text)
         except (ValueError, RecursionError):
             tree = None
-        if not (isinstance(tree, dict) and all(isinstance(one, dict) for one in tree.values())):
+        if not (
+            isinstance(tree, dict)
+            and all(isinstance(signature, dict) for signature in tree.values())
+        ):
             raise UserError(
                 f"{source}: extra {MARK!r} of utterance {utt!r} is not what lmtools lattice rescore"
                 " writes; rescore the lattices again"
             )
-        found |= tree
-    return found
+        signatures |= tree
+    return signatures

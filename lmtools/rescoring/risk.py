@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.evaluate import pair_gains, sentence_signature
 from lmtools.formats.nbest.systems import PREFIX
 from lmtools.rescoring.features import REFERENCES, gather
@@ -63,9 +63,9 @@ def posterior_scores(
     features = gather(nbests, {}, source, derived=())
     name = name or next(
         (
-            one
-            for one in (*REFERENCES, *features.names)
-            if one in features.names and not one.startswith(PREFIX)
+            candidate
+            for candidate in (*REFERENCES, *features.names)
+            if candidate in features.names and not candidate.startswith(PREFIX)
         ),
         UNIFORM,
     )
@@ -83,16 +83,19 @@ def posterior_scores(
 def signature(risk: Risk, name: str) -> dict[str, str]:
     """Return the signature by which the scores can be computed again."""
     depth = {"depth": str(risk.depth)} if risk.depth else {}
-    how = {
+    return {
+        "lm": "none",
+        "model": f"mbr-{risk.utility}",
         "utility": sentence_signature(risk.utility),
         "scale": repr(float(risk.scale)),
         "posterior": name,
+        **depth,
+        "version": __version__,
     }
-    return {"lm": "none", "model": f"mbr-{risk.utility}", **how, **depth, "version": __version__}
 
 
 def posterior(scores: np.ndarray, scale: float) -> np.ndarray:
-    """softmax(scale * scores) (hypotheses,), to the bit the same in any order."""
+    """Compute softmax(scale * scores) (hypotheses,), to the bit the same in any order."""
     if not len(scores):
         return scores
     with np.errstate(over="ignore"):  # a huge scale leaves the best alone
@@ -101,8 +104,8 @@ def posterior(scores: np.ndarray, scale: float) -> np.ndarray:
 
 
 def expected_utility(texts: Sequence[str], posterior: np.ndarray, utility: str) -> np.ndarray:
-    """sum_j posterior[j] utility(text i, reference text j) of each text (hypotheses,); j runs over
-    the first len(posterior).
+    """Compute sum_j posterior[j] utility(text i, reference text j) of each text (hypotheses,); j
+    runs over the first len(posterior).
 
     Equal texts are computed once, and the order of the list changes no bit of the sums.
     """

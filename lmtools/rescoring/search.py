@@ -26,7 +26,7 @@ class SearchSpace:
     """Columns (1 + weights, U, K) of about unit spread, the statistics (U, K, width) of each
     hypothesis, and their loss.
 
-    `nonnegative` (weights,) says which weights may not be below 0.
+    `nonnegative` (weights,) is True where a weight may not be below 0.
     """
 
     columns: np.ndarray
@@ -81,13 +81,13 @@ def dropped(space: SearchSpace, seed: int) -> list[np.ndarray]:
             if len(part.nonnegative) <= WHOLE
             else min(descents(part, seed), key=part.at)
         )
-        found = np.insert(best_part, place, 0.0)
-        ends.append(descend(space, found, np.random.default_rng(seed)))
+        start = np.insert(best_part, place, 0.0)
+        ends.append(descend(space, start, np.random.default_rng(seed)))
     return ends
 
 
 def random_starts(space: SearchSpace, rng: np.random.Generator) -> list[np.ndarray]:
-    """Weights drawn around the unit spread of the columns."""
+    """Draw weights around the unit spread of the columns."""
     drawn = rng.normal(size=(STARTS - 1, len(space.nonnegative)))
     return [
         np.append(1.0, np.where(space.nonnegative, np.abs(weights), weights)) for weights in drawn
@@ -124,7 +124,8 @@ def line_search(space: SearchSpace, weights: np.ndarray, direction: np.ndarray) 
     along = (weights @ direction) / length
     away = np.sqrt(max(weights @ weights - along**2, 1e-12))
     low, high = bounds(weights, direction, space.nonnegative)
-    step = choose(curve, space.loss(curve.totals), low, high, along / length, away / length)
+    losses, place = space.loss(curve.totals), {"along": along / length, "away": away / length}
+    step = choose(curve, losses, low, high, **place)
     if step is None:
         return weights
     new = weights + step * direction

@@ -4,9 +4,9 @@ lists.
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
+from lmtools.base.workers import map_ordered
 from lmtools.rescoring.crossing import Crossing
 from lmtools.rescoring.features import DERIVED, Features, ScoreColumns, read_columns, summed
 from lmtools.rescoring.lazy import LAZY, learn_bounds
@@ -20,7 +20,6 @@ from lmtools.rescoring.tuning import (
 )
 from lmtools.rescoring.weights import Weights, describe_system
 from lmtools.types import TOTAL, NBest
-from lmtools.workers import map_ordered
 
 
 @dataclass(frozen=True)
@@ -38,7 +37,7 @@ class SystemPlan:
 
 def find_total(names: Sequence[str], path) -> dict[str, float]:
     """Find the first pass's score among the lists' own scores `names`: `total`, `score`, or the
-    only one. UserError about `path` where none can be told.
+    only one. UserError about `path` where there is none.
     """
     for name in (TOTAL, "score", *(names if len(names) == 1 else ())):
         if name in names:
@@ -87,71 +86,86 @@ def list_lengths(systems: Mapping[str | None, SystemPlan]) -> list[str]:
     return [name for name in names if name in DERIVED]
 
 
+@dataclass(frozen=True)
+class TuningSet:
+    """Lists read from `source`, and their features with the `columns` of all systems."""
+
+    nbests: Sequence[NBest]
+    columns: ScoreColumns
+    features: Features
+    source: object
+
+
 def tune_systems(
     systems: Mapping[str, SystemPlan],
-    nbests: Sequence[NBest],
-    columns: ScoreColumns,
-    features: Features,
-    path,
+    tuning_set: TuningSet,
     options: TuningOptions,
     crossing: Crossing | None = None,
     nj: int = 1,
 ) -> Iterator[tuple[str, Weights]]:
-    """Tune each system; yield (name, weights with the system's facts). `features` are those of the
-    lists read from `path` with all `columns`, of which a system takes its own, with the features of
-    texts that a linear system has, and `list_lengths`.
+    """Tune each system; yield (name, weights with the system's facts). Of the features a system
+    takes its own columns, with the features of texts that a linear system has, and `list_lengths`.
 
     `nj` processes tune. With a `crossing` there are the weights of each fold too. The notes have
     the bounds of lazy rescoring, of their tolerance. UserError as `tune`.
     """
-    dev_set = measure_lists(nbests, options.metric, path)
-    own = features.names[: first_column(features, columns.values)]
-    extra = {*list_lengths(systems)} - {*own, *options.features}
-    tune = crossing.tune if crossing else tune_features
-    work = partial(tune_system, features, tuple(columns.values), own, extra, dev_set, options, tune)
-    for (system, plan), weights in zip(
-        systems.items(), map_ordered(work, systems.values(), nj), strict=True
-    ):
+    nbests, columns, features = tuning_set.nbests, tuning_set.columns, tuning_set.features
+    scores = features.names[: first_column(features, columns.values)]
+    tuner = SystemTuner(
+        features=features,
+        columns=tuple(columns.values),
+        scores=scores,
+        extra={*list_lengths(systems)} - {*scores, *options.features},
+        dev_set=measure_lists(nbests, options.metric, tuning_set.source),
+        options=options,
+        tune=crossing.tune if crossing else tune_features,
+    )
+    work = map_ordered(tuner.tune_plan, systems.values(), nj)
+    for (system, plan), weights in zip(systems.items(), work, strict=True):
         taken = columns.select(plan.columns)
-        facts = describe_system(nbests, taken, path)
-        bounds = learn_bounds(nbests, features, taken, weights, options.tolerance)
+        facts = describe_system(nbests, taken, tuning_set.source)
+        bounds = learn_bounds(nbests, features, taken, weights, tolerance=options.tolerance)
         notes = {**weights.search, LAZY: bounds} if bounds else weights.search
         yield system, replace(weights, signatures=taken.signatures, system=facts, search=notes)
 
 
-def tune_system(
-    features: Features,
-    columns: Collection[str],
-    own: Sequence[str],
-    extra: Collection[str],
-    dev_set: DevSet,
-    options: TuningOptions,
-    tune: Callable[[Features, DevSet, TuningOptions], Weights],
-    plan: SystemPlan,
-) -> Weights:
-    """Tune the system that takes the columns of `plan`, by `tune`; `own` are the lists' scores,
-    `extra` features are those of interpolated systems.
+@dataclass(frozen=True)
+class SystemTuner:
+    """Tuning of any system by `tune`, of `features` with the `columns` of all systems; `scores` are
+    the lists' own, `extra` features those of interpolated systems.
     """
-    some = select_columns(features, columns, plan.columns)
-    if plan.form == INTERPOLATION:
-        total = plan.first_pass or find_total(own, dev_set.path)
-        for name in total:
-            if name not in some.names:
-                raise UserError(
-                    f"{dev_set.path}: first_pass: no score {name!r}; it has {', '.join(own)}"
-                )
-        fix = dict.fromkeys(own, 0.0) | total
-        reference = next((name for name, weight in total.items() if weight), None)
-        options = replace(options, form=INTERPOLATION, fix=fix, reference=reference)
-        wanted = {*own, *plan.columns, *total}
-    else:
-        wanted = {*some.names}.difference(extra)
-        others = {*features.names} - wanted  # which other systems have
-        fix = {n: weight for n, weight in (options.fix or {}).items() if n not in others}
-        options = replace(options, fix=fix)
-    some = some.select([name for name in some.names if name in wanted])
-    lms = (*plan.columns, *(("lm",) if "lm" in some.names else ()))
-    return tune(some, dev_set, replace(options, lms=lms))
+
+    features: Features
+    columns: tuple[str, ...]
+    scores: tuple[str, ...]
+    extra: Collection[str]
+    dev_set: DevSet
+    options: TuningOptions
+    tune: Callable[[Features, DevSet, TuningOptions], Weights]
+
+    def tune_plan(self, plan: SystemPlan) -> Weights:
+        """Tune the system that takes the columns of `plan`."""
+        features = select_columns(self.features, self.columns, plan.columns)
+        if plan.form == INTERPOLATION:
+            total = plan.first_pass or find_total(self.scores, self.dev_set.path)
+            for name in total:
+                if name not in features.names:
+                    raise UserError(
+                        f"{self.dev_set.path}: first_pass: no score {name!r}; it has"
+                        f" {', '.join(self.scores)}"
+                    )
+            fix = dict.fromkeys(self.scores, 0.0) | total
+            reference = next((name for name, weight in total.items() if weight), None)
+            options = replace(self.options, form=INTERPOLATION, fix=fix, reference=reference)
+            wanted = {*self.scores, *plan.columns, *total}
+        else:
+            wanted = {*features.names}.difference(self.extra)
+            others = {*self.features.names} - wanted  # which other systems have
+            fix = {n: w for n, w in (self.options.fix or {}).items() if n not in others}
+            options = replace(self.options, fix=fix)
+        features = features.select([name for name in features.names if name in wanted])
+        lms = (*plan.columns, *(("lm",) if "lm" in features.names else ()))
+        return self.tune(features, self.dev_set, replace(options, lms=lms))
 
 
 def first_column(features: Features, columns: Collection[str]) -> int:

@@ -5,15 +5,24 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from lmtools.arguments import check_text
-from lmtools.errors import UserError
+from lmtools.base.arguments import check_text
+from lmtools.base.errors import UserError
+from lmtools.base.options import check_options, option
 from lmtools.evaluate import METRICS, fill_empty, nbest_statistics
 from lmtools.evaluate.metrics import METRIC_HELP, find_metric
-from lmtools.options import check_options, option
 from lmtools.rescoring.doubts import find_costs, find_runaway
 from lmtools.rescoring.envelope import flat_region, sweep
 from lmtools.rescoring.expected import RIDGE, minimise_expected, sharpen
-from lmtools.rescoring.features import LENGTHS, LOOP, REFERENCES, Features, best, combine, set_hash
+from lmtools.rescoring.features import (
+    LENGTHS,
+    LOOP,
+    REFERENCES,
+    Features,
+    best,
+    combine,
+    deviate,
+    set_hash,
+)
 from lmtools.rescoring.folds import FoldPlan, parse_folds
 from lmtools.rescoring.search import SearchSpace, search
 from lmtools.rescoring.weights import Dev, Weights
@@ -180,9 +189,9 @@ def tune(nbests: Sequence[NBest], features: Features, path, options: TuningOptio
 def tune_features(features: Features, dev_set: DevSet, options: TuningOptions) -> Weights:
     """Tune weights on lists that are measured already, as several systems share them."""
     check(features, options, dev_set.path)
-    statistics, loss = dev_set.statistics, loss_of(options.metric)
-    found, notes = weights_of(features, statistics, loss, options)
-    chosen = best(combine(found.values(), features.values), features.valid)
+    statistics = dev_set.statistics
+    weights, notes = weights_of(features, statistics, options)
+    chosen = best(combine(weights.values(), features.values), features.valid)
     dev = Dev(
         dev_set.path,
         dev_set.sha256,
@@ -190,12 +199,12 @@ def tune_features(features: Features, dev_set: DevSet, options: TuningOptions) -
         *before_and_after(statistics, chosen, options.metric),
     )
     curves = {
-        name: scale_curve(name, features, found, statistics, loss, options)
+        name: scale_curve(name, features, weights, statistics, options=options)
         for name in options.free(features)
         if name in options.lms
     }
     given = {"form": options.form, "objective": options.objective}
-    doubts = doubts_of(features, found, statistics, options)
+    doubts = doubts_of(features, weights, statistics, options)
     notes = given | doubts | {"fixed": dict(options.fix or {})} | notes | {"curves": curves}
     if options.objective == EXPECTED:
         capped = before_and_after(METRICS[options.metric].cap(statistics), chosen, options.metric)
@@ -203,24 +212,25 @@ def tune_features(features: Features, dev_set: DevSet, options: TuningOptions) -
             notes["capped"] = dict(zip(("first_pass", options.metric), capped, strict=True))
     if options.form == INTERPOLATION:
         (lm,) = options.free(features)
-        part = found[lm] / (1 + found[lm])
+        part = weights[lm] / (1 + weights[lm])
         notes["lambda"] = part
-        found = {
-            name: part if name == lm else weight * (1 - part) for name, weight in found.items()
+        weights = {
+            name: part if name == lm else weight * (1 - part) for name, weight in weights.items()
         }
-    return Weights(options.metric, found, options.reference_of(features), dev, notes)
+    reference = options.reference_of(features)
+    return Weights(options.metric, weights, reference, dev=dev, search=notes)
 
 
 def doubts_of(
-    features: Features, found: Mapping[str, float], statistics: np.ndarray, options: TuningOptions
+    features: Features, weights: Mapping[str, float], statistics: np.ndarray, options: TuningOptions
 ) -> dict:
-    """Notes on weights that cannot be meant, for `describe_doubts`; none of sound ones."""
+    """Return notes on weights that cannot be meant, for `describe_doubts`; none of sound ones."""
     # of other features a cost gets its negative weight by itself
     bound = [options.reference_of(features), *filter(options.at_least_0, features.names)]
-    names = [name for name in dict.fromkeys(bound) if found[name] >= 0]
+    names = [name for name in dict.fromkeys(bound) if weights[name] >= 0]
     parts = {
         name: abs(weight) * spread(features.column(name), features.valid)
-        for name, weight in found.items()
+        for name, weight in weights.items()
     }
     notes = {
         "costs": find_costs(features, names, statistics, options.metric),
@@ -299,7 +309,7 @@ def loss_of(metric: str) -> Callable[[np.ndarray], np.ndarray]:
 
 
 def weights_of(
-    features: Features, statistics: np.ndarray, loss, options: TuningOptions
+    features: Features, statistics: np.ndarray, options: TuningOptions
 ) -> tuple[dict[str, float], dict]:
     """Return the weight of each feature, in the features' order and units, and notes on the search.
 
@@ -315,17 +325,21 @@ def weights_of(
     scales = np.array([spread(column, features.valid) or 1.0 for column in columns])
     nonnegative = np.array([options.at_least_0(name) for name in names], dtype=bool)
     space = SearchSpace(
-        columns / scales[:, None, None], features.valid, statistics, loss, nonnegative
+        columns / scales[:, None, None],
+        features.valid,
+        statistics,
+        loss=loss_of(options.metric),
+        nonnegative=nonnegative,
     )
     if options.objective == EXACT:
-        found = search(space, options.seed)
+        solution = search(space, options.seed)
         notes = {"seed": options.seed}
     else:
         capped = replace(space, statistics=METRICS[options.metric].cap(statistics))
-        found, least = minimise_expected(capped)
-        found, sharpened = sharpen(capped, found, options.seed)
+        solution, least = minimise_expected(capped)
+        solution, sharpened = sharpen(capped, solution, options.seed)
         notes = {"ridge": RIDGE, "expected": abs(least), "sharpened": sharpened}
-    free = dict(zip(names, map(float, (found * scales[0] / scales)[1:]), strict=True))
+    free = dict(zip(names, map(float, (solution * scales[0] / scales)[1:]), strict=True))
     return {name: base.get(name, free.get(name, 0.0)) for name in features.names}, notes
 
 
@@ -333,41 +347,38 @@ def spread(column: np.ndarray, valid: np.ndarray) -> float:
     """Return the standard deviation of a column inside its lists, pooled; 0 where no list has two
     different values.
     """
-    means = column.sum(1, where=valid) / valid.sum(1)
-    deviations = np.where(valid, column - means[:, None], 0)
-    varies = np.ptp(np.where(valid, column, column[:, :1]), axis=1).any()
-    return float(np.sqrt((deviations**2).sum() / valid.sum())) if varies else 0.0
+    deviations, varies = deviate(column, valid)
+    return float(np.sqrt((deviations**2).sum() / valid.sum())) if varies.any() else 0.0
 
 
 def scale_curve(
     name: str,
     features: Features,
-    found: Mapping[str, float],
+    weights: Mapping[str, float],
     statistics: np.ndarray,
-    loss,
     options: TuningOptions,
 ) -> dict:
-    """Return the metric over the scale of feature `name`, other weights as found, with its flat
+    """Return the metric over the scale of feature `name`, other weights as tuned, with its flat
     region: see Weights.
     """
     rest = combine(
-        [0.0 if other == name else weight for other, weight in found.items()], features.values
+        [0.0 if other == name else weight for other, weight in weights.items()], features.values
     )
     curve = sweep(rest, features.column(name), features.valid, statistics)
     low = 0.0 if options.at_least_0(name) else -np.inf
-    losses = loss(curve.totals)
-    flat = flat_region(curve, losses, found[name], FLAT, low)
-    high = 1.5 * flat[1] if np.isfinite(flat[1]) else 3 * found[name]
+    losses = loss_of(options.metric)(curve.totals)
+    flat = flat_region(curve, losses, weights[name], tolerance=FLAT, low=low)
+    high = 1.5 * flat[1] if np.isfinite(flat[1]) else 3 * weights[name]
     high = (
-        max(high, 3 * found[name])
+        max(high, 3 * weights[name])
         or spread(rest, features.valid) / (spread(features.column(name), features.valid) or 1.0)
         or 1.0
     )
-    begin = min(0.0, 3 * found[name], 1.5 * max(flat[0], -high))
-    scales = sample(curve.edges, begin, high, found[name])
+    begin = min(0.0, 3 * weights[name], 1.5 * max(flat[0], -high))
+    scales = sample(curve.edges, begin, high, weights[name])
     metric = np.abs(losses[np.searchsorted(curve.edges, scales, side="right") - 1])
     points, ends = np.stack([scales, metric], axis=1), np.clip(flat, begin, high)
-    chosen = found[name]
+    chosen = weights[name]
     if options.form == INTERPOLATION:
         points[:, 0] = points[:, 0] / (1 + points[:, 0])
         ends = ends / (1 + ends)
@@ -376,8 +387,8 @@ def scale_curve(
 
 
 def sample(edges: np.ndarray, low: float, high: float, at: float) -> np.ndarray:
-    """Scales from `low` to `high`: every edge between them, or POINTS even steps where there are
-    more edges; `at` is always one.
+    """Return scales from `low` to `high`: every edge between them, or POINTS even steps where there
+    are more edges; `at` is always among them.
     """
     inside = edges[(edges > low) & (edges < high)]
     if len(inside) > POINTS:

@@ -1,20 +1,21 @@
 """weights.json: what was tuned, on which set, and how well it did there."""
 
+import contextlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from lmtools.arguments import check_among, check_path
-from lmtools.assignments import parse_pairs
-from lmtools.config import build
-from lmtools.errors import UserError
+from lmtools.base.arguments import check_among, check_path
+from lmtools.base.assignments import parse_pairs
+from lmtools.base.config import build
+from lmtools.base.errors import UserError
+from lmtools.base.seal import read_json, write_json
 from lmtools.evaluate.metrics import find_metric
 from lmtools.formats import checks
 from lmtools.rescoring.features import MEANS, ScoreColumns, summed
 from lmtools.rescoring.folds import RANDOM, SPEAKER, Fold, Folds
 from lmtools.rescoring.marks import read_marks
-from lmtools.seal import read_json, write_json
 from lmtools.types import NBest
 from lmtools.version import __version__
 
@@ -49,11 +50,11 @@ class Dev:
 
 @dataclass(frozen=True)
 class SystemLM:
-    """Use of a language model called `name` in a system, as which `feature`.
+    """Use of a language model called `name` in a system, as `feature`.
 
     `score` is its log-probability of a hypothesis (`sum`), or that by `token` or by `word`;
-    `source` SCORES for a score file, LISTS for a score that the lists have. `signature` says which
-    model it is; a first pass says nothing of its own.
+    `source` SCORES for a score file, LISTS for a score that the lists have. `signature` identifies
+    the model; it is empty for a first pass.
     """
 
     name: str
@@ -86,7 +87,7 @@ class Weights:
     """The weight of every feature, in order; `reference` is the one that has weight 1 or the
     one given, in the interpolated form times 1 - lambda.
 
-    `search` says how they were found: form, objective, `lambda` of the interpolated form, and per
+    `search` has notes on the search: form, objective, `lambda` of the interpolated form, and per
     LM feature the metric over its scale, {"points": [[scale, metric], ...], "flat": [low, high],
     "chosen": scale}; the metric of a point holds from its scale to the next point's. `signatures`
     are those of the score files that the columns came from, by column. `system` is None in files of
@@ -136,10 +137,11 @@ def describe_system(nbests: Sequence[NBest], columns: ScoreColumns, source) -> S
     """
     marks = read_marks(nbests, source)
     given = {name for nbest in nbests for hyp in nbest.hyps for name in hyp.scores}
-    own = {name: one for name, one in {**marks, "lm": marks.get("lm", {})}.items() if name in given}
+    in_lists = {name: marks.get(name, {}) for name in [*marks, "lm"] if name in given}
     lms = [
-        *(describe_lm(name, signature, SCORES) for name, signature in columns.signatures.items()),
-        *(describe_lm(name, signature, LISTS) for name, signature in own.items()),
+        describe_lm(name, signature, kind)
+        for kind, signatures in ((SCORES, columns.signatures), (LISTS, in_lists))
+        for name, signature in signatures.items()
     ]
     return SystemFacts(tuple(lms), LATTICES if marks else FIRST_PASS)
 
@@ -149,109 +151,108 @@ def describe_lm(feature: str, signature: Mapping[str, str], source: str) -> Syst
     name = summed(feature) if source == SCORES else feature
     score = feature.removeprefix(name).removeprefix("/") or SUM
     normalised = signature.get("normalise", "full") == "full"
-    return SystemLM(name, feature, score, normalised, source, dict(signature))
+    facts = {"score": score, "normalised": normalised, "source": source}
+    return SystemLM(name, feature, **facts, signature=dict(signature))
 
 
 def read_weights(path) -> Weights:
     """See `Weights.load`."""
-    remedy = "write it again with lmtools tune"
-    tree = read_json(path, remedy)
-    signatures, system, folds = (
-        tree.pop(SIGNATURES, {}),
-        tree.pop(SYSTEM, None),
-        tree.pop(FOLDS, None),
-    )
-    shaped(tree, KEYS, path, "the file", remedy)
+    file = CheckedJson(path, "write it again with lmtools tune")
+    tree = read_json(path, file.remedy)
+    signatures = tree.pop(SIGNATURES, {})
+    system, folds = tree.pop(SYSTEM, None), tree.pop(FOLDS, None)
+    file.check_keys(tree, KEYS, "the file")
     if not (
-        isinstance(signatures, dict) and all(isinstance(one, dict) for one in signatures.values())
+        isinstance(signatures, dict)
+        and all(isinstance(signature, dict) for signature in signatures.values())
     ):
-        raise UserError(f"{path}: {SIGNATURES!r} is {signatures!r:.40}; {remedy}")
-    metric = tree["metric"]
-    try:
+        raise file.error(f": {SIGNATURES!r} is {signatures!r:.40}")
+    metric, dev, features = tree["metric"], tree["dev"], tree["features"]
+    with file.named():
         find_metric(metric)
-    except UserError as error:
-        raise UserError(f"{path}: {error}; {remedy}") from None
-    shaped(tree["dev"], DEV | {metric: float}, path, "'dev'", remedy)
-    features = {
-        name: number(value, f"{path}: weight of {name!r}", remedy)
-        for name, value in tree["features"].items()
-    }
+    file.check_keys(dev, DEV | {metric: float}, "'dev'")
+    features = {name: file.number(v, f": weight of {name!r}") for name, v in features.items()}
     if tree["reference"] not in features:
-        raise UserError(
-            f"{path}: the reference {tree['reference']!r} is not among the features; {remedy}"
-        )
-    dev = Dev(*(tree["dev"][name] for name in DEV), tree["dev"][metric])
+        raise file.error(f": the reference {tree['reference']!r} is not among the features")
     return Weights(
-        metric,
-        features,
-        tree["reference"],
-        dev,
-        tree["search"],
-        tree["version"],
-        signatures,
-        None if system is None else read_system(system, path, remedy),
-        None if folds is None else read_folds(folds, features, path, remedy),
+        **tree
+        | {
+            "features": features,
+            "dev": Dev(score=dev[metric], **{name: dev[name] for name in DEV}),
+            "signatures": signatures,
+            "system": None if system is None else read_system(system, file),
+            "folds": None if folds is None else read_folds(folds, features, file),
+        }
     )
 
 
-def read_system(tree, path, remedy: str) -> SystemFacts:
-    """Read the facts in the part `system` of the file `path`."""
-    shaped(tree, {"lists": str, "lms": list}, path, f"{SYSTEM!r}", remedy)
-    lms = tuple(build(SystemLM, one, path, f"{SYSTEM}.lms.") for one in tree["lms"])
-    try:
+def read_system(tree, file: "CheckedJson") -> SystemFacts:
+    """Read the facts in the part `system` of a file."""
+    file.check_keys(tree, {"lists": str, "lms": list}, f"{SYSTEM!r}")
+    lms = tuple(build(SystemLM, lm, file.path, f"{SYSTEM}.lms.") for lm in tree["lms"])
+    with file.named():
         return SystemFacts(lms, tree["lists"])
-    except UserError as error:
-        raise UserError(f"{path}: {error}; {remedy}") from None
 
 
-def read_folds(tree, features: Mapping[str, float], path, remedy: str) -> Folds:
-    """Read the folds in the part `folds` of the file `path`, whose weights are of `features`;
-    UserError also for an utterance in two of them.
+def read_folds(tree, features: Mapping[str, float], file: "CheckedJson") -> Folds:
+    """Read the folds in the part `folds` of a file, whose weights are of `features`; UserError also
+    for an utterance in two of them.
     """
-    where, seen = f"{path}: {FOLDS!r}", set()
-    shaped(tree, {"by": str, "score": float, "parts": list}, path, f"{FOLDS!r}", remedy)
+    where, seen = f": {FOLDS!r}", set()
+    file.check_keys(tree, {"by": str, "score": float, "parts": list}, f"{FOLDS!r}")
     for part in tree["parts"]:
-        shaped(part, {"name": str, "utterances": list, "features": dict}, path, "a fold", remedy)
+        file.check_keys(part, {"name": str, "utterances": list, "features": dict}, "a fold")
         if [*part["features"]] != [*features]:
-            raise UserError(f"{where}: fold {part['name']!r} has other features; {remedy}")
+            raise file.error(f"{where}: fold {part['name']!r} has other features")
         for value in part["features"].values():
-            number(value, f"{where}: a weight of fold {part['name']!r}", remedy)
+            file.number(value, f"{where}: a weight of fold {part['name']!r}")
         for utt in part["utterances"]:
             if not isinstance(utt, str) or utt in seen:
-                raise UserError(
-                    f"{where}: utterance {utt!r:.40} is of two folds or no id; {remedy}"
-                )
+                raise file.error(f"{where}: utterance {utt!r:.40} is of two folds or no id")
             seen.add(utt)
     if tree["by"] not in (RANDOM, SPEAKER):
-        raise UserError(f"{where}: by is {tree['by']!r:.40}, not {RANDOM} or {SPEAKER}; {remedy}")
-    parts = (
-        Fold(part["name"], tuple(part["utterances"]), part["features"]) for part in tree["parts"]
-    )
+        raise file.error(f"{where}: by is {tree['by']!r:.40}, not {RANDOM} or {SPEAKER}")
+    parts = (Fold(**{**part, "utterances": tuple(part["utterances"])}) for part in tree["parts"])
     return Folds(tree["by"], tree["score"], tuple(parts))
 
 
-def shaped(tree, keys: Mapping[str, type], path, what: str, remedy: str) -> None:
-    """Raise UserError unless `tree` is an object with exactly these keys and types."""
-    if not isinstance(tree, dict):
-        raise UserError(f"{path}: {what} is no object; {remedy}")
-    for name in sorted(keys.keys() ^ tree.keys(), key=str):
-        raise UserError(
-            f"{path}: key {name!r} of {what} is {'missing' if name in keys else 'unknown'};"
-            f" {remedy}"
-        )
-    for name, kind in keys.items():
-        value = tree[name]
-        if kind is float:
-            number(value, f"{path}: {name!r} of {what}", remedy)
-        elif type(value) is not kind:
-            raise UserError(f"{path}: {name!r} of {what} is {value!r:.40}; {remedy}")
+@dataclass(frozen=True)
+class CheckedJson:
+    """Checks of the content of a JSON file, whose errors name its `path` and the `remedy`."""
 
+    path: object
+    remedy: str
 
-def number(value, where: str, remedy: str) -> float:
-    """Return `value` as a finite float; UserError otherwise."""
-    if type(value) not in (int, float) or not math.isfinite(value):
-        raise UserError(f"{where} is {value!r:.40}, not a finite number; {remedy}")
-    return float(value)
+    def error(self, cause: str) -> UserError:
+        """Return the error of a cause, which begins with its place in the file."""
+        return UserError(f"{self.path}{cause}; {self.remedy}")
+
+    @contextlib.contextmanager
+    def named(self) -> Iterator[None]:
+        """Name the file in any UserError inside the block."""
+        try:
+            yield
+        except UserError as error:
+            raise self.error(f": {error}") from None
+
+    def check_keys(self, tree, keys: Mapping[str, type], part: str) -> None:
+        """Raise UserError unless `tree` is an object with exactly these keys and types."""
+        if not isinstance(tree, dict):
+            raise self.error(f": {part} is no object")
+        for name in sorted(keys.keys() ^ tree.keys(), key=str):
+            state = "missing" if name in keys else "unknown"
+            raise self.error(f": key {name!r} of {part} is {state}")
+        for name, kind in keys.items():
+            if kind is float:
+                self.number(tree[name], f": {name!r} of {part}")
+            elif type(tree[name]) is not kind:
+                raise self.error(f": {name!r} of {part} is {tree[name]!r:.40}")
+
+    def number(self, value, where: str) -> float:
+        """Return `value` as a finite float; UserError otherwise."""
+        if type(value) not in (int, float) or not math.isfinite(value):
+            raise self.error(f"{where} is {value!r:.40}, not a finite number")
+        return float(value)
 
 
 def parse_weights(text: str | None) -> dict[str, float] | None:

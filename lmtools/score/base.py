@@ -12,13 +12,13 @@ from typing import NamedTuple
 import numpy as np
 from torch import Tensor, device
 
-from lmtools.arguments import check_number
-from lmtools.errors import UserError
+from lmtools.base.arguments import check_number
+from lmtools.base.errors import UserError
+from lmtools.base.specs import LMSpec
+from lmtools.base.windows import cut_windows
 from lmtools.lattice.expand import Prefixes
 from lmtools.score.trees import TreeBatch
 from lmtools.score.words import WordTokens, check_wordwise
-from lmtools.specs import LMSpec
-from lmtools.windows import cut_windows
 
 
 class BatchStates(NamedTuple):
@@ -44,7 +44,7 @@ class Scorer:
     precision = "float32"  # of matrix products
     rows: int | None = None  # model rows of a batch; None: it computes each sentence by itself
     longest = sys.maxsize  # the most tokens of a window
-    subword = None  # a lmtools.subword.Subword, of models that have one
+    subword = None  # a lmtools.text.subword.Subword, of models that have one
     open_words = False  # it predicts words without a closed vocabulary
     oov_penalty = 0.0
     notes: Sequence[tuple] = ()  # ModelNotes: what whoever meets unknown tokens should know

@@ -41,9 +41,7 @@ def default_directory() -> Path:
 
 
 def cache_directory(name: str):
-    """Return the place of the cache that a user calls `name`: a directory, `default`, or None for
-    `none`.
-    """
+    """Return the cache that a user calls `name`: a directory, `default`, or None for `none`."""
     return {"default": default_directory(), "none": None}.get(name, name)
 
 
@@ -179,9 +177,7 @@ class Cache:
         self.release()
 
     def tidy(self, damaged: Mapping[Path, int]) -> None:
-        """Merge small segments where there are many, else this process's own; mend the `damaged`
-        and remove what is none.
-        """
+        """Merge small segments where there are many, else own ones; mend the `damaged`."""
         self.refresh()
         small = small_segments(self.segments)
         if len(small) <= MANY:

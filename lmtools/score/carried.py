@@ -6,12 +6,12 @@ from itertools import chain
 import numpy as np
 import torch
 
-from lmtools.device import PRECISIONS, autocast
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
+from lmtools.models.device import PRECISIONS, autocast
 from lmtools.score.base import Scorer
 from lmtools.score.neural import NeuralScorer
 from lmtools.score.run import TextScores, count_scored, refuse_not_finite
-from lmtools.subword import BOS, EOS
+from lmtools.text.subword import BOS, EOS
 
 POSITIONS = 4096  # that are computed at a time
 

@@ -3,9 +3,9 @@ cache lacks, in batches of one shape, by threads, within memory.
 
 The bits of a matrix product depend on its shape, and with several threads on the place of a row in
 it. So a sentence goes through only with sentences of its own cost, always as many of them as
-lmtools.batching says (a batch that is not full is filled up with copies), and on a CPU one thread
-computes a batch, several batches at a time: what else there is to score then changes no bit of a
-sentence's score, with prepared weights (lmtools.engine) as without.
+lmtools.base.batching says (a batch that is not full is filled up with copies), and on a CPU one
+thread computes a batch, several batches at a time: what else there is to score then changes no bit
+of a sentence's score, with prepared weights (lmtools.models.engine) as without.
 benchmarks/batches.py measures what it costs.
 
 Not covered, equal but for rounding (1e-5 nats a sentence in float32, 4e-4 in bfloat16): hypotheses
@@ -25,8 +25,8 @@ import numpy as np
 import torch
 from tqdm import tqdm
 
-from lmtools.batching import full_batch_size, plan_batches
-from lmtools.errors import UserError
+from lmtools.base.batching import full_batch_size, plan_batches
+from lmtools.base.errors import UserError
 from lmtools.score.base import Scorer
 from lmtools.score.cache import Cache
 from lmtools.score.trees import TreeBatch

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from lmtools.batching import find_distinct
+from lmtools.base.batching import find_distinct
 from lmtools.lattice.expand import refuse_taken
 from lmtools.lattice.forward import backward, forward
 from lmtools.lattice.order import levels, no_path

@@ -9,8 +9,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lmtools.computing import Computing
-from lmtools.device import (
+from lmtools.base.computing import Computing
+from lmtools.base.errors import UserError
+from lmtools.base.specs import HF, LMSpec
+from lmtools.models.base import Trunk
+from lmtools.models.device import (
     PRECISIONS,
     autocast,
     batch_rows,
@@ -18,13 +21,10 @@ from lmtools.device import (
     numerics,
     resolve_precision,
 )
-from lmtools.errors import UserError
-from lmtools.models.base import Trunk
 from lmtools.models.huggingface import HuggingFaceTrunk, bert_trunk, find_frame, hash_directory
 from lmtools.models.masked import Masked
-from lmtools.outputs import Softmax
+from lmtools.models.outputs import Softmax
 from lmtools.score.base import BatchStates, Scorer
-from lmtools.specs import HF, LMSpec
 from lmtools.version import __version__
 
 LOGITS = 1 << 28  # logits that a pass makes at once, unless one sentence alone has more: 1 GiB

@@ -8,15 +8,15 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from lmtools.computing import Computing
-from lmtools.device import PRECISIONS, autocast
-from lmtools.errors import UserError
+from lmtools.base.computing import Computing
+from lmtools.base.errors import UserError
+from lmtools.base.specs import HF, LMSpec
+from lmtools.models.device import PRECISIONS, autocast
 from lmtools.models.huggingface import find_boundaries, first_id, load_pretrained
-from lmtools.outputs import Softmax
-from lmtools.outputs.base import in_precision
+from lmtools.models.outputs import Softmax
+from lmtools.models.outputs.base import in_precision
 from lmtools.score.huggingface import HuggingFace, HuggingFaceMasked
 from lmtools.score.trees import SentenceTree, cut_parts, plan_pairs, score_nodes, tree_sizes
-from lmtools.specs import HF, LMSpec
 
 # by which names models say how many tokens their layers see
 SPANS = ("sliding_window", "window_size", "attention_chunk_size")

@@ -7,20 +7,20 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from lmtools.computing import USUAL, Computing
-from lmtools.errors import UserError
+from lmtools.base.computing import USUAL, Computing
+from lmtools.base.errors import UserError
+from lmtools.base.options import check_options, option
+from lmtools.base.specs import LMSpec
 from lmtools.lattice.check import drop_unusable
 from lmtools.lattice.expand import OLD, STATES, expand, refuse_taken
 from lmtools.lattice.histories import MixtureLM
 from lmtools.lattice.prune import prune
-from lmtools.options import check_options, option
 from lmtools.score.base import Scorer
 from lmtools.score.compute import out_of_memory
 from lmtools.score.cover import rescore_cover
 from lmtools.score.load import load
 from lmtools.score.ngram import NgramScorer
 from lmtools.score.words import check_wordwise
-from lmtools.specs import LMSpec
 from lmtools.types import EMPTY, Lattice
 
 LEFT_TO_RIGHT = "perplexity"  # the kind of scorers whose words depend on those before alone

@@ -4,16 +4,16 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from lmtools.checkpoint import CONFIG, WEIGHTS, load_model, model_hash
-from lmtools.computing import USUAL, Computing
-from lmtools.errors import UserError
+from lmtools.base.computing import USUAL, Computing
+from lmtools.base.errors import UserError
+from lmtools.base.specs import HF, MIX, LMSpec, parse_mixture
+from lmtools.models.checkpoint import CONFIG, WEIGHTS, load_model, model_hash
 from lmtools.ngram.model import NgramModel
 from lmtools.score.base import Scorer
 from lmtools.score.mixture import MixtureScorer
 from lmtools.score.neural import NeuralScorer, TranslationScorer, TwoWayScorer
 from lmtools.score.ngram import NgramScorer
 from lmtools.score.noise import correct_by
-from lmtools.specs import HF, MIX, LMSpec, parse_mixture
 
 
 def load(spec: LMSpec | str, computing: Computing = USUAL) -> Scorer:

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lmtools.batching import find_distinct
-from lmtools.errors import UserError
+from lmtools.base.batching import find_distinct
+from lmtools.base.errors import UserError
+from lmtools.base.specs import LMSpec
 from lmtools.lattice.histories import MixtureLM, name_mixture
 from lmtools.ngram.interpolation import complete_weights
 from lmtools.score.base import Scorer
 from lmtools.score.compute import score_all
-from lmtools.specs import LMSpec
 
 
 class MixtureScorer(Scorer):

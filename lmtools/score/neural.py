@@ -8,8 +8,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lmtools.computing import Computing
-from lmtools.device import (
+from lmtools.base.computing import Computing
+from lmtools.base.errors import UserError
+from lmtools.base.specs import LMSpec
+from lmtools.base.windows import count_rows
+from lmtools.models.base import Trunk
+from lmtools.models.device import (
     PRECISIONS,
     autocast,
     batch_rows,
@@ -17,20 +21,16 @@ from lmtools.device import (
     numerics,
     resolve_precision,
 )
-from lmtools.engine import describe_engine, prepare, resolve_engine
-from lmtools.errors import UserError
-from lmtools.lm import LanguageModel
-from lmtools.models.base import Trunk
+from lmtools.models.engine import describe_engine, prepare, resolve_engine
+from lmtools.models.lm import LanguageModel
+from lmtools.models.objectives import Examples, pad_sentences, split_pair
+from lmtools.models.outputs.base import in_precision
 from lmtools.models.seq2seq import Decoding
-from lmtools.objectives import Examples, pad_sentences, split_pair
-from lmtools.outputs.base import in_precision
 from lmtools.score.base import BatchStates, Scorer
 from lmtools.score.prefixes import NeuralPrefixes
 from lmtools.score.trees import SentenceTree, plan_pairs, plan_trees, score_nodes
-from lmtools.specs import LMSpec
-from lmtools.subword import BOS, EOS, MASK, UNK
+from lmtools.text.subword import BOS, EOS, MASK, UNK
 from lmtools.version import __version__
-from lmtools.windows import count_rows
 
 
 class NeuralScorer(Scorer):
@@ -42,7 +42,7 @@ class NeuralScorer(Scorer):
     overlapping windows, each token where it has most context. With `normalise` none a token's score
     is log p up to normalisation (`output.unnormalised`), without a pass over the vocabulary.
     `output` is the output layer with its matrices in the precision of matrix products. An engine
-    (lmtools.engine) that is not torch changes `lm` for good.
+    (lmtools.models.engine) that is not torch changes `lm` for good.
     """
 
     def __init__(

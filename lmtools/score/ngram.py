@@ -1,10 +1,10 @@
 """N-gram models as scorers."""
 
+from lmtools.base.specs import LMSpec
 from lmtools.ngram.model import AS_KENLM, SPACES, UNSEEN, NgramModel
 from lmtools.score.base import Scorer
 from lmtools.score.prefixes import NgramPrefixes
-from lmtools.specs import LMSpec
-from lmtools.subword.lists import Word
+from lmtools.text.subword.lists import Word
 from lmtools.version import __version__
 
 

@@ -2,13 +2,13 @@
 
 import hashlib
 
-from lmtools.assignments import parse_pair
-from lmtools.corpus import Corpus
-from lmtools.errors import UserError
-from lmtools.lm import LanguageModel
-from lmtools.objectives import count_targets, excluded_ids
-from lmtools.outputs.noise import NOISES
-from lmtools.outputs.sampled import SAMPLED
+from lmtools.base.assignments import parse_pair
+from lmtools.base.errors import UserError
+from lmtools.models.lm import LanguageModel
+from lmtools.models.objectives import count_targets, excluded_ids
+from lmtools.models.outputs.noise import NOISES
+from lmtools.models.outputs.sampled import SAMPLED
+from lmtools.text.corpus import Corpus
 
 
 def correct_by(lm: LanguageModel, subword, spec: str, power: float) -> str:

@@ -4,8 +4,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from lmtools.batching import plan_batches, prepare_distinct
-from lmtools.computing import Computing
+from lmtools.base.batching import plan_batches, prepare_distinct
+from lmtools.base.computing import Computing
+from lmtools.base.specs import LMSpec
 from lmtools.ngram.interpolation import complete_weights, tune_mixture
 from lmtools.score.base import Scorer
 from lmtools.score.carried import carried_texts
@@ -14,7 +15,6 @@ from lmtools.score.load import load
 from lmtools.score.mixture import MixtureScorer
 from lmtools.score.neural import NeuralScorer
 from lmtools.score.run import TextScores, count_scored, refuse_not_finite, score_texts
-from lmtools.specs import LMSpec
 
 # texts whose normalisers are looked at: their scores may be known already, and log Z costs a pass
 # of its own

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from lmtools.device import PRECISIONS
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.lattice.histories import Numbering
+from lmtools.models.device import PRECISIONS
 from lmtools.models.memory import TOGETHER, Rows, TokenTree
 from lmtools.ngram.model import LN10, kenlm
-from lmtools.subword import EOS
+from lmtools.text.subword import EOS
 
 SCORED = 1 << 14  # predictions that are scored at once
 

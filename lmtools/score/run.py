@@ -12,10 +12,12 @@ from functools import partial
 import numpy as np
 import torch
 
-from lmtools.batching import prepare_distinct
-from lmtools.computing import Computing
-from lmtools.context import LOCAL, current
-from lmtools.errors import UserError
+from lmtools.base.batching import prepare_distinct
+from lmtools.base.computing import Computing
+from lmtools.base.context import LOCAL, current
+from lmtools.base.errors import UserError
+from lmtools.base.specs import LMSpec
+from lmtools.base.workers import REMEDY, as_completed
 from lmtools.formats import kaldi_tables, scores, stream
 from lmtools.formats.registry import parse_specifier
 from lmtools.score.base import Scorer
@@ -23,10 +25,8 @@ from lmtools.score.cache import Cache, cache_directory
 from lmtools.score.compute import compute_all, compute_missing, score_batch
 from lmtools.score.load import load
 from lmtools.score.sources import Sources
-from lmtools.specs import LMSpec
 from lmtools.text.unknown import LOOKED_AT, MANY, warn_unknown
 from lmtools.types import NBest
-from lmtools.workers import REMEDY, as_completed
 
 WORTH_A_PROCESS = 100_000  # model rows; starting a process takes seconds
 WRITTEN = {"text": "written"}  # in signatures: scores are of what the recogniser wrote

@@ -55,9 +55,7 @@ class Segment:
         self.begin, self.size = HEADER.size + len(firsts), REST + self.width  # of rows
 
     def find(self, keys: Sequence[bytes]) -> dict[int, bytes]:
-        """Return the values that are here by index into `keys`; damaged rows are counted. OSError
-        where the file is gone.
-        """
+        """Return the values here by index into `keys`, count damaged ones; OSError: it is gone."""
         firsts = np.frombuffer(b"".join(key[:FIRST] for key in keys), BIG_ENDIAN).astype(np.uint64)
         places = np.minimum(np.searchsorted(self.firsts, firsts), self.count - 1)
         values: dict[int, bytes] = {}
@@ -91,9 +89,7 @@ class Segment:
 
 @contextlib.contextmanager
 def open_regular(path: Path) -> Iterator[int]:
-    """Open a regular file to read; OSError for a link, a pipe, a device, a directory, none of which
-    is waited for.
-    """
+    """Open a regular file to read; OSError for anything else, which is not waited for."""
     file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
         if not stat.S_ISREG(os.fstat(file).st_mode):

@@ -12,14 +12,14 @@ from pathlib import Path
 
 import numpy as np
 
-from lmtools.atomic import atomic_text
-from lmtools.computing import Computing
-from lmtools.errors import UserError
+from lmtools.base.atomic import atomic_text
+from lmtools.base.computing import Computing
+from lmtools.base.errors import UserError
+from lmtools.base.specs import LMSpec
 from lmtools.ngram import build
 from lmtools.ngram.sentences import UNKNOWN
 from lmtools.score.load import load
 from lmtools.score.run import score_texts
-from lmtools.specs import LMSpec
 from lmtools.text import Normaliser
 from lmtools.text.blocks import read_text
 

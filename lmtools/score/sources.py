@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.formats import kaldi_text, plain
 from lmtools.formats.lists import other_number
 from lmtools.types import NBest

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 
 
 class WordTokens:

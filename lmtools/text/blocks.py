@@ -1,4 +1,4 @@
-"""Text in blocks of whole lines, as lmtools.workers gives them to processes."""
+"""Text in blocks of whole lines, as lmtools.base.workers gives them to processes."""
 
 import itertools
 import os
@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from lmtools.errors import UserError
-from lmtools.files import DAMAGED, OPENERS, cannot, longest_line, stream_of, too_long
+from lmtools.base.errors import UserError
+from lmtools.base.files import DAMAGED, OPENERS, cannot, longest_line, stream_of, too_long
 from lmtools.text.foreign import refuse_foreign, refuse_nul
 
 NEWLINE = b"\n"
@@ -43,8 +43,8 @@ class TextBlock(NamedTuple):
             raise UserError(f"{self.path}:{line}: not UTF-8; convert it with iconv") from None
 
     def lines(self) -> list[str]:
-        """Return the lines without their ends, as lmtools.files.read_lines: LF, or CR and LF, ends
-        one.
+        """Return the lines without their ends, as lmtools.base.files.read_lines: LF, or CR and LF,
+        ends one.
         """
         text = self.text()
         lines = text.removesuffix("\n").split("\n")
@@ -177,8 +177,8 @@ def read_pairs(targets: Sequence, sources: Sequence) -> Iterator[PairBlock]:
                     " of which each line is the other's translation"
                 )
             here, there = zip(*rows, strict=True)
-            first = here[0][0]
-            yield PairBlock(source, target, first, [t for _, t in here], [t for _, t in there])
+            lines = [[text for _, text in side] for side in (here, there)]
+            yield PairBlock(source, target, here[0][0], *lines)
 
 
 def read_again(paths: Sequence) -> Iterator[str]:

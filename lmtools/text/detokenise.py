@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 
 LANGUAGE = re.compile(r"[a-z]{2,3}")
 

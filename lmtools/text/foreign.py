@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from lmtools.errors import UserError
-from lmtools.files import compression_error
+from lmtools.base.errors import UserError
+from lmtools.base.files import compression_error
 
 HEAD = 1 << 16  # bytes that are looked at
 
@@ -91,7 +91,9 @@ def refuse_foreign(head: bytes, path) -> None:
 
 
 def refuse_nul(block: bytes, path, first: int) -> None:
-    """Raise UserError with the line of the first NUL byte of `block`, whose first line is `first`."""
+    """Raise UserError with the line of the first NUL byte of `block`, whose first line is
+    `first`.
+    """
     if (place := block.find(b"\0")) >= 0:
         line = first + block.count(b"\n", 0, place)
         raise UserError(

@@ -76,10 +76,10 @@ def longest_run(words: Sequence[str], start: int) -> tuple[int, int]:
     """Return the run of copies from `start` with the most words in excess, the shorter phrase of
     equals: that excess and the run's length; (0, 1) without one.
     """
-    found = 0, 1
+    longest = 0, 1
     rest = len(words) - start
     for period in range(1, min(PHRASE, rest // COPIES) + 1):
-        if rest - 2 * period <= found[0]:
+        if rest - 2 * period <= longest[0]:
             break
         if words[start] != words[start + period]:
             continue
@@ -87,9 +87,9 @@ def longest_run(words: Sequence[str], start: int) -> tuple[int, int]:
         while end < len(words) and words[end] == words[end - period]:
             end += 1
         run = end - start
-        if run >= COPIES * period and run - 2 * period > found[0]:
-            found = run - 2 * period, run
-    return found
+        if run >= COPIES * period and run - 2 * period > longest[0]:
+            longest = run - 2 * period, run
+    return longest
 
 
 def is_looping(text: str) -> bool:

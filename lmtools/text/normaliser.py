@@ -9,10 +9,10 @@ import unicodedata
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from lmtools.assignments import parse_pairs
-from lmtools.atomic import atomic_text
-from lmtools.config import LATE, as_tree, dump, from_yaml
-from lmtools.errors import UserError
+from lmtools.base.assignments import parse_pairs
+from lmtools.base.atomic import atomic_text
+from lmtools.base.config import LATE, as_tree, dump, from_yaml
+from lmtools.base.errors import UserError
 from lmtools.text.casing import CASINGS, change_case
 from lmtools.text.whisper import RULES as WHISPER_RULES
 from lmtools.text.whisper import apply_rules, name_version
@@ -108,8 +108,8 @@ class Normaliser:
     @property
     def hash(self) -> str:
         """Hexadecimal SHA-256 of the settings and of the version of their meaning."""
-        told = json.dumps([RULES, as_tree(self)], sort_keys=True)
-        return hashlib.sha256(told.encode()).hexdigest()
+        settings = json.dumps([RULES, as_tree(self)], sort_keys=True)
+        return hashlib.sha256(settings.encode()).hexdigest()
 
     @property
     def wordwise(self) -> bool:

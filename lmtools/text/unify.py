@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial, reduce
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.text.normaliser import STRAIGHTEN
 
 # Scripts that put no blanks between words, and their punctuation: Thai, Lao, Tibetan, Burmese,
@@ -97,7 +97,9 @@ def count_gaps(text: str) -> tuple[int, int]:
 
 
 def join_pieces(text: str) -> str:
-    """Return `text` with the words whole that subword marks cut: `fin@@ ch`, `fin ##ch`, `▁fin ch`."""
+    """Return `text` with the words whole that subword marks cut: `fin@@ ch`, `fin ##ch`, `▁fin
+    ch`.
+    """
     text = CUTS.sub("", text)
     return "".join(text.split()).replace("▁", " ") if "▁" in text else text
 
@@ -161,8 +163,8 @@ def unifier(names: Iterable[str]) -> Callable[[str], str]:
     changes = [UNIFIERS[name].change for name in dict.fromkeys(order)]
 
     def unify(text: str) -> str:
-        made = " ".join(reduce(lambda part, change: change(part), changes, text).split())
+        written = " ".join(reduce(lambda part, change: change(part), changes, text).split())
         # one form may bring about what another takes away
-        return made if made == text else unify(made)
+        return written if written == text else unify(written)
 
     return unify

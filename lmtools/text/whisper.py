@@ -7,7 +7,7 @@ import importlib
 import re
 from collections.abc import Callable
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 
 PACKAGE = "whisper-normalizer"
 # Rules -> module and class of the package, and the options of the class
@@ -44,10 +44,10 @@ def apply_rules(text: str, rules: str) -> str:
     """
     text = drop_brackets(" ".join(text.split()))
     try:
-        made = load_rules(rules)(text)
+        written = load_rules(rules)(text)
     except (AssertionError, ValueError):
-        made = load_rules("basic")(text)
-    return " ".join(made.split())
+        written = load_rules("basic")(text)
+    return " ".join(written.split())
 
 
 def drop_brackets(text: str) -> str:

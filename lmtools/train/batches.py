@@ -2,6 +2,7 @@
 a resumed run sees the same.
 """
 
+import functools
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -9,11 +10,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lmtools.batching import cut_batches
-from lmtools.corpus import Corpus, CorpusFile
-from lmtools.errors import UserError
-from lmtools.lm import LanguageModel
-from lmtools.settings import Batch
+from lmtools.base.batching import cut_batches
+from lmtools.base.errors import UserError
+from lmtools.models.lm import LanguageModel
+from lmtools.models.settings import Batch
+from lmtools.text.corpus import Corpus, CorpusFile
 from lmtools.train.parallel import World
 
 
@@ -21,9 +22,9 @@ class Segments:
     """The sentences of a file of a corpus, those longer than `longest` tokens cut into pieces that
     fit.
 
-    `widths` (sentences,) says how long sentences are for the model, where that is not their number
-    of tokens; such ones are not cut. Of `pairs`, which cannot be cut, those wider than `longest`
-    are left out, `left_out` of them.
+    `widths` (sentences,) are the lengths of sentences for the model, where those are not their
+    numbers of tokens; such ones are not cut. Of `pairs`, which cannot be cut, those wider than
+    `longest` are left out, `left_out` of them.
     """
 
     def __init__(
@@ -77,20 +78,19 @@ class Sentences:
         self.shards, self.longest, self.widths = corpus.shards, lm.longest, lm.objective.widths
         self.batch, self.seed, self.world, self.boundary = batch, seed, world, lm.objective.boundary
         self.pairs = lm.objective.pairs
-        self.held: tuple[int, Segments] | None = None
-        self.planned: tuple[tuple[int, int], list[np.ndarray]] | None = None
+        # the last of each is held
+        self.segments = functools.lru_cache(1)(self.take_segments)
+        self.plan = functools.lru_cache(1)(self.make_plan)
         # batches of each shard, the same in every epoch
         self.counts = np.array([self.count(number) for number in range(len(self.shards))])
         self.per_epoch = int(self.counts.sum())
         # pairs of a corpus, which is one shard then
         self.left_out = self.segments(len(self.shards) - 1).left_out
 
-    def segments(self, number: int) -> Segments:
-        """Return those of a shard, which is held until another is asked for."""
-        if self.held is None or self.held[0] != number:
-            shard = self.shards[number]
-            self.held = number, Segments(shard, self.longest, self.widths(shard), self.pairs)
-        return self.held[1]
+    def take_segments(self, number: int) -> Segments:
+        """Return the segments of a shard."""
+        shard = self.shards[number]
+        return Segments(shard, self.longest, self.widths(shard), self.pairs)
 
     def count(self, number: int) -> int:
         """Return the batches of a shard."""
@@ -103,14 +103,11 @@ class Sentences:
             )
         return len(cut_lengths(widths, self.batch, self.boundary)) + 1
 
-    def plan(self, epoch: int, number: int) -> list[np.ndarray]:
+    def make_plan(self, epoch: int, number: int) -> list[np.ndarray]:
         """Return the batches of a shard in an epoch, in order."""
-        if self.planned is None or self.planned[0] != (epoch, number):
-            widths = self.segments(number).widths
-            shard = (number,) if len(self.shards) > 1 else ()
-            batches = plan_epoch(widths, self.batch, self.boundary, self.seed, epoch, *shard)
-            self.planned = (epoch, number), batches
-        return self.planned[1]
+        widths = self.segments(number).widths
+        numbers = self.seed, epoch, *([number] if len(self.shards) > 1 else [])
+        return plan_epoch(widths, self.batch, self.boundary, *numbers)
 
     def at(self, step: int) -> Chosen:
         """Return the batch of a step."""
@@ -135,7 +132,7 @@ class Sentences:
         generator: np.random.Generator,
         device: torch.device,
     ) -> tuple[Tensor, int]:
-        """The summed loss of this process's share of a batch and the number of its targets."""
+        """Return the summed loss of this process's share of a batch and its number of targets."""
         sentences = chosen.segments.batch(chosen.indices)
         share = self.world.share(lm.objective.training(sentences, generator, lm.size))
         if not len(share.targets):  # fewer sentences than processes
@@ -143,19 +140,19 @@ class Sentences:
         return lm(share.to(device))
 
     def carried_state(self) -> dict[str, Tensor]:
-        """Nothing goes from batch to batch."""
+        """Return the state that goes from batch to batch: none."""
         return {}
 
     def resume(self, saved: Mapping[str, Tensor], device: torch.device) -> None:
-        """Nothing goes from batch to batch."""
+        """Take up the state of `carried_state`: none."""
 
     def place(self, step: int) -> str:
         """Return which sentences a step reads, for people."""
         segments, indices = self.at(step)
-        some = ", ".join(str(int(segments.sentence[i]) + 1) for i in indices[:8])
+        sentences = ", ".join(str(int(segments.sentence[i]) + 1) for i in indices[:8])
         more = " ..." if len(indices) > 8 else ""
         shard = f" of {segments.corpus.path.name}" if len(self.shards) > 1 else ""
-        return f"sentences {some}{more}{shard}"
+        return f"sentences {sentences}{more}{shard}"
 
 
 def plan_epoch(

@@ -11,8 +11,12 @@ from typing import NamedTuple
 
 import torch
 
-from lmtools.atomic import atomic_directory, atomic_text
-from lmtools.checkpoint import (
+from lmtools.base.atomic import atomic_directory, atomic_text
+from lmtools.base.config import as_tree
+from lmtools.base.errors import UserError
+from lmtools.base.lock import ASIDE
+from lmtools.base.seal import Damaged
+from lmtools.models.checkpoint import (
     CONFIG,
     WEIGHTS,
     Progress,
@@ -23,15 +27,11 @@ from lmtools.checkpoint import (
     prepare_directory,
     training_metadata,
 )
-from lmtools.config import as_tree
-from lmtools.corpus import Corpus
-from lmtools.device import machine_facts, resolve_precision
-from lmtools.errors import UserError
-from lmtools.lm import LanguageModel
-from lmtools.lock import ASIDE
-from lmtools.objectives import OBJECTIVES
-from lmtools.seal import Damaged
-from lmtools.settings import Settings
+from lmtools.models.device import machine_facts, resolve_precision
+from lmtools.models.lm import LanguageModel
+from lmtools.models.objectives import OBJECTIVES
+from lmtools.models.settings import Settings
+from lmtools.text.corpus import Corpus
 
 
 class TrainingPlan(NamedTuple):
@@ -50,7 +50,7 @@ class TrainingPlan(NamedTuple):
 
     @classmethod
     def read(
-        cls, settings: Settings, train, valid, out, device: torch.device, init=None, also=None
+        cls, settings: Settings, train, valid, *, out, device: torch.device, init=None, also=None
     ) -> "TrainingPlan":
         """Read the plan, with the corpora of the files and the precision that `auto` is there;
         UserError where a corpus is damaged or not what the objective reads, two are of different
@@ -71,19 +71,17 @@ class TrainingPlan(NamedTuple):
         for corpus in (train, valid, *guards.values()):
             corpus.check_pairs(pairs, f"objective {settings.objective}").check(train.subword)
         parts = [as_tree(settings), train.subword.hash, train.digest(), valid.digest()]
-        if init is not None:
-            parts.append(model_hash(init))
+        parts += [] if init is None else [model_hash(init)]
         fingerprint = hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
-        return cls(
-            settings, train, valid, Path(out), device, fingerprint, init and Path(init), guards
-        )
+        places = {"out": Path(out), "init": init and Path(init), "device": device}
+        return cls(settings, train, valid, fingerprint=fingerprint, also=guards, **places)
 
 
 class DirectoryState(NamedTuple):
-    """State of the model directory as a training finds it.
+    """State of the model directory before a training.
 
-    `progress`: how far it came there, None where it has to start; `aside`: why what is there has to
-    make room; `lost`: why its weights are not those that they should be, although it can go on.
+    `progress` is that of the training there, None where it has to start; `aside` the cause to set
+    the directory aside; `lost` the cause that its weights are damaged, although it can go on.
     """
 
     progress: Progress | None = None
@@ -152,9 +150,8 @@ def make_room(
     if directory_state.complete:
         print(f"{plan.out}: {CONFIG} or subword was damaged or changed; written again", flush=True)
     lm = lm or LanguageModel(settings, subword.size, words=subword.words)
-    prepare_directory(
-        plan.out, settings, subword, machine_facts(plan.device), describe_model(lm, subword)
-    )
+    machine, facts = machine_facts(plan.device), describe_model(lm, subword)
+    prepare_directory(plan.out, settings, subword, machine=machine, facts=facts)
 
 
 def keep_weights(out: Path, epoch: int) -> None:

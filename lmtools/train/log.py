@@ -8,13 +8,13 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from lmtools.atomic import atomic_text
-from lmtools.files import cannot, read_lines
+from lmtools.base.atomic import atomic_text
+from lmtools.base.files import cannot, read_lines
 
 
 class Log:
-    """Writes metrics of a training that starts, or goes on, at `step` of `total`; lines of later
-    steps (lost to a crash) are dropped.
+    """Metrics of a training that starts, or goes on, at `step` of `total`; lines of later steps
+    (lost to a crash) are dropped.
     """
 
     def __init__(self, directory: Path, step: int, total: int):
@@ -51,7 +51,7 @@ class Log:
             self.bar.update()
 
     def close(self) -> None:
-        """Take the bar away."""
+        """Remove the bar."""
         if self.bar is not None:
             self.bar.close()
 
@@ -75,16 +75,7 @@ def is_before(line: str, step: int) -> bool:
 
 
 class NullLog:
-    """A log that keeps quiet: that of every process but the first."""
+    """Log that writes nothing: that of every process but the first."""
 
-    def metrics(self, line: str, **values) -> None:
-        """Nothing."""
-
-    def say(self, line: str) -> None:
-        """Nothing."""
-
-    def advance(self) -> None:
-        """Nothing."""
-
-    def close(self) -> None:
-        """Nothing."""
+    def __getattr__(self, name: str):
+        return lambda *arguments, **values: None

@@ -14,14 +14,14 @@ import time
 import numpy as np
 import torch
 
-from lmtools.checkpoint import WEIGHTS, Progress, load_training, save_training, save_weights
-from lmtools.corpus import Corpus
-from lmtools.device import autocast
-from lmtools.errors import UserError
-from lmtools.lm import LanguageModel
-from lmtools.lock import hold_lock
-from lmtools.objectives import OBJECTIVES, TwoWay, count_targets
-from lmtools.settings import Settings
+from lmtools.base.errors import UserError
+from lmtools.base.lock import hold_lock
+from lmtools.models.checkpoint import WEIGHTS, Progress, load_training, save_training, save_weights
+from lmtools.models.device import autocast
+from lmtools.models.lm import LanguageModel
+from lmtools.models.objectives import OBJECTIVES, TwoWay, count_targets
+from lmtools.models.settings import Settings
+from lmtools.text.corpus import Corpus
 from lmtools.train.batches import Sentences
 from lmtools.train.directory import (
     DirectoryState,
@@ -31,13 +31,7 @@ from lmtools.train.directory import (
     make_room,
 )
 from lmtools.train.log import Log, NullLog
-from lmtools.train.optim import (
-    OptimiserState,
-    build_optimiser,
-    clip_gradients,
-    learning_rate,
-    shrunk_rate,
-)
+from lmtools.train.optim import build_optimiser, clip_gradients, learning_rate, shrunk_rate
 from lmtools.train.parallel import World, join_processes
 from lmtools.train.partial import LowRank, choose_parameters
 from lmtools.train.start import start_from
@@ -45,13 +39,13 @@ from lmtools.train.streams import Streams
 
 VALIDATION_SEED = 0  # the masked objective masks the same validation tokens every time
 MOST = 709.0  # whose exponential a float can hold
-# a training whose loss stays above this share of what frequencies alone give has come to nothing
-# (0.97 where T-TA collapsed, 0.93 after as many steps where it began well); told after BEGUN steps
+# a training whose loss stays above this share of what frequencies alone give learns nothing (0.97
+# where T-TA collapsed, 0.93 after as many steps where it began well); logged after BEGUN steps
 BEGUN, HARDLY = 500, 0.96
 
 
 class Stopped(Exception):
-    """SIGTERM came; the state is saved."""
+    """Stop of a training by SIGTERM; its state is saved."""
 
 
 def train(
@@ -59,7 +53,7 @@ def train(
 ) -> Progress:
     """Train into the model directory `out`, going on from what a killed run left there; returns at
     once when it is complete and undamaged. `init`: a model directory whose weights it starts from;
-    `also`: corpora by name whose loss is told at each validation, and decides nothing.
+    `also`: corpora by name whose loss is logged at each validation, and decides nothing.
 
     A directory that holds a training of other settings or data, or a damaged one that cannot be
     mended exactly, is set aside (`out.1`, `out.2` ...), never overwritten. UserError where another
@@ -70,7 +64,13 @@ def train(
         world.agree(lambda: held.enter_context(hold_lock(out)) if world.first else None)
         plan = world.agree(
             lambda: TrainingPlan.read(
-                settings, train_bin, valid_bin, out, world.device(device), init, also
+                settings,
+                train_bin,
+                valid_bin,
+                out=out,
+                device=world.device(device),
+                init=init,
+                also=also,
             )
         )
         directory_state = world.agree(lambda: inspect_directory(plan))
@@ -114,14 +114,13 @@ class Training:
         if batch.streams:
             return Streams(corpus, batch, seed, self.world)
         seed = VALIDATION_SEED if seed is None else seed
-        return Sentences(corpus, batch, seed, self.world, self.lm)
+        return Sentences(corpus, batch, seed, world=self.world, lm=self.lm)
 
     def run(self, directory_state: DirectoryState) -> Progress:
         """Train to the end, or until patience or gains end or SIGTERM comes."""
         if resume := directory_state.progress is not None:
-            saved = OptimiserState(self.optimiser)
-            self.progress = load_training(self.out, self.lm, saved)
-            carried = dict(saved.carried)
+            self.progress = load_training(self.out, self.lm, self.optimiser)
+            carried = self.optimiser.carried
             self.low_rank.resume({name: carried.pop(name) for name in self.low_rank.state()})
             self.train.resume(carried, self.device)
             if directory_state.rebuilt and self.world.first:
@@ -211,10 +210,10 @@ class Training:
 
     def save(self) -> None:
         """Write all that a continuation needs."""
-        carried = self.train.carried_state() | self.low_rank.state()
-        saved = OptimiserState(self.optimiser, carried)
+        self.optimiser.carried = self.train.carried_state() | self.low_rank.state()
         if self.world.first:
-            save_training(self.out, self.lm, saved, self.progress, self.plan.fingerprint)
+            fingerprint = self.plan.fingerprint
+            save_training(self.out, self.lm, self.optimiser, self.progress, fingerprint=fingerprint)
 
     def save_best(self) -> None:
         """Write the weights, the best so far."""
@@ -227,7 +226,7 @@ class Training:
 
     @property
     def ended_epoch(self) -> int | None:
-        """The epoch that the last step ended, where settings ask for what its end is like."""
+        """Return the epoch that the last step ended, where settings ask for its end."""
         epoch, rest = divmod(self.progress.step, self.train.per_epoch)
         asked = self.settings.min_gain is not None or epoch in self.settings.keep_epochs
         return epoch if asked and rest == 0 else None
@@ -247,9 +246,9 @@ class Training:
             group["lr"] = learning_rate(settings.optim, step, self.total, self.progress.shrunk)
         self.optimiser.zero_grad(set_to_none=True)
         with autocast(self.device, settings.precision):
-            loss, own = self.train.loss(self.lm, batch, generator, self.device)
-        count = world.sum(own)
-        if own:
+            loss, share = self.train.loss(self.lm, batch, generator, self.device)
+        count = world.sum(share)
+        if share:
             (loss / count).backward()
         world.add_gradients(self.lm.parameters(), self.lm.sparse_parameters())
         loss = world.total(loss.detach())
@@ -307,22 +306,7 @@ class Training:
         progress.worse = 0 if better else progress.worse + 1
         optim = self.settings.optim
         progress.shrunk += not better and optim.decay == "plateau"
-        said, former = f"validation loss {loss:.4f}{' (best)' if better else ''}", progress.also
-        others = {name: self.validation_loss(guard) for name, guard in self.guards.items()}
-        progress.also = {}  # of a text that is no longer asked for nothing is known
-        for name, other in others.items():
-            first, at_best = former.get(name, (other, other))
-            progress.also[name] = first, (other if better else at_best)
-            said += f"; {name} {other:.4f}, perplexity {perplexity(other):.2f}"
-            said += f" ({perplexity(first):.2f} at first)"
-        values = {"valid_loss": loss} | ({"also": others} if others else {})
-        self.log.metrics(said, step=progress.step, tokens=progress.tokens, **values)
-        if progress.step >= max(BEGUN, 2 * optim.warmup) and loss > HARDLY * self.chance:
-            self.log.say(
-                f"a validation loss of {loss:.2f} is little below {self.chance:.2f}, what tokens'"
-                " frequencies alone give: the model does not learn from context; lower optim.lr or"
-                " lengthen optim.warmup"
-            )
+        self.report_validation(loss, better)
         if self.ended_epoch in self.settings.keep_epochs and self.world.first:
             keep_weights(self.out, self.ended_epoch)
         patience, converged = self.settings.patience, self.converged(loss)
@@ -332,6 +316,28 @@ class Training:
             or (patience is not None and progress.worse >= patience)
             or shrunk_rate(optim, progress.shrunk) < optim.min_lr
         )
+
+    def report_validation(self, loss: float, better: bool) -> None:
+        """Log the validation loss, the losses on other texts, and a training that learns nothing
+        from context.
+        """
+        progress, optim = self.progress, self.settings.optim
+        line, former = f"validation loss {loss:.4f}{' (best)' if better else ''}", progress.also
+        others = {name: self.validation_loss(guard) for name, guard in self.guards.items()}
+        progress.also = {}  # of a text that is no longer asked for nothing is known
+        for name, other in others.items():
+            first, at_best = former.get(name, (other, other))
+            progress.also[name] = first, (other if better else at_best)
+            line += f"; {name} {other:.4f}, perplexity {perplexity(other):.2f}"
+            line += f" ({perplexity(first):.2f} at first)"
+        values = {"valid_loss": loss} | ({"also": others} if others else {})
+        self.log.metrics(line, step=progress.step, tokens=progress.tokens, **values)
+        if progress.step >= max(BEGUN, 2 * optim.warmup) and loss > HARDLY * self.chance:
+            self.log.say(
+                f"a validation loss of {loss:.2f} is little below {self.chance:.2f}, what tokens'"
+                " frequencies alone give: the model does not learn from context; lower optim.lr or"
+                " lengthen optim.warmup"
+            )
 
     def converged(self, loss: float) -> bool:
         """Return whether an epoch ended whose validation loss gains less than `min_gain`
@@ -360,7 +366,7 @@ class Training:
 
 
 def perplexity(loss: float) -> float:
-    """exp of a loss; of one that no float has the exponential of, the largest."""
+    """Return exp of a loss; of a loss whose exponential no float can hold, the largest."""
     return math.exp(min(loss, MOST))
 
 

@@ -5,18 +5,18 @@ decay. Every read of an embedding goes through nn.Embedding therefore.
 """
 
 import itertools
-import types
 from collections.abc import Iterable, Mapping
 
 import torch
 from torch import nn
 
-from lmtools.errors import UserError
-from lmtools.lm import LanguageModel
-from lmtools.settings import Optim
+from lmtools.base.config import check_choices
+from lmtools.base.errors import UserError
+from lmtools.models.lm import LanguageModel
+from lmtools.models.settings import Optim
 from lmtools.train.partial import LowRank
 
-# as it is by default; said aloud, torch's Adagrad does not warn of it
+# the default, stated so that torch's Adagrad does not warn of it
 torch.sparse.check_sparse_tensor_invariants.disable()
 
 
@@ -27,12 +27,8 @@ class Decoupled:
 
     def __init__(self, groups: list[dict], **options):
         groups = [group if isinstance(group, dict) else {"params": [group]} for group in groups]
-        decays = [group.get("weight_decay", 0.0) for group in groups]
-        own = [
-            {"params": group["params"], "decay": decay}
-            for group, decay in zip(groups, decays, strict=True)
-        ]
-        super().__init__(own, **options)
+        groups = [{"params": g["params"], "decay": g.get("weight_decay", 0.0)} for g in groups]
+        super().__init__(groups, **options)
 
     @torch.no_grad()
     def step(self, closure=None):
@@ -55,16 +51,8 @@ class Adagrad(Decoupled, torch.optim.Adagrad):
     """
 
 
-def make_nag(groups, optim: Optim) -> Nag:
-    """NAG; not fused: torch's fused kernel fails where a parameter gets its first gradient after
-    others.
-    """
-    how = {"momentum": optim.momentum, "nesterov": optim.momentum > 0, "foreach": True}
-    return Nag(groups, lr=optim.lr, **how)
-
-
 def make_adagrad(groups, optim: Optim) -> Adagrad:
-    """Adagrad, of dense and of sparse gradients."""
+    """Make Adagrad, of dense and of sparse gradients."""
     return Adagrad(groups, lr=optim.lr, initial_accumulator_value=1.0, eps=0.0)
 
 
@@ -73,7 +61,10 @@ OPTIMISERS = {
         groups, lr=optim.lr, betas=optim.betas, eps=optim.eps, fused=True
     ),
     "sgd": lambda groups, optim: torch.optim.SGD(groups, lr=optim.lr, fused=True),
-    "nag": make_nag,
+    # not fused: torch's kernel fails where a parameter gets its first gradient after others
+    "nag": lambda groups, optim: Nag(
+        groups, lr=optim.lr, momentum=optim.momentum, nesterov=optim.momentum > 0, foreach=True
+    ),
     "adagrad": make_adagrad,
 }
 # of matrices with sparse gradients: Adam's moments, too, change only in the rows in use
@@ -91,19 +82,19 @@ DECAYS = {
 }
 
 
-class OptimiserGroup:
-    """Several optimisers, each of its own parameters, used and saved as one; their parameters are
-    numbered in a row.
+class Optimisers:
+    """Optimisers, each of its own parameters, used and saved as one: their parameters are numbered
+    in a row, after them come the tensors `carried` from batch to batch.
     """
 
-    def __init__(self, parts: list[torch.optim.Optimizer]):
-        self.parts = parts
+    def __init__(self, *parts: torch.optim.Optimizer):
+        self.parts, self.carried = parts, {}
         sizes = [sum(len(group["params"]) for group in part.param_groups) for part in parts]
         self.first = [0, *itertools.accumulate(sizes)]
 
     @property
     def param_groups(self) -> list[dict]:
-        """The groups of all."""
+        """Return the groups of all."""
         return [group for part in self.parts for group in part.param_groups]
 
     def step(self) -> None:
@@ -116,61 +107,32 @@ class OptimiserGroup:
         for part in self.parts:
             part.zero_grad(set_to_none=set_to_none)
 
-    def state_dict(self) -> dict:
-        """Return the state of each parameter by its number, and the groups."""
-        state = {
-            first + i: s
-            for part, first in zip(self.parts, self.first, strict=False)
-            for i, s in part.state_dict()["state"].items()
-        }
-        return {"state": state, "param_groups": self.param_groups}
+    def states(self) -> dict[int, Mapping[str, torch.Tensor]]:
+        """Return the state of each parameter by its number, and what is carried."""
+        states: dict[int, Mapping] = {self.first[-1]: self.carried}
+        for part, first in zip(self.parts, self.first, strict=False):
+            states |= {first + i: state for i, state in part.state_dict()["state"].items()}
+        return states
 
-    def load_state_dict(self, saved: Mapping) -> None:
-        """Put back what `state_dict` gave."""
+    def resume(self, states: Mapping[int, Mapping[str, torch.Tensor]]) -> None:
+        """Take up saved `states`."""
+        self.carried = dict(states.get(self.first[-1], {}))
         for part, first, end in zip(self.parts, self.first, self.first[1:], strict=False):
-            numbers = [number for number in saved["state"] if first <= number < end]
-            own = {number - first: dict(saved["state"][number]) for number in numbers}
+            numbers = [number for number in states if first <= number < end]
+            saved = {number - first: dict(states[number]) for number in numbers}
             if isinstance(part, torch.optim.SparseAdam):
-                for state in own.values():
+                for state in saved.values():
                     # it counts in a number, not a tensor, and computes with another precision then
                     state["step"] = int(state["step"])
-            part.load_state_dict({"state": own, "param_groups": part.state_dict()["param_groups"]})
+            part.load_state_dict(part.state_dict() | {"state": saved})
 
 
-class OptimiserState:
-    """State of a checkpoint besides weights: an optimiser's and, numbered after its parameters, the
-    tensors carried from batch to batch.
-    """
-
-    def __init__(
-        self,
-        optimiser: torch.optim.Optimizer | OptimiserGroup,
-        carried: Mapping[str, torch.Tensor] = types.MappingProxyType({}),
-    ):
-        self.optimiser, self.carried = optimiser, carried
-        self.number = sum(len(group["params"]) for group in optimiser.param_groups)
-
-    def state_dict(self) -> dict:
-        """Return both states as one."""
-        whole = self.optimiser.state_dict()
-        return {**whole, "state": {**whole["state"], self.number: self.carried}}
-
-    def load_state_dict(self, saved: Mapping) -> None:
-        """Put back the optimiser's; the rest is in `carried` then."""
-        state = dict(saved["state"])
-        self.carried = state.pop(self.number, {})
-        self.optimiser.load_state_dict({**saved, "state": state})
-
-
-def build_optimiser(
-    lm: LanguageModel, optim: Optim, low_rank: LowRank | None = None
-) -> torch.optim.Optimizer | OptimiserGroup:
-    """Build the optimiser over all parameters that learn, with the factors of low-rank updates in
+def build_optimiser(lm: LanguageModel, optim: Optim, low_rank: LowRank | None = None) -> Optimisers:
+    """Build the optimisers of all parameters that learn, with the factors of low-rank updates in
     place of their matrices; weight decay is decoupled and spares vectors (biases, LayerNorm) and
     sparse matrices.
     """
-    if optim.name not in OPTIMISERS:
-        raise UserError(f"optim.name: {optim.name!r} is unknown; known: {', '.join(OPTIMISERS)}")
+    check_choices(optim, "optim.", name=OPTIMISERS, decay=DECAYS)
     sparse = [p for p in lm.sparse_parameters() if p.requires_grad]
     if sparse and optim.name not in SPARSE_OPTIMISERS:
         raise UserError(
@@ -184,10 +146,8 @@ def build_optimiser(
         {"params": [p for p in parameters if p.dim() > 1], "weight_decay": optim.weight_decay},
         {"params": [p for p in parameters if p.dim() <= 1], "weight_decay": 0.0},
     ]
-    dense = OPTIMISERS[optim.name](groups, optim)
-    return (
-        OptimiserGroup([dense, SPARSE_OPTIMISERS[optim.name](sparse, optim)]) if sparse else dense
-    )
+    parts = [OPTIMISERS[optim.name](groups, optim)]
+    return Optimisers(*parts, *([SPARSE_OPTIMISERS[optim.name](sparse, optim)] if sparse else []))
 
 
 def clip_gradients(parameters: Iterable[nn.Parameter], longest: float) -> None:
@@ -215,8 +175,6 @@ def learning_rate(optim: Optim, step: int, total: int, shrunk: int = 0) -> float
     """Return the learning rate of the update from `step` (counted from 0) to `step` + 1 of `total`,
     after `shrunk` reductions by a plateau.
     """
-    if optim.decay not in DECAYS:
-        raise UserError(f"optim.decay: {optim.decay!r} is unknown; known: {', '.join(DECAYS)}")
     rate = shrunk_rate(optim, shrunk)
     if step < optim.warmup:
         return rate * (step + 1) / optim.warmup

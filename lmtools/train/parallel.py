@@ -7,6 +7,7 @@ processes. The first process alone writes and prints.
 """
 
 import contextlib
+import dataclasses
 import os
 from collections.abc import Callable, Iterable, Iterator
 from datetime import timedelta
@@ -15,9 +16,9 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
-from lmtools.device import choose_device
-from lmtools.errors import UserError
-from lmtools.objectives import Examples
+from lmtools.base.errors import UserError
+from lmtools.models.device import choose_device
+from lmtools.models.objectives import Examples
 
 BUCKET = 1 << 26  # bytes of gradients that are summed at a time
 # without an answer of another process; the first of them hashes corpora and writes checkpoints
@@ -25,12 +26,12 @@ TIMEOUT = timedelta(minutes=30)
 
 
 class AlreadyReported(UserError):
-    """A user's mistake that the first process tells of, so that the others need not."""
+    """Mistake of the user that the first process reports, so that the others need not."""
 
 
 class World:
-    """All processes of a training: this one alone. `rank` is its number of `size`; `Several` does
-    what has to be done among more.
+    """All processes of a training: this process alone. `rank` is its number of `size`; `Several`
+    is that of more.
     """
 
     rank, size = 0, 1
@@ -67,11 +68,11 @@ class World:
         return value
 
     def share(self, examples: Examples) -> Examples:
-        """Every `size`-th sentence of a batch, those of this process."""
+        """Return every `size`-th sentence of a batch, those of this process."""
         return examples
 
     def interleave(self, tensor: Tensor) -> Tensor:
-        """Rows of which this process has every `size`-th, all of them in order."""
+        """Return all rows in order, of which this process has every `size`-th."""
         return tensor
 
     def add_gradients(
@@ -128,21 +129,18 @@ class Several(World):
         # of a sentence; two-way models have one a direction
         states = width * (1 if examples.spellings is None else 2)
         sentence, place = examples.rows // states, examples.rows % states
-        own = sentence % self.size == self.rank
-        rows = sentence[own] // self.size * states + place[own]
+        shared = sentence % self.size == self.rank
+        rows = sentence[shared] // self.size * states + place[shared]
         mine = slice(self.rank, count, self.size)
         inputs, spellings = examples.inputs[mine], examples.spellings
         if spellings is not None:
             words, inputs = inputs.unique(return_inverse=True)
             spellings = spellings[words]
-        more = {
-            name: tensor[mine]
-            for name in ("sources", "source_lengths")
-            if (tensor := getattr(examples, name)) is not None
-        }
-        return Examples(
-            inputs, examples.lengths[mine], rows, examples.targets[own], spellings, **more
-        )
+        changed = {"inputs": inputs, "rows": rows, "targets": examples.targets[shared]}
+        for name in ("lengths", "sources", "source_lengths"):
+            if (tensor := getattr(examples, name)) is not None:
+                changed[name] = tensor[mine]
+        return dataclasses.replace(examples, spellings=spellings, **changed)
 
     def interleave(self, tensor):
         return torch.stack(self.gather(tensor), dim=1).flatten(0, 1)
@@ -159,8 +157,8 @@ class Several(World):
         gets theirs.
         """
         parameters, rowwise = [p for p in parameters if p.requires_grad], {id(p) for p in sparse}
-        own = torch.tensor([p.grad is not None for p in parameters], dtype=torch.float32)
-        used = self.total(own).tolist()
+        present = torch.tensor([p.grad is not None for p in parameters], dtype=torch.float32)
+        used = self.total(present).tolist()
         parameters = [p for p, count in zip(parameters, used, strict=True) if count]
         for parameter in parameters:
             if id(parameter) in rowwise:
@@ -178,8 +176,8 @@ class Several(World):
         values = parameter.detach()[:0]
         rows = torch.zeros(0, dtype=torch.long, device=parameter.device)
         if parameter.grad is not None:
-            own = parameter.grad.coalesce()
-            rows, values = own.indices()[0], own.values()
+            gradient = parameter.grad.coalesce()
+            rows, values = gradient.indices()[0], gradient.values()
         counts = [int(count) for count in self.gather(torch.tensor(len(rows)))]
         # all processes send as many rows as the one that has most
         missing = max(counts) - len(rows)
@@ -194,7 +192,7 @@ class Several(World):
 
 
 def split_buckets(gradients: Iterable[Tensor]) -> Iterator[list[Tensor]]:
-    """Gradients in groups of one type and about BUCKET bytes."""
+    """Yield gradients in groups of one type and about BUCKET bytes."""
     group, size = [], 0
     for gradient in gradients:
         if group and (size + gradient.nbytes > BUCKET or gradient.dtype != group[0].dtype):
@@ -228,8 +226,8 @@ def first_process() -> bool:
 
 @contextlib.contextmanager
 def join_processes(device: str) -> Iterator[World]:
-    """The world of this process, which torchrun's environment variables describe; without them a
-    world of one.
+    """Yield the world of this process, which torchrun's environment variables describe; without
+    them a world of one.
 
     Whoever trains more than once in a process opens torch's process group before: a second one in
     its place may never come about.

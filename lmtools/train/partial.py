@@ -5,17 +5,17 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor, nn
 
-from lmtools.errors import UserError
-from lmtools.lm import LanguageModel
-from lmtools.settings import Settings
+from lmtools.base.errors import UserError
+from lmtools.models.lm import LanguageModel
+from lmtools.models.settings import Settings
 
 SAVED = "lora."  # before the names in a checkpoint
 
 
 def choose_parameters(lm: LanguageModel, settings: Settings) -> list[str]:
     """Let what the settings freeze, and with low-rank updates all that they do not train, have no
-    gradient; the names of the matrices that low-rank updates are of. UserError where nothing is
-    left to train.
+    gradient; return the names of the matrices that low-rank updates change. UserError where
+    nothing is left to train.
     """
     freeze, lora, trunk = settings.freeze, settings.lora, lm.trunk
     if freeze.layers > trunk.depth:
@@ -44,10 +44,8 @@ def choose_parameters(lm: LanguageModel, settings: Settings) -> list[str]:
 
 def find_embedding(lm: LanguageModel) -> nn.Module:
     """Find the part of the trunk below its layers, which holds the table of embeddings."""
-    table = lm.trunk.lookup.weight
-    return next(
-        part for part in lm.trunk.children() if any(table is one for one in part.parameters())
-    )
+    table = lm.trunk.lookup
+    return next(part for part in lm.trunk.children() if table in part.modules())
 
 
 class LowRank:
@@ -72,7 +70,7 @@ class LowRank:
             self.up[name] = nn.Parameter(torch.zeros(rows, lora.rank, device=matrix.device))
 
     def parameters(self) -> list[nn.Parameter]:
-        """Return a and B of each matrix."""
+        """Return A and B of each matrix."""
         return [p for name in self.matrices for p in (self.down[name], self.up[name])]
 
     @torch.no_grad()
@@ -87,13 +85,13 @@ class LowRank:
 
     @torch.no_grad()
     def merge(self) -> None:
-        """Make the matrices what A and B say."""
+        """Set the matrices to W0 + alpha / rank * B A."""
         for name, matrix in self.matrices.items():
             update = (self.up[name] @ self.down[name]).view_as(matrix)
             torch.add(self.start[name], update, alpha=self.scale, out=matrix)
 
     def state(self) -> dict[str, Tensor]:
-        """Return a and B for a checkpoint."""
+        """Return A and B for a checkpoint."""
         return {
             f"{SAVED}{name}.{part}": factor[name].detach()
             for name in self.matrices

@@ -9,22 +9,22 @@ from collections.abc import Hashable, Iterator, Sequence
 import torch
 from torch import Tensor
 
-from lmtools.checkpoint import load_model, load_state, state_dict
-from lmtools.errors import UserError
-from lmtools.lm import LanguageModel
-from lmtools.outputs.adaptive import Adaptive
-from lmtools.outputs.corrected import NEVER, Corrected
-from lmtools.settings import Settings
-from lmtools.subword import SPECIALS, Subword
+from lmtools.base.errors import UserError
+from lmtools.models.checkpoint import load_model, load_state, state_dict
+from lmtools.models.lm import LanguageModel
+from lmtools.models.outputs.adaptive import Adaptive
+from lmtools.models.outputs.corrected import NEVER, Corrected
+from lmtools.models.settings import Settings
+from lmtools.text.subword import SPECIALS, Subword
 
-# settings of an output layer that its tensors depend on; the others say what training draws
+# settings of an output layer that its tensors depend on; the others are of what training draws
 SHAPING = ("cutoffs", "divide")
 
 
 @torch.no_grad()
 def start_from(directory, lm: LanguageModel, subword: Subword) -> str:
-    """Put the weights of a model directory into `lm`, whose vocabulary is `subword`; a line that
-    says how many of its pieces they have. UserError where the architectures differ.
+    """Put the weights of a model directory into `lm`, whose vocabulary is `subword`; return a line
+    on how many of its pieces they have. UserError where the architectures differ.
 
     Rows of embedding and output layer go by piece, or by predicted word: those that the other model
     lacks start from the average of those that it has. The noise of sampled criteria stays `lm`'s
@@ -55,15 +55,13 @@ def start_from(directory, lm: LanguageModel, subword: Subword) -> str:
     return "; ".join(notes)
 
 
-def compare_settings(own: Settings, other: Settings, directory) -> None:
+def compare_settings(ours: Settings, theirs: Settings, directory) -> None:
     """Raise UserError that names the first setting in which the architectures differ; rates of
     dropout may.
     """
-    for (key, here), (_, there) in zip(shaping(own), shaping(other), strict=False):
+    for (key, here), (_, there) in zip(shaping(ours), shaping(theirs), strict=False):
         if here != there:
-            here, there = (
-                one if isinstance(one, str) else json.dumps(one) for one in (here, there)
-            )
+            here, there = (v if isinstance(v, str) else json.dumps(v) for v in (here, there))
             raise UserError(
                 f"{directory}: {key} is {there} there and {here} here; --init continues a model of"
                 f" the same architecture: give {key}={there}"

@@ -8,12 +8,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lmtools.corpus import Corpus, CorpusFile
-from lmtools.errors import UserError
-from lmtools.lm import LanguageModel
-from lmtools.objectives import make_examples
-from lmtools.settings import Batch
-from lmtools.subword import BOS, EOS, PAD
+from lmtools.base.errors import UserError
+from lmtools.models.lm import LanguageModel
+from lmtools.models.objectives import make_examples
+from lmtools.models.settings import Batch
+from lmtools.text.corpus import Corpus, CorpusFile
+from lmtools.text.subword import BOS, EOS, PAD
 from lmtools.train.parallel import World
 
 
@@ -49,7 +49,7 @@ class Streams:
         return divmod(step, self.per_epoch)
 
     def span(self, batch: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
-        """First position and end (S,) of each stream's part in a step; positions from
+        """Return first position and end (S,) of each stream's part in a step; positions from
         `self.positions` on are those from 0 again.
         """
         epoch, place = batch
@@ -70,7 +70,7 @@ class Streams:
         return sentence
 
     def by_shard(self, positions: np.ndarray) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
-        """Of each shard that `positions` lie in: its number, which of them lie there, and where."""
+        """Yield the number of each shard of `positions`, which of them lie there, and where."""
         shards = np.searchsorted(self.before[1:, 1], positions, side="right")
         for number in np.unique(shards).tolist():
             here = shards == number
@@ -104,14 +104,14 @@ class Streams:
         places = first + np.arange(self.batch.unroll)  # (streams, T)
         inputs, targets = self.read(places % self.positions)
         within = places < end
-        some = make_examples(
+        examples = make_examples(
             np.where(within, inputs, PAD), (end - first)[:, 0], within, targets
         ).to(device)
-        states, after = lm.trunk.carried(some.inputs, self.state if batch[1] else None)
+        states, after = lm.trunk.carried(examples.inputs, self.state if batch[1] else None)
         self.state = [state.detach().float() for state in after]
-        if not len(some.targets):
+        if not len(examples.targets):
             return torch.zeros((), device=device), 0
-        return lm.output(lm.trunk.head(states.flatten(0, 1)[some.rows]), some.targets)
+        return lm.output(lm.trunk.head(states.flatten(0, 1)[examples.rows]), examples.targets)
 
     def carried_state(self) -> dict[str, Tensor]:
         """Return the state of all streams for a checkpoint; every process has to ask for it."""
@@ -122,8 +122,8 @@ class Streams:
 
     def resume(self, saved: Mapping[str, Tensor], device: torch.device) -> None:
         """Go on from a saved state."""
-        own = slice(self.world.rank, None, self.world.size)
-        self.state = [saved[str(number)][own].to(device) for number in range(len(saved))] or None
+        share = slice(self.world.rank, None, self.world.size)
+        self.state = [saved[str(number)][share].to(device) for number in range(len(saved))] or None
 
     def place(self, step: int) -> str:
         """Describe the place of a step in the corpus, for people."""
@@ -133,7 +133,7 @@ class Streams:
 
 
 def bisect(corpus: CorpusFile, positions: np.ndarray) -> np.ndarray:
-    """The sentence of each position in a file: that of position offsets[i] + i and after is i."""
+    """Find the sentence of each position in a file: position offsets[i] + i is the first of i."""
     low, high = np.zeros_like(positions), np.full_like(positions, len(corpus))
     while (high - low).max(initial=0) > 1:
         middle = (low + high) // 2

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.formats import FORMATS, edits, lists, plain, registry
 from lmtools.formats import read as read_nbests
 from lmtools.formats.lattices import LATTICES

@@ -2,10 +2,10 @@
 
 import argparse
 
-from lmtools.corpus import binarise, binarise_pairs, binarise_shards
-from lmtools.errors import UserError
-from lmtools.subword import load_subword
+from lmtools.base.errors import UserError
 from lmtools.text.blocks import read_again
+from lmtools.text.corpus import binarise, binarise_pairs, binarise_shards
+from lmtools.text.subword import load_subword
 from lmtools.text.unknown import warn_unknown
 from lmtools.verbs.numbers import size
 from lmtools.verbs.options import SEVERAL_TEXTS
@@ -14,19 +14,19 @@ from lmtools.verbs.options import SEVERAL_TEXTS
 def arguments(parser):
     """Declare the verb's options."""
     parser.add("--text", **SEVERAL_TEXTS, required=True)
-    about = (
+    help_text = (
         "for a translation model: what each line of the text is the translation of, in the same"
         " line (as many files as --text)"
     )
-    parser.add("--source", **SEVERAL_TEXTS, help=about)
+    parser.add("--source", **SEVERAL_TEXTS, help=help_text)
     parser.add("--kaldi")
     parser.add("--subword", required=True)
     parser.add("--out", metavar="F.bin")
-    about = (
+    help_text = (
         "write shards, each of the ids of so many bytes of text, as 500M, to F.bin.shards, and an"
         " index of them to F.bin"
     )
-    parser.add_argument("--shard-size", type=size, metavar="SIZE", help=about)
+    parser.add_argument("--shard-size", type=size, metavar="SIZE", help=help_text)
     parser.add("--nj", help="processes that encode; the file is the same for any number")
     parser.add("--cmd")
 
@@ -34,15 +34,15 @@ def arguments(parser):
 def run(args: argparse.Namespace) -> None:
     """Binarise and say what went in."""
     subword = load_subword(args.subword)
-    how = subword, args.out
+    places = subword, args.out
     if args.source and args.shard_size:
         raise UserError("--shard-size: a corpus of pairs is one file; leave it or --source out")
     if args.source:
-        corpus = binarise_pairs(args.text, args.source, *how, args.kaldi, args.nj)
+        corpus = binarise_pairs(args.text, args.source, *places, args.kaldi, args.nj)
     elif args.shard_size:
-        corpus = binarise_shards(args.text, *how, args.shard_size, args.kaldi, args.nj)
+        corpus = binarise_shards(args.text, *places, args.shard_size, args.kaldi, args.nj)
     else:
-        corpus = binarise(args.text, *how, args.kaldi, args.nj)
+        corpus = binarise(args.text, *places, args.kaldi, args.nj)
     header = corpus.header
     texts = [*args.text, *(args.source or [])]
     unknown = 100 * header.unknown / header.tokens

@@ -3,8 +3,8 @@
 import itertools
 import sys
 
-from lmtools.asr import FAILED, RECOGNISERS, DecodeOptions, decode_speech
-from lmtools.asr.options import describe_options
+from lmtools.first_pass.asr import FAILED, RECOGNISERS, DecodeOptions, decode_speech
+from lmtools.first_pass.asr.options import describe_options
 from lmtools.verbs.help import Rare
 from lmtools.verbs.options import PROCESSES
 
@@ -18,28 +18,28 @@ def arguments(parser):
         f"--opts of {name}: {describe_options(kind.options)}." for name, kind in RECOGNISERS.items()
     ).replace("%", "%%")
     group = parser.groups["input"]
-    about = "the recogniser, and the directory of its model"
+    help_text = "the recogniser, and the directory of its model"
     names = "|".join(f"{name}:DIR" for name in RECOGNISERS)
-    group.add_argument("--asr", metavar=names, required=True, help=about)
-    about = (
+    group.add_argument("--asr", metavar=names, required=True, help=help_text)
+    help_text = (
         "directory with FLAC, WAV, Ogg or MP3 files, one an utterance, at any depth, as LibriSpeech"
         " has them; Kaldi's wav.scp, or a directory with one; with `segments` beside it, if any"
     )
-    group.add_argument("--audio", metavar="DIR", required=True, help=about)
-    about = (
+    group.add_argument("--audio", metavar="DIR", required=True, help=help_text)
+    help_text = (
         "Kaldi text with the transcripts, which may have more (default: `text` beside wav.scp,"
         " LibriSpeech's *.trans.txt)"
     )
-    parser.add("--ref", help=about)
-    about = "options of the recogniser, see below"
+    parser.add("--ref", help=help_text)
+    help_text = "options of the recogniser, see below"
     parser.add_argument(
-        "--opts", metavar="key=value", nargs="+", action="extend", default=[], help=about
+        "--opts", metavar="key=value", nargs="+", action="extend", default=[], help=help_text
     )
-    about = "lists as jsonl; a killed run is continued"
-    parser.add("--out", metavar="F.jsonl", help=about)
+    help_text = "lists as jsonl; a killed run is continued"
+    parser.add("--out", metavar="F.jsonl", help=help_text)
     parser.add(*PROCESSES)
-    about = "end at the first recording that cannot be decoded (default: go on, exit status 3)"
-    parser.add_argument("--strict", action="store_true", help=Rare(about))
+    help_text = "end at the first recording that cannot be decoded (default: go on, exit status 3)"
+    parser.add_argument("--strict", action="store_true", help=Rare(help_text))
     parser.add("--device", help="of Whisper: cpu, cuda, cuda:1 ... (default: %(default)s)")
 
 

@@ -1,8 +1,8 @@
 """lmtools doctor: find what would go wrong before anything is scored."""
 
-from lmtools.doctor import CHECKS, ERROR, examine, read_inputs
-from lmtools.doctor.finding import plural
-from lmtools.doctor.inputs import LINES
+from lmtools.evaluate.doctor import CHECKS, ERROR, examine, read_inputs
+from lmtools.evaluate.doctor.finding import plural
+from lmtools.evaluate.doctor.inputs import LINES
 
 
 def arguments(parser):
@@ -12,11 +12,13 @@ def arguments(parser):
         " the verb exits with status 1 if one of them is an error."
     )
     parser.add("--nbest", "--format")
-    about = "references: Kaldi text, trn, stm or ctm (default: those in the lists)"
-    parser.add("--ref", help=about)
+    help_text = "references: Kaldi text, trn, stm or ctm (default: those in the lists)"
+    parser.add("--ref", help=help_text)
     parser.add("--text", help=f"language-model text, one sentence a line ({LINES:,} are read)")
-    about = "language model or subword directory: text and hypotheses are compared as it sees them"
-    parser.add("--lm", required=False, help=about)
+    help_text = (
+        "language model or subword directory: text and hypotheses are compared as it sees them"
+    )
+    parser.add("--lm", required=False, help=help_text)
 
 
 def run(args) -> int:
@@ -27,7 +29,7 @@ def run(args) -> int:
         print(finding)
     errors = sum(finding.level == ERROR for finding in findings)
     size = (
-        f"{plural(inputs.nbests, 'list')} with {sum(len(one.hyps) for one in inputs.nbests):,}"
+        f"{plural(inputs.nbests, 'list')} with {sum(len(nbest.hyps) for nbest in inputs.nbests):,}"
         " hypotheses"
     )
     print(

@@ -5,12 +5,12 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from lmtools.computing import Computing
+from lmtools.base.computing import Computing
+from lmtools.base.errors import UserError
+from lmtools.base.options import fill
 from lmtools.embed import load_word_vectors, open_vectors
 from lmtools.embed.vector_files import check_suffix
-from lmtools.errors import UserError
 from lmtools.formats import kaldi_text, vectors
-from lmtools.options import fill
 from lmtools.text.blocks import read_text
 from lmtools.verbs.encoding import encode_texts, encoder_of
 from lmtools.verbs.experiment import split_vectors
@@ -76,7 +76,7 @@ def report_vectors(args, count: str, layers, width: int) -> None:
 
 def is_two_way(lm: str) -> bool:
     """Return whether the directory is of a two-way model."""
-    from lmtools.checkpoint import CONFIG, WEIGHTS, read_settings
+    from lmtools.models.checkpoint import CONFIG, WEIGHTS, read_settings
 
     return (
         all((Path(lm) / name).exists() for name in (CONFIG, WEIGHTS))

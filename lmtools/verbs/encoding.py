@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 
-from lmtools.computing import Computing
+from lmtools.base.computing import Computing
+from lmtools.base.options import fill
 from lmtools.embed.base import Encoder
 from lmtools.embed.encoders import load_encoder
 from lmtools.embed.pooling import PoolingOptions
 from lmtools.embed.sentences import encode
 from lmtools.formats.vectors import SentenceVectors
-from lmtools.options import fill
 from lmtools.score.cache import cache_directory
 from lmtools.verbs import say
 

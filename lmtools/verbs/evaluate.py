@@ -7,8 +7,8 @@ import json
 from collections.abc import Callable
 from functools import partial
 
-from lmtools.atomic import atomic_text
-from lmtools.errors import UserError
+from lmtools.base.atomic import atomic_text
+from lmtools.base.errors import UserError
 from lmtools.evaluate import (
     METRICS,
     References,
@@ -44,33 +44,33 @@ def arguments(parser):
         "Files are Kaldi text (`utt w1 w2 ...`), trn, stm, ctm, or N-best lists, whose first"
         " hypotheses and references count."
     )
-    about = (
+    help_text = (
         "references (default: those in the N-best lists of --hyp); of several files BLEU, chrF and"
         " TER take all"
     )
-    parser.add("--ref", nargs="+", help=about)
+    parser.add("--ref", nargs="+", help=help_text)
     group = parser.groups["input"]
     group.add_argument("--hyp", metavar="F", required=True, help="hypotheses")
     parser.add("--against", help="hypotheses of another system: is the difference significant?")
-    about = (
+    help_text = (
         "format of --hyp and --against, and, if it is named too, of --ref: NAME or"
         " NAME:option=value,... (default: recognised)"
     )
-    parser.add("--format", nargs="+", metavar="FMT", help=about)
-    about = "files without ids, one sentence a line, joined by line number"
-    group.add_argument("--plain", action="store_true", help=about)
+    parser.add("--format", nargs="+", metavar="FMT", help=help_text)
+    help_text = "files without ids, one sentence a line, joined by line number"
+    group.add_argument("--plain", action="store_true", help=help_text)
     parser.add("--metric", help=f"what is computed: {METRIC_HELP} (default: %(default)s)")
     parser.add("--unify", "--map-words")
-    about = (
+    help_text = (
         f"of hypotheses and references, before they are compared: {', '.join(NORMALISERS)}, or"
         " NAME:option=value,... (default: as they are)"
     )
-    parser.add("--normaliser", help=about)
+    parser.add("--normaliser", help=help_text)
     parser.add_argument(
         "--oracle", action="store_true", help="tell also the best that N-best lists hold, by depth"
     )
-    about = "implies --oracle: write the best hypothesis of each list by itself as Kaldi text"
-    parser.add_argument("--oracle-out", metavar="F", help=about)
+    help_text = "implies --oracle: write the best hypothesis of each list by itself as Kaldi text"
+    parser.add_argument("--oracle-out", metavar="F", help=help_text)
     parser.add("--seed", help="of the bootstrap's draws (default: %(default)s)")
     parser.add("--out", required=False, metavar="F.json", help="also write everything as JSON")
 
@@ -95,7 +95,7 @@ def run(args):
         tree |= compare_systems(refs, hyp, against, first, second, args)
     if args.out:
         with atomic_text(args.out) as out:
-            paths = [one.path for one in sources] if len(sources) > 1 else ref.path
+            paths = [source.path for source in sources] if len(sources) > 1 else ref.path
             json.dump({"ref": paths, "hyp": hyp.path, **tree}, out, ensure_ascii=False, indent=1)
             out.write("\n")
 
@@ -132,7 +132,7 @@ def choose_readers(args) -> tuple[Callable[[str], Texts], Callable[[str], Texts]
 def evaluate_system(
     refs: References, hyp: Texts, args, prefix: str, rules: TextRules | None = None
 ):
-    """The tree and the evaluation of one system, printed on the way."""
+    """Return the tree and the evaluation of one system, printed on the way."""
     evaluation = refs.evaluate(hyp.texts, hyp.path)
     evaluation = rules.sign(evaluation) if rules else evaluation
     interval = evaluation.interval(args.seed)
@@ -143,11 +143,11 @@ def evaluate_system(
 
 
 def find_oracle(nbests, refs: References, args) -> list[float]:
-    """The oracle by depth, printed on the way; its choices from whole lists are written if asked
-    for.
+    """Return the oracle by depth, printed on the way; its choices from whole lists are written if
+    asked for.
     """
     filled = [fill_empty(nbest) for nbest in nbests]
-    statistics = [refs.statistics(one.utt, [hyp.text for hyp in one.hyps]) for one in filled]
+    statistics = [refs.statistics(nbest.utt, [hyp.text for hyp in nbest.hyps]) for nbest in filled]
     curve = oracle_curve(statistics, args.metric)
     print(show.oracle_line(args.metric, curve))
     if args.oracle_out:
@@ -156,7 +156,7 @@ def find_oracle(nbests, refs: References, args) -> list[float]:
 
 
 def compare_systems(refs: References, hyp: Texts, against: Texts, first, second, args) -> dict:
-    """The significance tests of two systems, printed on the way."""
+    """Return the significance tests of two systems, printed on the way."""
     if isinstance(METRICS[args.metric], Sacre):
         result = METRICS[args.metric].paired_bootstrap(first.statistics, second.statistics)
         print(show.sacre_line(result))

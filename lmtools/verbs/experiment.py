@@ -5,14 +5,20 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 from functools import partial
 
-from lmtools.config import convert
-from lmtools.errors import UserError
-from lmtools.experiment import ExperimentPlan, LMEntry, check_known, find_lm, read_experiment
+from lmtools.base.config import convert
+from lmtools.base.errors import UserError
+from lmtools.base.options import list_options, parse_option
+from lmtools.base.specs import LMSpec, split_options
 from lmtools.formats.registry import parse_specifier
-from lmtools.options import list_options, parse_option
 from lmtools.rescoring import SystemPlan, TuningOptions
+from lmtools.rescoring.experiment import (
+    ExperimentPlan,
+    LMEntry,
+    check_known,
+    find_lm,
+    read_experiment,
+)
 from lmtools.rescoring.systems import fill_path
-from lmtools.specs import LMSpec, split_options
 from lmtools.types import EMPTY
 from lmtools.verbs.options import COLUMN, EMBED_POOL, Parser, add_vectors, read_settings
 from lmtools.verbs.risk import add_risk
@@ -31,8 +37,8 @@ class EntryParser(Parser):
         raise UserError(message)
 
     def read(self, entry: LMEntry, others: Collection[str] = ()) -> dict[str, object]:
-        """The values that an entry gives to options, by their names in a namespace; UserError with
-        the line of what is wrong.
+        """Return the values that an entry gives to options, by their names in a namespace;
+        UserError with the line of what is wrong.
         """
         known = {flag[2:].replace("-", "_"): flag for flag in self._option_string_actions}
         values: dict[str, object] = {}
@@ -50,7 +56,7 @@ class EntryParser(Parser):
         return values
 
     def complete(self, args: Namespace, entry: LMEntry) -> dict[str, object]:
-        """The value of every option: that on the command line where one is given, else the
+        """Return the value of every option: that on the command line where one is given, else the
         entry's, else the default.
         """
         usual = vars(self.parse_args([]))
@@ -59,7 +65,7 @@ class EntryParser(Parser):
 
 
 def column_parser(entry: LMEntry) -> EntryParser:
-    """The parser of a column's options: those of `lmtools score`, or of `lmtools mbr`."""
+    """Return the parser of a column's options: those of `lmtools score`, or of `lmtools mbr`."""
     if entry.lm is not None:
         return EntryParser(lambda parser: parser.add(*COLUMN))
     return EntryParser(add_risk)
@@ -70,15 +76,15 @@ def split_entry(entry: LMEntry) -> tuple[LMEntry, dict[str, object]]:
     UserError with the line of a wrong one.
     """
     declared = list_options(LMSpec) if entry.lm is not None else {}
-    own = {name: value for name, value in entry.options.items() if name in declared}
-    for name, value in own.items():
-        own[name] = convert(declared[name][0], value, entry.place / name, name)
+    values = {name: value for name, value in entry.options.items() if name in declared}
+    for name, value in values.items():
+        values[name] = convert(declared[name][0], value, entry.place / name, name)
         try:
-            LMSpec("", **{name: own[name]})
+            LMSpec("", **{name: values[name]})
         except UserError as error:
             raise UserError(f"{entry.place / name}: {error}; mend {name}") from None
-    rest = {name: value for name, value in entry.options.items() if name not in own}
-    return replace(entry, options=rest), own
+    rest = {name: value for name, value in entry.options.items() if name not in values}
+    return replace(entry, options=rest), values
 
 
 def specify(plan: ExperimentPlan, lm: str, template: str, options=EMPTY) -> str:
@@ -91,13 +97,13 @@ def specify(plan: ExperimentPlan, lm: str, template: str, options=EMPTY) -> str:
 
 
 def vectors_parser() -> EntryParser:
-    """The parser of how vectors are made: options of `lmtools embed`."""
+    """Return the parser of how vectors are made: options of `lmtools embed`."""
     return EntryParser(partial(add_vectors, **EMBED_POOL))
 
 
 def load_experiment(path: str) -> ExperimentPlan:
-    """What the file says, the options of all its entries checked; UserError with the line of what
-    is wrong.
+    """Read the file and check the options of all its entries; UserError with the line of what is
+    wrong.
     """
     plan = read_experiment(path)
     for entry in plan.columns.values():
@@ -114,14 +120,14 @@ def load_experiment(path: str) -> ExperimentPlan:
 
 
 def split_columns(args: Namespace) -> list[Namespace]:
-    """The call of `lmtools score`, or of `lmtools mbr` (`lm` of None), for each column."""
+    """Return the call of `lmtools score`, or of `lmtools mbr` (`lm` of None), for each column."""
     plan = load_experiment(args.experiment)
     need("columns", plan.columns, args, args.nbest)
     return [one_column(args, plan, name) for name in plan.columns]
 
 
 def one_column(args: Namespace, plan: ExperimentPlan, name: str) -> Namespace:
-    """The call that writes one column."""
+    """Return the call that writes one column."""
     entry, options = split_entry(plan.columns[name])
     values = column_parser(entry).complete(args, entry)
     out = fill_path(args.out, "column", name)
@@ -137,7 +143,7 @@ def one_column(args: Namespace, plan: ExperimentPlan, name: str) -> Namespace:
 
 
 def split_lms(args: Namespace) -> list[Namespace]:
-    """The call of `lmtools ppl` for each language model of the columns, translation models
+    """Return the call of `lmtools ppl` for each language model of the columns, translation models
     apart.
     """
     plan = load_experiment(args.experiment)
@@ -156,7 +162,7 @@ def split_lms(args: Namespace) -> list[Namespace]:
 
 
 def split_vectors(args: Namespace) -> list[Namespace]:
-    """The call of `lmtools embed` for each entry of `vectors`."""
+    """Return the call of `lmtools embed` for each entry of `vectors`."""
     plan = load_experiment(args.experiment)
     need("vectors", plan.vectors, args, args.text)
     return [
@@ -175,7 +181,7 @@ def load_plans(args: Namespace) -> dict[str, SystemPlan] | None:
 
 
 def load_systems(args: Namespace) -> ExperimentPlan:
-    """The experiment, which has systems."""
+    """Return the experiment, which has systems."""
     plan = load_experiment(args.experiment)
     need("systems", plan.systems, args)
     return plan

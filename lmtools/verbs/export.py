@@ -1,8 +1,8 @@
 """lmtools export: a language model in a form that other programs load."""
 
-from lmtools.errors import UserError
-from lmtools.export import FORMS
-from lmtools.lock import hold_lock
+from lmtools.base.errors import UserError
+from lmtools.base.lock import hold_lock
+from lmtools.bridges.export import FORMS
 
 
 def arguments(parser):

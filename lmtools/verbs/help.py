@@ -55,7 +55,7 @@ class HelpParser(argparse.ArgumentParser):
 
     @contextlib.contextmanager
     def hide_rare(self) -> Iterator[int]:
-        """A block in which rare options are hidden; yields their number."""
+        """Hide rare options in a block; yield their number."""
         groups = self._mutually_exclusive_groups
         needed = [action for group in groups if group.required for action in group._group_actions]
         rare = [

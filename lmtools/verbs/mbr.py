@@ -21,8 +21,8 @@ def arguments(parser):
     parser.add("--nbest", help="N-best lists; - is standard input, in jsonl if not --format")
     parser.add("--format")
     add_risk(parser)
-    about = "utt#rank, expected utility, words, check; - is standard output"
-    parser.add("--out", metavar="F.scores", help=about)
+    help_text = "utt#rank, expected utility, words, check; - is standard output"
+    parser.add("--out", metavar="F.scores", help=help_text)
 
 
 def run(args):

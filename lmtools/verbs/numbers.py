@@ -6,14 +6,14 @@ import argparse
 import math
 import sys
 
-from lmtools.context import parse_size
-from lmtools.errors import UserError
-from lmtools.jobs import QUEUES
+from lmtools.base.context import parse_size
+from lmtools.base.errors import UserError
+from lmtools.base.jobs import QUEUES
 from lmtools.text.unify import unifier
 
 
 def whole(text: str, low: int, high: int = sys.maxsize) -> int:
-    """A whole number from `low` to `high`."""
+    """Parse a whole number from `low` to `high`."""
     try:
         value = int(text)
     except ValueError:
@@ -25,22 +25,22 @@ def whole(text: str, low: int, high: int = sys.maxsize) -> int:
 
 
 def positive(text: str) -> int:
-    """A whole number from 1."""
+    """Parse a whole number from 1."""
     return whole(text, 1)
 
 
 def from_zero(text: str) -> int:
-    """A whole number from 0."""
+    """Parse a whole number from 0."""
     return whole(text, 0)
 
 
 def seed(text: str) -> int:
-    """What random draws start from."""
+    """Parse what random draws start from."""
     return whole(text, 0, 2**32 - 1)
 
 
 def weight(text: str) -> float:
-    """A finite number."""
+    """Parse a finite number."""
     try:
         value = float(text)
     except ValueError:
@@ -51,7 +51,7 @@ def weight(text: str) -> float:
 
 
 def amount(text: str) -> float:
-    """A finite number from 0: a width, a scale, a tolerance, seconds."""
+    """Parse a finite number from 0: a width, a scale, a tolerance, seconds."""
     value = weight(text)
     if value < 0:
         raise argparse.ArgumentTypeError(f"{text[:40]!r} is not a number from 0")
@@ -59,12 +59,12 @@ def amount(text: str) -> float:
 
 
 def margin(text: str) -> float:
-    """A number from 0, or inf."""
+    """Parse a number from 0, or inf."""
     return math.inf if text == "inf" else amount(text)
 
 
 def share(text: str) -> float:
-    """A number from 0 to 1."""
+    """Parse a number from 0 to 1."""
     value = amount(text)
     if value > 1:
         raise argparse.ArgumentTypeError(f"{text[:40]!r} is not a number from 0 to 1")
@@ -72,12 +72,12 @@ def share(text: str) -> float:
 
 
 def several(text: str) -> list[int]:
-    """Whole numbers from 1 with commas between them."""
+    """Parse whole numbers from 1 with commas between them."""
     return [positive(part) for part in text.split(",")]
 
 
 def named(text: str) -> tuple[str, float]:
-    """NAME=NUMBER."""
+    """Parse NAME=NUMBER."""
     name, sign, value = text.rpartition("=")
     if not (name and sign):
         raise argparse.ArgumentTypeError(f"{text[:40]!r}: write NAME=NUMBER")
@@ -85,7 +85,7 @@ def named(text: str) -> tuple[str, float]:
 
 
 def size(text: str) -> int:
-    """A number of bytes, as 500000, 64K, 16M or 2G."""
+    """Parse a number of bytes, as 500000, 64K, 16M or 2G."""
     try:
         return parse_size(text)
     except ValueError as error:
@@ -93,12 +93,12 @@ def size(text: str) -> int:
 
 
 def layers(text: str) -> str | tuple[int, ...]:
-    """Whole numbers from 0 with commas between them; `last` and `all` as they are."""
+    """Parse whole numbers from 0 with commas between them; `last` and `all` stay as they are."""
     return text if text in ("last", "all") else tuple(map(from_zero, text.split(",")))
 
 
 def forms(text: str) -> tuple[str, ...]:
-    """Names of `text.unify.UNIFIERS` with commas between them."""
+    """Parse names of `text.unify.UNIFIERS` with commas between them."""
     names = tuple(text.split(","))
     try:
         unifier(names)
@@ -108,7 +108,7 @@ def forms(text: str) -> tuple[str, ...]:
 
 
 def folds(text: str) -> str:
-    """A number of folds from 2, or whom they are by."""
+    """Parse a number of folds from 2, or whom they are by."""
     from lmtools.rescoring import parse_folds  # half a second that every other verb would pay
 
     try:
@@ -119,7 +119,7 @@ def folds(text: str) -> str:
 
 
 def metric(text: str) -> str:
-    """A metric, NAME or NAME:option=value,..., under its one name."""
+    """Parse a metric, NAME or NAME:option=value,..., and return its one name."""
     from lmtools.evaluate.metrics import find_metric  # as above
 
     try:
@@ -129,7 +129,7 @@ def metric(text: str) -> str:
 
 
 def place(text: str) -> str:
-    """Where pieces of work run: `local`, or a queue and perhaps its settings, `slurm:F.yaml`."""
+    """Parse where pieces of work run: `local`, or a queue and perhaps its settings."""
     kind, colon, path = text.partition(":")
     if text != "local" and (kind not in QUEUES or (colon and not path)):
         known = ", ".join(f"{name}[:F.yaml]" for name in QUEUES)

@@ -6,12 +6,12 @@ import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 from types import ModuleType
 
-from lmtools.assignments import parse_pairs
-from lmtools.computing import Computing
-from lmtools.context import CMD, LONGEST, MAX_LINE
-from lmtools.errors import UserError
-from lmtools.options import Option, list_options, parse_option
-from lmtools.specs import LMSpec
+from lmtools.base.assignments import parse_pairs
+from lmtools.base.computing import Computing
+from lmtools.base.context import CMD, LONGEST, MAX_LINE
+from lmtools.base.errors import UserError
+from lmtools.base.options import Option, list_options, parse_option
+from lmtools.base.specs import LMSpec
 from lmtools.text.casing import CASINGS
 from lmtools.text.normaliser import CHOICES, NORMALISERS, Normaliser, parse_normaliser
 from lmtools.text.unify import UNIFIERS
@@ -33,27 +33,27 @@ POOLS = ("mean", "max", "eos", "cls")  # the names in lmtools.embed.pooling, whi
 WORDS = "words"  # of `lmtools embed`: a vector for each word
 WEIGHTS = "weights of scores: NAME=W,... (`words`: a bonus a word), or what `lmtools tune` wrote"
 PRESETS = "; ".join(
-    f"{name}: {', '.join(getattr(one, key) for key in CHOICES)}"
-    for name, one in NORMALISERS.items()
-    if one.wordwise
+    f"{name}: {', '.join(getattr(preset, key) for key in CHOICES)}"
+    for name, preset in NORMALISERS.items()
+    if preset.wordwise
 )
 LANGUAGES = [name for name in CASINGS if name != "none"]
-WHISPERS = ", ".join(name for name, one in NORMALISERS.items() if not one.wordwise)
+WHISPERS = ", ".join(name for name, preset in NORMALISERS.items() if not preset.wordwise)
 
 
-def value(metavar: str | tuple[str, ...] | None, about: str, rare=False, **more) -> dict:
+def value(metavar: str | tuple[str, ...] | None, help_text: str, rare=False, **more) -> dict:
     """What argparse takes for an option that has a value."""
-    return {"metavar": metavar, "help": Rare(about) if rare else about, **more}
+    return {"metavar": metavar, "help": Rare(help_text) if rare else help_text, **more}
 
 
-def switch(about: str, rare=False) -> dict:
+def switch(help_text: str, rare=False) -> dict:
     """What argparse takes for an option without a value."""
-    return {"action": "store_true", "help": Rare(about) if rare else about}
+    return {"action": "store_true", "help": Rare(help_text) if rare else help_text}
 
 
-def choice(names, about: str, rare=False, **more) -> dict:
+def choice(names, help_text: str, rare=False, **more) -> dict:
     """What argparse takes for an option that chooses among names."""
-    return {"choices": names, "help": Rare(about) if rare else about, **more}
+    return {"choices": names, "help": Rare(help_text) if rare else help_text, **more}
 
 
 def flags_of(kind: type) -> dict[str, dict]:
@@ -66,10 +66,10 @@ def flags_of(kind: type) -> dict[str, dict]:
 
 def describe_flag(kind: type, default, declared: Option) -> dict:
     """Return what argparse takes for a declared option."""
-    about = declared.help
-    if default is not None and kind is not bool and "(default:" not in about:
-        about += " (default: %(default)s)"
-    takes = {"help": Rare(about) if declared.rare else about, "default": default}
+    help_text = declared.help
+    if default is not None and kind is not bool and "(default:" not in help_text:
+        help_text += " (default: %(default)s)"
+    takes = {"help": Rare(help_text) if declared.rare else help_text, "default": default}
     if kind is bool:
         return takes | {"action": "store_true"}
     takes |= {"choices": declared.choices} if declared.choices else {"metavar": declared.metavar}
@@ -127,7 +127,6 @@ GROUPS: dict[str, dict[str, dict]] = {
         ),
         "--corpus": value("TEXT", "what the model card says of the training text", rare=True),
         "--vocab-size": value("N", "ids in all, five specials included", type=positive),
-        "--batch": value("N", "sentences at once", type=positive),
     },
     "input": {
         "--nbest": value("F", "N-best lists", required=True),
@@ -297,13 +296,15 @@ def add_common(parser: Parser, inner: bool = False) -> None:
 def add_actions(
     parser: Parser, modules: Mapping[str, ModuleType], required: bool = True
 ) -> Iterator[Parser]:
-    """The parser of each action of a verb; after what is done with it, the action's module declares
-    its own options. The module's first line says what the action is for.
+    """Yield the parser of each action of a verb; after what is done with it, the action's module
+    declares its own options. The module's first line says what the action is for.
     """
     actions = parser.add_subparsers(dest="action", metavar="|".join(modules), required=required)
     for name, module in modules.items():
-        about = " ".join((module.__doc__ or "").partition(": ")[2].split())
-        sub = actions.add_parser(name, help=about, description=f"{about[0].upper()}{about[1:]}.")
+        help_text = " ".join((module.__doc__ or "").partition(": ")[2].split())
+        sub = actions.add_parser(
+            name, help=help_text, description=f"{help_text[0].upper()}{help_text[1:]}."
+        )
         add_common(sub, inner=True)
         yield sub
         module.arguments(sub)
@@ -318,8 +319,8 @@ def add_references(
     """
     refs = parser.groups["input"].add_mutually_exclusive_group(required=required)
     parser.add("--ref", among=refs, help=f"references{purpose}: Kaldi text, trn, stm or ctm")
-    about = f"plain text with the references, one a line, in the order of the {what}"
-    parser.add("--ref-lines", among=refs, **{"help": about} | lines)
+    help_text = f"plain text with the references, one a line, in the order of the {what}"
+    parser.add("--ref-lines", among=refs, **{"help": help_text} | lines)
 
 
 def add_lm(parser: Parser, **changes) -> None:
@@ -364,15 +365,17 @@ def read_settings(args: argparse.Namespace, kind: type) -> dict[str, object]:
     return values
 
 
-def add_normaliser(parser: Parser, about: str = LEARNING, **case) -> None:
+def add_normaliser(parser: Parser, help_text: str = LEARNING, **case) -> None:
     """Declare the normaliser's options; `case` changes what argparse takes for --case."""
-    parser.groups["normaliser"].description = about
+    parser.groups["normaliser"].description = help_text
     for name in GROUPS["normaliser"]:
         parser.add(name, **(case if name == "--case" else {}))
 
 
 def normaliser_of(args: argparse.Namespace) -> Normaliser:
-    """The normaliser that the command line asks for: the named set, refined by single options."""
+    """Return the normaliser that the command line asks for: the named set, refined by single
+    options.
+    """
     given = {name: value for name in CHOICES if (value := getattr(args, name)) is not None}
     return dataclasses.replace(parse_normaliser(args.normaliser or "none"), **given)
 

@@ -2,14 +2,14 @@
 
 import sys
 
-from lmtools.computing import Computing
-from lmtools.errors import UserError
+from lmtools.base.computing import Computing
+from lmtools.base.errors import UserError
+from lmtools.base.options import fill
+from lmtools.base.seal import write_json
+from lmtools.base.specs import LMSpec
 from lmtools.formats import kaldi_text
-from lmtools.options import fill
 from lmtools.score import load, mixture_perplexity, perplexity
 from lmtools.score.run import warn_scored
-from lmtools.seal import write_json
-from lmtools.specs import LMSpec
 from lmtools.text.blocks import read_text
 from lmtools.text.unknown import MANY
 from lmtools.verbs.experiment import split_lms

@@ -4,16 +4,16 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from lmtools.assignments import parse_pair
-from lmtools.computing import Computing
-from lmtools.errors import UserError
+from lmtools.base.assignments import parse_pair
+from lmtools.base.computing import Computing
+from lmtools.base.errors import UserError
+from lmtools.base.options import fill
+from lmtools.base.specs import LMSpec
 from lmtools.evaluate import METRICS
 from lmtools.formats import kaldi_text, read, write
-from lmtools.options import fill
 from lmtools.rescoring import load_weights, of_system, read_scores, rescore_lists, set_hash
 from lmtools.rescoring.lazy import LAZY
 from lmtools.rescoring.lists import warn_empty
-from lmtools.specs import LMSpec
 from lmtools.verbs import say
 from lmtools.verbs.experiment import load_plans
 from lmtools.verbs.help import Rare
@@ -26,26 +26,28 @@ WRITTEN = ".written"  # behind the name of the output, of what the recogniser wr
 def arguments(parser):
     """Declare the verb's options."""
     parser.add("--nbest", "--format", "--scores", "--experiment")
-    about = "what `lmtools tune` wrote; or default:whisper, for Whisper's lists without references"
-    parser.add("--weights", required=True, metavar="F.json", help=about)
-    about = (
+    help_text = (
+        "what `lmtools tune` wrote; or default:whisper, for Whisper's lists without references"
+    )
+    parser.add("--weights", required=True, metavar="F.json", help=help_text)
+    help_text = (
         "Kaldi text of the chosen hypotheses; - is standard output. Where the lists keep what the"
         f" recogniser wrote (case, punctuation), that is written to OUT{WRITTEN} beside it"
     )
-    parser.add("--out", help=about)
-    about = "also the lists in their new order, with all features and `total`"
-    parser.add("--nbest-out", help=about)
+    parser.add("--out", help=help_text)
+    help_text = "also the lists in their new order, with all features and `total`"
+    parser.add("--nbest-out", help=help_text)
     parser.add("--nbest-to")
-    about = (
+    help_text = (
         "the column NAME of the weights is scored here by this model, lazily: the best hypotheses"
         " first, until none left may win"
     )
-    add_lm(parser, required=False, metavar="NAME=LM", help=about)
-    about = (
+    add_lm(parser, required=False, metavar="NAME=LM", help=help_text)
+    help_text = (
         "with --lm: how far the best hypothesis is ahead of what is expected of the rest when a"
         " list is done, in units of what dev needed; inf scores all (default: %(default)s)"
     )
-    parser.add_argument("--margin", type=margin, default=1.0, metavar="X", help=Rare(about))
+    parser.add_argument("--margin", type=margin, default=1.0, metavar="X", help=Rare(help_text))
     parser.add(*COMPUTING, *PROCESSES)
 
 
@@ -63,12 +65,12 @@ def run(args):
     place = partial(of_system, args.weights)
     warnings, chosen = rescore_lists(nbests, columns, systems, tuned, args.nbest, place)
     say(warnings)
-    for system, lists, about in chosen:
-        write_choice(args, nbests, lists, tuned[system], system, about)
+    for system, lists, doubts in chosen:
+        write_choice(args, nbests, lists, tuned[system], system, doubts)
 
 
 def rescore_lazily(args, nbests):
-    """The same where the language model has yet to score."""
+    """Rescore where the language model has yet to score."""
     from lmtools.api.lazy import LazyColumn, choose_lazily, measure_choice  # imports torch
 
     for option, given in (("--experiment", args.experiment), ("--nbest-out", args.nbest_out)):
@@ -82,7 +84,7 @@ def rescore_lazily(args, nbests):
     columns, _ = read_scores(args.scores, None, nbests, args.nbest)
     weights = load_weights(args.weights, nbests, name)
     margin = args.margin if weights.tuned else float("inf")  # default weights have no bound
-    made = choose_lazily(
+    choice = choose_lazily(
         nbests,
         columns,
         LazyColumn(name, LMSpec.parse(lm), fill(Computing, args)),
@@ -93,19 +95,19 @@ def rescore_lazily(args, nbests):
     )
     lists = [
         replace(nbest, hyps=nbest.hyps[place : place + 1])
-        for nbest, place in zip(nbests, made.places, strict=True)
+        for nbest, place in zip(nbests, choice.places, strict=True)
     ]
-    write_choice(args, nbests, lists, weights, None, made.warnings)
-    say(describe_lazy(made, weights, name, margin))
+    write_choice(args, nbests, lists, weights, None, choice.warnings)
+    say(describe_lazy(choice, weights, name, margin))
     measured = measure_choice(lists, weights.metric)
     if measured is not None:
         say([f"{METRICS[weights.metric].title} {measured:.2f}"])
 
 
-def describe_lazy(made, weights, name, margin):
-    """What to tell of how much was scored, line by line."""
-    share = made.scored / max(made.hypotheses, 1)
-    yield f"{name}: scored {made.scored} of {made.hypotheses} hypotheses ({share:.1%})"
+def describe_lazy(choice, weights, name, margin):
+    """Yield how much was scored, line by line."""
+    share = choice.scored / max(choice.hypotheses, 1)
+    yield f"{name}: scored {choice.scored} of {choice.hypotheses} hypotheses ({share:.1%})"
     bound = weights.search.get(LAZY, {}).get(name)
     if bound and margin < float("inf"):
         yield (
@@ -119,14 +121,14 @@ def write_choice(args, nbests, lists, weights, system, warnings):
     """Write what the weights of one system chose, and say so."""
     out = of_system(args.out, system)
     # first, since it may refuse: a tokeniser of the metric may not be installed here
-    told = [*warnings, *describe_choice(nbests, lists, weights, args.nbest, out)]
+    messages = [*warnings, *describe_choice(nbests, lists, weights, args.nbest, out)]
     if args.nbest_out:
         write(lists, of_system(args.nbest_out, system), args.nbest_to)
     chosen = {nbest.utt: nbest.hyps[0].text if nbest.hyps else "" for nbest in lists}
     kaldi_text.write(chosen, out)
     before = "" if system is None else f"{system}: "
-    told += write_written(nbests, lists, out)
-    say(before + line for line in told)
+    messages += write_written(nbests, lists, out)
+    say(before + line for line in messages)
 
 
 def write_written(nbests, lists, out):
@@ -143,7 +145,7 @@ def write_written(nbests, lists, out):
 
 
 def describe_choice(nbests, lists, weights, source, out):
-    """What to tell of the result, line by line."""
+    """Yield what the weights chose, line by line."""
     dev = weights.dev
     metric = METRICS[weights.metric]
     if weights.tuned:
@@ -156,7 +158,7 @@ def describe_choice(nbests, lists, weights, source, out):
         values = ", ".join(f"{name} {value:g}" for name, value in weights.features.items() if value)
         yield f"{dev.path}: {values}; with references of 20 utterances and more, tune your own"
     if weights.folds:
-        held = sum(len(rows) for _, rows in weights.folds.divide([one.utt for one in nbests]))
+        held = sum(len(rows) for _, rows in weights.folds.divide([nbest.utt for nbest in nbests]))
         yield (
             f"{weights.folds.describe()}: {held} of {len(nbests)} utterances by weights that did"
             " not see them, the rest by those of all"

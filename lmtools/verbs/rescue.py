@@ -6,15 +6,15 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from lmtools.assignments import parse_pairs
-from lmtools.errors import UserError
+from lmtools.base.assignments import parse_pairs
+from lmtools.base.errors import UserError
+from lmtools.base.files import cannot
+from lmtools.base.lock import hold_lock
 from lmtools.evaluate import METRICS
 from lmtools.evaluate.metrics import METRIC_HELP
-from lmtools.experiment import check_name
-from lmtools.files import cannot
 from lmtools.formats import read
 from lmtools.formats.registry import parse_specifier
-from lmtools.lock import hold_lock
+from lmtools.rescoring.experiment import check_name
 from lmtools.rescoring.features import DERIVED
 from lmtools.verbs.commands import repeat_options, run_command
 from lmtools.verbs.options import COMPUTING, PROCESSES, SEVERAL_LMS
@@ -36,15 +36,17 @@ def arguments(parser):
         " that was stopped."
     )
     group = parser.groups["input"]
-    about = "N-best lists with references, to tune weights on"
-    group.add_argument("--dev", metavar="F", required=True, help=about)
-    about = "N-best lists to choose from; with references the error rates are compared"
-    group.add_argument("--test", metavar="F", required=True, help=about)
-    about = f"text to estimate a {ORDER}-gram of, the column `{NGRAM}`, one sentence a line"
-    parser.add("--text", help=about)
+    help_text = "N-best lists with references, to tune weights on"
+    group.add_argument("--dev", metavar="F", required=True, help=help_text)
+    help_text = "N-best lists to choose from; with references the error rates are compared"
+    group.add_argument("--test", metavar="F", required=True, help=help_text)
+    help_text = f"text to estimate a {ORDER}-gram of, the column `{NGRAM}`, one sentence a line"
+    parser.add("--text", help=help_text)
     parser.add("--normaliser", help="how --text, and hypotheses for its n-gram, are written")
-    about = "a model under a name of your choice; several, or one beside --text, are tuned together"
-    parser.add("--lm", **SEVERAL_LMS, help=about)
+    help_text = (
+        "a model under a name of your choice; several, or one beside --text, are tuned together"
+    )
+    parser.add("--lm", **SEVERAL_LMS, help=help_text)
     parser.add("--metric", help=f"what is tuned and compared: {METRIC_HELP} (default: %(default)s)")
     parser.add("--out", metavar="DIR", help="directory to write")
     parser.add(*COMPUTING, *PROCESSES)

@@ -21,10 +21,10 @@ def add_risk(parser):
         default=Risk.utility,
         help=f"metric whose expectation is computed: {METRIC_HELP} (default: %(default)s)",
     )
-    about = "factor of the scores in the posterior; 0: all count alike (default: %(default)s)"
-    parser.add("--scale", default=Risk.scale, help=about)
-    about = "component that makes the posterior (default: am, score, rank, the first)"
-    parser.add_argument("--score", metavar="NAME", help=about)
+    help_text = "factor of the scores in the posterior; 0: all count alike (default: %(default)s)"
+    parser.add("--scale", default=Risk.scale, help=help_text)
+    help_text = "component that makes the posterior (default: am, score, rank, the first)"
+    parser.add_argument("--score", metavar="NAME", help=help_text)
     parser.add("--depth", help="only the first N of a list are references; all are scored")
 
 
@@ -41,10 +41,10 @@ def write_risk(args):
         )
     hypotheses = sum(map(len, table.log_prob.values()))
     other = sum(values.argmax() > 0 for values in table.log_prob.values() if len(values))
-    about = (
+    summary = (
         f"expected {METRICS[args.utility].title} of {hypotheses:,} hypotheses of {len(nbests):,}"
         " utterances"
     )
     print(
-        f"{args.out}: {about}; another than the first is best in {other:,} lists", file=sys.stderr
+        f"{args.out}: {summary}; another than the first is best in {other:,} lists", file=sys.stderr
     )

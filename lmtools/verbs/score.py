@@ -2,11 +2,11 @@
 
 import sys
 
-from lmtools.computing import Computing
-from lmtools.errors import UserError
-from lmtools.options import fill
+from lmtools.base.computing import Computing
+from lmtools.base.errors import UserError
+from lmtools.base.options import fill
+from lmtools.base.specs import LMSpec
 from lmtools.score import Sources, score_lists
-from lmtools.specs import LMSpec
 from lmtools.verbs.experiment import split_columns
 from lmtools.verbs.help import Rare
 from lmtools.verbs.options import COMPUTING, PROCESSES, add_lm

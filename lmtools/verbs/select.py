@@ -7,10 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
-from lmtools.atomic import atomic_text, workplace
-from lmtools.computing import Computing
-from lmtools.errors import UserError
-from lmtools.options import fill
+from lmtools.base.atomic import atomic_text, workplace
+from lmtools.base.computing import Computing
+from lmtools.base.errors import UserError
+from lmtools.base.options import fill
+from lmtools.base.specs import LMSpec
 from lmtools.score.selection import (
     Estimation,
     Selection,
@@ -18,7 +19,6 @@ from lmtools.score.selection import (
     read_lines,
     select_lines,
 )
-from lmtools.specs import LMSpec
 from lmtools.verbs.help import Rare
 from lmtools.verbs.numbers import positive
 from lmtools.verbs.options import COMPUTING, add_lm, add_normaliser, normaliser_of
@@ -32,21 +32,21 @@ def arguments(parser):
         " both, n-grams of this text and of as many random lines of the pool, over the words that"
         " the domain has twice. The pool is read in a stream; what is kept is held in memory."
     )
-    about = "text of the domain, from which both LMs are made"
-    parser.add_argument("--in-domain", nargs="+", metavar="F", help=about)
-    about = "text to choose from, one sentence a line (.gz, .xz), of any size"
-    parser.add_argument("--pool", nargs="+", required=True, metavar="F", help=about)
-    about = "so many lines; of equal ones the first"
-    parser.add_argument("--keep", type=positive, required=True, metavar="N", help=about)
+    help_text = "text of the domain, from which both LMs are made"
+    parser.add_argument("--in-domain", nargs="+", metavar="F", help=help_text)
+    help_text = "text to choose from, one sentence a line (.gz, .xz), of any size"
+    parser.add_argument("--pool", nargs="+", required=True, metavar="F", help=help_text)
+    help_text = "so many lines; of equal ones the first"
+    parser.add_argument("--keep", type=positive, required=True, metavar="N", help=help_text)
     add_lm(parser, required=False, help="instead of --in-domain, an LM of the domain")
     parser.add_argument("--general", metavar="DIR", help=Rare("with --lm, an LM of general text"))
-    about = "words of the longest n-gram of those that are made (default: %(default)s)"
-    parser.add_argument("--order", type=positive, default=4, metavar="N", help=about)
+    help_text = "words of the longest n-gram of those that are made (default: %(default)s)"
+    parser.add_argument("--order", type=positive, default=4, metavar="N", help=help_text)
     parser.add("--seed")
-    about = "the lines, in the order of the pool; - is standard output"
-    parser.add("--out", metavar="F", help=about)
-    about = "the difference of each line, a number a line: the lowest are the most alike"
-    parser.add_argument("--differences", metavar="F", help=Rare(about))
+    help_text = "the lines, in the order of the pool; - is standard output"
+    parser.add("--out", metavar="F", help=help_text)
+    help_text = "the difference of each line, a number a line: the lowest are the most alike"
+    parser.add_argument("--differences", metavar="F", help=Rare(help_text))
     parser.add(*COMPUTING, "--nj")
     parser.set_defaults(cache="none")
     add_normaliser(parser)
@@ -62,23 +62,23 @@ def run(args):
     computing = fill(Computing, args)
     with make_place(args.out) as place:
         if args.in_domain:
-            how = Estimation(args.order, normaliser_of(args), args.seed)
-            measure = how.measure(args.in_domain, args.pool, Path(place), computing)
+            estimation = Estimation(args.order, normaliser_of(args), args.seed)
+            measure = estimation.measure(args.in_domain, args.pool, Path(place), computing)
         else:
             measure = measure_difference(
                 LMSpec.parse(args.lm), LMSpec.parse(args.general), computing
             )
-        made = select_lines(read_lines(args.pool), measure, args.keep)
-    if not made.lines:
+        selection = select_lines(read_lines(args.pool), measure, args.keep)
+    if not selection.lines:
         raise UserError(f"{args.pool[0]}: no sentence in the text; give text to choose from")
-    for path, rows in ((args.out, made.lines), (args.differences, made.differences)):
+    for path, rows in ((args.out, selection.lines), (args.differences, selection.differences)):
         if path == "-":
             sys.stdout.writelines(f"{row}\n" for row in rows)
         elif path:
             with atomic_text(path) as text:
                 text.writelines(f"{row}\n" for row in rows)
-    for told in describe(args.out, made, args.keep):
-        print(told, file=sys.stderr)
+    for line in describe(args.out, selection, args.keep):
+        print(line, file=sys.stderr)
 
 
 def make_place(out: str):
@@ -91,14 +91,15 @@ def make_place(out: str):
     return workplace(path)
 
 
-def describe(out: str, made: Selection, keep: int):
+def describe(out: str, selection: Selection, keep: int):
     """What was found, in lines of print."""
-    first, middle, last = np.quantile(made.differences, (0, 0.5, 1))
+    first, middle, last = np.quantile(selection.differences, (0, 0.5, 1))
     yield (
-        f"{out}: {len(made.lines):,} of {made.read:,} lines, {made.repeated:,} copies left out;"
-        f" cross-entropy difference {first:.3f} to {last:.3f} nats a word, median {middle:.3f}"
+        f"{out}: {len(selection.lines):,} of {selection.read:,} lines, {selection.repeated:,}"
+        f" copies left out; cross-entropy difference {first:.3f} to {last:.3f} nats a word, median"
+        f" {middle:.3f}"
     )
-    if len(made.lines) < keep:
+    if len(selection.lines) < keep:
         yield f"{out}: fewer different lines than --keep {keep}; all are there"
     elif last > 0:
         yield (

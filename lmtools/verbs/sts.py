@@ -6,12 +6,12 @@ from pathlib import Path
 
 import numpy as np
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
+from lmtools.base.files import sha256
+from lmtools.base.seal import write_json
 from lmtools.evaluate.layers import compare_rows, correlate_layers, describe_row
-from lmtools.files import sha256
 from lmtools.formats import pairs, registry, vectors
 from lmtools.rescoring import of_system
-from lmtools.seal import write_json
 from lmtools.verbs import say
 from lmtools.verbs.options import COMPUTING, ENCODER, add_vectors
 

@@ -5,12 +5,12 @@ another toolkit's model or word list.
 import argparse
 import math
 
-from lmtools.lock import hold_lock
-from lmtools.subword import SUBWORDS, Subword, adopt, train
-from lmtools.subword.directory import save_subword
-from lmtools.subword.lists import Listed
-from lmtools.subword.spelled import Spelled
+from lmtools.base.lock import hold_lock
 from lmtools.text.blocks import read_text
+from lmtools.text.subword import SUBWORDS, Subword, adopt, train
+from lmtools.text.subword.directory import save_subword
+from lmtools.text.subword.lists import Listed
+from lmtools.text.subword.spelled import Spelled
 from lmtools.verbs.help import Rare
 from lmtools.verbs.numbers import positive
 from lmtools.verbs.options import SEVERAL_TEXTS, add_normaliser, normaliser_of
@@ -26,28 +26,28 @@ def arguments(parser):
         " log-uniform noise and adaptive softmax rank ids by how often training has them."
     )
     source = parser.groups["input"].add_mutually_exclusive_group(required=True)
-    about = "text to learn from, one sentence a line (.gz, .xz, -)"
-    parser.add("--text", among=source, **SEVERAL_TEXTS, help=about)
-    about = (
+    help_text = "text to learn from, one sentence a line (.gz, .xz, -)"
+    parser.add("--text", among=source, **SEVERAL_TEXTS, help=help_text)
+    help_text = (
         "take a SentencePiece model, such as ESPnet's bpe.model, or a word list: WORD, WORD ID"
         " (Kaldi's words.txt) or WORD COUNT a line"
     )
-    source.add_argument("--model", metavar="F", help=about)
-    about = "with --text: what the vocabulary is made of"
-    parser.add_argument("--type", choices=SUBWORDS, dest="scheme", help=about)
+    source.add_argument("--model", metavar="F", help=help_text)
+    help_text = "with --text: what the vocabulary is made of"
+    parser.add_argument("--type", choices=SUBWORDS, dest="scheme", help=help_text)
     parser.add("--vocab-size", help="ids in all, five specials included; lists: default all")
-    about = "word and char: drop what occurs less often"
-    parser.add_argument("--min-count", type=positive, default=1, metavar="N", help=Rare(about))
-    about = "bpe and unigram: learn from a random sample"
+    help_text = "word and char: drop what occurs less often"
+    parser.add_argument("--min-count", type=positive, default=1, metavar="N", help=Rare(help_text))
+    help_text = "bpe and unigram: learn from a random sample"
     parser.add_argument(
-        "--sentences", type=positive, default=1_000_000, metavar="N", help=Rare(about)
+        "--sentences", type=positive, default=1_000_000, metavar="N", help=Rare(help_text)
     )
-    about = "spell words by these pieces and predict those of this list: for two-way models"
-    parser.add_argument("--words", metavar="DIR", help=Rare(about))
+    help_text = "spell words by these pieces and predict those of this list: for two-way models"
+    parser.add_argument("--words", metavar="DIR", help=Rare(help_text))
     add_normaliser(parser)
     parser.add("--out", metavar="DIR", help="directory to write")
-    about = "word and char: processes that count; the list is the same for any number"
-    parser.add("--nj", help=about)
+    help_text = "word and char: processes that count; the list is the same for any number"
+    parser.add("--nj", help=help_text)
     parser.add("--cmd")
     parser.set_defaults(wrong_usage=parser.error)
 
@@ -80,7 +80,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def learn_subword(args: argparse.Namespace) -> Subword:
-    """The subword model learnt from the text, saved."""
+    """Return the subword model learnt from the text, saved."""
     kind, normaliser = SUBWORDS[args.scheme], normaliser_of(args)
     if issubclass(kind, Listed):
         return save_subword(
@@ -90,12 +90,6 @@ def learn_subword(args: argparse.Namespace) -> Subword:
         )
     lines = (line for path in args.text for _, line in read_text(path))
     return train(
-        args.scheme,
-        lines,
-        args.vocab_size,
-        normaliser,
-        args.out,
-        args.min_count,
-        args.sentences,
-        args.words,
-    )
+        args.scheme, lines, args.vocab_size, normaliser, args.out, words=args.words,
+        min_count=args.min_count, sentences=args.sentences,
+    )  # fmt: skip

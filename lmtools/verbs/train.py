@@ -5,11 +5,11 @@ lmtools train ...` trains by N processes.
 import contextlib
 import sys
 
-from lmtools.assignments import parse_pairs
-from lmtools.config import from_yaml
-from lmtools.corpus import read_header
-from lmtools.errors import UserError
-from lmtools.settings import Settings
+from lmtools.base.assignments import parse_pairs
+from lmtools.base.config import from_yaml
+from lmtools.base.errors import UserError
+from lmtools.models.settings import Settings
+from lmtools.text.corpus import read_header
 from lmtools.text.unknown import warn_unknown
 from lmtools.train import AlreadyReported, Stopped, first_process, train
 from lmtools.verbs.help import Rare
@@ -19,26 +19,26 @@ def arguments(parser):
     """Declare the verb's options."""
     group = parser.groups["input"]
     parser.add("--conf", required=True)
-    about = "training corpus from `lmtools corpus`"
-    group.add_argument("--train", required=True, metavar="F.bin", help=about)
-    about = "validation corpus, for early stopping and the best weights"
-    group.add_argument("--valid", required=True, metavar="F.bin", help=about)
-    about = (
+    add = group.add_argument
+    add("--train", required=True, metavar="F.bin", help="training corpus from `lmtools corpus`")
+    text = "validation corpus, for early stopping and the best weights"
+    add("--valid", required=True, metavar="F.bin", help=text)
+    text = (
         "another validation corpus, as of the old domain: its loss is told too, and decides nothing"
     )
-    group.add_argument(
-        "--also-valid", metavar="NAME=F.bin", action="append", default=[], help=Rare(about)
+    add("--also-valid", metavar="NAME=F.bin", action="append", default=[], help=Rare(text))
+    text = "start from the weights of a model directory; where the vocabularies differ, by piece"
+    add("--init", metavar="DIR", help=text)
+    parser.add(
+        "--out", metavar="DIR", help="model directory; a killed run is continued, damage mended"
     )
-    about = "start from the weights of a model directory; where the vocabularies differ, by piece"
-    group.add_argument("--init", metavar="DIR", help=about)
-    about = "model directory; a killed run is continued, damage mended"
-    parser.add("--out", metavar="DIR", help=about)
     parser.add("--device")
-    about = "override settings, as in optim.lr=1e-3 arch.layers=6"
-    parser.add_argument("settings", nargs="*", metavar="key=value", help=about)
+    text = "override settings, as in optim.lr=1e-3 arch.layers=6"
+    parser.add_argument("settings", nargs="*", metavar="key=value", help=text)
 
 
 def run(args):
+    """Train, and print the end of it."""
     settings = from_yaml(Settings, args.conf, args.settings)
     also = parse_pairs(args.also_valid, "--also-valid", "NAME=F.bin")
     with contextlib.suppress(UserError):  # all processes meet it in training, and one says so
@@ -46,8 +46,8 @@ def run(args):
             header, _ = read_header(path)
             warn_unknown(path, header.unknown, header.tokens, "its vocabulary")
     try:
-        corpora = args.train, args.valid
-        progress = train(settings, *corpora, args.out, args.device, args.init, also)
+        where = {"out": args.out, "device": args.device, "init": args.init}
+        progress = train(settings, args.train, args.valid, **where, also=also)
     except Stopped as stopped:
         if first_process():
             print(stopped, file=sys.stderr)

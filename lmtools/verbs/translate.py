@@ -2,11 +2,11 @@
 
 import sys
 
-from lmtools.computing import Computing
-from lmtools.options import fill
-from lmtools.translate import TranslateOptions, translate
+from lmtools.base.computing import Computing
+from lmtools.base.options import fill
+from lmtools.first_pass.translate import TranslateOptions, translate
 from lmtools.verbs.help import Rare
-from lmtools.verbs.numbers import amount, positive
+from lmtools.verbs.options import add_settings, flags_of, read_settings
 
 
 def arguments(parser):
@@ -25,11 +25,8 @@ def arguments(parser):
     parser.add("--kaldi", help=text)
     text = "of the ids where they are the numbers of the lines from 1"
     parser.groups["input"].add_argument("--prefix", metavar="NAME", default="", help=Rare(text))
-    text = "width of the search, and most hypotheses of a list (default: %(default)s)"
-    parser.add_argument("--beam", type=positive, default=50, metavar="N", help=text)
-    text = "0: hypotheses are ranked by their sum; 1: by the mean of a token (default: %(default)s)"
-    parser.add_argument("--length-penalty", type=amount, default=1.0, metavar="X", help=Rare(text))
-    parser.add("--batch", default=8, help="sentences searched at once (default: %(default)s)")
+    parser.add_argument("--beam", **flags_of(TranslateOptions)["--beam"] | {"metavar": "N"})
+    add_settings(parser, TranslateOptions, ["length_penalty", "batch"])
     parser.add("--out", metavar="F.jsonl", help="lists as jsonl; a killed run is continued")
     text = "of matrix products: float32, bfloat16, auto; on a CPU also int8 (default: %(default)s)"
     parser.add("--precision", help=text)
@@ -38,10 +35,8 @@ def arguments(parser):
 
 def run(args):
     """Translate, and say on standard error what was made."""
-    computing = fill(Computing, args)
-    options = TranslateOptions(
-        args.lm, args.beam, args.length_penalty, args.batch, computing=computing
-    )
+    settings = read_settings(args, TranslateOptions)
+    options = TranslateOptions(args.lm, args.beam, computing=fill(Computing, args), **settings)
     done = translate(args.source, args.out, options, args.ref, kaldi=args.kaldi, prefix=args.prefix)
     print(
         f"{args.out}: {done.hypotheses:,} hypotheses of {done.sentences:,} sentences",

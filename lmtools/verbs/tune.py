@@ -2,7 +2,7 @@
 set.
 """
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.evaluate import METRICS
 from lmtools.evaluate.metrics import METRIC_HELP
 from lmtools.formats import kaldi_text, read
@@ -36,18 +36,24 @@ def arguments(parser):
         help=f"what is tuned, over the whole set: {METRIC_HELP} (default: wer)",
         default=None,
     )
-    about = "give a weight, do not tune it"
+    help_text = "give a weight, do not tune it"
     parser.add_argument(
-        "--fix", type=named, nargs="+", action="extend", default=[], metavar="NAME=W", help=about
+        "--fix",
+        type=named,
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="NAME=W",
+        help=help_text,
     )
     parser.add_argument("--folds", **flags_of(TuningOptions)["--folds"] | {"type": folds})
-    about = (
+    help_text = (
         "Kaldi utt2spk, the speaker of each utterance (default: what its id has before the first"
         " dash)"
     )
-    parser.add_argument("--utt2spk", metavar="F", help=Rare(about))
-    about = "of random folds and of the exact search's starts (default: 0)"
-    parser.add("--seed", default=None, help=about)
+    parser.add_argument("--utt2spk", metavar="F", help=Rare(help_text))
+    help_text = "of random folds and of the exact search's starts (default: 0)"
+    parser.add("--seed", default=None, help=help_text)
     add_settings(parser, TuningOptions, SETTINGS)
     parser.add("--out", metavar="F.json", help="weights; - is standard output")
     parser.add("--nj", help="processes that tune several systems (default: %(default)s)")
@@ -82,12 +88,12 @@ def cross(args, options: TuningOptions, nbests) -> Crossing | None:
 
 
 def describe_weights(weights):
-    """What to tell of the result, line by line."""
+    """Yield what the result is, line by line."""
     dev = weights.dev
-    found = ", ".join(f"{name} {weight:.4g}" for name, weight in weights.features.items())
+    values = ", ".join(f"{name} {weight:.4g}" for name, weight in weights.features.items())
     yield (
         f"{METRICS[weights.metric].title} {dev.first_pass:.2f} -> {dev.score:.2f} on"
-        f" {dev.utterances} utterances of {dev.path}: {found}"
+        f" {dev.utterances} utterances of {dev.path}: {values}"
     )
     if weights.folds:
         yield (
@@ -117,7 +123,7 @@ def describe_weights(weights):
 
 
 def is_worse(weights) -> bool:
-    """Whether the weights choose worse hypotheses than the first ones, by what was tuned."""
+    """Return whether the weights choose worse hypotheses than the first ones, by what was tuned."""
     dev = {"first_pass": weights.dev.first_pass, weights.metric: weights.dev.score}
     dev |= weights.search.get("capped", {})
     gained = dev[weights.metric] - dev["first_pass"]

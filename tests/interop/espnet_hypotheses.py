@@ -10,7 +10,7 @@ import sys
 import soundfile
 from espnet2.bin.asr_inference import Speech2Text
 
-from lmtools.espnet.plugin import register_class
+from lmtools.bridges.espnet.plugin import register_class
 
 asr, scp, count, *models = sys.argv[1:]
 register_class()

@@ -37,7 +37,7 @@ def emissions(alphabet: list[str], seed: int) -> np.ndarray:
 
 def test_pyctcdecode(lm):
     decoder = pytest.importorskip("pyctcdecode")
-    from lmtools.decoders.pyctcdecode import PyctcdecodeLM
+    from lmtools.bridges.decoders.pyctcdecode import PyctcdecodeLM
 
     alphabet = ["", *sorted({*"".join(WORDS)}), " "]
     labels = decoder.Alphabet.build_alphabet(alphabet)
@@ -56,7 +56,7 @@ def test_flashlight(lm):
     text = pytest.importorskip("flashlight.lib.text.decoder")
     from flashlight.lib.text.dictionary import Dictionary
 
-    from lmtools.decoders.flashlight import FlashlightLM
+    from lmtools.bridges.decoders.flashlight import FlashlightLM
 
     letters = ["", *sorted({*"".join(WORDS)}), "|"]
     words = Dictionary([*WORDS, "<unk>"])
@@ -145,7 +145,7 @@ def log_prob(translator, source: int, tokens: torch.Tensor) -> float:
 
 def test_transformers(lm, tokenizer, translator):
     pytest.importorskip("transformers")
-    from lmtools.decoders.transformers import ShallowFusion
+    from lmtools.bridges.decoders.transformers import ShallowFusion
 
     fusion = ShallowFusion(lm, tokenizer, WEIGHT, BONUS)
     for _ in range(2):  # a second call starts anew
@@ -181,7 +181,7 @@ def spell(tokenizer, tokens: torch.Tensor) -> list[str]:
 
 
 def test_a_model_of_both_sides_is_refused(trained, tokenizer):
-    from lmtools.decoders.transformers import ShallowFusion
+    from lmtools.bridges.decoders.transformers import ShallowFusion
 
     with pytest.raises(lmtools.UserError, match="not a left-to-right model"):
         ShallowFusion(lmtools.load(trained["masked"]), tokenizer, 1.0)

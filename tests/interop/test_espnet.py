@@ -268,8 +268,8 @@ def found(decoded):
     """The hypotheses of ESPnet's beam search by the exported model in it: causal and an LSTM."""
     decoded("lmtools train --conf conf/lstm.yaml --train train.bin --valid valid.bin --out lm/lstm")
     decoded(
-        "python -m lmtools.espnet export --lm lm/lstm --token-list data/token_list/bpe/tokens.txt"
-        " --out exp/lstm"
+        "python -m lmtools.bridges.espnet export --lm lm/lstm --token-list"
+        " data/token_list/bpe/tokens.txt --out exp/lstm"
     )
     output = decoded(
         f"python {ROOT}/tests/interop/espnet_hypotheses.py exp/asr data/test/wav.scp 8 exp/lm"

@@ -14,13 +14,13 @@ import torch
 from scoring import load_scorer
 from toys import TRANSFORMER, sentences, settings
 
-from lmtools.atomic import atomic_directory
-from lmtools.checkpoint import prepare_directory, save_weights
+from lmtools.base.atomic import atomic_directory
+from lmtools.base.errors import UserError
 from lmtools.cli import main
-from lmtools.errors import UserError
-from lmtools.lm import LanguageModel
-from lmtools.subword import BOS, EOS, UNK, adopt, load_subword, train
+from lmtools.models.checkpoint import prepare_directory, save_weights
+from lmtools.models.lm import LanguageModel
 from lmtools.text.normaliser import NORMALISERS, Normaliser
+from lmtools.text.subword import BOS, EOS, UNK, adopt, load_subword, train
 
 TEXTS = [*sentences(12, seed=5, longest=7), "the"]
 LOWER = Normaliser("lower")
@@ -144,7 +144,7 @@ def test_the_streaming_form_gives_our_scores_step_by_step(name, kind, models, tm
 
 def test_the_streaming_form_has_the_ids_of_the_recognisers_pieces(tmp_path):
     """Pieces as icefall trains them: blank and <sos/eos> first, neither beginning nor end."""
-    from lmtools.export.streaming import recogniser_ids
+    from lmtools.bridges.export.streaming import recogniser_ids
 
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=iter(sentences(300, seed=1)), model_prefix=str(tmp_path / "theirs"),
@@ -330,7 +330,7 @@ NORMALISED = [
 @pytest.mark.parametrize("scheme", ["bpe", "unigram", "word", "char"])
 def test_the_tokenizer_segments_as_ours(scheme, tmp_path):
     pytest.importorskip("tokenizers", reason="needs the package tokenizers")
-    from lmtools.export.tokenizer import make_tokenizer
+    from lmtools.bridges.export.tokenizer import make_tokenizer
 
     size = 80 if scheme in ("bpe", "unigram") else None
     texts = [*HARD, "DİŞ IŞIK I\u0307Ì diş", *sentences(300, seed=3)]
@@ -343,7 +343,7 @@ def test_the_tokenizer_segments_as_ours(scheme, tmp_path):
 
 def test_whisper_s_normalisers_have_no_tokenizer(tmp_path):
     pytest.importorskip("tokenizers", reason="needs the package tokenizers")
-    from lmtools.export.tokenizer import make_tokenizer
+    from lmtools.bridges.export.tokenizer import make_tokenizer
 
     subword = train("word", ["it is 21"], None, NORMALISERS["whisper-english"], tmp_path / "sw")
     with pytest.raises(UserError, match="lm: its normaliser whisper-english is a program, which"):
@@ -362,7 +362,7 @@ def test_hugging_face_refuses_what_it_has_no_class_for(models, tmp_path, capsys)
 def test_the_tokenizer_of_another_toolkits_model(rule, symbols, prefix, tmp_path):
     """What a SentencePiece model does to text by itself is in the tokenizer too."""
     pytest.importorskip("tokenizers", reason="needs the package tokenizers")
-    from lmtools.export.tokenizer import make_tokenizer
+    from lmtools.bridges.export.tokenizer import make_tokenizer
 
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=iter(sentences(300, seed=1)), model_prefix=str(tmp_path / "theirs"),

@@ -9,8 +9,8 @@ import pytest
 import sentencepiece
 from toys import sentences
 
+from lmtools.bridges.export.ngrams import read_ngrams, token_ids
 from lmtools.cli import main
-from lmtools.export.ngrams import read_ngrams, token_ids
 from lmtools.ngram import NgramModel
 
 TEXTS = [*sentences(40, seed=5), "the", "king zebra queen", "zebra"]

@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lmtools.errors import UserError
-from lmtools.files import read_lines
+from lmtools.base.errors import UserError
+from lmtools.base.files import read_lines
 from lmtools.ngram import NgramModel, build, derived
 from lmtools.ngram.kenlm import SCRIPT, find_program
 from lmtools.text import Normaliser
@@ -143,7 +143,10 @@ def test_older_models_have_a_compressed_arpa_file(text, tmp_path):
     (tmp_path / "ours/lm.arpa.gz").write_bytes(gzip.compress(arpa.read_bytes()))
     arpa.unlink()
     assert derived.prune(tmp_path / "ours", tmp_path / "same", 0.0, "none")[1] == made.counts
-    assert derived.quantize(tmp_path / "ours", tmp_path / "q", 8, 8, 22).counts == made.counts
+    assert (
+        derived.quantize(tmp_path / "ours", tmp_path / "q", derived.Quantisation()).counts
+        == made.counts
+    )
     assert not list((tmp_path / "q").glob("*arpa*"))
     (tmp_path / "ours/lm.arpa.gz").unlink()
     with pytest.raises(UserError, match="lists no n-grams; estimate the model again"):

@@ -16,9 +16,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lmtools.asr.candidates import WORDS
-from lmtools.asr.recognisers import RECOGNISERS
 from lmtools.cli import main
+from lmtools.first_pass.asr.candidates import WORDS
+from lmtools.first_pass.asr.recognisers import RECOGNISERS
 from lmtools.formats import jsonl
 
 ROOT = Path(__file__).parents[2]

@@ -113,43 +113,13 @@ def test_matched_pairs_on_the_same_alignments(tmp_path, seed):
 def test_plain_words_keep_their_meaning(tmp_path):
     """What trn.write lets through, sclite compares literally."""
     words = [
-        "it's",
-        "<unk>",
-        "[noise]",
-        "a/b",
-        "/",
-        "-ab",
-        "c-",
-        "%hes",
-        "&x",
-        "#y",
-        "a:b",
-        "(foo",
-        "bar)",
-        "É",
-        "ß",
-        "?",
-        "!",
-    ]
+        "it's", "<unk>", "[noise]", "a/b", "/", "-ab", "c-", "%hes", "&x", "#y", "a:b", "(foo",
+        "bar)", "É", "ß", "?", "!",
+    ]  # fmt: skip
     others = [
-        "its",
-        "unk",
-        "noise",
-        "b",
-        "|",
-        "ab",
-        "c",
-        "hes",
-        "x",
-        "y",
-        "a:c",
-        "foo",
-        "bar",
-        "é",
-        "s",
-        ".",
-        "1",
-    ]
+        "its", "unk", "noise", "b", "|", "ab", "c", "hes", "x", "y", "a:c", "foo", "bar", "é", "s",
+        ".", "1",
+    ]  # fmt: skip
     refs = {f"s_{i}": f"begin {word} end" for i, word in enumerate(words)}
     for hyps, expected in ((words, 0), (others, 1)):
         output = sgml(

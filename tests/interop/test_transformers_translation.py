@@ -10,10 +10,10 @@ import torch
 from toys import sentences
 from translators import random_translator
 
-from lmtools.checkpoint import load_model
 from lmtools.cli import main
 from lmtools.formats import jsonl, kaldi_text, scores
-from lmtools.subword import BOS, EOS, PAD
+from lmtools.models.checkpoint import load_model
+from lmtools.text.subword import BOS, EOS, PAD
 from lmtools.types import Hypothesis, NBest
 
 transformers = pytest.importorskip(

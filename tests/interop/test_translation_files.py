@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from lmtools.base.files import read_lines
 from lmtools.cli import main
-from lmtools.files import read_lines
 from lmtools.formats import jsonl, plain
 from lmtools.formats import read as read_lists
 from lmtools.rescoring import Weights

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from lmtools.files import read_lines
+from lmtools.base.files import read_lines
 from lmtools.version import __version__
 
 REPOSITORY = Path(__file__).parents[2]

@@ -71,18 +71,7 @@ def test_lists_are_in_order_and_distinct(lattices):
 def test_ngram_rescoring_of_all(tmp_path, capsys):
     """With an LM of every second line of the 1-best text; the other lines are judged."""
     (tmp_path / "lm.txt").write_text("\n".join(lines("asr")[::2]) + "\n")
-    assert (
-        main(
-            [
-                "ngram",
-                "--text",
-                str(tmp_path / "lm.txt"),
-                *split("--order 3 --out"),
-                str(tmp_path / "lm"),
-            ]
-        )
-        == 0
-    )
+    assert main(split(f"ngram --text {tmp_path}/lm.txt --order 3 --out {tmp_path}/lm")) == 0
     source = [str(DATA / "fisher-dev.plf.es.xz"), "--format", "plf"]
     command = [
         "lattice",

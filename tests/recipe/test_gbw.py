@@ -16,13 +16,13 @@ import sentencepiece
 import torch
 import yaml
 
+from lmtools.base.config import build, from_yaml, read_layers
+from lmtools.base.files import read_lines
 from lmtools.cli import main
-from lmtools.config import build, from_yaml, read_layers
-from lmtools.corpus import Corpus
-from lmtools.files import read_lines
 from lmtools.models.gcnn import Gcnn, GcnnConfig
-from lmtools.settings import Settings
-from lmtools.subword import load_subword
+from lmtools.models.settings import Settings
+from lmtools.text.corpus import Corpus
+from lmtools.text.subword import load_subword
 
 REPOSITORY = Path(__file__).parents[2]
 SOURCE = REPOSITORY / "egs/gbw"

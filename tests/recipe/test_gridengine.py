@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from lmtools.errors import UserError
-from lmtools.jobs import Work
-from lmtools.jobs.arrays import run_items
-from lmtools.jobs.commands import run_command
-from lmtools.jobs.gridengine import GridEngine
+from lmtools.base.errors import UserError
+from lmtools.base.jobs import Work
+from lmtools.base.jobs.arrays import run_items
+from lmtools.base.jobs.commands import run_command
+from lmtools.base.jobs.gridengine import GridEngine
 
 HOME = Path("/usr/lib/gridengine")
 SHARED = Path("/usr/share/gridengine")
@@ -167,7 +167,7 @@ def test_lines_that_are_stopped(queue, tmp_path):
     """Their tasks are taken out of the queue."""
     (tmp_path / "queue.yaml").write_text("directory: jobs\npoll: 0.2\n")
     verb = subprocess.Popen(
-        [sys.executable, "-m", "lmtools.jobs", "lines", "2", "1", "sh", "-c"],
+        [sys.executable, "-m", "lmtools.base.jobs", "lines", "2", "1", "sh", "-c"],
         env={**os.environ, "LMTOOLS_CMD": "queue:queue.yaml"},
         stdin=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -186,7 +186,7 @@ def test_a_task_that_is_queued_again(queue, tmp_path):
     """As when its node failed: it is done. Grid Engine starts it half a minute later."""
     script = f"test -e {tmp_path}/again || {{ touch {tmp_path}/again; sleep 100; }}; echo done"
     done = subprocess.Popen(
-        [sys.executable, "-m", "lmtools.jobs", "lines", "2", "1", "sh", "-c"],
+        [sys.executable, "-m", "lmtools.base.jobs", "lines", "2", "1", "sh", "-c"],
         env={**os.environ, "LMTOOLS_CMD": "queue:queue.yaml"},
         stdin=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -19,22 +19,13 @@ LMS = ("ngram", "causal", "masked", "tta")
 SYSTEMS = ("first-pass", *LMS, "causal+ngram", "masked+ngram", "tta+ngram", "all")
 # What a run is in the middle of, by stage: words that it has said, and a file that is there then.
 MIDDLE = {
-    0: None,
-    1: "data/train/text",
-    2: "exp/subword",
-    3: "exp/lm/causal/checkpoint.safetensors",
-    4: "exp/score/ngram/test.scores",
-    5: "exp/tune/ngram/weights.json",
-    6: None,
-}
+    0: None, 1: "data/train/text", 2: "exp/subword", 3: "exp/lm/causal/checkpoint.safetensors",
+    4: "exp/score/ngram/test.scores", 5: "exp/tune/ngram/weights.json", 6: None,
+}  # fmt: skip
 DECIDED = (
-    "lm/*/model.safetensors",
-    "lm/ngram/lm.arpa",
-    "score/*/*",
-    "ppl/*/*",
-    "tune/*/*",
+    "lm/*/model.safetensors", "lm/ngram/lm.arpa", "score/*/*", "ppl/*/*", "tune/*/*",
     "rescore/*/*",
-)
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")

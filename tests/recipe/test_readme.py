@@ -20,9 +20,9 @@ from pathlib import Path
 import pytest
 
 from lmtools.cli import main
-from lmtools.corpus import Corpus
 from lmtools.formats import FORMATS, jsonl, kaldi_text, lists, scores
 from lmtools.formats.lattices import LATTICES
+from lmtools.text.corpus import Corpus
 from lmtools.types import Hypothesis, NBest
 
 ROOT = Path(__file__).parents[2]
@@ -331,13 +331,9 @@ def test_python(tmp_path, lm):
 
 
 RESCORING = (
-    "All in one command",
-    "Look first",
-    "Score, tune, choose, evaluate",
-    "Score only what may still win",
-    "Without a language model: minimum Bayes risk",
-    "Lattices",
-)
+    "All in one command", "Look first", "Score, tune, choose, evaluate",
+    "Score only what may still win", "Without a language model: minimum Bayes risk", "Lattices",
+)  # fmt: skip
 CLUSTERS = "Processes on one machine", "Other queues", "Text of any size"
 
 

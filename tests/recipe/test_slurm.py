@@ -18,12 +18,12 @@ from pathlib import Path
 
 import pytest
 
-from lmtools.errors import UserError
-from lmtools.files import read_lines
-from lmtools.jobs import Work
-from lmtools.jobs.arrays import run_items
-from lmtools.jobs.commands import run_command
-from lmtools.jobs.slurm import Slurm
+from lmtools.base.errors import UserError
+from lmtools.base.files import read_lines
+from lmtools.base.jobs import Work
+from lmtools.base.jobs.arrays import run_items
+from lmtools.base.jobs.commands import run_command
+from lmtools.base.jobs.slurm import Slurm
 
 PROGRAMS = ("slurmctld", "slurmd", "sbatch", "munged", "mungekey")
 MISSING = [name for name in PROGRAMS if not shutil.which(name)]

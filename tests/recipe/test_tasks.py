@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import torch
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 
 TASKS = Path(__file__).parents[2] / "egs/gbw/tasks"
 sys.path.insert(0, str(TASKS))

@@ -8,6 +8,7 @@ import json
 import runpy
 import sys
 from pathlib import Path
+from shlex import split
 from typing import NamedTuple
 from unittest import mock
 
@@ -20,15 +21,9 @@ transformers = pytest.importorskip(
 )
 LOCAL = Path(__file__).parents[2] / "egs/wmt13/local"
 WORDS = {
-    "der": "the",
-    "hund": "dog",
-    "katze": "cat",
-    "baum": "tree",
-    "sieht": "sees",
-    "sucht": "seeks",
-    "alte": "old",
-    "kleine": "small",
-}
+    "der": "the", "hund": "dog", "katze": "cat", "baum": "tree", "sieht": "sees", "sucht": "seeks",
+    "alte": "old", "kleine": "small",
+}  # fmt: skip
 BEAM = 6
 
 
@@ -115,15 +110,10 @@ def home(tmp_path_factory) -> Path:
 
 def translate(home: Path, out: Path, *options) -> Done:
     """Lists of the model."""
-    files = (
-        "--model",
-        home / "model",
-        "--source",
-        home / "source",
-        "--reference",
-        home / "reference",
-        "--out",
-        out,
+    files = tuple(
+        split(
+            f"--model {home}/model --source {home}/source --reference {home}/reference --out {out}"
+        )
     )
     return call("translate.py", *files, "--beam", BEAM, "--batch", 3, *options)
 

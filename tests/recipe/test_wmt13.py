@@ -19,8 +19,8 @@ from recipe import test_fetch
 from toys import sentences
 
 from lmtools.cli import main
-from lmtools.experiment import read_experiment
 from lmtools.formats import kaldi_text
+from lmtools.rescoring.experiment import read_experiment
 
 REPOSITORY = Path(__file__).parents[2]
 LOCAL = REPOSITORY / "egs/wmt13/local"
@@ -49,13 +49,9 @@ SYSTEMS = {  # of the run, with the features that each has beside the lists' own
     "tta-mean+mbr": ["tta/token", "mbr"],
 }
 NAMES = {
-    "first pass, tuned": "first-pass",
-    "MBR (no LM)": "mbr",
-    "n-gram": "ngram",
-    "T-TA": "tta",
-    "T-TA, mean over tokens": "tta-mean",
-    "T-TA, mean + MBR": "tta-mean+mbr",
-}
+    "first pass, tuned": "first-pass", "MBR (no LM)": "mbr", "n-gram": "ngram", "T-TA": "tta",
+    "T-TA, mean over tokens": "tta-mean", "T-TA, mean + MBR": "tta-mean+mbr",
+}  # fmt: skip
 NOISY = {
     "first-pass": [],
     "ngram": ["ngram"],

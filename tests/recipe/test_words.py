@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from lmtools.config import from_yaml
-from lmtools.experiment import read_experiment
+from lmtools.base.config import from_yaml
 from lmtools.formats import scores
-from lmtools.settings import Settings
+from lmtools.models.settings import Settings
+from lmtools.rescoring.experiment import read_experiment
 
 CONF = Path(__file__).parents[2] / "egs/librispeech/conf"
 LMS = ("lstm-softmax", "lstm-bce-mcs-unigram")

@@ -18,8 +18,8 @@ from typing import NamedTuple
 
 from trust import common
 
-from lmtools import seal
-from lmtools.errors import UserError
+from lmtools.base import seal
+from lmtools.base.errors import UserError
 
 REFUSED = "refused"
 WARNED = "warned"
@@ -154,8 +154,8 @@ def make_subword(scheme: str) -> Callable[[Path], None]:
     """A maker of a subword model of a scheme, `spelled` too."""
 
     def make(home: Path) -> None:
-        from lmtools.subword import train
         from lmtools.text import NORMALISERS
+        from lmtools.text.subword import train
 
         lines, words = text(home).read_text().splitlines(), None
         if scheme == "spelled":
@@ -176,7 +176,7 @@ def make_subword(scheme: str) -> Callable[[Path], None]:
 
 def load_subword(home: Path):
     """All that a subword model does."""
-    from lmtools import subword
+    from lmtools.text import subword
 
     made = subword.load_subword(home / "subword")
     spelled = made.words and (made.words.words.vocabulary, made.words.counts.tolist())
@@ -184,8 +184,8 @@ def load_subword(home: Path):
 
 
 def make_corpus(home: Path) -> None:
-    from lmtools.corpus import binarise
-    from lmtools.subword import load_subword
+    from lmtools.text.corpus import binarise
+    from lmtools.text.subword import load_subword
 
     make_subword("word")(home)
     binarise([text(home)], load_subword(home / "subword"), home / "train.bin")
@@ -193,7 +193,7 @@ def make_corpus(home: Path) -> None:
 
 def load_corpus(home: Path):
     """What training reads of a corpus."""
-    from lmtools.corpus import Corpus
+    from lmtools.text.corpus import Corpus
 
     corpus = Corpus.open(home / "train.bin")
     corpus.digest()
@@ -211,7 +211,7 @@ def make_model(home: Path) -> None:
 
 def load_model(home: Path):
     """All that scoring takes from a model directory."""
-    from lmtools.checkpoint import load_model, model_hash
+    from lmtools.models.checkpoint import load_model, model_hash
 
     lm, subword = load_model(home / "lm")
     return (
@@ -224,7 +224,7 @@ def load_model(home: Path):
 
 def load_checkpoint(home: Path):
     """All that a training goes on from."""
-    from lmtools.checkpoint import STATE, load_checked
+    from lmtools.models.checkpoint import STATE, load_checked
 
     tensors, said = load_checked(home / "lm" / STATE)
     return said, {name: bytes_of(tensor) for name, tensor in tensors.items()}

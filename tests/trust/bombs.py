@@ -19,29 +19,10 @@ SECONDS = 60.0
 # bytes of address space beyond which a verb gets no more, so that the machine survives it
 SPACE = 6 << 30
 LISTS = (
-    "jsonl",
-    "espnet1",
-    "mlm",
-    "icefall",
-    "moses",
-    "marian",
-    "fairseq",
-    "sockeye",
-    "srilm",
-    "systems",
-    "hyporadise",
-    "whisper",
-    "vosk",
-    "nemo",
-    "wenet",
-    "beams",
-    "cloud",
-    "sherpa-onnx",
-    "trn",
-    "ctm",
-    "stm",
-    "kaldi-text",
-)
+    "jsonl", "espnet1", "mlm", "icefall", "moses", "marian", "fairseq", "sockeye", "srilm",
+    "systems", "hyporadise", "whisper", "vosk", "nemo", "wenet", "beams", "cloud", "sherpa-onnx",
+    "trn", "ctm", "stm", "kaldi-text",
+)  # fmt: skip
 LATTICES = ("kaldi", "slf", "pocketsphinx", "plf", "openfst", "wcn")
 PAIRS = ("stsb", "glue", "sick", "tsv")
 
@@ -65,81 +46,41 @@ def bounded(done: Done, size: int = 0) -> Done:
     return sound(done, memory=OVERHEAD + size)
 
 
+READERS = {  # commands that read a file, by its format; another one is converted
+    "subword": "subword --text {} --type word --out o",
+    "subword-bpe": "subword --text {} --type bpe --vocab-size 60 --out o",
+    "corpus": "corpus --text {} --subword words --out o.bin",
+    "ngram": "ngram --text {} --order 2 --out o",
+    "ppl": "ppl --lm lm/ngram --text {} --cache none",
+    "embed": "embed --lm lm/tta --text {} --cache none --device cpu --out o.npz",
+    "wordlist": "subword --model {} --out o",
+    "scores": "rescore --nbest test.jsonl --scores ng={} tta=test.tta.scores"
+    " --weights weights.json --out h",
+    "detected": "convert {} o.jsonl",
+    "doctor": "doctor --nbest {}",
+    "ref": "convert test.jsonl o.jsonl --ref {}",
+    "arpa": "score --lm {} --nbest test.jsonl --cache none --out s",
+    "score": "score --lm lm/causal --nbest {} --format jsonl --cache none --device cpu --out s",
+    "evaluate": "evaluate --ref test.jsonl --hyp {}",
+}
+TEXTS = tuple(READERS)
+
+
 def reading(form: str, path: str) -> tuple:
     """The command that reads a file in that format."""
+    command = READERS.get(form, f"convert {{}} o.jsonl --format {form}")
     if form in LATTICES:
-        return (
-            "lattice",
-            "info",
-            path,
-            "--format",
-            f"{form}:words=words.txt" if form == "kaldi" else form,
-        )
+        words = ":words=words.txt" if form == "kaldi" else ""
+        command = f"lattice info {{}} --format {form}{words}"
     if form in PAIRS:
-        return (
-            *split("sts --vectors vectors.npz --pairs"),
-            path,
-            "--format",
-            form,
-            "--out",
-            "o.json",
-        )
-    return {
-        "subword": ("subword", "--text", path, "--type", "word", "--out", "o"),
-        "subword-bpe": ("subword", "--text", path, *split("--type bpe --vocab-size 60 --out o")),
-        "corpus": ("corpus", "--text", path, "--subword", "words", "--out", "o.bin"),
-        "ngram": ("ngram", "--text", path, "--order", "2", "--out", "o"),
-        "ppl": ("ppl", "--lm", "lm/ngram", "--text", path, "--cache", "none"),
-        "embed": (
-            *split("embed --lm lm/tta --text"),
-            path,
-            *split("--cache none --device cpu --out o.npz"),
-        ),
-        "wordlist": ("subword", "--model", path, "--out", "o"),
-        "scores": (
-            *split("rescore --nbest test.jsonl --scores"),
-            f"ng={path}",
-            *split("tta=test.tta.scores --weights weights.json --out h"),
-        ),
-        "detected": ("convert", path, "o.jsonl"),
-        "doctor": ("doctor", "--nbest", path),
-        "ref": ("convert", "test.jsonl", "o.jsonl", "--ref", path),
-        "arpa": ("score", "--lm", path, "--nbest", "test.jsonl", "--cache", "none", "--out", "s"),
-        "score": (
-            *split("score --lm lm/causal --nbest"),
-            path,
-            *split("--format jsonl --cache none --device cpu --out s"),
-        ),
-        "evaluate": ("evaluate", "--ref", "test.jsonl", "--hyp", path),
-    }.get(form, ("convert", path, "o.jsonl", "--format", form))
+        command = f"sts --vectors vectors.npz --pairs {{}} --format {form} --out o.json"
+    return tuple(split(command.format(path)))
 
 
-TEXTS = (
-    "subword",
-    "subword-bpe",
-    "corpus",
-    "ngram",
-    "ppl",
-    "embed",
-    "wordlist",
-    "scores",
-    "detected",
-    "doctor",
-    "ref",
-    "arpa",
-    "score",
-    "evaluate",
-)
 NEEDS = (
-    "test.jsonl",
-    "test.tta.scores",
-    "weights.json",
-    "words",
-    "lm/ngram",
-    "lm/tta",
-    "lm/causal",
+    "test.jsonl", "test.tta.scores", "weights.json", "words", "lm/ngram", "lm/tta", "lm/causal",
     "vectors.npz",
-)
+)  # fmt: skip
 
 
 def watched(home: Path, args: tuple) -> Done:
@@ -562,19 +503,8 @@ def cases(size: str, seed: int) -> Iterator[Case]:
 
 
 SHORT = {
-    "zeros-gz-slf",
-    "line-score",
-    "deep-weights-list-2000",
-    "deep-jsonl-inside-list-3000000",
-    "yaml-deep-list-conf",
-    "yaml-laughs-conf",
-    "yaml-laughs-experiment",
-    "claims-arpa-count",
-    "numbers-score-negative",
-    "numbers-prune-superscript",
-    "numbers-counts-64-bits",
-    "claims-safetensors-header",
-    "claims-npz-shape",
-    "cache-rows",
-    "cache-pipe",
-}
+    "zeros-gz-slf", "line-score", "deep-weights-list-2000", "deep-jsonl-inside-list-3000000",
+    "yaml-deep-list-conf", "yaml-laughs-conf", "yaml-laughs-experiment", "claims-arpa-count",
+    "numbers-score-negative", "numbers-prune-superscript", "numbers-counts-64-bits",
+    "claims-safetensors-header", "claims-npz-shape", "cache-rows", "cache-pipe",
+}  # fmt: skip

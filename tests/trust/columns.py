@@ -113,40 +113,24 @@ def rescored_lists(home: Path) -> None:
 def other_set(home: Path, verb: str) -> None:
     """Another set's column, whose utterances are called the same."""
     take(home, *NEEDS)
-    columns = ("--scores", "ng=dev.ngram.scores", "tta=dev.tta.scores")
+    columns = "--scores ng=dev.ngram.scores tta=dev.tta.scores"
     if verb == "rescore":
-        args = (
-            *split("rescore --nbest test.jsonl"),
-            *columns,
-            *split("--weights weights.json --out h"),
-        )
+        args = split(f"rescore --nbest test.jsonl {columns} --weights weights.json --out h")
     else:
-        args = ("tune", "--nbest", "test.jsonl", *columns, "--out", "w.json")
+        args = split(f"tune --nbest test.jsonl {columns} --out w.json")
     refused(run(*args, home=home), "test.jsonl", "dev.ngram.scores")
 
 
-def other_column(home: Path, columns: tuple[str, ...], blamed: str, score: tuple = ()) -> None:
+def other_column(home: Path, columns: str, blamed: str, score: str = "") -> None:
     """A column of another model, or of the same under other conditions, than the weights were tuned
     with.
     """
     take(home, *NEEDS)
     if score:
-        succeeded(
-            run(
-                "score",
-                *score,
-                *split("--nbest test.jsonl --cache none --device cpu --out"),
-                blamed,
-                home=home,
-            )
-        )
-    done = run(
-        *split("rescore --nbest test.jsonl --scores"),
-        *columns,
-        *split("--weights weights.json --out h"),
-        home=home,
-    )
-    refused(done, "weights.json", blamed)
+        words = f"score {score} --nbest test.jsonl --cache none --device cpu --out {blamed}"
+        succeeded(run(*split(words), home=home))
+    words = f"rescore --nbest test.jsonl --scores {columns} --weights weights.json --out h"
+    refused(run(*split(words), home=home), "weights.json", blamed)
 
 
 def right_columns(home: Path, change: str) -> None:
@@ -176,33 +160,26 @@ def right_columns(home: Path, change: str) -> None:
 
 
 OTHERS = {
-    "other-model": (("ng=test.tta.scores", "tta=test.tta.scores"), "test.tta.scores"),
-    "columns-exchanged": (("ng=test.tta.scores", "tta=test.ngram.scores"), "test.tta.scores"),
+    "other-model": ("ng=test.tta.scores tta=test.tta.scores", "test.tta.scores"),
+    "columns-exchanged": ("ng=test.tta.scores tta=test.ngram.scores", "test.tta.scores"),
     "model-of-the-same-kind": (
-        ("ng=test.ngram.scores", "tta=test.causal.scores"),
-        "test.causal.scores",
+        "ng=test.ngram.scores tta=test.causal.scores", "test.causal.scores",
     ),
     "other-penalty": (
-        ("ng=new.scores", "tta=test.tta.scores"),
-        "new.scores",
-        ("--lm", "lm/ngram", "--oov-penalty", "5"),
+        "ng=new.scores tta=test.tta.scores", "new.scores", "--lm lm/ngram --oov-penalty 5",
     ),
     "other-normalisation": (
-        ("ng=test.ngram.scores", "tta=new.scores"),
-        "new.scores",
-        ("--lm", "lm/tta", "--normalise", "none"),
+        "ng=test.ngram.scores tta=new.scores", "new.scores", "--lm lm/tta --normalise none",
     ),
-}
+}  # fmt: skip
 
 
 def mbr_column(home: Path) -> None:
     """Expected utilities under the name of a language model's column."""
     take(home, *NEEDS)
     succeeded(run("mbr", "--nbest", "test.jsonl", "--out", "new.scores", home=home))
-    args = (
-        *split("rescore --nbest test.jsonl --scores ng=new.scores tta=test.tta.scores --weights"),
-        *split("weights.json --out h"),
-    )
+    words = "rescore --nbest test.jsonl --scores ng=new.scores tta=test.tta.scores"
+    args = split(f"{words} --weights weights.json --out h")
     refused(run(*args, home=home), "weights.json", "new.scores")
 
 

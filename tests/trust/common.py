@@ -23,22 +23,10 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).parents[2]
 OUTCOMES = (
-    "hang",
-    "traceback",
-    "crash",
-    "wrong status",
-    "multi-line",
-    "long message",
-    "no cause or remedy",
-    "silent change",
-    "accepted",
-    "executed",
-    "written outside",
-    "survivors",
-    "left behind",
-    "memory",
-    "lost",
-)
+    "hang", "traceback", "crash", "wrong status", "multi-line", "long message",
+    "no cause or remedy", "silent change", "accepted", "executed", "written outside", "survivors",
+    "left behind", "memory", "lost",
+)  # fmt: skip
 MARKER = "LMTOOLS_TRUST"  # environment variable by which the processes of one start are found again
 LONGEST_MESSAGE = 2000  # characters
 PATIENCE = 60.0  # seconds after which a verb on tiny input hangs, on a machine that is free

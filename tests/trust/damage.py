@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import split
@@ -47,7 +47,7 @@ class Kind:
 
     needs: tuple[str, ...]
     damaged: tuple[str, ...]  # files, or directories of which a file is drawn
-    command: tuple
+    command: Sequence[str]
     result: Callable[[Path, Done], object] | None  # None: whatever is read is right
     donors: tuple[str, ...] = (
         "lm/causal/model.safetensors",
@@ -61,14 +61,8 @@ class Kind:
 
 def score(lm: str, cache="none") -> tuple:
     """Score the test set."""
-    return (
-        "score",
-        "--lm",
-        lm,
-        *split("--nbest test.jsonl --cache"),
-        cache,
-        *split("--out s --device cpu"),
-    )
+    words = f"score --lm {lm} --nbest test.jsonl --cache {cache} --out s --device cpu"
+    return tuple(split(words))
 
 
 def rows(name: str) -> Callable[[Path, Done], bytes]:
@@ -171,13 +165,13 @@ KINDS: dict[str, Kind] = {
     "subword": Kind(
         ("bpe", "train.txt"),
         ("bpe",),
-        ("corpus", "--text", "train.txt", "--subword", "bpe", "--out", "b"),
+        split("corpus --text train.txt --subword bpe --out b"),
         files("b"),
     ),
     "words": Kind(
         ("words", "train.txt"),
         ("words",),
-        ("corpus", "--text", "train.txt", "--subword", "words", "--out", "b"),
+        split("corpus --text train.txt --subword words --out b"),
         files("b"),
     ),
     "ngram": Kind(
@@ -204,14 +198,14 @@ KINDS: dict[str, Kind] = {
     "vectors": Kind(
         ("vectors.npz", "pairs.tsv"),
         ("vectors.npz",),
-        ("sts", "--vectors", "vectors.npz", "--pairs", "pairs.tsv", "--out", "o"),
+        split("sts --vectors vectors.npz --pairs pairs.tsv --out o"),
         files("o"),
     ),
     "lists": Kind(("test.jsonl",), ("test.jsonl",), ("convert", "test.jsonl", "o.jsonl"), None),
     "lists-tune": Kind(
         ("dev.jsonl", "dev.tta.scores"),
         ("dev.jsonl",),
-        ("tune", "--nbest", "dev.jsonl", "--scores", "t=dev.tta.scores", "--out", "w"),
+        split("tune --nbest dev.jsonl --scores t=dev.tta.scores --out w"),
         None,
     ),
     "lattices": Kind(
@@ -220,7 +214,7 @@ KINDS: dict[str, Kind] = {
     "report": Kind(
         ("dev.jsonl", "test.jsonl"),
         ("exp/ppl", "exp/tune", "exp/rescore", "exp/score", "exp/lm/tta/config.yaml"),
-        ("report", "exp", "--nbest", "data/dev/nbest.jsonl", "data/test/nbest.jsonl"),
+        split("report exp --nbest data/dev/nbest.jsonl data/test/nbest.jsonl"),
         None,
         prepare=lambda home: shutil.copytree(experiment(), home, dirs_exist_ok=True),
     ),
@@ -240,37 +234,16 @@ def experiment() -> Path:
     shutil.copytree(world / "lm", home / "exp/lm")
     (home / "exp/ppl/causal").mkdir(parents=True)
     shutil.copy(world / "ppl.json", home / "exp/ppl/causal/valid.json")
-    for system, columns in (("first-pass", ()), ("tta", ("--scores", "tta={}.scores"))):
+    column = "exp/score/tta"
+    for system, scores in (("first-pass", ""), ("tta", f"--scores tta={column}/NAME.scores")):
         (home / f"exp/tune/{system}").mkdir(parents=True)
-
-        def named(name: str, columns=columns) -> list[str]:
-            return [column.format(f"exp/score/tta/{name}") for column in columns]
-
-        weights = f"exp/tune/{system}/weights.json"
-        succeeded(
-            run(
-                *split("tune --nbest data/dev/nbest.jsonl"),
-                *named("dev"),
-                "--out",
-                weights,
-                home=home,
-            )
-        )
+        weights, lists = f"exp/tune/{system}/weights.json", "--nbest data/NAME/nbest.jsonl"
+        words = f"tune {lists} {scores} --out {weights}"
+        succeeded(run(*split(words.replace("NAME", "dev")), home=home))
         for name in ("dev", "test"):
             out = f"exp/rescore/{system}/{name}.txt"
-            succeeded(
-                run(
-                    "rescore",
-                    "--nbest",
-                    f"data/{name}/nbest.jsonl",
-                    *named(name),
-                    "--weights",
-                    weights,
-                    "--out",
-                    out,
-                    home=home,
-                )
-            )
+            words = f"rescore {lists} {scores} --weights {weights} --out {out}"
+            succeeded(run(*split(words.replace("NAME", name)), home=home))
     succeeded(
         run("report", "exp", "--nbest", "data/dev/nbest.jsonl", "data/test/nbest.jsonl", home=home)
     )

@@ -41,54 +41,41 @@ class Writer:
 
 LATTICE = (*split("lattice rescore lattices --lm n=lm/ngram --weights am=1,lm=1,n=1 --device cpu"),)
 LISTS = ("rescore", *rescoring("test")[1:-2])
+VERBS = {  # what they write stands for OUT
+    "subword": "subword --text train.txt --type word --out OUT",
+    "subword-bpe": "subword --text train.txt --type bpe --vocab-size 60 --out OUT",
+    "corpus": "corpus --text train.txt --subword words --out OUT",
+    "ngram": "ngram --text train.txt --order 2 --out OUT",
+    "score": "score --lm lm/ngram --nbest test.jsonl --cache none --out OUT",
+    "mbr": "mbr --nbest test.jsonl --out OUT",
+    "ppl": "ppl --lm lm/ngram --text valid.txt --cache none --out OUT",
+    "sts": "sts --vectors vectors.npz --pairs pairs.tsv --out OUT",
+    "tune": "tune --nbest dev.jsonl --out OUT",
+    "evaluate": "evaluate --ref test.jsonl --hyp test.jsonl --out OUT",
+    "evaluate-oracle": "evaluate --ref test.jsonl --hyp test.jsonl --oracle-out OUT",
+    "convert": "convert test.jsonl OUT",
+    "convert-directory": "convert test.jsonl OUT --to srilm",
+    "convert-kaldi": "convert test.jsonl OUT --to kaldi-nbest",
+    "lattices-nbest": "lattice nbest lattices --out OUT",
+    "lattices-repair": "lattice info lattices --repair OUT",
+    "lattices-kaldi": "convert lattices ark,t:OUT --format slf --to kaldi:words=words.ids",
+    "oracle": "lattice oracle lattices --ref lattices.ref --out OUT",
+}
+EMBED = split("embed --lm lm/tta --text sentences.txt --cache none --device cpu --out OUT.npz")
+REPORT = split("report exp --nbest data/dev/nbest.jsonl data/test/nbest.jsonl")
 WRITERS: dict[str, Writer] = {
-    "subword": Writer(("subword", "--text", "train.txt", "--type", "word", "--out", "OUT")),
-    "subword-bpe": Writer(
-        ("subword", "--text", "train.txt", "--type", "bpe", "--vocab-size", "60", "--out", "OUT")
-    ),
-    "corpus": Writer(("corpus", "--text", "train.txt", "--subword", "words", "--out", "OUT")),
+    **{name: Writer(tuple(split(words))) for name, words in VERBS.items()},
     "train": Writer(training("tta", "OUT")),
-    "ngram": Writer(("ngram", "--text", "train.txt", "--order", "2", "--out", "OUT")),
-    "score": Writer(
-        ("score", "--lm", "lm/ngram", "--nbest", "test.jsonl", "--cache", "none", "--out", "OUT")
-    ),
-    "mbr": Writer(("mbr", "--nbest", "test.jsonl", "--out", "OUT")),
-    "ppl": Writer(
-        ("ppl", "--lm", "lm/ngram", "--text", "valid.txt", "--cache", "none", "--out", "OUT")
-    ),
-    "embed": Writer(
-        (
-            *split("embed --lm lm/tta --text sentences.txt --cache none --device cpu --out"),
-            *split("OUT.npz"),
-        ),
-        "OUT.npz",
-    ),
-    "sts": Writer(("sts", "--vectors", "vectors.npz", "--pairs", "pairs.tsv", "--out", "OUT")),
-    "tune": Writer(("tune", "--nbest", "dev.jsonl", "--out", "OUT")),
+    "embed": Writer(tuple(EMBED), "OUT.npz"),
     "rescore": Writer((*LISTS, "--out", "OUT")),
     "rescore-lists": Writer((*LISTS, "--out", "/dev/null", "--nbest-out", "OUT")),
-    "evaluate": Writer(("evaluate", "--ref", "test.jsonl", "--hyp", "test.jsonl", "--out", "OUT")),
-    "evaluate-oracle": Writer(
-        ("evaluate", "--ref", "test.jsonl", "--hyp", "test.jsonl", "--oracle-out", "OUT")
-    ),
-    "convert": Writer(("convert", "test.jsonl", "OUT")),
     "convert-gz": Writer(("convert", "test.jsonl", "OUT.gz"), "OUT.gz"),
     "convert-xz": Writer(("convert", "test.jsonl", "OUT.xz"), "OUT.xz"),
-    "convert-directory": Writer(("convert", "test.jsonl", "OUT", "--to", "srilm")),
-    "convert-kaldi": Writer(("convert", "test.jsonl", "OUT", "--to", "kaldi-nbest")),
     "lattices": Writer((*LATTICE, "--out", "OUT", "--to", "slf")),
     "lattices-lists": Writer((*LATTICE, "--nbest-out", "OUT")),
     "lattices-text": Writer((*LATTICE, "--text-out", "OUT")),
     "lattices-report": Writer((*LATTICE, "--text-out", "/dev/null", "--report", "OUT")),
-    "lattices-nbest": Writer(("lattice", "nbest", "lattices", "--out", "OUT")),
-    "lattices-repair": Writer(("lattice", "info", "lattices", "--repair", "OUT")),
-    "lattices-kaldi": Writer(
-        ("convert", "lattices", "ark,t:OUT", "--format", "slf", "--to", "kaldi:words=words.ids")
-    ),
-    "oracle": Writer(("lattice", "oracle", "lattices", "--ref", "lattices.ref", "--out", "OUT")),
-    "report": Writer(
-        ("report", "exp", "--nbest", "data/dev/nbest.jsonl", "data/test/nbest.jsonl"), "exp/report"
-    ),
+    "report": Writer(tuple(REPORT), "exp/report"),
 }
 IGNORED = (".cache", "case.run")
 

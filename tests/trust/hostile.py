@@ -282,17 +282,8 @@ WORDS = {
     "json": '"},{"utt":"x"',
 }
 WRITERS = (
-    "jsonl",
-    "srilm",
-    "kaldi-nbest",
-    "espnet2",
-    "systems",
-    "trn",
-    "ctm",
-    "moses",
-    "mlm",
-    "icefall",
-)
+    "jsonl", "srilm", "kaldi-nbest", "espnet2", "systems", "trn", "ctm", "moses", "mlm", "icefall",
+)  # fmt: skip
 
 
 def speaking(home: Path, where: str, word: str) -> None:
@@ -427,17 +418,8 @@ def pickled(home: Path, where: str) -> None:
     import numpy as np
     import torch
 
-    take(
-        home,
-        "lm/tta",
-        "test.jsonl",
-        "train.bin",
-        "valid.bin",
-        "train.txt",
-        "bpe",
-        "vectors.npz",
-        "pairs.tsv",
-    )
+    take(home, "lm/tta", "test.jsonl", "train.bin", "valid.bin", "train.txt", "bpe", "pairs.tsv")
+    take(home, "vectors.npz")
     vectors = ("sts", "--vectors", "vectors.npz", "--pairs", "pairs.tsv", "--out", "o")
     targets = {
         "weights": ("lm/tta/model.safetensors", score("lm/tta")),
@@ -504,29 +486,8 @@ def huggingface(home: Path, where: str) -> None:
     )
     model = BertForMaskedLM(config)
     model.save_pretrained(folder)
-    words = [
-        "[PAD]",
-        "[UNK]",
-        "[CLS]",
-        "[SEP]",
-        "[MASK]",
-        *[
-            "the",
-            "a",
-            "king",
-            "queen",
-            "city",
-            "went",
-            "came",
-            "to",
-            "of",
-            "and",
-            "great",
-            "river",
-            "stone",
-            "house",
-        ],
-    ]
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    words += split("the a king queen city went came to of and great river stone house")
     (folder / "vocab.txt").write_text("".join(f"{word}\n" for word in words))
     (folder / "tokenizer_config.json").write_text(
         json.dumps({"tokenizer_class": "BertTokenizer", "model_max_length": 16})
@@ -575,19 +536,11 @@ def huggingface(home: Path, where: str) -> None:
 
 
 MEMBERS = {
-    "up": "../outside/written",
-    "far-up": "../../outside/written",
-    "absolute": "/tmp/lmtools-trust-canary",
-    "dots": "..",
-    "dot": ".",
-    "inside-up": "dev/../../../outside/written",
-    "link": "link",
-    "hard-link": "hard",
-    "device": "device",
-    "through-link": "link/written",
-    "newline": "a\nb.slf",
-    "empty": "",
-}
+    "up": "../outside/written", "far-up": "../../outside/written",
+    "absolute": "/tmp/lmtools-trust-canary", "dots": "..", "dot": ".",
+    "inside-up": "dev/../../../outside/written", "link": "link", "hard-link": "hard",
+    "device": "device", "through-link": "link/written", "newline": "a\nb.slf", "empty": "",
+}  # fmt: skip
 
 
 def archive(home: Path, name: str) -> None:

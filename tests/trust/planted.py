@@ -172,8 +172,8 @@ def right(home: Path, name: str, done: Done) -> None:
 
 def forge(folder: Path, file: str, content: bytes) -> None:
     """Write a file of a job folder as whoever lacks the key would: a record by another key."""
-    from lmtools.jobs.shards import NONCE, ShardKeys
-    from lmtools.keys import SIZE
+    from lmtools.base.jobs.shards import NONCE, ShardKeys
+    from lmtools.base.keys import SIZE
 
     head = (folder / "work").read_bytes()[: SIZE + NONCE]
     keys = ShardKeys(b"another." * 4, head[:SIZE], head[SIZE:])
@@ -288,9 +288,9 @@ def broken(home: Path) -> str:
 def journal(home: Path, how: str) -> None:
     """A journal of `decode` with other lists, by another key or by none."""
     ready(home, "decode")
-    from lmtools.asr.recognisers import make_recogniser, sign_recogniser
-    from lmtools.asr.utterances import find_utterances, identify_audio
-    from lmtools.journal import Journal, JournalEntry
+    from lmtools.first_pass.asr.recognisers import make_recogniser, sign_recogniser
+    from lmtools.first_pass.asr.utterances import find_utterances, identify_audio
+    from lmtools.first_pass.journal import Journal, JournalEntry
     from lmtools.types import NBest
 
     audio, _ = identify_audio(find_utterances(home / "set", None))

@@ -177,9 +177,7 @@ def one_cache(home: Path, rng) -> None:
 
     def command(turn: int, cache: str, out: str) -> tuple:
         return (
-            *split("score --lm lm/causal --nbest"),
-            f"{turn}.jsonl",
-            "--cache",
+            *split(f"score --lm lm/causal --nbest {turn}.jsonl --cache"),
             cache,
             *split("--device cpu --out"),
             out,
@@ -205,9 +203,7 @@ def killed_cache(home: Path, rng) -> None:
 
     def command(cache: str, out: str) -> tuple:
         return (
-            *split("score --lm lm/causal --nbest l.jsonl --rows"),
-            64,
-            "--cache",
+            *split("score --lm lm/causal --nbest l.jsonl --rows 64 --cache"),
             cache,
             *split("--device cpu --out"),
             out,

@@ -11,19 +11,9 @@ import pytest
 
 RUN = Path(__file__).parent / "run.py"
 ATTACKS = (
-    "damage",
-    "artifacts",
-    "columns",
-    "hostile",
-    "planted",
-    "bombs",
-    "disk",
-    "races",
-    "workers",
-    "kills",
-    "recipes",
-    "readers",
-)
+    "damage", "artifacts", "columns", "hostile", "planted", "bombs", "disk", "races", "workers",
+    "kills", "recipes", "readers",
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")

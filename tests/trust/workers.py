@@ -25,7 +25,7 @@ def long_texts(count: int, seed: int) -> list[str]:
     return [" ".join(rng.choices(WORDS, k=rng.randint(14, 26))) for _ in range(count)]
 
 
-def score(home: Path) -> tuple:
+def score(home: Path) -> list[str]:
     """Scoring with two workers."""
     take(home, "lm/causal")
     texts = long_texts(12000, 1)
@@ -36,29 +36,19 @@ def score(home: Path) -> tuple:
         ],
         home / "many.jsonl",
     )
-    return (
-        *split("score --lm lm/causal --nbest many.jsonl --nj"),
-        2,
-        "--rows",
-        64,
-        *split("--cache none --device cpu --out s"),
-    )
+    words = "score --lm lm/causal --nbest many.jsonl --nj 2 --rows 64"
+    return split(f"{words} --cache none --device cpu --out s")
 
 
-def ppl(home: Path) -> tuple:
+def ppl(home: Path) -> list[str]:
     """A perplexity with two workers."""
     take(home, "lm/causal")
     (home / "t").write_text("\n".join(long_texts(12000, 3)) + "\n")
-    return (
-        *split("ppl --lm lm/causal --text t --nj"),
-        2,
-        "--rows",
-        64,
-        *split("--cache none --device cpu --out p.json"),
-    )
+    words = "ppl --lm lm/causal --text t --nj 2 --rows 64"
+    return split(f"{words} --cache none --device cpu --out p.json")
 
 
-def lattices(home: Path) -> tuple:
+def lattices(home: Path) -> list[str]:
     """Rescoring of lattices with two workers."""
     from lattices import random_lattice
     from toys import WORDS
@@ -72,11 +62,8 @@ def lattices(home: Path) -> tuple:
         [lattice_of(random_lattice(rng, 12, 30, WORDS, 0.0), f"u{n}") for n in range(400)],
         home / "lat",
     )
-    return (
-        *split("lattice rescore lat --lm c=lm/causal --weights am=1,lm=1,c=1 --nj"),
-        2,
-        *split("--device cpu --nbest-out o.jsonl"),
-    )
+    words = "lattice rescore lat --lm c=lm/causal --weights am=1,lm=1,c=1 --nj 2"
+    return split(f"{words} --device cpu --nbest-out o.jsonl")
 
 
 def text(home: Path) -> None:
@@ -87,17 +74,17 @@ def text(home: Path) -> None:
     (home / "t").write_text(block * 300)
 
 
-def corpus(home: Path) -> tuple:
+def corpus(home: Path) -> list[str]:
     """A corpus made by two workers."""
     take(home, "bpe")
     text(home)
-    return ("corpus", "--text", "t", "--subword", "bpe", "--nj", 2, "--out", "o.bin")
+    return split("corpus --text t --subword bpe --nj 2 --out o.bin")
 
 
-def subword(home: Path) -> tuple:
+def subword(home: Path) -> list[str]:
     """Words counted by two workers."""
     text(home)
-    return (*split("subword --text t --type word --normaliser librispeech --nj"), 2, "--out", "o")
+    return split("subword --text t --type word --normaliser librispeech --nj 2 --out o")
 
 
 VERBS = {"score": score, "lattices": lattices, "corpus": corpus, "subword": subword, "ppl": ppl}

@@ -12,19 +12,10 @@ from shlex import split
 from trust.common import REPOSITORY, Skipped, Wrong, run, succeeded
 
 TINY = (
-    "arch.layers=1",
-    "arch.dim=16",
-    "arch.heads=2",
-    "arch.ffn=32",
-    "arch.positions=32",
-    "batch.sentences=16",
-    "batch.tokens=null",
-    "optim.warmup=2",
-    "steps=12",
-    "checkpoint_every=4",
-    "valid_every=6",
-    "precision=float32",
-)
+    "arch.layers=1", "arch.dim=16", "arch.heads=2", "arch.ffn=32", "arch.positions=32",
+    "batch.sentences=16", "batch.tokens=null", "optim.warmup=2", "steps=12", "checkpoint_every=4",
+    "valid_every=6", "precision=float32",
+)  # fmt: skip
 SPEECH = 12  # utterances of a set
 
 
@@ -106,13 +97,9 @@ def make(home: Path) -> Path:
     for lm in ("tta", "causal", "ngram"):
         for name in ("dev", "test"):
             made(
-                "score",
-                "--lm",
-                f"lm/{lm}",
-                "--nbest",
-                f"{name}.jsonl",
-                *split("--cache none --out"),
-                f"{name}.{lm}.scores",
+                *split(
+                    f"score --lm lm/{lm} --nbest {name}.jsonl --cache none --out {name}.{lm}.scores"
+                )
             )
     made(
         *split("tune --nbest dev.jsonl --scores ng=dev.ngram.scores tta=dev.tta.scores --out"),
@@ -154,10 +141,7 @@ def training(lm: str, out, *more) -> tuple:
         "train",
         "--conf",
         conf,
-        *split("--train train.bin --valid valid.bin --out"),
-        out,
-        "--device",
-        "cpu",
+        *split(f"--train train.bin --valid valid.bin --out {out} --device cpu"),
         *TINY,
         *more,
     )
@@ -167,10 +151,7 @@ def rescoring(name: str, out: str = "hyp") -> tuple:
     """The arguments that rescore a set."""
     columns = (f"ng={name}.ngram.scores", f"tta={name}.tta.scores")
     return (
-        "rescore",
-        "--nbest",
-        f"{name}.jsonl",
-        "--scores",
+        *split(f"rescore --nbest {name}.jsonl --scores"),
         *columns,
         *split("--weights weights.json --out"),
         out,

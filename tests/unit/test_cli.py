@@ -10,23 +10,14 @@ import pytest
 
 import lmtools
 from lmtools import cli
+from lmtools.base.context import MAX_LINE, current
+from lmtools.base.errors import UserError
 from lmtools.cli import VERB_GROUPS, VERBS, main
-from lmtools.context import MAX_LINE, current
-from lmtools.errors import UserError
 
 TABLE_WING = [
-    "doctor",
-    "convert",
-    "subword",
-    "corpus",
-    "ngram",
-    "mbr",
-    "rescue",
-    "tune",
-    "rescore",
-    "evaluate",
-    "report",
-]
+    "doctor", "convert", "subword", "corpus", "ngram", "mbr", "rescue", "tune", "rescore",
+    "evaluate", "report",
+]  # fmt: skip
 
 
 def lmtools_command(*words, **options):
@@ -101,14 +92,8 @@ def test_wrong_usage_is_2(words):
 
 
 def test_users_mistake_is_1_in_one_line(tmp_path):
-    words = (
-        "corpus",
-        "--text",
-        tmp_path / "no.txt",
-        "--subword",
-        tmp_path / "none",
-        "--out",
-        tmp_path / "o.bin",
+    words = tuple(
+        split(f"corpus --text {tmp_path}/no.txt --subword {tmp_path}/none --out {tmp_path}/o.bin")
     )
     done = lmtools_command(*words)
     assert done.returncode == 1
@@ -129,10 +114,7 @@ def test_done_is_0(tmp_path):
     text = tmp_path / "t"
     text.write_text("le chat naïf\n", encoding="utf-8")
     done = lmtools_command(
-        "subword",
-        "--text",
-        text,
-        *split("--type char --out"),
+        *split(f"subword --text {text} --type char --out"),
         tmp_path / "été",
         encoding="utf-8",
         env={"PYTHONIOENCODING": "latin-1"},

@@ -12,7 +12,7 @@ import sentencepiece
 import torch
 from scoring import load_scorer
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 
 transformers = pytest.importorskip(
     "transformers", reason="transformers is not installed; pip install 'lmtools[hf]'"

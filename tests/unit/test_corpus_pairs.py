@@ -6,11 +6,11 @@ from shlex import split
 import numpy as np
 import pytest
 
+from lmtools.base.errors import UserError
 from lmtools.cli import main
-from lmtools.corpus import MAGIC, Corpus, binarise, binarise_pairs
-from lmtools.errors import UserError
-from lmtools.subword import EOS, train
 from lmtools.text import Normaliser, blocks
+from lmtools.text.corpus import MAGIC, Corpus, binarise, binarise_pairs
+from lmtools.text.subword import EOS, train
 
 SOURCES = ["a b", "", "c", "b a c"]
 TARGETS = ["x", "", "y x", "x y z z"]

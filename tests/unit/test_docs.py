@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from lmtools.base.renamed_options import LM_OPTIONS, REMOVED, TO_SET
 from lmtools.cli import VERBS
-from lmtools.experiment import SystemEntry
-from lmtools.renamed_options import LM_OPTIONS, REMOVED, TO_SET
 from lmtools.report.style import load_style
 from lmtools.rescoring import Risk
+from lmtools.rescoring.experiment import SystemEntry
 from lmtools.verbs.experiment import load_experiment
 from lmtools.verbs.options import COLUMN, Parser, add_common
 
@@ -116,7 +116,7 @@ def test_architecture_names_what_is_there():
     page = (ROOT / "ARCHITECTURE.md").read_text()
     files = {path.name for path in (ROOT / "lmtools").rglob("*.py")}
     files |= {f"{path.name}/" for path in (ROOT / "lmtools").rglob("*") if path.is_dir()}
-    rooms = page.partition("## The floors of `lmtools/`")[2].partition("## Adding")[0]
+    rooms = page.partition("## The rooms of `lmtools/`")[2].partition("## Adding")[0]
     assert set(re.findall(r"`(\w+(?:\.py|/))`", rooms)) <= files
     named = set(re.findall(r"`([\w/]+(?:\.py|/))`", rooms))
     inside = [path for path in (ROOT / "lmtools").glob("[a-z]*") if path.name != "py.typed"]

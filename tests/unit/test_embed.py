@@ -14,13 +14,13 @@ from scoring import embed_words
 from spelled import random_elmo, saved
 from toys import sentences
 
-from lmtools.checkpoint import load_model
+from lmtools.base.errors import UserError
 from lmtools.embed import VECTOR_FILES, open_vectors
 from lmtools.embed import words as module
 from lmtools.embed.words import Embedded, WordVectors
-from lmtools.errors import UserError
-from lmtools.objectives import END
-from lmtools.subword import BOS, EOS
+from lmtools.models.checkpoint import load_model
+from lmtools.models.objectives import END
+from lmtools.text.subword import BOS, EOS
 
 TEXTS = ["The king", "", "a  Queen unheard-of", "ζ", "  ", *sentences(30, 5), "the king"]
 

@@ -25,8 +25,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from checkout import Checkout, Stale
 from places import NOTHING, Places, comparable, find_numbers, meaning, read_papers, show
 
-from lmtools.config import load_yaml
-from lmtools.errors import UserError, exit_with_message
+from lmtools.base.config import load_yaml
+from lmtools.base.errors import UserError, exit_with_message
 from lmtools.report.cited import MARK, CitedRow, CitedTable
 
 DECLARED = Path(__file__).with_name("papers.yaml")
@@ -57,13 +57,13 @@ class Line:
 
 
 def align(*cells: str) -> str:
-    """A row of the table; the last cell may be as wide as it is."""
+    """Return a row of the table; the last cell may be as wide as it is."""
     *first, last = cells
     return " | ".join([*map(shorten, first, WIDTHS), last])
 
 
 def shorten(text: str, width: int) -> str:
-    """`text` in exactly so many columns, its middle left out where it is longer."""
+    """Return `text` in exactly so many columns, its middle left out where it is longer."""
     if len(text) > width:
         half = (width - 2) // 2
         text = f"{text[: width - half - 2]}..{text[-half:]}"
@@ -78,31 +78,31 @@ class Comparison:
         self.checkout, self.used, self.quoted = checkout, set(), set()
 
     def lines(self, places: Places) -> Iterator[Line]:
-        """A line for each entry of each place, in the paper's order."""
+        """Yield a line for each entry of each place, in the paper's order."""
         declared = {**self.declared, "claims": self.claims(places.get("claims", {}))}
         label = declared.pop("label", self.name)
         yield from self.walk((label,), places, {k: v for k, v in declared.items() if v})
         for page, (tables, _) in self.checkout.cited.items():
-            for table in (one for one in tables if one.paper == self.name):
+            for table in (table for table in tables if table.paper == self.name):
                 for row in table.rows:
                     if (table.table, row.label, row.cells) not in self.quoted:
                         place = label, "tables", table.table, row.label
                         yield Line(place, row.cells, page, reason="quoted, but not in the papers")
 
     def claims(self, numbers: Mapping) -> dict:
-        """That each claim has a row in a recipe's page."""
+        """Check that each claim has a row in a recipe's page."""
         label = self.declared.get("label", self.name)
         return {number: {"claim": f"{label} {number}"} for number in numbers}
 
     def walk(self, place: tuple[str, ...], theirs, declared) -> Iterator[Line]:
-        """The lines of a place and of all below it."""
+        """Yield the lines of a place and of all below it."""
         entries = declared if isinstance(declared, list) else [declared]
         if declared and all(
             isinstance(entry, Mapping) and entry.keys() <= KEYS for entry in entries
         ):
             yield from self.check_all(place, theirs, entries)
         elif isinstance(theirs, Mapping) and (declared or not is_row(place)):
-            below = {str(key): one for key, one in (declared or {}).items()}
+            below = {str(key): entry for key, entry in (declared or {}).items()}
             for key, value in theirs.items():
                 yield from self.walk((*place, str(key)), value, below.pop(str(key), None))
             yield from (Line((*place, key), reason=LOST) for key in below)
@@ -110,8 +110,8 @@ class Comparison:
             yield Line(place, theirs, reason="no entry says what stands for it")
 
     def check_all(self, place, theirs, entries) -> Iterator[Line]:
-        """The lines of the entries of one place, and of the numbers that they leave out. An entry
-        of a table or group is one of each of its rows or members.
+        """Yield the lines of the entries of one place, and of the numbers that they leave out. An
+        entry of a table or group is one of each of its rows or members.
         """
         for entry in entries:
             if isinstance(theirs, Mapping) and not is_row(place):
@@ -126,29 +126,29 @@ class Comparison:
                     yield Line(place, number, reason="no entry speaks of this number")
 
     def check(self, place, theirs, entry) -> Line:
-        """The line of one entry."""
-        said = entry.get("text", theirs)
+        """Return the line of one entry."""
+        quoted = entry.get("text", theirs)
         why = entry.get("why", "")
         self.used.add(why)
         kind = next((kind for kind in KINDS if kind in entry), None)
         try:
-            if "text" in entry and str(said) not in show(theirs):
-                raise Stale(f"the paper does not say {said!r}")
+            if "text" in entry and str(quoted) not in show(theirs):
+                raise Stale(f"the paper does not say {quoted!r}")
             if not kind and not why:
                 raise Stale("the entry names nothing, and no reason")
-            ours = getattr(self, f"check_{kind}")(place, said, entry) if kind else ""
+            ours = getattr(self, f"check_{kind}")(place, quoted, entry) if kind else ""
         except (Stale, UserError) as error:
-            return Line(place, said, entry.get(kind, ""), ERROR, str(error))
+            return Line(place, quoted, entry.get(kind, ""), ERROR, str(error))
         verdict = (DIFFERS if kind else NONE) if why else AGREES
         by = {None: "", "ours": VALUE}.get(kind, TEXT)
-        return Line(place, said, ours, verdict, self.reasons.get(why, why), by)
+        return Line(place, quoted, ours, verdict, self.reasons.get(why, why), by)
 
-    def check_ours(self, place, said, entry) -> str:
-        """That our values are the paper's, or else `here`."""
+    def check_ours(self, place, quoted, entry) -> str:
+        """Check that our values are the paper's, or else `here`."""
         values = self.checkout.values(entry["ours"])
         for value in values:
             ours = comparable(value)
-            theirs = comparable(entry["is"]) if "is" in entry else meaning(said, ours)
+            theirs = comparable(entry["is"]) if "is" in entry else meaning(quoted, ours)
             if ours == theirs and "why" in entry:
                 raise Stale("both agree: the reason is stale")
             if ours != theirs and "why" not in entry:
@@ -157,77 +157,77 @@ class Comparison:
                 raise Stale(f"ours is {show(value)}, the reason is of {entry.get('here')}")
         return f"{entry['ours']} = {show(values[0])}"
 
-    def check_code(self, place, said, entry) -> str:
-        """That a docstring cites the equation."""
+    def check_code(self, place, quoted, entry) -> str:
+        """Check that a docstring cites the equation."""
         named = place[-1].partition(",")[0]
         cites = entry.get("cites", named if named.startswith("Eq. ") else f"Eq. {named}")
-        for found in self.checkout.values(entry["code"]):
-            text = " ".join((inspect.getdoc(found) or "").split())
+        for documented in self.checkout.values(entry["code"]):
+            text = " ".join((inspect.getdoc(documented) or "").split())
             if cites not in text and not cites_number(text, cites):
                 raise Stale(f"the docstring of {entry['code']} does not say {cites!r}")
         return f"{entry['code']} ({cites})"
 
-    def check_holds(self, place, said, entry) -> str:
-        """That a file has a text."""
+    def check_holds(self, place, quoted, entry) -> str:
+        """Check that a file has a text."""
         name, _, text = entry["holds"].partition(":")
         if text not in self.checkout.text(name):
             raise Stale(f"{name} does not have {text!r}")
         return entry["holds"]
 
-    def check_said(self, place, said, entry) -> str:
-        """That a page has the figures, and those of ours that differ."""
+    def check_said(self, place, quoted, entry) -> str:
+        """Check that a page has the figures, and those of ours that differ."""
         known = find_numbers(self.checkout.text(entry["said"]))
-        numbers = [*find_numbers(said), *find_numbers(entry.get("here", ""))]
+        numbers = [*find_numbers(quoted), *find_numbers(entry.get("here", ""))]
         if not numbers:
             raise Stale("has no figure to look for; `holds` looks for words")
         if missing := [number for number in numbers if number not in known]:
             raise Stale(f"{entry['said']} does not have {show(missing)}")
         return entry["said"]
 
-    def check_report(self, place, said, entry) -> str:
-        """That a report.yaml quotes the row of a table, or a figure's readings."""
+    def check_report(self, place, quoted, entry) -> str:
+        """Check that a report.yaml quotes the row of a table, or a figure's readings."""
         _, section, number, *_ = place
         tables, readings = self.checkout.cited.get(entry["report"], ((), ()))
         if section == "tables":
             tables = [t for t in tables if (t.paper, t.table) == (self.name, number)]
-            if isinstance(said, list):
+            if isinstance(quoted, list):
                 if not any(table.uncertain for table in tables):
                     raise Stale(f"{entry['report']} says of nothing that it is uncertain")
                 return entry["report"]
-            rows = [row for table in tables for row in quoted_rows(table, said)]
+            rows = [row for table in tables for row in quoted_rows(table, quoted)]
             if not rows:
                 raise Stale(f"{entry['report']} does not quote this row of Table {number}")
             self.quoted.update((number, row.label, row.cells) for row in rows)
         else:
-            found = [r for r in readings if (r.paper, r.figure) == (self.name, number)]
-            known = [n for r in found for n in find_numbers([r.text, *r.x, *r.y, r.times])]
-            if missing := [n for n in find_numbers(said) if n not in known]:
+            matching = [r for r in readings if (r.paper, r.figure) == (self.name, number)]
+            known = [n for r in matching for n in find_numbers([r.text, *r.x, *r.y, r.times])]
+            if missing := [n for n in find_numbers(quoted) if n not in known]:
                 raise Stale(f"{entry['report']} does not have {show(missing)} of Figure {number}")
         return entry["report"]
 
-    def check_claim(self, place, said, entry) -> str:
-        """That a recipe's page has a row of the claim."""
+    def check_claim(self, place, quoted, entry) -> str:
+        """Check that a recipe's page has a row of the claim."""
         if entry["claim"] not in self.checkout.claims:
             raise Stale(f"no egs/*/*.md has a row `| {entry['claim']} | ..`")
         return self.checkout.claims[entry["claim"]]
 
 
 def is_row(place: tuple[str, ...]) -> bool:
-    """Whether a place is a row of a table, which is one line."""
+    """Return whether a place is a row of a table, which is one line."""
     return len(place) == 4 and place[1] == "tables"
 
 
-def quoted_rows(table: CitedTable, said: Mapping[str, str]) -> list[CitedRow]:
-    """The row of a quoted table that has a row's label and cells; where its columns are the paper's
-    rows, all its rows, if they have the row's cells.
+def quoted_rows(table: CitedTable, quoted: Mapping[str, str]) -> list[CitedRow]:
+    """Return the row of a quoted table that has a row's label and cells; where its columns are the
+    paper's rows, all its rows, if they have the row's cells.
     """
-    first, *columns = said
-    if said[first] in table.columns:
-        cells = map(unmarked, table.cells(said[first]))
-        same = [said.get(row.label) for row in table.rows] == list(cells)
+    first, *columns = quoted
+    if quoted[first] in table.columns:
+        cells = map(unmarked, table.cells(quoted[first]))
+        same = [quoted.get(row.label) for row in table.rows] == list(cells)
         return list(table.rows) if same and len(columns) == len(table.rows) else []
-    label = " ".join(x for c, x in said.items() if c not in table.columns and x != NOTHING)
-    cells = [said.get(column) for column in table.columns]
+    label = " ".join(x for c, x in quoted.items() if c not in table.columns and x != NOTHING)
+    cells = [quoted.get(column) for column in table.columns]
     return [
         row
         for row in table.rows
@@ -236,30 +236,30 @@ def quoted_rows(table: CitedTable, said: Mapping[str, str]) -> list[CitedRow]:
 
 
 def unmarked(cell: str) -> str:
-    """A quoted cell without the mark of an uncertain reading."""
+    """Return a quoted cell without the mark of an uncertain reading."""
     return cell.removesuffix(MARK)
 
 
 def cites_number(text: str, cites: str) -> bool:
-    """Whether `Eqs. 8-22` or `Eqs. 7 and 8` in a text are of `Eq. N`."""
+    """Return whether `Eqs. 8-22` or `Eqs. 7 and 8` in a text are of `Eq. N`."""
     number = re.fullmatch(r"Eq\. (\d+)", cites)
-    for said in re.findall(r"Eqs?\. (\d[\d, and-]*)", text) if number else []:
-        for first, last in re.findall(r"(\d+)(?:-(\d+))?", said):
+    for numbers in re.findall(r"Eqs?\. (\d[\d, and-]*)", text) if number else []:
+        for first, last in re.findall(r"(\d+)(?:-(\d+))?", numbers):
             if int(first) <= int(number[1]) <= int(last or first):
                 return True
     return False
 
 
 def compare_papers(papers: Path, declared: Path = DECLARED) -> Iterator[Line]:
-    """All lines; `declared` lies in a folder of the checkout that it speaks of."""
-    known, found = read_papers(papers), load_yaml(declared)
-    reasons, used = found.pop("reasons", {}), set()
+    """Yield all lines; `declared` lies in a folder of the checkout that it speaks of."""
+    known, entries = read_papers(papers), load_yaml(declared)
+    reasons, used = entries.pop("reasons", {}), set()
     checkout = Checkout(declared.resolve().parents[2])
     for name, places in known.items():
-        comparison = Comparison(name, found.pop(name, {}), reasons, checkout)
+        comparison = Comparison(name, entries.pop(name, {}), reasons, checkout)
         yield from comparison.lines(places)
         used |= comparison.used
-    yield from (Line((name,), reason=LOST) for name in found)
+    yield from (Line((name,), reason=LOST) for name in entries)
     yield from (Line(("reasons", n), reason="no entry has it") for n in reasons.keys() - used)
 
 

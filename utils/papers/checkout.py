@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
-from lmtools.config import build, read_layers
+from lmtools.base.config import build, read_layers
+from lmtools.models.settings import Settings
 from lmtools.report.cited import CitedTable, FigureQuote
 from lmtools.report.style import load_style
-from lmtools.settings import Settings
 
 
 class Stale(Exception):
@@ -25,20 +25,22 @@ class Checkout:
         self.root = root
 
     def text(self, name: str) -> str:
-        """A file's; Stale where it is not there."""
+        """Return a file's; Stale where it is not there."""
         if not (self.root / name).is_file():
             raise Stale(f"{name} is not there")
         return (self.root / name).read_text()
 
     def values(self, spec: str) -> list:
-        """What `FILE:KEY` names; {a,b} in FILE names several files. Stale where there is none."""
+        """Return what `FILE:KEY` names; {a,b} in FILE names several files. Stale where there is
+        none.
+        """
         names, _, key = spec.partition(":")
         braces = re.fullmatch(r"(.*)\{(.*)\}(.*)", names)
         files = [f"{braces[1]}{x}{braces[3]}" for x in braces[2].split(",")] if braces else [names]
         return [self.value(name, key) for name in files]
 
     def value(self, name: str, key: str):
-        """One value: a setting as training takes it, a key of another YAML file, an option's
+        """Return One value: a setting as training takes it, a key of another YAML file, an option's
         default in a recipe, a name in Python.
         """
         text = self.text(name)
@@ -50,7 +52,9 @@ class Checkout:
             raise Stale(f"{name} has no {key}") from None
 
     def setting(self, name: str, key: str):
-        """A key of a YAML file; of a training's, with the defaults of what it does not say."""
+        """Return a key of a YAML file; of a training's, with the defaults of what it does not
+        say.
+        """
         tree = read_layers(self.root / name)
         if not {"model", "objective"} <= tree.keys():
             return follow(tree, key)
@@ -58,7 +62,7 @@ class Checkout:
         return follow(build(Settings, tree, name), key)
 
     def module(self, name: str):
-        """A module of the package, or a script."""
+        """Return a module of the package, or a script."""
         if name.startswith("lmtools/"):
             return importlib.import_module(name.removesuffix(".py").replace("/", "."))
         spec = importlib.util.spec_from_file_location("script", self.root / name)
@@ -68,8 +72,8 @@ class Checkout:
 
     @cached_property
     def cited(self) -> dict[str, tuple[Sequence[CitedTable], Sequence[FigureQuote]]]:
-        """The tables of papers, and the readings of figures, that recipes' reports quote, by the
-        path of report.yaml.
+        """Return the tables of papers, and the readings of figures, that recipes' reports quote, by
+        the path of report.yaml.
         """
         styles = {path: load_style(path) for path in self.root.glob("egs/*/conf/report.yaml")}
         return {
@@ -79,7 +83,9 @@ class Checkout:
 
     @cached_property
     def claims(self) -> dict[str, str]:
-        """The pages of recipes by the claims that they have a row of: `| NAME NUMBER | ..`."""
+        """Return the pages of recipes by the claims that they have a row of: `| NAME NUMBER |
+        ..`.
+        """
         return {
             claim: str(page.relative_to(self.root))
             for page in sorted(self.root.glob("egs/*/*.md"))
@@ -88,7 +94,7 @@ class Checkout:
 
 
 def follow(value, key: str):
-    """What `a.b.c` names in a value, by key or by attribute."""
+    """Return what `a.b.c` names in a value, by key or by attribute."""
     for name in key.split("."):
         if isinstance(value, Mapping):
             value = {str(k): v for k, v in value.items()}[name]
@@ -98,14 +104,14 @@ def follow(value, key: str):
 
 
 def read_option(script: str, key: str) -> str:
-    """The default of a recipe's option; where it is empty, the last that the recipe gives it, which
-    is that of published corpora. `NAME@TEXT`: what the line with TEXT gives it.
+    """Return the default of a recipe's option; where it is empty, the last that the recipe gives
+    it, which is that of published corpora. `NAME@TEXT`: what the line with TEXT gives it.
     """
     name, _, place = key.partition("@")
     lines = [line for line in script.splitlines() if place in line]
     lines = [line for line in lines if re.match(rf"{name}=[^\s#]", line)][:1] or lines
     given = rf"(?:^|[ {{])\W?{name}:?=(?:\${{{name}:-)?([^\s#}}]+)"
-    found = re.findall(given, "\n".join(lines), re.MULTILINE)
-    if not found:
+    values = re.findall(given, "\n".join(lines), re.MULTILINE)
+    if not values:
         raise KeyError(key)
-    return found[-1].strip("\"'")
+    return values[-1].strip("\"'")

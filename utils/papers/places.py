@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.models.gcnn import read_blocks
 
 NUMBER = re.compile(r"(?<![\w.])\d+(?:,\d{3})*(?:\.\d+)?(?:e-?\d+)?(?:[kKM]\b)?(?!\d)")
@@ -17,8 +17,8 @@ Places = dict[str, dict]
 
 
 def read_papers(path: Path) -> dict[str, Places]:
-    """The places of each paper by section: settings, figures, other results, equations, tables and
-    claims; UserError where the file is not papers.json.
+    """Return the places of each paper by section: settings, figures, other results, equations,
+    tables and claims; UserError where the file is not papers.json.
     """
     try:
         papers = json.loads(path.read_text())
@@ -32,7 +32,7 @@ def read_papers(path: Path) -> dict[str, Places]:
 
 
 def read_paper(paper: Mapping, notes: str) -> Places:
-    """One paper's places: those of papers.json, and of its notes equations and claims."""
+    """Return One paper's places: those of papers.json, and of its notes equations and claims."""
     places = {
         name: dict(paper.get(name, {})) for name in ("settings", "other results", "equations")
     }
@@ -41,20 +41,20 @@ def read_paper(paper: Mapping, notes: str) -> Places:
     lines = re.sub(r"\n +", " ", section(notes, "Equations"))  # an equation a line
     places["equations"] |= dict(re.findall(r"^- \*\*(.+?)\.?\*\* *(.*)", lines, re.MULTILINE))
     for name, table in paper["tables"].items():
-        notes_of = {"uncertain": said} if (said := table.get("uncertain")) else {}
+        notes_of = {"uncertain": uncertain} if (uncertain := table.get("uncertain")) else {}
         places.setdefault("tables", {})[name] = read_table(table) | notes_of
     places["claims"] = dict(re.findall(r"^(\d+)\. (.*)", section(notes, "Claims"), re.MULTILINE))
     return {name: tree for name, tree in places.items() if tree}
 
 
 def section(notes: str, title: str) -> str:
-    """The part of a page under a heading."""
+    """Return the part of a page under a heading."""
     return notes.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
 
 
 def read_table(table: Mapping) -> dict[str, dict]:
-    """Cells as printed by row and column; of a table of architectures (first column `name`) by
-    model, the blocks as one list.
+    """Return cells as printed by row and column; of a table of architectures (first column `name`)
+    by model, the blocks as one list.
     """
     heading, *models = table["columns"]
     if heading == "name":
@@ -70,14 +70,14 @@ def read_table(table: Mapping) -> dict[str, dict]:
 
 
 def read_architecture(table: Mapping, column: int) -> dict:
-    """What a table of architectures says of the model in a column."""
+    """Return what a table of architectures says of the model in a column."""
     cells = {row[0]: row[column] for row in table["rows"] if row[column] is not None}
     blocks = [cells.pop(name) for name in list(cells) if name.startswith("conv")]
     return {**cells, "blocks": blocks}
 
 
 def leaves(tree, above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], object]]:
-    """Every value that is no mapping, with its place."""
+    """Yield every value that is no mapping, with its place."""
     if isinstance(tree, Mapping):
         for key, value in tree.items():
             yield from leaves(value, (*above, str(key)))
@@ -86,28 +86,28 @@ def leaves(tree, above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...],
 
 
 def show(value) -> str:
-    """A value in one line."""
+    """Return a value in one line."""
     if isinstance(value, Mapping):
-        return ", ".join(str(one) for _, one in leaves(value) if one not in ("", NOTHING))
+        return ", ".join(str(leaf) for _, leaf in leaves(value) if leaf not in ("", NOTHING))
     return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
 def find_numbers(text) -> list[float]:
-    """The numbers in a text: 10k and 1,000,000 are numbers, the 2 of 2a and v2 is none."""
-    found = []
+    """Return the numbers in a text: 10k and 1,000,000 are numbers, the 2 of 2a and v2 is none."""
+    numbers = []
     for match in NUMBER.finditer(show(text)):
         digits = match[0].replace(",", "")
-        found.append(float(digits.rstrip("kKM")) * UNITS.get(digits[-1], 1))
-    return found
+        numbers.append(float(digits.rstrip("kKM")) * UNITS.get(digits[-1], 1))
+    return numbers
 
 
 def comparable(value):
-    """A value as it is compared: numbers as float, words in small letters, lists by member, blocks
-    of convolutions written out.
+    """Return a value as it is compared: numbers as float, words in small letters, lists by member,
+    blocks of convolutions written out.
     """
     if isinstance(value, list | tuple):
-        blocks = any(str(one).startswith("[") for one in value)
-        return [comparable(one) for v in value for one in (read_blocks(v) if blocks else [v])]
+        blocks = any(str(item).startswith("[") for item in value)
+        return [comparable(item) for v in value for item in (read_blocks(v) if blocks else [v])]
     if isinstance(value, bool) or value is None:
         return value
     try:
@@ -116,11 +116,13 @@ def comparable(value):
         return str(value).lower()
 
 
-def meaning(said, like):
-    """A paper's value in our terms, where ours is `like`: its number or numbers, else its words."""
-    if not isinstance(said, str):
-        return comparable(said)
-    numbers = find_numbers(said)
+def meaning(text, like):
+    """Return a paper's value in our terms, where ours is `like`: its number or numbers, else its
+    words.
+    """
+    if not isinstance(text, str):
+        return comparable(text)
+    numbers = find_numbers(text)
     if isinstance(like, list):
         return numbers
-    return numbers[0] if len(numbers) == 1 else comparable(said)
+    return numbers[0] if len(numbers) == 1 else comparable(text)

@@ -17,9 +17,9 @@ from pathlib import Path
 
 import yaml
 
-from lmtools.atomic import atomic_text
-from lmtools.config import build, load_yaml, override, read_layers
-from lmtools.errors import UserError, exit_with_message
+from lmtools.base.atomic import atomic_text
+from lmtools.base.config import build, load_yaml, override, read_layers
+from lmtools.base.errors import UserError, exit_with_message
 
 SHARED = Path("../../conf")
 FIGURES = ("curves", "line")
@@ -66,7 +66,9 @@ class Grid:
 
 
 def load(conf: Path, name: str) -> tuple[Grid, dict[str, Run]]:
-    """The grid CONF/grids/NAME.yaml and its runs by label; UserError for what does not fit."""
+    """Return the grid CONF/grids/NAME.yaml and its runs by label; UserError for what does not
+    fit.
+    """
     path = find(name, conf / "grids", Path("conf/grids"))
     grid = build(Grid, load_yaml(path), path)
     runs = {
@@ -86,7 +88,7 @@ def load(conf: Path, name: str) -> tuple[Grid, dict[str, Run]]:
 
 
 def find(name: str, *folders: Path) -> Path:
-    """NAME.yaml in the first of the folders that has it."""
+    """Return NAME.yaml in the first of the folders that has it."""
     for folder in folders:
         if (folder / f"{name}.yaml").exists():
             return folder / f"{name}.yaml"
@@ -97,42 +99,42 @@ def find(name: str, *folders: Path) -> Path:
 
 
 def base_of(grid: Grid, run: Run, conf: Path) -> Path:
-    """The YAML file that a run's settings are laid over."""
+    """Return the YAML file that a run's settings are laid over."""
     return find(run.base or grid.base, conf, SHARED)
 
 
 def called(grid: str, label: str) -> str:
-    """GRID-LABEL, safe as a file name."""
+    """Return GRID-LABEL, safe as a file name."""
     return f"{grid}-{re.sub('[^a-z0-9.]+', '-', label.lower()).strip('-')}"
 
 
 def planned(conf: Path, name: str):
-    """Each run of a grid: label, run, model's name, base, vocabulary, settings over the base. One
-    that changes nothing is the base.
+    """Yield each run of a grid: label, run, model's name, base, vocabulary, settings over the base.
+    One that changes nothing is the base.
     """
     grid, runs = load(conf, name)
     for label, run in runs.items():
         base, vocabulary = run.base or grid.base, run.vocabulary or grid.vocabulary
         tree, chosen = read_layers(base_of(grid, run, conf)), settings(grid, run, conf)
         chosen = [] if override(tree, chosen) == tree else chosen
-        own = base if vocabulary == "words" else f"{base}-{vocabulary}"
-        yield label, run, called(name, label) if chosen else own, base, vocabulary, chosen
+        parent = base if vocabulary == "words" else f"{base}-{vocabulary}"
+        yield label, run, called(name, label) if chosen else parent, base, vocabulary, chosen
 
 
 def settings(grid: Grid, run: Run, conf: Path) -> list[str]:
-    """All `key=value` settings of a run over its base."""
+    """Return all `key=value` settings of a run over its base."""
     chosen, tree = [*grid.settings, *run.settings], read_layers(base_of(grid, run, conf))
     if not (grid.match or run.kernel):
         return chosen
     from widths import matched, read, written  # torch, which takes seconds
 
     arch = override(tree, chosen)["arch"]
-    blocks = own = read(arch)
+    blocks = layers = read(arch)
     if run.kernel:
         blocks = [((run.kernel, blocks[-1][-1][1]),)] * (run.depth or len(blocks))
     if grid.match:
         blocks = matched(arch, tree["arch"], blocks)
-    if blocks != own:
+    if blocks != layers:
         chosen.append("arch.blocks=[" + ", ".join(f"'{text}'" for text in written(blocks)) + "]")
     return chosen
 
@@ -144,23 +146,23 @@ def runs(conf: Path, *names: str) -> None:
 
 def vocabularies(conf: Path, *names: str) -> None:
     """Print the vocabularies of pieces that the runs of the grids read, each once."""
-    found = dict.fromkeys(path.partition("/")[0] for path in all_runs(conf, names))
-    print("\n".join(name for name in found if name not in ("words", "char")))
+    named = dict.fromkeys(path.partition("/")[0] for path in all_runs(conf, names))
+    print("\n".join(name for name in named if name not in ("words", "char")))
 
 
 def all_runs(conf: Path, names: Sequence[str]) -> dict[str, dict]:
     """Return the settings of each run of the grids by VOCABULARY/NAME; UserError for what is no
     vocabulary.
     """
-    found = {}
+    runs = {}
     for grid in names:
         for _, _, name, base, vocabulary, chosen in planned(conf, grid):
             if not re.fullmatch("words|char|(bpe|unigram)-[1-9][0-9]*", vocabulary):
                 known = "it is words, char, bpe-SIZE or unigram-SIZE"
                 raise UserError(f"{grid}: '{vocabulary}' is no vocabulary; {known}")
             tree = override(read_layers(find(base, conf, SHARED)), chosen)
-            found[f"{vocabulary}/{name}"] = tree
-    return found
+            runs[f"{vocabulary}/{name}"] = tree
+    return runs
 
 
 def sizes(conf: Path, *names: str) -> None:
@@ -210,7 +212,7 @@ def write(conf: Path, *names: str) -> None:
 
 
 def place(label: str, run: Run) -> float | None:
-    """Where a run stands on a line's axis; None: beside it, as a reference."""
+    """Return where a run stands on a line's axis; None: beside it, as a reference."""
     value = label if run.of is None else str(run.of)
     return float(value) if run.at is None and re.fullmatch(r"\d+(\.\d+)?", value) else run.at
 

@@ -9,24 +9,24 @@ the share by letters alone is said too, since the paper does not say which it me
 import sys
 from pathlib import Path
 
-from lmtools.errors import exit_with_message
-from lmtools.subword import load_subword
-from lmtools.subword.base import SPECIALS
+from lmtools.base.errors import exit_with_message
 from lmtools.text import MARK
+from lmtools.text.subword import load_subword
+from lmtools.text.subword.base import SPECIALS
 
 
-def overlap(one: set[str], other: set[str]) -> float:
-    """The pieces that both have, in per cent of the smaller vocabulary."""
-    return 100 * len(one & other) / max(1, min(len(one), len(other)))
+def overlap(first: set[str], second: set[str]) -> float:
+    """Return the pieces that both have, in per cent of the smaller vocabulary."""
+    return 100 * len(first & second) / max(1, min(len(first), len(second)))
 
 
 def pieces_of(directory: Path) -> set[str]:
-    """The pieces of a vocabulary, special ids apart."""
+    """Return the pieces of a vocabulary, special ids apart."""
     return set(load_subword(directory).vocabulary[len(SPECIALS) :])
 
 
 def letters(pieces: set[str]) -> set[str]:
-    """What pieces are without the mark of a word's beginning."""
+    """Return what pieces are without the mark of a word's beginning."""
     return {piece.replace(MARK, "") for piece in pieces} - {""}
 
 

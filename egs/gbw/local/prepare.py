@@ -17,9 +17,9 @@ import zipfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from lmtools.atomic import atomic_binary, copy_file
-from lmtools.errors import UserError, exit_with_message
-from lmtools.files import unpacking
+from lmtools.base.atomic import atomic_binary, copy_file
+from lmtools.base.errors import UserError, exit_with_message
+from lmtools.base.files import unpacking
 
 PARTS = ("train", "valid", "test")
 # text without a test set: the last line in so many of the training text is for testing (of the
@@ -78,8 +78,8 @@ def cut_test(raw: Path, data: Path) -> None:
 
 
 def runs(line: bytes) -> Iterator[bytes]:
-    """Every run of RUN words; and the line itself between ends, so that a shorter one matches only
-    its equal.
+    """Yield every run of RUN words; and the line itself between ends, so that a shorter one matches
+    only its equal.
     """
     words = line.split()
     for start in range(len(words) - RUN + 1):
@@ -88,11 +88,11 @@ def runs(line: bytes) -> Iterator[bytes]:
 
 
 def gbw(raw: Path, data: Path) -> None:
-    """One Billion Word: all training shards in the archive's order; held-out shard 0 tests, the
-    beginning of shard 1 validates.
+    """Write One Billion Word: all training shards in the archive's order; held-out shard 0 tests,
+    the beginning of shard 1 validates.
     """
     archive = only(raw, "*.tar.gz")
-    found = set()
+    names = set()
     with (
         streams(data) as (train, valid, test),
         unpacking(archive),
@@ -103,7 +103,7 @@ def gbw(raw: Path, data: Path) -> None:
             if not member.isfile() or kind is None:
                 continue
             stream = members.extractfile(member)
-            found.add((kind, shard))
+            names.add((kind, shard))
             if kind == "train":
                 append(blocks(stream), train)
             else:
@@ -113,7 +113,7 @@ def gbw(raw: Path, data: Path) -> None:
                 )
         if (
             missing := {*(("train", shard) for shard in SHARDS), ("held-out", 0), ("held-out", 1)}
-            - found
+            - names
         ):
             kind, shard = min(missing)
             raise UserError(
@@ -123,8 +123,8 @@ def gbw(raw: Path, data: Path) -> None:
 
 
 def place(name: str) -> tuple[str | None, int]:
-    """Whether a member of the archive is a training or a held-out shard that is used, and its
-    number.
+    """Return whether a member of the archive is a training or a held-out shard that is used, and
+    its number.
     """
     for kind, (pattern, used) in MEMBERS.items():
         matched = re.fullmatch(pattern, name.rpartition("/")[2])
@@ -134,8 +134,8 @@ def place(name: str) -> tuple[str | None, int]:
 
 
 def wikitext(raw: Path, data: Path, line: str = "paragraph") -> None:
-    """WikiText: its three texts without blank lines, `<unk>` stays; headings are sequences like
-    paragraphs, or an article is one with all that stands under its title.
+    """Write WikiText: its three texts without blank lines, `<unk>` stays; headings are sequences
+    like paragraphs, or an article is one with all that stands under its title.
     """
     archive = only(raw, "*.zip")
     with streams(data) as texts, unpacking(archive), zipfile.ZipFile(archive) as members:
@@ -153,7 +153,7 @@ def wikitext(raw: Path, data: Path, line: str = "paragraph") -> None:
 
 
 def articles(lines: Iterable[bytes]) -> Iterator[bytes]:
-    """The lines of each article as one; what stands before the first title is one too."""
+    """Yield the lines of each article as one; what stands before the first title is one too."""
     article: list[bytes] = []
     for before, line, after in windowed(lines):
         if article and not before and not after and TITLE.fullmatch(line):
@@ -166,7 +166,7 @@ def articles(lines: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def windowed(lines: Iterable[bytes]) -> Iterator[tuple[bytes, bytes, bytes]]:
-    """Each line with those before and after it, which are empty beyond the ends."""
+    """Yield each line with those before and after it, which are empty beyond the ends."""
     before, line = b"", None
     for after in itertools.chain(lines, [b""]):
         if line is not None:
@@ -176,22 +176,22 @@ def windowed(lines: Iterable[bytes]) -> Iterator[tuple[bytes, bytes, bytes]]:
 
 
 def only(raw: Path, pattern: str) -> Path:
-    """The one file in `raw` of that name."""
-    found = sorted(raw.glob(pattern))
-    if len(found) != 1:
-        raise UserError(f"{raw}: expected one {pattern}, found {len(found)}; run stage 0")
-    return found[0]
+    """Return the one file in `raw` of that name."""
+    paths = sorted(raw.glob(pattern))
+    if len(paths) != 1:
+        raise UserError(f"{raw}: expected one {pattern}, found {len(paths)}; run stage 0")
+    return paths[0]
 
 
 @contextlib.contextmanager
 def streams(data: Path):
-    """The texts of PARTS, which appear together when all are written."""
+    """Yield the texts of PARTS, which appear together when all are written."""
     with contextlib.ExitStack() as stack:
         yield [stack.enter_context(atomic_binary(data / part / "text")) for part in PARTS]
 
 
 def blocks(stream) -> Iterator[bytes]:
-    """What is in `stream`, piece by piece."""
+    """Return what is in `stream`, piece by piece."""
     return iter(lambda: stream.read(BLOCK), b"")
 
 

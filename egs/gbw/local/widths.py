@@ -2,7 +2,7 @@
 give them as many weights as others.
 """
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.models.gated import GATES
 from lmtools.models.gcnn import Shape, read_blocks
 
@@ -10,12 +10,12 @@ Blocks = list[Shape]
 
 
 def read(arch: dict) -> Blocks:
-    """The residual blocks of settings, in the notation of the GCNN paper's Table 1."""
+    """Return the residual blocks of settings, in the notation of the GCNN paper's Table 1."""
     return [shape for text in arch["blocks"] for shape in read_blocks(text)]
 
 
 def written(blocks: Blocks) -> list[str]:
-    """The notation of blocks, equal neighbours together."""
+    """Return the notation of blocks, equal neighbours together."""
     result: list[list] = []
     for block in blocks:
         text = "; ".join(f"{kernel}, {outputs}" for kernel, outputs in block)
@@ -27,8 +27,8 @@ def written(blocks: Blocks) -> list[str]:
 
 
 def weights(inputs: int, blocks: Blocks, gate: str) -> int:
-    """The weights of convolutions under a gate, and of projections around blocks that change the
-    width.
+    """Return the weights of convolutions under a gate, and of projections around blocks that change
+    the width.
     """
     if gate not in GATES:
         raise UserError(f"arch.gate: {gate!r} is unknown; known: {', '.join(GATES)}")
@@ -43,8 +43,8 @@ def weights(inputs: int, blocks: Blocks, gate: str) -> int:
 
 
 def scaled(blocks: Blocks, factor: float, last: int) -> Blocks:
-    """Blocks with all widths times `factor`, but the last width `last`: what the output layer sees
-    stays the same.
+    """Return blocks with all widths times `factor`, but the last width `last`: what the output
+    layer sees stays the same.
     """
     wide = [
         tuple((kernel, max(1, round(outputs * factor))) for kernel, outputs in block)
@@ -54,8 +54,8 @@ def scaled(blocks: Blocks, factor: float, last: int) -> Blocks:
 
 
 def matched(arch: dict, base: dict, blocks: Blocks) -> Blocks:
-    """`blocks` with the widths that give, under the gate of `arch`, the most weights that the
-    architecture `base` has too.
+    """Return `blocks` with the widths that give, under the gate of `arch`, the most weights that
+    the architecture `base` has too.
     """
     model, gate = read(base), arch.get("gate", "glu")
     goal, last = weights(base["dim"], model, base.get("gate", "glu")), model[-1][-1][1]

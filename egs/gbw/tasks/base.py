@@ -15,7 +15,7 @@ import torch
 from inputs import Batch, Inputs, Sentences
 from torch import Tensor, nn
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 
 COMPRESSED = ("", ".gz", ".xz")
 MAJORITY = "majority"  # in place of vectors: the commonest answer
@@ -78,38 +78,41 @@ class Task(ABC):
 
     @abstractmethod
     def read(self, path: Path) -> list[Example]:
-        """The examples of a file; UserError with the line for one of another form."""
+        """Return the examples of a file; UserError with the line for one of another form."""
 
     @abstractmethod
     def model(self, train: Sequence[Example], inputs: Inputs, settings: Settings) -> nn.Module:
-        """A model of `train`'s labels, called with (a Batch for each of an example's sentences,
-        examples) for the loss, a scalar; `predict` of the same gives a prediction an example.
+        """Return a model of `train`'s labels, called with (a Batch for each of an example's
+        sentences, examples) for the loss, a scalar; `predict` of the same gives a prediction an
+        example.
         """
 
     @abstractmethod
     def count(self, gold: Any, predicted: Any) -> Sequence[int]:
-        """What `score` needs of one example, integers that may be summed."""
+        """Return what `score` needs of one example, integers that may be summed."""
 
     @abstractmethod
     def score(self, counts: np.ndarray) -> tuple[np.ndarray, ...]:
-        """The figures, in per cent, of summed counts (..., K)."""
+        """Return the figures, in per cent, of summed counts (..., K)."""
 
     def solve(self, sets: dict[str, Set], settings: Settings, seed: int) -> Outcome:
         """Learn from `train` and `dev`, answer `test`."""
         return train_task(self, sets, settings, seed)
 
     def majority(self, sets: dict[str, Set]) -> list[Any] | None:
-        """Answers for `test` by what is commonest in `train`; None where that is no answer."""
+        """Return answers for `test` by what is commonest in `train`; None where that is no
+        answer.
+        """
         return None
 
     def takes(self, vectors: str, static: bool) -> bool:
-        """Whether the task can be asked of vectors of that name; `static`: the same in each
+        """Return whether the task can be asked of vectors of that name; `static`: the same in each
         context.
         """
         return vectors != MAJORITY or type(self).majority is not Task.majority
 
     def find(self, folder: Path, name: str) -> Path:
-        """The file of the set `name`; UserError where there is none."""
+        """Return the file of the set `name`; UserError where there is none."""
         tried = [
             folder / f"{file.format(set=name)}{suffix}"
             for file in self.files
@@ -158,13 +161,13 @@ def train_task(task: Task, sets: dict[str, Set], settings: Settings, seed: int) 
 
 
 def batches(
-    some: Set, size: int, draw: random.Random | None = None
+    data: Set, size: int, draw: random.Random | None = None
 ) -> Iterator[tuple[list[Batch], list[int]]]:
-    """Sentences as tensors and the numbers of the examples that they are of, those of similar
+    """Yield sentences as tensors and the numbers of the examples that they are of, those of similar
     length together: all in that order, or with `draw` in random order.
     """
-    order = list(range(len(some.examples)))
-    longest = [sum(map(len, example.sentences)) for example in some.examples]
+    order = list(range(len(data.examples)))
+    longest = [sum(map(len, example.sentences)) for example in data.examples]
     pool = len(order)
     if draw is not None:
         draw.shuffle(order)
@@ -175,29 +178,29 @@ def batches(
     if draw is not None:
         draw.shuffle(cut)
     for chosen in cut:
-        asked = [some.examples[i].sentences for i in chosen]
-        yield [some.sentences.batch(part) for part in zip(*asked, strict=True)], chosen
+        asked = [data.examples[i].sentences for i in chosen]
+        yield [data.sentences.batch(part) for part in zip(*asked, strict=True)], chosen
 
 
 @torch.inference_mode()
-def count_all(task: Task, model: nn.Module, some: Set) -> np.ndarray:
-    """The counts of a model's predictions, (examples, K)."""
+def count_all(task: Task, model: nn.Module, data: Set) -> np.ndarray:
+    """Return the counts of a model's predictions, (examples, K)."""
     model.eval()
     rows = {}
-    for parts, chosen in batches(some, ANSWERED):
-        examples = [some.examples[i] for i in chosen]
+    for parts, chosen in batches(data, ANSWERED):
+        examples = [data.examples[i] for i in chosen]
         counts = map(task.count, (e.gold for e in examples), model.predict(parts, examples))
         rows.update(zip(chosen, counts, strict=True))
     return np.array([rows[i] for i in range(len(rows))], dtype=np.int64)
 
 
 def ratio(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
-    """Per cent; 0 of nothing."""
+    """Return per cent; 0 of nothing."""
     return 100 * part / np.maximum(whole, 1)
 
 
 def f1(right: np.ndarray, predicted: np.ndarray, gold: np.ndarray) -> np.ndarray:
-    """The harmonic mean of precision and recall, per cent."""
+    """Return the harmonic mean of precision and recall, per cent."""
     return ratio(2 * right, predicted + gold)
 
 
@@ -213,7 +216,7 @@ class Biaffine(nn.Module):
 
     def forward(self, first: Tensor, second: Tensor) -> Tensor:
         first, second = (
-            torch.cat([some, some.new_ones(*some.shape[:-1], 1)], -1) for some in (first, second)
+            torch.cat([side, side.new_ones(*side.shape[:-1], 1)], -1) for side in (first, second)
         )
         mixed = torch.einsum("...id,lde->...lie", first, self.weight)
         scores = mixed.flatten(-3, -2) @ second.transpose(-1, -2)
@@ -221,5 +224,5 @@ class Biaffine(nn.Module):
 
 
 def layer(width: int, out: int, dropout: float) -> nn.Sequential:
-    """An affine layer, a rectifier, dropout."""
+    """Return an affine layer, a rectifier, dropout."""
     return nn.Sequential(nn.Linear(width, out), nn.LeakyReLU(0.1), nn.Dropout(dropout))

@@ -13,8 +13,8 @@ from inputs import Batch, Encoder, Inputs
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from lmtools.errors import UserError
-from lmtools.files import read_lines
+from lmtools.base.errors import UserError
+from lmtools.base.files import read_lines
 
 COLUMNS = 10
 IGNORED = -100  # by the cross-entropy
@@ -28,7 +28,9 @@ class Tree(NamedTuple):
 
 
 def read_conllu(path) -> list[Example]:
-    """The sentences of a CoNLL-U file as words and trees; ranges and empty nodes are left out."""
+    """Return the sentences of a CoNLL-U file as words and trees; ranges and empty nodes are left
+    out.
+    """
     examples: list[Example] = []
     words: list[str] = []
     tree = Tree([], [])
@@ -68,7 +70,7 @@ def read_conllu(path) -> list[Example]:
 
 
 def what_is_wrong(heads: Sequence[int]) -> str:
-    """Why heads are no tree with one root; empty where they are one."""
+    """Return why heads are no tree with one root; empty where they are one."""
     if max(heads) > len(heads):
         return "has a head that is no word"
     if heads.count(0) != 1:
@@ -84,8 +86,8 @@ def what_is_wrong(heads: Sequence[int]) -> str:
 
 
 def find_tree(scores: np.ndarray) -> list[int]:
-    """The heads of the best tree with one root, from scores (words, 1 + words) of each head, the
-    root first: each word's best head if that is a tree, else by Chu and Liu's and Edmonds'
+    """Return the heads of the best tree with one root, from scores (words, 1 + words) of each head,
+    the root first: each word's best head if that is a tree, else by Chu and Liu's and Edmonds'
     algorithm.
     """
     heads = scores.argmax(1).tolist()
@@ -121,22 +123,22 @@ class Parser(nn.Module):
         self.label = Biaffine(settings.mlp, len(relations))
 
     def states(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """States of words (B, T, width), and with the root before them (B, 1 + T, width)."""
+        """Return states of words (B, T, width), and with the root before them (B, 1 + T, width)."""
         words = self.encoder(self.inputs(batch), batch.lengths)
         root = self.root.expand(len(words), 1, -1)
         return words, torch.cat([root, words], 1)
 
     def heads(self, batch: Batch, words: Tensor, all_states: Tensor) -> Tensor:
-        """Scores of heads (B, T, 1 + T); of places that are no words -inf."""
+        """Return scores of heads (B, T, 1 + T); of places that are no words -inf."""
         scores = self.arc(self.arcs[0](words), self.arcs[1](all_states)).squeeze(1)
         inside = F.pad(batch.inside, (1, 0), value=True)
         return scores.masked_fill(~inside[:, None], -torch.inf)
 
     def relate(self, words: Tensor, all_states: Tensor, heads: Tensor) -> Tensor:
-        """Scores of relations (B, T, relations) to these heads (B, T)."""
+        """Return scores of relations (B, T, relations) to these heads (B, T)."""
         chosen = all_states.gather(1, heads[..., None].expand(-1, -1, all_states.shape[2]))
-        one, other = self.labels[0](words), self.labels[1](chosen)
-        return self.label(one[:, :, None], other[:, :, None]).flatten(2)
+        dependent, head = self.labels[0](words), self.labels[1](chosen)
+        return self.label(dependent[:, :, None], head[:, :, None]).flatten(2)
 
     def forward(self, parts: list[Batch], examples: list[Example]) -> Tensor:
         (batch,) = parts
@@ -155,26 +157,26 @@ class Parser(nn.Module):
         return arc + label
 
     def predict(self, parts: list[Batch], examples: list[Example]) -> list[Tree]:
-        """The best trees."""
+        """Return the best trees."""
         (batch,) = parts
         words, all_states = self.states(batch)
         scores = self.heads(batch, words, all_states).log_softmax(2).numpy()
         sizes = batch.lengths.tolist()
         heads = [find_tree(s[:n, : 1 + n]) for s, n in zip(scores, sizes, strict=True)]
         numbers = self.relate(words, all_states, fill(heads, words.shape[1]).clamp(min=0))
-        found = numbers.argmax(2).tolist()
+        labels = numbers.argmax(2).tolist()
         return [
-            Tree(some, [self.relations[k] for k in row[: len(some)]])
-            for some, row in zip(heads, found, strict=True)
+            Tree(tree, [self.relations[k] for k in row[: len(tree)]])
+            for tree, row in zip(heads, labels, strict=True)
         ]
 
 
 def fill(rows: Sequence[Sequence[int]], width: int) -> Tensor:
-    """Rows of numbers as a tensor (B, width), filled up with IGNORED."""
-    made = torch.full((len(rows), width), IGNORED)
+    """Return rows of numbers as a tensor (B, width), filled up with IGNORED."""
+    filled = torch.full((len(rows), width), IGNORED)
     for n, row in enumerate(rows):
-        made[n, : len(row)] = torch.tensor(row)
-    return made
+        filled[n, : len(row)] = torch.tensor(row)
+    return filled
 
 
 class Dependencies(Task):

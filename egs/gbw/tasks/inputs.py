@@ -12,8 +12,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from lmtools.base.errors import UserError
 from lmtools.embed.static import StaticVectors
-from lmtools.errors import UserError
 from lmtools.text import NORMALISERS
 
 NONE, RANDOM, STATIC = "none", "random", ".vec"
@@ -40,7 +40,7 @@ class Batch(NamedTuple):
 
     @property
     def inside(self) -> Tensor:
-        """Which places are words, bool (B, T)."""
+        """Return which places are words, bool (B, T)."""
         return torch.arange(self.words.shape[1]) < self.lengths[:, None]
 
 
@@ -57,7 +57,7 @@ class Sentences:
         self.ids = np.array(ids, dtype=np.int64)
 
     def batch(self, chosen: Sequence[Words]) -> Batch:
-        """These sentences as tensors."""
+        """Return these sentences as tensors."""
         lengths = list(map(len, chosen))
         words = np.full((len(chosen), max(lengths)), PAD)
         vectors = None
@@ -69,16 +69,16 @@ class Sentences:
             words[n, :size] = self.ids[begin : begin + size]
             if vectors is not None:
                 vectors[n, :size] = self.vectors.table[self.vectors.rows[begin : begin + size]]
-        made = None if vectors is None else torch.from_numpy(vectors)
-        return Batch(torch.from_numpy(words), made, torch.tensor(lengths))
+        tensor = None if vectors is None else torch.from_numpy(vectors)
+        return Batch(torch.from_numpy(words), tensor, torch.tensor(lengths))
 
 
 def stack(batches: Sequence[Batch]) -> Batch:
-    """Batches below each other as one, filled up to the longest."""
+    """Return batches below each other as one, filled up to the longest."""
     most = max(batch.words.shape[1] for batch in batches)
 
-    def filled(some: Tensor) -> Tensor:
-        return nn.functional.pad(some, [0, 0] * (some.dim() - 2) + [0, most - some.shape[1]])
+    def filled(tensor: Tensor) -> Tensor:
+        return nn.functional.pad(tensor, [0, 0] * (tensor.dim() - 2) + [0, most - tensor.shape[1]])
 
     words, vectors, lengths = zip(*batches, strict=True)
     return Batch(
@@ -89,19 +89,19 @@ def stack(batches: Sequence[Batch]) -> Batch:
 
 
 def distinct(sentences: Iterable[Words]) -> list[Words]:
-    """Each sentence once, in the order in which they come."""
+    """Return each sentence once, in the order in which they come."""
     return list(dict.fromkeys(sentences))
 
 
 def number_words(sentences: Iterable[Words]) -> dict[str, int]:
-    """Numbers from 2 of the words that occur twice; 0 and 1 are PAD and UNKNOWN."""
+    """Return numbers from 2 of the words that occur twice; 0 and 1 are PAD and UNKNOWN."""
     counts = Counter(word for sentence in sentences for word in sentence)
     return {word: 2 + n for n, word in enumerate(w for w, times in counts.items() if times > 1)}
 
 
 def load_vectors(source: str, name: str, sentences: Sequence[Words]) -> Vectors | None:
-    """The vectors of a set's distinct sentences: of none, random ones that only depend on the word,
-    those of a text file of static vectors (.vec; zeros for words that it lacks), or of
+    """Return the vectors of a set's distinct sentences: of none, random ones that only depend on
+    the word, those of a text file of static vectors (.vec; zeros for words that it lacks), or of
     SOURCE/NAME.npz by lmtools embed.
     """
     if source == NONE:
@@ -115,13 +115,13 @@ def load_vectors(source: str, name: str, sentences: Sequence[Words]) -> Vectors 
 
 
 def draw(types: Sequence[str], source: str) -> np.ndarray:
-    """Normal values that depend on the word's spelling alone."""
-    made = [np.random.default_rng(zlib.crc32(word.encode())).normal(size=WIDTH) for word in types]
-    return np.array(made, np.float32)[:, None]
+    """Return normal values that depend on the word's spelling alone."""
+    drawn = [np.random.default_rng(zlib.crc32(word.encode())).normal(size=WIDTH) for word in types]
+    return np.array(drawn, np.float32)[:, None]
 
 
 def look_up(types: Sequence[str], source: str) -> np.ndarray:
-    """The file's vectors, in lower case where it lacks the word as it is."""
+    """Return the file's vectors, in lower case where it lacks the word as it is."""
     vectors = StaticVectors(source, NORMALISERS["none"])
     vectors.prepare([*types, *map(str.lower, types)])
     zeros = np.zeros(vectors.width, np.float32)
@@ -130,7 +130,9 @@ def look_up(types: Sequence[str], source: str) -> np.ndarray:
 
 
 def read_vectors(path, sentences: Sequence[Words]) -> Vectors:
-    """The vectors that lmtools embed made of sentences; UserError where they are of others."""
+    """Return the vectors that lmtools embed made of sentences; UserError where they are of
+    others.
+    """
     try:
         with np.load(path) as arrays:
             vectors, offsets = arrays["vectors"], arrays["offsets"]
@@ -166,12 +168,12 @@ class Inputs(nn.Module):
             self.scale = nn.Parameter(torch.tensor(1 / max(float(vectors.table.std()), 1e-6)))
 
     def forward(self, batch: Batch) -> Tensor:
-        own = self.own(batch.words)
+        learnt = self.own(batch.words)
         if self.mixed:
             shares = self.layers.softmax(0)
             mixed = self.scale * torch.einsum("btlw,l->btw", batch.vectors, shares)
-            own = torch.cat([own, mixed], -1)
-        return self.dropout(own)
+            learnt = torch.cat([learnt, mixed], -1)
+        return self.dropout(learnt)
 
 
 class Encoder(nn.Module):
@@ -203,6 +205,8 @@ class Encoder(nn.Module):
 
 
 def turn(lengths: Tensor, size: int) -> Tensor:
-    """Places (B, size) that turn sentences round and leave what fills them up where it is."""
+    """Return places (B, size) that turn sentences round and leave what fills them up where it
+    is.
+    """
     places = torch.arange(size).expand(len(lengths), size)
     return torch.where(places < lengths[:, None], lengths[:, None] - 1 - places, places)

@@ -14,8 +14,8 @@ from inputs import Batch, Encoder, Inputs, stack
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from lmtools.errors import UserError
-from lmtools.files import read_lines
+from lmtools.base.errors import UserError
+from lmtools.base.files import read_lines
 
 GAP = "<*>"  # in an argument of several parts
 NO_LABEL = "-"  # of annotators who did not agree
@@ -23,14 +23,14 @@ IMPLICIT = "implicit"
 
 
 def words_of(text: str, path, number: int) -> tuple[str, ...]:
-    """The words of a sentence; UserError where there are none."""
+    """Return the words of a sentence; UserError where there are none."""
     if words := tuple(text.split()):
         return words
     raise UserError(f"{path}:{number}: a sentence without words; leave the pair out")
 
 
 def read_rels(path) -> Iterator[tuple[int, str, str, str]]:
-    """Implicit relations of a DISRPT .rels file: line, label, both arguments."""
+    """Yield implicit relations of a DISRPT .rels file: line, label, both arguments."""
     header: dict[str, int] = {}
     for number, line in read_lines(path):
         fields = line.split("\t")
@@ -41,16 +41,16 @@ def read_rels(path) -> Iterator[tuple[int, str, str, str]]:
         elif len(fields) != len(header):
             raise UserError(f"{path}:{number}: {len(fields)} fields; the header has {len(header)}")
         elif fields[header["rel_type"]] == IMPLICIT:
-            one, other = (
+            first, second = (
                 " ".join(word for word in fields[header[unit]].split() if word != GAP)
                 for unit in ("unit1_txt", "unit2_txt")
             )
-            yield number, fields[header["label"]], one, other
+            yield number, fields[header["label"]], first, second
 
 
 def read_nli(path) -> Iterator[tuple[int, str, str, str]]:
-    """Pairs of SNLI: lines `label TAB premise TAB hypothesis`, or its own .jsonl, whose parses give
-    the words.
+    """Yield pairs of SNLI: lines `label TAB premise TAB hypothesis`, or its own .jsonl, whose
+    parses give the words.
     """
     as_json = ".jsonl" in Path(path).suffixes
     for number, line in read_lines(path):
@@ -58,7 +58,7 @@ def read_nli(path) -> Iterator[tuple[int, str, str, str]]:
             try:
                 tree = json.loads(line)
                 label = tree["gold_label"]
-                one, other = (
+                first, second = (
                     " ".join(w for w in tree[f"sentence{k}_binary_parse"].split() if w not in "()")
                     for k in (1, 2)
                 )
@@ -73,9 +73,9 @@ def read_nli(path) -> Iterator[tuple[int, str, str, str]]:
                 raise UserError(
                     f"{path}:{number}: {len(fields)} fields; give label, premise, hypothesis"
                 )
-            label, one, other = fields
+            label, first, second = fields
         if label != NO_LABEL:
-            yield number, label, one, other
+            yield number, label, first, second
 
 
 class Matcher(nn.Module):
@@ -96,15 +96,15 @@ class Matcher(nn.Module):
         )
 
     def scores(self, parts: list[Batch]) -> Tensor:
-        """Scores of labels (B, labels)."""
+        """Return scores of labels (B, labels)."""
         # one pass for both sides: an LSTM costs by its steps, hardly by the sentences of a step
         batch = stack(parts)
         both = self.encoder(self.inputs(batch), batch.lengths)
         inside, size = batch.inside, len(parts[0].words)
-        one, other = both.split(size)
-        alike = one @ other.transpose(1, 2)  # (B, T, T); Eq. 11 of ESIM
+        first, second = both.split(size)
+        alike = first @ second.transpose(1, 2)  # (B, T, T); Eq. 11 of ESIM
         seen = torch.cat(
-            [weigh(alike, inside[size:]) @ other, weigh(alike.mT, inside[:size]) @ one]
+            [weigh(alike, inside[size:]) @ second, weigh(alike.mT, inside[:size]) @ first]
         )
         read = self.compare(torch.cat([both, seen, both - seen, both * seen], -1))
         if self.compose is not None:
@@ -119,12 +119,12 @@ class Matcher(nn.Module):
         return F.cross_entropy(self.scores(parts), right)
 
     def predict(self, parts: list[Batch], examples: list[Example]) -> list[str]:
-        """The best labels."""
+        """Return the best labels."""
         return [self.labels[n] for n in self.scores(parts).argmax(1).tolist()]
 
 
 def weigh(alike: Tensor, inside: Tensor) -> Tensor:
-    """Shares of attention (B, T, U) among the places inside (B, U)."""
+    """Return shares of attention (B, T, U) among the places inside (B, U)."""
     return alike.masked_fill(~inside[:, None], -torch.inf).softmax(2)
 
 
@@ -138,8 +138,8 @@ class Pairs(Task):
 
     def read(self, path: Path) -> list[Example]:
         examples = [
-            Example((words_of(one, path, number), words_of(other, path, number)), label)
-            for number, label, one, other in self.rows(path)
+            Example((words_of(first, path, number), words_of(second, path, number)), label)
+            for number, label, first, second in self.rows(path)
         ]
         if not examples:
             raise UserError(f"{path}: no pairs with a label; give {' or '.join(self.files)}")

@@ -29,9 +29,9 @@ from report import RESULTS, write_report
 from srl import SemanticRoles
 from wsd import WordSenses
 
-from lmtools.atomic import atomic_path, atomic_text, new_directory
-from lmtools.config import as_tree, build, load_yaml
-from lmtools.errors import UserError, exit_with_message
+from lmtools.base.atomic import atomic_path, atomic_text, new_directory
+from lmtools.base.config import as_tree, build, load_yaml
+from lmtools.base.errors import UserError, exit_with_message
 from lmtools.text.blocks import read_text
 from lmtools.version import __version__
 
@@ -45,7 +45,7 @@ TASKS: dict[str, Task] = {
 
 
 def arguments() -> argparse.Namespace:
-    """What to do."""
+    """Return what to do."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     verbs = parser.add_subparsers(dest="verb", required=True)
     prepare = verbs.add_parser("prepare")
@@ -56,8 +56,8 @@ def arguments() -> argparse.Namespace:
         verb.add_argument("out", type=Path)
         verb.add_argument("--conf", required=True, metavar="F.yaml")
     train.add_argument("--vectors", nargs="+", required=True, metavar="NAME")
-    about = "of what knows no chance only the first"
-    train.add_argument("--seeds", type=int, nargs="+", default=[1], metavar="N", help=about)
+    text = "of what knows no chance only the first"
+    train.add_argument("--seeds", type=int, nargs="+", default=[1], metavar="N", help=text)
     vectors = verbs.add_parser("vectors")
     vectors.add_argument("text")
     vectors.add_argument("out")
@@ -66,18 +66,18 @@ def arguments() -> argparse.Namespace:
     report.add_argument("--conf", required=True, metavar="F.yaml")
     report.add_argument("--tasks", nargs="+", required=True, choices=TASKS)
     report.add_argument("--vectors", nargs="+", required=True, metavar="NAME")
-    about = "vectors that all others are compared with, beside none"
-    report.add_argument("--against", default="", metavar="NAME", help=about)
-    about = "an LM whose vectors after each epoch were tried"
-    report.add_argument("--curve", default="", metavar="NAME", help=about)
+    text = "vectors that all others are compared with, beside none"
+    report.add_argument("--against", default="", metavar="NAME", help=text)
+    text = "an LM whose vectors after each epoch were tried"
+    report.add_argument("--curve", default="", metavar="NAME", help=text)
     report.add_argument("--curve-task", default="nli", choices=TASKS, metavar="TASK")
-    about = "directory of its perplexities, NAME/test-epoch-N.json"
-    report.add_argument("--ppl", type=Path, default=Path(), metavar="DIR", help=about)
+    text = "directory of its perplexities, NAME/test-epoch-N.json"
+    report.add_argument("--ppl", type=Path, default=Path(), metavar="DIR", help=text)
     return parser.parse_args()
 
 
 def read_sets(task: Task, folder: Path, limit: int) -> dict[str, tuple[Path, list]]:
-    """File and examples of each of the task's sets."""
+    """Return file and examples of each of the task's sets."""
     paths = {name: task.find(folder, name) for name in task.sets}
     read = {name: (path, task.read(path)) for name, path in paths.items()}
     path, examples = read["train"]
@@ -134,16 +134,16 @@ def train_seeds(args: argparse.Namespace, sets: dict[str, Set], settings: Settin
     with new_directory(out) as folder:
         for seed in args.seeds[: None if task.seeds and not plain else 1]:
             begin = time.perf_counter()
-            made = answer_commonest(task, sets) if plain else task.solve(sets, settings, seed)
-            figures = map(float, task.score(made.counts.sum(0)))
+            answers = answer_commonest(task, sets) if plain else task.solve(sets, settings, seed)
+            figures = map(float, task.score(answers.counts.sum(0)))
             tree = {
                 "figures": dict(zip(task.figures, figures, strict=True)),
-                "epochs": made.epochs,
+                "epochs": answers.epochs,
                 "seconds": time.perf_counter() - begin,
-                "examples": {part: len(some.examples) for part, some in sets.items()},
+                "examples": {part: len(data.examples) for part, data in sets.items()},
                 "settings": as_tree(settings),
                 "version": __version__,
-                "counts": made.counts.tolist(),
+                "counts": answers.counts.tolist(),
             }
             (folder / f"{seed}.json").write_text(json.dumps(tree) + "\n")
             shown = ", ".join(f"{key} {figure:.2f}" for key, figure in tree["figures"].items())
@@ -151,7 +151,7 @@ def train_seeds(args: argparse.Namespace, sets: dict[str, Set], settings: Settin
 
 
 def answer_commonest(task: Task, sets: dict[str, Set]) -> Outcome:
-    """What answers are right that look at no vectors; UserError where a task knows none."""
+    """Return what answers are right that look at no vectors; UserError where a task knows none."""
     answers = task.majority(sets)
     if answers is None:
         raise UserError(f"no answer of this task is commonest; leave {MAJORITY} out")
@@ -160,8 +160,8 @@ def answer_commonest(task: Task, sets: dict[str, Set]) -> Outcome:
 
 
 def train_vectors(args: argparse.Namespace) -> None:
-    """Skip-gram vectors with negative samples (Mikolov et al. 2013) by gensim; one thread, so that
-    they repeat.
+    """Train skip-gram vectors with negative samples (Mikolov et al. 2013) by gensim; one thread, so
+    that they repeat.
     """
     try:
         from gensim.models import Word2Vec
@@ -179,7 +179,7 @@ def train_vectors(args: argparse.Namespace) -> None:
 
 
 def main() -> None:
-    """Do what the verb says."""
+    """Run the verb."""
     args = arguments()
     if args.verb == "report":
         write_report(args, TASKS)

@@ -13,8 +13,8 @@ from inputs import Batch, Encoder, Inputs
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from lmtools.errors import UserError
-from lmtools.files import read_lines
+from lmtools.base.errors import UserError
+from lmtools.base.files import read_lines
 
 FORM, LEMMA, FILLED, SENSE, ROLES = 1, 3, 12, 13, 14  # columns of CoNLL-2009
 MARK = 16  # values that say whether a word is a predicate
@@ -30,7 +30,7 @@ class Predicate(NamedTuple):
 
 
 def read_conll09(path) -> list[Example]:
-    """The sentences of a CoNLL-2009 file as words and predicates."""
+    """Return the sentences of a CoNLL-2009 file as words and predicates."""
     examples: list[Example] = []
     rows: list[list[str]] = []
 
@@ -79,9 +79,9 @@ class Labeller(nn.Module):
     def __init__(self, train: Sequence[Example], inputs: Inputs, settings: Settings):
         super().__init__()
         gold = [predicate for example in train for predicate in example.gold]
-        self.roles = ["", *sorted({role for one in gold for role in one.roles.values()})]
+        self.roles = ["", *sorted({role for frame in gold for role in frame.roles.values()})]
         self.role_number = {role: n for n, role in enumerate(self.roles)}
-        self.senses = sorted({(one.lemma, one.sense) for one in gold})
+        self.senses = sorted({(frame.lemma, frame.sense) for frame in gold})
         self.sense_number = {pair: n for n, pair in enumerate(self.senses)}
         self.of_lemma: dict[str, list[int]] = {}
         for n, (lemma, _) in enumerate(self.senses):
@@ -98,68 +98,68 @@ class Labeller(nn.Module):
         self.sense = nn.Linear(self.encoder.width, len(self.senses))
 
     def states(self, batch: Batch, examples: list[Example]) -> tuple[Tensor, Tensor, Tensor]:
-        """States of words (B, T, width), and rows and places of all predicates (P,)."""
+        """Return states of words (B, T, width), and rows and places of all predicates (P,)."""
         rows = torch.tensor([n for n, e in enumerate(examples) for _ in e.gold], dtype=torch.long)
-        places = torch.tensor([one.place for e in examples for one in e.gold], dtype=torch.long)
+        places = torch.tensor([frame.place for e in examples for frame in e.gold], dtype=torch.long)
         marks = torch.zeros_like(batch.words)
         marks[rows, places] = 1
         read = torch.cat([self.inputs(batch), self.mark(marks)], -1)
         return self.encoder(read, batch.lengths), rows, places
 
     def score_roles(self, words: Tensor, rows: Tensor, places: Tensor) -> Tensor:
-        """Scores of each predicate's words (P, T, roles)."""
+        """Return scores of each predicate's words (P, T, roles)."""
         asked = self.predicate(words[rows, places])[:, None]
         scores = self.role(asked, self.argument(words)[rows])  # (P, roles, 1, T)
         return scores.squeeze(2).transpose(1, 2)
 
     def score_senses(self, states: Tensor, gold: Sequence[Predicate]) -> Tensor:
-        """Scores of senses (P, senses); -inf for those of other lemmas."""
+        """Return scores of senses (P, senses); -inf for those of other lemmas."""
         allowed = torch.zeros(len(gold), len(self.senses), dtype=torch.bool)
-        for n, one in enumerate(gold):
-            allowed[n, self.of_lemma[one.lemma]] = True
+        for n, frame in enumerate(gold):
+            allowed[n, self.of_lemma[frame.lemma]] = True
         return self.sense(states).masked_fill(~allowed, -torch.inf)
 
     def forward(self, parts: list[Batch], examples: list[Example]) -> Tensor:
         (batch,) = parts
-        gold = [one for example in examples for one in example.gold]
+        gold = [frame for example in examples for frame in example.gold]
         words, rows, places = self.states(batch, examples)
         if not gold:
             return 0 * words.sum()
         right = torch.zeros(len(gold), words.shape[1], dtype=torch.long)
-        for n, one in enumerate(gold):
-            for place, role in one.roles.items():
+        for n, frame in enumerate(gold):
+            for place, role in frame.roles.items():
                 right[n, place] = self.role_number[role]
         scores = self.score_roles(words, rows, places)
         inside = batch.inside[rows]
         roles = F.cross_entropy(scores[inside], right[inside], reduction="sum")
         senses = F.cross_entropy(
             self.score_senses(words[rows, places], gold),
-            torch.tensor([self.sense_number[one.lemma, one.sense] for one in gold]),
+            torch.tensor([self.sense_number[frame.lemma, frame.sense] for frame in gold]),
             reduction="sum",
         )
         return (roles + senses) / len(gold)
 
     def predict(self, parts: list[Batch], examples: list[Example]) -> list[list[Predicate]]:
-        """Roles and senses of each example's predicates; of a lemma that training lacks the sense
-        01.
+        """Return roles and senses of each example's predicates; of a lemma that training lacks the
+        sense 01.
         """
         (batch,) = parts
         words, rows, places = self.states(batch, examples)
-        found = self.score_roles(words, rows, places).argmax(2).tolist() if len(rows) else []
+        labels = self.score_roles(words, rows, places).argmax(2).tolist() if len(rows) else []
         sense = self.sense(words[rows, places])
         predicates = iter(range(len(rows)))
         lengths = batch.lengths.tolist()
         result = []
         for example, length in zip(examples, lengths, strict=True):
-            made = []
-            for one in example.gold:
+            labelled = []
+            for frame in example.gold:
                 n = next(predicates)
-                roles = {t: self.roles[k] for t, k in enumerate(found[n][:length]) if k}
-                known = self.of_lemma.get(one.lemma)
+                roles = {t: self.roles[k] for t, k in enumerate(labels[n][:length]) if k}
+                known = self.of_lemma.get(frame.lemma)
                 best = known and known[int(sense[n, known].argmax())]
-                name = f"{one.lemma}.01" if best is None else self.senses[best][1]
-                made.append(Predicate(one.place, one.lemma, name, roles))
-            result.append(made)
+                name = f"{frame.lemma}.01" if best is None else self.senses[best][1]
+                labelled.append(Predicate(frame.place, frame.lemma, name, roles))
+            result.append(labelled)
         return result
 
 
@@ -179,18 +179,18 @@ class SemanticRoles(Task):
 
     def count(self, gold: list[Predicate], predicted: list[Predicate]) -> Sequence[int]:
         right = sum(
-            one.roles.get(place) == role
-            for one, other in zip(gold, predicted, strict=True)
-            for place, role in other.roles.items()
+            due.roles.get(place) == role
+            for due, answer in zip(gold, predicted, strict=True)
+            for place, role in answer.roles.items()
         )
-        senses = sum(one.sense == other.sense for one, other in zip(gold, predicted, strict=True))
-        said, asked = (sum(len(one.roles) for one in some) for some in (predicted, gold))
-        return right, said, asked, senses, len(gold)
+        senses = sum(due.sense == answer.sense for due, answer in zip(gold, predicted, strict=True))
+        given, asked = (sum(len(due.roles) for due in frames) for frames in (predicted, gold))
+        return right, given, asked, senses, len(gold)
 
     def score(self, counts):
-        right, said, asked, senses, predicates = (counts[..., n] for n in range(5))
+        right, given, asked, senses, predicates = (counts[..., n] for n in range(5))
         return (
-            f1(right + senses, said + predicates, asked + predicates),
-            f1(right, said, asked),
+            f1(right + senses, given + predicates, asked + predicates),
+            f1(right, given, asked),
             ratio(senses, predicates),
         )

@@ -11,7 +11,7 @@ import numpy as np
 from report import RESULTS, load
 from run import TASKS
 
-from lmtools.errors import exit_with_message
+from lmtools.base.errors import exit_with_message
 from lmtools.text.blocks import read_text
 
 SHARES = {
@@ -31,12 +31,13 @@ def main(home: str, name: str, folder: str, text: str, *vectors: str) -> None:
     print(f"| share of words that are unknown | sentences | {' | '.join(vectors)} |")
     print("|---" + "|---:" * (1 + len(vectors)) + "|")
     for title, (low, high) in SHARES.items():
-        some = lacking == 0 if high == 0 else (lacking > 0) & (low <= lacking) & (lacking < high)
+        inside = lacking == 0 if high == 0 else (lacking > 0) & (low <= lacking) & (lacking < high)
         counts = [
-            load(Path(home, RESULTS, name, one)).counts[:, some].sum(1).mean(0) for one in vectors
+            load(Path(home, RESULTS, name, vector)).counts[:, inside].sum(1).mean(0)
+            for vector in vectors
         ]
-        figures = (f"{float(task.score(one)[0]):.2f}" for one in counts)
-        print(f"| {title} | {some.sum()} | {' | '.join(figures)} |")
+        figures = (f"{float(task.score(vector)[0]):.2f}" for vector in counts)
+        print(f"| {title} | {inside.sum()} | {' | '.join(figures)} |")
     print(f"\nOf an average sentence {100 * lacking.mean():.1f}% of the words are unknown.")
 
 

@@ -16,8 +16,8 @@ import numpy as np
 from base import Example, Outcome, Set, Task, ratio
 from inputs import Sentences
 
-from lmtools.errors import UserError
-from lmtools.files import read_bytes, read_lines
+from lmtools.base.errors import UserError
+from lmtools.base.files import read_bytes, read_lines
 
 PARTS = {"N": "1", "V": "2", "J": "3", "A": "3", "R": "4"}  # of a tag's letter, WordNet's number
 SATELLITE = "5"  # adjectives that WordNet puts under another; they are adjectives here
@@ -36,19 +36,19 @@ class Tagged(NamedTuple):
 
     @property
     def word(self) -> tuple[str, str]:
-        """What decides which senses it may have."""
+        """Return what decides which senses it may have."""
         return self.lemma, self.part
 
 
 def split_form(form: str) -> list[str]:
-    """The words of a form that joins them by _ or blanks."""
+    """Return the words of a form that joins them by _ or blanks."""
     return form.replace("_", " ").split() or ["_"]
 
 
 def read_semcor(path) -> list[Example]:
-    """The tagged words of a file, a word a line: `form TAB lemma TAB tag TAB senses` (`_` where
-    there is none; senses of WordNet's form, with commas between them), lines that begin with # and
-    a blank before a sentence, an empty line after it.
+    """Return the tagged words of a file, a word a line: `form TAB lemma TAB tag TAB senses` (`_`
+    where there is none; senses of WordNet's form, with commas between them), lines that begin with
+    # and a blank before a sentence, an empty line after it.
     """
     examples: list[Example] = []
     words: list[str] = []
@@ -56,7 +56,7 @@ def read_semcor(path) -> list[Example]:
 
     def end() -> None:
         nonlocal words, tagged
-        examples.extend(Example((tuple(words),), one) for one in tagged)
+        examples.extend(Example((tuple(words),), group) for group in tagged)
         words, tagged = [], []
 
     for number, line in read_lines(path):
@@ -81,8 +81,8 @@ def read_semcor(path) -> list[Example]:
 
 
 def read_unified(path: Path) -> list[Example]:
-    """The tagged words of SET.data.xml and SET.gold.key.txt beside it, as the framework of Raganato
-    et al. (2017) has them.
+    """Return the tagged words of SET.data.xml and SET.gold.key.txt beside it, as the framework of
+    Raganato et al. (2017) has them.
     """
     keys_path = path.with_name(path.name.replace(".data.xml", ".gold.key.txt"))
     keys = {}
@@ -115,12 +115,12 @@ def read_unified(path: Path) -> list[Example]:
                     )
                 tagged.append(Tagged(begin, begin + len(parts), lemma.lower(), part, keys[name]))
             words += parts
-        examples += [Example((tuple(words),), one) for one in tagged]
+        examples += [Example((tuple(words),), group) for group in tagged]
     return examples
 
 
 def read_first_senses(path) -> dict[tuple[str, str], str]:
-    """WordNet's first sense of each (lemma, part of speech), from its index.sense."""
+    """Return WordNet's first sense of each (lemma, part of speech), from its index.sense."""
     first: dict[tuple[str, str], tuple[int, str]] = {}
     for number, line in read_lines(path):
         fields = line.split()
@@ -134,7 +134,7 @@ def read_first_senses(path) -> dict[tuple[str, str], str]:
 
 
 def average(examples: Sequence[Example], sentences: Sentences) -> np.ndarray:
-    """A vector of length 1 for each tagged word, (words, layers x width)."""
+    """Return a vector of length 1 for each tagged word, (words, layers x width)."""
     table, rows = sentences.vectors
     table = np.append(table.reshape(len(table), -1), np.zeros((1, table[0].size), np.float32), 0)
     begins = np.array([sentences.begin[example.sentences[0]] for example in examples])
@@ -145,7 +145,7 @@ def average(examples: Sequence[Example], sentences: Sentences) -> np.ndarray:
 
 
 def normalise(vectors: np.ndarray) -> np.ndarray:
-    """Rows divided by their lengths; zeros stay."""
+    """Return rows divided by their lengths; zeros stay."""
     return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
 
 
@@ -160,24 +160,24 @@ class Senses:
             for sense in sorted(word.senses):
                 places[word.word].setdefault(sense, []).append(place)
         self.counts = {
-            word: Counter({sense: len(some) for sense, some in senses.items()})
+            word: Counter({sense: len(rows) for sense, rows in senses.items()})
             for word, senses in places.items()
         }
         self.means = {}
         if vectors is not None:
             for word, senses in places.items():
-                means = np.stack([vectors[some].mean(0) for some in senses.values()])
+                means = np.stack([vectors[rows].mean(0) for rows in senses.values()])
                 self.means[word] = list(senses), normalise(means)
 
     def nearest(self, word: Tagged, vector: np.ndarray) -> str | None:
-        """The sense with the greatest cosine; None where training has none."""
+        """Return the sense with the greatest cosine; None where training has none."""
         if word.word not in self.means:
             return None
         senses, means = self.means[word.word]
         return senses[int(np.argmax(means @ vector))]
 
     def commonest(self, word: Tagged) -> str | None:
-        """The sense that occurs most often, of equal ones the first by name."""
+        """Return the sense that occurs most often, of equal ones the first by name."""
         counts = self.counts.get(word.word)
         return counts and min(counts, key=lambda sense: (-counts[sense], sense))
 
@@ -204,13 +204,13 @@ class WordSenses(Task):
 
     def solve(self, sets, settings, seed):
         train, test = sets["train"], sets["test"]
-        found: list[str | None] = [None] * len(test.examples)
+        answers: list[str | None] = [None] * len(test.examples)
         if train.sentences.vectors is not None:
             known = Senses(golds(train), average(train.examples, train.sentences))
             asked = average(test.examples, test.sentences)
-            found = [known.nearest(*both) for both in zip(golds(test), asked, strict=True)]
-        answers = zip(golds(test), self.fall_back(test, found), strict=True)
-        return Outcome(np.array([self.count(word, sense) for word, sense in answers]), [])
+            answers = [known.nearest(*both) for both in zip(golds(test), asked, strict=True)]
+        pairs = zip(golds(test), self.fall_back(test, answers), strict=True)
+        return Outcome(np.array([self.count(word, sense) for word, sense in pairs]), [])
 
     def takes(self, vectors, static):
         return not static
@@ -220,12 +220,12 @@ class WordSenses(Task):
         test = sets["test"]
         return self.fall_back(test, [known.commonest(word) for word in golds(test)])
 
-    def fall_back(self, test: Set, found: Sequence[str | None]) -> list[str | None]:
-        """What was found, and WordNet's first sense where nothing was."""
-        own = test.path.parent / INDEX
-        first = read_first_senses(own if own.exists() else WORDNET)
+    def fall_back(self, test: Set, answers: Sequence[str | None]) -> list[str | None]:
+        """Return what was found, and WordNet's first sense where nothing was."""
+        index = test.path.parent / INDEX
+        first = read_first_senses(index if index.exists() else WORDNET)
         return [
-            sense or first.get(word.word) for word, sense in zip(golds(test), found, strict=True)
+            sense or first.get(word.word) for word, sense in zip(golds(test), answers, strict=True)
         ]
 
     def count(self, gold: Tagged, predicted: str | None) -> Sequence[int]:
@@ -235,6 +235,6 @@ class WordSenses(Task):
         return (ratio(counts[..., 0], counts[..., 1]),)
 
 
-def golds(some: Set) -> list[Tagged]:
-    """The tagged words of a set."""
-    return [example.gold for example in some.examples]
+def golds(data: Set) -> list[Tagged]:
+    """Return the tagged words of a set."""
+    return [example.gold for example in data.examples]

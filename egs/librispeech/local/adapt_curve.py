@@ -12,13 +12,13 @@ from pathlib import Path
 from books_curve import read_wers
 from matplotlib.figure import Figure
 
-from lmtools.atomic import atomic_binary, atomic_text
-from lmtools.errors import exit_with_message
-from lmtools.experiment import read_experiment
-from lmtools.files import read_lines
+from lmtools.base.atomic import atomic_binary, atomic_text
+from lmtools.base.errors import exit_with_message
+from lmtools.base.files import read_lines
 from lmtools.report.page.drawing import LIGHT, Picture, Theme, beside, line
 from lmtools.report.page.table import NONE, Table, markdown
 from lmtools.report.style import Look
+from lmtools.rescoring.experiment import read_experiment
 
 FIRST_PASS, SOURCE, GENERAL = "first-pass", "source", "-general"
 COLORS = {"n-gram": "#b5530d", "neural": "#1f6fb5", "mixed +": "#7a3fa0", "first": "#555b66"}
@@ -29,7 +29,9 @@ def main(experiment: str, expdir: str, *sizes: str) -> None:
     """Read what there is, print and draw."""
     home = Path(expdir)
     systems = read_experiment(experiment).systems
-    labels = {name: one.label for name, one in systems.items() if one.label and name != SOURCE}
+    labels = {
+        name: system.label for name, system in systems.items() if system.label and name != SOURCE
+    }
     wers = {size: read_wers(home / "data/test/nbest.jsonl", home / size) for size in sizes}
     lines = {size: count_lines(home, size) for size in sizes}
     text = "# What text of the domain brings\n"
@@ -43,14 +45,14 @@ def main(experiment: str, expdir: str, *sizes: str) -> None:
 
 
 def count_lines(home: Path, size: str) -> int:
-    """How many lines of the domain a size has, held-out ones too."""
+    """Return how many lines of the domain a size has, held-out ones too."""
     return sum(
         sum(1 for _ in read_lines(home / f"data/{part}-{size}.txt")) for part in ("train", "valid")
     )
 
 
 def tables(home: Path, labels: Mapping[str, str], wers: Wers, lines: Mapping[str, int]):
-    """WER, then perplexity on both domains: a row a system, a column a size."""
+    """Yield WER, then perplexity on both domains: a row a system, a column a size."""
     header = ("lines of the domain", *(f"{count:,}" for count in lines.values()))
     figures = {
         "WER %, test": lambda size, name: wers[size].get(name),
@@ -75,23 +77,23 @@ def tables(home: Path, labels: Mapping[str, str], wers: Wers, lines: Mapping[str
 
 
 def read_weight(home: Path, system: str) -> float:
-    """The tuned weight of the source in a system."""
+    """Return the tuned weight of the source in a system."""
     return json.loads((home / "tune" / system / "weights.json").read_text())["features"][SOURCE]
 
 
 def show(value: float | None) -> str:
-    """A figure in print."""
+    """Return a figure in print."""
     return NONE if value is None else f"{value:,.2f}"
 
 
 def read_ppl(home: Path, name: str, text: str) -> float | None:
-    """The perplexity a word; None for a system that is no LM alone."""
+    """Return the perplexity a word; None for a system that is no LM alone."""
     path = home / "ppl" / name / f"{text}.json"
     return json.loads(path.read_text())["word_ppl"] if path.is_file() else None
 
 
 def draw(theme: Theme, labels, wers: Wers, lines: Mapping[str, int]) -> Figure:
-    """WER over lines of the domain, in the looks of `choose_look`."""
+    """Draw WER over lines of the domain, in the looks of `choose_look`."""
     figure = Figure(figsize=(8.6, 4.4))
     axis = figure.subplots()
     axis.set_xscale("log")
@@ -109,13 +111,13 @@ def draw(theme: Theme, labels, wers: Wers, lines: Mapping[str, int]) -> Figure:
 
 
 def needs_no_domain(name: str) -> bool:
-    """Whether a system has no text of the domain."""
+    """Return whether a system has no text of the domain."""
     return name == FIRST_PASS or name.endswith(GENERAL)
 
 
 def choose_look(name: str, label: str) -> Look:
-    """Colour by kind of model; hollow: no general text; dashed: with the source's bigram; dotted:
-    no text of the domain.
+    """Return colour by kind of model; hollow: no general text; dashed: with the source's bigram;
+    dotted: no text of the domain.
     """
     color = next(value for start, value in COLORS.items() if label.startswith(start))
     if needs_no_domain(name):

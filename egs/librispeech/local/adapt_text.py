@@ -14,9 +14,9 @@ from contextlib import ExitStack
 from itertools import cycle
 from pathlib import Path
 
-from lmtools.atomic import atomic_text
-from lmtools.errors import UserError, exit_with_message
-from lmtools.files import read_lines
+from lmtools.base.atomic import atomic_text
+from lmtools.base.errors import UserError, exit_with_message
+from lmtools.base.files import read_lines
 
 SEED = 1
 GENERAL = ["train"] * 9 + ["valid"] + ["train"] * 9 + ["test"]  # what 20 lines become
@@ -31,7 +31,9 @@ def main(kind: str, out: str, place: str, *sizes: str) -> None:
 
 
 def keep_lines(place: str) -> Iterator[str]:
-    """The lines of a file, or of a directory's files in order of name, that are not empty."""
+    """Return the lines of a file, or of a directory's files in order of name, that are not
+    empty.
+    """
     path = Path(place)
     files = sorted(path.glob("*.txt*")) if path.is_dir() else [path]
     if not files:
@@ -70,7 +72,7 @@ def split_domain(out: Path, place: str, *sizes: str) -> None:
 
 
 def write(path: Path, lines: Iterable[str]) -> None:
-    """A line each."""
+    """Write a line each."""
     with atomic_text(path) as text:
         text.writelines(f"{line}\n" for line in lines)
 

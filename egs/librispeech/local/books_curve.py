@@ -13,7 +13,7 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from lmtools.atomic import atomic_binary
+from lmtools.base.atomic import atomic_binary
 from lmtools.evaluate import References
 from lmtools.formats import kaldi_text, read
 from lmtools.report.page.drawing import LIGHT, Picture, Theme, line
@@ -47,13 +47,13 @@ def main() -> None:
 
 
 def split_name(name: str) -> tuple[str, float]:
-    """What a model is and how many words it read, of KIND-SIZE as in causal-10M."""
+    """Split KIND-SIZE, as in causal-10M, into the kind of a model and its number of words."""
     kind, _, size = name.rpartition("-")
     return kind, float(size[:-1]) * PREFIXES[size[-1]]
 
 
 def read_loss(path: Path) -> float:
-    """The least validation loss of a training, in nats a piece."""
+    """Return the least validation loss of a training, in nats a piece."""
     rows = [json.loads(row) for row in path.read_text().splitlines()]
     return min(row["valid_loss"] for row in rows if "valid_loss" in row)
 
@@ -68,7 +68,7 @@ def read_wers(lists: Path, home: Path) -> dict[str, float]:
 
 
 def draw(theme: Theme, losses, panels) -> Figure:
-    """A panel of losses, then one of WER for each set."""
+    """Draw a panel of losses, then one of WER for each set."""
     figure = Figure(figsize=(4.1 * (1 + len(panels)), 3.6))
     axes = figure.subplots(1, 1 + len(panels))
     style = load_style()
@@ -101,14 +101,14 @@ def draw(theme: Theme, losses, panels) -> Figure:
 
 
 def draw_kinds(axis, theme: Theme, style, values: dict[str, float]) -> None:
-    """A line a kind of LM, over words; `values` by name."""
+    """Draw a line a kind of LM, over words; `values` by name."""
     points = {}
     for name, value in values.items():
         kind, words = split_name(name)
         points.setdefault(kind, []).append((words, value))
-    for kind, own in points.items():
+    for kind, row in points.items():
         printed = style.lms[kind]
-        line(axis, theme, printed.look, printed.label, *zip(*sorted(own), strict=True))
+        line(axis, theme, printed.look, printed.label, *zip(*sorted(row), strict=True))
 
 
 if __name__ == "__main__":

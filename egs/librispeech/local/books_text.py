@@ -14,9 +14,9 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from lmtools.atomic import atomic_text
-from lmtools.errors import UserError, exit_with_message
-from lmtools.files import read_lines
+from lmtools.base.atomic import atomic_text
+from lmtools.base.errors import UserError, exit_with_message
+from lmtools.base.files import read_lines
 from lmtools.formats.edits import read_spellings, spell
 
 SEED = 1
@@ -25,7 +25,7 @@ UNITS = {"": 1, "K": 1_000, "M": 1_000_000}
 
 def main(out: Path, valid: int, sizes: str, leave_out: str, spellings: str, *files: str) -> None:
     """Read all, shuffle, write."""
-    held = [parse_range(one) for one in leave_out.split()]
+    held = [parse_range(text) for text in leave_out.split()]
     words = read_spellings(spellings)
     lines = [spell(line, words) for path in files for line in keep_lines(path, held)]
     random.Random(SEED).shuffle(lines)
@@ -36,21 +36,21 @@ def main(out: Path, valid: int, sizes: str, leave_out: str, spellings: str, *fil
 
 
 def parse_range(text: str) -> tuple[str, range]:
-    """The file's beginning and the lines of NAME:FIRST-LAST."""
+    """Return the file's beginning and the lines of NAME:FIRST-LAST."""
     if not (match := re.fullmatch(r"([^:]+):([0-9]+)-([0-9]+)", text)):
         raise UserError(f"--leave-out {text}: not NAME:FIRST-LAST, as in books-b:10-20")
     return match[1], range(int(match[2]), int(match[3]) + 1)
 
 
 def parse_size(text: str) -> int:
-    """How many words 300K or 3M are."""
+    """Return how many words 300K or 3M are."""
     if not (match := re.fullmatch(r"([0-9]+)([KM]?)", text)):
         raise UserError(f"--sizes {text}: not a number of words, as in 300K or 3M")
     return int(match[1]) * UNITS[match[2]]
 
 
 def keep_lines(path: str, held: list[tuple[str, range]]) -> Iterator[str]:
-    """The lines of a file that are not empty and not held out."""
+    """Yield the lines of a file that are not empty and not held out."""
     ranges = [lines for name, lines in held if Path(path).name.startswith(name)]
     for number, line in read_lines(path):
         if line.strip() and not any(number in lines for lines in ranges):
@@ -58,7 +58,7 @@ def keep_lines(path: str, held: list[tuple[str, range]]) -> Iterator[str]:
 
 
 def take_words(lines: list[str], count: int) -> Iterator[str]:
-    """The first lines that have `count` words or, with the last one, a little more."""
+    """Yield the first lines that have `count` words or, with the last one, a little more."""
     for line in lines:
         if count <= 0:
             return
@@ -67,7 +67,7 @@ def take_words(lines: list[str], count: int) -> Iterator[str]:
 
 
 def write(path: Path, lines) -> None:
-    """A line each."""
+    """Write a line each."""
     with atomic_text(path) as text:
         text.writelines(f"{line}\n" for line in lines)
 

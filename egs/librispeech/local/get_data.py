@@ -10,7 +10,7 @@ or .xz. For a corpus in another form edit `get_data`.
 import sys
 from pathlib import Path
 
-from lmtools.errors import exit_with_message
+from lmtools.base.errors import exit_with_message
 
 sys.path.append(str(Path(__file__).resolve().parents[3] / "utils"))
 

@@ -33,8 +33,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from lmtools.atomic import atomic_binary, copy_file
-from lmtools.errors import UserError, exit_with_message
+from lmtools.base.atomic import atomic_binary, copy_file
+from lmtools.base.errors import UserError, exit_with_message
 
 VALID_EVERY = 25  # of so many conversations of Switchboard one is kept for validation
 SWITCHBOARD = re.compile(r"sw(\d{4,5})[AB]-ms98-a-trans\.text")
@@ -51,7 +51,7 @@ NO_WORD = re.compile(r"[][]|^-|-$|^[^a-z0-9&]*$")  # a bracket is left: a noise 
 
 
 def clean(text: str) -> str:
-    """The words of a transcription; empty if there are none."""
+    """Return the words of a transcription; empty if there are none."""
     words = []
     for word in re.sub(r"<[^>]*>", " ", html.unescape(text).lower()).split():
         for pattern, kept in RULES:
@@ -62,7 +62,7 @@ def clean(text: str) -> str:
 
 
 def switchboard(path: Path) -> Iterator[str]:
-    """The sentences of one side of a conversation."""
+    """Yield the sentences of one side of a conversation."""
     for number, line in lines(path):
         fields = line.split(maxsplit=3)
         if len(fields) < 3 or "-ms98-a-" not in fields[0]:
@@ -75,7 +75,7 @@ def switchboard(path: Path) -> Iterator[str]:
 
 
 def fisher(path: Path) -> Iterator[str]:
-    """The sentences of a conversation; comments and empty lines are none."""
+    """Yield the sentences of a conversation; comments and empty lines are none."""
     for number, line in lines(path):
         if not line.strip() or line.startswith("#"):
             continue
@@ -90,7 +90,7 @@ def fisher(path: Path) -> Iterator[str]:
 
 
 def lines(path: Path) -> Iterator[tuple[int, str]]:
-    """The lines of a file with their numbers; a byte that is no UTF-8 counts as Latin-1."""
+    """Return the lines of a file with their numbers; a byte that is no UTF-8 counts as Latin-1."""
     content = path.read_bytes()
     try:
         text = content.decode("utf-8")
@@ -100,8 +100,8 @@ def lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def find(folders: list[str]) -> tuple[dict[str, list[Path]], list[Path]]:
-    """Switchboard's files by conversation, in order, and Fisher's; each once, though it may lie in
-    two places.
+    """Return Switchboard's files by conversation, in order, and Fisher's; each once, though it may
+    lie in two places.
     """
     sides, turns = {}, {}
     for folder in folders:
@@ -118,7 +118,9 @@ def find(folders: list[str]) -> tuple[dict[str, list[Path]], list[Path]]:
 
 
 def write(path: Path, sentences: Iterator[str]) -> int:
-    """The sentences, a line each, in a file that is whole or not there; how many they are."""
+    """Write the sentences, a line each, to a file that is whole or not there; return how many they
+    are.
+    """
     with atomic_binary(path) as out:
         return sum(1 for sentence in sentences if out.write(f"{sentence}\n".encode()))
 

@@ -9,8 +9,8 @@ import gzip
 import sys
 from pathlib import Path
 
-from lmtools.atomic import atomic_binary, copy_file
-from lmtools.errors import exit_with_message
+from lmtools.base.atomic import atomic_binary, copy_file
+from lmtools.base.errors import exit_with_message
 
 # of so many lines of LM text one is kept for validation (2,000 of 40 million)
 VALID_EVERY = 20_000

@@ -7,8 +7,8 @@ import shutil
 import sys
 from pathlib import Path
 
-from lmtools.atomic import atomic_directory
-from lmtools.errors import UserError, exit_with_message
+from lmtools.base.atomic import atomic_directory
+from lmtools.base.errors import UserError, exit_with_message
 from lmtools.formats import jsonl, kaldi_text
 
 

@@ -11,14 +11,14 @@ import sys
 import tarfile
 from pathlib import Path
 
-from lmtools.atomic import atomic_binary, new_directory
-from lmtools.errors import UserError, exit_with_message
-from lmtools.files import unpacking
+from lmtools.base.atomic import atomic_binary, new_directory
+from lmtools.base.errors import UserError, exit_with_message
+from lmtools.base.files import unpacking
 
 
 def transcripts(archive: Path, audio: Path | None) -> list:
-    """Lines `utterance words` of all *.trans.txt in the archive, whose recordings come into `audio`
-    by their names alone; UserError if a member lies or points outside of it.
+    """Return lines `utterance words` of all *.trans.txt in the archive, whose recordings come into
+    `audio` by their names alone; UserError if a member lies or points outside of it.
     """
     lines = []
     with tarfile.open(archive, "r|gz") as members:
@@ -44,8 +44,8 @@ def transcripts(archive: Path, audio: Path | None) -> list:
 
 
 def outside(member: tarfile.TarInfo) -> bool:
-    """Whether a member's name or the target of its link is absolute or climbs out, or it is no
-    file, directory or link at all.
+    """Return whether a member's name or the target of its link is absolute or climbs out, or it is
+    no file, directory or link at all.
     """
     paths = [member.name]
     if member.issym():

@@ -11,10 +11,10 @@ from pathlib import Path
 
 from mini_nbest import BEAM, DEPTH, first_pass
 
-from lmtools.atomic import atomic_text
+from lmtools.base.atomic import atomic_text
+from lmtools.base.files import read_lines
 from lmtools.evaluate.metrics import METRICS
 from lmtools.evaluate.nbest import oracle
-from lmtools.files import read_lines
 from lmtools.formats import jsonl
 from lmtools.types import NBest
 
@@ -64,7 +64,7 @@ def text_figures(path: Path) -> dict:
 
 
 def set_figures(nbests: list[NBest], work: Path) -> dict:
-    """Figures of one set; an utterance's name ends in -VOICE-nNOISE."""
+    """Return figures of one set; an utterance's name ends in -VOICE-nNOISE."""
     groups: dict[str, dict[str, list[NBest]]] = {
         "voice": defaultdict(list),
         "noise": defaultdict(list),
@@ -73,25 +73,25 @@ def set_figures(nbests: list[NBest], work: Path) -> dict:
         _, voice, noise = nbest.utt.rsplit("-", 2)
         groups["voice"][voice].append(nbest)
         groups["noise"][noise].append(nbest)
-    own = {
+    figures = {
         nbest.utt: (work / f"{nbest.utt}.hyp").read_text(encoding="utf-8").strip()
         for nbest in nbests
     }
-    same = sum(own[nbest.utt] == nbest.hyps[0].text for nbest in nbests)
-    rows = sum(METRICS["wer"].statistics(nbest.ref, [own[nbest.utt]])[0] for nbest in nbests)
+    same = sum(figures[nbest.utt] == nbest.hyps[0].text for nbest in nbests)
+    rows = sum(METRICS["wer"].statistics(nbest.ref, [figures[nbest.utt]])[0] for nbest in nbests)
     return {
         **error_rates(nbests),
         "hypotheses": sum(len(nbest.hyps) for nbest in nbests),
         "decoder": {"wer": round(float(METRICS["wer"].score(rows)), 2), "same_as_rank_1": same},
         **{
-            f"by_{kind}": {name: error_rates(group) for name, group in sorted(found.items())}
-            for kind, found in groups.items()
+            f"by_{kind}": {name: error_rates(group) for name, group in sorted(group.items())}
+            for kind, group in groups.items()
         },
     }
 
 
 def error_rates(nbests: list[NBest]) -> dict:
-    """Utterances, words, first-pass WER and oracle WER (percent)."""
+    """Return utterances, words, first-pass WER and oracle WER (percent)."""
     rates = oracle(nbests)
     words = sum(len(nbest.ref.split()) for nbest in nbests)
     return {

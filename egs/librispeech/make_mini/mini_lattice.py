@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from lmtools.files import read_lines
+from lmtools.base.files import read_lines
 
 Context = tuple[str, ...]  # the last two words, most recent first
 IMPOSSIBLE = float("-inf")
@@ -35,13 +35,13 @@ class Slf:
 
     @cached_property
     def order(self) -> list[int]:
-        """The nodes by start time: every link leads to a later node."""
+        """Return the nodes by start time: every link leads to a later node."""
         return sorted(range(len(self.words)), key=lambda node: self.times[node])
 
     @cached_property
     def exits(self) -> list[dict[str | None, list[tuple[int, float]]]]:
-        """For each node its links as (target, score), by the word of the target (`</s>` at the end,
-        None: filler).
+        """Return for each node its links as (target, score), by the word of the target (`</s>` at
+        the end, None: filler).
         """
         exits = [{} for _ in self.words]
         for source, target, score in self.links:
@@ -50,8 +50,8 @@ class Slf:
 
     @cached_property
     def followers(self) -> list[dict[int, float]]:
-        """For each node the next word nodes (or the end), over any fillers between, with the best
-        acoustic score of getting there.
+        """Return for each node the next word nodes (or the end), over any fillers between, with the
+        best acoustic score of getting there.
         """
         followers = [{} for _ in self.words]
         for node in reversed(self.order):
@@ -67,7 +67,7 @@ class Slf:
 
 
 def read_slf(path) -> Slf:
-    """The lattice that pocketsphinx wrote in `path`; words in upper case."""
+    """Return the lattice that pocketsphinx wrote in `path`; words in upper case."""
     header, nodes, links = {}, [], []
     for _, line in read_lines(path):
         fields = {} if line.startswith("#") else dict(part.split("=", 1) for part in line.split())
@@ -109,8 +109,8 @@ class Scored:
     penalty: float
 
     def step(self, word: str | None, context: Context) -> tuple[float, Context]:
-        """What a word adds to the score, acoustics apart, and the context after it; fillers (None)
-        are transparent.
+        """Return what a word adds to the score, acoustics apart, and the context after it; fillers
+        (None) are transparent.
         """
         if word is None:
             return 0.0, context
@@ -118,7 +118,7 @@ class Scored:
 
     @cached_property
     def forward(self) -> list[dict[Context, float]]:
-        """For each node and context, the best score of getting there from the start."""
+        """Return for each node and context, the best score of getting there from the start."""
         best = [{} for _ in self.lattice.words]
         best[self.lattice.start][("<s>",)] = 0.0
         for node in self.lattice.order:
@@ -133,8 +133,8 @@ class Scored:
 
     @cached_property
     def backward(self) -> list[dict[Context, float]]:
-        """For each node and context that can be reached, the best score of getting from there to
-        the end.
+        """Return for each node and context that can be reached, the best score of getting from
+        there to the end.
         """
         best = [dict.fromkeys(contexts, IMPOSSIBLE) for contexts in self.forward]
         best[self.lattice.end] = dict.fromkeys(best[self.lattice.end], 0.0)
@@ -147,20 +147,20 @@ class Scored:
         return best
 
     def through(self) -> list[float]:
-        """For each link, the score of the best path over it."""
+        """Return for each link, the score of the best path over it."""
         return [
             max(self.over(link, context) for context in self.forward[link[0]])
             for link in self.lattice.links
         ]
 
     def over(self, link: tuple[int, int, float], context: Context) -> float:
-        """The score of the best path over a link that has this context before it."""
+        """Return the score of the best path over a link that has this context before it."""
         source, target, acoustic = link
         step, after = self.step(self.lattice.word(target), context)
         return self.forward[source][context] + acoustic + step + self.backward[target][after]
 
     def strings(self) -> Iterator[tuple[list[str], float, float]]:
-        """Every distinct word string, best first: (words, best acoustic score, LM score).
+        """Yield every distinct word string, best first: (words, best acoustic score, LM score).
 
         A* over word strings: an entry holds all nodes where its string can end, so that no string
         comes twice, and the backward scores are the exact rest of the best path, so that strings
@@ -183,8 +183,8 @@ class Scored:
                 heapq.heappush(heap, (-bound, next(ticket), text, after, longer, arrivals))
 
     def arrivals(self, places: dict[int, float]) -> dict[str, dict[int, float]]:
-        """For each next word the nodes where it ends, with the best acoustic score; `places` are
-        the nodes of the string so far.
+        """Return for each next word the nodes where it ends, with the best acoustic score; `places`
+        are the nodes of the string so far.
         """
         arrivals: dict[str, dict[int, float]] = {}
         for node, score in places.items():
@@ -195,7 +195,7 @@ class Scored:
 
 
 def pruned(lattice: Slf, keep: list[bool], utt: str) -> str:
-    """The lattice as an SLF text with only the links to keep, nodes and links renumbered,
+    """Return the lattice as an SLF text with only the links to keep, nodes and links renumbered,
     posteriors rounded to two digits.
     """
     links = [

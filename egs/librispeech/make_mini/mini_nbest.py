@@ -22,8 +22,8 @@ from pathlib import Path
 from mini_lattice import Context, Scored, pruned, read_slf
 from pocketsphinx import Decoder
 
-from lmtools.atomic import atomic_path
-from lmtools.files import read_lines
+from lmtools.base.atomic import atomic_path
+from lmtools.base.files import read_lines
 from lmtools.formats import jsonl
 from lmtools.types import Hypothesis, NBest
 
@@ -47,8 +47,8 @@ class FirstPass:
         self.probability = functools.cache(self.query)
 
     def query(self, word: str, context: Context) -> float:
-        """ln p(word | context); pocketsphinx takes the word first, then its history, most recent
-        first, and answers in base 1.0001.
+        """Return ln p(word | context); pocketsphinx takes the word first, then its history, most
+        recent first, and answers in base 1.0001.
         """
         return (
             self.model.prob([word.lower(), *(previous.lower() for previous in context)]) * self.unit
@@ -62,7 +62,7 @@ class FirstPass:
 
 @functools.cache
 def first_pass() -> FirstPass:
-    """The process's own; it cannot travel between processes."""
+    """Return the process's own; it cannot travel between processes."""
     return FirstPass()
 
 
@@ -93,7 +93,7 @@ def arguments() -> argparse.Namespace:
 
 
 def convert(utterance: tuple[str, str, Path]) -> tuple[NBest, str]:
-    """The N-best list of an utterance and its pruned lattice."""
+    """Return the N-best list of an utterance and its pruned lattice."""
     utt, ref, path = utterance
     decoder = first_pass()
     lattice = read_slf(path)
@@ -111,7 +111,7 @@ def hypothesis(words: list[str], am: float, lm: float) -> Hypothesis:
 
 
 def write_archive(members: list[tuple[str, str]], path: Path) -> None:
-    """A .tar.xz of UTT.slf files in the given order, without times and owners, so that equal
+    """Write a .tar.xz of UTT.slf files in the given order, without times and owners, so that equal
     content gives equal bytes.
     """
     packed = io.BytesIO()

@@ -23,9 +23,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from lmtools.atomic import atomic_binary
-from lmtools.errors import UserError, exit_with_message
-from lmtools.files import read_lines
+from lmtools.base.atomic import atomic_binary
+from lmtools.base.errors import UserError, exit_with_message
+from lmtools.base.files import read_lines
 from lmtools.formats import jsonl
 from lmtools.formats.edits import merge_equal, rewrite_list, spell
 from lmtools.text import NORMALISERS
@@ -124,7 +124,7 @@ def arguments() -> argparse.Namespace:
 
 
 def write_out(text: str) -> str:
-    """The text with its abbreviations in full."""
+    """Return the text with its abbreviations in full."""
     return spell(text, IN_FULL)
 
 
@@ -154,7 +154,7 @@ def pack(path: Path, lines: Iterable[str]) -> None:
 
 
 def split(lines: Iterable[tuple[int, str]], left_out: list[int]) -> Iterator[Book]:
-    """The books that have none of the lines `left_out`, abbreviations in full."""
+    """Yield the books that have none of the lines `left_out`, abbreviations in full."""
     first, book = 1, []
     for number, line in [*lines, (0, "")]:
         if line.strip():
@@ -166,13 +166,13 @@ def split(lines: Iterable[tuple[int, str]], left_out: list[int]) -> Iterator[Boo
 
 
 def bigrams(words: list[str]) -> Iterator[tuple[str, str]]:
-    """Each word and the end of the sentence, with what stands before."""
+    """Return each word and the end of the sentence, with what stands before."""
     return zip(["<s>", *words], [*words, "</s>"], strict=True)
 
 
 def cross_entropy(pairs: Counter, book: Book, vocabulary: int) -> float:
-    """Nats a token of `pairs` under a Witten-Bell bigram of the book's first words, which backs
-    off to its unigram and that to a uniform distribution over `vocabulary`.
+    """Return nats a token of `pairs` under a Witten-Bell bigram of the book's first words, which
+    backs off to its unigram and that to a uniform distribution over `vocabulary`.
     """
     seen, words = Counter(), 0
     for line in book.lines:
@@ -198,8 +198,8 @@ def cross_entropy(pairs: Counter, book: Book, vocabulary: int) -> float:
 
 
 def drop_shared(lines: list[str], held_out: set[tuple[str, ...]]) -> list[str]:
-    """The lines of a book that have none of the runs, nor end or begin one with their neighbours;
-    UserError if that is more than a turn of phrase here and there.
+    """Return the lines of a book that have none of the runs, nor end or begin one with their
+    neighbours; UserError if that is more than a turn of phrase here and there.
     """
     places = [(number, word) for number, line in enumerate(lines) for word in line.split()]
     dropped = set()
@@ -216,7 +216,7 @@ def drop_shared(lines: list[str], held_out: set[tuple[str, ...]]) -> list[str]:
 
 
 def runs_of(words: list[str]) -> Iterator[tuple[str, ...]]:
-    """All runs of RUN words."""
+    """Return all runs of RUN words."""
     return zip(*(words[start:] for start in range(RUN)), strict=False)
 
 

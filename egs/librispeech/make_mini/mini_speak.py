@@ -18,8 +18,8 @@ from typing import NamedTuple
 
 from pocketsphinx import Decoder
 
-from lmtools.atomic import atomic_path, atomic_text
-from lmtools.files import read_lines
+from lmtools.base.atomic import atomic_path, atomic_text
+from lmtools.base.files import read_lines
 
 RATE = 16000  # samples a second: what the acoustic model was trained on
 NOISE_SECONDS = 60  # one recording of noise; every utterance takes another part of it
@@ -81,8 +81,8 @@ def arguments() -> argparse.Namespace:
 
 
 def choose(args: argparse.Namespace) -> list[Utterance]:
-    """`count` sentences drawn without replacement, voices and noise levels in equal shares, in the
-    order of the text.
+    """Return `count` sentences drawn without replacement, voices and noise levels in equal shares,
+    in the order of the text.
     """
     lines = [line.split("\t") for _, line in read_lines(args.sentences)]
     assert len(lines) >= args.count, (
@@ -101,7 +101,7 @@ def spoken(name: str, words: str, printed: str, voice: str, noise: int) -> Utter
 
 
 def decode_all(todo: list[Utterance], work: Path, jobs: int) -> None:
-    """Writes UTT.slf and UTT.hyp of every utterance, `jobs` at a time."""
+    """Write UTT.slf and UTT.hyp of every utterance, `jobs` at a time."""
     work.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as scratch, multiprocessing.Pool(jobs) as pool:
         noise = Path(scratch) / "noise.wav"
@@ -117,7 +117,7 @@ def decode_all(todo: list[Utterance], work: Path, jobs: int) -> None:
 
 
 def decode(utterance: Utterance, noise: Path, work: Path) -> None:
-    """Speaks and decodes one utterance; the .hyp file, the decoder's own first pass, comes last and
+    """Speak and decodes one utterance; the .hyp file, the decoder's own first pass, comes last and
     says that it is done.
 
     A decoder adapts to what it has heard: each utterance gets a new one, so that the result depends
@@ -136,7 +136,7 @@ def decode(utterance: Utterance, noise: Path, work: Path) -> None:
 
 
 def audio(utterance: Utterance, noise: Path) -> bytes:
-    """16-bit samples of the utterance: peak at -3 dB, plus white noise."""
+    """Return 16-bit samples of the utterance: peak at -3 dB, plus white noise."""
     with tempfile.TemporaryDirectory() as scratch:
         spoken, clean, mixed = (
             Path(scratch) / name for name in ("spoken.wav", "clean.wav", "mixed.raw")
@@ -153,7 +153,7 @@ def audio(utterance: Utterance, noise: Path) -> bytes:
 
 
 def sox(*words) -> None:
-    """Runs sox with repeatable random numbers."""
+    """Run sox with repeatable random numbers."""
     subprocess.run(["sox", "-R", *map(str, words)], check=True, capture_output=True)
 
 

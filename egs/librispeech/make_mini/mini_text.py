@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from lmtools.atomic import atomic_text
-from lmtools.files import read_lines
+from lmtools.base.atomic import atomic_text
+from lmtools.base.files import read_lines
 
 ROMAN = {"I": "1", "II": "2", "III": "3", "IV": "4"}
 # words a line: at least, split at ; and : above this, split at commas above this
@@ -87,8 +87,8 @@ def arguments() -> argparse.Namespace:
 
 
 def parse(path) -> Iterator[tuple[str, int, int, str]]:
-    """(book, chapter, verse, text) of every verse of an imp file, without mark-up, notes, titles,
-    prefaces and glossary.
+    """Yield (book, chapter, verse, text) of every verse of an imp file, without mark-up, notes,
+    titles, prefaces and glossary.
     """
     key, lines = "", []
     for _, line in [*read_lines(path), (0, "$$$")]:
@@ -103,7 +103,7 @@ def parse(path) -> Iterator[tuple[str, int, int, str]]:
 
 
 def group(verses) -> dict[str, list[Sentence]]:
-    """Book slug -> its sentences; a sentence may run over verses but not over chapters."""
+    """Return Book slug -> its sentences; a sentence may run over verses but not over chapters."""
     chapters: dict[tuple[str, int], list[tuple[int, str]]] = {}
     for book, chapter, verse, text in verses:
         plain = " ".join(re.sub(r"</?w\b[^>]*>", "", text).split())
@@ -117,14 +117,14 @@ def group(verses) -> dict[str, list[Sentence]]:
 
 
 def slug(book: str) -> str:
-    """`II Maccabees` -> `2maccabees`: no spaces, no '#'."""
+    """Return `II Maccabees` -> `2maccabees`: no spaces, no '#'."""
     first, *rest = book.replace("(", "").replace(")", "").split()
     return "".join([ROMAN.get(first, first), *rest]).lower()
 
 
 def sentences(parts: list[tuple[int, str]]) -> Iterator[tuple[int, str, str]]:
-    """(verse where it starts, words, printed form) of every line of a chapter, 3 to 40 words each;
-    shorter leftovers are dropped.
+    """Yield (verse where it starts, words, printed form) of every line of a chapter, 3 to 40 words
+    each; shorter leftovers are dropped.
     """
     marked = " ".join(f"\x01{verse}\x02{text}" for verse, text in parts)
     verse = 0
@@ -139,8 +139,8 @@ def sentences(parts: list[tuple[int, str]]) -> Iterator[tuple[int, str, str]]:
 
 
 def pieces(text: str) -> Iterator[str]:
-    """Sentences; those over 25 words are split at semicolons, colons and dashes, those still over
-    40 at commas.
+    """Yield sentences; those over 25 words are split at semicolons, colons and dashes, those still
+    over 40 at commas.
     """
     for sentence in SENTENCE_END.sub("\\1\n", text).split("\n"):
         for clause in CLAUSE_END.split(sentence) if count(sentence) > SOFT_LIMIT else [sentence]:
@@ -148,7 +148,7 @@ def pieces(text: str) -> Iterator[str]:
 
 
 def pack(parts: list[str]) -> Iterator[str]:
-    """Neighbouring parts joined for as long as they stay within 25 words."""
+    """Yield neighbouring parts joined for as long as they stay within 25 words."""
     line = ""
     for part in parts:
         if line and count(line) + count(part) > SOFT_LIMIT:
@@ -160,7 +160,7 @@ def pack(parts: list[str]) -> Iterator[str]:
 
 
 def merge_short(lines: Iterator[str]) -> Iterator[str]:
-    """Lines of one or two words are joined to the line before them."""
+    """Yield lines of one or two words are joined to the line before them."""
     last = ""
     for line in lines:
         if (
@@ -182,23 +182,23 @@ def count(printed: str) -> int:
 
 
 def normalise(printed: str) -> str:
-    """LibriSpeech's form: upper case A-Z, apostrophes inside words and after a possessive S, one
-    space between words.
+    """Return LibriSpeech's form: upper case A-Z, apostrophes inside words and after a possessive S,
+    one space between words.
     """
     text = re.sub(r"(?<=[A-Za-z])’(?=[A-Za-z])|(?<=s)’(?= [a-z])", "'", printed)
     return " ".join(re.sub(r"[^A-Z' ]", " ", text.upper()).split())
 
 
 def runs(lines: list[Sentence]) -> set[str]:
-    """Every run of eight words; of shorter lines the line itself, with its ends, so that only equal
-    lines match.
+    """Return every run of eight words; of shorter lines the line itself, with its ends, so that
+    only equal lines match.
     """
-    found = set()
+    ngrams = set()
     for line in lines:
         words = line.words.split()
-        found.update(" ".join(words[i : i + RUN]) for i in range(len(words) - RUN + 1))
-        found.add(f"<{line.words}>")
-    return found
+        ngrams.update(" ".join(words[i : i + RUN]) for i in range(len(words) - RUN + 1))
+        ngrams.add(f"<{line.words}>")
+    return ngrams
 
 
 def overlaps(sentence: Sentence, seen: set[str]) -> bool:
@@ -206,7 +206,7 @@ def overlaps(sentence: Sentence, seen: set[str]) -> bool:
 
 
 def recognisable(words: set[str]) -> set[str]:
-    """The words that are in both the decoder's dictionary and its language model."""
+    """Return the words that are in both the decoder's dictionary and its language model."""
     from pocketsphinx import Decoder  # only this needs it; egs/stsb shares the rest
 
     decoder = Decoder(loglevel="FATAL")
@@ -229,8 +229,8 @@ def write_text(path: Path, lines: list[Sentence]) -> None:
 
 
 def write_sentences(path: Path, lines: list[Sentence]) -> None:
-    """`web-BOOK-CHAPTER-VERSE <TAB> words <TAB> printed form`; only the first sentence of a verse,
-    so that the name is unique.
+    """Write `web-BOOK-CHAPTER-VERSE <TAB> words <TAB> printed form`; only the first sentence of a
+    verse, so that the name is unique.
     """
     first: dict[str, Sentence] = {}
     for line in lines:

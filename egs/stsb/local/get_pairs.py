@@ -17,9 +17,9 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
-from lmtools.atomic import atomic_binary
-from lmtools.errors import UserError, exit_with_message
-from lmtools.files import OPENERS
+from lmtools.base.atomic import atomic_binary
+from lmtools.base.errors import UserError, exit_with_message
+from lmtools.base.files import OPENERS
 from lmtools.formats import pairs
 
 UTILS = Path(__file__).resolve().parents[3] / "utils"
@@ -36,13 +36,13 @@ DAMAGED = (tarfile.TarError, zipfile.BadZipFile, EOFError, zlib.error, OSError)
 
 
 def sums(corpus: str) -> dict[str, str]:
-    """The SHA-256 of each published file."""
+    """Return the SHA-256 of each published file."""
     lines = Path(__file__).with_name(f"{corpus}.sha256").read_text().splitlines()
     return {name: digest for digest, name in map(str.split, lines)}
 
 
 def fetched(corpus: str, out: Path, url: str) -> None:
-    """The files out of the archives at `url`; UserError if they are not the published ones,
+    """Fetch the files out of the archives at `url`; UserError if they are not the published ones,
     without keeping the archive.
     """
     for archive, names in ARCHIVES[corpus].items():
@@ -81,18 +81,22 @@ def extract(archive: Path, name: str, out: Path, digest: str) -> None:
 
 
 def members(archive: Path) -> Iterator[tuple[str, bytes]]:
-    """Path and content of each file in a .zip or .tar.gz."""
+    """Yield path and content of each file in a .zip or .tar.gz."""
     if archive.suffix == ".zip":
         with zipfile.ZipFile(archive) as files:
             yield from ((name, files.read(name)) for name in files.namelist())
     else:
         with tarfile.open(archive) as files:
-            yield from ((one.name, files.extractfile(one).read()) for one in files if one.isfile())
+            yield from (
+                (member.name, files.extractfile(member).read())
+                for member in files
+                if member.isfile()
+            )
 
 
 def given(corpus: str, out: Path, directory: Path) -> None:
-    """The user's files; a line for each that is not the published one."""
-    names = [name for some in ARCHIVES[corpus].values() for name in some]
+    """Copy the user's files; print a line for each that is not the published one."""
+    names = [name for group in ARCHIVES[corpus].values() for name in group]
     whole = [
         directory / f"SICK.txt{suffix}"
         for suffix in ("", *OPENERS)
@@ -119,14 +123,14 @@ def call(script: str, *args) -> None:
 
 
 def same(path: Path, digest: str) -> bool:
-    """Whether the file is there with this SHA-256."""
+    """Return whether the file is there with this SHA-256."""
     return path.exists() and hashlib.sha256(path.read_bytes()).hexdigest() == digest
 
 
 if __name__ == "__main__":
-    called, target, address, *own = sys.argv[1:]
+    called, target, address, *files_given = sys.argv[1:]
     with exit_with_message():
-        if own and own[0]:
-            given(called, Path(target), Path(own[0]))
+        if files_given and files_given[0]:
+            given(called, Path(target), Path(files_given[0]))
         else:
             fetched(called, Path(target), address)

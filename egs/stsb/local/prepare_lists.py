@@ -12,8 +12,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
 
-from lmtools.errors import UserError, exit_with_message
-from lmtools.files import read_lines
+from lmtools.base.errors import UserError, exit_with_message
+from lmtools.base.files import read_lines
 from lmtools.formats import jsonl
 from lmtools.text import NORMALISERS
 from lmtools.verbs.numbers import positive

@@ -8,8 +8,8 @@ FORMAT is one of `lmtools sts --help`; FILE is as published.
 import sys
 from pathlib import Path
 
-from lmtools.atomic import atomic_text
-from lmtools.errors import exit_with_message
+from lmtools.base.atomic import atomic_text
+from lmtools.base.errors import exit_with_message
 from lmtools.formats import pairs
 
 

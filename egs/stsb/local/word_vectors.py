@@ -21,9 +21,9 @@ import numpy as np
 from scipy.sparse import coo_array, csr_array
 from scipy.sparse.linalg import svds
 
-from lmtools.atomic import atomic_text
-from lmtools.errors import UserError
-from lmtools.files import read_lines
+from lmtools.base.atomic import atomic_text
+from lmtools.base.errors import UserError
+from lmtools.base.files import read_lines
 from lmtools.text import NORMALISERS
 
 SMOOTHING = 0.75  # power of the contexts' distribution: rare contexts lose weight
@@ -73,15 +73,15 @@ def arguments() -> argparse.Namespace:
 
 
 def positive(text: str) -> int:
-    """A number from 1, for argparse."""
+    """Return a number from 1, for argparse."""
     if (value := int(text)) < 1:
         raise ValueError
     return value
 
 
 def frequent(path: str, min_count: int) -> tuple[list[str], np.ndarray, np.ndarray]:
-    """Words that come often enough, by falling frequency; the text's ids of these, int32 (tokens,),
-    and the line of each.
+    """Return words that come often enough, by falling frequency; the text's ids of these, int32
+    (tokens,), and the line of each.
     """
     numbers: dict[str, int] = defaultdict(itertools.count().__next__)
     ids, lengths = array("i"), array("i")
@@ -102,8 +102,8 @@ def frequent(path: str, min_count: int) -> tuple[list[str], np.ndarray, np.ndarr
 
 
 def cooccurrences(ids: np.ndarray, lines: np.ndarray, size: int, window: int) -> csr_array:
-    """How often each word (row) has each other (column) at most `window` places before or after it
-    in its line; (size, size).
+    """Return how often each word (row) has each other (column) at most `window` places before or
+    after it in its line; (size, size).
     """
     after = csr_array((size, size), dtype=np.int64)
     for offset in range(1, window + 1):
@@ -119,8 +119,8 @@ def cooccurrences(ids: np.ndarray, lines: np.ndarray, size: int, window: int) ->
 
 
 def ppmi(counts: csr_array) -> csr_array:
-    """max(0, ln p(word, context) / (p(word) p(context))), p(context) of the counts to the power of
-    0.75; (size, size), float64.
+    """Return max(0, ln p(word, context) / (p(word) p(context))), p(context) of the counts to the
+    power of 0.75; (size, size), float64.
     """
     totals = counts.sum(axis=1).astype(np.float64)  # of rows and of columns: counts are symmetric
     smoothed = totals**SMOOTHING
@@ -135,8 +135,8 @@ def ppmi(counts: csr_array) -> csr_array:
 
 
 def reduced(matrix: csr_array, dim: int) -> np.ndarray:
-    """Rows of U times the singular values to the power of 0.5, greatest first; float64 (size,
-    dim).
+    """Return rows of U times the singular values to the power of 0.5, greatest first; float64
+    (size, dim).
     """
     # a fixed one, for equal bytes
     start = np.random.default_rng(1).standard_normal(matrix.shape[0])

@@ -25,8 +25,8 @@ sys.path.append(str(Path(__file__).resolve().parents[2] / "librispeech/make_mini
 from mini_grades import SIMILARITY, Verse, graded, runs
 from mini_text import count, merge_short, parse, pieces, slug
 
-from lmtools.atomic import atomic_text
-from lmtools.errors import UserError
+from lmtools.base.atomic import atomic_text
+from lmtools.base.errors import UserError
 from lmtools.formats import pairs
 from lmtools.types import SentencePair
 
@@ -78,8 +78,8 @@ def main() -> None:
         seen |= runs(side for pair in sets[name] for side in (pair.left, pair.right))
     for name, lines in texts.items():
         write(args.out / f"{name}.txt.xz", lines)
-    for name, found in sets.items():
-        pairs.write(found, args.out / f"{name}.tsv.xz")
+    for name, chosen in sets.items():
+        pairs.write(chosen, args.out / f"{name}.tsv.xz")
     sums = [
         f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}"
         for path in sorted(args.out.glob("*.xz"))
@@ -94,7 +94,7 @@ def arguments() -> argparse.Namespace:
 
 
 def world_english() -> Text:
-    """The World English Bible's verses, those of the books that King James has too."""
+    """Return the World English Bible's verses, those of the books that King James has too."""
     with tempfile.NamedTemporaryFile("w+", suffix=".imp") as imp:
         imp.write(output("mod2imp", MODULE))
         imp.flush()
@@ -108,7 +108,7 @@ def world_english() -> Text:
 
 
 def king_james() -> Text:
-    """The King James Bible's verses; the program prints `Ge1:1 In the beginning ...`."""
+    """Return the King James Bible's verses; the program prints `Ge1:1 In the beginning ...`."""
     books = {short: book for book, short in BOOKS.items()}
     verses = {}
     for line in output("bible", "-f", "gen1:1-rev99:99").splitlines():
@@ -122,27 +122,29 @@ def king_james() -> Text:
 
 
 def output(program: str, *args: str) -> str:
-    """What a program prints, whatever its exit status: mod2imp's is not to be relied on."""
+    """Return what a program prints, whatever its exit status: mod2imp's is not to be relied on."""
     if not shutil.which(program):
         raise UserError(f"make_mini.py: {program} not found; apt-get install {REMEDIES[program]}")
     return subprocess.run([program, *args], capture_output=True, encoding="utf-8").stdout
 
 
 def plain(words: str) -> str:
-    """The words without marks of lemmas and with single spaces."""
+    """Return the words without marks of lemmas and with single spaces."""
     return " ".join(re.sub(r"</?w\b[^>]*>", "", words).split())
 
 
 def text(web: Text, kjv: Text, books: list[str], seen: set[str]) -> list[str]:
-    """The distinct lines of the books, one translation after the other, but none that shares a run
-    of words with `seen`.
+    """Return the distinct lines of the books, one translation after the other, but none that shares
+    a run of words with `seen`.
     """
     lines = (line for book in books for bible in (web, kjv) for line in book_lines(bible, book))
     return list(dict.fromkeys(line for line in lines if seen.isdisjoint(runs([line]))))
 
 
 def book_lines(bible: Text, book: str) -> Iterable[str]:
-    """The verses of a book; in place of one of more than 40 words its sentences and clauses."""
+    """Yield the verses of a book; in place of one of more than 40 words its sentences and
+    clauses.
+    """
     for (name, _, _), verse in bible.items():
         if name == book:
             lines = [verse] if count(verse) <= LONGEST else merge_short(pieces(verse))

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 from math import log
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.text import NORMALISERS
 from lmtools.types import SentencePair
 
@@ -44,14 +44,14 @@ class Verse:
 
     @cached_property
     def letters(self) -> tuple[float, float]:
-        """Natural logarithms of the numbers of characters."""
+        """Return Natural logarithms of the numbers of characters."""
         return tuple(log(len(side)) for side in self.plain)
 
     @cached_property
     def overlap(self) -> float:
-        """The share of the different words of both sides that both have."""
-        one, other = (set(side.split()) for side in self.plain)
-        return len(one & other) / len(one | other)
+        """Return the share of the different words of both sides that both have."""
+        first, second = (set(side.split()) for side in self.plain)
+        return len(first & second) / len(first | second)
 
     @cached_property
     def near(self) -> set[str]:
@@ -62,41 +62,41 @@ Pair = tuple[Verse, Verse]  # whose first translation and whose second
 
 
 def runs(lines: Iterable[str], length: int = RUN) -> set[str]:
-    """Every run of `length` normalised words; of shorter lines the line itself, with its ends, so
-    that only equal lines match.
+    """Return every run of `length` normalised words; of shorter lines the line itself, with its
+    ends, so that only equal lines match.
     """
-    found = set()
+    ngrams = set()
     for line in lines:
         words = normal(line).split()
-        found.update(" ".join(words[i : i + length]) for i in range(len(words) - length + 1))
-        found.add(f"<{' '.join(words)}>")
-    return found
+        ngrams.update(" ".join(words[i : i + length]) for i in range(len(words) - length + 1))
+        ngrams.add(f"<{' '.join(words)}>")
+    return ngrams
 
 
 def graded(
     verses: list[Verse], each: int, seen: set[str], draw: random.Random
 ) -> list[SentencePair]:
-    """`each` pairs of every grade, shuffled, either translation on the left; no verse is in two
-    pairs.
+    """Return `each` pairs of every grade, shuffled, either translation on the left; no verse is in
+    two pairs.
 
     A verse is left out if one of its sides has not 5 to 30 words, is printed with digits or shares
     a run of eight words with `seen`; UserError if there are not enough verses.
     """
     free = [verse for verse in verses if usable(verse) and seen.isdisjoint(runs(verse.printed))]
     draw.shuffle(free)
-    found: list[SentencePair] = []
+    chosen: list[SentencePair] = []
     for model in [verse for verse in free if verse.overlap <= OVERLAP]:
         if model in free and (four := quartet(model, free)):
             taken = {verse for pair in four.values() for verse in pair}
             free = [verse for verse in free if verse not in taken]
-            found += [
+            chosen += [
                 SentencePair(*sides(*pair, draw), SIMILARITY[grade]) for grade, pair in four.items()
             ]
-        if len(found) == each * len(SIMILARITY):
-            draw.shuffle(found)
-            return found
+        if len(chosen) == each * len(SIMILARITY):
+            draw.shuffle(chosen)
+            return chosen
     raise UserError(
-        f"mini_grades.py: {len(found)} pairs from {len(verses)} verses; hold out more books"
+        f"mini_grades.py: {len(chosen)} pairs from {len(verses)} verses; hold out more books"
     )
 
 
@@ -107,8 +107,8 @@ def usable(verse: Verse) -> bool:
 
 
 def quartet(model: Verse, free: list[Verse]) -> dict[str, Pair] | None:
-    """A pair of each grade, all alike in length, of verses of which none is in two; None if there
-    is none.
+    """Return a pair of each grade, all alike in length, of verses of which none is in two; None if
+    there is none.
     """
     four = {"same": (model, model)}
     for grade in ("next", "chapter", "apart"):
@@ -125,7 +125,9 @@ def quartet(model: Verse, free: list[Verse]) -> dict[str, Pair] | None:
 
 
 def candidates(model: Verse, grade: str, free: list[Verse]) -> Iterator[Pair]:
-    """The pairs of this grade that are as long as the model's sides, in the order of `free`."""
+    """Yield the pairs of this grade that are as long as the model's sides, in the order of
+    `free`.
+    """
     seconds = [verse for verse in free if alike(verse, model, 1)]
     for first in free:
         if alike(first, model, 0):
@@ -142,7 +144,7 @@ def alike(verse: Verse, model: Verse, side: int) -> bool:
 
 
 def alike_in_difference(first: Verse, second: Verse, model: Verse) -> bool:
-    """Whether the sides of a pair differ in words and letters as the model's do."""
+    """Return whether the sides of a pair differ in words and letters as the model's do."""
     words = first.words[0] - second.words[1] == model.words[0] - model.words[1]
     return (
         words
@@ -152,8 +154,8 @@ def alike_in_difference(first: Verse, second: Verse, model: Verse) -> bool:
 
 
 def relation(first: Verse, second: Verse) -> str:
-    """The grade of two verses, or none of them where these are two or three verses apart or in
-    different chapters of a book.
+    """Return the grade of two verses, or none of them where these are two or three verses apart or
+    in different chapters of a book.
     """
     if first.book != second.book:
         return "apart"
@@ -164,7 +166,7 @@ def relation(first: Verse, second: Verse) -> str:
 
 
 def sides(first: Verse, second: Verse, draw: random.Random) -> list[str]:
-    """The first translation of one verse and the second of the other, in any order."""
+    """Return the first translation of one verse and the second of the other, in any order."""
     both = [first.printed[0], second.printed[1]]
     draw.shuffle(both)
     return both

@@ -7,13 +7,13 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from lmtools.atomic import atomic_text
-from lmtools.errors import exit_with_message
+from lmtools.base.atomic import atomic_text
+from lmtools.base.errors import exit_with_message
 from lmtools.evaluate import METRICS, evaluate
-from lmtools.experiment import read_experiment
 from lmtools.formats import kaldi_text
 from lmtools.report.parts.lists import read_names
 from lmtools.report.style import load_style
+from lmtools.rescoring.experiment import read_experiment
 
 CONF = Path(__file__).parents[1] / "conf/report.yaml"
 SHOWN = ("bleu", "chrf", "ter")

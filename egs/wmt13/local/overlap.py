@@ -10,45 +10,45 @@ from itertools import islice
 
 import numpy as np
 
-from lmtools.atomic import atomic_text
-from lmtools.errors import exit_with_message
-from lmtools.files import read_lines
+from lmtools.base.atomic import atomic_text
+from lmtools.base.errors import exit_with_message
+from lmtools.base.files import read_lines
 
 RUN = 8
 CHUNK = 100_000  # lines that are looked up at once
 
 
 def runs(sentence: str) -> Iterator[tuple[str, ...]]:
-    """The runs of RUN words in a sentence, whatever their case."""
+    """Return the runs of RUN words in a sentence, whatever their case."""
     words = sentence.lower().split()
     return (tuple(words[i : i + RUN]) for i in range(len(words) - RUN + 1))
 
 
 def sentence_keys(lines: list[str]) -> Iterator[int]:
-    """Each sentence as a number of 64 bits, which hold what a set of texts would not."""
+    """Return each sentence as a number of 64 bits, which hold what a set of texts would not."""
     return (hash(" ".join(line.split())) for line in lines)
 
 
 def run_keys(lines: list[str]) -> Iterator[int]:
-    """Each run of words likewise."""
+    """Return each run of words likewise."""
     return (hash(run) for line in lines for run in runs(line))
 
 
 def chunks(path: str) -> Iterator[list[str]]:
-    """The lines of a file, CHUNK at a time."""
+    """Return the lines of a file, CHUNK at a time."""
     lines = (line for _, line in read_lines(path))
     return iter(lambda: list(islice(lines, CHUNK)), [])
 
 
 def shared(text: str, english: str, keys) -> tuple[int, int]:
-    """How many of the text's keys there are, and how many of them English has."""
-    known = np.unique(np.concatenate([collect(keys, some) for some in chunks(english)]))
-    found = [collect(keys, some) for some in chunks(text)]
-    return sum(map(len, found)), sum(int(np.isin(some, known).sum()) for some in found)
+    """Return how many of the text's keys there are, and how many of them English has."""
+    known = np.unique(np.concatenate([collect(keys, chunk) for chunk in chunks(english)]))
+    collected = [collect(keys, chunk) for chunk in chunks(text)]
+    return sum(map(len, collected)), sum(int(np.isin(chunk, known).sum()) for chunk in collected)
 
 
 def collect(keys, lines: list[str]) -> np.ndarray:
-    """The keys of some lines (keys,)."""
+    """Return the keys of some lines (keys,)."""
     return np.fromiter(keys(lines), dtype=np.int64)
 
 

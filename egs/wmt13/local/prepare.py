@@ -15,9 +15,9 @@ import sys
 import zlib
 from pathlib import Path
 
-from lmtools.atomic import atomic_binary, atomic_text
-from lmtools.errors import UserError, exit_with_message
-from lmtools.files import read_lines
+from lmtools.base.atomic import atomic_binary, atomic_text
+from lmtools.base.errors import UserError, exit_with_message
+from lmtools.base.files import read_lines
 from lmtools.formats import jsonl, kaldi_text, plain
 from lmtools.formats.lists import other_number
 

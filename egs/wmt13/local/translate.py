@@ -20,8 +20,8 @@ from pathlib import Path
 import torch
 from transformers import MarianMTModel, MarianTokenizer
 
-from lmtools.atomic import atomic_text
-from lmtools.errors import UserError
+from lmtools.base.atomic import atomic_text
+from lmtools.base.errors import UserError
 from lmtools.formats import jsonl, kaldi_text
 from lmtools.types import Hypothesis, NBest
 
@@ -92,7 +92,7 @@ def arguments() -> argparse.Namespace:
 
 
 def load(args: argparse.Namespace) -> tuple[MarianMTModel, MarianTokenizer, str]:
-    """The model in evaluation mode on the device, and its tokenizer."""
+    """Return the model in evaluation mode on the device, and its tokenizer."""
     if not (Path(args.model) / "config.json").exists():
         raise UserError(
             f"{args.model}: no config.json; give a directory with a Marian model, as opus-mt's"
@@ -104,14 +104,14 @@ def load(args: argparse.Namespace) -> tuple[MarianMTModel, MarianTokenizer, str]
     return model, MarianTokenizer.from_pretrained(args.model, local_files_only=True), device
 
 
-def begun(part: Path, how: str) -> int:
-    """How many lists an earlier run of the same command left in `part`; the file is begun anew
-    where there is none of it.
+def begun(part: Path, settings: str) -> int:
+    """Return how many lists an earlier run of the same command left in `part`; the file is begun
+    anew where there is none of it.
     """
     kept = part.read_text(encoding="utf-8").split("\n") if part.exists() else [""]
-    if kept[0] != how:
+    if kept[0] != settings:
         part.parent.mkdir(parents=True, exist_ok=True)
-        kept = [how, ""]
+        kept = [settings, ""]
     whole = kept[:-1]  # what follows the last line's end was cut short
     part.write_text("".join(f"{line}\n" for line in whole), encoding="utf-8")
     return len(whole) - 1
@@ -120,31 +120,31 @@ def begun(part: Path, how: str) -> int:
 def translated(
     model, tokenizer, sources: Sequence[str], args, device: str
 ) -> list[tuple[Hypothesis, ...]]:
-    """The lists of `sources`, in their order; searched in order of length, so that little is
+    """Return the lists of `sources`, in their order; searched in order of length, so that little is
     padded.
     """
     order = sorted(range(len(sources)), key=lambda i: len(sources[i]))
-    found: dict[int, tuple[Hypothesis, ...]] = {}
+    lists: dict[int, tuple[Hypothesis, ...]] = {}
     for start in range(0, len(order), args.batch):
         places = order[start : start + args.batch]
-        found.update(
+        lists.update(
             zip(
                 places,
                 search(model, tokenizer, [sources[i] for i in places], args, device),
                 strict=True,
             )
         )
-    return [found[i] for i in range(len(sources))]
+    return [lists[i] for i in range(len(sources))]
 
 
 @torch.inference_mode()
 def search(
     model, tokenizer, sources: Sequence[str], args, device: str
 ) -> Iterator[tuple[Hypothesis, ...]]:
-    """The list of each sentence of a batch."""
+    """Yield the list of each sentence of a batch."""
     inputs = tokenizer(list(sources), return_tensors="pt", padding=True, truncation=True).to(device)
     longest = min(model.config.max_position_embeddings - 1, 2 * inputs["input_ids"].shape[1] + 10)
-    found = model.generate(
+    output = model.generate(
         **inputs,
         num_beams=args.beam,
         num_return_sequences=args.beam,
@@ -156,17 +156,17 @@ def search(
     )[:, 1:]  # (sentences * beam, pieces), without the start
     states = model.get_encoder()(**inputs, return_dict=True)
     for i in range(len(sources)):
-        rows = found[i * args.beam : (i + 1) * args.beam]
-        one = slice(i, i + 1)
+        rows = output[i * args.beam : (i + 1) * args.beam]
+        row = slice(i, i + 1)
         values = log_probs(
-            model, states.last_hidden_state[one], inputs["attention_mask"][one], rows
+            model, states.last_hidden_state[row], inputs["attention_mask"][row], rows
         )
         yield tuple(hypotheses(tokenizer, rows, values, args))
 
 
 def log_probs(model, states: torch.Tensor, mask: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
-    """The natural-log probability of each piece (beam, pieces) given the sentence's encoder states
-    (1, source, D); 0 at padding.
+    """Return the natural-log probability of each piece (beam, pieces) given the sentence's encoder
+    states (1, source, D); 0 at padding.
     """
     pad, beam = model.config.pad_token_id, len(rows)
     begin = torch.full((beam, 1), model.config.decoder_start_token_id, device=rows.device)
@@ -184,7 +184,7 @@ def log_probs(model, states: torch.Tensor, mask: torch.Tensor, rows: torch.Tenso
 
 
 def hypotheses(tokenizer, rows: torch.Tensor, values: torch.Tensor, args) -> Iterator[Hypothesis]:
-    """The hypotheses of one list, those of equal text as one, in the order of `norm`."""
+    """Yield the hypotheses of one list, those of equal text as one, in the order of `norm`."""
     best: dict[str, tuple[float, float, int]] = {}
     texts = tokenizer.batch_decode(rows, skip_special_tokens=True)
     for i, text in enumerate(texts):

@@ -126,7 +126,7 @@ class Blocks(HTMLParser):
 
 
 def blocks(path: Path) -> list[Block]:
-    """The blocks of text of the page in `path`."""
+    """Return the blocks of text of the page in `path`."""
     parser = Blocks()
     parser.feed(path.read_text(encoding="utf-8", errors="replace"))
     parser.close()
@@ -135,7 +135,7 @@ def blocks(path: Path) -> list[Block]:
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences of a block; abbreviations do not end one."""
+    """Return the sentences of a block; abbreviations do not end one."""
     parts, start = [], 0
     for match in SENTENCE_END.finditer(text):
         if not ABBREVIATED.search(text[start : match.end(1)]):
@@ -145,27 +145,27 @@ def sentences(text: str) -> list[str]:
 
 
 def pages(root: Path, manual: str, names: tuple[str, ...]) -> dict[str, Path]:
-    """The pages of `manual` in a language, by their names without the language's."""
-    found = {}
+    """Return the pages of `manual` in a language, by their names without the language's."""
+    texts = {}
     for name in names:
         for folder in root.glob(f"*/{MANUALS[manual].format(name)}"):
             for path in sorted(folder.rglob("*")):
                 key = str(path.relative_to(folder)).replace(f".{name}.html", ".html")
                 # else all languages share the folder
-                own = path.suffix in PAGES and path.is_file() and "{}" in MANUALS[manual]
-                if own or path.name.endswith(f".{name}.html"):
-                    found.setdefault(key, path)
+                template = path.suffix in PAGES and path.is_file() and "{}" in MANUALS[manual]
+                if template or path.name.endswith(f".{name}.html"):
+                    texts.setdefault(key, path)
     # English pages lie above those of the other languages
     if manual in ("developers-reference", "debian-faq") and names is ENGLISH:
         for folder in root.glob(f"*/{MANUALS[manual].removesuffix('/{}')}"):
-            found |= {
+            texts |= {
                 path.name.replace(".en.html", ".html"): path for path in folder.glob("*.html")
             }
-    return found
+    return texts
 
 
 def english_pages(root: Path, manual: str) -> dict[str, Path]:
-    """The English pages of any manual."""
+    """Return the English pages of any manual."""
     if manual in MANUALS:
         return pages(root, manual, ENGLISH)
     folders = root.glob(f"*/{ENGLISH_ONLY[manual]}")
@@ -178,32 +178,32 @@ def english_pages(root: Path, manual: str) -> dict[str, Path]:
 
 
 def aligned(foreign: list[Block], english: list[Block]) -> Iterator[tuple[str, str]]:
-    """Pairs of blocks that the same markup holds on both sides; none where the pages differ too
-    much.
+    """Yield pairs of blocks that the same markup holds on both sides; none where the pages differ
+    too much.
     """
     matcher = difflib.SequenceMatcher(
         None, [block.tag for block in foreign], [block.tag for block in english], autojunk=False
     )
     if matcher.ratio() < ALIKE:
         return
-    for one, other, size in matcher.get_matching_blocks():
+    for first, second, size in matcher.get_matching_blocks():
         for i in range(size):
-            yield foreign[one + i].text, english[other + i].text
+            yield foreign[first + i].text, english[second + i].text
 
 
 def pairs(foreign: str, english: str) -> Iterator[tuple[str, str]]:
-    """The sentence pairs of two blocks that translate each other; none where they have different
-    numbers of sentences and are long.
+    """Yield the sentence pairs of two blocks that translate each other; none where they have
+    different numbers of sentences and are long.
     """
-    one, other = sentences(foreign), sentences(english)
-    if len(one) != len(other):
-        one, other = [foreign], [english]
-    yield from filter(lambda pair: translated(*pair), zip(one, other, strict=True))
+    first, second = sentences(foreign), sentences(english)
+    if len(first) != len(second):
+        first, second = [foreign], [english]
+    yield from filter(lambda pair: translated(*pair), zip(first, second, strict=True))
 
 
 def translated(foreign: str, english: str) -> bool:
-    """Whether a pair looks like a sentence and its translation: words of both, and neither much
-    longer than the other.
+    """Return whether a pair looks like a sentence and its translation: words of both, and neither
+    much longer than the other.
     """
     lengths = [len(side.split()) for side in (foreign, english)]
     ratio = len(foreign) / max(1, len(english))
@@ -218,8 +218,8 @@ def translated(foreign: str, english: str) -> bool:
 
 
 def write(path: Path, rows: Iterable[tuple[str, ...]]):
-    """The rows that no row before had the sentences of, tab-separated; how many of each manual goes
-    to standard error.
+    """Write the rows that no row before had the sentences of, tab-separated; how many of each
+    manual goes to standard error.
     """
     counts, seen = Counter(), set()
     with open(path, "w", encoding="utf-8") as stream:
@@ -235,7 +235,7 @@ def write(path: Path, rows: Iterable[tuple[str, ...]]):
 
 
 def all_pairs(root: Path, names: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    """Manual, page and both sentences of each pair of a language."""
+    """Yield manual, page and both sentences of each pair of a language."""
     for manual in MANUALS:
         here, there = pages(root, manual, ENGLISH), pages(root, manual, names)
         for page in sorted(here.keys() & there.keys()):
@@ -245,7 +245,7 @@ def all_pairs(root: Path, names: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
 
 
 def all_english(root: Path) -> Iterator[tuple[str, ...]]:
-    """Manual, page and sentence of all English text that looks like sentences."""
+    """Yield manual, page and sentence of all English text that looks like sentences."""
     for manual in (*MANUALS, *ENGLISH_ONLY):
         for page, path in sorted(english_pages(root, manual).items()):
             for block in blocks(path):
@@ -258,7 +258,7 @@ def all_english(root: Path) -> Iterator[tuple[str, ...]]:
 
 
 def main(root: Path, out: Path):
-    """All pairs by language, and all English sentences."""
+    """Write all pairs by language, and all English sentences."""
     out.mkdir(parents=True, exist_ok=True)
     for language, names in LANGUAGES.items():
         write(out / f"{language}.tsv", all_pairs(root, names))

@@ -40,20 +40,20 @@ WORDS = range(6, 46)  # of a sentence of dev or test
 
 
 def rows(path: Path) -> Iterator[list[str]]:
-    """The lines of a tab-separated file."""
+    """Yield the lines of a tab-separated file."""
     with open(path, encoding="utf-8") as lines:
         for line in lines:
             yield line.rstrip("\n").split("\t")
 
 
 def pages(name: str) -> set[str]:
-    """The pages of a held-out set."""
+    """Return the pages of a held-out set."""
     return {f"sect.{page}.html" for page in HELD_OUT[name].split()}
 
 
 def held_out(pairs: dict[str, list[list[str]]], name: str) -> list[tuple[str, ...]]:
-    """English sentence and its translations, of those of a set's pages that have all of them,
-    evenly spread.
+    """Return English sentence and its translations, of those of a set's pages that have all of
+    them, evenly spread.
     """
     translations = [
         {
@@ -63,26 +63,26 @@ def held_out(pairs: dict[str, list[list[str]]], name: str) -> list[tuple[str, ..
         }
         for language in LANGUAGES
     ]
-    found = [
-        (english, *(one[english] for one in translations))
+    aligned = [
+        (english, *(translation[english] for translation in translations))
         for english in translations[0]
         if english in translations[1] and len(english.split()) in WORDS and english[-1] in ".!?"
     ]
-    if len(found) < COUNT[name]:
+    if len(aligned) < COUNT[name]:
         sys.exit(
-            f"mini_sets.py: {name} has {len(found)} sentences, not {COUNT[name]}; name more pages"
+            f"mini_sets.py: {name} has {len(aligned)} sentences, not {COUNT[name]}; name more pages"
             " in HELD_OUT"
         )
-    return [found[i * len(found) // COUNT[name]] for i in range(COUNT[name])]
+    return [aligned[i * len(aligned) // COUNT[name]] for i in range(COUNT[name])]
 
 
 def longer_side(row: list[str]) -> int:
-    """Words of the longer side of a pair."""
+    """Return words of the longer side of a pair."""
     return max(len(text.split()) for text in row[2:])
 
 
 def write(path: Path, lines: Iterable[str]):
-    """A text file of these lines."""
+    """Write a text file of these lines."""
     path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
 
@@ -112,13 +112,13 @@ def main(source: Path, out: Path):
     for language, lines in pairs.items():
         free = [row for row in lines if usable(*row)]
         given = [row for row in free if row[0] in BILINGUAL and longer_side(row) <= LONGEST]
-        for name, some in (
+        for name, taken in (
             (f"train.{language}", free),
             (f"short.{language}", [row for row in free if longer_side(row) <= SHORT]),
             (f"{language}-en.train", [row for i, row in enumerate(given, 1) if i % VALID]),
             (f"{language}-en.valid", given[VALID - 1 :: VALID]),
         ):
-            write(out / f"{name}.tsv", ("\t".join(row[2:]) for row in some))
+            write(out / f"{name}.tsv", ("\t".join(row[2:]) for row in taken))
     text: dict[str, list[str]] = {"train": [], "valid": []}
     programs = []
     for manual, page, sentence in filter(lambda row: usable(*row), rows(source / "en.tsv")):

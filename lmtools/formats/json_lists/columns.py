@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.formats import pieces
 from lmtools.formats.checks import one_score
 from lmtools.formats.json_lists import json_io

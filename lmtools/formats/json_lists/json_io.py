@@ -5,8 +5,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
-from lmtools.errors import UserError
-from lmtools.files import not_utf8, read_bytes, read_lines
+from lmtools.base.errors import UserError
+from lmtools.base.files import not_utf8, read_bytes, read_lines
 from lmtools.formats.checks import Utterances, encodable, identifier
 from lmtools.formats.jsonl import clip_value, parse, score, unique
 from lmtools.formats.registry import HEAD, list_children, read_beginning

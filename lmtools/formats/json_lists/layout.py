@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from lmtools.atomic import atomic_text
+from lmtools.base.atomic import atomic_text
 from lmtools.formats.checks import Utterances, check_nbests, components, one_score, refuse_write
 from lmtools.formats.json_lists import json_io
 from lmtools.formats.json_lists.json_io import Entry
@@ -36,7 +36,7 @@ class Layout:
     format's `options` by name.
     """
 
-    about: str
+    summary: str
     recognises: Callable[[Path, str], bool]
     entries: Callable[[object], Iterable[Entry]]
     parse: Callable[..., NBest]
@@ -49,7 +49,7 @@ class Layout:
         """Return the format that the registry knows."""
         write = partial(write_lists, self) if self.spell else refuse_write
         return Format(
-            self.about, self.recognises, partial(read_lists, self), write, options=self.options
+            self.summary, self.recognises, partial(read_lists, self), write, options=self.options
         )
 
 
@@ -89,8 +89,8 @@ def parse_keyed(
     """Return the list whose hypotheses `parse` makes of the items under the key `hyps`."""
     ref = json_io.optional(tree, "ref", str, where)
     items = json_io.member(tree, hyps, list, where)
-    found = number_hypotheses(items, parse, where, kind)
-    return NBest(utt, found, ref, json_io.extras(tree, ("utt", "ref", hyps), where))
+    hypotheses = number_hypotheses(items, parse, where, kind)
+    return NBest(utt, hypotheses, ref, json_io.extras(tree, ("utt", "ref", hyps), where))
 
 
 def parse_scored(tree, where: str, score: str = "score", name: str = "am") -> Hypothesis:

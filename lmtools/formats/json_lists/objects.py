@@ -5,7 +5,7 @@
 import re
 from collections.abc import Mapping
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.formats.checks import component, one_score
 from lmtools.formats.json_lists import json_io
 from lmtools.formats.json_lists.json_io import expect, member

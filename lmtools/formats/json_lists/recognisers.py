@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from lmtools.errors import UserError
-from lmtools.files import read_lines
+from lmtools.base.errors import UserError
+from lmtools.base.files import read_lines
 from lmtools.formats import checks
 from lmtools.formats.json_lists import json_io
 from lmtools.formats.json_lists.json_io import Entry, expect, member
@@ -160,8 +160,8 @@ def segments_of(utt: str, tree: Mapping, where: str) -> Iterator[Entry]:
             f"{where}: {len(segments)} segments have one 'ref'; leave it out, and give --ref with"
             f" {utt}-1, {utt}-2 .."
         )
-    for number, found in enumerate(segments, 1):
-        segment = {"alternatives": found, "ref": ref}
+    for number, alternatives in enumerate(segments, 1):
+        segment = {"alternatives": alternatives, "ref": ref}
         yield f"{utt}-{number}" if several else utt, segment, f"{where}: segment {number}"
 
 

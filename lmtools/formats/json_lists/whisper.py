@@ -23,7 +23,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.formats.checks import identifier
 from lmtools.formats.json_lists import json_io
 from lmtools.formats.json_lists.json_io import Entry, expect, member
@@ -145,7 +145,9 @@ def name_scores(nbests: Iterable[NBest], path) -> Iterator[NBest]:
                 )
             first = kind
         scores = (dict(zip(("am",), hyp.scores.values(), strict=False)) for hyp in nbest.hyps)
-        hyps = (replace(hyp, scores=own) for hyp, own in zip(nbest.hyps, scores, strict=True))
+        hyps = (
+            replace(hyp, scores=renamed) for hyp, renamed in zip(nbest.hyps, scores, strict=True)
+        )
         yield replace(nbest, hyps=tuple(hyps))
 
 
@@ -156,8 +158,8 @@ def spell_list(nbest: NBest, where: str) -> dict:
 
 def spell_hypothesis(hyp: Hypothesis, where: str) -> dict:
     """Return the object of one hypothesis, without what contradicts its `sum_logprob`."""
-    own = {*SCORES, "length_penalty"}
-    extra = {name: value for name, value in hyp.extra.items() if name not in own}
+    computed = {*SCORES, "length_penalty"}
+    extra = {name: value for name, value in hyp.extra.items() if name not in computed}
     if not isinstance(json_io.value_of(extra.get("tokens", "0")), list | int):
         del extra["tokens"]  # another format's
     return spell_scored(replace(hyp, extra=extra), where, {"text": "text", "sum_logprob": "score"})

@@ -1,6 +1,6 @@
 """Lattice formats, one file each; LATTICES names them, and each reads to and writes from Lattice.
 
-A new format is a module with ABOUT, `recognises(path, first line)`, `read(path)` and
+A new format is a module with SUMMARY, `recognises(path, first line)`, `read(path)` and
 `write(lattices, path)`, and one line in LATTICES. Formats with a lattice a file (SLF, pocketsphinx,
 OpenFst) take a file or a directory of files, the others hold many in one.
 """

@@ -10,15 +10,16 @@ from pathlib import Path
 
 import numpy as np
 
-from lmtools.atomic import atomic_directory, atomic_text
-from lmtools.errors import UserError
-from lmtools.files import OPENERS, read_lines
-from lmtools.formats.checks import file_name, list_names
+from lmtools.base.atomic import atomic_directory, atomic_text
+from lmtools.base.errors import UserError
+from lmtools.base.files import OPENERS, read_lines
+from lmtools.formats.checks import encodable, file_name, list_names
 from lmtools.formats.registry import list_children
 from lmtools.types import TOTAL, Lattice
 
 # float() alone would also take '1_000' and digits of other scripts.
 REAL = re.compile(r"[-+]?((\d+\.?\d*|\.\d+)(e[-+]?\d+)?|inf(inity)?|nan)", re.ASCII | re.IGNORECASE)
+Spell = Callable[[Lattice, str], str]  # the text of a lattice, by the place for messages
 WHOLE = re.compile(r"\d{1,9}", re.ASCII)
 
 
@@ -103,13 +104,13 @@ def files(path, suffixes: tuple[str, ...]) -> list[tuple[str, Path | str]]:
         path = path if path == "-" else Path(path)
         return [("-" if path == "-" else stem(path, suffixes) or path.name.split(".")[0], path)]
     inside = list_children(path)
-    found = [(utt, child) for child in inside if (utt := stem(child, suffixes))]
-    if inside and not found:
+    pairs = [(utt, child) for child in inside if (utt := stem(child, suffixes))]
+    if inside and not pairs:
         raise UserError(
             f"{path}: holds no file {' or '.join('*' + suffix for suffix in suffixes)}; give the"
             " directory of lattices"
         )
-    return found
+    return pairs
 
 
 def opening(path: Path, suffixes: tuple[str, ...], first: str) -> str:
@@ -126,11 +127,7 @@ def opening(path: Path, suffixes: tuple[str, ...], first: str) -> str:
 
 
 def write_files(
-    lattices: Iterable[Lattice],
-    path,
-    suffix: str,
-    text: Callable[[Lattice], str],
-    many: bool = False,
+    lattices: Iterable[Lattice], path, suffix: str, spell: Spell, many: bool = False
 ) -> None:
     """Write one lattice to the file `path` (its name has `suffix`), or any number into a directory,
     `UTT` + suffix each.
@@ -139,7 +136,7 @@ def write_files(
     are written, in place of an earlier one that holds nothing else.
     """
     if path != "-" and not stem(Path(path), (suffix,)):
-        write_directory(lattices, Path(path), suffix, text)
+        write_directory(lattices, Path(path), suffix, spell)
         return
     with atomic_text(path) as out:
         for count, lattice in enumerate(lattices):
@@ -148,13 +145,25 @@ def write_files(
                     f"{path}: holds one lattice, and there are more; give the name of a directory,"
                     f" without {suffix}"
                 )
-            out.write(text(lattice))
+            out.write(spell_checked(lattice, path, spell))
             out.flush()
 
 
-def write_directory(
-    lattices: Iterable[Lattice], path: Path, suffix: str, text: Callable[[Lattice], str]
-) -> None:
+def write_rows(lattices: Iterable[Lattice], path, spell: Spell) -> None:
+    """Write lattices, one a line, each at once."""
+    with atomic_text(path) as out:
+        for lattice in lattices:
+            out.write(spell_checked(lattice, path, spell) + "\n")
+            out.flush()
+
+
+def spell_checked(lattice: Lattice, path, spell: Spell) -> str:
+    """Return the text of a lattice on its way into `path`; UserError for what UTF-8 cannot hold."""
+    where = f"{path}: utterance {lattice.utt!r}"
+    return encodable(spell(lattice, where), where)
+
+
+def write_directory(lattices: Iterable[Lattice], path: Path, suffix: str, spell: Spell) -> None:
     """Write the files of lattices into the directory `path`."""
     inside = [child.name for child in path.iterdir()] if path.is_dir() else []
     if other := [name for name in inside if not stem(Path(name), (suffix,))]:
@@ -169,7 +178,7 @@ def write_directory(
                     f"{path}: utterance {lattice.utt!r} occurs twice; rename one of them"
                 )
             with atomic_text(file) as out:
-                out.write(text(lattice))
+                out.write(spell_checked(lattice, path, spell))
 
 
 def order(lattice: Lattice, where: str) -> list[int]:

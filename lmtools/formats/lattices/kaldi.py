@@ -23,8 +23,8 @@ from pathlib import Path
 
 import numpy as np
 
-from lmtools.atomic import atomic_text
-from lmtools.errors import UserError
+from lmtools.base.atomic import atomic_text
+from lmtools.base.errors import UserError
 from lmtools.formats import kaldi_tables
 from lmtools.formats.checks import list_names
 from lmtools.formats.lattices import openfst_binary
@@ -39,7 +39,7 @@ from lmtools.formats.lattices.openfst_binary import Automaton, Weight
 from lmtools.formats.registry import list_numbered, parse_specifier
 from lmtools.types import TOTAL, Arc, Final, Lattice
 
-ABOUT = "Kaldi's lattices, compact or plain, text or binary: a table or a decode directory"
+SUMMARY = "Kaldi's lattices, compact or plain, text or binary: a table or a decode directory"
 OPTIONS = {
     "words": (
         "words.txt (lines `word id`); read: default words.txt beside the lattices, in graph or"
@@ -60,14 +60,14 @@ def recognises(path: Path, first: str) -> bool:
     that begins with a key on its own line.
     """
     if path.is_dir():
-        return bool(jobs(path))
+        return bool(list_jobs(path))
     return (
         re.match("\\S+ \ufffd{3}~", first) is not None
         or re.fullmatch(r"[^\s=(]+ ", first) is not None
     )
 
 
-def jobs(path: Path) -> list[Path]:
+def list_jobs(path: Path) -> list[Path]:
     """Return the archives of a decode directory in numeric order."""
     return [child for _, child in list_numbered(path, JOB)]
 
@@ -76,29 +76,29 @@ def read(path, words: str | None = None, frame: str = "0.01") -> Iterator[Lattic
     """Read the lattices of a table (`ark:F`, `scp:F`, a file) or decode directory, one by one."""
     seconds = parse_real(frame, str(path), "frame")
     symbols = kaldi_tables.read_symbols(words or table_of(path)) | {0: None}
-    for place in places(path):
+    for place in list_tables(path):
         for entry in kaldi_tables.read_entries(place):
             binary = entry.stream.peek(4) == kaldi_tables.OPENFST
             automaton = (
                 openfst_binary.read(entry.stream, entry.where) if binary else parse_entry(entry)
             )
-            yield lattice(entry.key, automaton, symbols, frame=seconds, where=entry.where)
+            yield build_lattice(entry.key, automaton, symbols, frame=seconds, where=entry.where)
 
 
-def places(path) -> list:
+def list_tables(path) -> list:
     """Return the tables of `path`: itself, or all archives of a decode directory."""
     if parse_specifier(path) or not Path(path).is_dir():
         return [path]
-    found, stated = jobs(Path(path)), Path(path, "num_jobs")
-    if not found:
+    archives, stated = list_jobs(Path(path)), Path(path, "num_jobs")
+    if not archives:
         raise UserError(f"{path}: no lat.1.gz in it; give a decode directory of Kaldi")
     if stated.is_file() and parse_number(
         stated.read_text(errors="replace").strip(), str(stated), "the number of jobs"
-    ) != len(found):
+    ) != len(archives):
         raise UserError(
-            f"{path}: num_jobs is not the number of its lat.N, {len(found)}; let all jobs finish"
+            f"{path}: num_jobs is not the number of its lat.N, {len(archives)}; let all jobs finish"
         )
-    return found
+    return archives
 
 
 def table_of(path) -> Path:
@@ -124,7 +124,7 @@ def parse_entry(entry: kaldi_tables.TableEntry) -> Automaton:
         fields = line.split()
         weighted = "," in fields[-1] and len(fields) > 1
         kind = fields[-1].count(",") == 2 if weighted else None
-        costs = weight(fields[-1], where) if weighted else ONE
+        costs = parse_weight(fields[-1], where) if weighted else ONE
         states = [
             parse_number(text, where, "a state") for text in fields[: 2 if len(fields) > 2 else 1]
         ]
@@ -155,7 +155,7 @@ def parse_entry(entry: kaldi_tables.TableEntry) -> Automaton:
     return Automaton(compact is not False, start, states, arcs=arcs, finals=ends)
 
 
-def weight(text: str, where: str) -> Weight:
+def parse_weight(text: str, where: str) -> Weight:
     """Return the weight that `graph,acoustic,ids` or `graph,acoustic` spells."""
     graph, acoustic, *ids = text.split(",")
     if len(ids) > 1 or not IDS.fullmatch("".join(ids)):
@@ -169,7 +169,7 @@ def weight(text: str, where: str) -> Weight:
     )
 
 
-def lattice(
+def build_lattice(
     utt: str, automaton: Automaton, symbols: Mapping[int, str | None], frame: float, where: str
 ) -> Lattice:
     """Return the lattice of Kaldi's rows."""
@@ -182,22 +182,28 @@ def lattice(
             )
         ali = costs[2] if automaton.compact else str(label or "")
         arcs.append(
-            Arc(source, target, symbols[output], scores(costs), extra={"ali": ali} if ali else {})
+            Arc(
+                source,
+                target,
+                symbols[output],
+                name_scores(costs),
+                extra={"ali": ali} if ali else {},
+            )
         )
     finals = [
-        Final(state, scores(costs), {"ali": costs[2]} if costs[2] else {})
+        Final(state, name_scores(costs), {"ali": costs[2]} if costs[2] else {})
         for state, costs in automaton.finals
     ]
     header = {} if automaton.compact else {"form": "lattice"}
     if not automaton.states:  # Kaldi writes such for an utterance that failed
-        none = {name: np.zeros(0) for name in scores(ONE)}
+        none = {name: np.zeros(0) for name in name_scores(ONE)}
         empty = Lattice.of(utt, 1, 0, [], finals=[], header=header)
         return replace(empty, scores=none, final_scores=none)
     whole = Lattice.of(utt, automaton.states, automaton.start, arcs, finals=finals, header=header)
     return replace(whole, times=times_of(whole, frame))
 
 
-def scores(costs: Weight) -> dict[str, float]:
+def name_scores(costs: Weight) -> dict[str, float]:
     """Return the named scores of a weight."""
     return {"graph": negate(costs[0]), "am": negate(costs[1])}
 
@@ -247,7 +253,8 @@ def write(
             where = f"{path}: utterance {item.utt!r}"
             automaton = automaton_of(item, ids, form or item.header.get("form", "compact"), where)
             table.write(
-                item.utt, text(automaton).encode() if table.text else binary(automaton, where)
+                item.utt,
+                spell_text(automaton).encode() if table.text else pack_binary(automaton, where),
             )
     if folder:
         with atomic_text(Path(path, "num_jobs"), follow=False) as out:
@@ -262,8 +269,10 @@ def automaton_of(lattice: Lattice, ids: Mapping[str, int], form: str, where: str
             " words="
         )
     labels = [0 if word is None else ids[word] for word in lattice.words]
-    costs = weights(lattice.scores, lattice.extra.get("ali"), len(labels), where)
-    ends = weights(lattice.final_scores, lattice.final_extra.get("ali"), len(lattice.finals), where)
+    costs = collect_weights(lattice.scores, lattice.extra.get("ali"), len(labels), where)
+    ends = collect_weights(
+        lattice.final_scores, lattice.final_extra.get("ali"), len(lattice.finals), where
+    )
     arcs = list(
         zip(lattice.source.tolist(), lattice.target.tolist(), labels, labels, costs, strict=True)
     )
@@ -275,7 +284,7 @@ def automaton_of(lattice: Lattice, ids: Mapping[str, int], form: str, where: str
     return expand_compact(lattice.start, lattice.states, arcs, finals)
 
 
-def weights(
+def collect_weights(
     scores: Mapping[str, np.ndarray], ali: tuple[str, ...] | None, count: int, where: str
 ) -> list[Weight]:
     """Return the weights of arcs or finals: graph and LM cost, acoustic cost, ids."""
@@ -323,30 +332,32 @@ def expand_compact(start: int, states: int, arcs: list, finals: list) -> Automat
     return Automaton(False, start, states, arcs=plain, finals=ends)
 
 
-def text(automaton: Automaton) -> str:
+def spell_text(automaton: Automaton) -> str:
     """Return the text of an entry: a line end after the key, the states' lines, an empty line."""
     lines: dict[int, list[str]] = {automaton.start: []} if automaton.states else {}
     for source, target, label, output, costs in automaton.arcs:
         labels = (output,) if automaton.compact else (label, output)
         lines.setdefault(source, []).append(
-            row((source, target, *labels), costs, automaton.compact)
+            spell_row((source, target, *labels), costs, automaton.compact)
         )
     for state, costs in automaton.finals:
-        lines.setdefault(state, []).append(row((state,), costs, automaton.compact))
+        lines.setdefault(state, []).append(spell_row((state,), costs, automaton.compact))
     for state in range(automaton.states):
         lines.setdefault(state, [])
-        lines[state] = lines[state] or [row((state,), (math.inf, math.inf, ""), automaton.compact)]
-    return "\n".join(["", *(line for some in lines.values() for line in some), "", ""])
+        lines[state] = lines[state] or [
+            spell_row((state,), (math.inf, math.inf, ""), automaton.compact)
+        ]
+    return "\n".join(["", *(line for rows in lines.values() for line in rows), "", ""])
 
 
-def row(numbers: tuple[int, ...], costs: Weight, compact: bool) -> str:
+def spell_row(numbers: tuple[int, ...], costs: Weight, compact: bool) -> str:
     """Return a line; a weight of One is left out."""
     spelling = [spell_number(cost).replace("inf", "Infinity") for cost in costs[:2]]
     fields = [] if costs == ONE else [",".join([*spelling, costs[2]] if compact else spelling)]
     return "\t".join([*map(str, numbers), *fields])
 
 
-def binary(automaton: Automaton, where: str) -> bytes:
+def pack_binary(automaton: Automaton, where: str) -> bytes:
     """Return the bytes of an entry."""
     try:
         return openfst_binary.pack_automaton(automaton)

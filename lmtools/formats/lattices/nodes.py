@@ -48,7 +48,7 @@ class NodeGraph:
     header: Mapping[str, str] = field(default_factory=lambda: EMPTY)
 
 
-def lattice(utt: str, graph: NodeGraph, side: str) -> Lattice:
+def build_lattice(utt: str, graph: NodeGraph, side: str) -> Lattice:
     """Build the lattice of a graph, words from the nodes at `side`."""
     nodes, start, end = graph.nodes, graph.start, graph.end
     arcs = []
@@ -76,7 +76,7 @@ def is_node_extra(name: str) -> bool:
     return name in ("symbol", "variant") or name.startswith("node.")
 
 
-def labels(lattice: Lattice) -> list[Node]:
+def label_arcs(lattice: Lattice) -> list[Node]:
     """Return the word and the node's extras of each arc."""
     names = [name for name in lattice.extra if is_node_extra(name)]
     columns = (
@@ -101,7 +101,7 @@ def find_nodes(lattice: Lattice, side: str) -> list[Node] | None:
         return None
     states = lattice.source if side == "source" else lattice.target
     nodes: dict[int, Node] = {}
-    for state, label in zip(states.tolist(), labels(lattice), strict=True):
+    for state, label in zip(states.tolist(), label_arcs(lattice), strict=True):
         if nodes.setdefault(state, label) != label:
             return None
     if side == "source":
@@ -125,7 +125,7 @@ def split_states(lattice: Lattice, where: str) -> Lattice:
     """
     lattice = one_end(lattice, where)
     end, leaving = int(lattice.finals[0]), arcs_leaving(lattice)
-    arc_labels = [(node.word, *sorted(node.extra.items())) for node in labels(lattice)]
+    arc_labels = [(node.word, *sorted(node.extra.items())) for node in label_arcs(lattice)]
     parts: dict[tuple, int] = {(end,): 1}  # state 0 is the new start, 1 the end
     exits = [
         list(dict.fromkeys((state, *arc_labels[arc]) for arc in arcs))

@@ -14,11 +14,11 @@ symbols=FILE (lines `symbol id`) labels are ids, 0 is no word; without it they a
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 
-from lmtools.errors import UserError
-from lmtools.files import read_lines
-from lmtools.formats.checks import encodable
+from lmtools.base.errors import UserError
+from lmtools.base.files import read_lines
 from lmtools.formats.kaldi_tables import read_symbols as symbol_table
 from lmtools.formats.lattices import common
 from lmtools.formats.lattices.common import (
@@ -32,7 +32,7 @@ from lmtools.formats.lattices.common import (
 )
 from lmtools.types import Arc, Final, Lattice
 
-ABOUT = "OpenFst's text with symbols or ids: a file, or a directory of them"
+SUMMARY = "OpenFst's text with symbols or ids: a file, or a directory of them"
 OPTIONS = {
     "symbols": "file with lines `symbol id`, for labels that are ids",
     "acceptor": "yes or no: whether arcs have one symbol",
@@ -58,7 +58,7 @@ def read(path, symbols: str | None = None, acceptor: str | None = None) -> Itera
     for utt, file in common.files(path, SUFFIXES):
         rows = [(number, line.split()) for number, line in read_lines(file) if line.strip()]
         columns = 3 if (one_symbol(rows) if acceptor is None else acceptor == "yes") else 4
-        yield lattice(utt, rows, columns, words=words, path=file)
+        yield build_lattice(utt, rows, columns, words=words, path=file)
 
 
 def one_symbol(rows: list[ROW]) -> bool:
@@ -72,7 +72,7 @@ def one_symbol(rows: list[ROW]) -> bool:
     )
 
 
-def lattice(utt: str, rows: list[ROW], columns: int, words, path) -> Lattice:
+def build_lattice(utt: str, rows: list[ROW], columns: int, words, path) -> Lattice:
     """Return the lattice of a file's rows, of `columns` before the weight of an arc."""
     if not rows:
         raise UserError(f"{path}: empty; give the text of one lattice")
@@ -85,12 +85,15 @@ def lattice(utt: str, rows: list[ROW], columns: int, words, path) -> Lattice:
                 raise UserError(
                     f"{where}: state {source} is final a second time; keep one of the lines"
                 )
-            finals[source] = Final(source, {"am": cost(fields[1:], where)})
+            finals[source] = Final(source, {"am": parse_cost(fields[1:], where)})
         elif len(fields) in (columns, columns + 1):
-            names = [symbol(label, words, where) for label in fields[2:columns]]
+            names = [find_symbol(label, words, where) for label in fields[2:columns]]
             extra = {"input": names[0]} if names[0] != names[-1] else {}
             word = None if names[-1] == NULL else names[-1]
-            target, score = parse_number(fields[1], where, "a state"), cost(fields[columns:], where)
+            target, score = (
+                parse_number(fields[1], where, "a state"),
+                parse_cost(fields[columns:], where),
+            )
             arcs.append(Arc(source, target, word, {"am": score}, extra=extra))
         else:
             raise UserError(
@@ -103,7 +106,7 @@ def lattice(utt: str, rows: list[ROW], columns: int, words, path) -> Lattice:
     return Lattice.of(utt, states, int(rows[0][1][0]), arcs, finals=ends)
 
 
-def cost(fields: list[str], where: str) -> float:
+def parse_cost(fields: list[str], where: str) -> float:
     """Return the score that a weight is, 0 if it was left out."""
     if fields and "," in fields[0]:
         raise UserError(
@@ -113,7 +116,7 @@ def cost(fields: list[str], where: str) -> float:
     return negate(parse_real(fields[0], where, "a weight")) if fields else 0.0
 
 
-def symbol(label: str, words: Mapping[int, str] | None, where: str) -> str:
+def find_symbol(label: str, words: Mapping[int, str] | None, where: str) -> str:
     """Return the symbol of a label."""
     if words is None:
         return label
@@ -138,15 +141,10 @@ def write(lattices: Iterable[Lattice], path, symbols: str | None = None) -> None
     suffix = (
         ".txt" if Path(path).suffix == ".txt" or ".txt" in Path(path).suffixes[-2:] else ".fst.txt"
     )
-    common.write_files(
-        lattices,
-        path,
-        suffix,
-        lambda lattice: text(lattice, f"{path}: utterance {lattice.utt!r}", ids),
-    )
+    common.write_files(lattices, path, suffix, partial(spell_text, ids=ids))
 
 
-def text(lattice: Lattice, where: str, ids: Mapping[str, int] | None) -> str:
+def spell_text(lattice: Lattice, where: str, ids: Mapping[str, int] | None) -> str:
     """Return the text of a lattice, arcs sorted by source from the start on."""
     scores, final_scores = (column.tolist() for column in one_total(lattice, where))
     common.refuse_null(lattice.words, NULL, where)
@@ -160,16 +158,18 @@ def text(lattice: Lattice, where: str, ids: Mapping[str, int] | None) -> str:
     ]:
         for arc in leaving[state]:
             word = NULL if lattice.words[arc] is None else lattice.words[arc]
-            labels = [label(name, ids, where) for name in (inputs[arc] or word, word)]
-            lines.append("\t".join([str(state), str(target[arc]), *labels, weight(scores[arc])]))
+            labels = [find_label(name, ids, where) for name in (inputs[arc] or word, word)]
+            lines.append(
+                "\t".join([str(state), str(target[arc]), *labels, spell_weight(scores[arc])])
+            )
         if state in finals:
-            lines.append(f"{state}\t{weight(finals[state])}")
+            lines.append(f"{state}\t{spell_weight(finals[state])}")
         elif not leaving[state]:
             lines.append(f"{state}\tInfinity")
-    return encodable("".join(line + "\n" for line in lines), where)
+    return "".join(line + "\n" for line in lines)
 
 
-def label(word: str, ids: Mapping[str, int] | None, where: str) -> str:
+def find_label(word: str, ids: Mapping[str, int] | None, where: str) -> str:
     """Return the label of a word."""
     if ids is None:
         return word
@@ -180,7 +180,7 @@ def label(word: str, ids: Mapping[str, int] | None, where: str) -> str:
     return str(ids[word])
 
 
-def weight(score: float) -> str:
+def spell_weight(score: float) -> str:
     """Return the weight of a score as OpenFst spells it."""
     value = spell_number(negate(score))
     if value.lstrip("-") in ("inf", "nan"):

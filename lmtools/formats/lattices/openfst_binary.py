@@ -11,7 +11,7 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.formats.kaldi_io import Stream
 from lmtools.formats.kaldi_tables import OPENFST
 
@@ -60,7 +60,7 @@ def read(stream: Stream, where: str) -> Automaton:
     compact = kinds[1] == COMPACT
     arcs, finals = [], []
     for state in range(states):
-        last = weight(stream, compact)
+        last = read_weight(stream, compact)
         if last[:2] != (float("inf"), float("inf")):
             finals.append((state, last))
         count = LONG.unpack(stream.read(8))[0]
@@ -68,7 +68,7 @@ def read(stream: Stream, where: str) -> Automaton:
             raise UserError(f"{where}: state {state} has {count} arcs; write or fetch it again")
         for _ in range(count):
             labels = LABELS.unpack(stream.read(8))
-            costs = weight(stream, compact)
+            costs = read_weight(stream, compact)
             target = INT.unpack(stream.read(4))[0]
             if not 0 <= target < states:
                 raise UserError(
@@ -78,7 +78,7 @@ def read(stream: Stream, where: str) -> Automaton:
     return Automaton(compact, start, states, arcs=arcs, finals=finals)
 
 
-def weight(stream: Stream, compact: bool) -> Weight:
+def read_weight(stream: Stream, compact: bool) -> Weight:
     """Return the next weight."""
     graph, acoustic = COSTS.unpack(stream.read(8))
     if not compact:

@@ -16,10 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
-from lmtools.atomic import atomic_text
-from lmtools.errors import UserError
-from lmtools.files import read_lines
-from lmtools.formats.checks import encodable
+from lmtools.base.errors import UserError
+from lmtools.base.files import read_lines
 from lmtools.formats.lattices.common import (
     check_states,
     negate,
@@ -31,10 +29,11 @@ from lmtools.formats.lattices.common import (
     plain_end,
     refuse_null,
     spell_number,
+    write_rows,
 )
 from lmtools.types import TOTAL, Arc, Final, Lattice
 
-ABOUT = "Moses' PLF, one lattice a line"
+SUMMARY = "Moses' PLF, one lattice a line"
 NULL = "*EPS*"
 ARC = re.compile(r"""\s*\(\s*('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")\s*,([^()'"]*?),?\s*\)\s*,?""")
 OPEN, CLOSE, EXTRA = re.compile(r"\s*\("), re.compile(r"\s*\)\s*,?"), re.compile(r"f[1-9]\d*")
@@ -62,16 +61,16 @@ def parse_line(line: str, where: str) -> tuple[list[Arc], int]:
     if not line.strip():
         return [], 1
     arcs: list[Arc] = []
-    at, column = after(OPEN, line, 0, where), 0
+    at, column = skip_pattern(OPEN, line, 0, where), 0
     while not (closing := CLOSE.match(line, at)):
-        at = after(OPEN, line, at, where)
+        at = skip_pattern(OPEN, line, at, where)
         while match := ARC.match(line, at):
-            arcs.append(arc(match[1], match[2].split(","), column, where))
+            arcs.append(parse_arc(match[1], match[2].split(","), column, where))
             at = match.end()
-        at = after(CLOSE, line, at, where)
+        at = skip_pattern(CLOSE, line, at, where)
         column += 1
     if line[closing.end() :].strip():
-        raise wrong(line, closing.end(), where)
+        raise report_wrong(line, closing.end(), where)
     if any(arc.target > column for arc in arcs):
         raise UserError(
             f"{where}: an arc leads behind the end of the lattice; correct its distance"
@@ -79,15 +78,15 @@ def parse_line(line: str, where: str) -> tuple[list[Arc], int]:
     return arcs, column + 1
 
 
-def after(pattern: re.Pattern, line: str, at: int, where: str) -> int:
+def skip_pattern(pattern: re.Pattern, line: str, at: int, where: str) -> int:
     """Return the place behind the match of `pattern` at `at`; UserError without one."""
     match = pattern.match(line, at)
     if not match:
-        raise wrong(line, at, where)
+        raise report_wrong(line, at, where)
     return match.end()
 
 
-def wrong(line: str, at: int, where: str) -> UserError:
+def report_wrong(line: str, at: int, where: str) -> UserError:
     """Return the error on a line that cannot be understood from `at` on."""
     return UserError(
         f"{where}: {line[at : at + 40]!a} at character {at + 1}; expected ((('word', score,"
@@ -95,7 +94,7 @@ def wrong(line: str, at: int, where: str) -> UserError:
     )
 
 
-def arc(word: str, numbers: list[str], column: int, where: str) -> Arc:
+def parse_arc(word: str, numbers: list[str], column: int, where: str) -> Arc:
     """Return the arc that a word in quotes and its numbers are."""
     word = re.sub(r"\\(.)", r"\1", word[1:-1])
     *values, distance = (number.strip() for number in numbers)
@@ -114,11 +113,7 @@ def arc(word: str, numbers: list[str], column: int, where: str) -> Arc:
 
 def write(lattices: Iterable[Lattice], path) -> None:
     """Write lattices, one a line; their ids are not kept, as lines have numbers."""
-    with atomic_text(path) as out:
-        for lattice in lattices:
-            where = f"{path}: utterance {lattice.utt!r}"
-            out.write(encodable(text(order_states(lattice, where), where), where) + "\n")
-            out.flush()
+    write_rows(lattices, path, spell_text)
 
 
 def order_states(lattice: Lattice, where: str) -> Lattice:
@@ -151,8 +146,9 @@ def order_states(lattice: Lattice, where: str) -> Lattice:
     )  # fmt: skip
 
 
-def text(lattice: Lattice, where: str) -> str:
-    """Return the line of an ordered lattice."""
+def spell_text(lattice: Lattice, where: str) -> str:
+    """Return the line of a lattice."""
+    lattice = order_states(lattice, where)
     if lattice.header.get("line") == "empty" and lattice.states == 1:
         return ""
     refuse_null(lattice.words, NULL, where)

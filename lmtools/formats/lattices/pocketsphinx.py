@@ -13,14 +13,13 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from lmtools.errors import UserError
-from lmtools.files import read_lines
-from lmtools.formats.checks import encodable
+from lmtools.base.errors import UserError
+from lmtools.base.files import read_lines
 from lmtools.formats.lattices import common, nodes
 from lmtools.formats.lattices.common import one_total, parse_number, parse_real
 from lmtools.types import Arc, Lattice
 
-ABOUT = "pocketsphinx's own .lat: a file, or a directory of them"
+SUMMARY = "pocketsphinx's own .lat: a file, or a directory of them"
 SUFFIXES = (".lat",)
 NULL = "<sil>"
 FILLER = re.compile(rf"{nodes.FILLER.pattern}|\[[^\]]+\]")
@@ -41,10 +40,10 @@ def recognises(path: Path, first: str) -> bool:
 def read(path) -> Iterator[Lattice]:
     """Read the lattice in the file `path`, or those of a directory, named by the files."""
     for utt, file in common.files(path, SUFFIXES):
-        yield lattice(utt, file)
+        yield read_lattice(utt, file)
 
 
-def lattice(utt: str, path) -> Lattice:
+def read_lattice(utt: str, path) -> Lattice:
     """Return the lattice of a file."""
     header, rows = {"logbase": BASE}, {"Nodes": [], "Edges": []}
     section = ""
@@ -83,28 +82,30 @@ def build_lattice(utt: str, path, header: dict[str, str], rows: dict[str, list])
             f"{path}: Nodes {header['Nodes']}, but there are {len(rows['Nodes'])}; the file is cut"
             " off or damaged"
         )
-    found, times = [], []
+    on_nodes, times = [], []
     for index, (where, fields) in enumerate(rows["Nodes"]):
         if len(fields) not in (5, 7) or fields[0] != str(index):
             raise UserError(
                 f"{where}: {' '.join(fields)[:40]!a}; expected `{index} word start first-end"
                 " last-end ; alternative`"
             )
-        found.append(node(fields[1], [*fields[3:5], *fields[6:]]))
+        on_nodes.append(parse_node(fields[1], [*fields[3:5], *fields[6:]]))
         times.append(parse_number(fields[2], where, "the start frame") / FRAMES)
     base = parse_real(header["logbase"], path, "the log base")
     if not base > 0 or base == 1 or math.isinf(base):
         raise UserError(f"{path}: -logbase {header['logbase']}; expected a base of logarithms")
-    edges = [edge(fields, where, len(found), math.log(base)) for where, fields in rows["Edges"]]
-    start, end = (inside(header[name], len(found), path) for name in ("Initial", "Final"))
+    edges = [
+        parse_edge(fields, where, len(on_nodes), math.log(base)) for where, fields in rows["Edges"]
+    ]
+    start, end = (parse_index(header[name], len(on_nodes), path) for name in ("Initial", "Final"))
     kept = {"logbase": header["logbase"]}
     kept |= {"frames": header["Frames"]} if "Frames" in header else {}
     kept["acoustic"] = "source"
-    graph = nodes.NodeGraph(found, edges, start, end, times=times, header=kept)
-    return nodes.lattice(utt, graph, "source")
+    graph = nodes.NodeGraph(on_nodes, edges, start, end, times=times, header=kept)
+    return nodes.build_lattice(utt, graph, "source")
 
 
-def node(symbol: str, values: list[str]) -> nodes.Node:
+def parse_node(symbol: str, values: list[str]) -> nodes.Node:
     """Return the node of a symbol with its further fields."""
     named = nodes.node_of_symbol(symbol, NULL, FILLER)
     extra = {**named.extra, **dict(zip(EXTRAS, values, strict=False))}
@@ -114,7 +115,7 @@ def node(symbol: str, values: list[str]) -> nodes.Node:
     return nodes.Node(named.word, extra)
 
 
-def inside(text: str, count: int, where: str) -> int:
+def parse_index(text: str, count: int, where: str) -> int:
     """Return the node that `text` names."""
     index = parse_number(text, where, "a node")
     if index >= count:
@@ -122,13 +123,13 @@ def inside(text: str, count: int, where: str) -> int:
     return index
 
 
-def edge(fields: list[str], where: str, count: int, unit: float) -> Arc:
+def parse_edge(fields: list[str], where: str, count: int, unit: float) -> Arc:
     """Return the arc of an edge, its score in units of `unit`."""
     if len(fields) != 3:
         raise UserError(f"{where}: {len(fields)} fields; expected `from to score`")
     return Arc(
-        inside(fields[0], count, where),
-        inside(fields[1], count, where),
+        parse_index(fields[0], count, where),
+        parse_index(fields[1], count, where),
         None,
         {"am": parse_real(fields[2], where, "a score") * unit},
     )
@@ -140,19 +141,17 @@ def write(lattices: Iterable[Lattice], path) -> None:
     Words go to nodes, which takes more arcs where different words leave a state. UserError for
     impossible (-inf) scores.
     """
-    common.write_files(
-        lattices, path, ".lat", lambda lattice: text(lattice, f"{path}: utterance {lattice.utt!r}")
-    )
+    common.write_files(lattices, path, ".lat", spell_text)
 
 
-def text(lattice: Lattice, where: str) -> str:
+def spell_text(lattice: Lattice, where: str) -> str:
     """Return the text of a lattice."""
-    found = nodes.find_nodes(lattice, "source")
-    if found is None:
+    on_nodes = nodes.find_nodes(lattice, "source")
+    if on_nodes is None:
         lattice = nodes.split_states(lattice, where)
-        found = nodes.find_nodes(lattice, "source")
-        found[lattice.start] = nodes.Node(None, {"symbol": "<s>"})
-        found[int(lattice.finals[0])] = nodes.Node(None, {"symbol": "</s>"})
+        on_nodes = nodes.find_nodes(lattice, "source")
+        on_nodes[lattice.start] = nodes.Node(None, {"symbol": "<s>"})
+        on_nodes[int(lattice.finals[0])] = nodes.Node(None, {"symbol": "</s>"})
     scores, _ = one_total(lattice, where)
     base = lattice.header.get("logbase", BASE)
     if not all(map(math.isfinite, scores)):
@@ -170,9 +169,9 @@ def text(lattice: Lattice, where: str) -> str:
         "#",
         f"Frames {last}",
         "#",
-        f"Nodes {len(found)} (NODEID WORD STARTFRAME FIRST-ENDFRAME LAST-ENDFRAME)",
+        f"Nodes {len(on_nodes)} (NODEID WORD STARTFRAME FIRST-ENDFRAME LAST-ENDFRAME)",
     ]
-    lines += [node_line(index, label, frames[index], where) for index, label in enumerate(found)]
+    lines += [node_line(index, label, frames[index], where) for index, label in enumerate(on_nodes)]
     lines += ["#", f"Initial {lattice.start}", f"Final {lattice.finals[0]}", "#",
     "BestSegAscr 0 (NODEID ENDFRAME ASCORE)", "#",
               "Edges (FROM-NODEID TO-NODEID ASCORE)"]  # fmt: skip
@@ -181,7 +180,7 @@ def text(lattice: Lattice, where: str) -> str:
         lattice.source.tolist(), lattice.target.tolist(), scores.tolist(), strict=True
     ):
         lines.append(f"{source} {target} {round(score / unit)}")
-    return encodable("\n".join([*lines, "End", ""]), where)
+    return "\n".join([*lines, "End", ""])
 
 
 def node_line(index: int, label: nodes.Node, frame: int, where: str) -> str:

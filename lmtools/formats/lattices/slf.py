@@ -32,8 +32,8 @@ from pathlib import Path
 
 import numpy as np
 
-from lmtools.errors import UserError
-from lmtools.formats.checks import component, encodable, identifier
+from lmtools.base.errors import UserError
+from lmtools.formats.checks import component, identifier
 from lmtools.formats.lattices import common, nodes, slf_text
 from lmtools.formats.lattices.common import (
     check_states,
@@ -44,7 +44,7 @@ from lmtools.formats.lattices.common import (
 )
 from lmtools.types import Arc, Final, Lattice
 
-ABOUT = "HTK's Standard Lattice Format, words on nodes or links: a file, or a directory of them"
+SUMMARY = "HTK's Standard Lattice Format, words on nodes or links: a file, or a directory of them"
 OPTIONS = {
     "acoustic": (
         "source or target: the node whose word a link's acoustic score belongs to (words on nodes;"
@@ -87,17 +87,17 @@ def read(path, acoustic: str | None = None) -> Iterator[Lattice]:
     if acoustic not in (None, "source", "target"):
         raise UserError(f"{path}: acoustic={acoustic}; expected source or target")
     for utt, file in common.files(path, SUFFIXES):
-        for parsed in lattices(file):
+        for parsed in read_lattices(file):
             utt = identifier(parsed.header.get("UTTERANCE", utt), parsed.where)
-            yield lattice(parsed, utt, acoustic)
+            yield build_lattice(parsed, utt, acoustic)
 
 
-def lattices(path) -> Iterator[Parsed]:
+def read_lattices(path) -> Iterator[Parsed]:
     """Yield the lattices of a file as fields; each begins with VERSION= (the first may lack it),
     and on a pipe ends with its last link.
     """
     parsed = None
-    for where, fields, comment in slf_text.lines(path):
+    for where, fields, comment in slf_text.read_fields(path):
         begins = "VERSION" in fields
         if parsed and begins and (parsed.nodes or parsed.links or "N" in parsed.header):
             yield parsed
@@ -108,7 +108,7 @@ def lattices(path) -> Iterator[Parsed]:
         elif "J" in fields:
             parsed.links.append((where, fields))
         elif comment:
-            parsed.marks |= marks(comment)
+            parsed.marks |= parse_marks(comment)
         else:
             parsed.header |= fields
         if str(path) == "-" and parsed.links and parsed.header.get("L") == str(len(parsed.links)):
@@ -120,28 +120,29 @@ def lattices(path) -> Iterator[Parsed]:
         yield parsed
 
 
-def marks(comment: str) -> dict[str, str]:
+def parse_marks(comment: str) -> dict[str, str]:
     """Return the conventions that a comment declares, name -> value."""
     if match := MARK.fullmatch(comment):
         return dict(part.partition("=")[::2] for part in match[1].split())
     return {"acoustic": "source"} if "pocketsphinx" in comment.lower() else {}
 
 
-def lattice(parsed: Parsed, utt: str, acoustic: str | None) -> Lattice:
+def build_lattice(parsed: Parsed, utt: str, acoustic: str | None) -> Lattice:
     """Return the lattice that the fields describe."""
-    count = size(parsed)
+    count = count_nodes(parsed)
     names = NAMES | {name: name for name in parsed.marks.get("scores", "").split(",") if name}
-    natural = logarithm(parsed)
+    natural = choose_logarithm(parsed)
     links = [
-        link(fields, where, count, names=names, natural=natural) for where, fields in parsed.links
+        parse_link(fields, where, count, names=names, natural=natural)
+        for where, fields in parsed.links
     ]
     on_nodes, times = [nodes.Node()] * count, [math.nan] * count
     for where, fields in parsed.nodes:
-        index = below(fields["I"], count, where, "I")
-        on_nodes[index] = node(fields, where)
+        index = parse_index(fields["I"], count, where, "I")
+        on_nodes[index] = parse_node(fields, where)
         if "t" in fields:
             times[index] = parse_real(fields["t"], where, "t")
-    start, end = ends(parsed, links, count)
+    start, end = find_ends(parsed, links, count)
     header = {name: value for name, value in parsed.header.items() if name not in HEADER}
     timed = times if any(time == time for time in times) else None
     if any("W" in fields for _, fields in parsed.links):
@@ -151,12 +152,12 @@ def lattice(parsed: Parsed, utt: str, acoustic: str | None) -> Lattice:
         side = acoustic or parsed.marks.get("acoustic") or guess_side(parsed, on_nodes[start])
         header["acoustic"] = side
         graph = nodes.NodeGraph(on_nodes, links, start, end, times=timed, header=header)
-        return nodes.lattice(utt, graph, side)
+        return nodes.build_lattice(utt, graph, side)
     finals = [Final(end, {"am": 0.0})]
     return Lattice.of(utt, count, start, links, finals=finals, times=timed, header=header)
 
 
-def size(parsed: Parsed) -> int:
+def count_nodes(parsed: Parsed) -> int:
     """Return the number of nodes; UserError unless nodes and links are as many as declared."""
     where = parsed.where
     for name, kind, rows in (("N", "nodes", parsed.nodes), ("L", "links", parsed.links)):
@@ -174,7 +175,7 @@ def size(parsed: Parsed) -> int:
     return check_states(count, len(parsed.links) + len(parsed.nodes), where)
 
 
-def logarithm(parsed: Parsed) -> Callable[[float], float]:
+def choose_logarithm(parsed: Parsed) -> Callable[[float], float]:
     """Return the function that turns the file's scores into natural logs."""
     if "base" not in parsed.header:
         return lambda value: value
@@ -188,7 +189,7 @@ def logarithm(parsed: Parsed) -> Callable[[float], float]:
     return lambda value: value * math.log(base)
 
 
-def below(text: str, count: int, where: str, name: str) -> int:
+def parse_index(text: str, count: int, where: str, name: str) -> int:
     """Return the node that a field names."""
     index = parse_number(text, where, name)
     if index >= count:
@@ -196,7 +197,7 @@ def below(text: str, count: int, where: str, name: str) -> int:
     return index
 
 
-def link(
+def parse_link(
     fields: dict[str, str],
     where: str,
     count: int,
@@ -206,7 +207,7 @@ def link(
     """Return the arc of a link's line."""
     if "S" not in fields or "E" not in fields:
         raise UserError(f"{where}: a link without S= or E=; say where it leads")
-    source, target = (below(fields[name], count, where, name) for name in "SE")
+    source, target = (parse_index(fields[name], count, where, name) for name in "SE")
     scores, word = {}, word_of_line(fields, where)
     extra = dict(word.extra)
     for name, value in fields.items():
@@ -222,13 +223,13 @@ def word_of_line(fields: dict[str, str], where: str) -> nodes.Node:
     symbol = fields.get("W", NULL) or NULL
     if len(symbol.split()) > 1:
         raise UserError(f"{where}: the word {symbol!a} holds white space; join its parts with _")
-    found = nodes.node_of_symbol(symbol, NULL)
+    label = nodes.node_of_symbol(symbol, NULL)
     return (
-        nodes.Node(found.word, {**found.extra, "variant": fields["v"]}) if "v" in fields else found
+        nodes.Node(label.word, {**label.extra, "variant": fields["v"]}) if "v" in fields else label
     )
 
 
-def node(fields: dict[str, str], where: str) -> nodes.Node:
+def parse_node(fields: dict[str, str], where: str) -> nodes.Node:
     """Return the word of a node with all that belongs to it."""
     word = word_of_line(fields, where)
     others = {
@@ -237,18 +238,18 @@ def node(fields: dict[str, str], where: str) -> nodes.Node:
     return nodes.Node(word.word, {**word.extra, **others})
 
 
-def ends(parsed: Parsed, links: list[Arc], count: int) -> tuple[int, int]:
+def find_ends(parsed: Parsed, links: list[Arc], count: int) -> tuple[int, int]:
     """Start and end: as the header says, or the only node with links that none of them enters or
     leaves (or the only node).
     """
-    found = []
+    places = []
     linked = {node for link in links for node in (link.source, link.target)} or set(range(count))
     for name, used in (
         ("start", {link.target for link in links}),
         ("end", {link.source for link in links}),
     ):
         if name in parsed.header:
-            found.append(below(parsed.header[name], count, parsed.where, name))
+            places.append(parse_index(parsed.header[name], count, parsed.where, name))
             continue
         candidates = linked - used
         if len(candidates) != 1:
@@ -256,8 +257,8 @@ def ends(parsed: Parsed, links: list[Arc], count: int) -> tuple[int, int]:
                 f"{parsed.where}: {len(candidates)} nodes could be the {name}; add {name}= to the"
                 " header"
             )
-        found += candidates
-    return found[0], found[1]
+        places += candidates
+    return places[0], places[1]
 
 
 def guess_side(parsed: Parsed, start: nodes.Node) -> str:
@@ -287,16 +288,10 @@ def default_weights(lattice: Lattice) -> dict[str, float]:
 
 def write(lattices: Iterable[Lattice], path) -> None:
     """Write one lattice to `*.slf`, any number to standard output or as `UTT.slf`."""
-    common.write_files(
-        lattices,
-        path,
-        ".slf",
-        lambda lattice: text(lattice, f"{path}: utterance {lattice.utt!r}"),
-        many=True,
-    )
+    common.write_files(lattices, path, ".slf", spell_text, many=True)
 
 
-def text(lattice: Lattice, where: str) -> str:
+def spell_text(lattice: Lattice, where: str) -> str:
     """Return the text of a lattice."""
     side = lattice.header.get("acoustic")
     on_nodes = nodes.find_nodes(lattice, side) if side in ("source", "target") else None
@@ -306,17 +301,19 @@ def text(lattice: Lattice, where: str) -> str:
             raise UserError(
                 f"{where}: the word {word!r} stands for no word in this format; rename it"
             )
-    lines = head(lattice, side if on_nodes else None, where)
+    lines = spell_header(lattice, side if on_nodes else None, where)
     for state in range(lattice.states):
         label = word_fields(on_nodes[state], "node.") if on_nodes else {}
         time = math.nan if lattice.times is None else lattice.times[state]
         lines.append(
-            row({"I": str(state), **({"t": spell_number(time)} if time == time else {}), **label})
+            spell_row(
+                {"I": str(state), **({"t": spell_number(time)} if time == time else {}), **label}
+            )
         )
-    return encodable("\n".join([*lines, *link_lines(lattice, on_nodes is None, where), ""]), where)
+    return "\n".join([*lines, *link_lines(lattice, on_nodes is None, where), ""])
 
 
-def head(lattice: Lattice, side: str | None, where: str) -> list[str]:
+def spell_header(lattice: Lattice, side: str | None, where: str) -> list[str]:
     """Return the header's lines."""
     kept = {
         name: value
@@ -329,9 +326,12 @@ def head(lattice: Lattice, side: str | None, where: str) -> list[str]:
     declared = [f"acoustic={side}"] * (side is not None) + [f"scores={','.join(others)}"] * bool(
         others
     )
-    lines = ["VERSION=" + lattice.header.get("VERSION", "1.0"), row({"UTTERANCE": lattice.utt})]
+    lines = [
+        "VERSION=" + lattice.header.get("VERSION", "1.0"),
+        spell_row({"UTTERANCE": lattice.utt}),
+    ]
     lines += [
-        row({name: value})
+        spell_row({name: value})
         for name, value in kept.items()
         if name not in HEADER and not re.search(r"[\s=#\"']", name)
     ]
@@ -362,14 +362,16 @@ def link_lines(lattice: Lattice, words: bool, where: str) -> Iterator[str]:
         if name in RESERVED or name in columns or re.search(r"[\s=#\"']|^$", name)
     ]:
         raise UserError(f"{where}: the extra {clash[0]!r} cannot name a field of a link; rename it")
-    labels = nodes.labels(lattice) if words else []
+    labels = nodes.label_arcs(lattice) if words else []
     for arc, (source, target) in enumerate(
         zip(lattice.source.tolist(), lattice.target.tolist(), strict=True)
     ):
         label = word_fields(labels[arc], None) if words else {}
         scores = {name: column[arc] for name, column in columns.items()}
         extra = {name: column[arc] for name, column in extras.items() if column[arc]}
-        yield row({"J": str(arc), "S": str(source), "E": str(target), **label, **scores, **extra})
+        yield spell_row(
+            {"J": str(arc), "S": str(source), "E": str(target), **label, **scores, **extra}
+        )
 
 
 def convert_base(column: np.ndarray, base: float | None) -> list[str]:
@@ -407,6 +409,6 @@ def word_fields(label: nodes.Node, prefix: str | None) -> dict[str, str]:
     return {"W": word, **variant, **others}
 
 
-def row(fields: dict[str, str]) -> str:
+def spell_row(fields: dict[str, str]) -> str:
     """Return a line of fields."""
     return "\t".join(f"{name}={slf_text.quote(value)}" for name, value in fields.items())

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterator
 
-from lmtools.errors import UserError
-from lmtools.files import read_lines
+from lmtools.base.errors import UserError
+from lmtools.base.files import read_lines
 
 FIELD = re.compile(
     r"""\s*([^\s=#"']+)=("(?:[^"\\]|\\.)*"(?!\S)|'(?:[^'\\\s]|\\.)*'(?!\S)|(?:[^\s\\]|\\.)*)"""
@@ -18,7 +18,7 @@ LONG = {"V": "VERSION", "U": "UTTERANCE", "NODES": "N", "LINKS": "L", "START": "
 Line = tuple[str, dict[str, str], str]  # `path:line`, fields, comment
 
 
-def lines(path) -> Iterator[Line]:
+def read_fields(path) -> Iterator[Line]:
     """Yield the lines of `path` with their fields; a line goes on after a backslash at its end."""
     pending, begun = "", 0
     for number, line in read_lines(path):
@@ -51,7 +51,9 @@ def parse_fields(line: str, where: str) -> Line:
 
 
 def quoted_pairs(line: str, where: str) -> list[tuple[str, str]]:
-    """Return names and values of a line with quotes or escapes, or with something that is no field."""
+    """Return names and values of a line with quotes or escapes, or with something that is no
+    field.
+    """
     pairs, at = [], 0
     while at < len(line):
         match = FIELD.match(line, at)

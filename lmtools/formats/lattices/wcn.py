@@ -16,14 +16,18 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from lmtools.atomic import atomic_text
-from lmtools.errors import UserError
-from lmtools.files import read_lines
-from lmtools.formats.checks import encodable
-from lmtools.formats.lattices.common import one_total, parse_number, parse_real, refuse_null
+from lmtools.base.errors import UserError
+from lmtools.base.files import read_lines
+from lmtools.formats.lattices.common import (
+    one_total,
+    parse_number,
+    parse_real,
+    refuse_null,
+    write_rows,
+)
 from lmtools.types import Arc, Final, Lattice
 
-ABOUT = "confusion networks, one a line of word:slot:posterior"
+SUMMARY = "confusion networks, one a line of word:slot:posterior"
 OPTIONS = {
     "missing": (
         "what posteriors lack to 1: epsilon, that of no word, or nothing, as words were pruned"
@@ -62,7 +66,7 @@ def read(path, missing: str | None = None) -> Iterator[Lattice]:
         arcs = [
             arc
             for state, arcs in enumerate(slots.values())
-            for arc in (*arcs, *(rest(arcs, state) if missing == "epsilon" else ()))
+            for arc in (*arcs, *(complete_slot(arcs, state) if missing == "epsilon" else ()))
         ]
         finals = [Final(len(slots), {"am": 0.0})]
         yield Lattice.of(str(number), len(slots) + 1, 0, arcs, finals=finals)
@@ -113,7 +117,7 @@ def parse_entry(entry: str, where: str) -> tuple[str, int, float]:
     )
 
 
-def rest(arcs: list[Arc], state: int) -> list[Arc]:
+def complete_slot(arcs: list[Arc], state: int) -> list[Arc]:
     """Return the arc without a word for what the posteriors of a slot leave, if anything."""
     missing = missing_posterior(arcs)
     if missing > 1e-9:
@@ -141,14 +145,10 @@ def holds_epsilons(path) -> bool:
 
 def write(lattices: Iterable[Lattice], path) -> None:
     """Write confusion networks, one a line; UserError for a lattice that is none."""
-    with atomic_text(path) as out:
-        for lattice in lattices:
-            where = f"{path}: utterance {lattice.utt!r}"
-            out.write(encodable(text(lattice, where), where) + "\n")
-            out.flush()
+    write_rows(lattices, path, spell_text)
 
 
-def text(lattice: Lattice, where: str) -> str:
+def spell_text(lattice: Lattice, where: str) -> str:
     """Return the line of a lattice whose states form a chain."""
     scores, final_scores = one_total(lattice, where)
     sources = lattice.source.tolist()
@@ -176,14 +176,19 @@ def text(lattice: Lattice, where: str) -> str:
         strict=True,
     )
     entries = [
-        (source, (symbol or NULL) if word is None else word, slot or source, probability(score))
+        (
+            source,
+            (symbol or NULL) if word is None else word,
+            slot or source,
+            spell_probability(score),
+        )
         for source, word, score, slot, symbol in rows
     ]
     entries.sort(key=lambda entry: entry[0])
     return " ".join(f"{word}:{slot}:{posterior}" for _, word, slot, posterior in entries)
 
 
-def probability(score: float) -> str:
+def spell_probability(score: float) -> str:
     """Return the shortest text whose logarithm is `score`, or the nearest there is."""
     value = math.exp(min(score, 700))
     for digits in (6, 12, 15, 16):

@@ -11,21 +11,20 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from lmtools.atomic import atomic_text
-from lmtools.errors import UserError
-from lmtools.files import read_lines
+from lmtools.base.errors import UserError
+from lmtools.base.files import read_lines
 from lmtools.formats.checks import (
     NUMBER,
     by_utterance,
-    check_nbests,
     identifier,
     number,
     only_hypothesis,
+    write_lines,
 )
 from lmtools.formats.registry import all_rows
 from lmtools.types import Hypothesis, NBest
 
-ABOUT = "sclite: `utt channel start duration word`; one hypothesis an utterance"
+SUMMARY = "sclite: `utt channel start duration word`; one hypothesis an utterance"
 EMPTY = re.compile(r";; (\S+) is empty")
 TIMES = re.compile(r"\S+ \S+ \S+( \S+)?")
 
@@ -49,7 +48,7 @@ def read(path) -> Iterator[NBest]:
     """Yield lists of one hypothesis without scores; UserError with the line of what is no plain
     ctm.
     """
-    for utt, lines in by_utterance(rows(path)):
+    for utt, lines in by_utterance(read_rows(path)):
         columns = [columns for _, _, columns in lines if columns]
         if mixed := [where for (where, _, row) in lines if columns and row[:1] != columns[0][:1]]:
             raise UserError(
@@ -60,8 +59,10 @@ def read(path) -> Iterator[NBest]:
         yield NBest(utt, (Hypothesis(" ".join(row[3] for row in columns), {}, extra),))
 
 
-def rows(path) -> Iterator[tuple[str, str, list[str]]]:
-    """Yield (where, utterance, the other columns) of every word; no columns for an empty utterance."""
+def read_rows(path) -> Iterator[tuple[str, str, list[str]]]:
+    """Yield (where, utterance, the other columns) of every word; no columns for an empty
+    utterance.
+    """
     for line_number, line in read_lines(path):
         where = f"{path}:{line_number}"
         if match := EMPTY.fullmatch(line):
@@ -85,26 +86,24 @@ def made_up(words: int) -> list[str]:
 
 def write(nbests: Iterable[NBest], path) -> None:
     """Write the only hypothesis of each list, without scores; UserError for longer lists."""
-    with atomic_text(path) as out:
-        for nbest in check_nbests(nbests, path):
-            where = f"{path}: utterance {nbest.utt!r}"
-            hyp = only_hypothesis(nbest, path)
-            if nbest.utt.startswith(";;"):
-                raise UserError(f"{where}: starts a comment in ctm; rename it")
-            lines = spell_lines(nbest.utt, hyp, where) if hyp else ()
-            out.writelines(f"{line}\n" for line in lines)
+    write_lines(nbests, path, lambda nbest, where: spell_list(nbest, path, where))
 
 
-def spell_lines(utt: str, hyp: Hypothesis, where: str) -> Iterator[str]:
-    """Yield the lines of one utterance."""
+def spell_list(nbest: NBest, path, where: str) -> Iterator[str]:
+    """Yield the lines of one list."""
+    hyp = only_hypothesis(nbest, path)
+    if nbest.utt.startswith(";;"):
+        raise UserError(f"{where}: starts a comment in ctm; rename it")
+    if not hyp:
+        return
     words = hyp.text.split()
     times = hyp.extra.get("times", "").split("\n")
     if len(times) != len(words) or not all(TIMES.fullmatch(row) for row in times):
         times = made_up(len(words))
     if not words:
-        yield f";; {utt} is empty"
+        yield f";; {nbest.utt} is empty"
     for word, row in zip(words, times, strict=True):
         if word.startswith("<ALT"):
             raise UserError(f"{where}: {word!r} is markup in ctm; replace it by a plain word")
         channel, start, duration, *confidence = row.split(" ")
-        yield " ".join((utt, channel, start, duration, word, *confidence))
+        yield " ".join((nbest.utt, channel, start, duration, word, *confidence))

@@ -15,14 +15,14 @@ from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
-from lmtools.atomic import new_directory
-from lmtools.errors import UserError
+from lmtools.base.atomic import new_directory
+from lmtools.base.errors import UserError
 from lmtools.formats import kaldi_text
 from lmtools.formats.checks import check_nbests, number, one_score
 from lmtools.formats.registry import list_numbered
 from lmtools.types import Hypothesis, NBest
 
-ABOUT = "ESPnet2 decode directory with {n}best_recog/text and score"
+SUMMARY = "ESPnet2 decode directory with {n}best_recog/text and score"
 RANK = re.compile(r"([1-9][0-9]*)best_recog")
 JOB = re.compile(r"output\.([0-9]+)")
 PLACE = re.compile("[1-9][0-9]{0,5}", re.ASCII)
@@ -32,7 +32,7 @@ TENSOR = re.compile(r"tensor\((.*?)(,.*)?\)")
 
 def recognises(path: Path, first: str) -> bool:
     """Return whether `path` is a directory with rank directories in it or in its jobs."""
-    return path.is_dir() and any(True for _ in parts(path))
+    return path.is_dir() and any(True for _ in find_ranks(path))
 
 
 def read(path) -> list[NBest]:
@@ -41,14 +41,14 @@ def read(path) -> list[NBest]:
     """
     lists: dict[str, dict[int, Hypothesis]] = {}
     scored = None
-    for folder, rank in parts(Path(path)):
+    for folder, rank in find_ranks(Path(path)):
         if scored not in (None, (folder / "score").exists()):
             raise UserError(
                 f"{folder}: some rank directories have a file `score` and some do not; decode again"
                 " or remove them all"
             )
         scored = (folder / "score").exists()
-        for utt, hyp in hypotheses(folder, scored):
+        for utt, hyp in read_hypotheses(folder, scored):
             if rank in lists.setdefault(utt, {}):
                 raise UserError(
                     f"{folder}/text: utterance {utt!r} occurs in two jobs; keep one of them"
@@ -63,13 +63,15 @@ def read(path) -> list[NBest]:
 
 
 def sort_by_rank(hyps: Mapping[int, Hypothesis]) -> Iterator[Hypothesis]:
-    """Yield hypotheses in the order of their ranks, which become extras where they are not places."""
+    """Yield hypotheses in the order of their ranks, which become extras where they are not
+    places.
+    """
     for place, rank in enumerate(sorted(hyps), 1):
         hyp = hyps[rank]
         yield hyp if place == rank else replace(hyp, extra={**hyp.extra, "rank": str(rank)})
 
 
-def parts(path: Path) -> Iterator[tuple[Path, int]]:
+def find_ranks(path: Path) -> Iterator[tuple[Path, int]]:
     """Yield (rank directory, rank) in `path`, or else in its jobs, one by one."""
     if ranks := numbered_directories(path, RANK):
         yield from ranks
@@ -84,13 +86,13 @@ def numbered_directories(path: Path, name: re.Pattern) -> list[tuple[Path, int]]
     return [(child, number) for number, child in inside if child.is_dir()]
 
 
-def hypotheses(folder: Path, scored: bool) -> Iterator[tuple[str, Hypothesis]]:
+def read_hypotheses(folder: Path, scored: bool) -> Iterator[tuple[str, Hypothesis]]:
     """Yield pairs (utterance, hypothesis) of one rank directory, text and score joined by id."""
     texts = kaldi_text.read(folder / "text")
     scores = {}
     if scored:
         scores = {
-            utt: score(text, f"{folder}/score:{line}")
+            utt: parse_score(text, f"{folder}/score:{line}")
             for line, utt, text in kaldi_text.rows(folder / "score", text=False)
         }
         if alone := texts.keys() ^ scores.keys():
@@ -104,7 +106,7 @@ def hypotheses(folder: Path, scored: bool) -> Iterator[tuple[str, Hypothesis]]:
         yield utt, Hypothesis(text, {"am": scores[utt]} if scored else {}, extra)
 
 
-def score(text: str, where: str) -> float:
+def parse_score(text: str, where: str) -> float:
     """Return the number in `text`, bare or as `tensor(...)`."""
     match = TENSOR.fullmatch(text)
     return number(match[1].strip() if match else text, where, "score")
@@ -120,16 +122,16 @@ def write(nbests: Iterable[NBest], path) -> None:
     with replace_directory(Path(path)) as temporary:
         ranks: dict[int, dict[str, Hypothesis]] = {}
         for nbest in nbests:
-            for rank, hyp in zip(places(nbest), nbest.hyps, strict=True):
+            for rank, hyp in zip(list_ranks(nbest), nbest.hyps, strict=True):
                 ranks.setdefault(rank, {})[nbest.utt] = hyp
         for rank, hyps in ranks.items():
             write_rank(hyps, temporary / f"{rank}best_recog", path)
 
 
-def places(nbest: NBest) -> list[int]:
+def list_ranks(nbest: NBest) -> list[int]:
     """Return the ranks of hypotheses: as they were read if in order still, else their places."""
-    found = [hyp.extra.get("rank", str(place)) for place, hyp in enumerate(nbest.hyps, 1)]
-    ranks = [int(rank) if PLACE.fullmatch(rank) else 0 for rank in found]
+    ranks_read = [hyp.extra.get("rank", str(place)) for place, hyp in enumerate(nbest.hyps, 1)]
+    ranks = [int(rank) if PLACE.fullmatch(rank) else 0 for rank in ranks_read]
     if 0 in ranks or any(a >= b for a, b in pairwise(ranks)):
         return list(range(1, len(ranks) + 1))
     return ranks

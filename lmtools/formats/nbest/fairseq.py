@@ -14,15 +14,14 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from lmtools.atomic import atomic_text
-from lmtools.errors import UserError
-from lmtools.files import read_lines
+from lmtools.base.errors import UserError
+from lmtools.base.files import read_lines
 from lmtools.formats import pieces
-from lmtools.formats.checks import check_nbests, identifier, number, one_score
+from lmtools.formats.checks import identifier, number, one_score, write_lines
 from lmtools.formats.units import BASE2, parse_in_unit, spell_in_unit
 from lmtools.types import TOTAL, Hypothesis, NBest
 
-ABOUT = "fairseq-generate's log: S, T, H, D and P lines"
+SUMMARY = "fairseq-generate's log: S, T, H, D and P lines"
 LINE = re.compile(r"([STHDPAI])-([^\s\t]+)\t(.*)", re.DOTALL)
 TABLESS = re.compile(r"[STHDP]-[0-9]+(?!\S)")
 ROUNDED = 0.5e-4  # what a token's score on a P line may be off
@@ -46,21 +45,21 @@ def recognises(path: Path, first: str) -> bool:
 
 def read(path, lenpen: str = "1", normalised: str = "yes", bpe: str | None = None) -> list[NBest]:
     """Read the lists in the log `path`, in the order in which their ids come first."""
-    power = exponent(lenpen, normalised)
-    ids = sentences(path)
+    power = parse_exponent(lenpen, normalised)
+    ids = group_lines(path)
     heads = (head.split("\t")[-1] for lines in ids.values() for _, head in lines.get("H", ()))
     marks = pieces.check_marks(bpe, "bpe") if bpe else pieces.guess_marks(heads)
     return [parse_list(utt, lines, power, marks) for utt, lines in ids.items()]
 
 
-def exponent(lenpen: str, normalised: str) -> float:
+def parse_exponent(lenpen: str, normalised: str) -> float:
     """Return the power of the length that H scores were divided by."""
     if normalised not in ("yes", "no"):
         raise UserError(f"normalised={normalised}: neither yes nor no; give one of them")
     return number(lenpen, "lenpen", "the power of the length") if normalised == "yes" else 0.0
 
 
-def sentences(path) -> dict[str, Lines]:
+def group_lines(path) -> dict[str, Lines]:
     """Return the lines of every id; others are skipped."""
     ids: dict[str, Lines] = {}
     for line, text in read_lines(path):
@@ -90,14 +89,14 @@ def parse_list(utt: str, lines: Lines, power: float, marks: str) -> NBest:
             raise UserError(
                 f"{lines[kind][-1][0]}: {count}; keep all lines of an id, or drop all of a kind"
             )
-    hyps = tuple(hypothesis(rank, lines, power, marks) for rank in range(len(heads)))
+    hyps = tuple(parse_hypothesis(rank, lines, power, marks) for rank in range(len(heads)))
     source, target = (lines[kind][0][1] if kind in lines else None for kind in "ST")
     ref = None if target is None else pieces.join_pieces(target, marks)
     extra = {"S": source} if source else {}
     return NBest(utt, hyps, ref, extra if ref == target else {**extra, "T": target})
 
 
-def hypothesis(rank: int, lines: Lines, power: float, marks: str) -> Hypothesis:
+def parse_hypothesis(rank: int, lines: Lines, power: float, marks: str) -> Hypothesis:
     """Return hypothesis `rank` of an id, from its lines of every kind."""
     where, head = lines["H"][rank]
     value, text = split_score(head, where)
@@ -113,9 +112,9 @@ def hypothesis(rank: int, lines: Lines, power: float, marks: str) -> Hypothesis:
         if kind in lines and given != words
     }
     place, line = lines["P"][rank] if "P" in lines else ("", "")
-    parts = tokens(line, place)
+    parts = parse_tokens(line, place)
     am = parse_in_unit(
-        value, unit(len(parts) or len(text.split()) + 1, power, where), where, "the score"
+        value, find_unit(len(parts) or len(text.split()) + 1, power, where), where, "the score"
     )
     if parts and abs(am / BASE2 - sum(parts)) > ROUNDED * len(parts) + 1e-6 * abs(sum(parts)):
         am = parse_in_unit(repr(sum(parts)), BASE2, where, "the sum of the token scores")
@@ -131,12 +130,12 @@ def split_score(content: str, where: str) -> tuple[str, str]:
     return score, text
 
 
-def tokens(content: str, where: str) -> list[float]:
+def parse_tokens(content: str, where: str) -> list[float]:
     """Return the token scores of a P line."""
     return [number(value, where, "a token's score") for value in content.split()]
 
 
-def unit(length: int, power: float, where: str) -> float:
+def find_unit(length: int, power: float, where: str) -> float:
     """Return the factor from an H score to natural logarithms: from base 2, and from the mean to
     the sum over `length` tokens.
     """
@@ -152,23 +151,21 @@ def write(nbests: Iterable[NBest], path, lenpen: str = "1", normalised: str = "y
     """Write S, T, H, D and P lines; UserError for scores other than `am` unless there is a total,
     with which P lines are left out.
     """
-    power = exponent(lenpen, normalised)
-    with atomic_text(path) as out:
-        for nbest in check_nbests(nbests, path):
-            where = f"{path}: utterance {nbest.utt!r}"
-            for kind, content in contents(nbest, power, where):
-                out.write(f"{kind}-{nbest.utt}\t{content}\n")
-            if str(path) == "-":
-                out.flush()
+    power = parse_exponent(lenpen, normalised)
+
+    def spell_list(nbest: NBest, where: str) -> Iterator[str]:
+        return (f"{kind}-{nbest.utt}\t{text}" for kind, text in spell_lines(nbest, power, where))
+
+    write_lines(nbests, path, spell_list)
 
 
-def contents(nbest: NBest, power: float, where: str) -> Iterator[tuple[str, str]]:
+def spell_lines(nbest: NBest, power: float, where: str) -> Iterator[tuple[str, str]]:
     """Yield (kind, content) of an id's lines."""
     source = nbest.extra.get("S", "")
     if source or not (nbest.hyps or nbest.ref is not None):
-        yield "S", flat(source)
+        yield "S", flatten(source)
     if nbest.ref is not None:
-        yield "T", flat(pieces.keep_spelling(nbest.ref, nbest.extra.get("T", nbest.ref)))
+        yield "T", flatten(pieces.keep_spelling(nbest.ref, nbest.extra.get("T", nbest.ref)))
     given = [kind for kind in "PAI" if all(hyp.extra.get(kind) for hyp in nbest.hyps)]
     kinds = [
         kind for kind in given if kind != "P" or not any(TOTAL in hyp.scores for hyp in nbest.hyps)
@@ -189,10 +186,10 @@ def lines_of(
         )
     head = hyp.extra.get("H", hyp.text)
     length = len(hyp.extra["P"].split()) if "P" in kinds else len(head.split()) + 1
-    score = spell_score(total, unit(length, power, where), where)
-    yield "H", f"{score}\t{flat(head)}"
-    yield "D", f"{score}\t{flat(pieces.keep_spelling(hyp.text, hyp.extra.get('D', hyp.text)))}"
-    yield from ((kind, flat(hyp.extra[kind])) for kind in kinds)
+    score = spell_score(total, find_unit(length, power, where), where)
+    yield "H", f"{score}\t{flatten(head)}"
+    yield "D", f"{score}\t{flatten(pieces.keep_spelling(hyp.text, hyp.extra.get('D', hyp.text)))}"
+    yield from ((kind, flatten(hyp.extra[kind])) for kind in kinds)
 
 
 def spell_score(value: float, of: float, where: str) -> str:
@@ -203,6 +200,6 @@ def spell_score(value: float, of: float, where: str) -> str:
     return text
 
 
-def flat(text: str) -> str:
+def flatten(text: str) -> str:
     """Return `text` on one line; keep a CR inside, drop one at the end."""
     return text.replace("\n", " ").rstrip("\r")

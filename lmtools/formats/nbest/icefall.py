@@ -10,16 +10,15 @@ each, the same every time. The ID is kept as it is, with the number that lhotse'
 import ast
 import re
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from lmtools.atomic import atomic_text
-from lmtools.errors import UserError
-from lmtools.files import read_lines
-from lmtools.formats.checks import by_utterance, check_nbests, encodable, identifier, no_score
+from lmtools.base.errors import UserError
+from lmtools.base.files import read_lines
+from lmtools.formats.checks import by_utterance, encodable, identifier, no_score, write_lines
 from lmtools.types import Hypothesis, NBest
 
-ABOUT = "icefall recogs: `id:TAB ref=[...]`, `id:TAB hyp=[...]`"
+SUMMARY = "icefall recogs: `id:TAB ref=[...]`, `id:TAB hyp=[...]`"
 LINE = re.compile(r"(.*?):\t(ref|hyp|timestamp_\w+)=(.*)", re.DOTALL)
 STAMP = re.compile(r"timestamp_\w+")
 
@@ -31,11 +30,11 @@ def recognises(path: Path, first: str) -> bool:
 
 def read(path) -> Iterator[NBest]:
     """Read lists, each once the next one starts; UserError with the line of all else."""
-    for utt, lines in by_utterance(rows(path)):
+    for utt, lines in by_utterance(read_rows(path)):
         yield gather_list(utt, lines)
 
 
-def rows(path) -> Iterator[tuple[str, str, str, str]]:
+def read_rows(path) -> Iterator[tuple[str, str, str, str]]:
     """Yield (where, ID, what, value) of every line."""
     for number, line in read_lines(path):
         if line.strip():
@@ -54,56 +53,54 @@ def gather_list(utt: str, lines: list[tuple[str, str, str, str]]) -> NBest:
     ref, hyps, extra = None, [], {}
     for where, _, what, value in lines:
         if what == "hyp":
-            hyps.append((words(value, where), {}))
+            hyps.append((parse_words(value, where), {}))
         elif what == "ref":
-            if ref not in (None, words(value, where)):
+            if ref not in (None, parse_words(value, where)):
                 raise UserError(f"{where}: {utt!r} has two different references; keep one of them")
-            ref = words(value, where)
+            ref = parse_words(value, where)
         else:
             (hyps[-1][1] if hyps and not what.endswith("_ref") else extra)[what] = value
     return NBest(utt, tuple(Hypothesis(text, {}, more) for text, more in hyps), ref, extra)
 
 
-def words(value: str, where: str) -> str:
+def parse_words(value: str, where: str) -> str:
     """Return the text of a Python list of words, or of bare text."""
     if not value.startswith("["):
         return " ".join(value.split())
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Python's remarks on the value as a program
-            found = ast.literal_eval(value)
+            row = ast.literal_eval(value)
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
-        found = None
-    if not isinstance(found, list) or not all(isinstance(word, str) for word in found):
+        row = None
+    if not isinstance(row, list) or not all(isinstance(word, str) for word in row):
         raise UserError(
             f"{where}: {value[:40]!a} is not a list of words; write ['BLUE', 'FINCH'] (one speaker"
             " a file)"
         )
-    return encodable(" ".join(" ".join(found).split()), where)
+    return encodable(" ".join(" ".join(row).split()), where)
 
 
 def write(nbests: Iterable[NBest], path) -> None:
     """Write lists, each at once on standard output; UserError for scores, unless they were rescored
     and their order says enough.
     """
-    with atomic_text(path) as out:
-        for nbest in check_nbests(nbests, path):
-            where = f"{path}: utterance {nbest.utt!r}"
-            lines = ([] if nbest.ref is None else [f"ref={nbest.ref.split()}"]) + stamps(
-                nbest.extra
-            )
-            for hyp in nbest.hyps:
-                no_score(hyp, where)
-                lines += [f"hyp={hyp.text.split()}", *stamps(hyp.extra)]
-            out.writelines(f"{nbest.utt}:\t{line}\n" for line in lines)
-            if str(path) == "-":
-                out.flush()
+    write_lines(nbests, path, spell_list)
 
 
-def stamps(extra) -> list[str]:
-    """Return the lines of the time stamps among extras."""
-    return [
-        f"{name}={value}"
-        for name, value in extra.items()
-        if STAMP.fullmatch(name) and "\n" not in value
-    ]
+def spell_list(nbest: NBest, where: str) -> Iterator[str]:
+    """Yield the lines of one list."""
+    if nbest.ref is not None:
+        yield f"{nbest.utt}:\tref={nbest.ref.split()}"
+    yield from spell_stamps(nbest.utt, nbest.extra)
+    for hyp in nbest.hyps:
+        no_score(hyp, where)
+        yield f"{nbest.utt}:\thyp={hyp.text.split()}"
+        yield from spell_stamps(nbest.utt, hyp.extra)
+
+
+def spell_stamps(utt: str, extra: Mapping[str, str]) -> Iterator[str]:
+    """Yield the lines of the time stamps among extras."""
+    for name, value in extra.items():
+        if STAMP.fullmatch(name) and "\n" not in value:
+            yield f"{utt}:\t{name}={value}"

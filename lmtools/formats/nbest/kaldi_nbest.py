@@ -21,14 +21,14 @@ from contextlib import ExitStack
 from itertools import groupby, pairwise
 from pathlib import Path
 
-from lmtools.atomic import atomic_directory
-from lmtools.errors import UserError
+from lmtools.base.atomic import atomic_directory
+from lmtools.base.errors import UserError
 from lmtools.formats import kaldi_tables
 from lmtools.formats.checks import Utterances, check_nbests, no_score
 from lmtools.formats.registry import list_children, list_numbered, parse_specifier
 from lmtools.types import Hypothesis, NBest
 
-ABOUT = "Kaldi's archives of N-best rescoring, a directory, or one archive of texts such as ark:-"
+SUMMARY = "Kaldi's archives of N-best rescoring, a directory, or one archive of texts such as ark:-"
 OPTIONS = {
     "words": (
         "words.txt with the words' ids (read: in place of words_text; write: for the file words)"
@@ -46,7 +46,7 @@ def recognises(path: Path, first: str) -> bool:
     if path.is_dir():
         return any(
             inside.keys() & {"words_text", "words"} and (inside.keys() & COSTS.keys())
-            for inside in map(contents, folders(path))
+            for inside in map(list_archives, list_folders(path))
         )
     return is_list(path)
 
@@ -60,12 +60,12 @@ def is_list(path) -> bool:
     )
 
 
-def folders(path: Path) -> list[Path]:
+def list_folders(path: Path) -> list[Path]:
     """Return the directories of the jobs in numeric order, or `path` itself if it has none."""
     return [child for _, child in list_numbered(path, JOB) if child.is_dir()] or [path]
 
 
-def contents(folder: Path) -> dict[str, Path]:
+def list_archives(folder: Path) -> dict[str, Path]:
     """Return the archives in a directory by names without endings; a plain file comes first."""
     files = [child for child in list_children(folder) if child.is_file()]
     files.sort(key=lambda child: (child.suffix in (".scp", ".ark"), child), reverse=True)
@@ -83,7 +83,9 @@ def read(path, words: str | None = None) -> Iterator[NBest]:
 
 
 def texts_of(path) -> Iterator[tuple[str, list[Hypothesis], str]]:
-    """Yield (utterance, hypotheses, where) of an archive of texts, once the next utterance starts."""
+    """Yield (utterance, hypotheses, where) of an archive of texts, once the next utterance
+    starts.
+    """
     rows = (
         (*split_key(key, where), Hypothesis(text), where)
         for key, text, where in kaldi_tables.read_values(path, "tokens")
@@ -119,11 +121,11 @@ def sort_by_number(numbered: Iterable[tuple[int, Hypothesis]], where: str) -> li
 
 def read_directory(path: Path, words: str | None) -> Iterator[tuple[str, list[Hypothesis], str]]:
     """Yield (utterance, hypotheses, where) of a directory of archives."""
-    for folder in folders(path):
-        files = contents(folder)
+    for folder in list_folders(path):
+        files = list_archives(folder)
         texts, source = hypothesis_texts(folder, files, words or find_words(path, folder))
-        scores = components(folder, files)
-        extras = {name: integers(files[name]) for name in EXTRAS if name in files}
+        scores = read_components(folder, files)
+        extras = {name: read_integers(files[name]) for name in EXTRAS if name in files}
         for name, column in scores.items():
             if different := texts.keys() ^ column.keys():
                 key = min(different)
@@ -186,12 +188,12 @@ def column_of(path: Path, kind: str) -> dict[str, object]:
     return column
 
 
-def integers(path: Path) -> dict[str, str]:
+def read_integers(path: Path) -> dict[str, str]:
     """Return the lists of integers in a file, as texts."""
     return {key: " ".join(map(str, value)) for key, value in column_of(path, "ints").items()}
 
 
-def components(folder: Path, files: Mapping[str, Path]) -> dict[str, dict[str, float]]:
+def read_components(folder: Path, files: Mapping[str, Path]) -> dict[str, dict[str, float]]:
     """Return scores by component and key."""
     costs = {
         name: column_of(file, "float")

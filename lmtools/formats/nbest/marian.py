@@ -3,38 +3,20 @@ alignment and `WordScores= ...`, which older versions write among the features.
 
 F0, F1 .. are the models' log-probabilities (natural), the total their weighted sum,
 length-normalised if --normalize was given; it is read as it stands. Names of scores, and what
-becomes of sentences without a line: see `bars`.
+becomes of sentences without a line: see `moses_fields`.
 """
 
 import re
-from collections.abc import Iterable, Iterator
-from pathlib import Path
+from functools import partial
 
-from lmtools.errors import UserError
-from lmtools.formats.checks import NUMBER
+from lmtools.base.errors import UserError
 from lmtools.formats.nbest import moses_fields
 from lmtools.formats.nbest.moses_fields import OPTIONS as OPTIONS
-from lmtools.types import NBest
 
-ABOUT = "Marian: `id ||| text ||| F0= -2.1 ||| total`, alignments and word scores between"
+SUMMARY = "Marian: `id ||| text ||| F0= -2.1 ||| total`, alignments and word scores between"
 FEATURES = re.compile(r"(F\d+|WordScores)= ?[-+.\d]", re.ASCII)
 WORDS = "WordScores="
 WORDS_INSIDE = re.compile(r"(?<!\S)WordScores=((?:\s*[-+.\d][-+.\deE]*)*)(?!\S)", re.ASCII)
-
-
-def recognises(path: Path, first: str) -> bool:
-    """Return whether the last field of the first line is a number and the field before it starts
-    with F0 or the like, or the line has no features to tell Marian from Moses.
-    """
-    fields = [part.strip() for part in first.split(moses_fields.BAR)]
-    return moses_fields.lacks_features(first) or (
-        len(fields) > 3 and bool(FEATURES.match(fields[-2]) and NUMBER.fullmatch(fields[-1]))
-    )
-
-
-def read(path, bpe: str = "none", gaps: str = "empty") -> Iterator[NBest]:
-    """Read the lists in `path`, sentence by sentence."""
-    return moses_fields.read(path, parse_fields, bpe, gaps)
 
 
 def parse_fields(fields: list[str], where: str) -> moses_fields.Row:
@@ -60,13 +42,13 @@ def parse_fields(fields: list[str], where: str) -> moses_fields.Row:
     return moses_fields.Row(*fields[:2], features=features, total=total, extra=extra)
 
 
-def write(nbests: Iterable[NBest], path) -> None:
-    """Write lists; scores of any name become features, `total`, or else `am`, the total."""
-    moses_fields.write(nbests, path, list_fields)
-
-
 def list_fields(row: moses_fields.Row) -> list[str]:
     """Return the fields of a line."""
     alignment, words = row.extra.get("alignment"), row.extra.get("WordScores")
     between = [*([alignment] if alignment else []), *([f"{WORDS} {words}"] if words else [])]
     return [row.utt, row.text, *between, row.features, row.total]
+
+
+recognises = moses_fields.recognise(FEATURES, -2)
+read = partial(moses_fields.read, arrange=parse_fields)
+write = partial(moses_fields.write, fields=list_fields)

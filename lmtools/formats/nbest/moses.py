@@ -11,35 +11,17 @@ Sparse features are those that some hypotheses lack: an absent one is 0.
 """
 
 import re
-from collections.abc import Iterable, Iterator
-from pathlib import Path
+from functools import partial
 
-from lmtools.formats.checks import NUMBER
 from lmtools.formats.nbest import moses_fields
 from lmtools.formats.nbest.moses_fields import OPTIONS as OPTIONS
-from lmtools.types import NBest
 
-ABOUT = "Moses: `id ||| text ||| LM0= -41.3 TM0= -6.7 -1.2 ||| total`"
+SUMMARY = "Moses: `id ||| text ||| LM0= -41.3 TM0= -6.7 -1.2 ||| total`"
 # F0, F1 .. are what Marian calls its models
 SEGMENT = r"\|\d+-\d+(?:,[^|]*)?\|"  # the source words of a phrase; with -tt its scores, too
 SEGMENTS = re.compile(rf"(?:^|\s+){SEGMENT}(?!\S)", re.ASCII)
 SEGMENTED = re.compile(rf"(?:.*\s)?{SEGMENT}", re.ASCII)  # each phrase ends in one, so the last
 FEATURES = re.compile(r"(?!(F\d+|WordScores)=)[^\s=]+(:|=) ?[-+.\d]", re.ASCII)
-
-
-def recognises(path: Path, first: str) -> bool:
-    """Return whether the third field of the first line is features, none of Marian's, and the
-    fourth a number, or the line has no features to tell Moses from Marian.
-    """
-    fields = [part.strip() for part in first.split(moses_fields.BAR)]
-    return moses_fields.lacks_features(first) or (
-        len(fields) > 3 and bool(FEATURES.match(fields[2]) and NUMBER.fullmatch(fields[3]))
-    )
-
-
-def read(path, bpe: str = "none", gaps: str = "empty") -> Iterator[NBest]:
-    """Read the lists in `path`, sentence by sentence."""
-    return moses_fields.read(path, parse_fields, bpe, gaps, sparse=True)
 
 
 def parse_fields(fields: list[str], where: str) -> moses_fields.Row:
@@ -57,11 +39,6 @@ def drop_segments(text: str) -> str:
     return SEGMENTS.sub("", text).strip() if SEGMENTED.fullmatch(text) else text
 
 
-def write(nbests: Iterable[NBest], path) -> None:
-    """Write lists; scores of any name become features, `total`, or else `am`, the total."""
-    moses_fields.write(nbests, path, list_fields)
-
-
 def list_fields(row: moses_fields.Row) -> list[str]:
     """Return the fields of a line."""
     alignment, traced = row.extra.get("alignment", ""), row.extra.get("segments", "")
@@ -72,3 +49,8 @@ def list_fields(row: moses_fields.Row) -> list[str]:
         row.total,
         *(alignment.split(moses_fields.BAR) if alignment else ()),
     ]
+
+
+recognises = moses_fields.recognise(FEATURES, 2)
+read = partial(moses_fields.read, arrange=parse_fields, sparse=True)
+write = partial(moses_fields.write, fields=list_fields)

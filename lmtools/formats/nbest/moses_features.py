@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.formats.checks import component, number
 from lmtools.formats.units import spell_in_unit
 from lmtools.types import TOTAL, Hypothesis
@@ -17,11 +17,11 @@ LAYOUT = re.compile(r"(.+)([=:])([1-9][0-9]{0,5})")
 MOST_SPARSE = 200  # features; no search finds the weights of more
 
 
-def features(text: str, where: str) -> tuple[dict[str, float], str]:
+def parse_features(text: str, where: str) -> tuple[dict[str, float], str]:
     """Parse the scores by name of a features field, and its layout: `TM0=2`, name, sign, number of
     values.
     """
-    found: list[tuple[str, str, list[float]]] = []
+    groups: list[tuple[str, str, list[float]]] = []
     for token in text.split():
         name, sign, value = (
             token.rpartition("=")
@@ -31,31 +31,31 @@ def features(text: str, where: str) -> tuple[dict[str, float], str]:
             else ("", "", token)
         )
         if sign:
-            found.append((component(name, where), sign, []))
-        elif not found:
+            groups.append((component(name, where), sign, []))
+        elif not groups:
             raise UserError(
                 f"{where}: feature value {token!r} has no name before it; expected `NAME= value"
                 " ...`"
             )
         if value:
-            found[-1][2].append(number(value, where, f"feature {found[-1][0]!r}"))
+            groups[-1][2].append(number(value, where, f"feature {groups[-1][0]!r}"))
     scores: dict[str, float] = {}
-    for name, sign, values in found:
+    for name, sign, values in groups:
         if not values:
             raise UserError(
                 f"{where}: feature {name!r} has no value; write one after it or drop the name"
             )
-        for key, value in zip(keys(name, sign, len(values)), values, strict=True):
+        for key, value in zip(name_values(name, sign, len(values)), values, strict=True):
             if key in scores:
                 raise UserError(
                     f"{where}: two feature values would be called {key!r}; rename the feature"
                     f" {name!r}"
                 )
             scores[key] = value
-    return scores, " ".join(f"{name}{sign}{len(values)}" for name, sign, values in found)
+    return scores, " ".join(f"{name}{sign}{len(values)}" for name, sign, values in groups)
 
 
-def keys(name: str, sign: str, count: int) -> list[str]:
+def name_values(name: str, sign: str, count: int) -> list[str]:
     """Name a feature's values; an old-style name without digit takes the index (lm0)."""
     if count == 1:
         return [name]
@@ -104,7 +104,9 @@ def group_features(layout: str) -> list[tuple[str, str, list[str]]]:
     """Return (name, sign, names of the scores) of every feature in a layout."""
     matches = [LAYOUT.fullmatch(part) for part in layout.split()]
     return [
-        (match[1], match[2], keys(match[1], match[2], int(match[3]))) for match in matches if match
+        (match[1], match[2], name_values(match[1], match[2], int(match[3])))
+        for match in matches
+        if match
     ]
 
 
@@ -137,8 +139,8 @@ def fill_absent(
             " finds; keep few of them, or the total alone"
         )
     for (line, utt, hyp), layout in zip(lines, layouts, strict=True):
-        own = set(layout)
-        absent = [part for part in sparse if part not in own]
+        present = set(layout)
+        absent = [part for part in sparse if part not in present]
         yield line, utt, add_zeros(hyp, layout, absent) if absent else hyp
 
 

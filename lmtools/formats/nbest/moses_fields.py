@@ -11,17 +11,17 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
+from pathlib import Path
 
-from lmtools.atomic import atomic_text
-from lmtools.errors import UserError
-from lmtools.files import read_lines
+from lmtools.base.errors import UserError
+from lmtools.base.files import read_lines
 from lmtools.formats import pieces
-from lmtools.formats.checks import NUMBER, Utterances, check_nbests, components, number
+from lmtools.formats.checks import NUMBER, Utterances, components, number, write_lines
 from lmtools.formats.nbest.moses_features import (
     default_layout,
-    features,
     field_of,
     fill_absent,
+    parse_features,
     total_name,
 )
 from lmtools.formats.units import spell_in_unit
@@ -54,7 +54,12 @@ class Row:
 
 
 def read(
-    path, arrange: Callable[[list[str], str], Row], bpe: str, gaps: str, sparse: bool = False
+    path,
+    bpe: str = "none",
+    gaps: str = "empty",
+    *,
+    arrange: Callable[[list[str], str], Row],
+    sparse: bool = False,
 ) -> Iterator[NBest]:
     """Read the lists in `path`, one by one; `arrange` makes a Row of a line's fields; with `sparse`
     a feature may be absent (0) in some lines. UserError with the line of anything malformed.
@@ -65,33 +70,39 @@ def read(
     utterances = Utterances()
     filled: set[str] = set()
     names, last = None, None
-    lines = rows(path, arrange, bpe)
+    lines = read_rows(path, arrange, bpe)
     for utt, group in groupby(fill_absent(lines, path) if sparse else lines, lambda row: row[1]):
-        found = list(group)
-        where = f"{path}:{found[0][0]}"
+        rows_of_id = list(group)
+        where = f"{path}:{rows_of_id[0][0]}"
         utterances.add(utt, where)
         if utt in filled:
             raise UserError(
                 f"{where}: sentence {utt} follows {last}; sort the lists by number, or read with"
                 " the option gaps=skip"
             )
-        for between in missing(last, utt, where) if gaps == "empty" else ():
+        for between in list_missing(last, utt, where) if gaps == "empty" else ():
             filled.add(between)
             yield NBest(between, ())
-        nbest = NBest(utt, tuple(hyp for _, _, hyp in found))
+        nbest = NBest(utt, tuple(hyp for _, _, hyp in rows_of_id))
         names, last = components(nbest, names, where), utt
         yield nbest
 
 
-def lacks_features(first: str) -> bool:
-    """Return whether the first line is of a list without features, which Moses and Marian write
-    alike.
+def recognise(features: re.Pattern, place: int) -> Callable[[Path, str], bool]:
+    """Return `recognises` of a format whose first line has `features` in the field at `place` and a
+    number after it, or has no features to tell Moses from Marian.
     """
-    fields = [part.strip() for part in first.split(BAR)]
-    return len(fields) == 4 and not fields[2] and bool(NUMBER.fullmatch(fields[3]))
+
+    def recognises(path: Path, first: str) -> bool:
+        fields = [part.strip() for part in first.split(BAR)]
+        if len(fields) < 4 or not NUMBER.fullmatch(fields[place + 1]):
+            return False
+        return bool(features.match(fields[place])) or (len(fields) == 4 and not fields[2])
+
+    return recognises
 
 
-def rows(
+def read_rows(
     path, arrange: Callable[[list[str], str], Row], bpe: str
 ) -> Iterator[tuple[int, str, Hypothesis]]:
     """Yield (line number, sentence, hypothesis) of every line that is not empty."""
@@ -105,12 +116,12 @@ def rows(
                     f" {BAR} total`"
                 )
             row = arrange(fields, where)
-            yield count, row.utt, hypothesis(row, bpe, where)
+            yield count, row.utt, build_hypothesis(row, bpe, where)
 
 
-def hypothesis(row: Row, bpe: str, where: str) -> Hypothesis:
+def build_hypothesis(row: Row, bpe: str, where: str) -> Hypothesis:
     """Return the hypothesis that one line describes."""
-    scores, layout = features(row.features, where)
+    scores, layout = parse_features(row.features, where)
     extra = {"layout": layout} if layout != default_layout(scores) else {}
     if row.total:
         name = TOTAL if "am" in scores else "am"
@@ -123,7 +134,7 @@ def hypothesis(row: Row, bpe: str, where: str) -> Hypothesis:
     return Hypothesis(text, scores, {**extra, **row.extra})
 
 
-def missing(last: str | None, utt: str, where: str) -> Iterable[str]:
+def list_missing(last: str | None, utt: str, where: str) -> Iterable[str]:
     """Return the sentence numbers between two that follow each other in a file."""
     if last is None or not (COUNTED.fullmatch(last) and COUNTED.fullmatch(utt)):
         return ()
@@ -135,23 +146,23 @@ def missing(last: str | None, utt: str, where: str) -> Iterable[str]:
     return map(str, range(int(last) + 1, int(utt)))
 
 
-def write(nbests: Iterable[NBest], path, fields: Callable[[Row], list[str]]) -> None:
-    """Write lists; `fields` puts a Row's in order. An empty list has no line, which reading fills
+def write(nbests: Iterable[NBest], path, *, fields: Callable[[Row], list[str]]) -> None:
+    """Write lists; scores of any name become features, `total`, or else `am`, the total. `fields`
+    puts a Row's in order. An empty list has no line, which reading fills
     in between numbered ones.
     """
-    with atomic_text(path) as out:
-        for nbest in check_nbests(nbests, path):
-            where = f"{path}: utterance {nbest.utt!r}"
-            if not nbest.hyps and not COUNTED.fullmatch(nbest.utt):
-                raise UserError(
-                    f"{where}: has no hypothesis, and only numbered sentences may lack them here;"
-                    " drop it"
-                )
-            for hyp in nbest.hyps:
-                parts = fields(row_of(nbest.utt, hyp))
-                out.write(f" {BAR} ".join(plain(part, where) for part in parts) + "\n")
-            if str(path) == "-":
-                out.flush()
+
+    def spell_list(nbest: NBest, where: str) -> Iterator[str]:
+        if not nbest.hyps and not COUNTED.fullmatch(nbest.utt):
+            raise UserError(
+                f"{where}: has no hypothesis, and only numbered sentences may lack them here; drop"
+                " it"
+            )
+        for hyp in nbest.hyps:
+            parts = fields(row_of(nbest.utt, hyp))
+            yield f" {BAR} ".join(check_plain(part, where) for part in parts)
+
+    write_lines(nbests, path, spell_list)
 
 
 def row_of(utt: str, hyp: Hypothesis) -> Row:
@@ -164,7 +175,7 @@ def row_of(utt: str, hyp: Hypothesis) -> Row:
     return Row(utt, pieced, features, total=spelled, extra=hyp.extra)
 
 
-def plain(text: str, where: str) -> str:
+def check_plain(text: str, where: str) -> str:
     """Return `text` on one line, if it can stand between bars."""
     if BAR in text:
         raise UserError(f"{where}: {text!a} holds `{BAR}`, which ends a field; write | as &#124;")

@@ -14,13 +14,13 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 
-from lmtools.errors import UserError
-from lmtools.files import read_lines
+from lmtools.base.errors import UserError
+from lmtools.base.files import read_lines
 from lmtools.formats import checks
 from lmtools.formats.json_lists import json_io
 from lmtools.types import Hypothesis, NBest
 
-ABOUT = "NeMo's beams: `text TAB score`, width lines an utterance, and a manifest"
+SUMMARY = "NeMo's beams: `text TAB score`, width lines an utterance, and a manifest"
 OPTIONS = {
     "manifest": "the JSON lines that were decoded: names of utterances, references",
     "width": "most lines an utterance (default: as the file's name says, preds_out_widthN_...)",
@@ -38,7 +38,7 @@ def recognises(path: Path, first: str) -> bool:
 
 def read(path, manifest: str | None = None, width: str | None = None) -> Iterator[NBest]:
     """Read the lists of a file; UserError where lines and utterances do not go together."""
-    hyps = list(rows(path))
+    hyps = list(read_rows(path))
     most = width_of(path, width)
     if manifest:
         known = list(read_manifest(manifest))
@@ -102,7 +102,7 @@ def is_better(hyps: Sequence[Hypothesis], place: int) -> bool:
     return hyps[place].scores["am"] > hyps[place - 1].scores["am"]
 
 
-def rows(path) -> Iterator[Hypothesis]:
+def read_rows(path) -> Iterator[Hypothesis]:
     """Yield the hypothesis of every line."""
     for number, line in read_lines(path):
         text, tab, score = line.rpartition("\t")

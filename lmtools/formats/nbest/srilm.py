@@ -22,9 +22,9 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from lmtools.atomic import atomic_directory, atomic_text
-from lmtools.errors import UserError
-from lmtools.files import OPENERS, read_lines
+from lmtools.base.atomic import atomic_directory, atomic_text
+from lmtools.base.errors import UserError
+from lmtools.base.files import OPENERS, read_lines
 from lmtools.formats.checks import (
     NUMBER,
     check_nbests,
@@ -38,7 +38,7 @@ from lmtools.formats.registry import list_children, read_first_line
 from lmtools.formats.units import BASE10, BYTELOG, parse_in_unit, spell_in_unit
 from lmtools.types import EMPTY, TOTAL, Hypothesis, NBest
 
-ABOUT = "SRILM: a file an utterance or a directory of them, headerless, NBestList1.0 or 2.0"
+SUMMARY = "SRILM: a file an utterance or a directory of them, headerless, NBestList1.0 or 2.0"
 HEADERS = {"NBestList1.0": "1", "NBestList2.0": "2"}
 SCORED = ".score"  # as SRILM's rescoring calls its lists: UTT.score.gz
 PAUSE = "-pau-"
@@ -121,9 +121,9 @@ def read_list(path) -> NBest:
             hyps.append(parse_detailed(line, where))
         elif version == "1" or line.startswith("("):
             version = "1"
-            hyps.append(composite(line, where))
+            hyps.append(parse_composite(line, where))
         else:
-            hyps.append(headerless(line, where))
+            hyps.append(parse_headerless(line, where))
         if hyps and hyps[0].scores.keys() != hyps[-1].scores.keys():
             raise UserError(
                 f"{where}: a line without `(score)` after lines that have it, or the other way"
@@ -147,7 +147,7 @@ def utterance_of(file: Path) -> str:
     return name.removesuffix(SCORED) or name
 
 
-def headerless(line: str, where: str) -> Hypothesis:
+def parse_headerless(line: str, where: str) -> Hypothesis:
     """Return a line of base-10 scores and the number of words."""
     parts = line.split()
     if len(parts) < 3:
@@ -182,14 +182,14 @@ def join_pauses(hyp: Hypothesis) -> list[str]:
     return words if split_pauses(words)[0] == text else text.split()
 
 
-def composite(line: str, where: str) -> Hypothesis:
+def parse_composite(line: str, where: str) -> Hypothesis:
     """Return a line of a total in bytelogs and words."""
-    score, words = total(line, where)
+    score, words = split_total(line, where)
     text, extra = split_pauses(words)
     return Hypothesis(text, {"am": parse_in_unit(score, BYTELOG, where, "the score")}, extra)
 
 
-def total(line: str, where: str) -> tuple[str, list[str]]:
+def split_total(line: str, where: str) -> tuple[str, list[str]]:
     """Return the score in parentheses and what follows it."""
     score, *rest = line.split()
     if not (score.startswith("(") and score.endswith(")")):
@@ -199,7 +199,7 @@ def total(line: str, where: str) -> tuple[str, list[str]]:
 
 def parse_detailed(line: str, where: str) -> Hypothesis:
     """Parse a line of a total in bytelogs and words with times and scores."""
-    score, rest = total(line, where)
+    score, rest = split_total(line, where)
     parse_in_unit(score, BYTELOG, where, "the score")
     if len(rest) % TOKEN or any(
         rest[start + place] != mark
@@ -210,28 +210,30 @@ def parse_detailed(line: str, where: str) -> Hypothesis:
             f"{where}: not `word ( st: # et: # g: # a: # )` throughout; give the header"
             " NBestList1.0 to lists without times"
         )
-    found = words([rest[start : start + TOKEN] for start in range(0, len(rest), TOKEN)], where)
+    tokens = find_words(
+        [rest[start : start + TOKEN] for start in range(0, len(rest), TOKEN)], where
+    )
     sums = {
-        name: sum(number(token[place], where, what) for token in found)
+        name: sum(number(token[place], where, what) for token in tokens)
         for name, place, what in (("am", 9, "an a: score"), ("lm", 7, "a g: score"))
     }
     scores = {
         name: parse_in_unit(repr(value), BYTELOG, where, f"the sum of the {name} scores")
         for name, value in sums.items()
     }
-    text, _ = split_pauses([token[0] for token in found])
+    text, _ = split_pauses([token[0] for token in tokens])
     return Hypothesis(text, scores, {"score": score, "words": " ".join(rest)})
 
 
-def words(tokens: list[list[str]], where: str) -> list[list[str]]:
+def find_words(tokens: list[list[str]], where: str) -> list[list[str]]:
     """Return the tokens that are words, not phones or states inside one."""
-    found, inner = [], (0.0, 0.0)
+    kept, inner = [], (0.0, 0.0)
     for token in tokens:
         start, end = (number(token[place], where, f"time {MARKS[place - 1]}") for place in (3, 5))
         if not (inner[0] <= start and end <= inner[1] and inner[0] < inner[1]):
-            found.append(token)
+            kept.append(token)
             inner = (start, end)
-    return found
+    return kept
 
 
 def write(nbests: Iterable[NBest], path, version: str | None = None) -> None:
@@ -255,7 +257,7 @@ def write(nbests: Iterable[NBest], path, version: str | None = None) -> None:
             " directory"
         )
     with atomic_directory(path, file_of(first.utt, path) if first else "") as temporary:
-        for nbest in (nbest for some in ((first, second), nbests) for nbest in some if nbest):
+        for nbest in (nbest for part in ((first, second), nbests) for nbest in part if nbest):
             write_one(nbest, temporary / file_of(nbest.utt, path), version, path)
 
 
@@ -300,12 +302,12 @@ def as_composite(hyp: Hypothesis, where: str) -> str:
 def as_detailed(hyp: Hypothesis, where: str) -> str:
     """Return a line of version 2, from what such a line held when it was read."""
     tokens = hyp.extra.get("words", "").split()
-    found = (
-        words([tokens[start : start + TOKEN] for start in range(0, len(tokens), TOKEN)], where)
+    spoken = (
+        find_words([tokens[start : start + TOKEN] for start in range(0, len(tokens), TOKEN)], where)
         if len(tokens) % TOKEN == 0
         else []
     )
-    if split_pauses([token[0] for token in found])[0].split() != hyp.text.split():
+    if split_pauses([token[0] for token in spoken])[0].split() != hyp.text.split():
         raise UserError(
             f"{where}: {hyp.text!a} has no times for its words, which NBestList2.0 holds; write"
             " version=0 or version=1"

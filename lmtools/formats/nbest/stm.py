@@ -11,14 +11,14 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from lmtools.errors import UserError
-from lmtools.files import read_lines
+from lmtools.base.errors import UserError
+from lmtools.base.files import read_lines
 from lmtools.formats.checks import NUMBER, identifier, number, refuse_write
 from lmtools.formats.nbest import trn
 from lmtools.formats.registry import all_rows
 from lmtools.types import Hypothesis, NBest
 
-ABOUT = "sclite: `recording channel speaker begin end <labels> words`; one text a recording"
+SUMMARY = "sclite: `recording channel speaker begin end <labels> words`; one text a recording"
 FIELDS = 5  # before labels and words
 LABELS = re.compile(r"<[^<>]*>")
 IGNORED = "ignore_time_segment_in_scoring"

@@ -13,15 +13,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
 
-from lmtools.atomic import atomic_directory, atomic_text
-from lmtools.errors import UserError
-from lmtools.files import OPENERS, read_lines
+from lmtools.base.atomic import atomic_directory, atomic_text
+from lmtools.base.errors import UserError
+from lmtools.base.files import OPENERS, read_lines
 from lmtools.formats import kaldi_text
 from lmtools.formats.checks import check_nbests, component, file_name
 from lmtools.formats.registry import list_children
 from lmtools.types import TOTAL, Hypothesis, NBest
 
-ABOUT = (
+SUMMARY = (
     "outputs of several systems, plain text, one line an utterance: `a.txt,b.txt` or a directory"
 )
 OPTIONS = {
@@ -70,8 +70,8 @@ def name_systems(files: Sequence[Path]) -> list[str]:
     """Return a name for each file: its own without suffixes of compression and text, or with its
     directory where that is not enough.
     """
-    short = [stem(file.name) for file in files]
-    names = short if len(set(short)) == len(short) else [stem(str(file)) for file in files]
+    short = [strip_suffix(file.name) for file in files]
+    names = short if len(set(short)) == len(short) else [strip_suffix(str(file)) for file in files]
     for file, name in zip(files, names, strict=True):
         component(name, str(file))
         if names.count(name) > 1:
@@ -82,7 +82,7 @@ def name_systems(files: Sequence[Path]) -> list[str]:
     return names
 
 
-def stem(name: str) -> str:
+def strip_suffix(name: str) -> str:
     """Return `name` without .gz, .xz or .bz2, and without .txt."""
     name = name.removesuffix(Path(name).suffix) if Path(name).suffix in OPENERS else name
     return name.removesuffix(".txt")
@@ -129,21 +129,21 @@ def write(nbests: Iterable[NBest], path, ids: str = "lines") -> None:
             f"{path}: the first list lacks hypotheses with the extra `system`, each another; keep"
             " these lists as jsonl"
         )
-    with targets(names, path) as places, contextlib.ExitStack() as stack:
+    with open_targets(names, path) as places, contextlib.ExitStack() as stack:
         streams = [stack.enter_context(atomic_text(place, follow=False)) for place in places]
-        for number, nbest in enumerate((nbest for some in ((first,), nbests) for nbest in some), 1):
+        for number, nbest in enumerate((nbest for part in ((first,), nbests) for nbest in part), 1):
             where = f"{path}: utterance {nbest.utt!r}"
             if ids == "lines" and nbest.utt != str(number):
                 raise UserError(
                     f"{where}: is not called by its line number, {number}; write with ids=kaldi"
                 )
-            for stream, text in zip(streams, texts(nbest, names, where), strict=True):
+            for stream, text in zip(streams, order_texts(nbest, names, where), strict=True):
                 stream.write(
                     " ".join([nbest.utt, *text.split()] if ids == "kaldi" else text.split()) + "\n"
                 )
 
 
-def texts(nbest: NBest, names: Sequence[str], where: str) -> list[str]:
+def order_texts(nbest: NBest, names: Sequence[str], where: str) -> list[str]:
     """Return the texts of one list in the order of the systems' names."""
     hypotheses = {hyp.extra.get("system", ""): hyp for hyp in nbest.hyps}
     if sorted(hypotheses) != sorted(names) or len(nbest.hyps) != len(names):
@@ -163,7 +163,7 @@ def texts(nbest: NBest, names: Sequence[str], where: str) -> list[str]:
 
 
 @contextlib.contextmanager
-def targets(names: Sequence[str], path) -> Iterator[list[Path]]:
+def open_targets(names: Sequence[str], path) -> Iterator[list[Path]]:
     """Yield the path to write each system to: the files that `path` names, or temporary ones that
     become the directory `path` in the end.
     """

@@ -9,12 +9,12 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from lmtools.atomic import atomic_text
-from lmtools.errors import UserError
-from lmtools.files import read_lines
+from lmtools.base.atomic import atomic_text
+from lmtools.base.errors import UserError
+from lmtools.base.files import read_lines
 from lmtools.formats.checks import encodable, first_time, identifier
 
-ABOUT = "sclite: words, then the id in parentheses; one hypothesis an utterance"
+SUMMARY = "sclite: words, then the id in parentheses; one hypothesis an utterance"
 LINE = re.compile(r"(.*?)\(([^()\s]+)\)\s*")
 # What sclite takes for more than letters: braces, a word in parentheses, the null word, a final
 # star, `word;tag`, a backslash.
@@ -27,7 +27,9 @@ def recognises(path: Path, first: str) -> bool:
 
 
 def read(path) -> dict[str, str]:
-    """Read the text by utterance id, in the file's order; UserError with the line that is no trn."""
+    """Read the text by utterance id, in the file's order; UserError with the line that is no
+    trn.
+    """
     texts: dict[str, str] = {}
     for number, line in read_lines(path):
         if not line.strip() or line.startswith(";;"):

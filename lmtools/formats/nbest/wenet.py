@@ -11,12 +11,12 @@ candidates is an empty list. The format is read, not written.
 from collections.abc import Iterator
 from pathlib import Path
 
-from lmtools.errors import UserError
-from lmtools.files import read_lines
+from lmtools.base.errors import UserError
+from lmtools.base.files import read_lines
 from lmtools.formats import checks
 from lmtools.types import Hypothesis, NBest
 
-ABOUT = "WeNet's decoder_main --output_nbest: `wav UTT`, then lines `candidate SCORE TEXT`"
+SUMMARY = "WeNet's decoder_main --output_nbest: `wav UTT`, then lines `candidate SCORE TEXT`"
 
 write = checks.refuse_write
 

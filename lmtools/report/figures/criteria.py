@@ -68,7 +68,7 @@ def price_pictures(experiment: Experiment, trunk: CriteriaTrunk) -> Iterator[Pic
     }
     if len(points) > 1:
         titles, subject = trunk.titles, f"word {kind_of(experiment, trunk, text)} on {text}"
-        prices = [f"{titles[one]} {time:.4g} ms and {y:.4g}" for one, (time, y) in points.items()]
+        prices = [f"{titles[e]} {time:.4g} ms and {y:.4g}" for e, (time, y) in points.items()]
         yield Picture(
             f"criteria-{trunk.key}-price",
             f"{trunk.title}: {subject} {PRICE}",
@@ -117,7 +117,7 @@ def draw_price(trunk: CriteriaTrunk, points: Mapping, subject: str, theme: Theme
         for draw, at in zip((axes.axvline, axes.axhline), points[trunk.full], strict=True):
             draw(at, color=color, alpha=0.6, **dashed)
     for entry, (time, ppl) in points.items():
-        draw_entry(panel, trunk, entry, [time], [ppl])
+        draw_entry(panel, trunk, entry, [time], y=[ppl])
     gap, slow = max((after - before, after) for before, after in pairwise(times))
     # room for the labels of the faster ones between them and the slower ones
     wide = gap > 0.45 * times[-1]

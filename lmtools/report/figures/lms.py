@@ -11,9 +11,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
 
 from lmtools.report.experiment import Experiment
-from lmtools.report.page.columns import decimal
 from lmtools.report.page.drawing import PLAIN, Picture, Theme, chart, plain_ticks, write_right_of
 from lmtools.report.page.ends import EDGE, ROUND, EndPanel, end_panel, scale_of, show_ppl
+from lmtools.report.page.table import decimal
 from lmtools.report.parts.grids import CURVES, Grid
 from lmtools.report.parts.models import HUGE, OTHER, TEST, VALID, Model, curve
 from lmtools.report.rows import BENCH
@@ -64,10 +64,10 @@ def draw_work(points: Mapping, names: Mapping[Model, str], text: str, theme: The
     """Draw a labelled point a model."""
     y = f"word perplexity on {text} (log scale)"
     figure, axes = chart((6.6, height(len(points))), "million multiply-adds a token", y)
-    panel = end_panel(axes, theme, [ppl for _, ppl in points.values()], 1, ROUND)
+    panel = end_panel(axes, theme, [ppl for _, ppl in points.values()], 1, steps=ROUND)
     widen(axes, [at for at, _ in points.values()])
     for model, (at, ppl) in points.items():
-        panel.line(model.look, names[model], [at], [ppl])
+        panel.line(model.shown.look, names[model], [at], [ppl])
     panel.write()
     return figure
 
@@ -103,7 +103,9 @@ def grid_pictures(experiment: Experiment) -> Iterator[Picture]:
         best = "; ".join(grid.best.values())
         note = f" Of the runs of a group the best on valid is drawn: {best}." if grid.of else ""
         if grid.figure == CURVES:
-            yield from curve_pictures(experiment, grid.drawn, f"grid-{grid.name}", "grids", note)
+            yield from curve_pictures(
+                experiment, grid.drawn, f"grid-{grid.name}", "grids", note=note
+            )
         else:
             yield from line_pictures(experiment, grid.drawn, note)
 
@@ -116,7 +118,10 @@ def learning_pictures(experiment: Experiment) -> Iterator[Picture]:
         models = {m.label: m for m in experiment.main if m.kind == kind and m.lines}
         title = "Learning curves" if kind == LEFT_TO_RIGHT else f"Learning curves, {kind}"
         if models:
-            name, grid = f"learning-{short.replace(' ', '-')}", Grid("", title, CURVES, "", models)
+            name, grid = (
+                f"learning-{short.replace(' ', '-')}",
+                Grid("", title, CURVES, "", runs=models),
+            )
             yield from curve_pictures(experiment, grid, name)
 
 
@@ -156,7 +161,7 @@ def draw_curves(
     """Draw learning curves over updates and over time, labelled at the right."""
     figure = Figure((11.5, height(len(curves))))
     panels = figure.subplots(1, 2, sharey=True)
-    first = end_panel(panels[0], theme, [p[-1, 2] for p in curves.values()], ABOVE, ROUND)
+    first = end_panel(panels[0], theme, [p[-1, 2] for p in curves.values()], ABOVE, steps=ROUND)
     unit, name = scale_of(max(points[-1, 1] for points in curves.values()))
     for axes, column, scale in zip(panels, (0, 1), (1, unit), strict=True):
         panel = EndPanel(axes, theme, first.top)
@@ -175,9 +180,9 @@ def draw_curves(
 
 def find_looks(grid: Grid, runs: Sequence[Look]) -> dict[str, Look]:
     """Return the look of each run: that of its family where no other run is of it."""
-    families = [model.family for model in grid.runs.values()]
+    families = [model.shown.label for model in grid.runs.values()]
     if len(set(families)) == len(families):
-        return {label: model.look for label, model in grid.runs.items()}
+        return {label: model.shown.look for label, model in grid.runs.items()}
     return {label: runs[i % len(runs)] for i, label in enumerate(grid.runs)}
 
 
@@ -229,7 +234,7 @@ def draw_line(
     """Draw a line a series and a dashed level line a run without a value."""
     figure, axes = chart((6.6, 4.4), grid.x, f"word {grid.kinds[0]} on {grid.text} (log scale)")
     points = [point for values in series.values() for point in values]
-    panel = end_panel(axes, theme, [*(ppl for _, ppl in points), *level.values()], 1, ROUND)
+    panel = end_panel(axes, theme, [*(ppl for _, ppl in points), *level.values()], 1, steps=ROUND)
     widen(axes, [at for at, _ in points], ticks=True)
     looks, edge = iter(runs), panel.edge
     for name, values in series.items():
@@ -273,7 +278,7 @@ def find_look(experiment: Experiment, row: Mapping) -> Look:
     bench calls it.
     """
     if row["name"] in experiment.models:
-        return experiment.models[row["name"]].look
+        return experiment.models[row["name"]].shown.look
     families = experiment.names.style.families
     return families[row.get("model") if row.get("model") in families else OTHER].look
 

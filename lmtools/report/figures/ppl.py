@@ -2,7 +2,7 @@
 perplexity, since kinds do not compare.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import partial
 
 from matplotlib.figure import Figure
@@ -66,7 +66,7 @@ def find_points(
     lists, name = experiment.lists, measured.sample.name
     for (lm, text), tree in ppl_of_lists(experiment).items():
         alone = SystemParts((LmPart(lm, SUM),))
-        system = next((n for n, one in lists.systems.items() if one.makeup == alone), None)
+        system = next((n for n, item in lists.systems.items() if item.makeup == alone), None)
         if text == name and system in measured.results:
             row = experiment.rows.find("system", system, lists.metric, name)
             panels.setdefault(tree.get("kind", KINDS[0]), {})[lm] = tree["word_ppl"], row
@@ -90,7 +90,10 @@ def draw_points(
             axes.plot([ppl] * 2, (row.low, row.high), **bar)
             mark = {"linestyle": "none", "zorder": 4, **marked(theme, looks[lm], 9, 11)}
             axes.plot([ppl], [row.value], **mark)
-        scale_ppl(axes, column, span)
+        start = min(column) / MARGIN  # a panel that spans as much as any has its left half
+        axes.set_xscale("log")
+        axes.set_xlim(start, start * (MARGIN**2 * span) ** 2)
+        plain_ticks(axes.xaxis, MaxNLocator(5))
         low, high = axes.get_ylim()
         heights = spread([(row.value - low) / (high - low) for _, row in points.values()], 0.07)
         for (lm, (ppl, row)), height in zip(points.items(), heights, strict=True):
@@ -101,13 +104,3 @@ def draw_points(
         axes.set_ylabel(f"{lists.metric_label} on {measured.sample.name}")
         axes.label_outer()
     return figure
-
-
-def scale_ppl(axes, values: Sequence[float], span: float) -> None:
-    """Give the axes a logarithmic scale with plain numbers, on whose left half a panel that spans
-    `span` times its lowest perplexity has room.
-    """
-    low = min(values) / MARGIN
-    axes.set_xscale("log")
-    axes.set_xlim(low, low * (MARGIN**2 * span) ** 2)
-    plain_ticks(axes.xaxis, MaxNLocator(5))

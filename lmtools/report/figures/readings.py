@@ -50,7 +50,10 @@ def draw_quote(experiment: Experiment, theme: Theme, figure: Figure, quote: Figu
     for axes in figure.axes:
         for x in quote.x:
             axes.axvline(x, **style, **DASHED)
-            write_upright(axes, theme, x, f"{paper}: {x:g}")
+            place = {"xycoords": axes.get_xaxis_transform(), "textcoords": "offset points"}
+            turned = {"rotation": 90, "ha": "right", "va": "top", "fontsize": 8}
+            text = f"{paper}: {x:g}"
+            axes.annotate(text, (x, 0.98), (-3, 0), color=theme.ink, **place, **turned)
         low, high = axes.get_ylim()
         levels = quote.y if experiment.options & set(quote.same) else ()
         for y in (y for y in levels if low < y < high):
@@ -58,14 +61,7 @@ def draw_quote(experiment: Experiment, theme: Theme, figure: Figure, quote: Figu
             place = {"transform": axes.get_yaxis_transform(), "va": "bottom", "fontsize": 8}
             axes.text(0.01, y, f"{paper}: {y:g}", color=theme.ink, **place)
         if quote.times:
-            draw_times(experiment, theme, axes, quote.times, paper)
-
-
-def write_upright(axes, theme: Theme, x: float, text: str) -> None:
-    """Write `text` beside an upright line at `x`, at the top."""
-    place = {"xycoords": axes.get_xaxis_transform(), "textcoords": "offset points"}
-    turned = {"rotation": 90, "ha": "right", "va": "top", "fontsize": 8}
-    axes.annotate(text, (x, 0.98), (-3, 0), color=theme.ink, **place, **turned)
+            draw_times(experiment, theme, axes, quote.times, paper=paper)
 
 
 def draw_times(experiment: Experiment, theme: Theme, axes, times, paper: str) -> None:

@@ -142,9 +142,9 @@ def draw_depth(
     styles = experiment.names.looks(list(measured.results))
     draw_first(axes.axhline, theme, styles[FIRST], measured.results[FIRST].score)
     every = np.arange(1, len(measured.oracle) + 1)
-    line(axes, theme, styles[ORACLE], label(ORACLE), every, measured.oracle, marker="")
+    line(axes, theme, styles[ORACLE], label(ORACLE), x=every, y=measured.oracle, marker="")
     for name in names:
-        line(axes, theme, styles[name], label(name), depths, measured.by_depth[name])
+        line(axes, theme, styles[name], label(name), x=depths, y=measured.by_depth[name])
     axes.set_xscale("log")
     axes.xaxis.set_major_locator(FixedLocator(depths))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda depth, _: f"{depth:.0f}"))
@@ -179,7 +179,7 @@ def draw_length(
     shown = [i for i in range(len(LENGTHS)) if scores[FIRST][i] is not None]
     for name, values in scores.items():
         values = [values[i] for i in shown]
-        line(axes, theme, styles[name], experiment.names.label(name), range(len(shown)), values)
+        line(axes, theme, styles[name], experiment.names.label(name), x=range(len(shown)), y=values)
     axes.set_xticks(range(len(shown)), [f"{span(LENGTHS[i])}\n({counts[i]})" for i in shown])
     axes.set_ylim(bottom=0)
     beside(axes)
@@ -324,6 +324,6 @@ def draw_learning(names: Names, curves: Mapping, theme: Theme) -> Figure:
         axes.plot(*np.array(points).reshape(-1, 2).T, **thin)
         if held_out := validation(lines):
             tokens, losses = zip(*held_out, strict=True)
-            line(axes, theme, styles[lm], names.label(lm), np.array(tokens) / 1e6, losses)
+            line(axes, theme, styles[lm], names.label(lm), x=np.array(tokens) / 1e6, y=losses)
     beside(axes)
     return figure

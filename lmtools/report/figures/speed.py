@@ -53,7 +53,7 @@ def draw_speed(experiment: Experiment, theme: Theme) -> Figure:
             ends = [row.low for row in timed], [row.high for row in timed]
             axes.fill_between(words, *ends, **band)
             medians = [row.value for row in timed]
-            line(axes, theme, styles[lm], names.label(lm), words, medians)
+            line(axes, theme, styles[lm], names.label(lm), x=words, y=medians)
         axes.set_title(TASKS.get(task, task))
         axes.set_yscale("log")
         plain_ticks(axes.yaxis)

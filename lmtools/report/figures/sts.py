@@ -12,13 +12,12 @@ from matplotlib.ticker import MaxNLocator
 
 from lmtools.evaluate import METRICS
 from lmtools.report.experiment import Experiment
-from lmtools.report.page.columns import decimal
 from lmtools.report.page.drawing import Picture, Theme, beside, chart, marked, write_right_of
+from lmtools.report.page.table import decimal
 from lmtools.report.parts.pairs import Judged, JudgedPairs
 from lmtools.report.parts.views import MASKED
 from lmtools.report.style import Look
-from lmtools.report.tables.gains import Gain, measure_gains
-from lmtools.report.tables.sts import name_judges
+from lmtools.report.tables.sts import Gain, measure_gains, name_judges
 
 PANELS, WIDE = 9, 3  # small multiples of one figure: how many, and how many side by side
 PARTS = {"context": 1.0, "embed": 0.45}  # how opaque the bar of each is
@@ -34,7 +33,7 @@ SCATTER = "a point is a pair, the line the regression"
 def bar_pictures(experiment: Experiment) -> Iterator[Picture]:
     """Yield Pearson of context and embed of each system with 95% intervals, one panel a set."""
     pairs = experiment.pairs
-    if pairs.systems:
+    if pairs.ways:
         results = "; ".join(f"{name}: {describe_results(pairs, name)}" for name in pairs.sets)
         yield Picture(
             "bars",
@@ -55,14 +54,14 @@ def describe_results(pairs: JudgedPairs, name: str) -> str:
 
 def draw_bars(pairs: JudgedPairs, theme: Theme) -> Figure:
     """Draw a panel a set."""
-    systems, sets = pairs.systems, pairs.sets
+    systems, sets = list(pairs.ways), pairs.sets
     figure = Figure((2.2 + 4.2 * max(len(sets), 2), 1.1 + 0.48 * len(systems)))
     panels = figure.subplots(1, len(sets), sharex=True, sharey=True, squeeze=False)[0]
     for axes, name in zip(panels, sets, strict=True):
         judged = pairs.on(name)
         for y, system in enumerate(systems):
             if system in judged:
-                draw_bars_of(axes, theme, judged[system], pairs.looks[system], y)
+                draw_bars_of(axes, theme, judged[system], pairs.looks[system], y=y)
         axes.set_title(name)
         axes.set_xlabel("Pearson x100")
         axes.grid(axis="y", visible=False)
@@ -136,7 +135,7 @@ def draw_scatter(pairs: JudgedPairs, systems: Sequence[str], theme: Theme) -> Fi
     judged, draw = pairs.on(pairs.test), boxes if pairs.graded(pairs.test) else points
     for axes, system in zip(panels.flat, systems, strict=False):
         layer = judged[system].best
-        draw(axes, theme, pairs.looks[system], judged[system].gold, layer.cosines)
+        draw(axes, theme, pairs.looks[system], judged[system].gold, cosines=layer.cosines)
         r = decimal(layer.correlations["pearson"][0])
         axes.set_title(f"{pairs.labels[system]}  r = {r}")
         axes.yaxis.set_major_locator(MaxNLocator(5))
@@ -220,8 +219,8 @@ def gain_pictures(experiment: Experiment) -> Iterator[Picture]:
     for measured in experiment.lists.judged if experiment.lists else ():
         gains = [g for g in measure_gains(experiment, measured) if g.context is not None]
         if len(gains) >= POINTS:
-            title, name = METRICS[measured.metric].title, measured.sample.name
-            pairs = [f"{short(one.lm)} {one.context:.1f} and {one.gain:.2f}" for one in gains]
+            title, name = METRICS[measured.refs.metric].title, measured.sample.name
+            pairs = [f"{short(g.lm)} {g.context:.1f} and {g.gain:.2f}" for g in gains]
             yield Picture(
                 f"gains-{name}",
                 f"Points of {title} that a language model gains on the lists of {name} over the"

@@ -7,8 +7,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from lmtools.report.page.columns import decimal, places
 from lmtools.report.page.drawing import Theme, plain_ticks, spread, write_with_thread
+from lmtools.report.page.table import decimal, places
 from lmtools.report.style import Look
 
 FAR = 1.5  # times the median perplexity: what is higher does not count for the scale

@@ -11,9 +11,11 @@ from importlib.resources import files
 from string import Template
 
 from lmtools.report.experiment import Experiment
-from lmtools.report.page.browse import browser_data
 from lmtools.report.page.drawing import DARK, Picture
 from lmtools.report.page.table import Table, code, html
+from lmtools.report.parts.lists import RescoredLists
+from lmtools.report.parts.measure import Measured
+from lmtools.types import NBest
 
 POLICY = "default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'"
 BROWSER = '<a href="#utterances">Utterances</a>'
@@ -24,6 +26,7 @@ SECTIONS = {  # by the part that tables and figures stand in: name in the naviga
     "figures": ("Figures", "Figures"),
     "tables": ("Tables", "Tables"),
 }
+SCRIPTS = '<script type="application/json" id="data">{}</script>\n<script>{}</script>\n'
 ALWAYS = ("figures", "tables")  # sections that stand there with nothing in them too
 
 
@@ -57,7 +60,7 @@ def page(
         + (BROWSER if browsed else ""),
         sections="".join(section(place, drawn[place], printed[place]) for place in shown),
         browser=part("browser.html") if browsed else "",
-        scripts=scripts(browsed, script) if browsed else "",
+        scripts=SCRIPTS.format(embedded(browsed), script) if browsed else "",
         made="".join(f"<p>{code(line)}</p>" for line in experiment.provenance()),
     )
 
@@ -66,22 +69,14 @@ def section(place: str, drawn: str, printed: str) -> str:
     """Return a part of the page: its figures, then its tables; a part that always stands there has
     only what it is called after.
     """
-    parts = {"figures": drawn, "tables": printed}
-    kept = {
-        name: content for name, content in parts.items() if place == name or place not in ALWAYS
-    }
-    inside = "".join(f'<div class="{name}">\n{content}\n</div>\n' for name, content in kept.items())
+    inside = "".join(
+        f'<div class="{name}">\n{content}\n</div>\n'
+        for name, content in zip(ALWAYS, (drawn, printed), strict=True)
+        if place == name or place not in ALWAYS
+    )
     return (
         f'<section id="{place}" aria-labelledby="{place}-title">\n<h2'
         f' id="{place}-title">{SECTIONS[place][1]}</h2>\n{inside}</section>\n'
-    )
-
-
-def scripts(data, script: str) -> str:
-    """Return the utterance browser's data and its program."""
-    return (
-        '<script type="application/json"'
-        f' id="data">{embedded(data)}</script>\n<script>{script}</script>\n'
     )
 
 
@@ -119,3 +114,41 @@ def embedded(tree) -> str:
     return text.translate(
         {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
     )
+
+
+def browser_data(lists: RescoredLists) -> dict:
+    """Return the browser's data as a JSON-able tree; judged sets come first.
+
+    {"systems": [[name, label]], "sets": [{"name", "utts": [[id, reference, [[text, operations]],
+    [choice of each system]]]}]}; `operations` has one letter a step of the alignment: Correct,
+    Substituted, Deleted, Inserted; a choice is an index or null.
+    """
+    names = lists.names
+    systems = names.ordered({name for measured in lists.sets for name in measured.results})
+    arranged = sorted(lists.sets, key=lambda measured: measured.sample.tuned)
+    return {
+        "systems": [[name, names.label(name)] for name in systems],
+        "sets": [
+            {
+                "name": measured.sample.name,
+                "utts": [utterance(nbest, measured, systems) for nbest in measured.sample.nbests],
+            }
+            for measured in arranged
+        ],
+    }
+
+
+def utterance(nbest: NBest, measured: Measured, systems: Sequence[str]) -> list:
+    """Return one row; a text that several systems chose stands there once."""
+    texts: dict[str, str] = {}  # as chosen, by its words
+    choices = []
+    for system in systems:
+        if system not in measured.results:
+            choices.append(None)
+            continue
+        chosen = measured.results[system].texts.get(nbest.utt, "")
+        words = " ".join(chosen.split())
+        texts.setdefault(words, chosen)
+        choices.append(list(texts).index(words))
+    steps = [[words, measured.refs.align(nbest.utt, text).steps] for words, text in texts.items()]
+    return [nbest.utt, " ".join((nbest.ref or "").split()), steps, choices]

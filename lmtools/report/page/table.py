@@ -1,9 +1,11 @@
 """A table of printed cells, and the same table as Markdown, plain text and HTML."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
+
+import numpy as np
 
 NONE = "-"  # in cells without a value
 DENSE = 12  # columns that the page has room for at its usual spacing
@@ -28,13 +30,10 @@ class Table:
     part: str = "tables"
     quoted: frozenset[int] = frozenset()
 
-    def printed(self, quote: Callable[[str], str] = "[{}]".format) -> list[list[str]]:
-        """Return the cells row by row, those of quoted columns by `quote`."""
+    def printed(self) -> list[list[str]]:
+        """Return the cells row by row, those of quoted columns in brackets."""
         return [
-            [
-                quote(cell) if j in self.quoted and cell != NONE else cell
-                for j, cell in enumerate(row)
-            ]
+            [f"[{c}]" if j in self.quoted and c != NONE else c for j, c in enumerate(row)]
             for row in self.rows
         ]
 
@@ -66,17 +65,12 @@ def guarded(text: str) -> str:
     between backticks stays.
     """
     parts = text.split("`")
-    plain = [TAG.sub("&lt;", ENTITY.sub("&amp;", part)).replace("*", "\\*") for part in parts[::2]]
-    return "`".join(
-        part
-        for pair in zip(plain, [*parts[1::2], None], strict=False)
-        for part in pair
-        if part is not None
-    )
+    parts[::2] = [TAG.sub("&lt;", ENTITY.sub("&amp;", p)).replace("*", "\\*") for p in parts[::2]]
+    return "`".join(parts)
 
 
 def padded(cells, widths, left: int) -> list[str]:
-    """Cells filled with spaces to their columns' widths."""
+    """Return cells filled with spaces to their columns' widths."""
     return [
         cell.ljust(width) if j < left else cell.rjust(width)
         for j, (cell, width) in enumerate(zip(cells, widths, strict=True))
@@ -93,7 +87,11 @@ def plain(table: Table) -> str:
 
 def html(table: Table) -> str:
     """Return the table as an HTML section that scrolls sideways where the window is narrow."""
-    kinds = [kind_of(table, j) for j in range(len(table.header))]
+    names = [
+        ["n"] * (j >= table.left) + ["quoted"] * (j in table.quoted)
+        for j in range(len(table.header))
+    ]
+    kinds = [f' class="{" ".join(each)}"' if each else "" for each in names]
     dense = ' class="dense"' if len(table.header) > DENSE else ""
     head = "".join(
         f'<th scope="col"{kind}>{escape(cell)}</th>'
@@ -120,13 +118,80 @@ def html(table: Table) -> str:
     )
 
 
-def kind_of(table: Table, column: int) -> str:
-    """Return the class attribute of a column's cells: of numbers, of what a paper reports."""
-    kinds = ["n"] * (column >= table.left) + ["quoted"] * (column in table.quoted)
-    return f' class="{" ".join(kinds)}"' if kinds else ""
-
-
 def code(text: str) -> str:
-    """Escaped text in which what stands between backticks is code."""
+    """Return escaped text in which what stands between backticks is code."""
     parts = [escape(part) for part in text.split("`")]
     return "".join(f"<code>{part}</code>" if i % 2 else part for i, part in enumerate(parts))
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table: printed cells, which of them are to be stressed, and whether a paper
+    reports them.
+    """
+
+    header: str
+    cells: Sequence[str]
+    best: frozenset[int] = frozenset()
+    quoted: bool = False
+
+    @property
+    def is_empty(self) -> bool:
+        """Return whether nobody has anything in it."""
+        return all(cell == NONE for cell in self.cells)
+
+
+def figures(header: str, values: Sequence[float | None], digits: int = 2, sign: int = 0) -> Column:
+    """Return a column of numbers; with `sign` 1 the lowest are stressed, with -1 the highest."""
+    cells = [decimal(value, digits) for value in values]
+    known = [
+        (sign * value, cell) for value, cell in zip(values, cells, strict=True) if cell != NONE
+    ]
+    best = min(known)[1] if known and sign else None
+    return Column(header, cells, frozenset(i for i, cell in enumerate(cells) if cell == best))
+
+
+def table_of(
+    title: str,
+    columns: Iterable[Column],
+    notes: Iterable[str] = (),
+    *,
+    part: str = "tables",
+    left: int = 1,
+    full: bool = False,
+) -> Table:
+    """Return a table of columns, the first `left` of which hold text; without those that nobody has
+    anything in, unless it is to be `full`.
+    """
+    every = list(columns)
+    used = [column for i, column in enumerate(every) if full or i == 0 or not column.is_empty]
+    return Table(
+        title,
+        tuple(column.header for column in used),
+        tuple(zip(*(column.cells for column in used), strict=True)),
+        tuple(notes),
+        left=sum(column in used for column in every[:left]),
+        best=frozenset((i, j) for j, column in enumerate(used) for i in column.best),
+        part=part,
+        quoted=frozenset(j for j, column in enumerate(used) if column.quoted),
+    )
+
+
+def places(value: float) -> int:
+    """Return the number of decimals of a printed perplexity."""
+    return 2 if value < 100 else 1 if value < 1000 else 0
+
+
+def decimal(value: float | None, digits: int = 2) -> str:
+    """Return a number with thousands separators, or a dash."""
+    return NONE if value is None or not np.isfinite(value) else f"{value:,.{digits}f}"
+
+
+def probability(p: float | None) -> str:
+    """Return a probability with three decimals, or a dash."""
+    return NONE if p is None else "<0.001" if p < 0.0005 else f"{p:.3f}"
+
+
+def ratio(value: float | None, reference: float | None) -> float | None:
+    """Return `value` by `reference`, where both are there."""
+    return value / reference if value is not None and reference else None

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from math import inf
 from pathlib import Path
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.report.parts.models import VALID, Model, sets
 
 CURVES, LINE = "curves", "line"

@@ -1,20 +1,83 @@
 """The lists of an experiment, the systems that chose texts for them, and how well these did."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from lmtools.base.errors import UserError
 from lmtools.evaluate import METRICS
 from lmtools.evaluate.metrics import ErrorRate
 from lmtools.evaluate.significance import RESAMPLES
 from lmtools.report.artifacts import read_models, read_systems
-from lmtools.report.names import NOTHING, Names, SystemParts
-from lmtools.report.parts.makeup import find_lattice_makeup, find_makeups
+from lmtools.report.names import NOTHING, LmPart, Names, SystemParts
 from lmtools.report.parts.measure import SEED, Measured, measure
-from lmtools.report.parts.samples import Sample, System, find_lists, judged, read_samples
+from lmtools.report.parts.samples import (
+    Sample,
+    System,
+    data_beside,
+    judged,
+    lists_beside,
+    read_samples,
+)
 from lmtools.report.style import Style, load_style
-from lmtools.rescoring import Weights, set_hash
+from lmtools.rescoring import SystemFacts, Weights, describe_lm, set_hash
+from lmtools.rescoring.tuning import INTERPOLATION
+from lmtools.rescoring.weights import FIRST_PASS, LATTICES, SCORES
+
+
+def find_makeups(
+    weights: Mapping[str, Weights], models: Mapping[str, str], lists: Collection[str]
+) -> dict[str, SystemParts]:
+    """Return the parts of each system, by its weights; `models` are the hashes of language models,
+    `lists` those of the experiment's own lists.
+    """
+    tuned_here = any(tuned.dev.sha256 in lists for tuned in weights.values())
+    return {
+        name: find_makeup(
+            tuned.system
+            or guess_facts(tuned, models, tuned_here and tuned.dev.sha256 not in lists),
+            models,
+        )._replace(interpolated=tuned.search.get("form") == INTERPOLATION)
+        for name, tuned in weights.items()
+    }
+
+
+def find_makeup(facts: SystemFacts, models: Mapping[str, str]) -> SystemParts:
+    """Return the parts of the system that `facts` describe, without the first pass's own scores."""
+    parts = []
+    for lm in facts.lms:
+        if lm.source == SCORES or lm.signature:
+            value = lm.signature.get("model", "")
+            same = [name for name, hashes in models.items() if value in hashes.split("/")]
+            # scores without normalisation are those of the model of the same hash
+            name = same[0] if same and not lm.normalised else lm.name
+            parts.append(LmPart(name, lm.score, lm.normalised))
+    return SystemParts(tuple(parts), facts.lists == LATTICES)
+
+
+def guess_facts(weights: Weights, models: Collection[str], lattices: bool) -> SystemFacts:
+    """Guess the facts of a system from weights that lack them: columns with signatures or curves,
+    and those with the name of a language model, are language models.
+    """
+    known = {*weights.signatures, *(weights.search.get("curves") or {}), *models} - {"lm"}
+    lms = (
+        describe_lm(name, weights.signatures.get(name, {}), SCORES)
+        for name in weights.features
+        if name in known
+    )
+    return SystemFacts(tuple(lms), LATTICES if lattices else FIRST_PASS)
+
+
+def find_lattice_makeup(report: Mapping, models: Mapping[str, str]) -> SystemParts:
+    """Return the language models rescored into lattices, by the report of `lmtools lattice rescore
+    --report`.
+    """
+    signatures = report.get("signatures") or {
+        name: {"normalise": report.get("normalise", "full")} for name in report.get("lms") or {}
+    }
+    lms = (describe_lm(*item, SCORES) for item in signatures.items())
+    return find_makeup(SystemFacts(tuple(lms), LATTICES), models)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,11 +112,6 @@ class RescoredLists:
         return find_lattice_makeup(tree, self.hashes)
 
     @property
-    def weights(self) -> list[Weights]:
-        """Return the weights of all tuned systems."""
-        return [system.weights for system in self.systems.values() if system.weights]
-
-    @property
     def sign(self) -> int:
         """Return 1 where the lowest score is the best, -1 where the highest is."""
         return 1 if METRICS[self.metric].lower_is_better else -1
@@ -75,10 +133,11 @@ class RescoredLists:
     @property
     def remarks(self) -> list[str]:
         """Sentences on how figures are to be read."""
+        tuned = (system.weights for system in self.systems.values() if system.weights)
         crossed = dict.fromkeys(
             f"Weights tuned on {weights.dev.path} are {weights.folds.describe()}: each of its"
             f" {weights.dev.utterances:,} utterances is chosen for by weights that did not see it."
-            for weights in self.weights
+            for weights in tuned
             if weights.folds
         )
         return [f"Metric: `{METRICS[self.metric].signature}`.", *crossed]
@@ -86,7 +145,8 @@ class RescoredLists:
     @property
     def draws(self) -> list[str]:
         """The seeds of tuning and of the bootstraps, sacrebleu's too where it was run."""
-        searches = [weights.search for weights in self.weights]
+        tuned = (system.weights for system in self.systems.values() if system.weights)
+        searches = [weights.search for weights in tuned]
         seeds = {search["seed"] for search in searches if "seed" in search}
         tuning = f"tuning seed {', '.join(map(str, sorted(seeds)))}" if seeds else ""
         results = [result for measured in self.judged for result in measured.results.values()]
@@ -133,7 +193,12 @@ def collect_lists(
     systems, hashes and lattices of `parts`; return them with a line for each set left out.
     """
     weights = {name: tuned for name, (tuned, _) in parts["systems"].items()}
-    paths = [Path(path) for path in nbests] or find_lists(home)
+    paths = [Path(path) for path in nbests] or lists_beside(home)
+    if not paths:
+        raise UserError(
+            f"{data_beside(home)}/*/nbest.jsonl: no N-best lists (nor .gz, .xz); give them with"
+            " --nbest"
+        )
     samples, dropped = read_samples(paths, weights)
     names = name_systems(weights, parts["hashes"], samples, style)
     known = [sample.name for sample in samples]

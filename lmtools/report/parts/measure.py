@@ -73,11 +73,6 @@ class Measured:
     tuned: str | None = None
 
     @property
-    def metric(self) -> str:
-        """The metric, a key of METRICS."""
-        return self.refs.metric
-
-    @property
     def lengths(self) -> np.ndarray:
         """Words of each reference (utterances,)."""
         return np.array([len(ref.split()) for ref in self.sample.refs.values()])
@@ -87,7 +82,7 @@ class Measured:
         utterances, or no words for a rate.
         """
         statistics, lengths = self.results[name].statistics, self.lengths
-        score = METRICS[self.metric].score
+        score = METRICS[self.refs.metric].score
         classes = length_classes(lengths)
         return [
             float(score(statistics[members].sum(0))) if lengths[members].any() else None
@@ -150,8 +145,8 @@ def measure_set(
     if compare:
         tuned = next((name for name in results if is_tuned_first_pass(systems.get(name))), None)
         base, against = results[FIRST], results.get(tuned)
-        results = {name: compared(refs, one, base, against) for name, one in results.items()}
-        by_depth = depth_curves(home, sample, systems, rows, refs.metric)
+        results = {name: compared(refs, result, base, against) for name, result in results.items()}
+        by_depth = depth_curves(home, sample, systems, rows, metric=refs.metric)
     unnormalised = {name: result for name, result in every.items() if name in raw}
     return Measured(
         sample, refs, results, curve, by_depth=by_depth, unnormalised=unnormalised, tuned=tuned

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from lmtools.report.names import Names
-from lmtools.report.style import Look, Printed, Style
+from lmtools.report.style import Printed, Style
 
 HUGE = 700.0  # a loss whose perplexity is no number any more
 NGRAM, ESULMO, OTHER = "ngram", "esulmo", "other"  # families of a Style
@@ -56,21 +56,6 @@ class Model:
     place: int
 
     @property
-    def family(self) -> str:
-        """The family's printed name."""
-        return self.shown.label
-
-    @property
-    def look(self) -> Look:
-        """The look of its family."""
-        return self.shown.look
-
-    @property
-    def is_ngram(self) -> bool:
-        """Return whether this is an n-gram model."""
-        return self.config.get("kind") == NGRAM
-
-    @property
     def kind(self) -> str:
         """Return the kind of its perplexities: `perplexity`, `two-way perplexity` or
         `pseudo-perplexity`.
@@ -99,7 +84,8 @@ class Model:
         """Tokens that training saw, repeated ones counted again; of an n-gram model those of its
         text.
         """
-        return self.config.get("tokens") if self.is_ngram else self.last("tokens")
+        counted = self.config.get("kind") == NGRAM
+        return self.config.get("tokens") if counted else self.last("tokens")
 
     @property
     def quantities(self) -> dict[str, float | None]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.report.names import Names
 from lmtools.report.parts.views import Way, find_looks, find_ways, label_way, order_systems
 from lmtools.report.style import Look
@@ -82,11 +82,6 @@ class JudgedPairs:
     ways: Mapping[str, Way]
 
     @cached_property
-    def systems(self) -> list[str]:
-        """The systems in printing order."""
-        return list(self.ways)
-
-    @cached_property
     def sets(self) -> list[str]:
         """The sets, development sets first."""
         return sorted(
@@ -148,11 +143,6 @@ class JudgedPairs:
                 hashes.setdefault(self.ways[system].lm, str(judged.signature["model"]))
         return hashes
 
-    @property
-    def draws(self) -> list[str]:
-        """Return the seeds of random draws: there are none."""
-        return []
-
 
 def collect_pairs(
     home: Path, trees: Mapping[tuple[str, str], Mapping], names: Names
@@ -195,7 +185,9 @@ def parse_results(path: Path, tree: Mapping) -> Judged:
             raise ValueError(
                 "similarities and cosines are not as many finite numbers as it has pairs"
             )
-        return Judged(path, str(tree["sha256"]), dict(tree["signature"]), gold, tuple(layers))
+        return Judged(
+            path, str(tree["sha256"]), dict(tree["signature"]), gold, layers=tuple(layers)
+        )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise UserError(
             f"{path}: damaged ({error!r}); write it again with lmtools sts --out"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.formats import jsonl, kaldi_text, lists
 from lmtools.report.names import NOTHING, SystemParts
 from lmtools.rescoring import ScoreColumns, Weights, read_columns, set_hash
@@ -51,18 +51,6 @@ class System:
     weights: Weights | None
     texts: Mapping[str, Mapping[str, str]]
     makeup: SystemParts = NOTHING
-
-
-def find_lists(home: Path) -> list[Path]:
-    """Find the N-best files beside the experiment, by name of their sets; UserError if there are
-    none.
-    """
-    if not (paths := lists_beside(home)):
-        raise UserError(
-            f"{data_beside(home)}/*/nbest.jsonl: no N-best lists (nor .gz, .xz); give them with"
-            " --nbest"
-        )
-    return paths
 
 
 def lists_beside(home: Path) -> list[Path]:

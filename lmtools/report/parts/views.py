@@ -3,6 +3,7 @@ signature of its vectors.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 from lmtools.report.names import Names
@@ -30,16 +31,15 @@ def find_ways(signatures: Mapping[str, Mapping[str, str]]) -> dict[str, Way]:
     models: dict[tuple, list[str]] = {}
     for system, signature in signatures.items():
         models.setdefault((signature.get("lm"), signature.get("model")), []).append(system)
-    kinds = [kind for kind, _ in models]
-    found = {}
+    kinds, ways = [kind for kind, _ in models], {}
     for (kind, _), systems in models.items():
         views = {system: read_views(signatures[system]) for system in systems}
         plain = next((system for system in systems if not views[system]), None)
-        masks = kind == MASKED or any(MASKED in some for some in views.values())
+        masks = kind == MASKED or any(MASKED in names for names in views.values())
         for system in systems:
             lm = plain or (kind if kind and kinds.count(kind) == 1 else system)
-            found[system] = Way(lm, views[system], masks and not views[system])
-    return found
+            ways[system] = Way(lm, views[system], masks and not views[system])
+    return ways
 
 
 def read_views(signature: Mapping[str, str]) -> tuple[str, ...]:
@@ -47,35 +47,31 @@ def read_views(signature: Mapping[str, str]) -> tuple[str, ...]:
     without boundaries.
     """
     pool = signature.get("pool", "mean")
-    said = {
-        MASKED: MASKED in signature,
-        pool: pool != "mean",
-        "boundaries": "boundaries" in signature,
-    }
-    return tuple(name for name, holds in said.items() if holds)
+    choices = {MASKED: MASKED in signature, pool: pool != "mean"}
+    choices["boundaries"] = "boundaries" in signature
+    return tuple(name for name, holds in choices.items() if holds)
 
 
 def label_way(way: Way, style: Style) -> str:
     """Return the printed name of a system."""
-    said = [style.views[view].label if view in style.views else view for view in way.views]
-    return " ".join(
-        filter(None, (Names(style).short(way.lm), "intact" if way.intact else ", ".join(said)))
-    )
+    views = [style.views[view].label if view in style.views else view for view in way.views]
+    form = "intact" if way.intact else ", ".join(views)
+    return " ".join(filter(None, (Names(style).short(way.lm), form)))
 
 
 def order_systems(ways: Mapping[str, Way], style: Style) -> list[str]:
-    """Systems as the experiment's file lists them; others in the Style's order of language models,
-    the view that masks each token before the plain one, other views after it.
+    """Return systems as the experiment's file lists them; others in the Style's order of language
+    models, the view that masks each token before the plain one, other views after it.
     """
     listed = list(style.plan.vectors)
     views = [MASKED, "", *(view for view in style.views if view != MASKED)]
 
     def place(system):
-        lm, own, _ = ways[system]
-        first = own[0] if own else ""
+        lm, chosen, _ = ways[system]
+        first = chosen[0] if chosen else ""
         rank = views.index(first) if first in views else len(views)
         known = listed.index(system) if system in listed else len(listed)
-        return known, style.place(lm), lm, rank, own, system
+        return known, style.place(lm), lm, rank, chosen, system
 
     return sorted(ways, key=place)
 
@@ -84,11 +80,9 @@ def find_looks(ways: Mapping[str, Way], style: Style) -> dict[str, Look]:
     """Find the look of each system: the colour of its language model, a view with marker and line
     of its own.
     """
-    own = Names(style).looks({way.lm for way in ways.values()})
-    return {system: find_look(way, own[way.lm], style) for system, way in ways.items()}
-
-
-def find_look(way: Way, own: Look, style: Style) -> Look:
-    """Find the look of a system whose language model has the look `own`."""
-    view = next((style.views[view] for view in way.views if view in style.views), own)
-    return Look(own.light, own.dark, view.marker, view.line, bool(way.views))
+    of_lms, looks = Names(style).looks({way.lm for way in ways.values()}), {}
+    for system, way in ways.items():
+        look = of_lms[way.lm]
+        view = next((style.views[view] for view in way.views if view in style.views), look)
+        looks[system] = replace(look, marker=view.marker, line=view.line, hollow=bool(way.views))
+    return looks

@@ -11,8 +11,7 @@ from lmtools.evaluate import METRICS
 from lmtools.evaluate.sacre import Sacre
 from lmtools.report.experiment import Experiment
 from lmtools.report.names import FIRST, SUM, LmPart, Names, SystemParts, shorten
-from lmtools.report.page.columns import Column, figures, places, probability, ratio, table_of
-from lmtools.report.page.table import Table
+from lmtools.report.page.table import Column, Table, figures, places, probability, ratio, table_of
 from lmtools.report.parts.measure import Measured, Result, chance
 from lmtools.report.tables.query import Query, numbers, show_interval, text_column
 from lmtools.report.tables.trunks import CriteriaTrunk, Entry, kind_of, list_trunks
@@ -186,7 +185,7 @@ class TrunkTables:
                 compared = [column for form in forms for column in self.comparison(form)]
                 change = (
                     "The change is that from normalised to unnormalised scores;"
-                    f" {TESTS[self.measured.metric == 'wer']}."
+                    f" {TESTS[self.measured.refs.metric == 'wer']}."
                 )
                 name = f"{self.trunk.title}, {self.place}" + (", lattices" if lattice else "")
                 yield table_of(
@@ -219,7 +218,7 @@ class TrunkTables:
 
     def chance(self, plain: Result, rough: Result) -> float:
         """Return the probability that two systems differ so much by chance."""
-        metric = METRICS[self.measured.metric]
+        metric = METRICS[self.measured.refs.metric]
         if isinstance(metric, Sacre):
             return metric.paired_bootstrap(rough.statistics, plain.statistics).p
         return chance(self.measured.refs, rough, plain)
@@ -241,7 +240,7 @@ def criteria_tables(experiment: Experiment) -> Iterator[Table]:
     same without normalisation.
     """
     judged = experiment.lists.judged
-    every = [TrunkTables(experiment, one, m) for one in list_trunks(experiment) for m in judged]
+    every = [TrunkTables(experiment, t, m) for t in list_trunks(experiment) for m in judged]
     yield from (tables.costs() for tables in every)
     for tables in every:
         yield from tables.unnormalised()

@@ -5,10 +5,9 @@ paper, grids, training.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from lmtools.report.experiment import Experiment
-from lmtools.report.page.columns import Column, figures, places, table_of
-from lmtools.report.page.table import Table
+from lmtools.report.page.table import Column, Table, figures, places, table_of
 from lmtools.report.parts.grids import LINE, Grid
-from lmtools.report.parts.models import VALID, Model, list_rules, sets
+from lmtools.report.parts.models import NGRAM, VALID, Model, list_rules, sets
 from lmtools.report.rows import BENCH
 from lmtools.report.tables.query import Query, numbers, text_column
 from lmtools.report.tables.rescoring import PSEUDO as PSEUDO_NOTE
@@ -69,7 +68,7 @@ def ppl_tables(experiment: Experiment) -> Iterator[Table]:
             query = query_models(experiment, models)
             columns = [
                 Column("LM", [model.label for model in models]),
-                Column("family", [model.family for model in models]),
+                Column("family", [model.shown.label for model in models]),
                 text_column("vocabulary", [model.vocabulary for model in models]),
                 *query.columns(MADE_OF),
                 *(perplexities(f"{name} {SHORT[kind]}", models, name) for name in sets(models)),
@@ -222,7 +221,9 @@ def training_tables(experiment: Experiment) -> Iterator[Table]:
     """Yield the table of the training time and the last losses of each model outside grids; n-gram
     models are counted, not trained.
     """
-    models = [model for model in experiment.main if model.lines and not model.is_ngram]
+    models = [
+        model for model in experiment.main if model.lines and model.config.get("kind") != NGRAM
+    ]
     yield from list_trainings(experiment, {model.label: model for model in models})
 
 

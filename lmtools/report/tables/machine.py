@@ -5,8 +5,7 @@ of the recipe's stages.
 from collections.abc import Iterator
 
 from lmtools.report.experiment import Experiment
-from lmtools.report.page.columns import Column, figures, ratio, table_of
-from lmtools.report.page.table import NONE, Table
+from lmtools.report.page.table import NONE, Column, Table, figures, ratio, table_of
 from lmtools.report.rows import MILLISECONDS
 from lmtools.report.tables.query import Query
 

@@ -4,9 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from lmtools.report.cited import MARK, CitedRow, CitedTable, Source, read_cell
 from lmtools.report.experiment import Experiment
-from lmtools.report.page.columns import Column, decimal, ratio, table_of
-from lmtools.report.page.table import NONE, Table
-from lmtools.report.tables.query import numbers
+from lmtools.report.page.table import NONE, Column, Table, decimal, ratio, table_of
+from lmtools.report.tables.query import numbers, text_column
 
 ORDER = "The corpora differ: figures of the two compare in order only, down a column."
 QUOTED = "In brackets, on grey: the paper's own figures, not measured here"
@@ -57,34 +56,23 @@ def paper_table(
     paper = experiment.names.style.citations[cited.paper]
     place = f"{paper.label} Table {cited.table}"
     names = list(map(ours.get, cited.rows))
-    columns = [
-        Column(cited.heading, [row.label for row in cited.rows]),
-        Column("here", [label_ours(experiment, sources, name) for name in names]),
+    columns = [Column(cited.heading, [row.label for row in cited.rows])]
+    forms = [name and list_measured(experiment, name, sources)[0].form for name in names]
+    printed = [
+        form and experiment.label(form.format(n)) for n, form in zip(names, forms, strict=True)
     ]
+    columns.append(text_column("here", printed))
     for header in cited.columns:
         source = sources.get(header)
         values = [measure(experiment, name, source) for name in names]
         theirs, cells = print_columns(cited, header, source, values)
         columns.append(Column(f"{place}, {cited.corpus}: {header}", theirs, quoted=True))
-        columns.append(Column(f"here: {describe_source(source)}" if source else "", cells))
+        quantity, on, form = source or ("score", "", "{}")
+        form = form.replace("{}", "").removeprefix("-")
+        facts = filter(None, ("" if quantity == "score" else quantity, on, form))
+        columns.append(Column(f"here: {', '.join(facts)}" if source else "", cells))
     title = f"Beside {place}: {cited.title}" + (f", {cited.only}" if cited.only else "")
     return table_of(title, columns, list_notes(experiment, cited, ours), part="papers", left=2)
-
-
-def label_ours(experiment: Experiment, sources: Mapping[str, Source], name: str | None) -> str:
-    """Return the printed name of what stands beside a row: of the forms of its name the first that
-    something was measured of.
-    """
-    if name is None:
-        return NONE
-    return experiment.label(list_measured(experiment, name, sources)[0].form.format(name))
-
-
-def describe_source(source: Source) -> str:
-    """Return the header of a column of our figures."""
-    kind = "" if source.quantity == "score" else source.quantity
-    form = source.form.replace("{}", "").removeprefix("-")
-    return ", ".join(filter(None, (kind, source.place, form)))
 
 
 def print_columns(

@@ -3,8 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from lmtools.report.page.columns import Column, figures
-from lmtools.report.page.table import NONE
+from lmtools.report.page.table import NONE, Column, figures
 from lmtools.report.rows import FigureRow, FigureRows
 
 
@@ -22,7 +21,7 @@ class Query(NamedTuple):
         """Return the row of a quantity under each name; None where it was not measured."""
         places = self.places or [place] * len(self.names)
         pairs = zip(self.names, places, strict=True)
-        return [self.rows.find(self.kind, name, quantity, on, at) for name, on in pairs]
+        return [self.rows.find(self.kind, name, quantity, on, at=at) for name, on in pairs]
 
     def values(self, quantity: str, place: str = "", at=None) -> list[float | None]:
         """Return the value of a quantity under each name."""
@@ -56,9 +55,10 @@ class Query(NamedTuple):
         ]
 
 
-def show_interval(row: FigureRow) -> str:
-    """Return the 95% interval in a cell."""
-    return NONE if row.low is None else f"{row.low:.2f}-{row.high:.2f}"
+def show_interval(row: FigureRow | None, between: str = "-") -> str:
+    """Return the 95% interval in a cell, a hyphen between ends that are never negative."""
+    known = row is not None and row.low is not None
+    return f"{row.low:.2f}{between}{row.high:.2f}" if known else NONE
 
 
 def text_column(header: str, values: Sequence) -> Column:

@@ -9,8 +9,7 @@ from pathlib import Path
 from lmtools.report.artifacts import list_unchecked
 from lmtools.report.experiment import LM, Experiment
 from lmtools.report.names import ORACLE, SUM, shorten
-from lmtools.report.page.columns import Column, figures, ratio, table_of
-from lmtools.report.page.table import NONE, Table
+from lmtools.report.page.table import NONE, Column, Table, figures, ratio, table_of
 from lmtools.report.parts.measure import LENGTHS, length_classes
 from lmtools.report.tables.query import Query, numbers
 from lmtools.report.tables.scores import system_column
@@ -125,7 +124,7 @@ def oracle_tables(experiment: Experiment) -> Iterator[Table]:
     sets = [measured.sample.name for measured in lists.sets]
     columns = [Column("set", sets)]
     for depth in sorted({depth for measured in lists.sets for depth in measured.depths}):
-        values = [rows.value("depth", ORACLE, lists.metric, name, depth) for name in sets]
+        values = [rows.value("depth", ORACLE, lists.metric, name, at=depth) for name in sets]
         columns.append(figures(str(depth), values))
     yield table_of(f"Oracle {lists.metric_label} by list depth", columns, full=True)
 
@@ -254,7 +253,7 @@ def lattice_tables(experiment: Experiment) -> Iterator[Table]:
     keys = [key for key in lists.lattices if makeups[key[0]].normalised]
     if not keys:
         return
-    systems = {name: one._replace(lattices=False) for name, one in makeups.items() if one.parts}
+    systems = {name: m._replace(lattices=False) for name, m in makeups.items() if m.parts}
     names, (labels, places) = replace(lists.names, systems=systems), zip(*keys, strict=True)
     query = Query(experiment.rows, "lattice", labels, places)
     arcs, speech, seconds = map(query.values, ("arcs", "speech", "seconds"))
@@ -267,8 +266,8 @@ def lattice_tables(experiment: Experiment) -> Iterator[Table]:
         Column("set", places),
         *query.columns({header: (quantity, 0) for header, quantity in sizes.items()}),
         *(
-            figures(header, list(map(ratio, some, base)), digits)
-            for header, (some, base, digits) in rates.items()
+            figures(header, list(map(ratio, values, base)), digits)
+            for header, (values, base, digits) in rates.items()
         ),
         *query.columns(off),
     ]

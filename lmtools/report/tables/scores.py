@@ -9,8 +9,7 @@ from lmtools.evaluate.metrics import ErrorRate
 from lmtools.evaluate.sacre import Sacre
 from lmtools.report.experiment import Experiment
 from lmtools.report.names import ORACLE
-from lmtools.report.page.columns import Column, decimal, probability, table_of
-from lmtools.report.page.table import Table
+from lmtools.report.page.table import Column, Table, decimal, probability, table_of
 from lmtools.report.parts.measure import Measured
 from lmtools.report.rows import CHANGE, ERRORS, RELATIVE, TUNED
 from lmtools.report.tables.query import Query, show_interval
@@ -31,9 +30,8 @@ def set_table(experiment: Experiment) -> Table:
     """Return the score of each system on each set, those that weights were tuned on first."""
     lists = experiment.lists
     every = sorted(lists.sets, key=lambda measured: not measured.sample.tuned)
-    query = Query(
-        experiment.rows, "system", list(dict.fromkeys(n for one in every for n in one.results))
-    )
+    names = list(dict.fromkeys(name for measured in every for name in measured.results))
+    query = Query(experiment.rows, "system", names)
     sets = [measured.sample.name for measured in every]
     columns = [score_column(experiment, query, name, name) for name in sets]
     tuned = [measured.sample.name for measured in every if measured.sample.tuned]

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from lmtools.report.experiment import Experiment
-from lmtools.report.names import CE, PRINTED, Names, is_printed
+from lmtools.report.names import CE, Names
 from lmtools.report.page.table import NONE
 from lmtools.report.parts.models import step_time
 from lmtools.report.style import Printed
@@ -129,7 +129,8 @@ def make_entry(names: Names, name: str, tree: Mapping, lines: Sequence[Mapping])
     known = {**given, **(tree.get("facts") or {}).get("criterion", {})}
     noise = known.get("noise")
     power = noise == "unigram" and "power" in given and f"power {given['power']}"
-    printed = is_printed(given) and f"{PRINTED} sum"
+    # as the sampling paper prints it
+    printed = given.get("target_in_sum") is False and "printed sum"
     settings = ", ".join(map(str, filter(None, (noise, power, given.get("drawing"), printed))))
     return Entry(
         name,

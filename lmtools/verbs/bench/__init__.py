@@ -2,7 +2,7 @@
 
 import torch
 
-from lmtools.seal import write_json
+from lmtools.base.seal import write_json
 from lmtools.verbs.bench import criteria, engine, lattice, lists, lm, score
 from lmtools.verbs.options import add_actions, add_settings, read_settings
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from lmtools.options import check_options, option
+from lmtools.base.options import check_options, option
 
 
 @dataclass(frozen=True)

@@ -5,13 +5,13 @@ entropy
 from dataclasses import dataclass
 from pathlib import Path
 
-from lmtools.bench.criteria import Job, bench_criteria
-from lmtools.config import override, read_layers
-from lmtools.device import choose_device, resolve_precision
+from lmtools.base.config import override, read_layers
+from lmtools.base.options import option
 from lmtools.models import MODELS
-from lmtools.options import option
-from lmtools.outputs import CRITERIA
+from lmtools.models.device import choose_device, resolve_precision
+from lmtools.models.outputs import CRITERIA
 from lmtools.verbs.bench.common import BenchSettings
+from lmtools.verbs.bench.measures.criteria import Job, bench_criteria
 from lmtools.verbs.numbers import several
 
 SIZES = [30_000, 200_000, 800_000]

@@ -4,12 +4,12 @@ changes
 
 from dataclasses import dataclass
 
-from lmtools.bench.engine import bench_engines, describe_row
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
+from lmtools.base.options import option
 from lmtools.formats import read
-from lmtools.options import option
 from lmtools.rescoring import Weights
 from lmtools.verbs.bench.common import BenchSettings
+from lmtools.verbs.bench.measures.engine import bench_engines, describe_row
 
 
 @dataclass(frozen=True)

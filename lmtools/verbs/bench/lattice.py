@@ -5,19 +5,19 @@ kept
 from dataclasses import dataclass
 from itertools import islice
 
-from lmtools.assignments import parse_pairs
-from lmtools.atomic import atomic_path
-from lmtools.bench.lattice import bench_lattice, format_lines
-from lmtools.computing import Computing
-from lmtools.errors import UserError
+from lmtools.base.assignments import parse_pairs
+from lmtools.base.atomic import atomic_path
+from lmtools.base.computing import Computing
+from lmtools.base.errors import UserError
+from lmtools.base.options import option
+from lmtools.base.specs import LMSpec
 from lmtools.formats.lattices import stream
 from lmtools.lattice.check import drop_unusable
-from lmtools.options import option
 from lmtools.report.figures.speed import draw_bench
 from lmtools.rescoring import parse_weights
 from lmtools.score.lattices import LatticeOptions
-from lmtools.specs import LMSpec
 from lmtools.verbs.bench.common import BenchSettings
+from lmtools.verbs.bench.measures.lattice import bench_lattice, format_lines
 from lmtools.verbs.options import SEVERAL_LMS, WEIGHTS
 
 

@@ -4,15 +4,15 @@ lists, in turns
 
 from dataclasses import dataclass
 
-from lmtools.assignments import parse_pairs
-from lmtools.bench.lists import bench_lists, take_hypotheses
-from lmtools.computing import Computing
-from lmtools.device import choose_device
-from lmtools.errors import UserError
+from lmtools.base.assignments import parse_pairs
+from lmtools.base.computing import Computing
+from lmtools.base.errors import UserError
+from lmtools.base.options import option
 from lmtools.formats import read
-from lmtools.options import option
+from lmtools.models.device import choose_device
 from lmtools.score import load
 from lmtools.verbs.bench.common import BenchSettings
+from lmtools.verbs.bench.measures.lists import bench_lists, take_hypotheses
 from lmtools.verbs.options import SEVERAL_LMS
 
 

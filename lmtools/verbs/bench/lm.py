@@ -4,8 +4,11 @@ convolutions
 
 from dataclasses import dataclass
 
-from lmtools.assignments import parse_pairs
-from lmtools.bench.lm import (
+from lmtools.base.assignments import parse_pairs
+from lmtools.base.options import option
+from lmtools.models.device import choose_device
+from lmtools.verbs.bench.common import BenchSettings
+from lmtools.verbs.bench.measures.lm import (
     IDS,
     Sizes,
     bench_lm,
@@ -14,9 +17,6 @@ from lmtools.bench.lm import (
     published_models,
     read_settings,
 )
-from lmtools.device import choose_device
-from lmtools.options import option
-from lmtools.verbs.bench.common import BenchSettings
 from lmtools.verbs.options import SEVERAL_LMS
 
 

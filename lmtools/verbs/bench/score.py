@@ -4,12 +4,17 @@ of sentence vectors
 
 from dataclasses import dataclass
 
-from lmtools.assignments import parse_pairs
-from lmtools.bench.represent import bench_representation
-from lmtools.bench.score import bench_score, format_ratios, random_scorers, trained_scorers
-from lmtools.errors import UserError
-from lmtools.options import option
+from lmtools.base.assignments import parse_pairs
+from lmtools.base.errors import UserError
+from lmtools.base.options import option
 from lmtools.verbs.bench.common import BenchSettings
+from lmtools.verbs.bench.measures.represent import bench_representation
+from lmtools.verbs.bench.measures.score import (
+    bench_score,
+    format_ratios,
+    random_scorers,
+    trained_scorers,
+)
 from lmtools.verbs.options import SEVERAL_LMS
 
 PAPER = {"layers": 3, "dim": 512, "heads": 8, "ffn": 2048, "positions": 128}

@@ -19,10 +19,10 @@ ACTIONS = {
 
 def arguments(parser):
     """Declare the actions and the options of each."""
-    about = "file, directory or Kaldi rspecifier; - is standard input"
+    help_text = "file, directory or Kaldi rspecifier; - is standard input"
     for sub in add_actions(parser, ACTIONS):
         sub.epilog = f"Formats of lattices:\n{registry.describe_formats(LATTICES)}"
-        sub.add_argument("input", metavar="F", help=about)
+        sub.add_argument("input", metavar="F", help=help_text)
         sub.add("--format")
 
 

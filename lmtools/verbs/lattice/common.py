@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.formats.lattices import default_weights, stream
 from lmtools.lattice.check import drop_unusable
 from lmtools.types import Lattice
@@ -10,22 +10,22 @@ from lmtools.verbs import say
 
 
 def choose_weights(weights: Mapping[str, float] | None, lattice: Lattice) -> Mapping[str, float]:
-    """`weights`, or the lattice's own."""
+    """Return `weights`, or the lattice's own."""
     return default_weights(lattice) if weights is None else weights
 
 
 def read_lattices(args) -> Iterator[Lattice]:
-    """The lattices of the input one by one; UserError if there are none."""
-    some = False
+    """Yield the lattices of the input one by one; UserError if there are none."""
+    read = False
     for lattice in stream(args.input, args.format):
-        some = True
+        read = True
         yield lattice
-    if not some:
+    if not read:
         raise UserError(f"{args.input}: no lattices; give the recogniser's")
 
 
 def mend_lattice(lattice: Lattice) -> Lattice:
-    """The lattice, repaired where algorithms need it; what was done is said."""
+    """Return the lattice, repaired where algorithms need it; what was done is said."""
     lattice, messages = drop_unusable(lattice)
     say(messages)
     return lattice

@@ -13,8 +13,8 @@ from lmtools.verbs.lattice.common import choose_weights, mend_lattice, read_latt
 def arguments(parser):
     """Declare the action's options."""
     parser.add("--weights")
-    about = "most states of a lattice; prune those that exceed it (default: %(default)s)"
-    parser.add("--states", default=STATES, help=about)
+    help_text = "most states of a lattice; prune those that exceed it (default: %(default)s)"
+    parser.add("--states", default=STATES, help=help_text)
     parser.add("--out", help="lattices; - or a Kaldi wspecifier for a pipe")
     parser.add("--to", default=None, help="format of the output (default: that of the input)")
 

@@ -22,8 +22,8 @@ def arguments(parser):
     add_references(parser, "lattices", purpose=", for the density (default: the best path)")
     parser.add("--weights")
     parser.add_argument("--each", action="store_true", help="one line a lattice besides the totals")
-    about = "write the lattices without what is broken"
-    parser.groups["output"].add_argument("--repair", metavar="OUT", help=about)
+    help_text = "write the lattices without what is broken"
+    parser.groups["output"].add_argument("--repair", metavar="OUT", help=help_text)
     parser.add("--to", default="slf", help="format of --repair (default: %(default)s)")
 
 
@@ -46,18 +46,18 @@ def run(args):
 
 
 def inspect_lattices(args, sizes: list[Statistics], broken: dict) -> Iterator[Lattice]:
-    """The lattices without what is broken; their sizes (as they came, where these can be counted)
-    and problems are entered on the way.
+    """Yield the lattices without what is broken; their sizes (as they came, where these can be
+    counted) and problems are entered on the way.
     """
     weights = parse_weights(args.weights)
     for lattice, words in join_refs(read_lattices(args), args.ref, args.ref_lines, args.input):
-        found = problems(lattice)
-        for problem in found:
+        faults = problems(lattice)
+        for problem in faults:
             broken.setdefault((problem.severity, problem.kind), []).append((lattice.utt, problem))
         better, done = repair(lattice)
         countable = (
             better
-            if any(problem.severity == ERROR or problem.kind == IMPOSSIBLE for problem in found)
+            if any(problem.severity == ERROR or problem.kind == IMPOSSIBLE for problem in faults)
             else lattice
         )
         sizes.append(
@@ -73,7 +73,7 @@ def inspect_lattices(args, sizes: list[Statistics], broken: dict) -> Iterator[La
 
 
 def describe_sizes(size: Statistics) -> str:
-    """The sizes of one lattice or of many in one line."""
+    """Return the sizes of one lattice or of many in one line."""
     parts = [
         f"{size.states:,} states",
         f"{size.arcs:,} arcs ({size.word_arcs:,} with words, {len(size.vocabulary):,} different)",

@@ -17,8 +17,8 @@ def arguments(parser):
     add_references(parser, "lattices", required=True)
     parser.add("--weights")
     parser.add("--seed", help="of the bootstrap's draws (default: %(default)s)")
-    about = "Kaldi text of the paths with the fewest errors"
-    parser.add("--out", required=False, help=about)
+    help_text = "Kaldi text of the paths with the fewest errors"
+    parser.add("--out", required=False, help=help_text)
 
 
 def run(args):

@@ -22,8 +22,8 @@ def run(args):
     weights = parse_weights(args.weights)
     beside = args.to.partition(":")[0] == "slf"
     lattices = map(mend_lattice, read_lattices(args))
-    made = (
+    marked = (
         add_posteriors(lattice, choose_weights(weights, lattice), args.scale, beside)
         for lattice in lattices
     )
-    registry.find_format(args.to, LATTICES).write(made, args.out)
+    registry.find_format(args.to, LATTICES).write(marked, args.out)

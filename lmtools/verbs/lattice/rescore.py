@@ -7,18 +7,18 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 
-from lmtools.assignments import parse_pairs
-from lmtools.computing import Computing
-from lmtools.errors import UserError
+from lmtools.base.assignments import parse_pairs
+from lmtools.base.computing import Computing
+from lmtools.base.errors import UserError
+from lmtools.base.options import fill
+from lmtools.base.seal import write_json
+from lmtools.base.specs import LMSpec
 from lmtools.formats import FORMATS, kaldi_text, registry
 from lmtools.formats.lattices import LATTICES, detect
 from lmtools.formats.lists import join_refs
-from lmtools.options import fill
 from lmtools.rescoring import mark, parse_weights, warn_unseen
 from lmtools.score.lattice_run import LatticeOutputs, LatticeResult, LatticeTotals, run_lattices
 from lmtools.score.lattices import LatticeOptions
-from lmtools.seal import write_json
-from lmtools.specs import LMSpec
 from lmtools.verbs import say
 from lmtools.verbs.help import Rare
 from lmtools.verbs.lattice.common import read_lattices
@@ -39,8 +39,8 @@ SETTINGS = ("prune_beam", "prune_arcs", "cover_beam", "tokens", "states")  # of 
 def arguments(parser):
     """Declare the action's options."""
     add_references(parser, "lattices", purpose=" of the lists")
-    about = "a language model, under its name among the weights"
-    add_lm(parser, **SEVERAL_LMS, help=about)
+    help_text = "a language model, under its name among the weights"
+    add_lm(parser, **SEVERAL_LMS, help=help_text)
     group = parser.groups["language model"]
     group.add_argument(
         "--mix",
@@ -49,13 +49,15 @@ def arguments(parser):
         metavar="NAME=A:0.6,B:0.4",
         help=Rare("LMs A and B interpolated linearly, as NAME"),
     )
-    about = "take this LM's score out of `graph`, of which it is a part; it becomes `lm`"
-    group.add_argument("--old-lm", metavar="DIR", help=Rare(about))
+    help_text = "take this LM's score out of `graph`, of which it is a part; it becomes `lm`"
+    group.add_argument("--old-lm", metavar="DIR", help=Rare(help_text))
     parser.add("--weights", help=f"{WEIGHTS}; required")
-    about = "neural LMs: merge histories of equal last N-1 words; 0: none (default: %(default)s)"
-    parser.add("--max-ngram-order", type=from_zero, default=4, help=about)
-    about = "drop histories worse than their state's best by more"
-    parser.add_argument("--beam", type=amount, default=math.inf, metavar="B", help=about)
+    help_text = (
+        "neural LMs: merge histories of equal last N-1 words; 0: none (default: %(default)s)"
+    )
+    parser.add("--max-ngram-order", type=from_zero, default=4, help=help_text)
+    help_text = "drop histories worse than their state's best by more"
+    parser.add_argument("--beam", type=amount, default=math.inf, metavar="B", help=help_text)
     add_settings(parser, LatticeOptions, SETTINGS)
     parser.add(
         "--out", required=False, help="rescored lattices; - or a Kaldi wspecifier for a pipe"
@@ -67,11 +69,11 @@ def arguments(parser):
     parser.add("--text-out")
     group = parser.groups["output"]
     group.add_argument("--report", metavar="F.json", help=Rare("write sizes, time and models"))
-    about = (
+    help_text = (
         "write to the report how far arcs' scores of LMs that read both sides are from whole"
         " sentences', on the N best paths"
     )
-    group.add_argument("--exact", type=positive, metavar="N", help=Rare(about))
+    group.add_argument("--exact", type=positive, metavar="N", help=Rare(help_text))
     parser.add("--device", "--precision", "--engine", *PROCESSES)
 
 
@@ -96,7 +98,7 @@ def run(args):
 
 
 def run_all(args, options: LatticeOptions, totals: LatticeTotals) -> Iterator[LatticeResult]:
-    """Each result with its reference, entered into the totals, its messages said."""
+    """Yield each result with its reference, entered into the totals, its messages said."""
     marked = args.nbest_to.partition(":")[0] == "jsonl"
     wanted = LatticeOutputs(
         lattice=bool(args.out),
@@ -115,7 +117,7 @@ def run_all(args, options: LatticeOptions, totals: LatticeTotals) -> Iterator[La
 
 
 def options_of(args) -> LatticeOptions:
-    """The LatticeOptions that the arguments say."""
+    """Return the LatticeOptions that the arguments say."""
     lms = {name: LMSpec.parse(lm) for name, lm in parse_pairs(args.lm, "--lm", "NAME=DIR").items()}
     if not args.weights:
         raise UserError(
@@ -138,7 +140,7 @@ def options_of(args) -> LatticeOptions:
 
 
 def parse_shares(text: str) -> dict[str, float]:
-    """The share of each LM in `A:0.6,B:0.4`."""
+    """Return the share of each LM in `A:0.6,B:0.4`."""
     try:
         return {
             name: float(share)
@@ -177,7 +179,7 @@ def write_results(args, results: Iterator[LatticeResult]) -> None:
 
 
 def describe_options(args, options: LatticeOptions) -> dict:
-    """What was asked for, as JSON."""
+    """Return what was asked for, as JSON."""
     names = ("tokens", "prune_beam", "prune_arcs")
     return {name: getattr(options, name) for name in names} | {
         "nj": args.nj,

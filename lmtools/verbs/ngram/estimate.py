@@ -8,8 +8,8 @@ from itertools import islice
 
 from lmtools.ngram import build, directory
 from lmtools.ngram.kneser_ney import FALLBACK
-from lmtools.subword import UNK, load_subword
 from lmtools.text.blocks import read_again
+from lmtools.text.subword import UNK, load_subword
 from lmtools.text.unknown import LOOKED_AT, warn_unknown
 from lmtools.verbs.help import Rare
 from lmtools.verbs.numbers import positive, size
@@ -70,7 +70,8 @@ def run(args: argparse.Namespace) -> None:
     if args.subword and args.text:
         lines = list(map(tokens.normaliser, islice(read_again(args.text), LOOKED_AT)))
         ids = [i for sentence in tokens.segment(lines) for i in sentence]
-        warn_unknown(args.text[0], ids.count(UNK), len(ids), args.subword, lines, tokens.knows)
+        counts = ids.count(UNK), len(ids)
+        warn_unknown(args.text[0], *counts, args.subword, texts=lines, known=tokens.knows)
     description = build(
         texts, args.order, args.out, tokens, kenlm=args.kenlm, memory=args.memory, closed=args.unk,
         min_counts=args.min_count, counted=bool(args.counts),

@@ -21,7 +21,9 @@ def arguments(parser):
 
 def run(args):
     """Mix, write, and say the weights."""
-    description, weights = derived.mix(args.models, args.out, args.mix, args.text or (), args.kenlm)
+    description, weights = derived.mix(
+        args.models, args.out, args.mix, args.text or (), kenlm=args.kenlm
+    )
     for weight, lm in zip(weights, args.models, strict=True):
         print(f"{weight:.4f} {lm}")
     counts = " ".join(map(str, description.counts))

@@ -11,13 +11,13 @@ from spelled import random_elmo
 from toys import sentences
 from unit.score import test_huggingface
 
-from lmtools.checkpoint import load_model
-from lmtools.computing import Computing
+from lmtools.base.computing import Computing
+from lmtools.base.errors import UserError
 from lmtools.embed.encoders import load_encoder
 from lmtools.embed.pooling import PoolingOptions
 from lmtools.embed.sentences import encode
-from lmtools.errors import UserError
-from lmtools.subword import BOS, EOS, MASK
+from lmtools.models.checkpoint import load_model
+from lmtools.text.subword import BOS, EOS, MASK
 
 TEXTS = ["the king", "", *sentences(25, 5), "the king", " the  king "]
 FAMILIES = ["causal", "masked", "tta", "lstm"]

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lmtools.base.errors import UserError
+from lmtools.base.files import sha256
 from lmtools.embed import static
 from lmtools.embed.static import StaticVectors, spell_word
-from lmtools.errors import UserError
-from lmtools.files import sha256
 from lmtools.text import NORMALISERS, Normaliser
 
 VECTORS = {

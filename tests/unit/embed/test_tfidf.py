@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lmtools.base.errors import UserError
 from lmtools.embed.tfidf import Tfidf
-from lmtools.errors import UserError
 from lmtools.text import Normaliser
 
 COUNTED = ["The cat sat.", "the dog sat", "", "A cat, a dog; the mat!", "It's the the the mat"]

@@ -13,10 +13,10 @@ from toys import sentences, settings
 from lmtools.cli import main
 from lmtools.embed import load_word_vectors
 from lmtools.embed.words import WordVectors
-from lmtools.lm import LanguageModel
+from lmtools.models.lm import LanguageModel
 from lmtools.score.neural import NeuralScorer
-from lmtools.subword import train as learn
 from lmtools.text import NORMALISERS
+from lmtools.text.subword import train as learn
 
 TEXTS = ["The king went", "", "a queen went to the king", "went", "zebra the zebra"]
 

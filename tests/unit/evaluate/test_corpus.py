@@ -1,6 +1,6 @@
 import pytest
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.evaluate import METRICS, evaluate
 
 REFS = {"a": "one two three four", "b": "", "c": "five six seven eight nine ten"}

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.evaluate import METRICS, align, nbest_errors, nbest_statistics, oracle
 from lmtools.evaluate.nbest import running_argmax
 from lmtools.types import Hypothesis, NBest

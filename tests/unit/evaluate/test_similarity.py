@@ -11,7 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import spatial, stats
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.evaluate.similarity import Correlation, cosines, pearson, spearman, williams, within
 
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import sacrebleu.metrics
 
+from lmtools.base.errors import UserError
 from lmtools.cli import main
-from lmtools.errors import UserError
 from lmtools.evaluate import METRICS, evaluate, pair_gains, sentence_signature
 from lmtools.evaluate.metrics import find_metric
 from lmtools.evaluate.tokenisers import TOKENISERS

@@ -5,7 +5,7 @@ import gzip
 import numpy as np
 import pytest
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.formats import scores
 from lmtools.formats.columns import read_column_file
 from lmtools.types import Hypothesis, NBest

@@ -9,8 +9,8 @@ import sys
 
 import pytest
 
+from lmtools.base.errors import UserError
 from lmtools.cli import main
-from lmtools.errors import UserError
 from lmtools.formats import detect, kaldi_tables, read
 from lmtools.formats.lattices import read as read_lattices
 

@@ -1,5 +1,6 @@
 import io
 import sys
+from shlex import split
 
 import pytest
 
@@ -14,109 +15,80 @@ LISTS = [
 
 
 @pytest.fixture
-def nbest(tmp_path):
-    jsonl.write(LISTS, tmp_path / "n.jsonl")
-    kaldi_text.write({"b": "ref b", "a": "ref a"}, tmp_path / "ref")
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    jsonl.write(LISTS, "n.jsonl")
+    kaldi_text.write({"b": "ref b", "a": "ref a"}, "ref")
     return tmp_path
 
 
-def test_there_and_back(nbest):
-    assert main(["convert", f"{nbest}/n.jsonl", f"{nbest}/dir", "--to", "espnet2"]) == 0
-    assert main(["convert", f"{nbest}/dir", f"{nbest}/back.jsonl.xz"]) == 0
-    assert list(jsonl.read(nbest / "back.jsonl.xz")) == LISTS
+def convert(words: str) -> int:
+    return main(["convert", *split(words)])
 
 
-def test_references_dedup_then_depth(nbest, capsys):
-    assert (
-        main(
-            [
-                "convert",
-                f"{nbest}/n.jsonl",
-                f"{nbest}/o.jsonl",
-                "--ref",
-                f"{nbest}/ref",
-                "--dedup",
-                "--depth",
-                "2",
-            ]
-        )
-        == 0
-    )
-    found = list(jsonl.read(nbest / "o.jsonl"))
-    assert [(n.ref, [h.text for h in n.hyps]) for n in found] == [
-        ("ref a", ["x y", "y"]),
-        ("ref b", ["w"]),
-    ]
+def texts(path="o.jsonl"):
+    return [(nbest.ref, [hyp.text for hyp in nbest.hyps]) for nbest in jsonl.read(path)]
+
+
+def test_there_and_back(here):
+    assert convert("n.jsonl dir --to espnet2") == convert("dir back.jsonl.xz") == 0
+    assert list(jsonl.read("back.jsonl.xz")) == LISTS
+
+
+def test_references_dedup_then_depth(here, capsys):
+    assert convert("n.jsonl o.jsonl --ref ref --dedup --depth 2") == 0
+    assert texts() == [("ref a", ["x y", "y"]), ("ref b", ["w"])]
     assert "2 utterances, 3 hypotheses" in capsys.readouterr().err
 
 
-def test_best_as_kaldi_text_from_and_to_streams(nbest, capsys, monkeypatch):
-    monkeypatch.setattr(
-        sys, "stdin", io.TextIOWrapper(io.BytesIO((nbest / "n.jsonl").read_bytes()))
-    )
-    assert (
-        main(["convert", "-", "-", "--format", "jsonl", "--to", "kaldi-text", "--depth", "1"]) == 0
-    )
+def test_best_as_kaldi_text_from_and_to_streams(here, capsys, monkeypatch):
+    stream = io.BytesIO((here / "n.jsonl").read_bytes())
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(stream))
+    assert convert("- - --format jsonl --to kaldi-text --depth 1") == 0
     assert capsys.readouterr().out == "a x y\nb w\n"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "cause"),
-    [
-        (["n.jsonl", "o.trn", "--to", "trn"], "--depth 1"),
-        (["ref", "o.jsonl"], "ref: could be anything; name its format: jsonl, kaldi-nbest"),
-        (["none", "o.jsonl"], "none: cannot read"),
-        (["empty.jsonl", "o.jsonl"], "no utterances"),
-        (["n.jsonl", "o.jsonl", "--ref", "short"], "1 of 2 utterances"),
-        (["n.jsonl", "o.jsonl", "--ref-lines", "short"], "short: 1 lines for 2 lists in n.jsonl"),
-        (["n.jsonl", "o.x", "--to", "nix"], "nix: no such format; known are jsonl, kaldi-nbest"),
-        (
-            ["n.jsonl", "o.x", "--to", "slf"],
-            (
-                "n.jsonl: format jsonl holds N-best lists, slf does not; choose a format of N-best"
-                " lists"
-            ),
-        ),
-        (
-            ["n.jsonl", "o.x", "--to", "jsonl:x=1"],
-            "format 'jsonl' takes no option 'x'; its options are: none",
-        ),
-        (
-            ["n.jsonl", "o.x", "--to", "fairseq:lenpen"],
-            "fairseq:lenpen: option lenpen: not NAME=VALUE; its options are: ",
-        ),
-        (["n.jsonl", "n.jsonl/o.x", "--to", "jsonl"], "n.jsonl/o.x: cannot write"),
-        (
-            ["n.jsonl", "o.jsonl", "--detokenise", "English"],
-            "--detokenise English: not a language code; write en, de, fr",
-        ),
-        (["-", "o.jsonl"], "standard input is not looked into; name its format"),
-    ],
-)
-def test_mistakes_are_one_line_and_leave_nothing(nbest, arguments, cause, capsys, monkeypatch):
-    monkeypatch.chdir(nbest)
-    (nbest / "empty.jsonl").write_text("")
-    (nbest / "short").write_text("a x\n")
-    assert main(["convert", *arguments]) == 1
+KIND = "n.jsonl: format jsonl holds N-best lists, slf does not; choose a format of N-best lists"
+MISTAKES = {
+    "n.jsonl o.trn --to trn": "--depth 1",
+    "ref o.jsonl": "ref: could be anything; name its format: jsonl, kaldi-nbest",
+    "none o.jsonl": "none: cannot read",
+    "empty.jsonl o.jsonl": "no utterances",
+    "n.jsonl o.jsonl --ref short": "1 of 2 utterances",
+    "n.jsonl o.jsonl --ref-lines short": "short: 1 lines for 2 lists in n.jsonl",
+    "n.jsonl o.x --to nix": "nix: no such format; known are jsonl, kaldi-nbest",
+    "n.jsonl o.x --to slf": KIND,
+    "n.jsonl o.x --to jsonl:x=1": "format 'jsonl' takes no option 'x'; its options are: none",
+    "n.jsonl o.x --to fairseq:lenpen": "fairseq:lenpen: option lenpen: not NAME=VALUE; its options",
+    "n.jsonl n.jsonl/o.x --to jsonl": "n.jsonl/o.x: cannot write",
+    "n.jsonl o.jsonl --detokenise English": "--detokenise English: not a language code; write en",
+    "- o.jsonl": "standard input is not looked into; name its format",
+}
+
+
+@pytest.mark.parametrize("words", MISTAKES)
+def test_mistakes_are_one_line_and_leave_nothing(here, words, capsys):
+    (here / "empty.jsonl").write_text("")
+    (here / "short").write_text("a x\n")
+    assert convert(words) == 1
     message = capsys.readouterr().err
-    assert cause in message and message.count("\n") == 1
-    assert not list(nbest.glob("o.*"))
+    assert MISTAKES[words] in message and message.count("\n") == 1
+    assert not list(here.glob("o.*"))
 
 
-def test_depth_below_one_is_wrong_usage(nbest):
+@pytest.mark.parametrize(
+    ("options", "cause"), [("--depth 0", "--depth"), ("--ref a --ref-lines b", "not allowed with")]
+)
+def test_wrong_usage(here, options, cause, capsys):
     with pytest.raises(SystemExit) as caught:
-        main(["convert", f"{nbest}/n.jsonl", f"{nbest}/o.jsonl", "--depth", "0"])
-    assert caught.value.code == 2
+        convert(f"n.jsonl o.jsonl {options}")
+    assert caught.value.code == 2 and cause in capsys.readouterr().err
 
 
-def test_case_and_references_by_line(nbest, capsys):
-    (nbest / "lines").write_text("Ref A\n\n")
-    options = ["--ref-lines", f"{nbest}/lines", "--case", "upper", "--depth", "1"]
-    assert main(["convert", f"{nbest}/n.jsonl", f"{nbest}/o.jsonl", *options]) == 0
-    assert [(n.ref, [h.text for h in n.hyps]) for n in jsonl.read(nbest / "o.jsonl")] == [
-        ("Ref A", ["X Y"]),
-        ("", ["W"]),
-    ]
+def test_case_and_references_by_line(here):
+    (here / "lines").write_text("Ref A\n\n")
+    assert convert("n.jsonl o.jsonl --ref-lines lines --case upper --depth 1") == 0
+    assert texts() == [("Ref A", ["X Y"]), ("", ["W"])]
 
 
 @pytest.mark.parametrize(
@@ -134,74 +106,43 @@ def test_case_and_references_by_line(nbest, capsys):
         ("en", "&amp;lt;", "&lt;"),
     ],
 )
-def test_detokenised(nbest, language, tokenised, want):
+def test_detokenised(here, language, tokenised, want):
     """Hypotheses, references or both; scores and the rest stay."""
-    lists = [NBest("a", (Hypothesis(tokenised, {"am": -1.0}),), tokenised)]
-    jsonl.write(lists, nbest / "n.jsonl")
-    for options, texts in (
-        (["--detokenise", language], (want, tokenised)),
-        (["--detokenise-ref", language], (tokenised, want)),
-        (["--detokenise", language, "--detokenise-ref", language], (want, want)),
+    jsonl.write([NBest("a", (Hypothesis(tokenised, {"am": -1.0}),), tokenised)], "n.jsonl")
+    for options, hyp, ref in (
+        ("--detokenise {0}", want, tokenised),
+        ("--detokenise-ref {0}", tokenised, want),
+        ("--detokenise {0} --detokenise-ref {0}", want, want),
     ):
-        assert main(["convert", f"{nbest}/n.jsonl", f"{nbest}/o.jsonl", *options]) == 0
-        assert list(jsonl.read(nbest / "o.jsonl")) == [
-            NBest("a", (Hypothesis(texts[0], {"am": -1.0}),), texts[1])
-        ]
+        assert convert(f"n.jsonl o.jsonl {options.format(language)}") == 0
+        assert list(jsonl.read("o.jsonl")) == [NBest("a", (Hypothesis(hyp, {"am": -1.0}),), ref)]
 
 
-def test_detokenised_before_case_and_dedup(nbest):
+def test_detokenised_before_case_and_dedup(here):
     """What differs only in tokens is one hypothesis afterwards; pieces have been joined by the
     reader before.
     """
-    (nbest / "n").write_text(
-        "0 ||| the fin@@ ch , ||| F0= -1 ||| -1\n0 ||| the finch, ||| F0= -2 ||| -2\n"
-    )
-    options = [
-        *("--format", "marian:bpe=subword_nmt", "--detokenise", "en", "--case", "sentence"),
-        "--dedup",
-    ]
-    assert main(["convert", f"{nbest}/n", f"{nbest}/o.jsonl", *options]) == 0
-    assert [hyp.text for hyp in next(jsonl.read(nbest / "o.jsonl")).hyps] == ["The finch,"]
+    rows = ("the fin@@ ch , ||| F0= -1 ||| -1", "the finch, ||| F0= -2 ||| -2")
+    (here / "n").write_text("".join(f"0 ||| {row}\n" for row in rows))
+    options = "--format marian:bpe=subword_nmt --detokenise en --case sentence --dedup"
+    assert convert(f"n o.jsonl {options}") == 0
+    assert texts() == [(None, ["The finch,"])]
 
 
-def test_detokenising_needs_sacremoses(nbest, capsys, monkeypatch):
+def test_detokenising_needs_sacremoses(here, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "sacremoses", None)
-    assert main(["convert", f"{nbest}/n.jsonl", f"{nbest}/o.jsonl", "--detokenise", "en"]) == 1
+    assert convert("n.jsonl o.jsonl --detokenise en") == 1
     message = capsys.readouterr().err
-    assert (
-        "--detokenise en needs sacremoses; pip install 'lmtools[mt]'" in message
-        and message.count("\n") == 1
-    )
+    assert "--detokenise en needs sacremoses; pip install 'lmtools[mt]'" in message
+    assert message.count("\n") == 1
 
 
-def test_one_kind_of_references(nbest, capsys):
-    with pytest.raises(SystemExit) as caught:
-        main(["convert", f"{nbest}/n.jsonl", f"{nbest}/o.jsonl", "--ref", "a", "--ref-lines", "b"])
-    assert caught.value.code == 2 and "not allowed with" in capsys.readouterr().err
-
-
-def test_a_format_with_options(nbest):
+def test_a_format_with_options(here):
     """fairseq's total is base 2 and divided by length ** lenpen; both sides are told the same."""
-    assert (
-        main(
-            ["convert", f"{nbest}/n.jsonl", f"{nbest}/o.log", "--to", "fairseq:lenpen=0", "--dedup"]
-        )
-        == 0
-    )
-    assert (
-        main(["convert", f"{nbest}/o.log", f"{nbest}/same.jsonl", "--format", "fairseq:lenpen=0"])
-        == 0
-    )
-    assert (
-        main(["convert", f"{nbest}/o.log", f"{nbest}/other.jsonl", "--format", "fairseq:lenpen=1"])
-        == 0
-    )
-    first = [
-        [[h.scores["am"] for h in n.hyps] for n in jsonl.read(nbest / name)]
-        for name in ("same.jsonl", "other.jsonl")
-    ]
-    assert first[0] == [
-        pytest.approx([-1.0, -1.0, -1.0], rel=1e-6),
-        pytest.approx([-2.0], rel=1e-6),
-    ]
-    assert first[1] != first[0]
+    assert convert("n.jsonl o.log --to fairseq:lenpen=0 --dedup") == 0
+    scores = []
+    for power in (0, 1):
+        assert convert(f"o.log back.jsonl --format fairseq:lenpen={power}") == 0
+        lists = jsonl.read("back.jsonl")
+        scores.append([hyp.scores["am"] for nbest in lists for hyp in nbest.hyps])
+    assert scores[0] == pytest.approx([-1.0, -1.0, -1.0, -2.0], rel=1e-6) != scores[1]

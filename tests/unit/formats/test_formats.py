@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
+from lmtools.base.errors import UserError
 from lmtools.cli import main
-from lmtools.errors import UserError
 from lmtools.formats import FORMATS, detect, edits, lattices, lists, read
 from lmtools.formats.lattices import LATTICES
 from lmtools.lattice.paths import best
@@ -35,7 +35,7 @@ READ_ONLY = ("nemo", "wenet", "beams", "cloud", "sherpa-onnx", "sockeye", "stm")
 def test_what_only_its_own_program_writes(tmp_path, name):
     with pytest.raises(UserError, match="f: this format is read, not written; write jsonl"):
         FORMATS[name].write(iter(toys(name)), tmp_path / "f")
-    assert FORMATS[name].about and not (tmp_path / "f").exists()
+    assert FORMATS[name].summary and not (tmp_path / "f").exists()
 
 
 @pytest.mark.parametrize("name", [name for name in FORMATS if name not in READ_ONLY])
@@ -48,7 +48,7 @@ def test_every_format_writes_and_reads_one_best(tmp_path, name):
     pairs = zip(toys(name), found, strict=True)
     # SRILM has more columns, of zeros
     assert all(old.hyps[0].scores.items() <= new.hyps[0].scores.items() for old, new in pairs)
-    assert FORMATS[name].about
+    assert FORMATS[name].summary
 
 
 @pytest.mark.parametrize("name", LATTICES)
@@ -76,7 +76,7 @@ def test_every_lattice_format_writes_and_reads_a_chain(tmp_path, name):
         path = best(lattice, dict.fromkeys(lattice.scores, 1.0))
         # pocketsphinx's are whole numbers
         assert path.words == ("x", "y") and path.score == pytest.approx(-0.75, abs=2e-4)
-    assert LATTICES[name].about
+    assert LATTICES[name].summary
 
 
 @pytest.mark.parametrize(

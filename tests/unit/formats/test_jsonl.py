@@ -3,7 +3,7 @@ import json
 
 import pytest
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.formats import jsonl
 from lmtools.types import Hypothesis, NBest
 

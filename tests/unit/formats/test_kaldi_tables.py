@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lmtools.context import using
-from lmtools.errors import UserError
+from lmtools.base.context import using
+from lmtools.base.errors import UserError
 from lmtools.formats import kaldi_tables
 from lmtools.formats.kaldi_tables import (
     Writer,
@@ -56,9 +56,7 @@ def test_script_file_points_into_its_archive(tmp_path, monkeypatch):
             for key, value in (("é", [1, 2]), ("b", []), ("c", [7])):
                 out.write(key, pack_integers(value, out.text))
         expected = [("é", [1, 2]), ("b", []), ("c", [7])]
-        assert (
-            got("scp:a.scp", "ints") == got("a.scp", "ints") == got("ark:a.ark", "ints") == expected
-        )
+        assert all(got(name, "ints") == expected for name in ("scp:a.scp", "a.scp", "ark:a.ark"))
     turned = [*reversed((tmp_path / "a.scp").read_text().splitlines()), "d echo 8 9 |"]
     (tmp_path / "b.scp").write_text("\n".join(turned))
     with using(allow_commands=True):
@@ -69,16 +67,9 @@ def test_script_file_points_into_its_archive(tmp_path, monkeypatch):
 def test_text_lines_and_blocks(tmp_path):
     path = tmp_path / "t"
     path.write_bytes("\ufeffa b  c\r\n\nempty\ntab\tx\nspace \nlast y".encode())
-    expected = [
-        ("a", "b c", 1),
-        ("empty", "", 3),
-        ("tab", "x", 4),
-        ("space", "", 5),
-        ("last", "y", 6),
-    ]
-    assert list(read_values(path, "tokens")) == [
-        (key, value, f"{path}:{line}") for key, value, line in expected
-    ]
+    rows = [("a", "b c", 1), ("empty", "", 3), ("tab", "x", 4), ("space", "", 5), ("last", "y", 6)]
+    expected = [(key, value, f"{path}:{line}") for key, value, line in rows]
+    assert list(read_values(path, "tokens")) == expected
     path.write_bytes(b"a \n0\t1\n1\n\nb\n\nc \n0 1")
     found = [(entry.key, list(read_block(entry))) for entry in read_entries(f"ark,t:{path}")]
     assert found == [
@@ -91,17 +82,15 @@ def test_text_lines_and_blocks(tmp_path):
 def test_binary_lattices_are_told_from_text_by_openfsts_number(tmp_path):
     path = tmp_path / "t"
     path.write_bytes(b"a " + kaldi_tables.OPENFST + b"xyzb \0Bxyzc xyz")
-    found = [
-        (entry.binary, entry.where, entry.stream.read(7 if entry.key == "a" else 3))
+    rows = [
+        (entry.binary, entry.where, entry.stream.read(7 if entry.key == "a" else 3)[-3:])
         for entry in read_entries(path)
     ]
-    assert [row[0] for row in found] == [False, True, False]
-    assert [row[1] for row in found] == [
-        f"{path}: key 'a' at byte 2",
-        f"{path}: key 'b' at byte 11",
-        f"{path}:1",
+    assert rows == [
+        (False, f"{path}: key 'a' at byte 2", b"xyz"),
+        (True, f"{path}: key 'b' at byte 11", b"xyz"),
+        (False, f"{path}:1", b"xyz"),
     ]
-    assert [row[2][-3:] for row in found] == [b"xyz"] * 3
 
 
 def test_long_values_and_keys_at_block_borders(tmp_path):
@@ -172,12 +161,8 @@ def test_refuses(tmp_path, content, kind, cause):
     with pytest.raises(UserError) as caught:
         got(f"ark:{path}", kind)
     message = str(caught.value)
-    assert (
-        message.startswith(str(path))
-        and cause in message
-        and "; " in message
-        and "\n" not in message
-    )
+    assert message.startswith(str(path)) and cause in message
+    assert "; " in message and "\n" not in message
 
 
 @pytest.mark.parametrize(
@@ -225,24 +210,19 @@ def test_another_implementation_reads_and_writes_the_same(tmp_path):
     floats = {"é-1": -3.25, "b-2": 1e30}
     lists = {"é-1": [1, -2, 2**31 - 1], "b-2": []}
     words = {"é-1": ["blue", "Fink·"], "b-2": ["x"]}
+
+    def pack_tokens(row, text):
+        return " ".join(row).encode() + b"\n"
+
     kinds = (
-        (floats, "float", native.FloatWriter, native.SequentialFloatReader, pack_float),
-        (
-            lists,
-            "ints",
-            native.Int32VectorWriter,
-            native.SequentialInt32VectorReader,
-            pack_integers,
-        ),
-        (
-            words,
-            "tokens",
-            native.TokenVectorWriter,
-            native.SequentialTokenVectorReader,
-            lambda row, text: " ".join(row).encode() + b"\n",
-        ),
+        (floats, "float", "Float", pack_float),
+        (lists, "ints", "Int32Vector", pack_integers),
+        (words, "tokens", "TokenVector", pack_tokens),
     )
-    for mode, (table, kind, writer, reader, packed) in itertools.product(("ark", "ark,t"), kinds):
+    for mode, (table, kind, name, packed) in itertools.product(("ark", "ark,t"), kinds):
+        writer, reader = (
+            getattr(native, of) for of in (f"{name}Writer", f"Sequential{name}Reader")
+        )
         expected = [
             (key, pytest.approx(value, rel=1e-6) if kind == "float" else value)
             for key, value in table.items()
@@ -281,7 +261,6 @@ def test_a_value_may_have_so_many_bytes(tmp_path, monkeypatch):
     with pytest.raises(UserError, match=r"t:2: a line of more than 1024 bytes; .*--max-line"):
         list(read_values(f"ark:{path}", "tokens"))
     path.write_bytes(b"a \0B\x04\x00\x01\x00\x00" + b"\x04\0\0\0\0" * 256)
-    with pytest.raises(
-        UserError, match=r"t: byte 9: an entry of more than 1024 bytes; .*--max-line"
-    ):
+    cause = r"t: byte 9: an entry of more than 1024 bytes; .*--max-line"
+    with pytest.raises(UserError, match=cause):
         list(read_values(f"ark:{path}", "ints"))

@@ -1,6 +1,6 @@
 import pytest
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.formats import kaldi_text
 
 

@@ -4,8 +4,8 @@ import math
 
 import pytest
 
+from lmtools.base.errors import UserError
 from lmtools.cli import main
-from lmtools.errors import UserError
 from lmtools.formats import edits, jsonl
 from lmtools.text import NORMALISERS
 from lmtools.types import Hypothesis, NBest

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.formats import plain
 
 sentences = st.text(

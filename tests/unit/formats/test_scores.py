@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.formats import scores
 from lmtools.types import Hypothesis, NBest, ScoreTable
 
@@ -125,44 +125,30 @@ def texts(*changed):
     ]
 
 
+NEW = texts(*((nbest.utt, ["new"] * len(nbest.hyps)) for nbest in LISTS))
+SHUFFLED = "the lists hold the same hypotheses in another order"
+CHANGED = "the row is damaged, or this one text was changed"
+OTHER = "they were made of other lists, or the file is damaged"
+
+
 @pytest.mark.parametrize(
     ("lists", "row", "count", "cause"),
     [
-        (
-            texts(("a", ["two", "one", "one two"])),
-            "a#1",
-            2,
-            "the lists hold the same hypotheses in another order",
-        ),
-        (
-            texts(("a", ["one  two", "one", "three"])),
-            "a#3",
-            1,
-            "the row is damaged, or this one text was changed",
-        ),
-        (
-            texts(*((nbest.utt, ["new"] * len(nbest.hyps)) for nbest in LISTS)),
-            "a#1",
-            6,
-            "they were made of other lists",
-        ),
+        (texts(("a", ["two", "one", "one two"])), "a#1", 2, SHUFFLED),
+        (texts(("a", ["one  two", "one", "three"])), "a#3", 1, CHANGED),
+        (NEW, "a#1", 6, OTHER),
     ],
 )
 def test_rows_vouch_for_their_texts(written, lists, row, count, cause):
     with pytest.raises(UserError) as refused:
         scores.columns(scores.read(written), lists, written, "n.jsonl")
-    assert (
-        str(refused.value)
-        == f"{written}: the score of {row} is not of that hypothesis in n.jsonl ({count} of 6"
-        " rows): "
-        f"{cause}{', or the file is damaged' * (count == 6)}; score these very lists again"
-    )
+    where = f"{written}: the score of {row} is not of that hypothesis in n.jsonl"
+    assert str(refused.value) == f"{where} ({count} of 6 rows): {cause}; {scores.REMEDY}"
 
 
 def test_other_spaces_and_another_order_of_lists_are_the_same(written):
-    scores.check(
-        scores.read(written), texts(("a", [" one   two", "one ", "two"]))[::-1], written, "n"
-    )
+    lists = texts(("a", [" one   two", "one ", "two"]))[::-1]
+    scores.check(scores.read(written), lists, written, "n")
 
 
 def test_a_change_of_any_byte_is_found(written):

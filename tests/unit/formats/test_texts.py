@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from lmtools.base.errors import UserError
 from lmtools.cli import main
-from lmtools.errors import UserError
 from lmtools.formats.texts import read_texts
 
 LISTS = "u1 blue finch\nu2 a bird\n"

@@ -11,7 +11,7 @@ from hypothesis import settings as limited
 from hypothesis import strategies as st
 from lattices import all_paths, named_sums, random_lattice
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.lattice import expand as module
 from lmtools.lattice.expand import expand
 from lmtools.lattice.histories import Mixture, MixtureLM, Numbering

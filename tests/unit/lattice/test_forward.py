@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from lattices import all_paths, path_score, random_lattice
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.lattice.forward import backward, forward, posteriors, through
 from lmtools.lattice.weights import total
 from lmtools.types import Arc, Final, Lattice

@@ -5,7 +5,7 @@ import random
 import pytest
 from lattices import all_paths, random_lattice, words_of
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.evaluate.edits import align
 from lmtools.lattice.oracle import oracle
 from lmtools.types import Arc, Final, Lattice

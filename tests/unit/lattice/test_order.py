@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from lattices import all_paths, named_sums, random_lattice
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.lattice import order
 from lmtools.types import Arc, Final, Lattice
 

@@ -6,7 +6,7 @@ import random
 import pytest
 from lattices import all_paths, named_sums, path_score, random_lattice, sentences
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.lattice.paths import as_nbest, best, nbest
 from lmtools.types import Arc, Final, Lattice
 

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 import torch
 
-from lmtools.errors import UserError
-from lmtools.lm import LanguageModel
+from lmtools.base.errors import UserError
 from lmtools.models import MODELS
 from lmtools.models.base import Trunk
-from lmtools.objectives import OBJECTIVES
-from lmtools.outputs import CRITERIA, OutputLayer
-from lmtools.settings import Settings
-from lmtools.subword import BOS
+from lmtools.models.lm import LanguageModel
+from lmtools.models.objectives import OBJECTIVES
+from lmtools.models.outputs import CRITERIA, OutputLayer
+from lmtools.models.settings import Settings
+from lmtools.text.subword import BOS
 
 ONE_WAY = [name for name, kind in MODELS.items() if not (kind.two_way or kind.pairs)]
 SAMPLES = {"samples": 5}

@@ -6,13 +6,13 @@ import pytest
 import torch
 from torch import nn
 
-from lmtools.config import build, from_yaml
-from lmtools.errors import UserError
+from lmtools.base.config import build, from_yaml
+from lmtools.base.errors import UserError
 from lmtools.models.elmo import Elmo, ElmoConfig
 from lmtools.models.projected import Packing, Steps, TwoWayLstm
+from lmtools.models.settings import Settings
 from lmtools.models.spelling import Highway, Largest, Speller
-from lmtools.settings import Settings
-from lmtools.subword import BOS, EOS, MASK, PAD
+from lmtools.text.subword import BOS, EOS, MASK, PAD
 
 VOCABULARY, DIM = 30, 12
 SMALL = ElmoConfig(
@@ -250,11 +250,9 @@ def test_the_published_sizes_have_the_parameters_of_the_formula():
     lstm = 4 * 4096 * (512 + 512 + 1) + 4096 * 512
     expected = 262 * 16 + convolutions + highway + (2048 * 512 + 512) + 2 * 2 * lstm
     assert sum(parameter.numel() for parameter in module.parameters()) == expected == 93_600_864
-    assert (
-        module.width == 512
-        and module.shared is None
-        and tuple(module.lookup.weight.shape) == (262, 16)
-    )
+    assert module.width == 512
+    assert module.shared is None
+    assert tuple(module.lookup.weight.shape) == (262, 16)
     assert module.describe() == "2,048 filters over 1 to 7 pieces of a word"
 
 
@@ -288,11 +286,9 @@ def test_the_embedding_can_have_a_sparse_gradient(batch):
 @pytest.mark.parametrize("name", ["elmo", "esulmo"])
 def test_the_published_configurations_have_the_published_sizes(name):
     settings = from_yaml(Settings, Path(__file__).parents[3] / "conf" / f"{name}.yaml")
-    assert (
-        settings.architecture == ElmoConfig()
-        and settings.objective == "two-way"
-        and settings.output_layer.samples == 8192
-    )
+    assert settings.architecture == ElmoConfig()
+    assert settings.objective == "two-way"
+    assert settings.output_layer.samples == 8192
     assert settings.sparse
 
 

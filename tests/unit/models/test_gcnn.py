@@ -16,18 +16,18 @@ from torch.nn import functional as F
 from torch.nn.utils.parametrizations import weight_norm
 from toys import look_for_the_future, settings
 
-from lmtools.checkpoint import load_model, load_tensors, prepare_directory, save_weights
-from lmtools.config import from_yaml, load_yaml
-from lmtools.errors import UserError
-from lmtools.espnet.export import export_model
-from lmtools.espnet.model import TokenLM
-from lmtools.lm import LanguageModel
+from lmtools.base.config import from_yaml, load_yaml
+from lmtools.base.errors import UserError
+from lmtools.bridges.espnet.export import export_model
+from lmtools.bridges.espnet.model import TokenLM
 from lmtools.models import convolution
+from lmtools.models.checkpoint import load_model, load_tensors, prepare_directory, save_weights
 from lmtools.models.gated import GATES, GatedConvolution
 from lmtools.models.gcnn import Gcnn, GcnnConfig, read_blocks
-from lmtools.outputs.adaptive import Adaptive
-from lmtools.settings import Settings
-from lmtools.subword import BOS, load_subword
+from lmtools.models.lm import LanguageModel
+from lmtools.models.outputs.adaptive import Adaptive
+from lmtools.models.settings import Settings
+from lmtools.text.subword import BOS, load_subword
 from lmtools.train import train
 
 VOCABULARY = 23
@@ -310,9 +310,8 @@ def folder(tiny, tmp_path_factory):
 
 def test_a_model_comes_back_from_its_directory_and_scores_prefix_by_prefix(tiny, folder, tmp_path):
     scorer = load_scorer(str(folder), "cpu")
-    assert (
-        scorer.lm.trunk.config == toy().architecture and scorer.lm.trunk.config.receptive_field == 5
-    )
+    assert scorer.lm.trunk.config == toy().architecture
+    assert scorer.lm.trunk.config.receptive_field == 5
     again, subword = load_model(folder)
     prepare_directory(tmp_path / "copy", again.settings, subword)
     save_weights(tmp_path / "copy", again)
@@ -402,11 +401,9 @@ def test_the_papers_models_have_their_parameters(name):
         f"{count:,} of the {part}" in stated
         for count, part in zip(counts, ("trunk", "lookup", "adaptive softmax"), strict=True)
     )
-    assert (
-        f"Receptive field: {field} tokens" in stated
-        and module.config.receptive_field == field
-        and f"{ids:,} ids" in stated
-    )
+    assert f"Receptive field: {field} tokens" in stated
+    assert module.config.receptive_field == field
+    assert f"{ids:,} ids" in stated
 
 
 def test_the_papers_models_learn_as_stated():

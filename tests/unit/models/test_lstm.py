@@ -8,12 +8,12 @@ import torch
 from scoring import ask
 from toys import look_for_the_future, settings
 
-from lmtools.lm import LanguageModel
 from lmtools.models.causal import Causal
+from lmtools.models.lm import LanguageModel
 from lmtools.models.lstm import Lstm, LstmConfig
 from lmtools.models.transformer import TransformerConfig
 from lmtools.score import load, score_texts
-from lmtools.subword import BOS
+from lmtools.text.subword import BOS
 
 VOCABULARY = 23
 SIZES = {
@@ -101,14 +101,8 @@ def test_a_projection_is_what_layers_hand_on():
         settings("lstm", arch={"layers": 2, "dim": 8, "units": 24, "projection": 10}), 50
     )
     shapes = [tuple(p.shape) for p in lm.trunk.layers.parameters() if p.dim() == 2]
-    assert shapes == [
-        (96, 8),
-        (96, 10),
-        (10, 24),
-        (96, 10),
-        (96, 10),
-        (10, 24),
-    ] and lm.output.weight.shape == (50, 10)
+    assert shapes == [(96, 8), (96, 10), (10, 24), (96, 10), (96, 10), (10, 24)]
+    assert lm.output.weight.shape == (50, 10)
 
 
 def test_any_length_is_one_pass(trained):

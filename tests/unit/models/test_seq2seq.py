@@ -5,9 +5,9 @@ import pytest
 import torch
 from torch import nn
 
-from lmtools.lm import LanguageModel
-from lmtools.settings import Settings
-from lmtools.subword import EOS, PAD
+from lmtools.models.lm import LanguageModel
+from lmtools.models.settings import Settings
+from lmtools.text.subword import EOS, PAD
 
 SIZE = 15
 

@@ -10,14 +10,14 @@ from scoring import load_scorer, walk
 from torch.nn import functional as F
 from toys import WORDS, settings
 
-from lmtools.errors import UserError
-from lmtools.lm import LanguageModel
+from lmtools.base.errors import UserError
 from lmtools.models import MODELS
 from lmtools.models.dropout import Dropout
+from lmtools.models.lm import LanguageModel
 from lmtools.models.lstm import LstmConfig
 from lmtools.models.transformer import TransformerConfig, matrix_flops
 from lmtools.models.tta import QUERIES
-from lmtools.subword import BOS, EOS, MASK, PAD
+from lmtools.text.subword import BOS, EOS, MASK, PAD
 from lmtools.train import train
 
 VOCABULARY = 23

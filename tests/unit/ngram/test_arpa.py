@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.ngram import arpa
 from lmtools.ngram.counts import count, index
 from lmtools.ngram.kneser_ney import estimate

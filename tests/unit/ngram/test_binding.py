@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scoring import load_scorer
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.ngram import NgramModel
 from lmtools.ngram import model as module
 from lmtools.score import prefixes

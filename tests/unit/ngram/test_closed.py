@@ -10,13 +10,13 @@ from shlex import split
 import pytest
 from scoring import make_scorer, walk
 
+from lmtools.base.errors import UserError
 from lmtools.cli import main
-from lmtools.errors import UserError
 from lmtools.ngram import Description, NgramModel, arpa, build
 from lmtools.ngram.sentences import RESERVED, UNKNOWN
 from lmtools.score.ngram import NgramScorer
-from lmtools.subword import train
 from lmtools.text import NORMALISERS, Normaliser
+from lmtools.text.subword import train
 
 LOWER = Normaliser(case="lower")
 ORDER = 3
@@ -148,27 +148,11 @@ def test_lattices_are_scored_alike(closed):
 def test_ppl_of_text_with_unk_in_it(written, words, home, tmp_path):
     """The whole way: list, model, perplexity; against the ARPA file's own rows."""
     (tmp_path / "test").write_text("w0 <unk> w1\n\n<unk> never = w2\n")
-    verb = [
-        "ngram",
-        "--text",
-        str(written),
-        *split("--order 2 --subword"),
-        str(home / "words"),
-        "--out",
-        str(tmp_path / "lm"),
-    ]
+    verb = split(f"ngram --text {written} --order 2 --subword {home}/words --out {tmp_path}/lm")
     assert main([*verb, "--unk", "--kenlm", "none"]) == 0
-    ppl = [
-        "ppl",
-        "--lm",
-        str(tmp_path / "lm"),
-        "--text",
-        str(tmp_path / "test"),
-        "--out",
-        str(tmp_path / "ppl.json"),
-        "--cache",
-        "none",
-    ]
+    ppl = split(
+        f"ppl --lm {tmp_path}/lm --text {tmp_path}/test --out {tmp_path}/ppl.json --cache none"
+    )
     assert main(ppl) == 0
     figures = json.loads((tmp_path / "ppl.json").read_text())
     sections = arpa.read(tmp_path / "lm/lm.arpa")

@@ -4,11 +4,11 @@ from collections import Counter
 
 import pytest
 
+from lmtools.base.errors import UserError
 from lmtools.cli import main
-from lmtools.errors import UserError
 from lmtools.ngram import NgramModel, build
-from lmtools.subword import train
 from lmtools.text import Normaliser
+from lmtools.text.subword import train
 
 
 def count_lines(lines, order):
@@ -35,14 +35,8 @@ def counted(lines, tmp_path):
 
 
 def test_counts_make_the_model_of_their_text(counted, directory, tmp_path):
-    made = build(
-        [counted / "whole"],
-        3,
-        tmp_path / "lm",
-        Normaliser(case="lower"),
-        kenlm="none",
-        counted=True,
-    )
+    lower = Normaliser(case="lower")
+    made = build([counted / "whole"], 3, tmp_path / "lm", lower, kenlm="none", counted=True)
     assert (tmp_path / "lm/lm.arpa").read_bytes() == (directory / "lm.arpa").read_bytes()
     whole = (directory / "config.yaml").read_text()
     assert f"sentences: {made.sentences}\n" in whole and f"tokens: {made.tokens}\n" in whole
@@ -50,14 +44,8 @@ def test_counts_make_the_model_of_their_text(counted, directory, tmp_path):
 
 def test_counts_of_several_files_are_summed(counted, tmp_path):
     """The first n-gram has four more than in the text."""
-    build(
-        [counted / "a", counted / "b"],
-        4,
-        tmp_path / "two",
-        Normaliser(),
-        kenlm="none",
-        counted=True,
-    )
+    files = [counted / "a", counted / "b"]
+    build(files, 4, tmp_path / "two", Normaliser(), kenlm="none", counted=True)
     rows = (counted / "whole").read_text(encoding="utf-8").splitlines()
     words, number = rows[0].rsplit("\t", 1)
     (tmp_path / "more").write_text("\n".join([f"{words}\t{int(number) + 4}", *rows[1:]]), "utf-8")

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.ngram import arpa, counts
 from lmtools.ngram.counts import count, index
 from lmtools.ngram.sentences import BOS, SYMBOLS, TokenisedText

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from lmtools import cli
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
+from lmtools.base.seal import read_json
 from lmtools.ngram import (
     Description,
     NgramModel,
@@ -20,9 +21,8 @@ from lmtools.ngram import (
     pruning,
 )
 from lmtools.ngram.kenlm import find_program
-from lmtools.seal import read_json
-from lmtools.subword import load_subword
 from lmtools.text import Normaliser
+from lmtools.text.subword import load_subword
 
 WORDS = [f"w{i}" for i in range(7)]
 

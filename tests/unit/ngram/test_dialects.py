@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from lmtools import cli
-from lmtools.errors import LONGEST, UserError
+from lmtools.base.errors import LONGEST, UserError
 from lmtools.ngram import NgramModel, arpa, arrays, build, derived
 from lmtools.ngram.convert import convert
 from lmtools.ngram.kenlm import find_program
@@ -256,22 +256,19 @@ def test_quantize_says_what_build_binary_does_not_read(tmp_path):
     (tmp_path / "build_binary").chmod(0o755)
     (tmp_path / "lm.arpa").write_text(PLAIN.replace("\t", " "))
     with pytest.raises(UserError, match=r"lm\.arpa:6: blanks stand .*lmtools ngram convert"):
-        derived.quantize(tmp_path / "lm.arpa", tmp_path / "q", 8, 8, 22, str(tmp_path))
+        derived.quantize(
+            tmp_path / "lm.arpa", tmp_path / "q", derived.Quantisation(), str(tmp_path)
+        )
     (tmp_path / "lm.arpa").write_text(PLAIN)
     with pytest.raises(UserError, match="Expected tab"):
-        derived.quantize(tmp_path / "lm.arpa", tmp_path / "q", 8, 8, 22, str(tmp_path))
+        derived.quantize(
+            tmp_path / "lm.arpa", tmp_path / "q", derived.Quantisation(), str(tmp_path)
+        )
 
 
 SPACED = [
-    "oui\u00a0!",
-    "10\u202f000",
-    "東\u3000京",
-    "a\u0085b",
-    "a\u2028b",
-    "a\vb",
-    "a\fb",
-    "a\x1cb",
-]
+    "oui\u00a0!", "10\u202f000", "東\u3000京", "a\u0085b", "a\u2028b", "a\vb", "a\fb", "a\x1cb",
+]  # fmt: skip
 
 
 def test_words_with_other_blanks_stay_whole(tmp_path):

@@ -5,11 +5,11 @@ from shlex import split
 import numpy as np
 import pytest
 
+from lmtools.base.errors import UserError
 from lmtools.cli import main
-from lmtools.errors import UserError
 from lmtools.ngram import Description, NgramModel, arpa, build
-from lmtools.subword import load_subword, train
 from lmtools.text import Normaliser
+from lmtools.text.subword import load_subword, train
 
 
 def test_the_directory_is_whole(directory, text, lines):
@@ -100,14 +100,7 @@ def test_orders_that_kenlm_has_not(text, tmp_path, order):
 
 def test_the_verb_warns_once_of_tiny_text_and_of_reserved_words(tmp_path, capsys):
     (tmp_path / "text").write_text("a b\nA <unk> c\n")
-    verb = [
-        "ngram",
-        "--text",
-        str(tmp_path / "text"),
-        *split("--order 2 --case lower --out"),
-        str(tmp_path / "lm"),
-        "--kenlm",
-    ]
+    verb = split(f"ngram --text {tmp_path}/text --order 2 --case lower --out {tmp_path}/lm --kenlm")
     assert main([*verb, "none"]) == 0
     said = capsys.readouterr()
     assert said.err.splitlines() == [

@@ -4,7 +4,7 @@ real one.
 
 import pytest
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.ngram import build, kenlm
 from lmtools.ngram.kenlm import PROGRAM, find_program
 from lmtools.text import Normaliser

@@ -7,7 +7,7 @@ import kenlm
 import numpy as np
 import pytest
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.ngram import NgramModel, arpa
 
 HYPOTHESES = [

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.ngram import arrays, parsing
 
 WORDS = ["a", "b", "ab", "aaaaaaaa", "aaaaaaaab", "aaaaaaaac", "œuvre", "x" * 40, "x" * 40 + "y"]

@@ -14,14 +14,21 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import matplotlib
 import numpy as np
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.text import Text
 
+from lmtools.base.seal import write_json
 from lmtools.evaluate import align
 from lmtools.formats import jsonl, kaldi_text, scores
 from lmtools.report import write_report
 from lmtools.report.experiment import Experiment, collect
-from lmtools.report.page.drawing import Picture
+from lmtools.report.page.drawing import LIGHT, Picture
+from lmtools.report.page.table import Table
+from lmtools.report.write import make_pictures, make_tables
 from lmtools.rescoring import (
     Dev,
     SystemFacts,
@@ -32,7 +39,6 @@ from lmtools.rescoring import (
     tune,
 )  # fmt: skip
 from lmtools.rescoring.weights import FIRST_PASS, LATTICES, LISTS, SCORES
-from lmtools.seal import write_json
 from lmtools.types import Hypothesis, NBest, ScoreTable
 
 TEXT = (
@@ -83,18 +89,15 @@ def experiment(home: Path, dev: int = 12, test: int = 24, depth: int = 8, seed: 
     }
     for lm, columns in tables.items():
         for name, table in columns.items():
-            scores.write(table, sets[name], exp / "score" / lm / f"{name}.scores")
-            dump(perplexity(lm, name, sets[name]), exp / "ppl" / lm / f"{name}.json")
+            scores.write(table, sets[name], exp / f"score/{lm}/{name}.scores")
+            dump(perplexity(lm, name, sets[name]), exp / f"ppl/{lm}/{name}.json")
     for system, lms in SYSTEMS.items():
         columns = {
             lm: [tables[lm]["dev"].log_prob[nbest.utt] for nbest in sets["dev"]] for lm in lms
         }
-        weights = tune(
-            sets["dev"],
-            gather(sets["dev"], columns, "dev"),
-            "data/dev/nbest.jsonl.gz",
-            TuningOptions(lms=lms),
-        )
+        features = gather(sets["dev"], columns, "dev")
+        options = TuningOptions(lms=lms)
+        weights = tune(sets["dev"], features, "data/dev/nbest.jsonl.gz", options)
         signatures = {lm: tables[lm]["dev"].signature for lm in lms}
         weights = replace(weights, signatures=signatures, system=facts(signatures))
         weights.save(exp / "tune" / system / "weights.json")
@@ -151,15 +154,8 @@ def misheard(rng, ref, rate: float) -> list[str]:
     heard = []
     for word in ref:
         draw = rng.random() / max(rate, 1e-9)
-        heard += (
-            words(rng, 1)
-            if draw < 0.6
-            else []
-            if draw < 0.8
-            else [word, *words(rng, 1)]
-            if draw < 1
-            else [word]
-        )
+        kept = [] if draw < 0.8 else [word]
+        heard += kept + (words(rng, 1) if draw < 0.6 or 0.8 <= draw < 1 else [])
     return heard or (words(rng, 1) if rng.random() < 0.3 else [])
 
 
@@ -167,21 +163,17 @@ def judged(rng, nbests, noise: float, lm: str) -> ScoreTable:
     """Scores of a language model that dislikes errors, more or less reliably."""
     log_prob, tokens = {}, {}
     for nbest in nbests:
-        texts = [hyp.text.split() for hyp in nbest.hyps]
+        texts, ref = [hyp.text.split() for hyp in nbest.hyps], nbest.ref.split()
+        errors = [align(ref, text).counts.errors for text in texts]
         log_prob[nbest.utt] = np.array(
             [
-                -6.1 * len(t)
-                - 0.9 * align(nbest.ref.split(), t).counts.errors
-                + rng.gauss(0, noise)
-                for t in texts
+                -6.1 * len(t) - 0.9 * e + rng.gauss(0, noise)
+                for t, e in zip(texts, errors, strict=True)
             ]
         )
-        tokens[nbest.utt] = np.array([len(t) + 1 for t in texts])
-    return ScoreTable(
-        log_prob,
-        tokens,
-        {"model": f"{abs(hash_of(lm)):064x}", "precision": "float32", "version": "0.1.0"},
-    )
+        tokens[nbest.utt] = np.array([len(text) + 1 for text in texts])
+    signature = {"model": f"{abs(hash_of(lm)):064x}", "precision": "float32", "version": "0.1.0"}
+    return ScoreTable(log_prob, tokens, signature)
 
 
 def hash_of(text: str) -> int:
@@ -207,42 +199,29 @@ def chosen(nbest: NBest, weights, tables, name: str) -> str:
 def perplexity(lm: str, name: str, nbests) -> dict:
     base = {"ngram": 210.0, "causal": 160.0, "masked": 21.0, "tta": 14.0}[lm]
     words = sum(len(nbest.ref.split()) for nbest in nbests)
-    return {
-        "lm": f"exp/lm/{lm}",
-        "text": f"data/{name}/text",
-        "sentences": len(nbests),
-        "words": words,
-        "tokens": 2 * words,
-        "log_prob": -12345.6,
-        "subword_ppl": base / 3,
-        "word_ppl": base,
-        "bits_per_char": 1.4,
-        "sentence_ppl_mean": base * 1.5,
-        "sentence_ppl_median": base * 0.9,
-        "oov": 3,
-        "kind": "pseudo-perplexity" if lm in ("masked", "tta") else "perplexity",
-        "rules": "</s> is predicted once a sentence; an unknown word counts as <unk>",
-    }
+    tree = {"lm": f"exp/lm/{lm}", "text": f"data/{name}/text", "sentences": len(nbests)}
+    tree |= {"words": words, "tokens": 2 * words, "log_prob": -12345.6, "bits_per_char": 1.4}
+    tree |= {"subword_ppl": base / 3, "word_ppl": base, "oov": 3}
+    tree |= {"sentence_ppl_mean": base * 1.5, "sentence_ppl_median": base * 0.9}
+    tree["kind"] = "pseudo-perplexity" if lm in ("masked", "tta") else "perplexity"
+    return tree | {"rules": "</s> is predicted once a sentence; an unknown word counts as <unk>"}
+
+
+def write_lines(path: Path, lines: list[dict]) -> None:
+    """Write metrics.jsonl."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 
 def learning(path: Path, lm: str, rng) -> None:
-    floor = {"causal": 4.4, "masked": 3.1, "tta": 2.7}[lm]
-    lines = []
+    floor, lines = {"causal": 4.4, "masked": 3.1, "tta": 2.7}[lm], []
     for step in range(10, 1010, 10):
         loss = floor + 3.5 * math.exp(-step / 180) + rng.gauss(0, 0.06)
-        lines.append(
-            {
-                "step": step,
-                "epoch": step // 250,
-                "tokens": step * 4096,
-                "seconds": step * 0.4,
-                "train_loss": loss,
-            }
-        )
+        known = {"epoch": step // 250, "tokens": step * 4096, "seconds": step * 0.4}
+        lines.append({"step": step, **known, "train_loss": loss})
         if step % 125 == 0 or step == 1000:
             lines.append({"step": step, "valid_loss": floor + 0.15 + 3.5 * math.exp(-step / 200)})
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    write_lines(path, lines)
     (path.parent / "config.yaml").write_text("model: tta\nseed: 1\n")
 
 
@@ -252,68 +231,30 @@ def speed(rng) -> dict:
         for task in ("hidden", "rerank"):
             for words in (5, 10, 20, 30, 40, 50):
                 once = 0.004 + 0.0002 * words + (0.006 + 0.0003 * words if task == "rerank" else 0)
-                seconds = sorted(
-                    once
-                    * (words if "masked" in lm else 1)
-                    * rng.lognormvariate(0, 0.06)
-                    / (3 if "-" in lm else 1)
-                    for _ in range(9)
-                )
-                row = {
-                    "lm": lm,
-                    "task": task,
-                    "words": words,
-                    "tokens": words + 4,
-                    "seconds_median": seconds[4],
-                    "seconds": seconds,
-                }
-                rows.append(row)
-    batched = {
-        "tokens": 24,
-        "hypotheses_per_second": 70.5,
-        "gflops": 61.0,
-        "matrix_gflops": 98.0,
-        "share": 0.622,
-    }
-    return {
-        "rows": rows,
-        "batched": {"tta": batched},
-        "machine": "Example CPU, 2 cores",
-        "threads": 1,
-    }
+                once *= words if "masked" in lm else 1
+                share = 3 if "-" in lm else 1
+                seconds = sorted(once * rng.lognormvariate(0, 0.06) / share for _ in range(9))
+                row = {"lm": lm, "task": task, "words": words, "tokens": words + 4}
+                rows.append({**row, "seconds_median": seconds[4], "seconds": seconds})
+    rates = {"hypotheses_per_second": 70.5, "gflops": 61.0, "matrix_gflops": 98.0, "share": 0.622}
+    return {"rows": rows, "batched": {"tta": {"tokens": 24, **rates}}, **MACHINE}
+
+
+MACHINE = {"machine": "Example CPU, 2 cores", "threads": 1}
+
+
+def write_stages(exp: Path, corpus: str, titles: str, seconds, **more) -> None:
+    """Write the manifests of stages with these titles, parted by `; `."""
+    common = {"command": f"./run.sh --corpus {corpus}", "options": {"corpus": corpus}, **more}
+    for stage, (title, took) in enumerate(zip(titles.split("; "), seconds, strict=True)):
+        tree = {"stage": stage, "title": title, **common, "seconds": took}
+        dump(tree, exp / f"stages/{stage}.json")
 
 
 def stages(exp: Path) -> None:
-    titles = (
-        "get data",
-        "prepare text and N-best",
-        "subword and binarise",
-        "train LMs",
-        "score",
-        "tune and rescore",
-    )
-    common = {
-        "command": "./run.sh --corpus mini",
-        "lmtools": "lmtools 0.1.0",
-        "options": {"corpus": "mini", "seed": "1"},
-    }
-    for stage, (title, seconds) in enumerate(
-        zip(titles, (0.4, 2.1, 9.8, 312.5, 148.0, 11.3), strict=True)
-    ):
-        dump(
-            {
-                "stage": stage,
-                "title": title,
-                **common,
-                "finished": "2026-01-01",
-                "seconds": seconds,
-            },
-            exp / "stages" / f"{stage}.json",
-        )
-    dump(
-        {"stage": 6, "title": "report", **common, "finished": None, "seconds": None},
-        exp / "stages" / "6.json",
-    )
+    titles = "get data; prepare text and N-best; subword and binarise; train LMs; score; tune and"
+    seconds = (0.4, 2.1, 9.8, 312.5, 148.0, 11.3, None)
+    write_stages(exp, "mini", f"{titles} rescore; report", seconds, lmtools="lmtools 0.1.0")
     dump({}, exp / "stages" / "hashes.json")
 
 
@@ -343,12 +284,8 @@ def criteria(home: Path, utterances: int = 10, seed: int = 2) -> Path:
             for more in ({}, {"ngram": ngram}):
                 system = "+".join((lm, *more))
                 tables = {one: {"test": columns} for one, columns in {lm: table, **more}.items()}
-                weights = {
-                    "am": 1.0,
-                    "lm": 3.0,
-                    **dict.fromkeys(tables, 5.0 / len(tables)),
-                    "words": 1.0,
-                }
+                weights = {"am": 1.0, "lm": 3.0, **dict.fromkeys(tables, 5.0 / len(tables))}
+                weights["words"] = 1.0
                 signatures = {lm: table.signature, **dict.fromkeys(more, ngram.signature)}
                 for prefix, kind in (("", FIRST_PASS), ("lattice-", LATTICES)):
                     saved = Weights(
@@ -358,18 +295,11 @@ def criteria(home: Path, utterances: int = 10, seed: int = 2) -> Path:
                     saved.save(exp / "tune" / f"{prefix}{system}" / "weights.json")
                     texts = {nbest.utt: chosen(nbest, weights, tables, "test") for nbest in nbests}
                     kaldi_text.write(texts, exp / "rescore" / f"{prefix}{system}" / "test.txt")
-                took = {
-                    "lattices": len(nbests),
-                    "arcs": 9000,
-                    "rescored_arcs": 40000,
-                    "speech": 80.0,
-                    "lms": dict.fromkeys(tables, "lm"),
-                    "signatures": {one: dict(said) for one, said in signatures.items()},
-                }
-                dump(
-                    {**took, "seconds": 2.0 if table is rough else 9.0},
-                    exp / "lattice" / system / "test.json",
-                )
+                took = {"lattices": len(nbests), "arcs": 9000, "rescored_arcs": 40000}
+                took |= {"speech": 80.0, "lms": dict.fromkeys(tables, "lm")}
+                took["signatures"] = {one: dict(said) for one, said in signatures.items()}
+                seconds = 2.0 if table is rough else 9.0
+                dump({**took, "seconds": seconds}, exp / "lattice" / system / "test.json")
     trained(exp, "tta-softmax", "softmax", (150.0, 14.0, 9.0, 1.7, 0), rng, "tta")
     trained(exp, "tta-bce-nce", "bce-nce", (41.0, 14.4, 0.01, 0.08, 0), rng, "tta")
     return exp
@@ -390,30 +320,14 @@ def trained(exp: Path, name: str, criterion: str, figures, rng, model: str = "ls
     lines, seconds = [], 0.0
     for step in range(50, 3050, 50):
         seconds += 0.05 * pace * rng.lognormvariate(0, 0.02)
-        lines.append(
-            {
-                "step": step,
-                "epoch": step // 1000,
-                "tokens": step * 1024,
-                "seconds": seconds,
-                "train_loss": 5 + 900 / step,
-            }
-        )
+        known = {"epoch": step // 1000, "tokens": step * 1024, "seconds": seconds}
+        lines.append({"step": step, **known, "train_loss": 5 + 900 / step})
         if step % 300 == 0:
-            lines.append(
-                {
-                    "step": step,
-                    "valid_loss": (
-                        math.log(ppl) + 2.2 * math.exp(-step / 500) + 0.004 * rng.random()
-                    ),
-                }
-            )
-    (home / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    common = {
-        "kind": "perplexity" if model == "lstm" else "pseudo-perplexity",
-        "oov": 7,
-        "rules": "</s> is predicted once a sentence",
-    }
+            loss = math.log(ppl) + 2.2 * math.exp(-step / 500) + 0.004 * rng.random()
+            lines.append({"step": step, "valid_loss": loss})
+    write_lines(home / "metrics.jsonl", lines)
+    common = {"kind": "perplexity" if model == "lstm" else "pseudo-perplexity", "oov": 7}
+    common["rules"] = "</s> is predicted once a sentence"
     common["log_normaliser"] = {"mean": mean, "sd": sd, "min": mean - 4 * sd, "max": mean + 4 * sd}
     for text, factor in (("valid", 1.0), ("test", 1.17)):
         dump({**common, "word_ppl": factor * ppl}, exp / "ppl" / name / f"{text}.json")
@@ -433,6 +347,51 @@ def collect_lms(home: Path, nbests=(), **options) -> Experiment:
 
 def collect_sts(home: Path, nbests=(), **options) -> Experiment:
     return collect(home, "sts", nbests, **options)
+
+
+def titled(report: Experiment, start: str) -> Table:
+    """The one table of that title, or whose title starts so."""
+    tables = make_tables(report)
+    exact = [table for table in tables if table.title == start]
+    (table,) = exact or [table for table in tables if table.title.startswith(start)]
+    return table
+
+
+def rows_of(table: Table) -> list[dict[str, str]]:
+    """The cells of each row by their headers."""
+    return [dict(zip(table.header, row, strict=True)) for row in table.rows]
+
+
+def pictured(report: Experiment, name: str) -> Picture:
+    """The figure of that name."""
+    (picture,) = [picture for picture in make_pictures(report) if picture.name == name]
+    return picture
+
+
+def lay_out(picture: Picture, theme=LIGHT) -> tuple[Figure, dict]:
+    """The figure as it is laid out on paper, and where its texts stand."""
+    with matplotlib.rc_context({**matplotlib.rcParamsDefault, **theme.settings, "backend": "agg"}):
+        figure, texts = picture.draw(theme), []
+        FigureCanvasAgg(figure).draw()
+        for axes in figure.axes:
+            low, high = sorted(axes.get_xlim())
+            ticks = zip(axes.get_xticks(), axes.get_xticklabels(), strict=True)
+            texts += [*axes.texts, axes.title, axes.xaxis.label, axes.yaxis.label]
+            texts += [text for at, text in ticks if low <= at <= high]
+        # of annotations without their threads
+        return figure, {text: Text.get_window_extent(text) for text in texts if text.get_text()}
+
+
+def check_layout(picture: Picture) -> None:
+    """No text overlaps another one or leaves the paper."""
+    figure, places = lay_out(picture)
+    boxes = list(places.items())
+    for i, (text, box) in enumerate(boxes):
+        assert figure.bbox.x0 - 1 <= box.x0 <= box.x1 <= figure.bbox.x1 + 1, text
+        assert figure.bbox.y0 - 1 <= box.y0 <= box.y1 <= figure.bbox.y1 + 1, text
+        for other, its in boxes[i + 1 :]:
+            wide = min(box.x1, its.x1) - max(box.x0, its.x0)
+            assert min(wide, min(box.y1, its.y1) - max(box.y0, its.y0)) < 2, (text, other)  # pixels
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,7 @@ from unit.report.lm.toys import lm_experiment
 from unit.report.sts.toys import sts_experiment
 
 from lmtools.cli import main
-from lmtools.report.page.columns import probability
+from lmtools.report.page.table import probability
 from lmtools.report.rows import FigureRow
 
 FIELDS = FigureRow._fields

@@ -8,60 +8,32 @@ import numpy as np
 import pytest
 from unit.report.conftest import collect_rescoring
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
+from lmtools.base.seal import write_json
 from lmtools.report.figures.rescoring import draw_learning, validation
 from lmtools.report.names import Names
 from lmtools.report.page.drawing import LIGHT
-from lmtools.seal import write_json
 
-CASES = [
-    (
-        "tune/tta/weights.json",
-        ("search", "curves", "tta", "flat"),
-        None,
-        "search: has no 'curves.tta.flat'; write it again with lmtools tune",
-    ),
-    (
-        "tune/tta/weights.json",
-        ("search", "curves", "tta", "points"),
-        [],
-        r"curves\.tta\.points has 0 entries, not 1 or more",
-    ),
-    (
-        "tune/tta/weights.json",
-        ("search", "curves", "tta", "points"),
-        [[1.0]],
-        r"curves\.tta\.points\[0\] has 1 entries, not 2",
-    ),
-    (
-        "tune/tta/weights.json",
-        ("search", "curves", "tta", "chosen"),
-        "x",
-        r"curves\.tta\.chosen is 'x', not a finite number",
-    ),
-    (
-        "ppl/tta/test.json",
-        ("word_ppl",),
-        float("nan"),
-        "word_ppl is 'nan', not a finite number above 0",
-    ),
-    ("ppl/tta/test.json", ("oov",), "3", "oov is '3', not a whole number"),
-    ("bench/speed.json", ("rows",), [], "rows has 0 entries, not 1 or more"),
-    (
-        "bench/speed.json",
-        ("rows", 0, "seconds_median"),
-        0,
-        r"rows\[0\]\.seconds_median is '0', not a finite number above 0",
-    ),
-    ("bench/speed.json", ("rows", 2), None, r"rows\[2\] is 'None', not named values"),
-    ("stages/3.json", ("seconds",), "long", "seconds is 'long', not a finite number"),
+TUNED, PPL, SPEED = "tune/tta/weights.json", "ppl/tta/test.json", "bench/speed.json"
+CURVE = "search curves tta"
+CASES = [  # the file, the place in it, the value there (None: nothing), what is said of it
+    (TUNED, f"{CURVE} flat", None, "search: has no 'curves.tta.flat'; write it again with lmtools"),
+    (TUNED, f"{CURVE} points", [], r"curves\.tta\.points has 0 entries, not 1 or more"),
+    (TUNED, f"{CURVE} points", [[1.0]], r"curves\.tta\.points\[0\] has 1 entries, not 2"),
+    (TUNED, f"{CURVE} chosen", "x", r"curves\.tta\.chosen is 'x', not a finite number"),
+    (PPL, "word_ppl", float("nan"), "word_ppl is 'nan', not a finite number above 0"),
+    (PPL, "oov", "3", "oov is '3', not a whole number"),
+    (SPEED, "rows", [], "rows has 0 entries, not 1 or more"),
+    (SPEED, "rows 0 seconds_median", 0, r"\[0\]\.seconds_median is '0', not a finite number above"),
+    (SPEED, "rows 2", None, r"rows\[2\] is 'None', not named values"),
+    ("stages/3.json", "seconds", "long", "seconds is 'long', not a finite number"),
 ]
 
 
 @pytest.mark.parametrize(("path", "place", "value", "message"), CASES)
 def test_what_an_artifact_cannot_say_is_refused(fresh, path, place, value, message):
     tree = json.loads((fresh / path).read_text())
-    *above, last = place
+    *above, last = (int(key) if key.isdecimal() else key for key in place.split())
     node = tree
     for name in above:
         node = node[name]

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+from lmtools.base.config import load_yaml
+from lmtools.base.errors import UserError
 from lmtools.cli import main
-from lmtools.config import load_yaml
-from lmtools.errors import UserError
 from lmtools.report.names import LmPart, Names, SystemParts
 from lmtools.report.style import DEFAULTS, Look, load_style
 from lmtools.verbs.experiment import load_experiment

@@ -1,6 +1,6 @@
 import pytest
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.rescoring import Dev, Weights, gather, rescore
 from lmtools.types import Hypothesis, NBest
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.formats import scores
 from lmtools.rescoring import TuningOptions
 from lmtools.rescoring.features import (
@@ -103,10 +103,8 @@ def test_values_that_no_score_can_have_count_as_the_worst_or_best_other_of_their
     column = [np.array([-7.0, value, -8.0]), np.zeros(0), np.array([value])]
     lists = [NBest("a", tuple(map(Hypothesis, "xyz"))), *BARE[1:]]
     features = gather(lists, {"tta": column}, "n", derived=())
-    assert (
-        features.column("tta").tolist() == [[-7, instead, -8], [0, 0, 0], [0, 0, 0]]
-        and column[0][1] == value
-    )
+    assert features.column("tta").tolist() == [[-7, instead, -8], [0, 0, 0], [0, 0, 0]]
+    assert column[0][1] == value
     about = (
         f"feature 'tta' of hypothesis 2 of utterance 'a' is {value:g}, and 1 more are like it: no"
         " score"
@@ -118,10 +116,8 @@ def test_values_that_no_score_can_have_count_as_the_worst_or_best_other_of_their
 
 def test_the_rank_may_be_asked_for():
     features = gather(SCORED, {}, "n", derived=("rank",))
-    assert features.names == ("am", "lm", "rank") and features.column("rank")[0].tolist() == [
-        0,
-        -np.log(2),
-    ]
+    assert features.names == ("am", "lm", "rank")
+    assert features.column("rank")[0].tolist() == [0, -np.log(2)]
 
 
 def test_no_utterances():
@@ -141,11 +137,9 @@ def test_read_columns(tmp_path):
         path,
     )
     columns = read_columns([f"tta={path}"], SCORED, "n")
-    assert (
-        columns.signatures == {"tta": {"lm": "x"}}
-        and columns.paths == {"tta": str(path)}
-        and not columns.unchecked
-    )
+    assert columns.signatures == {"tta": {"lm": "x"}}
+    assert columns.paths == {"tta": str(path)}
+    assert not columns.unchecked
     assert [column.tolist() for column in columns.values["tta"]] == [[-7, -8], [], [-9]]
     with pytest.raises(UserError, match="a second one called 'tta'"):
         read_columns([f"tta={path}", f"tta={path}"], SCORED, "n")

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lmtools.base.errors import UserError
 from lmtools.cli import main
-from lmtools.errors import UserError
 from lmtools.evaluate import METRICS, align, sentence_signature
 from lmtools.formats import jsonl, kaldi_text, scores
 from lmtools.formats.nbest import moses
@@ -64,9 +64,8 @@ def test_without_scores_wer_chooses_the_median_string(pairs):
 def test_a_huge_scale_chooses_the_best_score(order, utility):
     values = [-3.0, -1.0, -2.0, -1.5]
     found = risks(list(zip(order, values, strict=True)), utility=utility, scale=1e300)
-    assert found.argmax() == 1 and found[1] == pytest.approx(
-        100 if utility in ("bleu", "chrf") else 0
-    )
+    assert found.argmax() == 1
+    assert found[1] == pytest.approx(100 if utility in ("bleu", "chrf") else 0)
 
 
 @settings(max_examples=40, deadline=None)
@@ -85,9 +84,8 @@ def test_which_score_the_posterior_is_made_of():
     some = [NBest("u", tuple(Hypothesis(text, own) for text, own in hyps)), NBest("empty", ())]
     for score, best in ((None, 1), ("am", 1), ("norm", 0)):
         table = minimum_risk(some, Risk("wer", score=score), "x")
-        assert table.log_prob["u"].argmax() == best and table.signature["posterior"] == (
-            score or "am"
-        )
+        assert table.log_prob["u"].argmax() == best
+        assert table.signature["posterior"] == (score or "am")
         assert table.tokens["u"].tolist() == [2, 2] and not len(table.log_prob["empty"])
     with pytest.raises(UserError, match=r"^x: has no score 'lm'; give --score one of norm, am$"):
         minimum_risk(some, Risk(score="lm"), "x")
@@ -95,9 +93,8 @@ def test_which_score_the_posterior_is_made_of():
         [NBest("u", (Hypothesis("a"), Hypothesis("b"), Hypothesis("c")))], Risk("wer", scale=2), "x"
     )
     ranks = np.array([1, 1 / 4, 1 / 9])  # (1 + rank) ** -scale
-    assert bare.signature["posterior"] == "rank" and bare.log_prob["u"] == pytest.approx(
-        ranks / ranks.sum() - 1
-    )
+    assert bare.signature["posterior"] == "rank"
+    assert bare.log_prob["u"] == pytest.approx(ranks / ranks.sum() - 1)
 
 
 def test_indicators_of_systems_are_no_scores():
@@ -110,9 +107,8 @@ def test_indicators_of_systems_are_no_scores():
         for name, text in texts.items()
     ]
     table = minimum_risk([NBest("u", tuple(hyps))], Risk("wer", scale=50), "x")
-    assert table.signature["posterior"] == "uniform" and table.log_prob["u"] == pytest.approx(
-        [-2, -4 / 3, -4 / 3]
-    )
+    assert table.signature["posterior"] == "uniform"
+    assert table.log_prob["u"] == pytest.approx([-2, -4 / 3, -4 / 3])
     scored = [
         Hypothesis(hyp.text, {**hyp.scores, "own": -float(rank)}) for rank, hyp in enumerate(hyps)
     ]
@@ -154,10 +150,8 @@ def test_the_column_is_tuned_and_rescored_with(here, capsys):
     )
     assert capsys.readouterr().err == said
     table = scores.read("mbr.scores")
-    assert (
-        table.signature["utility"] == sentence_signature("bleu")
-        and table.signature["scale"] == "1.0"
-    )
+    assert table.signature["utility"] == sentence_signature("bleu")
+    assert table.signature["scale"] == "1.0"
     assert table.log_prob["one"] == pytest.approx([100]) and "none" not in table.log_prob
     common = "--nbest", "dev.jsonl", "--scores", "mbr=mbr.scores"
     assert main(["tune", *common, "--metric", "bleu", "--fix", "mbr=1000", "--out", "w.json"]) == 0

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.evaluate import evaluate
 from lmtools.rescoring import TuningOptions, gather, rescore, tune
 from lmtools.rescoring.tuning import POINTS, spread
@@ -56,12 +56,17 @@ def measured(nbests, features, weights, metric):
     return evaluate({nbest.utt: nbest.ref for nbest in nbests}, hyps, metric).score
 
 
+def tuned(data, metric="wer", **options):
+    nbests, features, lms = data
+    return tune(nbests, features, "n", TuningOptions(metric, lms=lms, **options))
+
+
 @pytest.mark.parametrize("metric", ["wer", "cer", "bleu"])
 @pytest.mark.parametrize("form", ["linear", "interpolation"])
 def test_the_score_is_what_rescoring_gives(data, metric, form):
-    nbests, features, lms = data
+    nbests, features, _ = data
     fixed = {"lm1": 0.0, "words": 0.0} if form == "interpolation" else {}
-    weights = tune(nbests, features, "n", TuningOptions(metric, fix=fixed, lms=lms, form=form))
+    weights = tuned(data, metric, fix=fixed, form=form)
     assert measured(nbests, features, weights, metric) == pytest.approx(weights.dev.score, abs=1e-9)
     first = {nbest.utt: nbest.hyps[0].text for nbest in nbests if nbest.hyps}
     assert weights.dev.first_pass == pytest.approx(
@@ -72,52 +77,38 @@ def test_the_score_is_what_rescoring_gives(data, metric, form):
 
 
 def test_tuning_is_deterministic(data):
-    nbests, features, lms = data
-    assert tune(nbests, features, "n", TuningOptions(lms=lms)) == tune(
-        nbests, features, "n", TuningOptions(lms=lms)
-    )
+    assert tuned(data) == tuned(data)
 
 
 def test_fixed_weights_stay(data):
-    nbests, features, lms = data
-    weights = tune(
-        nbests, features, "n", TuningOptions("wer", fix={"lm0": 2.5, "words": -1.0}, lms=lms)
-    )
-    assert (
-        weights.features["am"] == 1
-        and weights.features["lm0"] == 2.5
-        and weights.features["words"] == -1
-    )
+    weights = tuned(data, fix={"lm0": 2.5, "words": -1.0})
+    assert weights.features["am"] == 1
+    assert weights.features["lm0"] == 2.5
+    assert weights.features["words"] == -1
     assert weights.features["lm1"] > 0 and weights.search["fixed"] == {"lm0": 2.5, "words": -1.0}
 
 
 def test_the_reference_may_be_fixed_or_another(data):
-    nbests, features, lms = data
-    twice = tune(nbests, features, "n", TuningOptions(fix={"am": 2.0}, lms=lms))
+    twice = tuned(data, fix={"am": 2.0})
     assert twice.reference == "am" and twice.features["am"] == 2
-    assert twice.dev.score == tune(nbests, features, "n", TuningOptions(lms=lms)).dev.score
-    without = tune(nbests, features, "n", TuningOptions(fix={"am": 0.0}, lms=lms))
-    assert (
-        without.reference == "lm0" and without.features["am"] == 0 and without.features["lm0"] == 1
-    )
+    assert twice.dev.score == tuned(data).dev.score
+    without = tuned(data, fix={"am": 0.0})
+    assert without.reference == "lm0"
+    assert without.features["am"] == 0
+    assert without.features["lm0"] == 1
     assert list(without.search["curves"]) == ["lm1"]
-    named = tune(nbests, features, "n", TuningOptions(fix={"am": 0.0}, lms=lms, reference="lm1"))
-    assert (
-        named.reference == "lm1"
-        and named.features["lm1"] == 1
-        and named.dev.score == pytest.approx(without.dev.score, abs=1)
-    )
+    named = tuned(data, fix={"am": 0.0}, reference="lm1")
+    assert named.reference == "lm1"
+    assert named.features["lm1"] == 1
+    assert named.dev.score == pytest.approx(without.dev.score, abs=1)
     with pytest.raises(
         UserError, match="reference lmx: n has no such feature; it has am, lm0, lm1, words"
     ):
-        tune(nbests, features, "n", TuningOptions(lms=lms, reference="lmx"))
+        tuned(data, reference="lmx")
 
 
 def test_curves_are_of_tuned_weights_only(data):
-    nbests, features, lms = data
-    assert list(
-        tune(nbests, features, "n", TuningOptions(fix={"lm0": 2.5}, lms=lms)).search["curves"]
-    ) == ["lm1"]
+    assert list(tuned(data, fix={"lm0": 2.5}).search["curves"]) == ["lm1"]
 
 
 @pytest.mark.parametrize("value", [-1e30, -1e308, 1e308])
@@ -138,22 +129,19 @@ def test_no_feature_is_better_left_out(seed, metric):
     features, lms = gather(nbests, columns, "n"), tuple(columns)
     sign = 1 if metric == "wer" else -1
 
-    def tuned(*given):
+    def score(*given):
         options = TuningOptions(metric, fix=dict.fromkeys(given, 0.0), lms=lms, objective="exact")
         return sign * tune(nbests, features, "n", options).dev.score
 
-    best = tuned()
-    assert all(best <= tuned(name) + 1e-9 for name in features.names[1:])
-    assert best <= tuned(*features.names[1:]) + 1e-9
+    best = score()
+    assert all(best <= score(name) + 1e-9 for name in features.names[1:])
+    assert best <= score(*features.names[1:]) + 1e-9
 
 
 def test_interpolation_is_the_scale_in_another_form(data):
-    nbests, features, lms = data
     fixed = {"lm1": 0.0, "words": 0.0}
-    linear = tune(nbests, features, "n", TuningOptions("wer", fix=fixed, lms=lms))
-    mixed = tune(
-        nbests, features, "n", TuningOptions("wer", fix=fixed, lms=lms, form="interpolation")
-    )
+    linear = tuned(data, fix=fixed)
+    mixed = tuned(data, fix=fixed, form="interpolation")
     part = mixed.search["lambda"]
     assert mixed.features == pytest.approx({"am": 1 - part, "lm0": part, "lm1": 0, "words": 0})
     assert part / (1 - part) == pytest.approx(linear.features["lm0"])
@@ -161,12 +149,9 @@ def test_interpolation_is_the_scale_in_another_form(data):
 
 
 def test_the_first_pass_of_an_interpolation_is_what_is_fixed(data):
-    nbests, features, lms = data
     fixed = {"am": 0.25, "lm1": 0.5, "words": -0.1}
-    mixed = tune(
-        nbests, features, "n", TuningOptions("wer", fix=fixed, lms=lms, form="interpolation")
-    )
-    linear = tune(nbests, features, "n", TuningOptions("wer", fix=fixed, lms=lms))
+    mixed = tuned(data, fix=fixed, form="interpolation")
+    linear = tuned(data, fix=fixed)
     part = mixed.search["lambda"]
     assert part / (1 - part) == pytest.approx(linear.features["lm0"])
     rest = {name: (1 - part) * weight for name, weight in fixed.items()}
@@ -231,17 +216,15 @@ def test_a_column_that_never_varies_in_a_list_gets_no_weight():
 def test_lists_of_one_hypothesis_keep_it():
     nbests = [NBest("a", (Hypothesis("x", {"am": -1.0}),), "y"), NBest("b", (), "z")]
     weights = tune(nbests, gather(nbests, {}, "n"), "n", TuningOptions())
-    assert (
-        weights.features == {"am": 1.0, "words": 0.0}
-        and weights.dev.score == weights.dev.first_pass == 100
-    )
+    assert weights.features == {"am": 1.0, "words": 0.0}
+    assert weights.dev.score == weights.dev.first_pass == 100
 
 
 @pytest.mark.parametrize("form", ["linear", "interpolation"])
 def test_the_curve_says_the_metric_at_every_scale(data, form):
-    nbests, features, lms = data
+    nbests, features, _ = data
     fixed = {"lm1": 0.0, "words": 0.0} if form == "interpolation" else {}
-    weights = tune(nbests, features, "n", TuningOptions("wer", fix=fixed, lms=lms, form=form))
+    weights = tuned(data, fix=fixed, form=form)
     curve = weights.search["curves"]["lm0"]
     scales, metric = np.array(curve["points"]).T
     low, high = curve["flat"]
@@ -262,10 +245,8 @@ def test_the_curve_says_the_metric_at_every_scale(data, form):
 def test_a_curve_has_every_edge_or_even_steps_where_there_are_too_many():
     few, many = np.arange(-5, 5) + 0.5, np.linspace(-5, 5, 5000)
     assert sampled(few, 0, 3, 1).tolist() == [0, 0.5, 1, 1.5, 2.5, 3]
-    assert (
-        np.isin(sampled(many, 0, 3, 1), np.append(np.linspace(0, 3, POINTS), 1)).all()
-        and len(sampled(many, 0, 3, 1)) >= POINTS
-    )
+    assert np.isin(sampled(many, 0, 3, 1), np.append(np.linspace(0, 3, POINTS), 1)).all()
+    assert len(sampled(many, 0, 3, 1)) >= POINTS
 
 
 @pytest.mark.parametrize(
@@ -283,9 +264,8 @@ def test_a_curve_has_every_edge_or_even_steps_where_there_are_too_many():
     ],
 )
 def test_options_that_do_not_fit(data, fixed, form, message):
-    nbests, features, lms = data
     with pytest.raises(UserError, match=message):
-        tune(nbests, features, "n", TuningOptions("wer", fix=fixed, lms=lms, form=form))
+        tuned(data, fix=fixed, form=form)
 
 
 def test_references_are_needed(data):

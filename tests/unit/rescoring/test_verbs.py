@@ -4,6 +4,7 @@ import gzip
 import json
 import re
 from dataclasses import replace
+from pathlib import Path
 from shlex import split
 
 import numpy as np
@@ -47,44 +48,44 @@ def here(tmp_path, monkeypatch):
 
 
 def run(capsys, *arguments):
-    status = main([*map(str, arguments)])
-    return status, capsys.readouterr()
+    """The status and the output of a command, whose words may stand in one text."""
+    words = [word for text in arguments for word in (split(text) or [""])]
+    return main(words), capsys.readouterr()
+
+
+def succeed(capsys, *arguments):
+    """What a command that succeeds writes to standard error."""
+    status, printed = run(capsys, *arguments)
+    assert status == 0, printed.err
+    return printed.err
+
+
+def written():
+    return json.loads(Path("w.json").read_text())
 
 
 def tuned(*more):
-    return (
-        *split("tune --nbest dev.jsonl --scores lm=dev.scores --metric wer --out w.json"),
-        *more,
-    )
+    return ("tune --nbest dev.jsonl --scores lm=dev.scores --metric wer --out w.json", *more)
 
 
 def rescored(*more, scores="lm=test.scores"):
-    return (
-        *split("rescore --nbest test.jsonl --scores"),
-        scores,
-        *split("--weights w.json --out out.txt"),
-        *more,
-    )
+    return (f"rescore --nbest test.jsonl --scores {scores} --weights w.json --out out.txt", *more)
 
 
 def test_tune_and_rescore(here, capsys):
     status, printed = run(capsys, *tuned())
-    tree = json.loads((here / "w.json").read_text())
-    assert (
-        status == 0
-        and list(tree["features"]) == ["am", "lm", "words"]
-        and tree["features"]["lm"] > 0
-    )
+    tree = written()
+    assert status == 0
+    assert list(tree["features"]) == ["am", "lm", "words"]
+    assert tree["features"]["lm"] > 0
     assert (
         f"WER {tree['dev']['first_pass']:.2f} -> {tree['dev']['wer']:.2f} on 30 utterances of"
         " dev.jsonl" in printed.err
     )
-    status, printed = run(capsys, *rescored("--nbest-out", "new.jsonl"))
-    assert (
-        status == 0
-        and "weights tuned on dev.jsonl (30 utterances" in printed.err
-        and "warning" not in printed.err
-    )
+    status, printed = run(capsys, *rescored("--nbest-out new.jsonl"))
+    assert status == 0
+    assert "weights tuned on dev.jsonl (30 utterances" in printed.err
+    assert "warning" not in printed.err
     lists = list(jsonl.read("new.jsonl"))
     assert kaldi_text.read("out.txt") == {nbest.utt: nbest.hyps[0].text for nbest in lists}
     for nbest in lists:
@@ -97,8 +98,9 @@ def test_tune_and_rescore(here, capsys):
 
 
 def test_a_column_of_plain_numbers_is_that_of_the_score_file(here, capsys):
-    assert run(capsys, *tuned())[0] == 0 and run(capsys, *rescored())[0] == 0
-    due = json.loads((here / "w.json").read_text())["features"], kaldi_text.read("out.txt")
+    succeed(capsys, *tuned())
+    succeed(capsys, *rescored())
+    due = written()["features"], kaldi_text.read("out.txt")
     for name in ("dev", "test"):
         table = scores.read(f"{name}.scores").log_prob
         (here / name).mkdir()
@@ -110,14 +112,14 @@ def test_a_column_of_plain_numbers_is_that_of_the_score_file(here, capsys):
                 (here / name / utt).write_text("".join(lines))
     for end in (".numbers", ".ranked", ""):
         command = "tune --nbest dev.jsonl --scores {} --out w.json"
-        status, printed = run(capsys, *split(command.format(f"lm=dev{end}")))
+        status, printed = run(capsys, (command.format(f"lm=dev{end}")))
         assert status == 0 and "which texts they are of" in printed.err
-        assert run(capsys, *rescored(scores=f"lm=test{end}"))[0] == 0
-        found = json.loads((here / "w.json").read_text())["features"], kaldi_text.read("out.txt")
+        succeed(capsys, *rescored(scores=f"lm=test{end}"))
+        found = written()["features"], kaldi_text.read("out.txt")
         assert found == due
-    status, printed = run(capsys, *split(command.format("lm/token=dev.numbers")))
+    status, printed = run(capsys, command.format("lm/token=dev.numbers"))
     assert status == 1 and "--scores lm/token: dev.numbers has plain numbers" in printed.err
-    assert run(capsys, *split(command.format("lm/word=dev.numbers")))[0] == 0
+    succeed(capsys, command.format("lm/word=dev.numbers"))
 
 
 def test_a_mean_over_equal_counts_is_the_sum_in_other_units(here, capsys):
@@ -126,42 +128,36 @@ def test_a_mean_over_equal_counts_is_the_sum_in_other_units(here, capsys):
     for name in ("lm", "lm/token", "lm/word"):
         run(
             capsys,
-            *split("tune --nbest dev.jsonl --scores"),
+            "tune --nbest dev.jsonl --scores",
             f"{name}=dev.scores",
-            *split("--out w.json --set lengths="),
+            "--out w.json --set lengths=",
         )
-        assert run(capsys, *rescored(scores=f"{name}=test.scores"))[0] == 0
-        tree = json.loads((here / "w.json").read_text())
+        succeed(capsys, *rescored(scores=f"{name}=test.scores"))
+        tree = written()
         assert list(tree["features"]) == ["am", name] and list(tree["search"]["curves"]) == [name]
         found[name] = tree["features"][name], kaldi_text.read("out.txt")
     assert found["lm/token"] == (pytest.approx(5 * found["lm"][0]), found["lm"][1])
     assert found["lm/word"] == (pytest.approx(4 * found["lm"][0]), found["lm"][1])
     status, _ = run(
         capsys,
-        *split("tune --nbest dev.jsonl --scores lm/token=dev.scores --out w.json --form"),
-        *split("interpolation"),
+        "tune --nbest dev.jsonl --scores lm/token=dev.scores --out w.json --form",
+        "interpolation",
     )
-    features = json.loads((here / "w.json").read_text())["features"]
-    assert (
-        status == 0
-        and list(features) == ["am", "lm/token"]
-        and sum(features.values()) == pytest.approx(1)
-    )
+    features = written()["features"]
+    assert status == 0
+    assert list(features) == ["am", "lm/token"]
+    assert sum(features.values()) == pytest.approx(1)
 
 
 def test_lengths_are_made_where_the_weights_name_them(here, capsys):
     more = "--scores", "lm/token=dev.scores", "--set", "lengths=characters,log-words"
-    assert run(capsys, *tuned(*more))[0] == 0
-    assert (
-        run(capsys, *rescored("--scores", "lm/token=test.scores", "--nbest-out", "new.jsonl"))[0]
-        == 0
-    )
-    weights = json.loads((here / "w.json").read_text())["features"]
+    succeed(capsys, *tuned(*more))
+    succeed(capsys, *rescored("--scores lm/token=test.scores --nbest-out new.jsonl"))
+    weights = written()["features"]
     assert list(weights) == ["am", "lm", "lm/token", "characters", "log-words"]
     for hyp in (hyp for nbest in jsonl.read("new.jsonl") for hyp in nbest.hyps):
-        assert hyp.scores["characters"] == len(hyp.text) and hyp.scores[
-            "log-words"
-        ] == pytest.approx(np.log(5))
+        assert hyp.scores["characters"] == len(hyp.text)
+        assert hyp.scores["log-words"] == pytest.approx(np.log(5))
         assert hyp.scores["lm/token"] == pytest.approx(hyp.scores["lm"] / 5)
         assert hyp.scores["total"] == pytest.approx(
             sum(weight * hyp.scores[name] for name, weight in weights.items())
@@ -179,14 +175,12 @@ def test_loops_are_counted_in_the_text_where_the_weights_name_them(here, capsys)
     for name in ("dev", "test"):
         lists = [replace(one, hyps=(loop, *one.hyps)) for one in read(f"{name}.jsonl")]
         jsonl.write(lists, f"{name}.jsonl")
-    assert (
-        run(capsys, *split("tune --nbest dev.jsonl --set lengths= loop=true --out w.json"))[0] == 0
-    )
-    weights = json.loads((here / "w.json").read_text())["features"]
+    assert run(capsys, "tune --nbest dev.jsonl --set lengths= loop=true --out w.json")[0] == 0
+    weights = written()["features"]
     assert [*weights] == ["am", "loop"] and weights["loop"] > 1
     # `rescore` needs no option for it
     options = "rescore --nbest test.jsonl --weights w.json --out out --nbest-out new.jsonl"
-    assert run(capsys, *split(options))[0] == 0
+    succeed(capsys, options)
     for one in read("new.jsonl"):
         assert one.hyps[0].text != loop.text
         assert [hyp.scores["loop"] for hyp in one.hyps if hyp.text == loop.text] == [-7]
@@ -204,8 +198,8 @@ def test_lengths_that_are_wrong_usage(here, capsys, options):
 def test_the_lists_go_back_in_their_own_format(here, capsys, spec):
     """A format with room for one score gets the total, and the best first."""
     run(capsys, *tuned())
-    assert run(capsys, *rescored("--nbest-out", "new.jsonl"))[0] == 0
-    assert run(capsys, *rescored("--nbest-out", "new", "--nbest-to", spec))[0] == 0
+    succeed(capsys, *rescored("--nbest-out new.jsonl"))
+    succeed(capsys, *rescored("--nbest-out", "new", "--nbest-to", spec))
     for wanted, found in zip(jsonl.read("new.jsonl"), read("new", spec), strict=True):
         assert [hyp.text for hyp in found.hyps] == [hyp.text for hyp in wanted.hyps]
         for own, hyp in zip(found.hyps, wanted.hyps, strict=True):
@@ -218,8 +212,8 @@ def test_the_lists_go_back_in_their_own_format(here, capsys, spec):
 @pytest.mark.parametrize("out", ["out.txt", "-"])
 def test_what_the_recogniser_wrote_is_written_too(here, capsys, out):
     """Beside the text; the metric is the same of both, and nothing of the choice is another."""
-    assert run(capsys, *tuned())[0] == 0
-    assert run(capsys, *rescored())[0] == 0
+    succeed(capsys, *tuned())
+    succeed(capsys, *rescored())
     plain = (here / "out.txt").read_text()
     assert not (here / "out.txt.written").exists()
     lists = [
@@ -231,7 +225,7 @@ def test_what_the_recogniser_wrote_is_written_too(here, capsys, out):
         for nbest in jsonl.read("test.jsonl")
     ]
     jsonl.write(lists, "test.jsonl")
-    status, said = run(capsys, *rescored("--out", out, "--nbest-out", "n.jsonl"))
+    status, said = run(capsys, *rescored("--out", out, "--nbest-out n.jsonl"))
     assert status == 0
     if out == "-":
         assert said.out == plain and "own writing is in --nbest-out" in said.err
@@ -246,19 +240,17 @@ def test_what_the_recogniser_wrote_is_written_too(here, capsys, out):
     same = []
     for hyp in (out, f"{out}.written"):
         options = f"evaluate --ref test.jsonl --hyp {hyp} --normaliser librispeech"
-        same.append(run(capsys, *split(options))[1].out)
+        same.append(run(capsys, options)[1].out)
     assert same[0] == same[1]
 
 
 def test_rescoring_the_tuning_set_warns(here, capsys):
     run(capsys, *tuned())
     status, printed = run(
-        capsys, *split("rescore --nbest dev.jsonl --scores lm=dev.scores --weights w.json --out -")
+        capsys, ("rescore --nbest dev.jsonl --scores lm=dev.scores --weights w.json --out -")
     )
-    assert (
-        status == 0
-        and "warning: dev.jsonl is the set that the weights were tuned on" in printed.err
-    )
+    assert status == 0
+    assert "warning: dev.jsonl is the set that the weights were tuned on" in printed.err
     assert len(printed.out.splitlines()) == 30
 
 
@@ -274,15 +266,13 @@ def test_empty_lists_are_said(here, capsys):
 
 def test_rank_and_options(here, capsys):
     make("dev", 1, components=False)
-    status, printed = run(
-        capsys, *tuned("--fix", "lm=0.5", "--set", "lengths=", "objective=exact", "--seed", "3")
-    )
-    tree = json.loads((here / "w.json").read_text())
-    assert (
-        status == 0 and tree["features"] == {"rank": 1.0, "lm": 0.5} and tree["search"]["seed"] == 3
-    )
-    status, printed = run(capsys, *tuned("--set", "form=interpolation"))
-    tree = json.loads((here / "w.json").read_text())
+    status, printed = run(capsys, *tuned("--fix lm=0.5 --set lengths= objective=exact --seed 3"))
+    tree = written()
+    assert status == 0
+    assert tree["features"] == {"rank": 1.0, "lm": 0.5}
+    assert tree["search"]["seed"] == 3
+    status, printed = run(capsys, *tuned("--set form=interpolation"))
+    tree = written()
     assert status == 0 and tree["features"]["rank"] + tree["features"]["lm"] == pytest.approx(1)
     assert f"lambda {tree['features']['lm']:.4g}" in printed.err
 
@@ -315,17 +305,15 @@ def test_rank_and_options(here, capsys):
 def test_mistakes_are_one_line_and_nothing_is_written(here, capsys, arguments, message):
     run(capsys, *tuned())
     status, printed = run(capsys, *arguments)
-    assert (
-        status == 1
-        and printed.err.startswith(f"lmtools rescore: {message}")
-        and printed.err.count("\n") == 1
-    )
+    assert status == 1
+    assert printed.err.startswith(f"lmtools rescore: {message}")
+    assert printed.err.count("\n") == 1
     assert not (here / "out.txt").exists()
 
 
 def test_a_malformed_weight_is_wrong_usage(here, capsys):
     with pytest.raises(SystemExit) as stop:
-        main([*tuned("--fix", "lm")])
+        run(capsys, *tuned("--fix lm"))
     assert stop.value.code == 2 and "write NAME=NUMBER" in capsys.readouterr().err
 
 
@@ -349,7 +337,7 @@ def test_scores_of_other_lists_are_refused(here, capsys, verb, change, cause):
         [replace(nbest, hyps=change(nbest.hyps)) for nbest in jsonl.read(f"{name}.jsonl")],
         "new.jsonl",
     )
-    more = ("--out", "w.json") if verb == "tune" else ("--weights", "w", "--out", "out.txt")
+    more = ("--out w.json" if verb == "tune" else "--weights w --out out.txt").split()
     status, printed = run(
         capsys, verb, "--nbest", "new.jsonl", "--scores", f"lm={name}.scores", *more
     )
@@ -364,21 +352,18 @@ def test_scores_of_other_lists_are_refused(here, capsys, verb, change, cause):
 
 def test_lists_that_rescore_reordered_do_not_take_the_old_scores(here, capsys):
     run(capsys, *tuned())
-    assert run(capsys, *rescored("--nbest-out", "new.jsonl"))[0] == 0
+    succeed(capsys, *rescored("--nbest-out new.jsonl"))
     lists = [
         replace(nbest, hyps=tuple(replace(h, scores={"am": h.scores["am"]}) for h in nbest.hyps))
         for nbest in jsonl.read("new.jsonl")
     ]
     jsonl.write(lists, "new.jsonl")
     status, printed = run(
-        capsys,
-        *split("rescore --nbest new.jsonl --scores lm=test.scores --weights w.json --out again"),
+        capsys, ("rescore --nbest new.jsonl --scores lm=test.scores --weights w.json --out again")
     )
-    assert (
-        status == 1
-        and "the same hypotheses in another order" in printed.err
-        and not (here / "again").exists()
-    )
+    assert status == 1
+    assert "the same hypotheses in another order" in printed.err
+    assert not (here / "again").exists()
 
 
 def rewritten(name, **changes):
@@ -405,7 +390,7 @@ def rewritten(name, **changes):
 )
 def test_scores_of_another_model_are_refused(here, capsys, name, changes, told):
     rewritten("test", **changes)
-    run(capsys, "tune", "--nbest", "dev.jsonl", "--scores", f"{name}=dev.scores", "--out", "w.json")
+    run(capsys, "tune", "--nbest", "dev.jsonl", "--scores", f"{name}=dev.scores", "--out w.json")
     status, printed = run(capsys, *rescored(scores=f"{name}=test.scores"))
     assert status == 1 and printed.err.count("\n") == 1 and not (here / "out.txt").exists()
     assert printed.err.startswith(
@@ -437,7 +422,7 @@ def test_what_cannot_be_checked_warns(here, capsys):
     texts.
     """
     run(capsys, *tuned())
-    tree = json.loads((here / "w.json").read_text())
+    tree = written()
     assert tree["signatures"] == {"lm": SIGNATURE}
     del tree["signatures"], tree["seal"]
     (here / "w.json").write_text(json.dumps(tree))
@@ -450,13 +435,11 @@ def test_what_cannot_be_checked_warns(here, capsys):
     status, printed = run(capsys, *rescored())
     warnings = [line for line in printed.err.splitlines() if line.startswith("warning")]
     assert "w.json: has no seal" in printed.err
-    assert (
-        status == 0
-        and len(warnings) == 2
-        and warnings[0].startswith(f"warning: test.scores{about}")
-    )
+    assert status == 0
+    assert len(warnings) == 2
+    assert warnings[0].startswith(f"warning: test.scores{about}")
     assert warnings[1].startswith("warning: w.json: does not say which scores lm was tuned on")
-    status, printed = run(capsys, *tuned("--scores", "mean/token=dev.scores"))
+    status, printed = run(capsys, *tuned("--scores mean/token=dev.scores"))
     assert status == 0 and printed.err.count(f"warning: dev.scores{about}") == 1
 
 
@@ -483,22 +466,15 @@ def test_worse_than_the_lists_own_order_is_said_and_mended(here, capsys):
     tune = "tune", "--nbest", "dev.jsonl", "--set", "lengths=", "--out", "w.json"
     status, printed = run(capsys, *tune)
     first, found = map(float, re.search(r"WER (\S+) -> (\S+) on", printed.err).groups())
-    assert (
-        status == 0
-        and found > first
-        and "warning: that is worse than the lists' own order" in printed.err
-    )
-    status, printed = run(capsys, *tune, "--set", "reference=rank")
-    assert (
-        status == 0
-        and f"WER {first:.2f} -> {first:.2f} on" in printed.err
-        and "warning" not in printed.err
-    )
-    assert json.loads((here / "w.json").read_text())["reference"] == "rank"
-    assert (
-        run(capsys, "rescore", "--nbest", "dev.jsonl", "--weights", "w.json", "--out", "out.txt")[0]
-        == 0
-    )
+    assert status == 0
+    assert found > first
+    assert "warning: that is worse than the lists' own order" in printed.err
+    status, printed = run(capsys, *tune, "--set reference=rank")
+    assert status == 0
+    assert f"WER {first:.2f} -> {first:.2f} on" in printed.err
+    assert "warning" not in printed.err
+    assert written()["reference"] == "rank"
+    succeed(capsys, "rescore --nbest dev.jsonl --weights w.json --out out.txt")
     assert kaldi_text.read("out.txt") == {nbest.utt: nbest.hyps[0].text for nbest in lists}
 
 
@@ -510,7 +486,7 @@ def test_values_that_are_no_scores_are_told(here, capsys, value):
         bad = replace(lists[4].hyps[2], scores={"am": value})
         lists[4] = replace(lists[4], hyps=(*lists[4].hyps[:2], bad, *lists[4].hyps[3:]))
         jsonl.write(lists, f"{name}.jsonl")
-    for name, arguments in (("dev", tuned()), ("test", rescored("--nbest-out", "new.jsonl"))):
+    for name, arguments in (("dev", tuned()), ("test", rescored("--nbest-out new.jsonl"))):
         status, printed = run(capsys, *arguments)
         about = (
             f"warning: {name}.jsonl: feature 'am' of hypothesis 3 of utterance 'u4' is {value:g}:"
@@ -557,10 +533,10 @@ def test_a_source_lm_is_subtracted(here, capsys):
     for more in ([], ["--set", "negative=source"]):
         for objective in ("expected", "exact"):
             command = f"{SUBTRACT} --set objective={objective} --out w.json"
-            assert run(capsys, *split(command), *more)[0] == 0
+            succeed(capsys, command, *more)
             command = "rescore --nbest test.jsonl --scores target=test.target source=test.source"
-            assert run(capsys, *split(command), *split("--weights w.json --out out.txt"))[0] == 0
-            tree = json.loads((here / "w.json").read_text())
+            succeed(capsys, command, "--weights w.json --out out.txt")
+            tree = written()
             texts = kaldi_text.read("out.txt").values()
             wer = sum(text.split().count("no") for text in texts) / (4 * len(texts))
             found[bool(more), objective] = tree["features"], wer
@@ -583,7 +559,7 @@ def test_a_source_lm_is_subtracted(here, capsys):
 )
 def test_what_may_not_be_negative(here, capsys, more, message):
     subtractable("dev", 3)
-    status, printed = run(capsys, *split(f"{SUBTRACT} --out w.json {more}"))
+    status, printed = run(capsys, f"{SUBTRACT} --out w.json {more}")
     assert status == 1 and printed.err.startswith(f"lmtools tune: {message}")
     assert printed.err.count("\n") == 1 and not (here / "w.json").exists()
 
@@ -620,8 +596,8 @@ def test_five_features_of_srilm_in_three_commands(here, capsys):
         "rescore --nbest t/nbest --format srilm --scores new=t/new cost=t/cost --weights w.json"
         " --out out.txt",
     ):
-        assert run(capsys, *split(command))[0] == 0
-    tree = json.loads((here / "w.json").read_text())
+        succeed(capsys, command)
+    tree = written()
     assert list(tree["features"]) == ["am", "lm", "new", "cost", "words"]
     assert tree["features"]["new"] > 0 > tree["features"]["cost"]
     first = [nbest.hyps[0].text for nbest in read("t/nbest", "srilm")]

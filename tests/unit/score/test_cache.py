@@ -15,6 +15,7 @@ import sys
 import tracemalloc
 from itertools import permutations
 from pathlib import Path
+from shlex import split
 
 import numpy as np
 import pytest
@@ -387,12 +388,7 @@ def scored(lm, nbest, directory, capsys) -> list[str]:
         assert (
             main(
                 [
-                    "score",
-                    "--lm",
-                    lm,
-                    "--nbest",
-                    str(nbest),
-                    "--out",
+                    *split(f"score --lm {lm} --nbest {nbest} --out"),
                     str(nbest.parent / out),
                     "--cache",
                     str(where),
@@ -476,22 +472,7 @@ def test_a_pipe_opens_the_cache_once_and_writes_each_second(
         Cache, "write", lambda self, write=Cache.write: calls.append("write") or write(self)
     )
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(nbest.read_bytes())))
-    assert (
-        main(
-            [
-                "score",
-                "--lm",
-                lm,
-                "--nbest",
-                "-",
-                "--out",
-                f"{tmp_path}/o",
-                "--cache",
-                f"{tmp_path}/c",
-            ]
-        )
-        == 0
-    )
+    assert main(split(f"score --lm {lm} --nbest - --out {tmp_path}/o --cache {tmp_path}/c")) == 0
     assert calls.count("open") == 1 and calls.count("write") < 20 < len(TEXTS)
     np.testing.assert_array_equal(scores(lm, "none"), scores(lm, tmp_path / "c"))
     monkeypatch.setattr("lmtools.score.run.score_batch", lambda *_: pytest.fail("computed again"))
@@ -509,7 +490,7 @@ def test_what_was_put_is_known_before_it_is_written(tmp_path):
 
 
 def test_an_interrupt_keeps_what_was_computed(lm, plain, tmp_path, monkeypatch):
-    monkeypatch.setattr("lmtools.batching.APART", 1)
+    monkeypatch.setattr("lmtools.base.batching.APART", 1)
     options = ask(lm, cache=str(tmp_path))
     scorer = load(*options)
     left = iter(range(20))

@@ -10,12 +10,12 @@ import torch
 from scoring import ask
 from toys import sentences, settings
 
-from lmtools.checkpoint import load_model, prepare_directory, save_weights
 from lmtools.cli import main
-from lmtools.lm import LanguageModel
+from lmtools.models.checkpoint import load_model, prepare_directory, save_weights
+from lmtools.models.lm import LanguageModel
 from lmtools.score import carried, load, perplexity
-from lmtools.subword import BOS, EOS, train
 from lmtools.text import Normaliser
+from lmtools.text.subword import BOS, EOS, train
 
 LINES = sentences(30, 7)
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from lattices import all_paths, named_sums, path_score, random_lattice, words_of
 from scoring import load_scorer
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.score.base import Scorer
 from lmtools.score.cover import approximation, cover, rescore_cover
 from lmtools.types import Arc, Final, Lattice

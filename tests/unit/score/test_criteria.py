@@ -11,22 +11,22 @@ import torch
 from scoring import ask, load_scorer, walk
 from toys import OBJECTIVE, sentences, settings
 
-from lmtools.checkpoint import prepare_directory, save_weights
+from lmtools.base.computing import Computing
+from lmtools.base.errors import UserError
+from lmtools.base.specs import LMSpec
 from lmtools.cli import main
-from lmtools.computing import Computing
-from lmtools.device import PRECISIONS
-from lmtools.errors import UserError
 from lmtools.formats import scores as score_files
 from lmtools.lattice.paths import nbest
-from lmtools.lm import LanguageModel
+from lmtools.models.checkpoint import prepare_directory, save_weights
+from lmtools.models.device import PRECISIONS
+from lmtools.models.lm import LanguageModel
+from lmtools.models.outputs import CRITERIA
+from lmtools.models.outputs.base import in_precision
 from lmtools.ngram import build
-from lmtools.outputs import CRITERIA
-from lmtools.outputs.base import in_precision
 from lmtools.score import load, score_texts
 from lmtools.score.lattices import LatticeOptions
-from lmtools.specs import LMSpec
-from lmtools.subword import load_subword
 from lmtools.text import Normaliser
+from lmtools.text.subword import load_subword
 from lmtools.types import Arc, Final, Lattice
 
 OUTPUT = {"adaptive": {"cutoffs": [6, 12], "divide": 2.0}} | {

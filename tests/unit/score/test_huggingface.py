@@ -9,8 +9,8 @@ import pytest
 import torch
 from scoring import ask, load_scorer
 
+from lmtools.base.errors import UserError
 from lmtools.cli import main
-from lmtools.errors import UserError
 from lmtools.score import load, score_texts
 from lmtools.score.cover import rescore_cover
 from lmtools.types import Arc, Final, Lattice

@@ -9,7 +9,7 @@ import pytest
 import torch
 from scoring import ask, load_scorer
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.score import huggingface, load, score_texts
 from lmtools.score.trees import SentenceTree, cut_parts
 

@@ -12,8 +12,8 @@ from scoring import CPU, ask
 from toys import sentences
 from translators import random_marian
 
+from lmtools.base.errors import UserError
 from lmtools.cli import main
-from lmtools.errors import UserError
 from lmtools.formats import jsonl, kaldi_text, scores
 from lmtools.score import Sources, huggingface_trees, load, score_texts
 from lmtools.types import Hypothesis, NBest

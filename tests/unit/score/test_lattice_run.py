@@ -7,11 +7,11 @@ from lattices import random_lattice
 from lattices import sentences as of_lattice
 from toys import WORDS
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
+from lmtools.base.specs import LMSpec
 from lmtools.ngram import build
 from lmtools.score.lattice_run import LatticeOutputs, run_lattices
 from lmtools.score.lattices import LatticeOptions
-from lmtools.specs import LMSpec
 from lmtools.text import Normaliser
 
 WEIGHTS = {"am": 2.0, "lm": 0.5, "ngram": 3.0, "words": -0.25}

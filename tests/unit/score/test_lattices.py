@@ -11,12 +11,12 @@ from lattices import all_paths, named_sums, random_lattice
 from scoring import load_scorer
 from toys import WORDS
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
+from lmtools.base.specs import LMSpec
 from lmtools.lattice.prune import prune
 from lmtools.ngram import build
 from lmtools.score import lattices as module
 from lmtools.score.lattices import LatticeOptions, Rescorer
-from lmtools.specs import LMSpec
 from lmtools.text import Normaliser
 from lmtools.types import Arc, Final, Lattice
 

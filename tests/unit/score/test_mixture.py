@@ -11,17 +11,17 @@ from scoring import ask, walk
 from toys import sentences, settings
 
 import lmtools
-from lmtools.checkpoint import prepare_directory, save_weights
+from lmtools.base.errors import UserError
+from lmtools.base.specs import LMSpec
 from lmtools.cli import main
-from lmtools.errors import UserError
-from lmtools.lm import LanguageModel
+from lmtools.models.checkpoint import prepare_directory, save_weights
+from lmtools.models.lm import LanguageModel
 from lmtools.ngram import NgramModel, build
 from lmtools.ngram.interpolation import tune_mixture
 from lmtools.score import load, mixture_perplexity, perplexity, score_texts
 from lmtools.score.mixture import MixtureScorer
-from lmtools.specs import LMSpec
-from lmtools.subword import load_subword, train
 from lmtools.text import Normaliser
+from lmtools.text.subword import load_subword, train
 
 TEXTS = [*sentences(20, 8), "the king zebra came", "the king"]  # a word that is unknown to both
 PLAIN = ask("", device="cpu", cache="none")

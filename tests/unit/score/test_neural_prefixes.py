@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from scoring import load_scorer
 from toys import WORDS, sentences
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.models import memory
 from lmtools.score.words import WordTokens
-from lmtools.subword import BOS, SUBWORDS, train
 from lmtools.text import NORMALISERS
+from lmtools.text.subword import BOS, SUBWORDS, train
 
 LEFT_TO_RIGHT = ("causal", "lstm")
 

@@ -8,16 +8,16 @@ import torch
 from scoring import ask, load_scorer
 from toys import sentences, settings
 
-from lmtools.checkpoint import prepare_directory, save_weights
+from lmtools.base.errors import UserError
 from lmtools.cli import main
-from lmtools.corpus import Corpus
-from lmtools.errors import UserError
-from lmtools.lm import LanguageModel
-from lmtools.objectives import OBJECTIVES, count_targets, excluded_ids
-from lmtools.outputs.noise import NOISES
-from lmtools.outputs.sampled import SAMPLED
+from lmtools.models.checkpoint import prepare_directory, save_weights
+from lmtools.models.lm import LanguageModel
+from lmtools.models.objectives import OBJECTIVES, count_targets, excluded_ids
+from lmtools.models.outputs.noise import NOISES
+from lmtools.models.outputs.sampled import SAMPLED
 from lmtools.score import load, score_texts
-from lmtools.subword import load_subword
+from lmtools.text.corpus import Corpus
+from lmtools.text.subword import load_subword
 
 TEXTS = sentences(5, 5)
 CORRECTED = {"bce-mcs", "bce-cps", "ce-mcs", "ce-cps"}

@@ -12,16 +12,16 @@ import pytest
 import torch
 from scoring import make_scorer
 
-from lmtools import batching
-from lmtools.computing import Computing
+from lmtools.base import batching
+from lmtools.base.computing import Computing
 from lmtools.embed.encoders import ContextualEncoder
 from lmtools.embed.pooling import PoolingOptions
 from lmtools.embed.sentences import encode
-from lmtools.lm import LanguageModel
+from lmtools.models.lm import LanguageModel
+from lmtools.models.settings import Settings
 from lmtools.score import compute as computing
 from lmtools.score.neural import NeuralScorer
 from lmtools.score.run import open_cache, score_sentences
-from lmtools.settings import Settings
 from lmtools.types import NUMERICS
 
 SIZE = 1000

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from scoring import ask, load_scorer, walk
 
+from lmtools.base.errors import UserError
+from lmtools.base.specs import LMSpec
 from lmtools.cli import main
-from lmtools.errors import UserError
 from lmtools.formats import scores as score_files
 from lmtools.lattice.paths import nbest
 from lmtools.ngram import build
 from lmtools.score import load, perplexity, score_texts
 from lmtools.score.lattices import LatticeOptions
-from lmtools.specs import LMSpec
 from lmtools.text import Normaliser
 from lmtools.types import Arc, Final, Lattice
 

@@ -9,11 +9,11 @@ from lattices import all_paths, named_sums, random_lattice
 from scoring import load_scorer, walk
 from toys import WORDS, sentences
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.lattice.expand import expand
 from lmtools.ngram import build
-from lmtools.subword import train
 from lmtools.text import Normaliser
+from lmtools.text.subword import train
 
 ODD = [
     "KING",

@@ -9,9 +9,9 @@ from toys import sentences
 from translators import random_translator
 from unit.score import test_huggingface
 
+from lmtools.base.errors import UserError
 from lmtools.embed.encoders import load_encoder
 from lmtools.embed.pooling import PoolingOptions
-from lmtools.errors import UserError
 from lmtools.models.causal import Causal
 from lmtools.ngram import build
 from lmtools.text import Normaliser

@@ -14,13 +14,13 @@ from scoring import ask, load_scorer
 from toys import OBJECTIVE, sentences
 
 import lmtools
+from lmtools.base.errors import UserError
+from lmtools.base.windows import cut_windows
 from lmtools.cli import main
-from lmtools.errors import UserError
 from lmtools.formats import jsonl, write
 from lmtools.score import load, perplexity, run, score_texts
-from lmtools.subword import BOS, EOS, MASK
+from lmtools.text.subword import BOS, EOS, MASK
 from lmtools.types import Hypothesis, NBest
-from lmtools.windows import cut_windows
 
 TEXTS = [
     *sentences(60, 5),

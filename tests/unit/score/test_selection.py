@@ -6,8 +6,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from lmtools.base.errors import UserError
 from lmtools.cli import main
-from lmtools.errors import UserError
 from lmtools.ngram import NgramModel
 from lmtools.score import selection
 from lmtools.score.selection import Estimation, draw_lines, select_lines

@@ -10,14 +10,14 @@ from scoring import CPU, ask
 from toys import WORDS, sentences
 from translators import random_translator
 
-from lmtools.checkpoint import load_model
 from lmtools.cli import main
 from lmtools.formats import jsonl, kaldi_text, plain, scores
+from lmtools.models.checkpoint import load_model
 from lmtools.score import Sources, load, run, score_lists, score_texts
 from lmtools.score.cache import Cache
 from lmtools.score.run import score_sentences
 from lmtools.score.trees import TreeBatch, plan_pairs
-from lmtools.subword import BOS, EOS, UNK
+from lmtools.text.subword import BOS, EOS, UNK
 from lmtools.types import Hypothesis, NBest
 
 SOURCES = {f"u{n}": text for n, text in enumerate(sentences(12, 3, longest=12))}

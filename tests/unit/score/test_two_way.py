@@ -11,14 +11,14 @@ import torch
 from scoring import ask, load_scorer
 from toys import sentences
 
-from lmtools.checkpoint import load_model, prepare_directory, save_weights
 from lmtools.cli import main
-from lmtools.lm import LanguageModel
+from lmtools.models.checkpoint import load_model, prepare_directory, save_weights
+from lmtools.models.lm import LanguageModel
+from lmtools.models.settings import Settings
 from lmtools.score import load, perplexity, score_texts
 from lmtools.score.neural import TwoWayScorer
-from lmtools.settings import Settings
-from lmtools.subword import BOS, EOS, train
 from lmtools.text import Normaliser
+from lmtools.text.subword import BOS, EOS, train
 
 ARCH = {
     "piece_dim": 4,

@@ -12,79 +12,56 @@ from shlex import split
 
 import pytest
 
+from lmtools.base.errors import UserError
 from lmtools.cli import main
-from lmtools.errors import UserError
 from lmtools.text.blocks import read_text
 
 ROW = {"utt": "u1", "ref": "a b", "hyps": [{"text": "a b", "scores": {"am": -1.0}}]}
 ARPA = "\\data\\\nngram 1=3\n\n\\1-grams:\n-0.3\t<unk>\n-0.3\t<s>\t0\n-0.3\t</s>\n\n\\end\\\n"
 LINES = b"the king went\nand the queen came\n" * 40
+NO_TEXT = ":1: is no text but"
+JSON_ROWS = f"{json.dumps(ROW)}\n".encode() * 3
+NAMELESS = "which its name does not say"
 FOREIGN = {
-    "jsonl": (
-        f"{json.dumps(ROW)}\n".encode() * 3,
-        ":1: is no text but JSON, such as N-best lists; take its hypotheses with",
-    ),
-    "indented json": (json.dumps([ROW], indent=1).encode(), ":1: is no text but JSON"),
-    "object": (json.dumps({"utts": {"u": 1}}, indent=2).encode(), ":1: is no text but JSON"),
+    "jsonl": (JSON_ROWS, "JSON, such as N-best lists; take its hypotheses with"),
+    "indented json": (json.dumps([ROW], indent=1).encode(), "JSON"),
+    "object": (json.dumps({"utts": {"u": 1}}, indent=2).encode(), "JSON"),
     "arpa": (
         ARPA.encode(),
-        (
-            ":1: is no text but an ARPA language model, which goes to --lm; give the text that it"
-            " is made of"
-        ),
+        "an ARPA language model, which goes to --lm; give the text that it is made of",
     ),
-    "arpa with a comment": (
-        b"made by hand\n\n" + ARPA.encode(),
-        ":1: is no text but an ARPA language model",
-    ),
+    "arpa with a comment": (b"made by hand\n\n" + ARPA.encode(), "an ARPA language model"),
     "kenlm": (
         b"mmap lm http://kheafield.com/code format version 5\n\0\0\x08",
-        ":1: is no text but KenLM's binary of a language model",
+        "KenLM's binary of a language model",
     ),
     "gzip": (
         gzip.compress(LINES),
-        ": is compressed with gzip, which its name does not say; call it t.gz, or decompress it",
+        f": is compressed with gzip, {NAMELESS}; call it t.gz, or decompress it",
     ),
-    "xz": (lzma.compress(LINES), ": is compressed with xz, which its name does not say"),
-    "bzip2": (bz2.compress(LINES), ": is compressed with bzip2, which its name does not say"),
-    "corpus": (
-        b'lmtools-corpus-1\n{"dtype": "<u2"}\n\0\0',
-        ":1: is no text but a binarised corpus",
-    ),
-    "scores": (
-        b'# lmtools-scores {"lm": "ngram"}\nu1#1\t-3.5\t4\n',
-        ":1: is no text but a file of scores",
-    ),
+    "xz": (lzma.compress(LINES), f": is compressed with xz, {NAMELESS}"),
+    "bzip2": (bz2.compress(LINES), f": is compressed with bzip2, {NAMELESS}"),
+    "corpus": (b'lmtools-corpus-1\n{"dtype": "<u2"}\n\0\0', "a binarised corpus"),
+    "scores": (b'# lmtools-scores {"lm": "ngram"}\nu1#1\t-3.5\t4\n', "a file of scores"),
     "kaldi scores": (
         b"u1-1 -3.25\nu1-2 -4.5\nu2-1 1.5e2\nu3-1 -1.25\nu3-2 -7.5\n",
-        ":1: is no text but a file of scores, a number a line",
+        "a file of scores, a number a line",
     ),
-    "kaldi matrix": (
-        b"u1  [\n  0.5 1.25 3\n 4 5 6 ]\n",
-        ":1: is no text but a Kaldi archive of vectors",
-    ),
-    "kaldi binary": (b"u1 \0BFM \4\1\0\0\0", ":1: is no text but a Kaldi archive (binary)"),
-    "kaldi lattice": (
-        b"u1 \n0 1 12 3.5,4.25,1_2\n1 0.5,0,\n\n",
-        ":1: is no text but Kaldi lattices",
-    ),
-    "plf": (b"((('a',-1.5,1),('b',-2,1),),)\n", ":1: is no text but lattices (PLF)"),
-    "slf": (b"VERSION=1.0\nUTTERANCE=u1\nN=2 L=1\n", ":1: is no text but a lattice (HTK SLF)"),
-    "moses": (
-        b"0 ||| a b ||| LM0= -1 ||| -2\n",
-        ":1: is no text but Moses's or Marian's N-best lists",
-    ),
-    "srilm": (b"NBestList2.0\n(-1) a\n", ":1: is no text but SRILM's N-best lists"),
-    "xml": (
-        b'<?xml version="1.0"?>\n<srcset setid="x">\n',
-        ":1: is no text but XML or HTML; take the text out of it",
-    ),
-    "sgm": (
-        b'<refset setid="newstest" srclang="de">\n<seg id="1">a</seg>\n',
-        ":1: is no text but XML or HTML",
-    ),
-    "html": (b"<!DOCTYPE html>\n<html>\n", ":1: is no text but XML or HTML"),
+    "kaldi matrix": (b"u1  [\n  0.5 1.25 3\n 4 5 6 ]\n", "a Kaldi archive of vectors"),
+    "kaldi binary": (b"u1 \0BFM \4\1\0\0\0", "a Kaldi archive (binary)"),
+    "kaldi lattice": (b"u1 \n0 1 12 3.5,4.25,1_2\n1 0.5,0,\n\n", "Kaldi lattices"),
+    "plf": (b"((('a',-1.5,1),('b',-2,1),),)\n", "lattices (PLF)"),
+    "slf": (b"VERSION=1.0\nUTTERANCE=u1\nN=2 L=1\n", "a lattice (HTK SLF)"),
+    "moses": (b"0 ||| a b ||| LM0= -1 ||| -2\n", "Moses's or Marian's N-best lists"),
+    "srilm": (b"NBestList2.0\n(-1) a\n", "SRILM's N-best lists"),
+    "xml": (b'<?xml version="1.0"?>\n<srcset setid="x">\n', "XML or HTML; take the text out of it"),
+    "sgm": (b'<refset setid="newstest" srclang="de">\n<seg id="1">a</seg>\n', "XML or HTML"),
+    "html": (b"<!DOCTYPE html>\n<html>\n", "XML or HTML"),
     "nul later": (LINES + b"a\0b\n", ":81: holds a NUL byte"),
+}
+FOREIGN = {
+    name: (content, cause if cause.startswith(":") else f"{NO_TEXT} {cause}")
+    for name, (content, cause) in FOREIGN.items()
 }
 TEXTS = [
     "", "\n\n", "the king\n", "\ufeffthe king\n", "{laughter} yes\n", "[noise] the king [ 1 ]\n",
@@ -122,15 +99,15 @@ def test_compressed_and_piped(tmp_path, monkeypatch):
 
 
 VERBS = {
-    "subword": ["subword", "--text", "t", "--type", "word", "--out", "o"],
-    "bpe": ["subword", "--text", "t", "--type", "bpe", "--vocab-size", "60", "--out", "o"],
-    "corpus": ["corpus", "--text", "t", "--subword", "SW", "--out", "o"],
-    "ngram": ["ngram", "--text", "t", "--order", "2", "--kenlm", "none", "--out", "o"],
-    "ppl": ["ppl", "--text", "t", "--lm", "NGRAM", "--cache", "none", "--out", "o"],
-    "ppl --kaldi": split("ppl --kaldi --text t --lm NGRAM --cache none --out o"),
-    "ref": ["convert", "n.jsonl", "o", "--ref", "t"],
-    "ref-lines": ["convert", "n.jsonl", "o", "--ref-lines", "t"],
-    "evaluate": ["evaluate", "--plain", "--ref", "t", "--hyp", "t", "--out", "o"],
+    "subword": "subword --text t --type word --out o",
+    "bpe": "subword --text t --type bpe --vocab-size 60 --out o",
+    "corpus": "corpus --text t --subword SW --out o",
+    "ngram": "ngram --text t --order 2 --kenlm none --out o",
+    "ppl": "ppl --text t --lm NGRAM --cache none --out o",
+    "ppl --kaldi": "ppl --kaldi --text t --lm NGRAM --cache none --out o",
+    "ref": "convert n.jsonl o --ref t",
+    "ref-lines": "convert n.jsonl o --ref-lines t",
+    "evaluate": "evaluate --plain --ref t --hyp t --out o",
 }
 
 
@@ -141,13 +118,10 @@ def test_no_verb_takes_it_for_text(tmp_path, monkeypatch, capsys, verb, name):
     (tmp_path / "plain").write_bytes(LINES)
     (tmp_path / "t").write_bytes(FOREIGN[name][0])
     (tmp_path / "n.jsonl").write_text(f"{json.dumps(ROW)}\n")
-    assert (
-        main(["ngram", "--text", "plain", "--order", "2", "--kenlm", "none", "--out", "NGRAM"]) == 0
-    )
-    assert main(["subword", "--text", "plain", "--type", "word", "--out", "SW"]) == 0
+    assert main(split("ngram --text plain --order 2 --kenlm none --out NGRAM")) == 0
+    assert main(split("subword --text plain --type word --out SW")) == 0
     capsys.readouterr()
-    assert main(VERBS[verb]) == 1
-    said = capsys.readouterr().err
-    assert (
-        said.count("\n") == 1 and f"t{FOREIGN[name][1]}" in said and not (tmp_path / "o").exists()
-    ), said
+    assert main(split(VERBS[verb])) == 1
+    message = capsys.readouterr().err
+    assert message.count("\n") == 1 and f"t{FOREIGN[name][1]}" in message
+    assert not (tmp_path / "o").exists()

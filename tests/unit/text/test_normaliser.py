@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.text import NORMALISERS, Normaliser
 from lmtools.text.normaliser import CHOICES, parse_normaliser
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from lmtools.base.errors import UserError
 from lmtools.cli import main
-from lmtools.errors import UserError
 from lmtools.formats import jsonl
 from lmtools.text.unify import UNIFIERS, unifier
 from lmtools.types import Hypothesis, NBest

@@ -7,7 +7,7 @@ import pytest
 from whisper_normalizer.basic import BasicTextNormalizer
 from whisper_normalizer.english import EnglishTextNormalizer
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.text import NORMALISERS, whisper
 
 THEIRS = {

@@ -5,8 +5,8 @@ import signal
 
 import pytest
 
-from lmtools.checkpoint import load_metadata
 from lmtools.cli import main
+from lmtools.models.checkpoint import load_metadata
 from lmtools.train import Stopped, train
 from lmtools.train.loop import Training
 
@@ -63,3 +63,9 @@ def spelled(tiny):
             main(["corpus", "--text", text, "--subword", str(tiny / "spelled"), "--out", out]) == 0
         )
     return tiny
+
+
+@pytest.fixture
+def corpora(tiny):
+    """The training and the validation corpus of `tiny`."""
+    return tiny / "train.bin", tiny / "valid.bin"

@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lmtools.settings import Batch
+from lmtools.models.settings import Batch
 from lmtools.train.batches import Segments, Sentences, plan_epoch
 from lmtools.train.parallel import World
 

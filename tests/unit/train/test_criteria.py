@@ -9,16 +9,16 @@ import pytest
 import torch
 from toys import ARCH, OBJECTIVE, settings
 
-from lmtools.checkpoint import load_model
+from lmtools.base.config import from_yaml, read_layers
 from lmtools.cli import main
-from lmtools.config import from_yaml, read_layers
-from lmtools.corpus import Corpus
-from lmtools.lm import LanguageModel
-from lmtools.objectives import OBJECTIVES, count_targets, excluded_ids
-from lmtools.outputs import CRITERIA
-from lmtools.outputs.sampled import SAMPLED
-from lmtools.settings import Optim, Settings
-from lmtools.subword import BOS, EOS, MASK, PAD
+from lmtools.models.checkpoint import load_model
+from lmtools.models.lm import LanguageModel
+from lmtools.models.objectives import OBJECTIVES, count_targets, excluded_ids
+from lmtools.models.outputs import CRITERIA
+from lmtools.models.outputs.sampled import SAMPLED
+from lmtools.models.settings import Optim, Settings
+from lmtools.text.corpus import Corpus
+from lmtools.text.subword import BOS, EOS, MASK, PAD
 from lmtools.train import train
 
 OUTPUT = {name: {"samples": 16} for name in SAMPLED} | {
@@ -71,12 +71,14 @@ def test_one_step_of_every_pair(pairs, family, criterion):
         ("adaptive", None, True),
     ],
 )
-def test_a_trained_model_is_loaded_with_what_its_noise_was(tiny, tmp_path, criterion, noise, tied):
+def test_a_trained_model_is_loaded_with_what_its_noise_was(
+    tiny, corpora, tmp_path, criterion, noise, tied
+):
     told = made("lstm", criterion, epochs=12, valid_every=60, optim=Optim(lr=2e-2, warmup=5))
     told.arch["tied"] = tied
     if noise:
         told.output["noise"] = noise
-    progress = train(told, tiny / "train.bin", tiny / "valid.bin", tmp_path / "lm", "cpu")
+    progress = train(told, *corpora, tmp_path / "lm", "cpu")
     lm, _ = load_model(tmp_path / "lm")
     losses = [
         row["valid_loss"]
@@ -104,9 +106,8 @@ def test_targets_are_counted_as_the_objective_predicts_them(tiny):
         == counts["autoencoding"].sum() - len(corpus)
     )
     assert counts["causal"][[PAD, EOS, BOS, MASK]].tolist() == [0, len(corpus), 0, 0]
-    assert excluded_ids(OBJECTIVES["causal"]) == (PAD, BOS, MASK) and excluded_ids(
-        OBJECTIVES["autoencoding"]
-    ) == (PAD, MASK)
+    assert excluded_ids(OBJECTIVES["causal"]) == (PAD, BOS, MASK)
+    assert excluded_ids(OBJECTIVES["autoencoding"]) == (PAD, MASK)
 
 
 def test_what_does_not_fit_is_refused(tiny, tmp_path, capsys):

@@ -18,12 +18,18 @@ import yaml
 from spelled import random_elmo
 from toys import OBJECTIVE, TRANSFORMER, settings
 
-from lmtools.checkpoint import describe_model, load_metadata, load_model, load_tensors, model_hash
-from lmtools.corpus import Corpus, binarise_shards
-from lmtools.device import machine_facts
-from lmtools.errors import UserError
-from lmtools.objectives import CausalObjective, count_targets
-from lmtools.settings import Batch, Optim
+from lmtools.base.errors import UserError
+from lmtools.models.checkpoint import (
+    describe_model,
+    load_metadata,
+    load_model,
+    load_tensors,
+    model_hash,
+)
+from lmtools.models.device import machine_facts
+from lmtools.models.objectives import CausalObjective, count_targets
+from lmtools.models.settings import Batch, Optim
+from lmtools.text.corpus import Corpus, binarise_shards
 from lmtools.train import loop, train
 from lmtools.train.loop import Training
 
@@ -181,13 +187,13 @@ def test_stopped_at_any_step_and_resumed_gives_the_same_bytes(
     assert len(carried) == (2 if "streams" in family else 0)
 
 
-def test_a_plateau_lowers_the_learning_rate(tiny, tmp_path):
+def test_a_plateau_lowers_the_learning_rate(corpora, tmp_path):
     """After each validation that is not the best so far, until it is below the least."""
     optim = Optim(name="sgd", lr=4.0, warmup=0, clip=0.0, decay="plateau", shrink=0.5, min_lr=0.1)
     some = settings(
         "causal", optim=optim, valid_every=2, log_every=2, checkpoint_every=1000, epochs=50
     )
-    progress = train(some, tiny / "train.bin", tiny / "valid.bin", tmp_path / "m", "cpu")
+    progress = train(some, *corpora, tmp_path / "m", "cpu")
     lines = [json.loads(line) for line in (tmp_path / "m/metrics.jsonl").read_text().splitlines()]
     best, rate = float("inf"), 4.0
     for trained, validated in zip(lines[::2], lines[1::2], strict=True):
@@ -200,13 +206,13 @@ def test_a_plateau_lowers_the_learning_rate(tiny, tmp_path):
 
 @pytest.mark.parametrize("lr, warmup, told", [(0.0, 0, True), (0.0, 5, False), (1e-2, 0, False)])
 def test_a_training_that_comes_to_nothing_is_told(
-    tiny, tmp_path, monkeypatch, capsys, lr, warmup, told
+    tiny, corpora, tmp_path, monkeypatch, capsys, lr, warmup, told
 ):
     """Once it is well past its warm-up."""
     monkeypatch.setattr(loop, "BEGUN", 9)
     optim = Optim(lr=lr, warmup=warmup, decay="none")
     some = settings("causal", optim=optim, steps=9, epochs=None, valid_every=9)
-    train(some, tiny / "train.bin", tiny / "valid.bin", tmp_path / "m", "cpu")
+    train(some, *corpora, tmp_path / "m", "cpu")
     said = capsys.readouterr().err
     counts = count_targets(CausalObjective(), Corpus.open(tiny / "train.bin"), 1000)
     p = [n / sum(counts) for n in counts if n]
@@ -214,19 +220,13 @@ def test_a_training_that_comes_to_nothing_is_told(
     assert said.count(f"little below {frequencies:.2f}") == told, said
 
 
-def test_a_complete_training_is_not_repeated_and_another_is_set_aside(tiny, tmp_path, capsys):
+def test_a_complete_training_is_not_repeated_and_another_is_set_aside(corpora, tmp_path, capsys):
     first = settings("tta", epochs=1)
-    train(first, tiny / "train.bin", tiny / "valid.bin", tmp_path / "m", "cpu")
+    train(first, *corpora, tmp_path / "m", "cpu")
     before, log = weights(tmp_path / "m"), (tmp_path / "m/metrics.jsonl").read_text()
-    train(first, tiny / "train.bin", tiny / "valid.bin", tmp_path / "m", "cpu")
+    train(first, *corpora, tmp_path / "m", "cpu")
     assert weights(tmp_path / "m") == before and (tmp_path / "m/metrics.jsonl").read_text() == log
-    train(
-        dataclasses.replace(first, seed=2),
-        tiny / "train.bin",
-        tiny / "valid.bin",
-        tmp_path / "m",
-        "cpu",
-    )
+    train(dataclasses.replace(first, seed=2), *corpora, tmp_path / "m", "cpu")
     assert weights(tmp_path / "m.1") == before
     said = (tmp_path / "m.1/set_aside.txt").read_text()
     assert said == f"{tmp_path / 'm'}: held a training of other settings or data\n"
@@ -234,9 +234,9 @@ def test_a_complete_training_is_not_repeated_and_another_is_set_aside(tiny, tmp_
     assert "kept as" in capsys.readouterr().out
 
 
-def test_patience_stops_early_and_keeps_the_best(tiny, tmp_path):
+def test_patience_stops_early_and_keeps_the_best(corpora, tmp_path):
     hot = settings("causal", epochs=50, patience=2, optim=Optim(lr=0.3, warmup=1), valid_every=3)
-    progress = train(hot, tiny / "train.bin", tiny / "valid.bin", tmp_path / "m", "cpu")
+    progress = train(hot, *corpora, tmp_path / "m", "cpu")
     lines = [json.loads(line) for line in (tmp_path / "m/metrics.jsonl").read_text().splitlines()]
     losses = [line["valid_loss"] for line in lines if "valid_loss" in line]
     assert progress.done and progress.worse == 2 and losses[-3] == min(losses)
@@ -245,9 +245,8 @@ def test_patience_stops_early_and_keeps_the_best(tiny, tmp_path):
     )
 
 
-def test_training_stops_where_an_epoch_gains_too_little_and_keeps_epochs(tiny, tmp_path, capsys):
+def test_training_stops_where_an_epoch_gains_too_little_and_keeps_epochs(corpora, tmp_path, capsys):
     """Whatever is validated between the ends of epochs."""
-    corpora = tiny / "train.bin", tiny / "valid.bin"
     steady = Optim(lr=5e-3, decay="none", warmup=2)
     some = settings("causal", epochs=8, valid_every=None, optim=steady)
     per_epoch = train(some, *corpora, tmp_path / "whole", "cpu").step // 8
@@ -275,7 +274,7 @@ def model_tensors(directory) -> dict[str, bytes]:
     return {name: tensor.numpy().tobytes() for name, tensor in found.items()}
 
 
-def test_a_loss_that_is_not_finite_names_the_batch(tiny, tmp_path, monkeypatch):
+def test_a_loss_that_is_not_finite_names_the_batch(corpora, tmp_path, monkeypatch):
     step = Training.step
 
     def poisoned(self, indices):
@@ -287,7 +286,7 @@ def test_a_loss_that_is_not_finite_names_the_batch(tiny, tmp_path, monkeypatch):
     with pytest.raises(
         UserError, match=r"not finite at step 5 \(batch 5 of epoch 1: sentences \d+"
     ):
-        train(settings("tta"), tiny / "train.bin", tiny / "valid.bin", tmp_path / "m", "cpu")
+        train(settings("tta"), *corpora, tmp_path / "m", "cpu")
 
 
 def test_settings_and_command_line(tiny, tmp_path, capsys):
@@ -312,6 +311,7 @@ def test_settings_and_command_line(tiny, tmp_path, capsys):
         ("model=rnn", "known: causal, masked, tta"),
         ("batch.sentences=null", "either batch.sentences or batch.tokens"),
         ("optim.name=lion", "known: adam"),
+        ("optim.decay=cosine", "optim.decay: 'cosine' is unknown; known: linear, none, plateau"),
         ("min_gain=-1", "min_gain: -1.0 is too small"),
         ("keep_epochs=[3, 0]", "keep_epochs: [3, 0] has numbers below 1"),
     ):
@@ -323,18 +323,10 @@ def test_settings_and_command_line(tiny, tmp_path, capsys):
     assert lm.settings.steps == 3 and subword.size == lm.size
 
 
-def test_bfloat16_follows_float32(tiny, tmp_path):
+def test_bfloat16_follows_float32(corpora, tmp_path):
     """Matrix products in bfloat16 change the course of a short training only slightly."""
     best = {
-        p: (
-            train(
-                settings("tta", precision=p),
-                tiny / "train.bin",
-                tiny / "valid.bin",
-                tmp_path / p,
-                "cpu",
-            ).best
-        )
+        p: (train(settings("tta", precision=p), *corpora, tmp_path / p, "cpu").best)
         for p in ("float32", "bfloat16")
     }
     assert best["bfloat16"] == pytest.approx(best["float32"], abs=0.05)
@@ -364,16 +356,16 @@ def test_a_damaged_model_directory_is_refused(trained, tmp_path):
 
 def change_vocabulary(directory):
     """Another word list, whole."""
-    from lmtools.subword import train as learn
     from lmtools.text import Normaliser
+    from lmtools.text.subword import train as learn
 
     learn("word", ["another list"], None, Normaliser(), directory)
 
 
-def test_the_weights_of_one_training_beside_the_config_of_another(tiny, trained, tmp_path):
+def test_the_weights_of_one_training_beside_the_config_of_another(corpora, trained, tmp_path):
     shutil.copytree(trained["tta"], tmp_path / "m")
     other = settings("tta", epochs=1, seed=3)
-    train(other, tiny / "train.bin", tiny / "valid.bin", tmp_path / "other", "cpu")
+    train(other, *corpora, tmp_path / "other", "cpu")
     shutil.copy(tmp_path / "other/model.safetensors", tmp_path / "m")  # every name and shape fits
     with pytest.raises(UserError, match=r"m/model\.safetensors: belongs to another config\.yaml"):
         load_model(tmp_path / "m")
@@ -399,7 +391,7 @@ def plain(directory) -> dict:
 # of 18 steps: the best weights are the last ones, or (a high learning rate) are not
 @pytest.mark.parametrize("valid_every", [10, 4])
 def test_train_mends_damaged_weights_or_trains_anew(
-    tiny, trained, tmp_path, capsys, how, valid_every
+    corpora, trained, tmp_path, capsys, how, valid_every
 ):
     hot = settings(
         "causal",
@@ -407,7 +399,7 @@ def test_train_mends_damaged_weights_or_trains_anew(
         valid_every=valid_every,
         optim=Optim(lr=5e-3 if valid_every == 10 else 0.3, warmup=1),
     )
-    corpora, out = (tiny / "train.bin", tiny / "valid.bin"), tmp_path / "m"
+    out = tmp_path / "m"
     progress = train(hot, *corpora, out, "cpu")
     last = progress.best_step == progress.step
     assert last == (valid_every == 10)
@@ -436,10 +428,9 @@ def test_train_mends_damaged_weights_or_trains_anew(
 
 
 def test_train_goes_on_without_the_best_weights_where_later_ones_may_be_better(
-    tiny, tmp_path, capsys, monkeypatch
+    corpora, tmp_path, capsys, monkeypatch
 ):
     some = settings("causal", steps=18, valid_every=5, checkpoint_every=7)
-    corpora = (tiny / "train.bin", tiny / "valid.bin")
     train(some, *corpora, tmp_path / "whole", "cpu")
     step = Training.step
 
@@ -472,19 +463,17 @@ def test_train_goes_on_without_the_best_weights_where_later_ones_may_be_better(
 
 
 def test_train_mends_a_damaged_description_and_sets_a_damaged_checkpoint_aside(
-    tiny, tmp_path, capsys
+    corpora, tmp_path, capsys
 ):
     some = settings("tta", epochs=1)
-    corpora = (tiny / "train.bin", tiny / "valid.bin")
     out = tmp_path / "m"
     train(some, *corpora, out, "cpu")
     before = plain(out)
     for damaged in ("config.yaml", "subword/vocab.txt", "subword/normaliser.yaml"):
         flip(out / damaged)
         train(some, *corpora, out, "cpu")
-        assert (
-            plain(out) == before and "damaged or changed; written again" in capsys.readouterr().out
-        )
+        assert plain(out) == before
+        assert "damaged or changed; written again" in capsys.readouterr().out
         load_model(out)
     flip(out / "checkpoint.safetensors")
     train(some, *corpora, out, "cpu")
@@ -523,17 +512,16 @@ def test_a_model_of_an_older_version_is_taken_with_a_warning(trained, tmp_path, 
 
 @pytest.mark.parametrize("when", ["checkpoint", "model", "metrics"])
 def test_a_full_disk_is_told_in_one_line_and_the_training_goes_on_afterwards(
-    tiny, tmp_path, monkeypatch, when
+    corpora, tmp_path, monkeypatch, when
 ):
     import errno
 
     from safetensors import SafetensorError
 
-    from lmtools import checkpoint
+    from lmtools.models import checkpoint
     from lmtools.train import log
 
     some = settings("causal", steps=12, valid_every=5, checkpoint_every=3, log_every=2)
-    corpora = (tiny / "train.bin", tiny / "valid.bin")
     train(some, *corpora, tmp_path / "whole", "cpu")
     written, save, opener, full = [], checkpoint.save_file, open, True
 
@@ -571,9 +559,10 @@ def test_a_full_disk_is_told_in_one_line_and_the_training_goes_on_afterwards(
     assert whole == again
 
 
-def test_a_training_that_an_exception_stops_keeps_its_last_checkpoint(tiny, tmp_path, monkeypatch):
+def test_a_training_that_an_exception_stops_keeps_its_last_checkpoint(
+    corpora, tmp_path, monkeypatch
+):
     some = settings("causal", steps=12, checkpoint_every=5)
-    corpora = (tiny / "train.bin", tiny / "valid.bin")
     train(some, *corpora, tmp_path / "whole", "cpu")
     step = Training.step
 
@@ -592,26 +581,20 @@ def test_a_training_that_an_exception_stops_keeps_its_last_checkpoint(tiny, tmp_
 
 
 @pytest.mark.parametrize("loss", ["nan", "inf"])
-def test_a_validation_loss_that_is_not_finite_is_refused(tiny, tmp_path, monkeypatch, loss):
+def test_a_validation_loss_that_is_not_finite_is_refused(corpora, tmp_path, monkeypatch, loss):
     losses = iter([2.0, float(loss)])
     monkeypatch.setattr(Training, "validation_loss", lambda self, valid: next(losses))
     some = settings("causal", valid_every=4, checkpoint_every=100)
     with pytest.raises(UserError, match=f"the validation loss is {loss} at step 8; lower optim.lr"):
-        train(some, tiny / "train.bin", tiny / "valid.bin", tmp_path / "m", "cpu")
+        train(some, *corpora, tmp_path / "m", "cpu")
     assert load_metadata(tmp_path / "m/checkpoint.safetensors")["progress"]["step"] == 4
     load_model(tmp_path / "m")
 
 
 def test_model_directories_hold_no_pickle(trained):
     for path in trained["tta"].rglob("*"):
-        assert path.suffix in (
-            ".yaml",
-            ".safetensors",
-            ".jsonl",
-            ".txt",
-            ".model",
-            "",
-        ) and not path.name.endswith((".pt", ".pkl"))
+        assert path.suffix in (".yaml", ".safetensors", ".jsonl", ".txt", ".model", "")
+        assert not path.name.endswith((".pt", ".pkl"))
         if path.is_file():
             assert b"\x80\x04\x95" not in path.read_bytes()[:64]
 
@@ -621,13 +604,13 @@ def test_weights_are_saved_once(trained):
     assert "output.weight" not in names and torch.is_tensor(names["output.bias"])
 
 
-def test_machine_and_facts_stand_beside_the_weights(tiny, tmp_path):
+def test_machine_and_facts_stand_beside_the_weights(corpora, tmp_path):
     """In config.yaml, not in the weights: equal weights are equal files wherever they were
     trained; and a directory of an older version, which says neither, is as complete.
     """
     out = tmp_path / "lm"
     how = settings("causal", steps=2, criterion="ce-is", output={"samples": 9})
-    train(how, tiny / "train.bin", tiny / "valid.bin", out, "cpu")
+    train(how, *corpora, out, "cpu")
     told = yaml.safe_load((out / "config.yaml").read_text())
     assert told["machine"] == machine_facts(torch.device("cpu"))
     assert told["machine"]["threads"] == torch.get_num_threads()
@@ -649,11 +632,11 @@ def test_machine_and_facts_stand_beside_the_weights(tiny, tmp_path):
     identity, before = model_hash(out), weights(out)
     del told["machine"], told["facts"], told["seal"]
     (out / "config.yaml").write_text(yaml.safe_dump(told))
-    train(how, tiny / "train.bin", tiny / "valid.bin", out, "cpu")
+    train(how, *corpora, out, "cpu")
     assert model_hash(out) == identity and weights(out) == before
     assert "facts" not in (out / "config.yaml").read_text()
     (out / "config.yaml").write_text("model: lstm")
-    train(how, tiny / "train.bin", tiny / "valid.bin", out, "cpu")
+    train(how, *corpora, out, "cpu")
     again = yaml.safe_load((out / "config.yaml").read_text())
     assert again["facts"]["parameters"] and model_hash(out) == identity
 

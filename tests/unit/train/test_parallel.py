@@ -14,8 +14,8 @@ import torch
 from spelled import ARCH as ELMO
 from toys import settings
 
-from lmtools.checkpoint import load_metadata, load_tensors
-from lmtools.settings import Batch, LowRankUpdates, Optim
+from lmtools.models.checkpoint import load_metadata, load_tensors
+from lmtools.models.settings import Batch, LowRankUpdates, Optim
 from lmtools.train import train
 
 TRANSFORMER = {"layers": 1, "dim": 16, "heads": 2, "ffn": 32, "positions": 16, "dropout": 0.0}
@@ -79,7 +79,7 @@ torch.set_num_threads(1)
 spec = importlib.util.spec_from_file_location("plans", {here!r})
 plans = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(plans)
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.train import Stopped, loop, train
 torch.distributed.init_process_group("gloo", timeout=timedelta(seconds=60))
 rank, told = int(os.environ["RANK"]), {{}}
@@ -153,16 +153,12 @@ def test_two_processes_make_what_one_makes(spelled, two, tmp_path, name):
     alone = train(some, *where, tmp_path / name, "cpu", init)
     # streams: goes on alone; others are complete
     together = train(some, *where, out / name, "cpu", init)
-    assert (
-        together.best == pytest.approx(alone.best, rel=1e-5)
-        and together.tokens == alone.tokens
-        and together.shrunk == alone.shrunk
-    )
+    assert together.best == pytest.approx(alone.best, rel=1e-5)
+    assert together.tokens == alone.tokens
+    assert together.shrunk == alone.shrunk
     if name == "streams":
-        assert (
-            "stopped by SIGTERM at step 6, saved" in told[0][name]
-            and told[0][name] == told[1][name]
-        )
+        assert "stopped by SIGTERM at step 6, saved" in told[0][name]
+        assert told[0][name] == told[1][name]
     else:
         assert told[0][name] == told[1][name] == together.best
     for file in ("model.safetensors", "checkpoint.safetensors"):

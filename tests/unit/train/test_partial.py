@@ -9,13 +9,13 @@ import torch
 from torch.func import functional_call
 from toys import settings
 
-from lmtools.checkpoint import load_model, load_tensors
+from lmtools.base.config import dump
+from lmtools.base.errors import UserError
 from lmtools.cli import main
-from lmtools.config import dump
-from lmtools.corpus import Corpus
-from lmtools.device import choose_device
-from lmtools.errors import UserError
-from lmtools.settings import Batch, Freeze, LowRankUpdates, Optim
+from lmtools.models.checkpoint import load_model, load_tensors
+from lmtools.models.device import choose_device
+from lmtools.models.settings import Batch, Freeze, LowRankUpdates, Optim
+from lmtools.text.corpus import Corpus
 from lmtools.train import train
 from lmtools.train.directory import TrainingPlan
 from lmtools.train.loop import Training
@@ -89,13 +89,13 @@ def test_low_rank_updates_are_of_low_rank_and_nothing_else_changes(
 
 
 @pytest.mark.parametrize("model", ["causal", "lstm"])
-def test_a_low_rank_step_is_that_of_autograd(trained, tiny, tmp_path, model):
+def test_a_low_rank_step_is_that_of_autograd(trained, corpora, tmp_path, model):
     """The gradients of A and B by the chain rule through W0 + alpha / rank * B A."""
     lora, optim = LowRankUpdates(rank=3, alpha=6.0), Optim(name="sgd", lr=0.1, warmup=0, clip=0.0)
     some = settings(model, lora=lora, optim=dataclasses.replace(optim, weight_decay=0.0))
     some = dataclasses.replace(some, arch={**some.arch, "dropout": 0.0})
-    where = tiny / "train.bin", tiny / "valid.bin", tmp_path / "m"
-    training = Training(TrainingPlan.read(some, *where, CPU, trained[model]), World())
+    places = {"device": CPU, "out": tmp_path / "m", "init": trained[model]}
+    training = Training(TrainingPlan.read(some, *corpora, **places), World())
     low, lm = training.low_rank, training.lm
     for up in low.up.values():
         torch.nn.init.normal_(up, std=0.1)
@@ -132,12 +132,11 @@ RESUMED = {
 
 
 @pytest.mark.parametrize("case", RESUMED)
-def test_stopped_and_resumed_gives_the_same_bytes(trained, tiny, tmp_path, train_in_parts, case):
+def test_stopped_and_resumed_gives_the_same_bytes(trained, corpora, tmp_path, train_in_parts, case):
     model, changes = RESUMED[case]
     some = settings(model, **{"steps": 17, **changes})
-    where = tiny / "train.bin", tiny / "valid.bin"
-    train(some, *where, tmp_path / "whole", "cpu", trained[model])
-    train_in_parts([3, 9, 14], some, *where, tmp_path / "parts", "cpu", trained[model])
+    train(some, *corpora, tmp_path / "whole", "cpu", trained[model])
+    train_in_parts([3, 9, 14], some, *corpora, tmp_path / "parts", "cpu", trained[model])
     for name in ("model", "checkpoint"):
         parts, whole = (
             load_tensors(tmp_path / run / f"{name}.safetensors") for run in ("parts", "whole")
@@ -146,7 +145,7 @@ def test_stopped_and_resumed_gives_the_same_bytes(trained, tiny, tmp_path, train
         assert all(torch.equal(parts[one], whole[one]) for one in whole)
 
 
-def test_what_does_not_fit_is_refused_in_a_line(trained, tiny, tmp_path, capsys):
+def test_what_does_not_fit_is_refused_in_a_line(trained, tiny, corpora, tmp_path, capsys):
     (conf := tmp_path / "c.yaml").write_text(dump(settings("causal")))
     base = (
         f"train --conf {conf} --train {tiny}/train.bin --valid {tiny}/valid.bin --out {tmp_path}/m"
@@ -171,16 +170,16 @@ def test_what_does_not_fit_is_refused_in_a_line(trained, tiny, tmp_path, capsys)
         every = Freeze(embedding=True, layers=1, output=True)
         lone = {"arch": {**settings("lstm").arch, "layers": 1}, "freeze": every}
         train(settings("lstm", **{**lone, "freeze": Freeze(), "steps": 1}),
-              tiny / "train.bin", tiny / "valid.bin", tmp_path / "one", "cpu")  # fmt: skip
+              *corpora, tmp_path / "one", "cpu")  # fmt: skip
         continued("lstm", tmp_path / "one", tiny, tmp_path / "m", **lone)
 
 
-def test_settings_without_it_are_those_of_older_versions(tiny):
+def test_settings_without_it_are_those_of_older_versions(tiny, corpora):
     """What was trained before is not trained again."""
     said = dump(settings("causal"))
     assert "freeze" not in said and "lora" not in said
     assert "rank: 2" in dump(settings("causal", lora=LowRankUpdates(rank=2)))
-    plan = TrainingPlan.read(settings("causal"), tiny / "train.bin", tiny / "valid.bin", "m", CPU)
+    plan = TrainingPlan.read(settings("causal"), *corpora, out="m", device=CPU)
     assert plan.fingerprint == fingerprint_of_0_1(settings("causal"), tiny)
 
 

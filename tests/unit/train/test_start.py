@@ -12,15 +12,15 @@ import pytest
 import torch
 from toys import settings
 
-from lmtools.checkpoint import load_model, load_tensors
+from lmtools.base.config import dump
+from lmtools.base.errors import UserError
 from lmtools.cli import main
-from lmtools.config import dump
-from lmtools.corpus import Corpus
-from lmtools.errors import UserError
-from lmtools.lm import LanguageModel
-from lmtools.objectives import count_targets
-from lmtools.outputs.corrected import Corrected
-from lmtools.settings import Optim
+from lmtools.models.checkpoint import load_model, load_tensors
+from lmtools.models.lm import LanguageModel
+from lmtools.models.objectives import count_targets
+from lmtools.models.outputs.corrected import Corrected
+from lmtools.models.settings import Optim
+from lmtools.text.corpus import Corpus
 from lmtools.train import train
 from lmtools.train.loop import Training
 from lmtools.train.start import start_from

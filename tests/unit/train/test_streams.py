@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from toys import settings
 
-from lmtools.corpus import Corpus
-from lmtools.errors import UserError
-from lmtools.lm import LanguageModel
-from lmtools.settings import Batch
-from lmtools.subword import BOS, EOS
+from lmtools.base.errors import UserError
+from lmtools.models.lm import LanguageModel
+from lmtools.models.settings import Batch
+from lmtools.text.corpus import Corpus
+from lmtools.text.subword import BOS, EOS
 from lmtools.train.parallel import World
 from lmtools.train.streams import Streams
 

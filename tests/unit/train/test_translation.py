@@ -7,12 +7,12 @@ import pytest
 import torch
 from toys import ARCH, settings
 
+from lmtools.base.errors import UserError
 from lmtools.cli import main
-from lmtools.corpus import Corpus
-from lmtools.errors import UserError
-from lmtools.objectives import OBJECTIVES, count_targets
-from lmtools.settings import Batch
-from lmtools.subword import BOS, EOS, PAD
+from lmtools.models.objectives import OBJECTIVES, count_targets
+from lmtools.models.settings import Batch
+from lmtools.text.corpus import Corpus
+from lmtools.text.subword import BOS, EOS, PAD
 from lmtools.train import train
 from lmtools.train.batches import Segments
 

@@ -8,12 +8,12 @@ import pytest
 from lattices import random_lattice
 from toys import WORDS
 
-from lmtools.bench.lattice import format_lines
 from lmtools.cli import main
 from lmtools.formats import lattices
 from lmtools.ngram import build
 from lmtools.report.figures.speed import draw_bench
 from lmtools.text import Normaliser
+from lmtools.verbs.bench.measures.lattice import format_lines
 
 WEIGHTS = "am=1,lm=1,ngram=2,causal=2,words=0.5"
 

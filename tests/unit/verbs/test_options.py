@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from lmtools import cli
+from lmtools.base.renamed_options import RENAMED, update_spelling
 from lmtools.cli import parse
-from lmtools.renamed_options import RENAMED, update_spelling
 from lmtools.text import NORMALISERS, Normaliser
 from lmtools.verbs.options import GROUPS, Parser, add_normaliser, normaliser_of
 
@@ -48,8 +48,15 @@ def test_older_spellings_are_taken_with_a_warning(capsys):
 
 def test_older_spellings_of_the_export_to_espnet(capsys):
     words = ["export", "--tokens=t", "--lm", "m"]
-    assert update_spelling(words, "lmtools.espnet") == ["export", "--token-list=t", "--lm", "m"]
-    assert capsys.readouterr().err.startswith("lmtools.espnet: warning: --tokens is now --token-li")
+    assert update_spelling(words, "lmtools.bridges.espnet") == [
+        "export",
+        "--token-list=t",
+        "--lm",
+        "m",
+    ]
+    assert capsys.readouterr().err.startswith(
+        "lmtools.bridges.espnet: warning: --tokens is now --token-li"
+    )
 
 
 def test_an_option_that_has_gone(capsys):
@@ -68,7 +75,7 @@ def test_spellings_of_today_and_of_other_verbs_stay(capsys):
     assert capsys.readouterr().err == ""
 
 
-@pytest.mark.parametrize("command", sorted(RENAMED.keys() - {"lmtools.espnet"}))
+@pytest.mark.parametrize("command", sorted(RENAMED.keys() - {"lmtools.bridges.espnet"}))
 def test_no_verb_has_an_option_of_an_older_spelling(command, capsys):
     """Nor does its --help-all show one."""
     words = command.split()[1:]

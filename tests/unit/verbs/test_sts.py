@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from lmtools.base.seal import write_json
 from lmtools.cli import main
 from lmtools.embed import pooling
 from lmtools.formats import vectors
-from lmtools.seal import write_json
 from lmtools.verbs.options import POOLS
 
 PAIRS = [

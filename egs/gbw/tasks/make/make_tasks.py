@@ -26,9 +26,9 @@ from task_grammar import Grammar, Lexicon
 from task_relations import HEADER, Relation, relations
 from task_trees import Node, Speaker
 
-from lmtools.atomic import atomic_text
-from lmtools.errors import UserError, exit_with_message
-from lmtools.files import read_lines
+from lmtools.base.atomic import atomic_text
+from lmtools.base.errors import UserError, exit_with_message
+from lmtools.base.files import read_lines
 
 HERE = Path(__file__).resolve().parent
 MINI = HERE.parent / "mini"
@@ -59,7 +59,7 @@ def main() -> None:
 
 
 def arguments() -> argparse.Namespace:
-    """What to write, and where."""
+    """Return what to write, and where."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("out", type=Path, metavar="OUT", help="directory of the data")
     parser.add_argument(
@@ -75,29 +75,29 @@ def arguments() -> argparse.Namespace:
 
 
 def write(path: Path, lines: Iterable[str]) -> None:
-    """Lines as a file, whole or not at all."""
+    """Write lines as a file, whole or not at all."""
     with atomic_text(path) as stream:
         stream.writelines(f"{line}\n" for line in lines)
 
 
-def said(node: Node) -> str:
-    """The words of a sentence as the mini corpus has them."""
+def spell(node: Node) -> str:
+    """Return the words of a sentence as the mini corpus has them."""
     return " ".join(word.form for word, _ in node.words()).upper()
 
 
 def trees(out: Path) -> None:
-    """Dependencies and roles of the same sentences."""
+    """Write dependencies and roles of the same sentences."""
     lexicon, seen = Lexicon(), set()
     speaker = Speaker(lexicon)
     for name, count in TREES.items():
         grammar = Grammar(lexicon, random.Random(f"{SEED} trees {name}"), FRESH[name])
-        found = []
-        while len(found) < count:
+        parsed = []
+        while len(parsed) < count:
             node = speaker.sentence(grammar.sentence())
-            if said(node) not in seen:
-                seen.add(said(node))
-                found.append(node)
-        numbered = list(enumerate(found, 1))
+            if spell(node) not in seen:
+                seen.add(spell(node))
+                parsed.append(node)
+        numbered = list(enumerate(parsed, 1))
         write(
             out / f"dep/{name}.conllu", (s for n, node in numbered for s in conllu(node, name, n))
         )
@@ -105,16 +105,16 @@ def trees(out: Path) -> None:
 
 
 def numbers(node: Node) -> list[tuple[Node, int]]:
-    """The words of a sentence, each with its head's number; the root's is 0."""
+    """Return the words of a sentence, each with its head's number; the root's is 0."""
     words = list(node.words())
     place = {word: number for number, (word, _) in enumerate(words, 1)}
     return [(word, place[head] if head else 0) for word, head in words]
 
 
 def conllu(node: Node, name: str, number: int) -> Iterator[str]:
-    """A sentence in CoNLL-U."""
+    """Yield a sentence in CoNLL-U."""
     yield f"# sent_id = mini-{name}-{number:04d}"
-    yield f"# text = {said(node)}"
+    yield f"# text = {spell(node)}"
     for place, (word, head) in enumerate(numbers(node), 1):
         columns = (place, word.form.upper(), word.lemma, word.universal, word.tag, "_", head)
         yield "\t".join(map(str, (*columns, word.relation, "_", "_")))
@@ -122,11 +122,13 @@ def conllu(node: Node, name: str, number: int) -> Iterator[str]:
 
 
 def conll09(node: Node) -> Iterator[str]:
-    """A sentence in CoNLL-2009, predicted columns as the right ones."""
+    """Yield a sentence in CoNLL-2009, predicted columns as the right ones."""
     words = numbers(node)
     predicates = [dict(word.arguments) for word, _ in words if word.sense]
     for place, (word, head) in enumerate(words, 1):
-        twice = [x for one in (word.lemma, word.tag, "_", head, word.relation) for x in (one, one)]
+        twice = [
+            x for field in (word.lemma, word.tag, "_", head, word.relation) for x in (field, field)
+        ]
         sense = ("Y", word.sense) if word.sense else ("_", "_")
         roles = [arguments.get(word, "_") for arguments in predicates]
         yield "\t".join(map(str, (place, word.form.upper(), *twice, *sense, *roles)))
@@ -134,8 +136,8 @@ def conll09(node: Node) -> Iterator[str]:
 
 
 def discourse(out: Path, text) -> None:
-    """Relations of the corpus: a document is in one set, a set has about as many of each label as
-    there are.
+    """Write relations of the corpus: a document is in one set, a set has about as many of each
+    label as there are.
     """
     lines = [line.split() for _, line in read_lines(text)]
     draw = random.Random(f"{SEED} relations")
@@ -147,42 +149,42 @@ def discourse(out: Path, text) -> None:
             continue
         seen |= set(texts)
         place = relation.document % 8
-        name = next((name for name, some in HELD_OUT.items() if place in some), "train")
+        name = next((name for name, items in HELD_OUT.items() if place in items), "train")
         waiting[name][relation.label].append(relation)
     for name, count in RELATIONS.items():
-        queues = [draw.sample(some, len(some)) for _, some in sorted(waiting[name].items())]
+        queues = [draw.sample(items, len(items)) for _, items in sorted(waiting[name].items())]
         if sum(map(len, queues)) < count:
             raise UserError(
                 f"{text}: {sum(map(len, queues))} relations for {name}, {count} are needed; give"
                 " train.txt of egs/librispeech's mini corpus"
             )
-        found: list[Relation] = []
-        while len(found) < count:
-            found += [queue.pop() for queue in queues if queue]
-        found = sorted(found[:count], key=lambda one: (one.document, one.begins))
-        write(out / f"{name}.rels", ("\t".join(row) for row in [HEADER, *(r.row() for r in found)]))
+        taken: list[Relation] = []
+        while len(taken) < count:
+            taken += [queue.pop() for queue in queues if queue]
+        taken = sorted(taken[:count], key=lambda relation: (relation.document, relation.begins))
+        write(out / f"{name}.rels", ("\t".join(row) for row in [HEADER, *(r.row() for r in taken)]))
 
 
 def entailment(out: Path) -> None:
-    """Pairs of sentences; those of a premise are in one set."""
+    """Write pairs of sentences; those of a premise are in one set."""
     lexicon, seen = Lexicon(), set()
     for name, count in PAIRS.items():
         grammar = Grammar(lexicon, random.Random(f"{SEED} pairs {name}"), FRESH[name])
-        found = pairs(grammar, count, seen, said)
-        write(out / f"{name}.tsv", ("\t".join(pair) for pair in found))
+        examples = pairs(grammar, count, seen, spell)
+        write(out / f"{name}.tsv", ("\t".join(pair) for pair in examples))
 
 
 def senses(out: Path) -> None:
-    """The embedded examples as sets, and the lines of index.sense."""
-    examples = task_senses.read_examples(MINI / "senses.tsv.xz")
-    sets = task_senses.split(examples, random.Random(f"{SEED} senses"))
-    for name, some in sets.items():
-        write(out / f"{name}.tsv", task_senses.semcor(some, name))
+    """Write the embedded examples as sets, and the lines of index.sense."""
+    every = task_senses.read_examples(MINI / "senses.tsv.xz")
+    sets = task_senses.split(every, random.Random(f"{SEED} senses"))
+    for name, examples in sets.items():
+        write(out / f"{name}.tsv", task_senses.semcor(examples, name))
     write(out / "index.sense", (line for _, line in read_lines(MINI / "index.sense.xz")))
 
 
 def embed(out: Path, wordnet: Path, text) -> None:
-    """The examples of WordNet of words that the corpus has."""
+    """Write the examples of WordNet of words that the corpus has."""
     known = {word for _, line in read_lines(text) for word in line.split()}
     examples, index = task_senses.from_wordnet(wordnet, known)
     write(out / "senses.tsv.xz", (f"{e.key}\t{e.place}\t{' '.join(e.words)}" for e in examples))

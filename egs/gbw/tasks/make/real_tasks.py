@@ -15,9 +15,9 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from lmtools.atomic import atomic_text
-from lmtools.errors import UserError, exit_with_message
-from lmtools.files import read_lines
+from lmtools.base.atomic import atomic_text
+from lmtools.base.errors import UserError, exit_with_message
+from lmtools.base.files import read_lines
 
 LINES, VALID, TEST = 45_000, 1_500, 2_500  # of text; news alone is held out
 PAIRS = 1_502  # of SNLI's dev set that stay dev, the last ones
@@ -28,7 +28,7 @@ COLUMNS = 5  # of SICK: number, both sentences, relatedness, label
 
 
 def arguments() -> argparse.Namespace:
-    """What to write."""
+    """Return what to write."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     verbs = parser.add_subparsers(dest="verb", required=True)
     text, pairs = verbs.add_parser("text"), verbs.add_parser("pairs")
@@ -42,15 +42,15 @@ def arguments() -> argparse.Namespace:
 
 
 def shuffled(lines: Iterable[str]) -> list[str]:
-    """The lines in an order that repeats."""
-    made = list(lines)
-    random.Random(1).shuffle(made)
-    return made
+    """Return the lines in an order that repeats."""
+    result = list(lines)
+    random.Random(1).shuffle(result)
+    return result
 
 
 def sentences(path) -> Iterator[str]:
-    """WikiText's sentences, a full stop before a capital ending one; none of titles, of unusual
-    length or with an unknown word.
+    """Yield wikiText's sentences, a full stop before a capital ending one; none of titles, of
+    unusual length or with an unknown word.
     """
     for _, line in read_lines(path):
         if line.lstrip().startswith("="):
@@ -62,7 +62,7 @@ def sentences(path) -> Iterator[str]:
 
 
 def text(args: argparse.Namespace) -> dict[str, list[str]]:
-    """Lines by file."""
+    """Return lines by file."""
     news = shuffled(line for path in args.news for _, line in read_lines(path))
     held_out = TEST + VALID
     if len(news) <= held_out:
@@ -73,7 +73,7 @@ def text(args: argparse.Namespace) -> dict[str, list[str]]:
 
 
 def read_sick(path) -> Iterator[str]:
-    """The pairs of a file of SICK in the form of SNLI's."""
+    """Yield the pairs of a file of SICK in the form of SNLI's."""
     for number, line in read_lines(path):
         fields = line.split("\t")
         if len(fields) != COLUMNS:
@@ -83,7 +83,7 @@ def read_sick(path) -> Iterator[str]:
 
 
 def pairs(args: argparse.Namespace) -> dict[str, list[str]]:
-    """Lines by file."""
+    """Return lines by file."""
     dev, test = ([line for _, line in read_lines(path)] for path in args.snli)
     train, sick_dev, sick_test = map(list, map(read_sick, args.sick))
     both = shuffled([*dev[:-PAIRS], *train])

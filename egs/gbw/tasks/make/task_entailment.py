@@ -28,7 +28,7 @@ class Inference:
         }
 
     def premise(self) -> Clause:
-        """A clause, affirmed or denied, on the whole with adjuncts."""
+        """Return a clause, affirmed or denied, on the whole with adjuncts."""
         clause = self.grammar.clause(0, lambda frame: not inner(frame))
         clause = replace(clause, negative=self.grammar.chance(0.5))
         for _ in range(2):
@@ -37,13 +37,13 @@ class Inference:
         return clause
 
     def adjoined(self, clause: Clause) -> Clause:
-        """With one more adjunct of a role that it does not have."""
+        """Return the clause with one more adjunct of a role that it does not have."""
         more = replace(self.grammar.adjoined(clause), front=None)
         roles = [part.role for part in more.parts]
         return more if len(set(roles)) == len(roles) else clause
 
     def drop_adjunct(self, clause: Clause) -> Clause:
-        """Without one of its adjuncts."""
+        """Return the clause without one of its adjuncts."""
         adjuncts = [part for part in clause.parts if part.role.startswith("AM-")]
         if not adjuncts:
             return clause
@@ -51,7 +51,7 @@ class Inference:
         return replace(clause, parts=tuple(part for part in clause.parts if part != gone))
 
     def any_phrase(self, clause: Clause, change, definite: bool = False) -> Clause:
-        """With a noun phrase changed; of a denial only a definite one."""
+        """Return the clause with a noun phrase changed; of a denial only a definite one."""
         parts = [part for part in clause.parts if part.slot in ("subj", "obj", "iobj")]
         parts = [part for part in parts if part.value.count == "the" or not definite]
         if not parts:
@@ -60,8 +60,8 @@ class Inference:
         return clause.with_part(part.slot, change(part.value))
 
     def less(self, phrase: Phrase) -> Phrase:
-        """A noun phrase without its adjective, what follows it, or its number, or with a wider
-        noun.
+        """Return a noun phrase without its adjective, what follows it, or its number, or with a
+        wider noun.
         """
         wide = self.lexicon.wider.get(phrase.kind)
         ways = [
@@ -74,11 +74,11 @@ class Inference:
         return self.random.choice([way for way in ways if way] or [phrase])
 
     def bare(self, phrase: Phrase) -> Phrase:
-        """A noun phrase without what only says which one is meant."""
+        """Return a noun phrase without what only says which one is meant."""
         return replace(phrase, adjective="", attribute=None)
 
     def more(self, phrase: Phrase) -> Phrase:
-        """A noun phrase of the same noun with something added."""
+        """Return a noun phrase of the same noun with something added."""
         if phrase.name or (phrase.adjective and phrase.attribute):
             return phrase
         for _ in range(20):
@@ -90,11 +90,11 @@ class Inference:
         return phrase
 
     def turned(self, clause: Clause) -> Clause:
-        """In the other voice, if it has one."""
+        """Return the clause in the other voice, if it has one."""
         return replace(clause, passive=not clause.passive) if passive_of(clause) else clause
 
     def follows(self, clause: Clause) -> Clause:
-        """What is true if the clause is."""
+        """Return what is true if the clause is."""
         verbs = self.implying if clause.negative else self.lexicon.implied
         for _ in range(self.random.choice([1, 2, 2, 3])):
             way = self.random.randrange(5)
@@ -104,8 +104,8 @@ class Inference:
             elif way == 1:
                 clause = self.turned(clause)
             elif clause.negative:
-                some = self.any_phrase(clause, self.bare, definite=True)
-                clause = self.adjoined(clause) if way == 2 else some
+                weaker = self.any_phrase(clause, self.bare, definite=True)
+                clause = self.adjoined(clause) if way == 2 else weaker
             else:
                 clause = (
                     self.drop_adjunct(clause) if way == 2 else self.any_phrase(clause, self.less)
@@ -113,27 +113,29 @@ class Inference:
         return clause
 
     def excludes(self, clause: Clause) -> Clause | None:
-        """What is false if the clause is true; None if nothing is found."""
+        """Return what is false if the clause is true; None if nothing is found."""
         if clause.negative:  # all of what is denied, or something narrower
-            some = clause
+            changed = clause
             for _ in range(self.random.choice([0, 1, 2])):
-                some = self.turned(some) if self.grammar.chance(0.4) else self.adjoined(some)
-            return replace(some, negative=False)
-        said, way = self.follows(clause), self.random.randrange(4)
+                changed = (
+                    self.turned(changed) if self.grammar.chance(0.4) else self.adjoined(changed)
+                )
+            return replace(changed, negative=False)
+        statement, way = self.follows(clause), self.random.randrange(4)
         opposite = {a: b for a, b in self.lexicon.opposite.items() if self.grammar.allows(b)}
-        if way == 0 and said.verb in opposite:
-            return replace(said, verb=opposite[said.verb])
-        adverbs = [p for p in said.parts if isinstance(p.value, str) and p.value in opposite]
+        if way == 0 and statement.verb in opposite:
+            return replace(statement, verb=opposite[statement.verb])
+        adverbs = [p for p in statement.parts if isinstance(p.value, str) and p.value in opposite]
         if way <= 1 and adverbs:
             other = replace(adverbs[0], value=opposite[adverbs[0].value])
-            parts = (other if part == adverbs[0] else part for part in said.parts)
-            return replace(said, parts=tuple(parts))
+            parts = (other if part == adverbs[0] else part for part in statement.parts)
+            return replace(statement, parts=tuple(parts))
         if way == 2:
-            return self.other_actor(said)
-        return replace(said, negative=True)
+            return self.other_actor(statement)
+        return replace(statement, negative=True)
 
     def leaves_open(self, clause: Clause) -> Clause | None:
-        """What may be true or false; None if nothing is found."""
+        """Return what may be true or false; None if nothing is found."""
         way = self.random.randrange(3)
         if way == 0 and clause.negative:
             return self.drop_adjunct(clause)
@@ -141,22 +143,22 @@ class Inference:
             if self.grammar.chance(0.5):
                 return self.adjoined(clause)
             return self.any_phrase(clause, self.more)
-        said = self.follows(clause)
+        statement = self.follows(clause)
         if way == 1 and clause.negative:
-            return self.other_actor(said)
+            return self.other_actor(statement)
         tables = (self.lexicon.opposite, self.lexicon.implied, self.implying)
-        related = (said.verb, *(table.get(said.verb) for table in tables))
+        related = (statement.verb, *(table.get(statement.verb) for table in tables))
         verbs = [
             verb
-            for verb in self.fellows.get(said.verb, ())
+            for verb in self.fellows.get(statement.verb, ())
             if verb not in related and self.grammar.allows(verb)
         ]
         if not verbs:
             return None
-        return replace(said, verb=self.grammar.pick(verbs), negative=self.grammar.chance(0.5))
+        return replace(statement, verb=self.grammar.pick(verbs), negative=self.grammar.chance(0.5))
 
     def other_actor(self, clause: Clause) -> Clause | None:
-        """With another subject of the same kind, if one is drawn."""
+        """Return the clause with another subject of the same kind, if one is drawn."""
         first = clause.parts[0].value
         noun = self.grammar.phrase([first.kind]).noun if not first.name else first.noun
         if noun[0].isupper() or {noun, first.noun} & {self.lexicon.wider.get(first.kind)}:
@@ -165,7 +167,9 @@ class Inference:
 
 
 def shape(clause: Clause, lexicon) -> tuple:
-    """What a sentence looks like: polarity, voice, adjuncts, wider nouns, how many modifiers."""
+    """Return what a sentence looks like: polarity, voice, adjuncts, wider nouns, how many
+    modifiers.
+    """
     phrases = [part.value for part in clause.parts if isinstance(part.value, Phrase)]
     return (
         clause.negative, clause.passive,
@@ -176,29 +180,29 @@ def shape(clause: Clause, lexicon) -> tuple:
 
 
 def pairs(grammar: Grammar, count: int, seen: set[str], text) -> list[tuple[str, str, str]]:
-    """`count` labels, premises and hypotheses, `text(clause)` of each, as many of each label; no
-    premise is in `seen`, which gets those that are used.
+    """Return `count` labels, premises and hypotheses, `text(clause)` of each, as many of each
+    label; no premise is in `seen`, which gets those that are used.
     """
     inference, speaker = Inference(grammar), Speaker(grammar.lexicon)
     waiting = defaultdict(lambda: {label: [] for label in LABELS})
-    found: list[tuple[str, str, str]] = []
-    while len(found) < count:
+    chosen: list[tuple[str, str, str]] = []
+    while len(chosen) < count:
         premise = inference.premise()
-        said = text(speaker.sentence(premise))
-        if said in seen:
+        spoken = text(speaker.sentence(premise))
+        if spoken in seen:
             continue
         ways = (inference.follows, inference.leaves_open, inference.excludes)
         for label, way in zip(LABELS, ways, strict=True):
             for _ in range(TRIES):
                 clause = way(premise)
-                hypothesis = text(speaker.sentence(clause)) if clause else said
-                if hypothesis == said:
+                hypothesis = text(speaker.sentence(clause)) if clause else spoken
+                if hypothesis == spoken:
                     continue
                 queues = waiting[shape(clause, grammar.lexicon)]
-                queues[label].append((label, said, hypothesis))
+                queues[label].append((label, spoken, hypothesis))
                 if all(queues.values()):
-                    found += [queue.pop(0) for queue in queues.values()]
+                    chosen += [queue.pop(0) for queue in queues.values()]
                 break
-    found = found[:count]
-    seen |= {premise for _, premise, _ in found}
-    return found
+    chosen = chosen[:count]
+    seen |= {premise for _, premise, _ in chosen}
+    return chosen

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
 
-from lmtools.config import load_yaml
+from lmtools.base.config import load_yaml
 
 HELD_OUT = 4  # every so manieth word of a list that is as long is for dev and test alone
 
@@ -29,12 +29,12 @@ class Phrase:
 
     @property
     def name(self) -> bool:
-        """Whether it is a proper name."""
+        """Return whether it is a proper name."""
         return self.noun[0].isupper()
 
     @property
     def many(self) -> bool:
-        """Whether its verb is in the plural."""
+        """Return whether its verb is in the plural."""
         return self.plural or self.other is not None
 
 
@@ -66,11 +66,11 @@ class Clause:
     other: "Clause | None" = None
 
     def part(self, slot: str) -> Part | None:
-        """What fills a slot."""
+        """Return what fills a slot."""
         return next((part for part in self.parts if part.slot == slot), None)
 
     def with_part(self, slot: str, value) -> "Clause":
-        """The clause with a slot filled otherwise."""
+        """Return the clause with a slot filled otherwise."""
         return replace(
             self, parts=tuple(replace(p, value=value) if p.slot == slot else p for p in self.parts)
         )
@@ -90,7 +90,7 @@ class Lexicon:
         self.mass, self.plurals = set(given["mass"].split()), given["plurals"]
         self.irregular = {verb: forms.split() for verb, forms in given["irregular"].items()}
         self.attributes = {
-            kind: [self.slot(some) for some in slots]
+            kind: [self.slot(slot) for slot in slots]
             for family, slots in given["attributes"].items()
             for kind in self.expand(family)
         }
@@ -109,34 +109,36 @@ class Lexicon:
         self.kept = {word for words in lists for word in words[HELD_OUT - 1 :: HELD_OUT]}
         self.wider = given["wider"]
         pairs = [pair.split("=") for pair in given["opposites"].split()]
-        self.opposite = {a: b for one, two in pairs for a, b in ((one, two), (two, one))}
+        self.opposite = {
+            a: b for first, second in pairs for a, b in ((first, second), (second, first))
+        }
         self.implied = dict(pair.split("=") for pair in given["implied"].split())
 
     def expand(self, kinds: str) -> list[str]:
-        """Kinds of nouns, families replaced by their kinds."""
-        return [one for name in kinds.split("|") for one in self.families.get(name, [name])]
+        """Return kinds of nouns, families replaced by their kinds."""
+        return [kind for name in kinds.split("|") for kind in self.families.get(name, [name])]
 
     def slot(self, text: str) -> tuple[str, list[str]]:
-        """`with garment|weapon` as preposition and kinds."""
+        """Return `with garment|weapon` as preposition and kinds."""
         slot, _, kinds = text.partition(" ")
         return slot, self.expand(kinds) if kinds else []
 
     def argument(self, text: str) -> tuple[str, str, list[str]]:
-        """`A0 subj person` as role, slot and kinds."""
+        """Return `A0 subj person` as role, slot and kinds."""
         role, _, rest = text.strip().partition(" ")
         return (role, *self.slot(rest))
 
     def frame(self, text: str) -> tuple[str, list[tuple[str, str, list[str]]]]:
-        """`01 A0 subj person, A1 obj person` as a sense and its arguments."""
+        """Return `01 A0 subj person, A1 obj person` as a sense and its arguments."""
         sense, _, rest = text.partition(" ")
         return sense, [self.argument(part) for part in rest.split(",")]
 
     def noun(self, lemma: str, plural: bool) -> str:
-        """The form of a noun."""
+        """Return the form of a noun."""
         return self.plurals.get(lemma, ending(lemma)) if plural else lemma
 
     def forms(self, verb: str) -> dict[str, str]:
-        """The forms of a verb by their tags."""
+        """Return the forms of a verb by their tags."""
         if verb[-1] == "y" and verb[-2] not in "aeiou":
             regular = verb[:-1] + "ied"
         else:
@@ -146,7 +148,7 @@ class Lexicon:
 
 
 def ending(word: str) -> str:
-    """A noun's plural or a verb's third person."""
+    """Return a noun's plural or a verb's third person."""
     if word[-1] == "y" and word[-2] not in "aeiou":
         return word[:-1] + "ies"
     return word + ("es" if word.endswith(("s", "sh", "ch", "x", "go")) else "s")
@@ -162,22 +164,24 @@ class Grammar:
         return self.random.random() < share
 
     def allows(self, word: str) -> bool:
-        """Whether a word may be drawn at all."""
+        """Return whether a word may be drawn at all."""
         return self.fresh > 0 or word not in self.lexicon.kept
 
     def pick(self, words: list[str]) -> str:
-        """A word of a list, of those that are kept for dev and test or of the others."""
+        """Return a word of a list, of those that are kept for dev and test or of the others."""
         kept = [word for word in words if word in self.lexicon.kept]
         if kept and self.chance(self.fresh):
             return self.random.choice(kept)
         return self.random.choice([word for word in words if word not in kept] or kept)
 
     def phrase(self, kinds: list[str], barred: tuple = (), depth: int = 0) -> Phrase:
-        """A noun phrase of one of the kinds; `barred` are prepositions and kinds that would
+        """Return a noun phrase of one of the kinds; `barred` are prepositions and kinds that would
         belong to the verb.
         """
         lexicon, kind = self.lexicon, self.random.choice(kinds)
-        family = next((f for f, some in lexicon.families.items() if kind in some), "thing")
+        family = next(
+            (f for f, offered_kinds in lexicon.families.items() if kind in offered_kinds), "thing"
+        )
         if family in lexicon.names and self.chance(0.2) and kind not in ("building", "child"):
             return Phrase(self.pick(lexicon.names[family]), family, count="")
         noun = self.pick(lexicon.kinds[kind])
@@ -197,22 +201,22 @@ class Grammar:
             offered = lexicon.attributes.get(kind, ())
             free = [
                 (p, rest)
-                for p, some in offered
-                if (rest := sorted(set(some) - reserved(barred, p)))
+                for p, offered_kinds in offered
+                if (rest := sorted(set(offered_kinds) - reserved(barred, p)))
             ]
             if free:
-                preposition, some = self.random.choice(free)
+                preposition, offered_kinds = self.random.choice(free)
                 phrase = replace(
-                    phrase, attribute=(preposition, self.phrase(some, barred, depth + 1))
+                    phrase, attribute=(preposition, self.phrase(offered_kinds, barred, depth + 1))
                 )
         return phrase
 
     def clause(self, depth: int = 0, wanted=lambda frame: True) -> Clause | None:
-        """A clause; `wanted(frame)` says which frames will do: None if none does."""
+        """Return a clause; `wanted(frame)` says which frames will do: None if none does."""
         groups = [
-            (verbs, some, adjuncts)
+            (verbs, fitting, adjuncts)
             for verbs, frames, adjuncts in self.lexicon.groups
-            if (some := list(filter(wanted, frames)))
+            if (fitting := list(filter(wanted, frames)))
         ]
         if not groups:
             return None
@@ -236,19 +240,19 @@ class Grammar:
         )
 
     def value(self, slot: str, kinds: list[str], takes: tuple, depth: int):
-        """What fills a slot: a phrase, a clause or a name."""
+        """Return what fills a slot: a phrase, a clause or a name."""
         if slot == "name":
             return Phrase(self.pick(self.lexicon.names["person"]), "person", count="")
         if slot == "that":
             return self.clause(depth + 1, lambda frame: depth == 0 or not inner(frame))
         if slot == "inf":
-            found = self.clause(depth + 1, lambda frame: not inner(frame) and from_person(frame))
-            parts = (replace(found.parts[0], value=None), *found.parts[1:])
-            return replace(found, parts=parts, tense="inf", negative=False, passive=False)
+            clause = self.clause(depth + 1, lambda frame: not inner(frame) and from_person(frame))
+            parts = (replace(clause.parts[0], value=None), *clause.parts[1:])
+            return replace(clause, parts=parts, tense="inf", negative=False, passive=False)
         return self.phrase(kinds, () if slot == "subj" else takes, depth)
 
     def sentence(self) -> Clause:
-        """A clause with adjuncts, a relative clause, another beside it, or as a question."""
+        """Return a clause with adjuncts, a relative clause, another beside it, or as a question."""
         clause, draw = self.clause(), self.random.random()
         embedded = clause.part("that") or clause.part("inf")
         if self.chance(0.4):
@@ -276,7 +280,7 @@ class Grammar:
         return clause
 
     def adjoined(self, clause: Clause) -> Clause:
-        """With an adverb, a time or a manner; times may come first."""
+        """Return with an adverb, a time or a manner; times may come first."""
         if self.chance(0.5):
             role = self.random.choice(list(self.lexicon.adverbs))
             part = Part(role, "", self.pick(self.lexicon.adverbs[role]))
@@ -288,7 +292,7 @@ class Grammar:
         return replace(clause, parts=(*clause.parts, part))
 
     def related(self, clause: Clause) -> Clause:
-        """With a relative clause where nothing of the verb follows it: first or last."""
+        """Return with a relative clause where nothing of the verb follows it: first or last."""
         slot = self.random.choice(["subj", "obj"])
         part = clause.part(slot)
         first = slot == ("obj" if clause.passive else "subj")
@@ -305,7 +309,7 @@ class Grammar:
         return clause.with_part(slot, value)
 
     def coordinated(self, clause: Clause) -> Clause:
-        """With a second noun beside the subject or the object."""
+        """Return with a second noun beside the subject or the object."""
         slot = self.random.choice(["subj", "obj"])
         part = clause.part(slot)
         if not part or part.value.name or part.value.attribute:
@@ -317,26 +321,26 @@ class Grammar:
 
 
 def inner(frame) -> bool:
-    """Whether a frame has a clause in it."""
+    """Return whether a frame has a clause in it."""
     return any(slot in ("that", "inf") for _, slot, _ in frame[1])
 
 
 def from_person(frame) -> bool:
-    """Whether the subject of a frame acts and may be any person."""
+    """Return whether the subject of a frame acts and may be any person."""
     role, _, kinds = frame[1][0]
     return role == "A0" and {"ruler", "people"} <= set(kinds)
 
 
 def gap_kind(frame, slot: str, kind: str) -> bool:
-    """Whether a noun of a kind may fill a slot of a frame."""
+    """Return whether a noun of a kind may fill a slot of a frame."""
     return any(other == slot and kind in kinds for _, other, kinds in frame[1])
 
 
 def reserved(takes: tuple, preposition: str) -> set[str]:
-    """The kinds that a verb takes with a preposition."""
+    """Return the kinds that a verb takes with a preposition."""
     return {kind for slot, kinds in takes if slot == preposition for kind in kinds}
 
 
 def passive_of(clause: Clause) -> bool:
-    """Whether a clause has a passive."""
+    """Return whether a clause has a passive."""
     return bool(clause.part("obj") and not clause.part("iobj") and clause.parts[0].role == "A0")

@@ -60,11 +60,13 @@ class Relation(NamedTuple):
 
     @property
     def texts(self) -> list[str]:
-        """The arguments."""
+        """Return the arguments."""
         return [" ".join(unit) for unit in self.units]
 
     def row(self) -> list[str]:
-        """The columns of DISRPT; a sentence is the argument, as it stands without connective."""
+        """Return the columns of DISRPT; a sentence is the argument, as it stands without
+        connective.
+        """
         spans = [
             f"{begin}-{begin + len(unit) - 1}"
             for begin, unit in zip(self.begins, self.units, strict=True)
@@ -82,20 +84,20 @@ HEADER = [
 
 
 def relations(lines: list[list[str]]) -> Iterator[Relation]:
-    """The relations in the lines of a text, at most one a line."""
+    """Yield the relations in the lines of a text, at most one a line."""
     begin, before, before_begin = 1, [], 0
     for number, words in enumerate(lines):
         document = number // BLOCK + 1
         if number % BLOCK == 0:
             begin, before = 1, []
-        found = medial(words) or initial(before, words)
-        if found:
-            one, connective, two, label = found
-            start = begin + len(words) - len(two)
+        parts = medial(words) or initial(before, words)
+        if parts:
+            first, connective, second, label = parts
+            start = begin + len(words) - len(second)
             yield Relation(
                 document,
-                (before_begin if one is before else begin, start),
-                (one, two),
+                (before_begin if first is before else begin, start),
+                (first, second),
                 connective,
                 label,
             )
@@ -103,28 +105,28 @@ def relations(lines: list[list[str]]) -> Iterator[Relation]:
 
 
 def medial(words: list[str]):
-    """The clauses that the only connective in a line joins; None if there are no such."""
-    found = []
+    """Return the clauses that the only connective in a line joins; None if there are no such."""
+    matches = []
     for connective, label in MEDIAL.items():
         split = connective.split()
         for place in range(1, len(words) - len(split)):
             after = words[place + len(split) :]
             if words[place : place + len(split)] == split:
-                found.append((words[:place], connective, after, label))
-    if len(found) == 1 and words[0] not in INITIAL and fit(found[0][0], found[0][2]):
-        return found[0] if words[0] not in LEADING else None
+                matches.append((words[:place], connective, after, label))
+    if len(matches) == 1 and words[0] not in INITIAL and fit(matches[0][0], matches[0][2]):
+        return matches[0] if words[0] not in LEADING else None
     return None
 
 
 def initial(before: list[str], words: list[str]):
-    """Two lines of which the second begins with a connective; None if they are no such."""
+    """Return two lines of which the second begins with a connective; None if they are no such."""
     label = INITIAL.get(words[0])
     if label and before and before[0] not in LEADING and fit(before, words[1:]):
         return before, words[0], words[1:], label
     return None
 
 
-def fit(one: list[str], two: list[str]) -> bool:
-    """Whether both are as long as wanted and the second begins like a clause."""
-    right = all(SHORTEST <= len(words) <= LONGEST for words in (one, two))
-    return right and two[0] in SUBJECTS
+def fit(first: list[str], second: list[str]) -> bool:
+    """Return whether both are as long as wanted and the second begins like a clause."""
+    right = all(SHORTEST <= len(words) <= LONGEST for words in (first, second))
+    return right and second[0] in SUBJECTS

@@ -11,7 +11,7 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
-from lmtools.files import read_lines
+from lmtools.base.files import read_lines
 
 PARTS = {"noun": ("1", "NN"), "verb": ("2", "VB"), "adj": ("3", "JJ"), "adv": ("4", "RB")}
 TAGS = {**dict(PARTS.values()), "5": "JJ"}
@@ -28,19 +28,21 @@ class Example(NamedTuple):
 
 
 def read_examples(path) -> list[Example]:
-    """The embedded examples."""
+    """Return the embedded examples."""
     rows = (line.split("\t") for _, line in read_lines(path))
     return [Example(key, int(place), words.split()) for key, place, words in rows]
 
 
 def from_wordnet(wordnet: Path, known: set[str]) -> tuple[list[Example], list[str]]:
-    """The examples, and lines of index.sense, of the words of `known` that have enough of them."""
+    """Return the examples, and lines of index.sense, of the words of `known` that have enough of
+    them.
+    """
     index = [line for _, line in read_lines(wordnet / "index.sense")]
     keys = {}  # (lemma, part of speech, offset) -> key
     for line in index:
         key, offset, _, _ = line.split()
         keys[(*word_of(key), offset)] = key
-    found: dict[tuple[str, str], list[Example]] = defaultdict(list)
+    examples: dict[tuple[str, str], list[Example]] = defaultdict(list)
     seen = set()
     for name, (part, _) in PARTS.items():
         for lemma, offset, sentence in glosses(wordnet, name):
@@ -53,25 +55,27 @@ def from_wordnet(wordnet: Path, known: set[str]) -> tuple[list[Example], list[st
                 # one word alone may be it; a sentence stands for one word only
                 if len(places) == 1 and SHORTEST <= len(words) <= LONGEST and text not in seen:
                     seen.add(text)
-                    found[lemma, part].append(Example(keys[lemma, part, offset], places[0], words))
+                    examples[lemma, part].append(
+                        Example(keys[lemma, part, offset], places[0], words)
+                    )
     kept = []
-    for some in found.values():
-        count = Counter(example.key for example in some)
+    for group in examples.values():
+        count = Counter(example.key for example in group)
         enough = {key for key, number in count.items() if number >= EXAMPLES}
         if len(enough) >= SENSES:
-            kept += [example for example in some if example.key in enough]
+            kept += [example for example in group if example.key in enough]
     words = {word_of(example.key) for example in kept}
     return sorted(kept), [line for line in index if word_of(line.split()[0]) in words]
 
 
 def word_of(key: str) -> tuple[str, str]:
-    """The lemma and the part of speech of a key; 5 is an adjective as 3 is."""
+    """Return the lemma and the part of speech of a key; 5 is an adjective as 3 is."""
     lemma, _, rest = key.partition("%")
     return lemma, rest[0].replace("5", "3")
 
 
 def glosses(wordnet: Path, name: str) -> Iterator[tuple[str, str, str]]:
-    """Lemmas of one word, their synset's offset and each example in its gloss."""
+    """Yield lemmas of one word, their synset's offset and each example in its gloss."""
     for _, line in read_lines(wordnet / f"data.{name}"):
         if line.startswith("  "):
             continue  # the licence
@@ -88,45 +92,45 @@ EXCEPTIONS: dict[tuple[Path, str], dict[str, list[str]]] = {}
 
 
 def inflected(wordnet: Path, name: str, lemma: str) -> set[str]:
-    """The forms of a lemma, upper case: WordNet's irregular ones and the regular ones."""
+    """Return the forms of a lemma, upper case: WordNet's irregular ones and the regular ones."""
     if (wordnet, name) not in EXCEPTIONS:
         forms = EXCEPTIONS[wordnet, name] = defaultdict(list)
         for _, line in read_lines(wordnet / f"{name}.exc"):
             form, *lemmas = line.split()
-            for one in lemmas:
-                forms[one].append(form)
+            for stem in lemmas:
+                forms[stem].append(form)
     stem = lemma.removesuffix("e")
     stems = [stem, lemma + lemma[-1]]
     y = lemma[:-1] + "i" if lemma[-1] == "y" else stem
     regular = {
         "noun": [lemma + "s", lemma + "es", y + "es"],
         "verb": [lemma + "s", lemma + "es", y + "es", y + "ed", lemma + "ing"]
-        + [one + ending for one in stems for ending in ("ed", "ing")],
-        "adj": [one + ending for one in (*stems, y) for ending in ("er", "est")],
+        + [stem + ending for stem in stems for ending in ("ed", "ing")],
+        "adj": [stem + ending for stem in (*stems, y) for ending in ("er", "est")],
         "adv": [],
     }[name]
     return {form.upper() for form in (lemma, *regular, *EXCEPTIONS[wordnet, name][lemma])}
 
 
 def split(examples: list[Example], random: Random) -> dict[str, list[Example]]:
-    """Sets in which every sense of dev and test is also in train."""
+    """Return sets in which every sense of dev and test is also in train."""
     senses = defaultdict(list)
     for example in examples:
         senses[example.key].append(example)
     sets: dict[str, list[Example]] = {"train": [], "dev": [], "test": []}
-    for number, some in enumerate(senses.values()):
-        random.shuffle(some)
-        sets["dev" if number % 3 == 0 else "test"].append(some.pop())
-        if len(some) > EXAMPLES:
-            sets["test" if number % 3 == 0 else "dev"].append(some.pop())
-        sets["train"] += some
-    for some in sets.values():
-        random.shuffle(some)
+    for number, group in enumerate(senses.values()):
+        random.shuffle(group)
+        sets["dev" if number % 3 == 0 else "test"].append(group.pop())
+        if len(group) > EXAMPLES:
+            sets["test" if number % 3 == 0 else "dev"].append(group.pop())
+        sets["train"] += group
+    for group in sets.values():
+        random.shuffle(group)
     return sets
 
 
 def semcor(examples: list[Example], name: str) -> Iterator[str]:
-    """The lines of a set in SemCor's form."""
+    """Yield the lines of a set in SemCor's form."""
     for number, (key, place, words) in enumerate(examples, 1):
         yield f"# mini wordnet-{name} {number}"
         for n, word in enumerate(words):

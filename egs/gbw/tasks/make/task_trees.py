@@ -36,13 +36,13 @@ class Node:
 
     @property
     def universal(self) -> str:
-        """The part of speech of Universal Dependencies."""
+        """Return the part of speech of Universal Dependencies."""
         if self.relation in ("aux", "aux:pass"):
             return "AUX"
         return "SCONJ" if self.relation == "mark" and self.tag == "IN" else UNIVERSAL[self.tag]
 
     def words(self, head: "Node | None" = None) -> Iterator[tuple["Node", "Node | None"]]:
-        """The words of the tree in their order, each with its head."""
+        """Yield the words of the tree in their order, each with its head."""
         for child in self.left:
             yield from child.words(self)
         yield self, head
@@ -57,7 +57,7 @@ class Speaker:
         self.lexicon = lexicon
 
     def noun(self, phrase: Phrase, relation: str, preposition: str = "") -> Node:
-        """The tree of a noun phrase, after a preposition if there is one."""
+        """Return the tree of a noun phrase, after a preposition if there is one."""
         tag = "NNP" if phrase.name else "NNS" if phrase.plural else "NN"
         form = self.lexicon.noun(phrase.noun, phrase.plural)
         node = Node(form, phrase.noun, tag, relation)
@@ -83,14 +83,14 @@ class Speaker:
         return node
 
     def sentence(self, clause: Clause) -> Node:
-        """The tree of a sentence."""
+        """Return the tree of a sentence."""
         return self.verb(clause, "main")
 
     def verb(
         self, clause: Clause, mode: str, shared: Node | None = None, many=False, human=True
     ) -> Node:
-        """The tree of a clause, its verb on top. `shared` stands around it and fills the slot that
-        is None: `many` if it is plural, `human` if it is a person.
+        """Return the tree of a clause, its verb on top. `shared` stands around it and fills the
+        slot that is None: `many` if it is plural, `human` if it is a person.
         """
         verb = Node(clause.verb, clause.verb, "VB", RELATIONS[mode])
         verb.sense = f"{clause.verb}.{clause.sense}"
@@ -151,7 +151,7 @@ class Speaker:
         return verb
 
     def clauses(self, clause: Clause, verb: Node, controller: Node) -> Iterator[tuple[int, Node]]:
-        """The clauses in a clause, with their places in the order."""
+        """Yield the clauses in a clause, with their places in the order."""
         for part in clause.parts:
             if part.slot in ("that", "inf"):
                 node = self.verb(part.value, part.slot, controller)
@@ -160,14 +160,16 @@ class Speaker:
 
 
 def pronoun(relation: str, human: bool, thing: str) -> Node:
-    """What stands first in a relative clause or a question: who, whom, or what it is of a thing."""
+    """Return what stands first in a relative clause or a question: who, whom, or what it is of a
+    thing.
+    """
     person = "who" if relation.startswith("nsubj") else "whom"
     tag = "WDT" if thing == "which" and not human else "WP"
     return Node(person if human else thing, "who" if human else thing, tag, relation)
 
 
 def relation_of(part: Part, is_subject: bool, passive: bool) -> str:
-    """How what fills a part hangs on its verb."""
+    """Return how what fills a part hangs on its verb."""
     if is_subject:
         return "nsubj:pass" if passive else "nsubj"
     fixed = {"obj": "obj", "iobj": "iobj", "name": "xcomp", "": "advmod"}
@@ -175,14 +177,14 @@ def relation_of(part: Part, is_subject: bool, passive: bool) -> str:
 
 
 def preposition_of(part: Part, is_subject: bool, passive: bool) -> str:
-    """The preposition before what fills a part, or none."""
+    """Return the preposition before what fills a part, or none."""
     if part.slot == "subj" and passive and not is_subject:
         return "by"
     return "" if part.slot in ("subj", "obj", "iobj", "name", "") else part.slot
 
 
 def chain(clause: Clause, many: bool, inverted: bool) -> tuple[list[Node], str]:
-    """The auxiliaries of a clause, and the tag of its verb."""
+    """Return the auxiliaries of a clause, and the tag of its verb."""
     tense, past = clause.tense, clause.tense == "past"
     bare = "VBN" if clause.passive else "VB"
     if tense == "inf":

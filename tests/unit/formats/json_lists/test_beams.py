@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from lmtools.base.errors import UserError
 from lmtools.cli import main
-from lmtools.errors import UserError
 from lmtools.formats import FORMATS, jsonl, read
 from lmtools.types import Hypothesis, NBest
 

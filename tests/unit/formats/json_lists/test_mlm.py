@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.formats import FORMATS
 from lmtools.types import TOTAL, Hypothesis, NBest
 

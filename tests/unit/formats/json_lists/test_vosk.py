@@ -2,8 +2,8 @@ import json
 
 import pytest
 
+from lmtools.base.errors import UserError
 from lmtools.cli import main
-from lmtools.errors import UserError
 from lmtools.formats import FORMATS, jsonl
 from lmtools.types import TOTAL, Hypothesis, NBest
 

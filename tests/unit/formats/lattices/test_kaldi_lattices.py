@@ -4,7 +4,7 @@ import struct
 
 import pytest
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.formats import lattices
 from lmtools.types import Arc, Final, Lattice
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lattices import random_lattice, sentences
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.formats import lattices
 from lmtools.types import TOTAL, Arc, Final, Lattice
 

@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.formats import lattices
 from lmtools.types import Arc, Final, Lattice
 

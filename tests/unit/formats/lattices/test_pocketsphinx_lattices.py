@@ -3,7 +3,7 @@ import math
 import pytest
 from lattices import sentences
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.formats import lattices
 from lmtools.types import Arc, Final, Lattice
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from lattices import sentences
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.formats import jsonl, lattices
 from lmtools.formats.lattices import slf
 from lmtools.types import Arc, Final, Lattice

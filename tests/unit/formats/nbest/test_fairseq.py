@@ -7,7 +7,7 @@ from lmtools.formats import detect
 from lmtools.formats.nbest import fairseq
 from lmtools.types import TOTAL, Hypothesis, NBest
 
-REAL = Path(__file__).resolve().parents[4] / "shared/data/formats/fairseq-generate.txt"
+REAL = Path(__file__).resolve().parents[5] / "shared/data/formats/fairseq-generate.txt"
 LOG = """\
 2021-01-01 00:00:00 | INFO | fairseq_cli.generate | {'_name': None}
 S-3\tblauer fink

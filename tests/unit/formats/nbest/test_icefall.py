@@ -3,7 +3,7 @@ import sys
 
 import pytest
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.formats.nbest import icefall
 from lmtools.types import TOTAL, Hypothesis, NBest
 

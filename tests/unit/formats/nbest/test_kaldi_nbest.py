@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.formats.kaldi_tables import Writer, pack_float, pack_integers
 from lmtools.formats.nbest import kaldi_nbest
 from lmtools.types import TOTAL, Hypothesis, NBest

@@ -2,12 +2,12 @@ from pathlib import Path
 
 import pytest
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.formats import detect
 from lmtools.formats.nbest import marian
 from lmtools.types import Hypothesis, NBest
 
-REAL = Path(__file__).resolve().parents[4] / "shared/data/formats/marian.nbest"
+REAL = Path(__file__).resolve().parents[5] / "shared/data/formats/marian.nbest"
 LINES = "0 ||| blue finch ||| F0= -2.1 F1= -0.4 ||| -0.7\n0 |||  ||| F0= -2 F1= 0 ||| -1\n"
 
 

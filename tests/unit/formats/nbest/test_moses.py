@@ -3,12 +3,12 @@ from pathlib import Path
 
 import pytest
 
-from lmtools.errors import UserError
-from lmtools.formats import detect, registry
+from lmtools.base.errors import UserError
+from lmtools.formats import detect
 from lmtools.formats.nbest import moses
 from lmtools.types import EMPTY, TOTAL, Hypothesis, NBest
 
-REAL = Path(__file__).resolve().parents[4] / "shared/data/formats/moses.nbest.xz"
+REAL = Path(__file__).resolve().parents[5] / "shared/data/formats/moses.nbest.xz"
 
 
 NEW = (
@@ -26,19 +26,10 @@ def test_reads_new_and_old_features(tmp_path):
     assert list(moses.read(path)) == [NBest("0", (hyp,))]
     assert detect(path) == "moses"
     path.write_text(OLD)
-    scores = {
-        "d0": 0,
-        "d1": -7.5,
-        "lm0": -41.3,
-        "lm1": -40.4,
-        "w": -3,
-        "tm0_0": 1,
-        "tm0_1": 2,
-        "am": -14.6,
-    }
-    assert list(moses.read(path)) == [
-        NBest("0", (Hypothesis("blue finch .", scores, {"layout": "d:2 lm:2 w:1 tm0:2"}),))
-    ]
+    names = ("d0", "d1", "lm0", "lm1", "w", "tm0_0", "tm0_1", "am")
+    scores = dict(zip(names, (0, -7.5, -41.3, -40.4, -3, 1, 2, -14.6), strict=True))
+    hyp = Hypothesis("blue finch .", scores, {"layout": "d:2 lm:2 w:1 tm0:2"})
+    assert list(moses.read(path)) == [NBest("0", (hyp,))]
     assert detect(path) == "moses"
 
 
@@ -51,24 +42,15 @@ def test_writes_what_it_read(tmp_path, line):
 
 
 def test_a_rescored_total_takes_the_place_of_the_old_which_stays_as_a_feature(tmp_path):
-    moses.write(
-        [NBest("0", (Hypothesis("x", {"LM0": -1.5, "am": -2.5, TOTAL: -9}),))], tmp_path / "n"
-    )
+    hyp = Hypothesis("x", {"LM0": -1.5, "am": -2.5, TOTAL: -9})
+    moses.write([NBest("0", (hyp,))], tmp_path / "n")
     assert (tmp_path / "n").read_text() == "0 ||| x ||| LM0= -1.5 am= -2.5 ||| -9\n"
-    assert dict(next(moses.read(tmp_path / "n")).hyps[0].scores) == {
-        "LM0": -1.5,
-        "am": -2.5,
-        TOTAL: -9,
-    }
+    assert next(moses.read(tmp_path / "n")).hyps == (hyp,)
 
 
 def test_left_out_sentences_are_empty_lists(tmp_path):
-    lists = [
-        NBest("3", (Hypothesis("a"),)),
-        NBest("4", ()),
-        NBest("5", ()),
-        NBest("6", (Hypothesis(""),)),
-    ]
+    texts = {"3": ["a"], "4": [], "5": [], "6": [""]}
+    lists = [NBest(utt, tuple(map(Hypothesis, rows))) for utt, rows in texts.items()]
     moses.write(lists, tmp_path / "n")
     assert list(moses.read(tmp_path / "n")) == lists
     assert list(moses.read(tmp_path / "n", gaps="skip")) == [lists[0], lists[3]]
@@ -85,11 +67,7 @@ def test_a_sentence_that_was_taken_for_left_out_is_not_given_twice(tmp_path):
 def test_joins_and_restores_subword_marks(tmp_path):
     path = tmp_path / "n"
     path.write_text("0 ||| blue fin@@ ch ||| F= 1 ||| -1\n")
-    found = list(
-        registry.find_format("moses:bpe=subword_nmt", {"moses": registry.format_of(moses)}).read(
-            path
-        )
-    )
+    found = list(moses.read(path, bpe="subword_nmt"))
     assert found[0].hyps[0].text == "blue finch"
     moses.write(found, tmp_path / "again")
     assert (tmp_path / "again").read_text() == path.read_text()

@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from lmtools.errors import UserError
-from lmtools.files import OPENERS
+from lmtools.base.errors import UserError
+from lmtools.base.files import OPENERS
 from lmtools.formats import FORMATS, detect, jsonl, registry
 from lmtools.formats.nbest import srilm
 from lmtools.types import TOTAL, Hypothesis, NBest
@@ -27,10 +27,15 @@ def file(tmp_path, content, name="zed1"):
     return path
 
 
+def written(tmp_path, nbests):
+    """What is written of the list of `zed1`."""
+    srilm.write(nbests, tmp_path / "again" / "zed1")
+    return (tmp_path / "again" / "zed1").read_bytes()
+
+
 def test_reads_base_ten_scores(tmp_path):
-    path = file(
-        tmp_path, "-311.2 -14.9 2 blue finch\n-320 -20 3 blue finch\n\n-1 -2 0\n", "zed1.gz"
-    )
+    content = "-311.2 -14.9 2 blue finch\n-320 -20 3 blue finch\n\n-1 -2 0\n"
+    path = file(tmp_path, content, "zed1.gz")
     assert detect(path) == "srilm"
     (nbest,) = srilm.read(path)
     assert nbest.utt == "zed1"
@@ -39,10 +44,8 @@ def test_reads_base_ten_scores(tmp_path):
     assert dict(nbest.hyps[0].scores) == pytest.approx(
         {"am": -311.2 * math.log(10), "lm": -14.9 * math.log(10)}
     )
-    srilm.write([nbest], tmp_path / "again" / "zed1")
-    assert (
-        tmp_path / "again" / "zed1"
-    ).read_text() == "-311.2 -14.9 2 blue finch\n-320 -20 3 blue finch\n-1 -2 0\n"
+    again = written(tmp_path, [nbest])
+    assert again == b"-311.2 -14.9 2 blue finch\n-320 -20 3 blue finch\n-1 -2 0\n"
 
 
 def test_reads_bytelogs(tmp_path):
@@ -51,8 +54,7 @@ def test_reads_bytelogs(tmp_path):
     (nbest,) = srilm.read(path)
     assert nbest.hyps[0].scores["am"] == pytest.approx(-71234 * BYTELOG, rel=1e-7)
     assert nbest.hyps[0].scores["am"] == pytest.approx(-71234 * 1024 / 10000.5, rel=1e-15)
-    srilm.write([nbest], tmp_path / "again" / "zed1")
-    assert (tmp_path / "again" / "zed1").read_bytes() == path.read_bytes()
+    assert written(tmp_path, [nbest]) == path.read_bytes()
 
 
 def test_reads_word_scores_and_leaves_phones_and_states_aside(tmp_path):
@@ -63,15 +65,13 @@ def test_reads_word_scores_and_leaves_phones_and_states_aside(tmp_path):
     assert dict(nbest.hyps[0].scores) == pytest.approx(
         {"am": -1000 * BYTELOG, "lm": -200 * BYTELOG}, rel=1e-7
     )
-    srilm.write([nbest], tmp_path / "again" / "zed1")
-    assert (tmp_path / "again" / "zed1").read_bytes() == path.read_bytes()
+    assert written(tmp_path, [nbest]) == path.read_bytes()
 
 
 def test_word_scores_survive_jsonl(tmp_path):
     path = file(tmp_path, DETAILED)
     jsonl.write(srilm.read(path), tmp_path / "n.jsonl")
-    srilm.write(jsonl.read(tmp_path / "n.jsonl"), tmp_path / "again" / "zed1")
-    assert (tmp_path / "again" / "zed1").read_bytes() == path.read_bytes()
+    assert written(tmp_path, jsonl.read(tmp_path / "n.jsonl")) == path.read_bytes()
 
 
 @pytest.mark.parametrize(
@@ -96,16 +96,16 @@ def test_writes_each_version(tmp_path, version, line):
     assert (tmp_path / "again" / "zed1").read_text().splitlines()[-1] == line
 
 
+def named(*utterances):
+    hyps = (Hypothesis("x", {"am": -1.0, "lm": 0.0}),)
+    return [NBest(utt, hyps) for utt in utterances]
+
+
 def test_directories(tmp_path):
-    lists = [
-        NBest(utt, (Hypothesis("x", {"am": -1.0, "lm": 0.0}),)) for utt in ("a.b", "b", "c.gz")
-    ]
+    lists = named("a.b", "b", "c.gz")
     srilm.write(lists, tmp_path / "d")
-    assert sorted(child.name for child in (tmp_path / "d").iterdir()) == [
-        "a.b.gz",
-        "b.gz",
-        "c.gz.gz",
-    ]
+    names = sorted(child.name for child in (tmp_path / "d").iterdir())
+    assert names == ["a.b.gz", "b.gz", "c.gz.gz"]
     assert detect(tmp_path / "d") == "srilm"
     assert list(srilm.read(tmp_path / "d")) == lists
     # whose name does not say the utterance: a directory as well
@@ -156,17 +156,14 @@ def test_pauses_of_bytelogs(tmp_path):
     path = file(tmp_path, "NBestList1.0\n(-71234) -pau- blue finch -pau-\n")
     (nbest,) = srilm.read(path)
     assert nbest.hyps[0].text == "blue finch"
-    srilm.write([nbest], tmp_path / "again" / "zed1")
-    assert (tmp_path / "again" / "zed1").read_bytes() == path.read_bytes()
+    assert written(tmp_path, [nbest]) == path.read_bytes()
 
 
 @pytest.mark.parametrize(
     "line",
     [
-        "-311.2 -14.9 2 -pau- blue finch",
-        "-311.2 0 0 blue finch",
-        "-3 -1 1 ++breath++ blue %hes%",
-        "-3 -1 0 -pau-",
+        *("-311.2 -14.9 2 -pau- blue finch", "-311.2 0 0 blue finch"),
+        *("-3 -1 1 ++breath++ blue %hes%", "-3 -1 0 -pau-"),
     ],
 )
 def test_recognises_lists_whose_pauses_and_noises_are_not_counted(tmp_path, line):
@@ -176,11 +173,8 @@ def test_recognises_lists_whose_pauses_and_noises_are_not_counted(tmp_path, line
 @pytest.mark.parametrize(
     "line",
     [
-        "-311.2 -14.9 3 blue finch",
-        "-311.2 -14.9 1 blue finch",
-        "0 0 0 blue",
-        "1 2 0 blue",
-        "0 1 2 0.5",
+        *("-311.2 -14.9 3 blue finch", "-311.2 -14.9 1 blue finch"),
+        *("0 0 0 blue", "1 2 0 blue", "0 1 2 0.5"),
     ],
 )
 def test_does_not_recognise_what_is_counted_otherwise(tmp_path, line):
@@ -188,10 +182,7 @@ def test_does_not_recognise_what_is_counted_otherwise(tmp_path, line):
 
 
 def test_ids_that_end_as_rescored_lists_do(tmp_path):
-    lists = [
-        NBest(utt, (Hypothesis("x", {"am": -1.0, "lm": 0.0}),))
-        for utt in ("a.score", "b", "c.score.gz")
-    ]
+    lists = named("a.score", "b", "c.score.gz")
     srilm.write(lists, tmp_path / "d")
     assert list(srilm.read(tmp_path / "d")) == lists
     srilm.write(lists, tmp_path / "d")  # in place of its own

@@ -2,8 +2,8 @@
 
 import pytest
 
+from lmtools.base.errors import UserError
 from lmtools.cli import main
-from lmtools.errors import UserError
 from lmtools.formats import FORMATS, detect, read, texts
 
 STM = """;; CATEGORY "0" "" ""

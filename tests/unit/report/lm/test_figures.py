@@ -10,9 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.text import Text
-from unit.report.conftest import collect_lms
+from unit.report.conftest import check_layout, collect_lms
 from unit.report.lm.toys import CONTEXT, GATES, PIECES, SPEEDS, STYLE, lm_experiment
 
 from lmtools.report.figures.lms import find_looks, progress, split
@@ -43,26 +41,6 @@ def drawn(report):
     return {picture.name: picture for picture in make_pictures(report)}
 
 
-def figure(picture, theme=LIGHT):
-    """The figure as it is laid out on paper, and where its texts stand."""
-    with matplotlib.rc_context({**matplotlib.rcParamsDefault, **theme.settings, "backend": "agg"}):
-        made = picture.draw(theme)
-        FigureCanvasAgg(made).draw()
-        texts = []
-        for axes in made.axes:
-            (low, high) = sorted(axes.get_xlim())
-            ticks = zip(axes.get_xticks(), axes.get_xticklabels(), strict=True)
-            texts += [
-                *axes.texts,
-                axes.title,
-                axes.xaxis.label,
-                axes.yaxis.label,
-                *(text for at, text in ticks if low <= at <= high),
-            ]
-        # of annotations without their threads
-        return made, {text: Text.get_window_extent(text) for text in texts if text.get_text()}
-
-
 def lines(axes):
     """The points of each line of more than one, in the order of drawing."""
     return [
@@ -76,20 +54,7 @@ def test_names(drawn):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_nothing_overlaps_or_leaves_the_paper(drawn, name):
-    made, places = figure(drawn[name])
-    inside = made.bbox
-    boxes = list(places.items())
-    for i, (text, box) in enumerate(boxes):
-        assert box.x0 >= inside.x0 - 1, text
-        assert box.x1 <= inside.x1 + 1, text
-        assert box.y0 >= inside.y0 - 1, text
-        assert box.y1 <= inside.y1 + 1, text
-        for other, its in boxes[i + 1 :]:
-            shared = [
-                min(box.x1, its.x1) - max(box.x0, its.x0),
-                min(box.y1, its.y1) - max(box.y0, its.y0),
-            ]
-            assert min(shared) < 2, (text, other)  # pixels
+    check_layout(drawn[name])
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -212,4 +177,4 @@ def test_looks_tell_runs_apart_and_keep_families(report):
         Grid("", "", "curves", "", {name: models[name] for name in ("lstm", "gcnn")}, {}),
         STYLE.runs,
     )
-    assert apart["gcnn"] == models["gates-glu"].look != apart["lstm"]
+    assert apart["gcnn"] == models["gates-glu"].shown.look != apart["lstm"]

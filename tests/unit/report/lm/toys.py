@@ -2,7 +2,6 @@
 DIR` writes one to look at.
 """
 
-import json
 import math
 import random
 import sys
@@ -10,8 +9,11 @@ from pathlib import Path
 
 import yaml
 
+sys.path.insert(0, str(Path(__file__).parents[3]))  # so that it runs by itself too
+
+from unit.report.conftest import MACHINE, dump, write_lines, write_stages
+
 from lmtools.report.style import load_style
-from lmtools.seal import write_json
 
 STYLE = load_style(Path(__file__).parents[4] / "egs/gbw/conf/report.yaml")
 WORDS = 33_283
@@ -23,14 +25,8 @@ MAIN = {
     "elmo-char": ("elmo", "char", 12_100_512, 96.4),
     "esulmo-bpe-500": ("elmo", "bpe-500", 12_106_912, 94.7),
 }
-GATES = {
-    "GLU": 151.8,
-    "GTU": 158.1,
-    "ReLU": 161.9,
-    "tanh": 177.4,
-    "bilinear": 156.2,
-    "linear": 204.5,
-}
+GATES = {"GLU": 151.8, "GTU": 158.1, "ReLU": 161.9, "tanh": 177.4, "bilinear": 156.2}
+GATES["linear"] = 204.5
 CONTEXT = {4: 181.2, 7: 166.0, 13: 155.7, 25: 151.8, 49: 151.1}
 TRAINING = {"both": 151.8, "clipping only": 163.3, "weight norm only": 171.9, "neither": 188.6}
 OUTPUT = {"GCNN adaptive": 151.8, "GCNN full": 147.0, "LSTM adaptive": 142.3, "LSTM full": 139.5}
@@ -86,22 +82,9 @@ def lm_experiment(
     for name in grids:
         grid(exp, name, **GRIDS[name], rng=rng)
     dump(bench(rng), exp / "bench/lm.json")
-    titles = (
-        "get data",
-        "prepare text",
-        "vocabularies and binarise",
-        "train LMs",
-        "perplexity",
-        "throughput and responsiveness",
-    )
-    common = {"command": f"./run.sh --corpus {corpus}", "options": {"corpus": corpus}}
-    for stage, (title, seconds) in enumerate(
-        zip(titles, (0.8, 3.2, 14.9, 9312.5, 411.0, 182.4), strict=True)
-    ):
-        dump(
-            {"stage": stage, "title": title, **common, "seconds": seconds},
-            exp / f"stages/{stage}.json",
-        )
+    titles = "get data; prepare text; vocabularies and binarise; train LMs; perplexity; throughput"
+    titles += " and responsiveness"
+    write_stages(exp, corpus, titles, (0.8, 3.2, 14.9, 9312.5, 411.0, 182.4))
     return exp
 
 
@@ -129,38 +112,19 @@ def language_model(
     home = exp / "lm" / name
     home.mkdir(parents=True)
     if isinstance(model, int):
-        tree = {
-            "kind": "ngram",
-            "order": model,
-            "counts": [WORDS, parameters - WORDS],
-            "tokens": 2_051_910,
-        }
+        counts = [WORDS, parameters - WORDS]
+        tree = {"kind": "ngram", "order": model, "counts": counts, "tokens": 2_051_910}
     else:
-        tree = {
-            "model": model,
-            "objective": "two-way" if model == "elmo" else "causal",
-            "criterion": "softmax",
-            "seed": 1,
-        }
-        tree |= {
-            "optim": {"name": "nag", "lr": 1.0},
-            "vocabulary": {"size": WORDS, "hash": "0123456789abcdef"},
-        }
+        tree = {"model": model, "objective": "two-way" if model == "elmo" else "causal"}
+        tree |= {"criterion": "softmax", "seed": 1, "optim": {"name": "nag", "lr": 1.0}}
+        tree["vocabulary"] = {"size": WORDS, "hash": "0123456789abcdef"}
         learning(home / "metrics.jsonl", math.log(0.97 * ppl), rng)
     tree["facts"] = {"parameters": parameters, "vocabulary": read_words(vocabulary)}
     (home / "config.yaml").write_text(yaml.safe_dump(tree))
     for text, factor, size in (("valid", 1.06, 213_886), ("test", 1.0, 241_211)):
-        tree = {
-            "kind": "two-way perplexity" if model == "elmo" else "perplexity",
-            "word_ppl": factor * ppl,
-            "oov": 0,
-        }
-        tree |= {
-            "sentences": 2_891,
-            "words": size,
-            "rules": RULES[model == "elmo"],
-            "signature": {"model": name.ljust(64, "0")},
-        }
+        kind = "two-way perplexity" if model == "elmo" else "perplexity"
+        tree = {"kind": kind, "word_ppl": factor * ppl, "oov": 0, "sentences": 2_891, "words": size}
+        tree |= {"rules": RULES[model == "elmo"], "signature": {"model": name.ljust(64, "0")}}
         dump(tree, exp / "ppl" / name / f"{text}.json")
 
 
@@ -168,18 +132,12 @@ def learning(path: Path, floor: float, rng) -> None:
     lines, pace = [], rng.uniform(0.12, 0.4)
     for step in range(100, 4001, 100):
         loss = floor + 2.2 * math.exp(-step / 700)
-        line = {
-            "step": step,
-            "epoch": 1 + step // 1100,
-            "tokens": step * 2048,
-            "seconds": pace * step,
-            "train_loss": loss - 0.1,
-            "lr": 1.0,
-        }
-        lines += [line] + [
-            {"step": step, "tokens": step * 2048, "valid_loss": loss + rng.gauss(0, 0.004)}
-        ] * (step % 400 == 0)
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        line = {"step": step, "epoch": 1 + step // 1100, "tokens": step * 2048}
+        lines.append({**line, "seconds": pace * step, "train_loss": loss - 0.1, "lr": 1.0})
+        if step % 400 == 0:
+            valid = {"valid_loss": loss + rng.gauss(0, 0.004)}
+            lines.append({"step": step, "tokens": step * 2048, **valid})
+    write_lines(path, lines)
 
 
 def read_words(vocabulary: str) -> dict:
@@ -194,44 +152,16 @@ def bench(rng) -> dict:
     rows = []
     for name, (flops, *rates) in SPEEDS.items():
         model = "ngram" if name == "kn5" else "lstm" if "lstm" in name else "gcnn"
-        row = {
-            "name": name,
-            "model": model,
-            "parameters": None if name == "kn5" else 9_300_000,
-            "flops": flops,
-        }
-        row |= {
-            "flops_hidden": flops and 0.6 * flops,
-            "batch": 50,
-            "length": 20,
-            "contiguous_length": 2000,
-        }
+        row = {"name": name, "model": model, "parameters": None if name == "kn5" else 9_300_000}
+        row |= {"flops": flops, "flops_hidden": flops and 0.6 * flops, "batch": 50, "length": 20}
+        row["contiguous_length"] = 2000
         for key, speed in zip(("throughput", "responsiveness", "contiguous"), rates, strict=True):
-            row[key] = {
-                "median": speed,
-                "values": sorted([speed, *(speed * rng.uniform(0.95, 1.05) for _ in range(4))]),
-            }
+            turns = [speed, *(speed * rng.uniform(0.95, 1.05) for _ in range(4))]
+            row[key] = {"median": speed, "values": sorted(turns)}
         rows.append(row)
-    facts = {
-        "machine": "Example CPU, 2 cores",
-        "threads": 1,
-        "precision": "float32",
-        "device": "cpu",
-        "versions": {"lmtools": "0.1.0"},
-    }
-    return {
-        "rows": rows,
-        "batch": 50,
-        "length": 20,
-        "contiguous": 2000,
-        "tokens": 1000,
-        "repeats": 5,
-        **facts,
-    }
-
-
-def dump(content, path: Path) -> None:
-    write_json(content, path)
+    sizes = {"batch": 50, "length": 20, "contiguous": 2000, "tokens": 1000, "repeats": 5}
+    facts = {"precision": "float32", "device": "cpu", "versions": {"lmtools": "0.1.0"}}
+    return {"rows": rows, **sizes, **MACHINE, **facts}
 
 
 if __name__ == "__main__":

@@ -15,8 +15,7 @@ from unit.report.conftest import collect_rescoring
 
 from lmtools.formats import kaldi_text
 from lmtools.report import write_report
-from lmtools.report.page.browse import browser_data
-from lmtools.report.page.html import embedded
+from lmtools.report.page.html import browser_data, embedded
 
 
 @pytest.fixture(scope="module")
@@ -88,17 +87,7 @@ def test_policy_allows_this_style_and_this_script_only(elements):
 def test_data_holds_every_utterance_and_choice(exp, elements):
     data = json.loads(elements.scripts["data"])
     names = [name for name, _ in data["systems"]]
-    assert names == [
-        "@first",
-        "@oracle",
-        "first-pass",
-        "ngram",
-        "causal",
-        "masked",
-        "tta",
-        "tta+ngram",
-        "all",
-    ]
+    assert " ".join(names) == "@first @oracle first-pass ngram causal masked tta tta+ngram all"
     assert [one["name"] for one in data["sets"]] == ["test", "dev"]
     for one in data["sets"]:
         refs = kaldi_text.read(exp.parent / "data" / one["name"] / "text")

@@ -34,14 +34,9 @@ def test_plain():
 def test_html_has_every_cell_as_text():
     source = html(TABLE)
     cells = re.findall(r"<t[hd](?: [^>]*)?>(.*?)</t[hd]>", source)
-    assert [unescape(cell) for cell in cells] == [
-        "name",
-        "x",
-        "a|b",
-        "1.0",
-        "<b>*",
-        "<strong>20.5</strong>",
-    ]
+    assert " ".join([unescape(cell) for cell in cells]) == (
+        "name x a|b 1.0 <b>* <strong>20.5</strong>"
+    )
     assert "<b>" not in source
     assert "<i>" not in source
     assert "<code>lmtools report a|b</code> &amp; &lt;i&gt;" in source

@@ -12,7 +12,7 @@ from unit.report.conftest import collect_lms, collect_rescoring, collect_sts, du
 from unit.report.lm.toys import MAIN, lm_experiment
 from unit.report.sts.toys import sts_experiment
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.report.figures.readings import add_readings
 from lmtools.report.page.drawing import LIGHT, Picture
 from lmtools.report.page.table import html, markdown, plain

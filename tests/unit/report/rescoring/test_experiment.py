@@ -1,6 +1,5 @@
 """What is read from an experiment, what is said of what is absent, and what is refused."""
 
-import gzip
 import json
 import shutil
 from dataclasses import replace
@@ -9,17 +8,16 @@ import pytest
 from makeups import names_of
 from unit.report.conftest import collect_rescoring
 
-from lmtools import corpus, subword
-from lmtools.errors import UserError
-from lmtools.experiment import read_experiment
+from lmtools.base.errors import UserError
+from lmtools.base.seal import write_json
 from lmtools.formats import jsonl, kaldi_text
 from lmtools.report.experiment import trained_on
 from lmtools.report.names import FIRST, ORACLE, LmPart, Names, SystemParts
 from lmtools.report.parts.samples import set_name
 from lmtools.report.style import load_style
 from lmtools.rescoring import set_hash
-from lmtools.seal import write_json
-from lmtools.text import Normaliser
+from lmtools.rescoring.experiment import read_experiment
+from lmtools.text import Normaliser, corpus, subword
 from lmtools.types import NBest
 
 
@@ -32,15 +30,8 @@ def test_complete_experiment(exp):
         ("test", False, 24),
     ]
     assert [one.sample.name for one in found.lists.judged] == ["test"]
-    assert list(found.lists.systems) == [
-        "first-pass",
-        "ngram",
-        "causal",
-        "masked",
-        "tta",
-        "tta+ngram",
-        "all",
-    ]
+    names = "first-pass ngram causal masked tta tta+ngram all"
+    assert " ".join(found.lists.systems) == names
     assert found.lists.systems["tta"].weights.features["am"] == 1
     assert list(found.ppl) == [
         (lm, name) for lm in ("ngram", "causal", "masked", "tta") for name in ("dev", "test")
@@ -144,52 +135,33 @@ def test_cut_last_line_of_metrics_is_dropped(fresh):
     assert collect_rescoring(fresh).learning["tta"] == whole
 
 
-def test_refused(fresh):
-    data = fresh.parent / "data"
-    cases = {
-        "no such directory": lambda: collect_rescoring(fresh / "other"),
-        "no N-best lists": lambda: (
-            data.rename(fresh.parent / "elsewhere"),
-            collect_rescoring(fresh),
+@pytest.mark.parametrize(
+    ("path", "content", "message"),
+    [
+        ("exp/tune/tta/weights.json", "{", "weights.json: not JSON"),
+        ("exp/bench/speed.json", "{}", "speed.json: has no 'rows'"),
+        ("exp/lm/tta/metrics.jsonl", '{"step": 1}\nx}\n', "metrics.jsonl:2: not JSON"),
+        ("exp/score/tta/test.scores", "a#1\t-1\t2\n", "test.scores:1: no header"),
+        ("exp/stages/3.json", "[]", "3.json: expected a JSON object"),
+        (
+            "data/dev/nbest.jsonl",
+            '{"utt": "a", "ref": "", "hyps": []}',
+            "a second N-best list of set 'dev'",
         ),
-        "a second N-best list of set 'dev'": lambda: twice(
-            fresh.parent / "elsewhere" / "dev", fresh
-        ),
-        "weights.json: not JSON": lambda: damaged(fresh / "tune/tta/weights.json", fresh),
-        "speed.json: has no 'rows'": lambda: damaged(fresh / "bench/speed.json", fresh, "{}"),
-        "metrics.jsonl:2: not JSON": lambda: damaged(
-            fresh / "lm/tta/metrics.jsonl", fresh, '{"step": 1}\nx}\n'
-        ),
-        "test.scores:1: no header": lambda: damaged(
-            fresh / "score/tta/test.scores", fresh, "a#1\t-1\t2\n"
-        ),
-        "3.json: expected a JSON object": lambda: damaged(fresh / "stages/3.json", fresh, "[]"),
-    }
-    for said, case in cases.items():
-        with pytest.raises(UserError, match=said):
-            case()
+    ],
+)
+def test_refused(fresh, path, content, message):
+    (fresh.parent / path).write_text(content)
+    with pytest.raises(UserError, match=message):
+        collect_rescoring(fresh)
 
 
-def twice(folder, exp):
-    """Reading lists that lie both plain and compressed in one directory."""
-    folder.parent.rename(exp.parent / "data")
-    folder = exp.parent / "data" / folder.name
-    plain = folder / "nbest.jsonl"
-    plain.write_bytes(gzip.decompress((folder / "nbest.jsonl.gz").read_bytes()))
-    try:
-        collect_rescoring(exp)
-    finally:
-        plain.unlink()
-
-
-def damaged(path, exp, content="{"):
-    """Reading with `content` in place of one file."""
-    whole = path.read_text()
-    path.write_text(content)
-    try:
-        collect_rescoring(exp)
-    finally:
-        path.write_text(whole)
+def test_what_is_not_there_is_refused(fresh):
+    with pytest.raises(UserError, match="no such directory"):
+        collect_rescoring(fresh / "other")
+    (fresh.parent / "data").rename(fresh.parent / "elsewhere")
+    with pytest.raises(UserError, match="no N-best lists"):
+        collect_rescoring(fresh)
 
 
 def test_no_references_at_all(tmp_path):
@@ -199,29 +171,7 @@ def test_no_references_at_all(tmp_path):
         collect_rescoring(tmp_path / "exp")
 
 
-def test_names_and_order():
-    names = [
-        "all",
-        "zeta",
-        "tta+ngram",
-        "tta",
-        "alpha",
-        "first-pass",
-        "causal+masked",
-        "@oracle",
-        "@first",
-    ]
-    assert names_of(*names).ordered(names) == [
-        "@first",
-        "@oracle",
-        "tta",
-        "all",
-        "alpha",
-        "first-pass",
-        "zeta",
-        "causal+masked",
-        "tta+ngram",
-    ]
+def test_names():
     names = names_of("tta+ngram", "causal+mine")
     assert names.label("tta+ngram") == "T-TA + n-gram"
     assert names.label("causal+mine") == "uniLM + mine"
@@ -277,22 +227,23 @@ def test_the_experiment_s_file_has_order_labels_and_looks(tmp_path):
         load_style(None, read_experiment(tmp_path / "e.yaml"))
 
 
-def test_what_stands_in_no_file_stands_by_its_language_models():
-    own = [
-        "@first",
-        "ngram",
-        "ngram-mean",
-        "tta",
-        "tta-mean",
-        "mine",
-        "mine-mean",
-        "ngram+tta",
-        "tta+ngram",
-        "mine+tta",
-        "ngram+masked+tta",
-    ]
-    names = names_of(*own)
-    assert names.ordered(sorted(own)) == names.ordered(reversed(own)) == own
+@pytest.mark.parametrize(
+    "order",
+    [
+        "@first @oracle tta all alpha first-pass zeta causal+masked tta+ngram",
+        "@first ngram ngram-mean tta tta-mean mine mine-mean ngram+tta tta+ngram mine+tta"
+        " ngram+masked+tta",
+        "@first ngram all lattice-ngram lattice-causal lattice-mine lattice-tta+ngram",
+    ],
+)
+def test_what_stands_in_no_file_stands_by_its_language_models(order):
+    """Those on lattices after those on lists."""
+    systems = order.split()
+    names = names_of(*systems)
+    assert names.ordered(sorted(systems)) == names.ordered(reversed(systems)) == systems
+
+
+def test_means_are_named():
     labels = {
         "tta-mean": "T-TA, mean over tokens",
         "causal-mean": "uniLM (causal), mean over tokens",
@@ -333,30 +284,12 @@ def test_a_link_to_shared_models(fresh):
     assert found.training.sentences == 2 and whole.training is None
 
 
-def test_systems_on_lattices_come_after_those_on_lists(fresh):
-    names = [
-        "lattice-tta+ngram",
-        "lattice-ngram",
-        "all",
-        "@first",
-        "lattice-causal",
-        "ngram",
-        "lattice-mine",
-    ]
-    own = [
-        "@first",
-        "ngram",
-        "all",
-        "lattice-ngram",
-        "lattice-causal",
-        "lattice-mine",
-        "lattice-tta+ngram",
-    ]
-    printed = names_of(*names[:3], *names[4:])
-    assert printed.ordered(names) == own
+def test_systems_on_lattices_are_named():
+    systems = ["lattice-ngram", "lattice-causal", "lattice-mine", "lattice-tta+ngram"]
+    names = names_of(*systems)
     labels = ["n-gram, lattice", "uniLM, lattice", "mine, lattice", "T-TA + n-gram, lattice"]
-    assert [printed.label(name) for name in own[3:]] == labels
-    assert printed.looks(own).keys() == {*own, FIRST, ORACLE}
+    assert [names.label(name) for name in systems] == labels
+    assert names.looks(systems).keys() == {*systems, FIRST, ORACLE}
 
 
 def test_reports_of_lattices_by_system_and_set(fresh):

@@ -3,8 +3,7 @@
 import json
 
 import pytest
-from unit.report.conftest import collect_lms, dump, experiment
-from unit.report.lm.test_figures import figure
+from unit.report.conftest import collect_lms, dump, experiment, lay_out
 from unit.report.lm.toys import STYLE, lm_experiment
 
 from lmtools.report.figures.ppl import find_points, ppl_pictures
@@ -60,7 +59,7 @@ def test_points_of_the_figure(home):
         assert ppl == json.loads((home / f"ppl/{lm}/test.json").read_text())["word_ppl"]
         assert row.low <= row.value == measured.results[lm].score <= row.high
     (picture,) = ppl_pictures(report)
-    made, texts = figure(picture)
+    made, texts = lay_out(picture)
     assert picture.name == "ppl-test" and len(made.axes) == 3
     for kind, axes in zip(panels, made.axes, strict=True):
         assert kind in axes.get_xlabel() and len(axes.texts) == len(panels[kind])

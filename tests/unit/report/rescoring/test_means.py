@@ -6,7 +6,7 @@ import shutil
 from dataclasses import replace
 
 import pytest
-from unit.report.conftest import collect_rescoring
+from unit.report.conftest import collect_rescoring, pictured, rows_of, titled
 
 from lmtools.cli import main
 from lmtools.report.figures.rescoring import draw_systems, legible
@@ -49,36 +49,14 @@ def test_the_whole_depth_is_what_rescoring_chose(report):
 
 
 def test_weights_of_means_stand_beside_those_of_sums(report):
-    (table,) = [table for table in make_tables(report) if table.title == "Weights"]
-    head = (
-        "system",
-        "am",
-        "lm",
-        "words",
-        "log-words",
-        "ngram",
-        "ngram/token",
-        "causal",
-        "masked",
-        "tta",
-        "tta/token",
-    )
-    assert table.header == head
-    row = dict(
-        zip(
-            head, next(row for row in table.rows if row[0] == "T-TA, mean over tokens"), strict=True
-        )
-    )
-    weights = report.lists.systems["tta-mean"].weights.features
-    assert (
-        float(row["tta/token"]) == pytest.approx(weights["tta/token"], rel=1e-3)
-        and row["tta"] == "-"
-    )
-    assert (
-        "`log-words` log(1 + its number of words); `LM/token` the LM's mean over tokens"
-        in table.notes[0]
-    )
-    assert "characters" not in table.notes[0]
+    table = titled(report, "Weights")
+    names = "system am lm words log-words ngram ngram/token causal masked tta tta/token"
+    assert " ".join(table.header) == names
+    (row,) = [row for row in rows_of(table) if row["system"] == "T-TA, mean over tokens"]
+    weight = report.lists.systems["tta-mean"].weights.features["tta/token"]
+    assert float(row["tta/token"]) == pytest.approx(weight, rel=1e-3) and row["tta"] == "-"
+    meaning = "`log-words` log(1 + its number of words); `LM/token` the LM's mean over tokens"
+    assert meaning in table.notes[0] and "characters" not in table.notes[0]
 
 
 def test_marks_of_means_are_hollow(report):
@@ -87,7 +65,7 @@ def test_marks_of_means_are_hollow(report):
     tta, mean = [line for line in axes.get_lines() if line.get_marker() == "*"]
     assert tta.get_color() == mean.get_color() == tta.get_markerfacecolor()
     assert mean.get_markerfacecolor() == LIGHT.paper
-    (picture,) = [picture for picture in make_pictures(report) if picture.name == "scale"]
+    picture = pictured(report, "scale")
     scales = {
         line.get_label(): line.get_xdata() for line in picture.draw(LIGHT).axes[0].get_lines()
     }
@@ -141,18 +119,16 @@ def test_interpolations_have_a_table_of_their_lambdas(report, tmp_path):
     out = ("--out", exp / "rescore/tta-interpolated/test.txt")
     assert main([*map(str, ("rescore", "--nbest", lists, *column, *out))]) == 0
     new = collect_rescoring(exp, command="lmtools report exp")
-    titled = {table.title: table for table in make_tables(new)}
     weights = new.lists.systems["tta-interpolated"].weights
-    (row,) = titled["Interpolation with the first pass"].rows
+    (row,) = titled(new, "Interpolation with the first pass").rows
     assert row[:3] == ("T-TA", "sum", f"{weights.search['lambda']:.4g}")
     assert row[-1] == f"{weights.dev.score:.2f}"
     assert "Interpolation with the first pass" not in {table.title for table in make_tables(report)}
-    labels = [row[0] for row in next(iter(titled.values())).rows]
+    labels = [row[0] for row in make_tables(new)[0].rows]
     place = labels.index("T-TA, interpolated")
     assert labels[place - 1] == "T-TA" and labels[place + 1] == "T-TA, mean over tokens"
     looks = new.names.looks(new.lists.systems)
     assert looks["tta-interpolated"].light == looks["tta"].light
     assert looks["tta-interpolated"].line != looks["tta"].line
-    drawn = make_pictures(new)
-    (scale,) = [picture for picture in drawn if picture.name == "scale"]
+    scale = pictured(new, "scale")
     assert "T-TA" in scale.alt and "interpolated" not in scale.alt

@@ -7,7 +7,7 @@ from unit.report.conftest import collect_rescoring
 
 from lmtools.evaluate import align
 from lmtools.formats import kaldi_text
-from lmtools.report.page.browse import browser_data
+from lmtools.report.page.html import browser_data
 from lmtools.report.parts.measure import LENGTHS
 from lmtools.report.write import make_tables
 from lmtools.types import Hypothesis

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from unit.report.conftest import collect_sts
-from unit.report.lm.test_figures import figure
+from unit.report.conftest import check_layout, collect_sts
 from unit.report.sts.toys import QUALITY, STATIC, STYLE, VIEWS, sign, sts_experiment
 
 from lmtools.report.figures.sts import PANELS, choose_panels
@@ -52,17 +51,7 @@ def test_names_captions_and_alternatives(report, drawn):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_nothing_overlaps_or_leaves_the_paper(drawn, name):
-    made, places = figure(drawn[name])
-    boxes = list(places.items())
-    for i, (text, box) in enumerate(boxes):
-        assert made.bbox.x0 - 1 <= box.x0 <= box.x1 <= made.bbox.x1 + 1, text
-        assert made.bbox.y0 - 1 <= box.y0 <= box.y1 <= made.bbox.y1 + 1, text
-        for other, its in boxes[i + 1 :]:
-            shared = [
-                min(box.x1, its.x1) - max(box.x0, its.x0),
-                min(box.y1, its.y1) - max(box.y0, its.y0),
-            ]
-            assert min(shared) < 2, (text, other)  # pixels
+    check_layout(drawn[name])
 
 
 def test_bars_are_as_long_as_correlations_and_lines_their_intervals(report, drawn):

@@ -3,15 +3,14 @@ system on the lists.
 """
 
 import pytest
-from unit.report.conftest import collect_sts, experiment
-from unit.report.lm.test_figures import figure
+from unit.report.conftest import collect_sts, experiment, lay_out
 from unit.report.sts.toys import STYLE, sts_experiment
 
-from lmtools.errors import UserError
+from lmtools.base.errors import UserError
 from lmtools.report.experiment import recognise
 from lmtools.report.figures.sts import gain_pictures
 from lmtools.report.names import FIRST, LmPart, SystemParts
-from lmtools.report.tables.gains import gain_tables, is_alone, measure_gains
+from lmtools.report.tables.sts import gain_tables, is_alone, measure_gains
 from lmtools.report.write import write_report
 
 
@@ -60,7 +59,7 @@ def test_table_and_figure(report):
     assert f"with tuned weights {measured.results['first-pass'].score:.2f}" in table.notes[0]
     (picture,) = gain_pictures(report)
     assert picture.name == "gains-test"
-    assert {"uniLM", "biLM", "T-TA"} <= {text.get_text() for text in figure(picture)[1]}
+    assert {"uniLM", "biLM", "T-TA"} <= {text.get_text() for text in lay_out(picture)[1]}
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ from scipy import stats
 from unit.report.conftest import collect_sts
 from unit.report.sts.toys import QUALITY, SIZES, STATIC, STYLE, VIEWS, sign, sts_experiment
 
-from lmtools.errors import UserError
-from lmtools.experiment import read_experiment
+from lmtools.base.errors import UserError
+from lmtools.base.seal import write_json
 from lmtools.report.experiment import recognise
 from lmtools.report.page.drawing import LIGHT
 from lmtools.report.page.table import markdown
@@ -23,7 +23,7 @@ from lmtools.report.parts.pairs import GRADES
 from lmtools.report.parts.views import Way, find_looks, find_ways, label_way, order_systems
 from lmtools.report.style import load_style
 from lmtools.report.write import make_pictures, make_tables, write_report
-from lmtools.seal import write_json
+from lmtools.rescoring.experiment import read_experiment
 
 FEW = {"causal": {0: 0.5, 1: 0.4}, "tta": {0: 0.5, 1: 0.7}, "words": {0: 0.6}}
 ORDER = [
@@ -138,7 +138,7 @@ def test_p_is_williams_test_by_the_determinant(judged):
 
 def test_order_and_labels(judged):
     experiment = collect_sts(judged, style=STYLE)
-    assert experiment.pairs.systems == ORDER
+    assert list(experiment.pairs.ways) == ORDER
     assert experiment.pairs.sets == ["dev", "test"]
     table = next(iter(tables(judged).values()))
     assert [row[0] for row in table.rows] == [

@@ -14,7 +14,8 @@ from scipy import stats
 
 sys.path.insert(0, str(Path(__file__).parents[3]))  # so that it runs by itself too
 
-from unit.report.lm.toys import dump, learning
+from unit.report.conftest import MACHINE, dump, write_stages
+from unit.report.lm.toys import learning
 
 from lmtools.report.style import load_style
 
@@ -41,46 +42,22 @@ def sts_experiment(
     """
     rng, exp = np.random.default_rng(1), home / "exp"
     for name, size in sizes.items():
-        gold = (
-            rng.integers(0, COARSE + 1, size)
-            if corpus == "mini"
-            else np.round(rng.uniform(0, 5, size), 2)
-        )
+        coarse = corpus == "mini"
+        gold = rng.integers(0, COARSE + 1, size) if coarse else np.round(rng.uniform(0, 5, size), 2)
         for system, layers in quality.items():
-            dump(
-                judged(name, system, gold.astype(float), layers, rng),
-                exp / f"sts/{system}/{name}.json",
-            )
+            tree = judged(name, system, gold.astype(float), layers, rng)
+            dump(tree, exp / f"sts/{system}/{name}.json")
     for seed, name in enumerate(MINUTES):
         folder = exp / "lm" / name
         folder.mkdir(parents=True)
-        tree = {
-            "model": name,
-            "objective": name,
-            "criterion": "softmax",
-            "seed": 1,
-            "optim": {"name": "adam", "lr": 0.001},
-        }
+        tree = {"model": name, "objective": name, "criterion": "softmax", "seed": 1}
+        tree["optim"] = {"name": "adam", "lr": 0.001}
         (folder / "config.yaml").write_text(yaml.safe_dump(tree))
         learning(folder / "metrics.jsonl", math.log(90 + 20 * seed), random.Random(seed))
     if speed:
         dump(bench(rng), exp / "bench/speed.json")
-    titles = (
-        "get data",
-        "prepare text and pairs",
-        "subword and binarise",
-        "train LMs",
-        "embed",
-        "correlate",
-    )
-    common = {"command": f"./run.sh --corpus {corpus}", "options": {"corpus": corpus}}
-    for stage, (title, seconds) in enumerate(
-        zip(titles, (0.8, 3.2, 14.9, 4450.5, 61.0, 4.4), strict=True)
-    ):
-        dump(
-            {"stage": stage, "title": title, **common, "seconds": seconds},
-            exp / f"stages/{stage}.json",
-        )
+    titles = "get data; prepare text and pairs; subword and binarise; train LMs; embed; correlate"
+    write_stages(exp, corpus, titles, (0.8, 3.2, 14.9, 4450.5, 61.0, 4.4))
     return exp
 
 
@@ -131,41 +108,17 @@ def bench(rng) -> dict:
     batches.
     """
     rows = []
-    models = {
-        "causal": (0.9, 0.3),
-        "masked": (1.1, 1.2),
-        "masked-shared": (1.0, 1.0),
-        "masked-intact": (0.92, 0.3),
-        "tta": (0.9, 0.32),
-    }
+    models = {"causal": (0.9, 0.3), "masked": (1.1, 1.2), "masked-shared": (1.0, 1.0)}
+    models |= {"masked-intact": (0.92, 0.3), "tta": (0.9, 0.32)}
     for words in (5, 10, 20, 40):
         for lm, (base, power) in models.items():
             seconds = [1e-3 * base * words**power * float(rng.uniform(0.9, 1.2)) for _ in range(9)]
-            median = sorted(seconds)[4]
-            rows.append(
-                {
-                    "lm": lm,
-                    "task": "represent",
-                    "words": words,
-                    "tokens": words,
-                    "seconds_median": median,
-                    "seconds": seconds,
-                }
-            )
-    rates = {
-        "tokens": 24,
-        "sentences": 256,
-        "sentences_per_second": 801.5,
-        "gflops": 71.2,
-        "matrix_gflops": 90.1,
-        "share": 0.79,
-    }
-    return {
-        "rows": rows,
-        "batched": {"causal": rates, "masked-intact": rates, "tta": rates},
-        "machine": "Example CPU, 2 cores",
-        "threads": 1,
-    }
+            row = {"lm": lm, "task": "represent", "words": words, "tokens": words}
+            rows.append({**row, "seconds_median": sorted(seconds)[4], "seconds": seconds})
+    rates = {"tokens": 24, "sentences": 256, "sentences_per_second": 801.5}
+    rates |= {"gflops": 71.2, "matrix_gflops": 90.1, "share": 0.79}
+    batched = dict.fromkeys(("causal", "masked-intact", "tta"), rates)
+    return {"rows": rows, "batched": batched, **MACHINE}
 
 
 if __name__ == "__main__":

@@ -1,0 +1,86 @@
+"""Which of many sentences are computed together: each distinct one once, those of equal or similar
+cost.
+"""
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+
+import numpy as np
+
+# sentences in a batch are a multiple of it, or one: rows that a kernel's tiles leave over are
+# summed in another order
+EIGHT = 8
+APART = 4096  # sentences at a time of models that compute each by itself
+
+
+def find_distinct(items: Iterable[Hashable]) -> tuple[list, np.ndarray]:
+    """Return the distinct items by first places, and which of them each is, int64 (N,)."""
+    number: dict[Hashable, int] = {}
+    which = [number.setdefault(item, len(number)) for item in items]
+    return list(number), np.array(which, dtype=np.int64)
+
+
+def prepare_distinct(
+    texts: Sequence[str], prepare: Callable[[list[str]], list[tuple]]
+) -> tuple[list[tuple], np.ndarray]:
+    """Return the distinct sentences of `texts`, and which of them each is, int64 (N,)."""
+    distinct, which = find_distinct(texts)
+    sentences, place = find_distinct(prepare(distinct))
+    return sentences, place[which]
+
+
+def batch_size(cost: int, rows: int) -> int:
+    """Return the number of sentences of `cost` model rows in a batch: as many eights as `rows`
+    hold, eight where four times as many do, else one.
+    """
+    if EIGHT * cost > 4 * rows:
+        return 1
+    return max(1, rows // cost // EIGHT) * EIGHT
+
+
+def full_batch_size(model, sentences: Sequence) -> int:
+    """Return the sentences of a full batch that has these; `model`: a scorer or an encoder."""
+    if model.rows is None:
+        return len(sentences)
+    return max(len(sentences), batch_size(model.cost(sentences[0]), model.rows))
+
+
+def plan_batches(costs: Sequence[int], rows: int | None) -> list[list[int]]:
+    """Return indices into `costs` in batches of equal cost, each of `batch_size` sentences but for
+    the last of a cost; the cheapest first.
+
+    `rows` None: sentences that are computed one by one, whose batches are any.
+    """
+    result: list[list[int]] = []
+    for index in np.argsort(costs, kind="stable").tolist():
+        last = result[-1] if result else []
+        cost = costs[index]
+        if rows is None:
+            fits = 0 < len(last) < APART
+        else:
+            fits = last and costs[last[0]] == cost and len(last) < batch_size(cost, rows)
+        if fits:
+            last.append(index)
+        else:
+            result.append([index])
+    return result
+
+
+def cut_batches(widths: np.ndarray, rows: int) -> np.ndarray:
+    """Return where the ascending `widths` are cut into batches of at most `rows` positions, padding
+    included; a sentence wider than that is a batch of its own.
+    """
+    cuts, begin = [], 0
+    while True:
+        # Rows begin..end-1 are padded to widths[end-1]: the cost is ascending in `end`, so the last
+        # that fits is found by bisection.
+        low, high = begin + 1, min(len(widths), begin + max(1, rows // int(widths[begin])))
+        while low < high:
+            middle = (low + high + 1) // 2
+            if (middle - begin) * widths[middle - 1] <= rows:
+                low = middle
+            else:
+                high = middle - 1
+        begin = low
+        if begin >= len(widths):
+            return np.array(cuts, dtype=np.int64)
+        cuts.append(begin)

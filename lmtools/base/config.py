@@ -1,0 +1,269 @@
+"""Configuration declared once, in dataclasses: filled from YAML and `key=value`, written back to
+YAML; unknown names are refused.
+"""
+
+import dataclasses
+import difflib
+import functools
+import math
+import reprlib
+import types
+import typing
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+
+import yaml
+
+from lmtools.base.assignments import parse_pair
+from lmtools.base.errors import UserError
+from lmtools.base.files import read_bytes
+
+LONGEST = 4 << 20  # bytes of a YAML file; its reader needs a minute for them
+# PyYAML, of values such as 2024-13-45 or `!!int x`
+UNFIT = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+DEPTH = 4  # of keys whose lines messages name
+SHOWN = reprlib.Repr()
+SHOWN.maxstring = SHOWN.maxother = 200
+SHOWN.maxlevel = 3
+
+
+def show_value(value) -> str:
+    """Return a value for a message; aliases can make a small file a value without end."""
+    return SHOWN.repr(value)
+
+
+def load_yaml(path) -> dict:
+    """Return the mapping in a YAML file; UserError with the line where it is malformed."""
+    try:
+        content = yaml.safe_load(read_bytes(path, LONGEST))
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f":{mark.line + 1}" if mark else ""
+        cause = " ".join(str(getattr(error, "problem", error)).split())
+        raise UserError(f"{path}{line}: not YAML ({cause}); mend the line") from None
+    except RecursionError:
+        raise UserError(f"{path}: nested too deeply; write `name: value` lines") from None
+    except UNFIT as error:
+        raise UserError(
+            f"{path}: a value is not of the kind that it looks like ({show_value(error)}); quote it"
+        ) from None
+    if not isinstance(content, dict | types.NoneType):
+        raise UserError(f"{path}:1: expected `name: value` lines; see conf/ for examples")
+    return content or {}
+
+
+def find_lines(path: Path) -> dict[tuple[str, ...], int]:
+    """Return the line of each key of a YAML file, of each key and entry of these, and so on, and of
+    each line of text in a block.
+    """
+    lines: dict[tuple[str, ...], int] = {}
+
+    def walk(node, above: tuple[str, ...]) -> None:
+        if len(above) == DEPTH:
+            return
+        inside: list[tuple] = []  # what it is called, where it begins, its node
+        if isinstance(node, yaml.MappingNode):
+            inside = [(key.value, key, value) for key, value in node.value]
+        elif isinstance(node, yaml.SequenceNode):
+            inside = [(i, value, value) for i, value in enumerate(node.value)]
+        elif isinstance(node, yaml.ScalarNode) and node.style == "|":
+            first = node.start_mark.line + 2
+            lines.update(((*above, str(i)), first + i) for i in range(len(node.value.splitlines())))
+        for key, start, value in inside:
+            lines[(*above, str(key))] = start.start_mark.line + 1
+            walk(value, (*above, str(key)))
+
+    walk(yaml.compose(read_bytes(path), yaml.SafeLoader), ())
+    return lines
+
+
+@dataclasses.dataclass(frozen=True)
+class Place:
+    """Where a setting stands, as messages say it: the path and the line of the entry under `keys`
+    in the last of `files` that has it, each of which refines those before it.
+    """
+
+    files: tuple[Path, ...]
+    keys: tuple[str, ...] = ()
+
+    def __truediv__(self, name) -> "Place":
+        return dataclasses.replace(self, keys=(*self.keys, str(name)))
+
+    def __str__(self) -> str:
+        lines = {path: find_lines(path) for path in self.files}
+        for end in range(len(self.keys), 0, -1):
+            for path in reversed(self.files):
+                if line := lines[path].get(self.keys[:end]):
+                    return f"{path}:{line}"
+        return f"{self.files[-1]}:1"
+
+
+def override(tree: dict, assignments: Sequence[str]) -> dict:
+    """Return a copy of `tree` with `a.b=value` assignments, whose values are YAML scalars."""
+    tree = {k: dict(v) if isinstance(v, dict) else v for k, v in tree.items()}
+    for assignment in assignments:
+        name, value = parse_pair(
+            assignment, "", "an assignment", "write name=value, as in optim.lr=1e-3", empty=True
+        )
+        *groups, leaf = name.split(".")
+        node = tree
+        for group in groups:
+            inner = node.get(group) or {}
+            if not isinstance(inner, dict):
+                raise UserError(
+                    f"{assignment}: '{group}' is a single setting, no group; leave out what"
+                    " follows it"
+                )
+            node[group] = dict(inner)
+            node = node[group]
+        try:
+            node[leaf] = yaml.safe_load(value)
+        except (yaml.YAMLError, RecursionError, *UNFIT):
+            raise UserError(f"{assignment}: cannot read the value; quote it") from None
+    return tree
+
+
+SOMEWHERE = "configuration"  # what settings are of that come from no file
+
+
+def build(cls, tree: Mapping, source=SOMEWHERE, prefix=""):
+    """Return an instance of dataclass `cls` from nested mappings; names the class does not have and
+    values of another type are refused.
+    """
+    if not isinstance(tree, Mapping):
+        raise UserError(
+            f"{source}: '{prefix.rstrip('.')}' is {show_value(tree)}; expected a group of settings"
+        )
+    hints = typing.get_type_hints(cls)
+    values = {}
+    for name, value in tree.items():
+        full = f"{prefix}{name}"
+        if name not in hints:
+            close = difflib.get_close_matches(str(name), hints, 1)
+            raise UserError(
+                f"{source}: unknown setting '{full}';"
+                f" {f'did you mean {close[0]}?' if close else 'known: ' + ', '.join(hints)}"
+            )
+        values[name] = convert(hints[name], value, source, full)
+    try:
+        return cls(**values)
+    except TypeError as error:
+        raise UserError(f"{source}: {error}; give the setting") from None
+    # of the class itself, which does not know where its values come from
+    except UserError as error:
+        raise UserError(str(error) if source == SOMEWHERE else f"{source}: {error}") from None
+
+
+def convert(kind, value, source, name):
+    """Return `value` as type `kind`: nested dataclass, scalar, optional or list of these; '1e-3'
+    counts as a float (YAML 1.1 reads it as text).
+    """
+    if dataclasses.is_dataclass(kind):
+        return build(kind, value or {}, source, f"{name}.")
+    options = typing.get_args(kind) if isinstance(kind, types.UnionType) else (kind,)
+    for option in options:
+        if typing.get_origin(option) is dict and isinstance(value, Mapping):
+            item = typing.get_args(option)[1]
+            return {
+                str(key): convert(item, one, source, f"{name}.{key}") for key, one in value.items()
+            }
+        try:
+            return scalar(option, value)
+        except (TypeError, ValueError):
+            continue
+    wanted = getattr(kind, "__name__", str(kind))
+    raise UserError(f"{source}: setting '{name}' is {show_value(value)}; expected {wanted}")
+
+
+def scalar(kind, value):
+    """Return `value` as one plain type; ValueError or TypeError if it is not one."""
+    if typing.get_origin(kind) in (list, tuple):
+        if not isinstance(value, list | tuple):  # a string would fall apart into letters
+            raise TypeError(kind)
+        item = typing.get_args(kind)[0]
+        return typing.get_origin(kind)(scalar(item, v) for v in value)
+    if (kind is types.NoneType and value is None) or (kind is dict and isinstance(value, dict)):
+        return value
+    if kind is float and not isinstance(value, bool):
+        if not math.isfinite(number := float(value)):
+            raise ValueError(value)
+        return number
+    if type(value) is kind:
+        return value
+    raise TypeError(kind)
+
+
+def check_choices(config, prefix: str, **known: Collection[str]) -> None:
+    """Raise UserError for a setting of a dataclass instance that is none of those known."""
+    for name, choices in known.items():
+        if (value := getattr(config, name)) not in choices:
+            raise UserError(f"{prefix}{name}: {value!r} is unknown; known: {', '.join(choices)}")
+
+
+def check_numbers(config, prefix: str, *sizes: str) -> None:
+    """Raise UserError for a number of a dataclass instance below 0, of `sizes` below 1."""
+    for name, value in vars(config).items():
+        least = int(name in sizes)
+        if isinstance(value, int | float) and value < least:
+            raise UserError(f"{prefix}{name}: {value} is too small; give at least {least}")
+
+
+LATE = {"late": True}  # of a field of a dataclass that files of older versions lack
+
+
+def as_tree(config) -> dict:
+    """Return nested mappings of a dataclass instance, without LATE fields that have their defaults:
+    what was made without them stays what it is.
+    """
+    late = {f.name: f.default for f in dataclasses.fields(config) if f.metadata.get("late")}
+    return {
+        name: value
+        for name, value in dataclasses.asdict(config).items()
+        if name not in late or getattr(config, name) != late[name]
+    }
+
+
+def dump(config) -> str:
+    """Return YAML of `as_tree`, in declaration order; `build` reads it back."""
+    return yaml.safe_dump(as_tree(config), sort_keys=False, allow_unicode=True)
+
+
+def from_yaml(cls, path, assignments: Sequence[str] = ()):
+    """Return an instance of `cls` from a YAML file, which may name a `base:` YAML beside it whose
+    settings it refines, and `key=value` on top.
+    """
+    return build(cls, override(read_layers(Path(path)), assignments), path)
+
+
+def read_layers(path: Path) -> dict:
+    """Return the mapping in `path` laid over that of its `base:` file (a path relative to it);
+    UserError if the bases form a circle.
+    """
+    return functools.reduce(merge, list_layers(path).values(), {})
+
+
+def list_layers(path: Path) -> dict[Path, dict]:
+    """Return the mapping in each file that `path` refines, lowest first, and in `path` itself."""
+    layers: dict[Path, dict] = {}
+    seen: set[Path] = set()
+    while True:
+        if path.resolve() in seen:
+            raise UserError(f"{path}: is its own base; take the `base:` line out of one of them")
+        seen.add(path.resolve())
+        layers = {path: (tree := load_yaml(path)), **layers}
+        if not (base := tree.pop("base", None)):
+            return layers
+        if not isinstance(base, str) or "\0" in base:
+            place = Place((path,)) / "base"
+            raise UserError(f"{place}: base: {show_value(base)} is no path; name one file")
+        path = path.parent / base
+
+
+def merge(lower: dict, upper: dict) -> dict:
+    """Return `upper` laid over `lower`, group by group."""
+    both = {
+        k: merge(lower[k], v)
+        for k, v in upper.items()
+        if isinstance(v, dict) and isinstance(lower.get(k), dict)
+    }
+    return {**lower, **upper, **both}

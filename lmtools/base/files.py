@@ -1,0 +1,227 @@
+"""Reading text of any compression, and what to say where a file cannot be read or written.
+
+The text `-` is standard input or output; a Path of this name, which was found in a directory, is a
+file.
+"""
+
+import bz2
+import contextlib
+import errno
+import functools
+import gzip
+import hashlib
+import io
+import itertools
+import lzma
+import os
+import re
+import sys
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from lmtools.base.context import current
+from lmtools.base.errors import UserError
+
+OPENERS = {".gz": gzip.open, ".xz": lzma.open, ".bz2": bz2.open}
+MAGIC = {  # how compressed files begin: what compressed them, the suffix by which they are read
+    rb"\x1f\x8b": ("gzip", ".gz"), rb"\xfd7zXZ\0": ("xz", ".xz"),
+    rb"BZh[1-9](1AY|\x17rE)": ("bzip2", ".bz2"),
+    rb"\(\xb5/\xfd": ("Zstandard", ""), rb"\x04\x22\x4d\x18": ("LZ4", ""),
+    rb"\x1f\x9d": ("compress", ""), rb"PK\x03\x04": ("zip", ""),
+}  # fmt: skip
+DAMAGED = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error)
+WHOLE = 16  # longest lines that a file may have which is read whole
+REMEDIES = {
+    errno.ENOENT: "check the path",
+    errno.ENOTDIR: "check the path",
+    errno.ELOOP: "check the symbolic links on the path",
+    errno.EACCES: "check the permissions of it and its directory",
+    errno.EPERM: "check the permissions of it and its directory",
+    errno.EROFS: "give a place that can be written",
+    errno.ENOSPC: "free space on its disk and run again",
+    errno.EDQUOT: "free space of your quota and run again",
+    errno.EFBIG: "raise the limit of file sizes (ulimit -f), or give another disk",
+    errno.ENAMETOOLONG: "give a shorter name",
+    errno.EMFILE: "raise the limit of open files (ulimit -n)",
+}
+
+
+def longest_line() -> int:
+    """Return the bytes that a line may have."""
+    return current().max_line
+
+
+def in_units(count: int) -> str:
+    """Return a number of bytes as text."""
+    return f"{count >> 20} MB" if count % (1 << 20) == 0 else f"{count} bytes"
+
+
+def too_long(where: str, most: int, what: str = "a line") -> UserError:
+    """Return the refusal of a line of more than `most` bytes."""
+    return UserError(
+        f"{where}: {what} of more than {in_units(most)}; check that it is the right file, or give"
+        " --max-line a larger size"
+    )
+
+
+def stream_of(path) -> contextlib.AbstractContextManager:
+    """Return a context with the bytes of `path` (`-`: standard input, which stays open),
+    decompressed by its suffix (.gz, .xz, .bz2).
+    """
+    if path == "-":
+        return contextlib.nullcontext(sys.stdin.buffer)
+    return OPENERS.get(Path(path).suffix, open)(path, "rb")
+
+
+@contextlib.contextmanager
+def read_errors(path, place: Callable[[], str] | None = None) -> Iterator[None]:
+    """Turn errors of reading `path` inside the block into UserErrors; `place` says where."""
+    try:
+        yield
+    except DAMAGED as error:
+        where = place() if place else path
+        raise UserError(f"{where}: damaged archive ({error}); fetch or write it again") from None
+    except OSError as error:
+        raise cannot("read", path, error) from None
+
+
+def read_bytes(path, most: int | None = None) -> bytes:
+    """Return all of `path` (`-`: standard input), decompressed by its suffix (.gz, .xz, .bz2).
+
+    UserError if it cannot be read or has more than `most` bytes (by default WHOLE times as much as
+    a line may have).
+    """
+    limit = WHOLE * longest_line() if most is None else most
+    with read_errors(path), stream_of(path) as stream:
+        data = stream.read(limit + 1)
+    if len(data) > limit:
+        larger = f", or give --max-line a larger size: it may have {WHOLE} times that"
+        larger = larger if most is None else ""
+        raise UserError(
+            f"{path}: more than {in_units(limit)}, too much for a file of its kind; check that it"
+            f" is the right one{larger}"
+        )
+    return data
+
+
+def read_lines(path) -> Iterator[tuple[int, str]]:
+    """Yield pairs (line number from 1, line without its end) of a UTF-8 text, lazily; a byte-order
+    mark and CR before LF are dropped.
+
+    Only LF ends a line: Unicode's other separators occur inside real transcripts. UserError for a
+    line longer than longest_line().
+    """
+    number = 0
+    try:
+        for number, raw in raw_lines(path):
+            line = raw.decode("utf-8-sig" if number == 1 else "utf-8")
+            yield number, line.removesuffix("\n").removesuffix("\r")
+    except UnicodeDecodeError:
+        raise not_utf8(path, f"{path}:{number}") from None
+
+
+def raw_lines(path) -> Iterator[tuple[int, bytes]]:
+    """Yield pairs (line number from 1, bytes of the line with its end), lazily."""
+    number, most = 0, longest_line()
+    with read_errors(path, lambda: f"{path}:{number + 1}"), stream_of(path) as stream:
+        lines = iter(functools.partial(stream.readline, most + 1), b"")
+        for number, raw in enumerate(lines, 1):
+            if len(raw) > most:
+                raise too_long(f"{path}:{number}", most)
+            yield number, raw
+
+
+def raw_blocks(path, most: int, end: str = "\n") -> Iterator[list[bytes]]:
+    """Yield the lines of a file with their ends, up to `most` at once: `raw_lines` for many of
+    them, and for files whose lines end in CR.
+    """
+    number, longest = 0, longest_line()
+    with read_errors(path, lambda: f"{path}:{number + 1}"), stream_of(path) as stream:
+        lines = iter(functools.partial(stream.readline, longest + 1), b"")
+        if end != "\n":
+            text = io.TextIOWrapper(stream, "latin-1", newline=end)
+            read = functools.partial(text.readline, longest + 1)
+            lines = (line.encode("latin-1") for line in iter(read, ""))
+        while block := list(itertools.islice(lines, most)):
+            if max(map(len, block)) > longest:
+                row = next(i for i, raw in enumerate(block, 1) if len(raw) > longest)
+                raise too_long(f"{path}:{number + row}", longest)
+            number += len(block)
+            yield block
+
+
+def not_as_named(path) -> UserError | None:
+    """Return `compression_error` of the file `path`; None of what is no file."""
+    try:
+        # a pipe could wait for ever
+        with open(path if os.path.isfile(path) else os.devnull, "rb") as stream:
+            return compression_error(path, stream.read(8), Path(path).suffix)
+    except OSError:
+        return None
+
+
+def compression_error(path, head: bytes, suffix: str = "") -> UserError | None:
+    """Return the user's view of bytes `head` that begin as a compressed file does, although `path`
+    is not read as one by its `suffix`, or None.
+    """
+    name, right = next((kind for magic, kind in MAGIC.items() if re.match(magic, head)), ("", ""))
+    if not name or right == suffix != "":
+        return None
+    why = "which lmtools does not read;"
+    if right:
+        why = f"which its name does not say; call it {Path(path).name}{right}, or"
+    return UserError(f"{path}: is compressed with {name}, {why} decompress it")
+
+
+def not_utf8(path, where: str) -> UserError:
+    """Return the user's view of bytes at `where` that are no UTF-8: perhaps compressed."""
+    return not_as_named(path) or UserError(f"{where}: not UTF-8; convert it with iconv")
+
+
+def cannot(verb: str, path, error: OSError) -> UserError:
+    """Return the user's view of an operating-system error on `path`."""
+    if verb == "read" and error.errno is None:  # of a decompressor
+        return UserError(f"{path}: damaged archive ({error}); fetch or write it again")
+    return UserError(f"{path}: cannot {verb}: {error.strerror or error}; {remedy(error)}")
+
+
+def system_error(error: Exception) -> OSError:
+    """Return the system's error, of which a library may keep only `(os error NUMBER)`."""
+    number = re.search(r"\(os error (\d+)\)", str(error))
+    if number:
+        return OSError(int(number[1]), os.strerror(int(number[1])))
+    return OSError(None, " ".join(str(error).split()))
+
+
+def remedy(error: OSError) -> str:
+    """Return the remedy of an operating-system error, in words."""
+    return REMEDIES.get(error.errno, "check the path, its permissions and the disk")
+
+
+@contextlib.contextmanager
+def unpacking(archive) -> Iterator[None]:
+    """Raise UserError where what the block takes out of `archive` shows that it is damaged."""
+    import tarfile
+    import zipfile
+
+    # the last two of odd headers and of encryption
+    odd = (tarfile.TarError, zipfile.BadZipFile, RuntimeError, ValueError)
+    try:
+        yield
+    except (*DAMAGED, *odd) as error:
+        remedy = "remove it and run again"
+        raise UserError(f"{archive}: damaged archive ({error}); {remedy}") from None
+    except OSError as error:
+        if error.filename != str(archive):
+            raise
+        raise cannot("read", archive, error) from None
+
+
+def sha256(path) -> str:
+    """Return the hexadecimal SHA-256 of a file's bytes."""
+    digest = hashlib.sha256()
+    with read_errors(path), open(path, "rb") as stream:
+        while block := stream.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()

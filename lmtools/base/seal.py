@@ -1,0 +1,114 @@
+"""Artifacts that vouch for themselves: a JSON or YAML mapping carries, as `seal`, the SHA-256 of
+all else that it says.
+
+The seal is of what is said, not of bytes: white space and the order of keys do not count. In JSON
+it stands first, so that whoever edits a file on purpose takes one line out.
+"""
+
+import functools
+import hashlib
+import json
+import os
+import sys
+from collections.abc import Callable, Mapping
+
+import yaml
+
+from lmtools.base.atomic import atomic_text
+from lmtools.base.errors import UserError
+from lmtools.base.files import read_bytes
+
+SEAL = "seal"
+REMEDY = "write it again"
+
+
+class Damaged(UserError):
+    """An artifact is not as it was written."""
+
+
+def digest(tree: Mapping) -> str:
+    """Return the hexadecimal SHA-256 of what a mapping of plain values says."""
+    # as a reader will see it
+    plain = json.loads(json.dumps(tree, ensure_ascii=False, default=str).encode("utf-8", "replace"))
+    return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
+
+
+def add_seal(tree: Mapping) -> dict:
+    """Return `tree` with its seal, in place of one that it has."""
+    rest = {name: value for name, value in tree.items() if name != SEAL}
+    return {SEAL: digest(rest), **rest}
+
+
+def add_yaml_seal(text: str) -> str:
+    """Return the text of a YAML mapping with its seal, as its last line."""
+    return f"{text}{SEAL}: {digest(yaml.safe_load(text))}\n"
+
+
+def check_seal(tree: Mapping, path, remedy: str = REMEDY, warn: bool = True) -> dict:
+    """Return `tree` without its seal, which is checked: Damaged, with the remedy, where it does not
+    fit.
+
+    A mapping without one (of an older version, or edited) is taken as it is; with `warn` a line on
+    standard error says so.
+    """
+    rest = {name: value for name, value in tree.items() if name != SEAL}
+    if SEAL not in tree:
+        if warn:
+            say_unchecked(path)
+    elif tree[SEAL] != digest(rest):
+        raise Damaged(
+            f"{path}: damaged, or edited after it was written (its {SEAL} does not fit); {remedy}"
+        )
+    return rest
+
+
+def say_unchecked(path) -> None:
+    """Say, once a file, that damage of it cannot be found."""
+    say_once(os.path.abspath(path), str(path))
+
+
+@functools.cache
+def say_once(place: str, path: str) -> None:
+    """Say it of the file at an absolute path, which the user calls `path`."""
+    print(
+        f"{path}: has no {SEAL} (an older version wrote it, or it was edited), so that damage would"
+        " not be found",
+        file=sys.stderr,
+    )
+
+
+def write_json(tree: Mapping, path, indent: int | None = 1, allow_nan: bool = True) -> None:
+    """Write a mapping with its seal as JSON; ValueError for NaN where it is not allowed."""
+    text = json.dumps(add_seal(tree), ensure_ascii=False, indent=indent, allow_nan=allow_nan)
+    with atomic_text(path) as stream:
+        stream.write(text + "\n")
+
+
+def read_json(path, remedy: str = REMEDY, check: Callable[[dict], object] = bool) -> dict:
+    """Return the mapping that `write_json` wrote, without its seal; UserError if the file is no
+    JSON object or not as it was written.
+
+    `check` refuses what it should not say, before a line says that it has no seal.
+    """
+    tree = parse_json(read_bytes(path), path, remedy)
+    rest = check_seal(
+        tree,
+        path,
+        f"{remedy}, or take the line of the {SEAL} out if the edit was meant",
+        warn=False,
+    )
+    check(rest)
+    if SEAL not in tree:
+        say_unchecked(path)
+    return rest
+
+
+def parse_json(content, where, remedy: str) -> dict:
+    """Return the JSON object that `content` spells; UserError otherwise."""
+    try:
+        tree = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{where}: not JSON ({error}); {remedy}") from None
+    if not isinstance(tree, dict):
+        raise UserError(f"{where}: expected a JSON object; {remedy}")
+    return tree

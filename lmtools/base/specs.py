@@ -1,0 +1,111 @@
+"""Specifications of language models: where a model is, and the options by which it scores, as
+`--lm DIR,intact=true,oov_penalty=7` gives them.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from lmtools.base.errors import UserError
+from lmtools.base.options import check_options, list_options, option, parse_option
+
+NORMALISATIONS = ("full", "none")
+MIX, HF = "mix:", "hf:"
+MIXTURE = "mix:LM=WEIGHT,LM=WEIGHT"
+
+
+@dataclass(frozen=True)
+class LMSpec:
+    """Specification of a language model: its place (a directory, a KenLM or ARPA file, `hf:DIR`, or
+    `mix:LM=W,LM=W`) and how it scores.
+
+    The text `LM,option=value,..` has the declared options. `pairs`: texts are pairs of source and
+    target, of a translation model. Without `head` it is asked for states alone, so that a Hugging
+    Face model needs no layer that predicts.
+    """
+
+    lm: str
+    intact: bool = option(False, "a masked model scores in one pass over the unmasked input")
+    normalise: str = option(
+        "full",
+        "none: log p of a neural model up to the normaliser, which takes most of the time",
+        choices=NORMALISATIONS,
+    )
+    oov_penalty: float = option(
+        0.0,
+        "nats that an unknown token costs beyond log p(<unk>), which is of all words left out; the"
+        " log of their number shares it evenly",
+        least=0,
+    )
+    noise: str | None = option(
+        None,
+        "KIND=F.bin, of criteria that noise corrects (MCS, CPS): the noise (unigram, log-uniform,"
+        " uniform) over the counts of a binarised corpus in place of that of training",
+    )
+    noise_power: float = option(0.75, "of the counts of unigram noise", least=0)
+    pairs: bool = False
+    head: bool = True
+
+    def __post_init__(self):
+        check_options(self)
+
+    @classmethod
+    def parse(cls, text: str, **defaults) -> "LMSpec":
+        """Parse `LM,option=value,..`; options that the text does not give are `defaults`. A path
+        that exists is one as a whole. UserError for an option that is unknown, given twice, or has
+        another kind of value.
+        """
+        lm, values = split_options(text)
+        given = {name: parse_option(cls, name, value) for name, value in values.items()}
+        return cls(lm, **defaults | given)
+
+    def __str__(self) -> str:
+        """Return the text that `parse` takes."""
+        values = {name: getattr(self, name) for name in OPTIONS}
+        changed = {name: value for name, value in values.items() if value != OPTIONS[name][1]}
+        words = [f"{name}={'true' if value is True else value}" for name, value in changed.items()]
+        return ",".join([self.lm, *words])
+
+
+OPTIONS = list_options(LMSpec)
+
+
+def split_options(text: str) -> tuple[str, dict[str, str]]:
+    """Split `LM,option=value,..` into the place of the model and its options."""
+    lm, values = text, {}
+    while "," in lm and not Path(lm).exists():
+        rest, _, last = lm.rpartition(",")
+        name, sign, value = last.partition("=")
+        name = name.replace("-", "_")
+        if not sign or name not in OPTIONS:
+            if sign and not lm.startswith(MIX) and Path(rest.removeprefix(HF)).exists():
+                known = ", ".join(OPTIONS)
+                raise UserError(f"{text}: no option {name!r} of a language model; known: {known}")
+            break
+        if name in values:
+            raise UserError(f"{text}: {name} is given twice; leave one out")
+        lm, values[name] = rest, value
+    return lm, values
+
+
+def find_paths(lm: str) -> list[str]:
+    """Return the files and directories that `lm`, an LMSpec's place, names."""
+    if lm.startswith(MIX):
+        return [path for part in parse_mixture(lm)[0] for path in find_paths(part)]
+    return [lm.removeprefix(HF)]
+
+
+def parse_mixture(text: str) -> tuple[list[str], list[float]]:
+    """Parse the models and the weights of `mix:A=0.6,B=0.4`; the last weight may be left out."""
+    lms, weights = [], []
+    for part in text.removeprefix(MIX).split(","):
+        lm, sign, weight = part.rpartition("=")
+        try:
+            weights += [float(weight)] if sign else []
+        except ValueError:
+            raise UserError(f"{text}: {weight!r} is no weight; write {MIXTURE}") from None
+        lms.append(lm if sign else part)
+        if not lms[-1] or len(lms) - len(weights) > 1 or (sign and len(lms) > len(weights)):
+            raise UserError(f"{text}: {part!r} is no model with its weight; write {MIXTURE}")
+    if len(lms) < 2:
+        raise UserError(f"{text}: one model is no mixture; write {MIXTURE}")
+    return lms, weights

@@ -1,0 +1,339 @@
+"""Work by several processes: results in order, errors as they were raised, and nobody left behind
+or waited for, whoever is killed.
+
+Each worker has a pipe of its own, so that its end, at any moment, is the end of that pipe: with a
+queue that all share, as pools have it, a worker that is killed while it reads or writes stops the
+others for ever. A thread a worker in the parent sends items and takes results.
+"""
+
+import contextlib
+import ctypes
+import itertools
+import multiprocessing
+import os
+import pickle
+import queue
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from functools import partial
+from multiprocessing import resource_tracker
+from typing import Any, TypeVar
+
+from lmtools.base.context import Context, current
+from lmtools.base.errors import UserError
+from lmtools.base.jobs import Work, find_queue, run_items
+
+AHEAD = 3  # items a process that are under way: what bounds the memory
+PATIENCE = 5  # seconds that a process which was killed has to be gone
+REMEDY = "give fewer processes (a lower --nj)"
+SAFE = "PYTHONSAFEPATH"  # Python's variable
+DIE_WITH_PARENT = 1  # Linux's PR_SET_PDEATHSIG
+CONTEXT = multiprocessing.get_context("spawn")
+
+Item, Result = TypeVar("Item"), TypeVar("Result")
+
+
+def map_ordered(
+    act: Callable,
+    items: Iterable[Item],
+    nj: int = 1,
+    load: Callable | None = None,
+    *,
+    remedy: str = REMEDY,
+    reads: Iterable = (),
+    context: Context | None = None,
+) -> Iterator[Result]:
+    """Yield `act` of each item, in order, by `nj` processes; here where nj is 1 or there is one
+    item.
+
+    `act` is pickled once, so that it may hold a large vocabulary (functools.partial). What `load()`
+    returns, called once a process, is its first argument. An item is taken when it is needed, AHEAD
+    * nj at most before their results are. An exception of `act` is raised here in the place of its
+    result; UserError, within seconds, when a worker is killed: what died, and the `remedy`. Where
+    `context.cmd` (of None: that of the caller's settings, lmtools.base.context) names a queue, an
+    array of `nj` tasks takes the place of the processes, and results come when all are there;
+    `reads` are the files that `act` reads by name. Processes and tasks have the settings, too.
+    """
+    work = Work(act, load, tuple(reads), context or current())
+    return (result for _, result in run_numbered(work, items, nj, remedy))
+
+
+def as_completed(
+    act: Callable,
+    items: Iterable[Item],
+    nj: int,
+    load: Callable | None = None,
+    *,
+    remedy: str = REMEDY,
+    reads: Iterable = (),
+    context: Context | None = None,
+) -> Iterator[tuple[int, Result]]:
+    """Yield pairs (number of the item, `act` of it) as `nj` processes finish, also where nj is 1;
+    else as `map_ordered`.
+
+    All results that are there when a worker dies come before the error.
+    """
+    work = Work(act, load, tuple(reads), context or current())
+    return run_numbered(work, items, nj, remedy, ordered=False)
+
+
+def run_numbered(
+    work: Work, items: Iterable, nj: int, remedy: str, *, ordered: bool = True
+) -> Iterator[tuple[int, Any]]:
+    """Yield pairs (number of the item, its result) by `nj` processes, or tasks of a cluster; if
+    `ordered` by this process where nothing is gained by another.
+    """
+    if ordered:
+        items = iter(items)
+        head = list(itertools.islice(items, 2 if nj > 1 else 0))
+        items = itertools.chain(head, items)
+        if len(head) < 2:
+            yield from enumerate(map(work.bind(), items))
+            return
+    if nj > 1 and (queue := find_queue(work.context.cmd)):
+        yield from enumerate(run_items(queue, work, items, nj))
+        return
+    waiting: dict[Future, int] = {}
+    with WorkerPool(work, nj, remedy) as pool:
+        for number, item in enumerate(items):
+            waiting[pool.submit(item)] = number
+            yield from take_finished(waiting, AHEAD * nj, ordered)
+        yield from take_finished(waiting, 0, ordered)
+
+
+def take_finished(
+    waiting: dict[Future, int], most: int, ordered: bool
+) -> Iterator[tuple[int, Any]]:
+    """Yield the results of finished work of `waiting` (`ordered`: from its beginning), and of more
+    until at most `most` waits; results before errors.
+    """
+    while waiting:
+        awaited = list(itertools.islice(waiting, 1)) if ordered else list(waiting)
+        if len(waiting) > most:
+            wait(awaited, return_when=FIRST_COMPLETED)
+        done = [future for future in awaited if future.done()]
+        if not done:
+            return
+        for future in sorted(done, key=lambda future: future.exception() is not None):
+            yield waiting.pop(future), future.result()
+
+
+class WorkerPool:
+    """At most `nj` processes, one started with each of the first items; all end on leaving.
+
+    When one dies, all are ended, and all work that is not done fails with the same UserError.
+    """
+
+    def __init__(self, work: Work, nj: int, remedy: str = REMEDY):
+        self.nj, self.remedy = nj, remedy
+        self.content = pickle.dumps(work, pickle.HIGHEST_PROTOCOL)
+        self.todo: queue.SimpleQueue = queue.SimpleQueue()
+        self.workers: list[Worker] = []
+        self.lock, self.death = threading.Lock(), None
+
+    def __enter__(self) -> "WorkerPool":
+        return self
+
+    def __exit__(self, *error) -> None:
+        for worker in self.workers:
+            worker.process.kill()
+            self.todo.put(None)
+        for worker in self.workers:
+            worker.thread.join(PATIENCE)
+            worker.process.join(PATIENCE)
+            worker.connection.close()
+
+    def submit(self, item) -> Future:
+        """Return the future result for an item."""
+        if len(self.workers) < self.nj:
+            try:
+                self.workers.append(Worker(self))
+            except OSError as error:
+                raise UserError(
+                    f"cannot start a worker process: {error.strerror}; {self.remedy}"
+                ) from None
+        future = Future()
+        self.todo.put((future, item))
+        return future
+
+    def lost(self, worker: "Worker") -> UserError:
+        """Return the error on the first worker that died; the others are ended: nobody waits."""
+        with self.lock:
+            if self.death is None:
+                worker.process.join(PATIENCE)
+                self.death = UserError(
+                    f"worker process {worker.process.pid} {describe_end(worker.process.exitcode)};"
+                    f" {self.remedy}"
+                )
+                for other in self.workers:
+                    other.process.kill()
+        return self.death
+
+
+def describe_end(status: int | None) -> str:
+    """Describe the end of a process in words; a negative status is that of a signal."""
+    if status is None or status >= 0:
+        return "ended by itself" + (f" with status {status}" if status else "")
+    try:
+        name = f"{signal.Signals(-status).name} ({-status})"
+    except ValueError:
+        name = f"signal {-status}"
+    return f"was killed by {name}" + (
+        ", perhaps for want of memory" if -status == signal.SIGKILL else ""
+    )
+
+
+class Worker:
+    """A process, and the thread here that feeds it from the pool's queue and takes results."""
+
+    def __init__(self, pool: WorkerPool):
+        self.pool, self.started = pool, False
+        # the user's number of threads, or an even share of the processors; a parent's end is told
+        # to the children of its main thread only
+        threads = (
+            None if "OMP_NUM_THREADS" in os.environ else max(1, (os.cpu_count() or 1) // pool.nj)
+        )
+        in_main = threading.current_thread() is threading.main_thread()
+        self.connection, theirs = CONTEXT.Pipe()
+        self.process = CONTEXT.Process(
+            target=serve, args=(theirs, os.getpid() if in_main else None, threads), daemon=True
+        )
+        with without_interrupts(), without_local_modules():
+            self.process.start()
+        theirs.close()  # or its end would not be the end of the pipe
+        self.thread = threading.Thread(target=self.relay, daemon=True)
+        self.thread.start()
+
+    def relay(self) -> None:
+        """Have the process do one piece of work after the other until there is none."""
+        while task := self.pool.todo.get():
+            future, item = task
+            try:
+                future.set_result(self.result(item))
+            except BaseException as error:
+                future.set_exception(error)
+
+    def result(self, item):
+        """Return the result of the process for an item."""
+        if self.pool.death:
+            raise self.pool.death
+        message = pickle.dumps(item, pickle.HIGHEST_PROTOCOL)
+        try:
+            if not self.started:
+                self.connection.send_bytes(self.pool.content)
+                self.started = True
+            self.connection.send_bytes(message)
+            answer = self.connection.recv_bytes()
+        except (EOFError, OSError):
+            raise self.pool.lost(self) from None
+        good, value = pickle.loads(answer)
+        if good:
+            return value
+        error, trace = value
+        raise error from RuntimeError(f"in worker process {self.process.pid}:\n{trace}")
+
+
+@contextlib.contextmanager
+def without_local_modules() -> Iterator[None]:
+    """Let Python processes that start in the block import nothing from the working directory, which
+    holds data (from Python 3.11 on). multiprocessing gives a child no environment but this one's.
+    """
+    before = os.environ.get(SAFE)
+    os.environ[SAFE] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[SAFE]
+        else:
+            os.environ[SAFE] = before
+
+
+@contextlib.contextmanager
+def without_interrupts() -> Iterator[None]:
+    """Delay Ctrl-C until the block ends, and keep processes that are started in it from hearing of
+    it, not even while Python starts in them.
+    """
+    # starting it, which the first process would do, lets interrupts through
+    with without_local_modules():
+        resource_tracker.ensure_running()
+    waiting: list[int] = []
+    # a mask is one thread's: what another thread takes is raised in the main one all the same
+    handler = (
+        signal.signal(signal.SIGINT, lambda number, frame: waiting.append(number))
+        if threading.current_thread() is threading.main_thread()
+        else None
+    )
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        if handler is not None:
+            signal.signal(signal.SIGINT, handler)
+        if waiting:
+            signal.raise_signal(signal.SIGINT)
+
+
+def serve(connection, parent: int | None, threads: int | None) -> None:
+    """Run a worker process: read its work, then answer item after item until the pipe ends."""
+    end_with_parent(parent)
+    with contextlib.suppress(EOFError, OSError):
+        content = connection.recv_bytes()
+        try:
+            act = load_work(content, threads)
+        # a model that cannot be loaded: said in the place of the first result
+        except Exception as error:
+            act = partial(fail, error)
+        while True:
+            connection.send_bytes(answer_item(act, connection.recv_bytes()))
+
+
+def end_with_parent(parent: int | None) -> None:
+    """Have this process end when its parent does, however that ends: at once on Linux, elsewhere as
+    soon as a thread may run.
+    """
+    if parent is not None and sys.platform == "linux":
+        ctypes.CDLL(None).prctl(DIE_WITH_PARENT, signal.SIGKILL)
+        if os.getppid() != parent:  # it ended before the call
+            os._exit(1)
+    threading.Thread(target=wait_for_parent, daemon=True).start()
+
+
+def wait_for_parent() -> None:
+    """Wait for the parent's end and end this process."""
+    multiprocessing.parent_process().join()
+    os._exit(1)
+
+
+def load_work(content: bytes, threads: int | None) -> Callable:
+    """Return the function of an item that the pickled work `content` means; torch, where that
+    brings it along, uses `threads`.
+    """
+    work = pickle.loads(content)
+    if threads and "torch" in sys.modules:
+        sys.modules["torch"].set_num_threads(threads)
+    return work.begin()
+
+
+def fail(error: Exception, item) -> None:
+    """Raise what kept the work from being done."""
+    raise error
+
+
+def answer_item(act: Callable, message: bytes) -> bytes:
+    """Return the pickled answer: (True, result), or (False, (exception, its traceback as text))."""
+    try:
+        return pickle.dumps((True, act(pickle.loads(message))), pickle.HIGHEST_PROTOCOL)
+    except Exception as error:
+        trace = traceback.format_exc()
+        try:
+            answer = pickle.dumps((False, (error, trace)))
+            pickle.loads(answer)  # not every exception survives it
+            return answer
+        except Exception:
+            return pickle.dumps((False, (RuntimeError(f"{type(error).__name__}: {error}"), trace)))

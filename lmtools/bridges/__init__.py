@@ -1,0 +1,3 @@
+"""Our language models inside other programs: their decoders (decoders), ESPnet (espnet), their file
+formats (export). Nothing in lmtools imports this room but verbs.
+"""

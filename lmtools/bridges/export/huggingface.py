@@ -1,0 +1,167 @@
+"""Hugging Face's form: what save_pretrained writes, with tokenizer.json and a model card.
+
+Our Transformers of the default form (LayerNorm after each residual sum, BERT's output head) are
+exactly BERT's classes: BertForMaskedLM, and BertLMHeadModel as a decoder. The other families go
+with a file of classes of their own, modeling_lmtools.py.
+"""
+
+import copy
+import dataclasses
+import shutil
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from lmtools.base.atomic import atomic_directory
+from lmtools.base.errors import UserError
+from lmtools.bridges.export.card import describe_card
+from lmtools.bridges.export.graph import replace_convolutions
+from lmtools.models.checkpoint import load_model
+from lmtools.models.lm import LanguageModel
+from lmtools.models.outputs import Softmax
+from lmtools.text.subword import BOS, EOS, MASK, PAD, SPECIALS, UNK, Subword
+
+CONFIG, CARD = "config.json", "README.md"
+BERT = {"causal": "BertLMHeadModel", "masked": "BertForMaskedLM"}
+CODE = "modeling_lmtools"  # the file of the custom classes
+CUSTOM = {
+    **dict.fromkeys(("lstm", "gcnn", "causal"), "LmtoolsForCausalLM"),
+    **dict.fromkeys(("masked", "tta"), "LmtoolsForMaskedLM"),
+}
+
+
+def write_huggingface(directory: str, out: str, licence: str = "", corpus: str = "") -> str:
+    """Write the model in `directory` as transformers' directory `out`; what to say of it. The model
+    card says `licence` and `corpus` (the training text). UserError for what no class computes.
+    """
+    try:
+        import transformers
+
+        from lmtools.bridges.export.tokenizer import make_tokenizer
+    except ImportError:
+        raise UserError(
+            "--to hf: needs the package transformers; pip install 'lmtools[hf]'"
+        ) from None
+    lm, subword = load_model(directory)
+    refuse_unable(lm, directory)
+    name, custom = class_of(lm), is_custom(lm)
+    if custom:
+        model = make_custom(lm, subword)
+    else:
+        model = fill_bert(lm, getattr(transformers, name)(bert_config(transformers, lm, subword)))
+    tokenizer = transformers.PreTrainedTokenizerFast(
+        tokenizer_object=make_tokenizer(subword, directory),
+        bos_token=SPECIALS[BOS], eos_token=SPECIALS[EOS], unk_token=SPECIALS[UNK],
+        pad_token=SPECIALS[PAD], mask_token=SPECIALS[MASK],
+        cls_token=SPECIALS[BOS], sep_token=SPECIALS[EOS],
+        model_max_length=lm.trunk.positions, clean_up_tokenization_spaces=False,
+    )  # fmt: skip
+    with atomic_directory(out, CONFIG) as temporary:
+        model.save_pretrained(temporary, safe_serialization=True)
+        tokenizer.save_pretrained(temporary)
+        # safetensors' own file is for its owner alone
+        shutil.copymode(temporary / CONFIG, temporary / "model.safetensors")
+        if custom:
+            shutil.copyfile(Path(__file__).with_name(f"{CODE}.py"), temporary / f"{CODE}.py")
+        card = describe_card(lm, subword, directory, name, licence=licence, corpus=corpus)
+        (temporary / CARD).write_text(card, encoding="utf-8")
+    if custom:
+        return f"{out}: {name} with {CODE}.py; from_pretrained({out!r}, trust_remote_code=True)"
+    return f"{out}: {name} with tokenizer.json and {CARD}; lmtools score --lm hf:{out}"
+
+
+def is_custom(lm: LanguageModel) -> bool:
+    """Return whether transformers has no class for the model."""
+    return lm.settings.model not in BERT or lm.settings.architecture.norm != "post"
+
+
+def class_of(lm: LanguageModel) -> str:
+    """Return the name of the class that transformers loads."""
+    return (CUSTOM if is_custom(lm) else BERT)[lm.settings.model]
+
+
+def refuse_unable(lm: LanguageModel, directory) -> None:
+    """Raise UserError for models whose logits are no softmax's over ids."""
+    if lm.settings.model not in CUSTOM:
+        raise UserError(
+            f"{directory}: an {lm.settings.model} model reads spelled words, for which there is no"
+            " tokenizer.json; export another model"
+        )
+    if type(lm.output) is not Softmax:
+        raise UserError(
+            f"{directory}: transformers' output layers are a softmax, not {lm.settings.criterion};"
+            " export --to onnx"
+        )
+
+
+@torch.no_grad()
+def make_custom(lm: LanguageModel, subword: Subword):
+    """Return the model as a class of modeling_lmtools.py."""
+    from lmtools.bridges.export import modeling_lmtools
+
+    settings, arch = lm.settings, dataclasses.asdict(lm.settings.architecture)
+    if settings.model == "gcnn":
+        arch["blocks"] = [list(map(list, shape)) for shape in settings.architecture.shapes]
+    name = CUSTOM[settings.model]
+    auto = name.replace("Lmtools", "AutoModel")
+    config = modeling_lmtools.LmtoolsConfig(
+        family=settings.model, arch=arch, vocab_size=subword.size, mask_token_id=MASK,
+        pad_token_id=PAD, bos_token_id=BOS, eos_token_id=EOS,
+        hidden_size=lm.trunk.width, num_hidden_layers=lm.trunk.depth,
+        auto_map={"AutoConfig": f"{CODE}.LmtoolsConfig", auto: f"{CODE}.{name}"},
+        architectures=[name],
+    )  # fmt: skip
+    model = getattr(modeling_lmtools, name)(config)
+    folded = copy.deepcopy(lm)
+    replace_convolutions(folded)
+    model.trunk.load_state_dict(folded.trunk.state_dict())
+    model.bias.copy_(lm.output.bias)
+    if model.weight is not None:
+        model.weight.copy_(lm.output.weight)
+    return model.eval()
+
+
+def bert_config(transformers, lm: LanguageModel, subword: Subword):
+    """Return BERT's configuration of the same size."""
+    c, decoder = lm.settings.architecture, lm.settings.model == "causal"
+    return transformers.BertConfig(
+        vocab_size=subword.size, hidden_size=c.dim, num_hidden_layers=c.layers,
+        num_attention_heads=c.heads, intermediate_size=c.ffn, hidden_act="gelu",
+        hidden_dropout_prob=c.dropout, attention_probs_dropout_prob=c.attention_dropout,
+        max_position_embeddings=c.positions, type_vocab_size=1, layer_norm_eps=1e-12,
+        pad_token_id=PAD, bos_token_id=BOS, eos_token_id=EOS, tie_word_embeddings=c.tied,
+        is_decoder=decoder,
+    )  # fmt: skip
+
+
+@torch.no_grad()
+def fill_bert(lm: LanguageModel, model):
+    """Return the BERT model with the weights of ours, the inverse of `bert_trunk`."""
+    trunk, bert, head = lm.trunk, model.bert, model.cls.predictions
+    embeddings = bert.embeddings
+    embeddings.word_embeddings.weight.copy_(trunk.lookup.weight)
+    embeddings.token_type_embeddings.weight.zero_()
+    position = trunk.embedding.position
+    embeddings.position_embeddings.weight.copy_(0 if position is None else position.weight)
+    pairs: list[tuple[nn.Module, nn.Module]] = [
+        (embeddings.LayerNorm, trunk.embedding.norm),
+        (head.transform.dense, trunk.head_dense), (head.transform.LayerNorm, trunk.head_norm),
+    ]  # fmt: skip
+    for layer, block in zip(bert.encoder.layer, trunk.blocks, strict=True):
+        attention, output = layer.attention.self, layer.attention.output
+        pairs += [
+            (attention.query, block.query), (output.dense, block.attention),
+            (output.LayerNorm, block.attention_norm), (layer.intermediate.dense, block.inner),
+            (layer.output.dense, block.outer), (layer.output.LayerNorm, block.norm),
+        ]  # fmt: skip
+        for kind in ("weight", "bias"):
+            key, value = getattr(block.key_value, kind).chunk(2)
+            getattr(attention.key, kind).copy_(key)
+            getattr(attention.value, kind).copy_(value)
+    for to, ours in pairs:
+        to.load_state_dict(ours.state_dict())
+    head.decoder.weight.copy_(lm.output.weight)
+    head.bias.copy_(lm.output.bias)
+    head.decoder.bias = head.bias
+    return model.eval()

@@ -1,0 +1,7 @@
+"""Former name of lmtools.bridges.decoders, for one version more."""
+
+import sys
+
+from lmtools.bridges import decoders
+
+sys.modules[__name__] = decoders

@@ -1,0 +1,44 @@
+"""Checks of N-best lists, references, language-model text and a language model, before anything is
+scored.
+"""
+
+from lmtools.evaluate.doctor import blanks, forms, inventory, lists, scores, texts, tokenisation
+from lmtools.evaluate.doctor.finding import ERROR, HINT, Finding
+from lmtools.evaluate.doctor.inputs import DoctorInputs, read_inputs
+
+# Each check is a function of the inputs that yields findings.
+CHECKS = {
+    "read": lists.read,
+    "encoding": texts.encoding,
+    "ids": lists.ids,
+    "first word": texts.first_word,
+    "references": lists.references,
+    "fit": lists.fit,
+    "tokenisation": tokenisation.tokenisation,
+    "case": texts.case,
+    "truecasing": tokenisation.truecasing,
+    "punctuation": texts.punctuation,
+    "forms": forms.forms,
+    "characters": inventory.characters,
+    "word ids": forms.word_ids,
+    "marks": texts.marks,
+    "vocabulary": texts.vocabulary,
+    "unseen": texts.unseen,
+    "leak": texts.leak,
+    "sentinels": scores.sentinels,
+    "signs": scores.signs,
+    "base": scores.base,
+    "order": scores.order,
+    "duplicates": lists.duplicates,
+    "empty": lists.empty,
+    "length": lists.length,
+    "loops": lists.loops,
+    "blanks": blanks.blanks,
+}
+
+__all__ = ["CHECKS", "ERROR", "HINT", "DoctorInputs", "Finding", "examine", "read_inputs"]
+
+
+def examine(inputs: DoctorInputs) -> list[Finding]:
+    """Return all findings, check by check."""
+    return [finding for check in CHECKS.values() for finding in check(inputs)]

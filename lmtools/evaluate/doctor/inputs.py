@@ -1,0 +1,233 @@
+"""Inputs of the doctor: lists, references, language-model text and vocabulary, read as far as they
+can be read.
+"""
+
+import itertools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from lmtools.base.errors import UserError
+from lmtools.base.files import read_lines
+from lmtools.evaluate.doctor.profile import Profile
+from lmtools.evaluate.doctor.trials import MARKS, Trial, choose_forms, choose_remedies
+from lmtools.formats import read
+from lmtools.formats.texts import read_texts
+from lmtools.ngram.model import SUBWORD, ModelNote, NgramModel, is_foreign
+from lmtools.text.blocks import read_text
+from lmtools.text.marks import drop_marks
+from lmtools.text.subword import load_subword
+from lmtools.text.subword.base import DESCRIPTION
+from lmtools.text.unify import UNIFIERS, unifier
+from lmtools.types import NBest
+
+LINES = 2_000_000  # of language-model text, at most
+WORDS = 500_000  # of which it is remembered whether they are wanted
+
+
+@dataclass
+class DoctorInputs:
+    """Everything that is there to look at; what was not given or could not be read is None, or
+    empty, and `problems` says why.
+    """
+
+    nbest: str
+    nbests: Sequence[NBest]
+    places: Mapping[str, str]  # where each utterance stands
+    refs: Mapping[str, str]
+    ref: str  # where they are from
+    ref_places: Mapping[str, str]
+    hyps: Profile  # as they are written; so are the references
+    references: Profile
+    model_hyps: Profile  # as the language model sees them; so are the next two
+    model_references: Profile
+    text: Profile | None
+    normalise: Callable[[str], str]
+    lm: str | None
+    known: Callable[[str], bool] | None  # whether the language model knows a word
+    notes: Sequence[ModelNote]  # what is unusual about the language model's unknown words
+    files: Sequence[str]
+    problems: Sequence[UserError]
+    trial: Trial  # of the first hypotheses
+    remedies: Sequence[str]  # the rewritings that bring hypotheses and references together
+    text_forms: Sequence[str]  # the forms of Unicode that bring hypotheses and text together
+
+    def forms_of(self, other: Profile) -> Sequence[str]:
+        """Return the remedies that bring hypotheses together with references, or with text."""
+        return self.text_forms if other.name == "text" else self.remedies
+
+    def helps(self, option: str) -> bool:
+        """Return whether a rewriting, beside the other remedies, brings references and hypotheses
+        nearer; True where there are none to try it on.
+        """
+        others = [name for name in self.remedies if name != option]
+        errors = self.trial.errors
+        return not self.trial.pairs or errors([*others, option]) < errors(others)
+
+
+def read_inputs(
+    nbest: str,
+    form: str | None = None,
+    text: str | None = None,
+    ref: str | None = None,
+    lm: str | None = None,
+) -> DoctorInputs:
+    """Read what there is; a file that cannot be read becomes a problem, and the rest is looked at
+    all the same.
+    """
+    problems: list[UserError] = []
+    nbests = attempt(problems, (), lambda: read(nbest, form))
+    places = locate_utterances(nbest, nbests)
+    refs, ref_places = {item.utt: item.ref for item in nbests if item.ref is not None}, places
+    if ref:
+        texts = attempt(problems, None, lambda: read_texts(ref, "lmtools convert --ref-lines"))
+        refs, ref_places = read_leniently(ref)
+        if texts is not None:
+            refs, ref_places = texts, {utt: ref_places.get(utt, ref) for utt in texts}
+    model = attempt(problems, ModelWords(), lambda: read_words(lm)) if lm else ModelWords()
+    trial = Trial([(n.hyps[0].text, refs[n.utt]) for n in nbests if n.hyps and n.utt in refs])
+    profiles = profile_sides(
+        ("hypotheses", nbest, [(places[n.utt], hyp.text) for n in nbests for hyp in n.hyps]),
+        ("references", ref or nbest, [(ref_places[utt], words) for utt, words in refs.items()]),
+        model,
+        # marks that have a finding of their own are no punctuation and no digits
+        drop_marks if trial.errors([MARKS]) < trial.errors() else str,
+    )
+    hyps, references, model_hyps, model_references = profiles
+    wanted = model_hyps.words.keys() | model_references.words.keys()
+    lines = {model.normalise(words) for words in refs.values()}
+    seen = None
+    if text:
+        seen = attempt(problems, None, lambda: profile_text(text, model, wanted, lines))
+    files = [path for path in (nbest, text, ref) if path and path != "-" and Path(path).is_file()]
+    forms = choose_forms(model_hyps.words, seen.words) if seen else []
+    trials = trial, choose_remedies(trial, hyps, references), forms
+    lists = nbest, nbests, places, refs, ref or nbest, ref_places
+    model_view = model.normalise, lm, model.known, model.notes
+    return DoctorInputs(*lists, *profiles, seen, *model_view, files, problems, *trials)
+
+
+def profile_sides(
+    hyps: tuple, refs: tuple, model: "ModelWords", bare: Callable[[str], str]
+) -> list[Profile]:
+    """Return the profiles of hypotheses and references, each (name, path, rows) as of
+    `profile_rows`, as they are written and as the model sees them.
+    """
+    written = [profile_rows(name, path, rows, bare=bare) for name, path, rows in (hyps, refs)]
+    return written + [
+        profile_rows(name, path, [(place, model.normalise(words)) for place, words in rows], model)
+        for name, path, rows in (hyps, refs)
+    ]
+
+
+def attempt(problems: list[UserError], otherwise, read: Callable):
+    """Return the result of `read`; on a UserError add it to `problems` and return `otherwise`."""
+    try:
+        return read()
+    except UserError as error:
+        problems.append(error)
+        return otherwise
+
+
+def single(text: str) -> str:
+    """Return `text` with single spaces between words and none around."""
+    return " ".join(text.split())
+
+
+@dataclass(frozen=True)
+class ModelWords:
+    """View of text by a language model: its normaliser, its split into words, whether it knows a
+    word (None: nobody can say), notes on its unknown words.
+    """
+
+    normalise: Callable[[str], str] = single
+    split: Callable[[str], list[str]] = str.split
+    known: Callable[[str], bool] | None = None
+    notes: Sequence[ModelNote] = ()
+
+
+def profile_rows(
+    name: str,
+    path: str,
+    rows: Iterable[tuple[str, str]],
+    model: ModelWords | None = None,
+    bare: Callable[[str], str] = str,
+) -> Profile:
+    """Return the profile of texts given as pairs (place, text), with the words of `model`, and the
+    characters of what `bare` leaves.
+    """
+    profile = Profile(name, path, split=(model or ModelWords()).split)
+    for place, text in rows:
+        profile.add(place, text, bare=bare)
+    return profile
+
+
+def locate_utterances(path: str, nbests: Sequence[NBest]) -> dict[str, str]:
+    """Return `path:line` of each utterance where each has a line of its own, else `path`."""
+    if path == "-" or not Path(path).is_file() or not nbests:
+        return {nbest.utt: path for nbest in nbests}
+    filled = [number for number, line in read_lines(path) if line.strip()]
+    each = len(filled) == len(nbests)
+    return {
+        nbest.utt: f"{path}:{filled[row]}" if each else path for row, nbest in enumerate(nbests)
+    }
+
+
+def read_leniently(path: str) -> tuple[dict[str, str], dict[str, str]]:
+    """Return Kaldi text, and where its utterances stand, without the reader's checks; nothing if it
+    is no text at all.
+    """
+    try:
+        rows = [
+            (line.replace("\t", " ", 1).partition(" "), number)
+            for number, line in read_lines(path)
+            if line.strip()
+        ]
+    except UserError:
+        return {}, {}
+    return {utt: single(words) for (utt, _, words), _ in rows}, {
+        utt: f"{path}:{number}" for (utt, _, _), number in rows
+    }
+
+
+def is_huggingface(lm: str) -> bool:
+    """Return whether `lm` names a Hugging Face directory."""
+    return lm.startswith("hf:") or (Path(lm) / "config.json").exists()
+
+
+def read_words(lm: str) -> ModelWords:
+    """Read the view of text of the language model in a file or directory."""
+    if is_huggingface(lm):
+        return ModelWords()
+    directory = next(
+        (path for path in (Path(lm), Path(lm) / SUBWORD) if (path / DESCRIPTION).exists()), None
+    )
+    if directory and not is_foreign(lm):
+        subword = load_subword(directory)
+        return ModelWords(subword.normaliser, known=subword.knows)
+    model = NgramModel.load(lm)
+    return ModelWords(
+        model.normalise, model.split, lambda word: word in model.kenlm, tuple(model.notes)
+    )
+
+
+def profile_text(path: str, model: ModelWords, wanted: set[str], lines: set[str]) -> Profile:
+    """Return the profile of language-model text; of its words and lines only those that occur in
+    the lists or references, words also in another form of Unicode, are kept.
+    """
+    profile, unify = Profile("text", path, split=model.split), unifier(UNIFIERS)
+    unified = set(map(unify, wanted))
+    is_wanted = lru_cache(WORDS)(lambda word: unify(word) in unified)
+    for number, line in itertools.islice(read_text(path), LINES):
+        text = model.normalise(line)
+        if text.strip():
+            profile.add(f"{path}:{number}", text, is_wanted)
+            if text in lines:
+                profile.whole.add(text)
+    return profile
+
+
+def most(items: Iterable[str], counts: Mapping[str, int]) -> list[str]:
+    """Return `items`, the most frequent first."""
+    return sorted(items, key=lambda item: (-counts[item], item))

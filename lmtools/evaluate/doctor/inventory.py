@@ -1,0 +1,162 @@
+"""Characters that one side alone has, by kind: digits, accents, letters of another script,
+full-width ones.
+"""
+
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator
+from string import ascii_letters
+
+from lmtools.base.errors import UserError
+from lmtools.evaluate.doctor.finding import HINT, Finding, grade_rate, plural
+from lmtools.evaluate.doctor.inputs import DoctorInputs, most
+from lmtools.evaluate.doctor.profile import APOSTROPHES, Profile
+from lmtools.evaluate.doctor.texts import ENOUGH, name_profile, pairs, remedy_of
+from lmtools.text import NORMALISERS
+from lmtools.text.unify import ACCENTS
+
+LARGE = 0.005  # a share of the characters that is no accident
+BETTER = 0.95  # of the error rate: what a normaliser has to bring it below
+MORE = 1.2  # times as many words as before, of a text that a normaliser leaves in words
+SCRIPTS = {"CJK": "Han"}  # where the names of characters begin with another word
+DIGITS = "digits"
+# Kinds with thousands of letters, of which a text has some; this share is of another orthography
+OPEN, MANY = ("Han letters", "Hangul letters"), 0.2
+
+
+def is_part_of_words(character: str) -> bool:
+    """Return whether a character is a letter, digit, accent or apostrophe."""
+    return character in APOSTROPHES or unicodedata.category(character)[0] in "LNM"
+
+
+def name_kind(character: str) -> str:
+    """Return the kind of a character of words: `digits`, `Cyrillic letters`, `letters with
+    diacritics` ..
+    """
+    name = unicodedata.name(character, "UNNAMED")
+    if character in APOSTROPHES:
+        return "apostrophes"
+    if name.startswith(("FULLWIDTH", "HALFWIDTH")):
+        return f"{name.split()[0].lower()} characters"
+    if unicodedata.category(character)[0] == "N":
+        script, digit, _ = name.partition(" DIGIT ")
+        return DIGITS if character.isascii() else f"{script.capitalize()} digits" if digit else name
+    if ACCENTS.search(unicodedata.normalize("NFD", character)):
+        return "letters with diacritics"
+    script = name.split()[0]
+    return f"{SCRIPTS.get(script, script.capitalize())} letters"
+
+
+def characters(inputs: DoctorInputs) -> Iterator[Finding]:
+    """Find letters, digits and apostrophes of the hypotheses that the other side never has, in any
+    case (a to z count as one), and kinds of which the references have many and the hypotheses none;
+    but for what forms of Unicode explain.
+    """
+    for hyps, other, remedy in pairs(inputs):
+        ours, theirs = (side.unify(inputs.forms_of(other)).characters for side in (hyps, other))
+        sides = [(hyps, missing_from(theirs, ours), other)]
+        if other.name == "references":
+            sides.append((other, kinds_missing_from(ours, theirs), hyps))
+        for side, odd, lacking in sides:
+            part = odd.total() / max(1, side.characters.total())
+            enough = lacking.lines >= ENOUGH and side is hyps
+            if odd and (enough or part >= LARGE):
+                first = side.first.get(most(odd, odd)[0], side.path)
+                many = plural(odd.total(), "character")
+                what = f"{many} ({max(part, 0.001):.1%}: {name_kinds(odd)})"
+                cause = f"{what} that {name_profile(lacking)} not: {show_characters(odd)}"
+                level = grade_rate(part, LARGE, LARGE) or HINT
+                advice = advise(inputs, odd, lacking, other=other, remedy=remedy)
+                yield Finding(level, first, cause, advice)
+
+
+def missing_from(there: Counter, counts: Counter) -> Counter:
+    """Return those of `counts` that are part of words and not `there` in any case."""
+    folded = {c for letter in there for c in (letter.lower(), letter.upper(), letter)}
+    if any(letter.isascii() and letter.isalpha() for letter in folded):
+        folded.update(ascii_letters)
+    odd = Counter({c: n for c, n in counts.items() if c not in folded and is_part_of_words(c)})
+    kinds, ours, theirs = map(count_kinds, (odd, counts, there))
+    open_kinds = {kind for kind in OPEN if theirs[kind] and kinds[kind] < MANY * ours[kind]}
+    return Counter({c: n for c, n in odd.items() if name_kind(c) not in open_kinds})
+
+
+def kinds_missing_from(there: Counter, counts: Counter) -> Counter:
+    """Return those of `counts` that are of kinds of which `there` hardly has any."""
+    ours, theirs = count_kinds(counts), count_kinds(there)
+    odd = {k for k in ours if theirs[k] * ours.total() < 0.1 * ours[k] * theirs.total()}
+    return Counter({c: n for c, n in counts.items() if is_part_of_words(c) and name_kind(c) in odd})
+
+
+def count_kinds(counts: Counter) -> Counter:
+    """Count the characters of words by their kinds."""
+    kinds = Counter()
+    for character, count in counts.items():
+        if is_part_of_words(character):
+            kinds[name_kind(character)] += count
+    return kinds
+
+
+def name_kinds(odd: Counter) -> str:
+    """Return the most frequent kinds, of several with their shares."""
+    kinds = count_kinds(odd)
+    return ", ".join(
+        kind + f" {count / odd.total():.0%}" * (len(kinds) > 1)
+        for kind, count in kinds.most_common(3)
+        if count > 0.01 * odd.total()
+    )
+
+
+def show_characters(odd: Counter, limit: int = 5) -> str:
+    """Return the most frequent characters with their codes; of what cannot be seen alone, the
+    name.
+    """
+
+    def show(character: str) -> str:
+        alone = unicodedata.category(character)[0] in "LNPS"
+        name = unicodedata.name(character, "").lower()
+        return (
+            f"{character} (U+{ord(character):04X})" if alone else f"U+{ord(character):04X} {name}"
+        )
+
+    return ", ".join(map(show, most(odd, odd)[:limit]))
+
+
+def advise(
+    inputs: DoctorInputs, odd: Counter, lacking: Profile, other: Profile, remedy: str
+) -> str:
+    """Return the remedy for odd characters: apostrophes and digits have their own."""
+    if any(character in APOSTROPHES for character in odd):
+        straight = other.name == "text" and any(map(lacking.characters.get, APOSTROPHES))
+        option = f"--apostrophe {'straight' if straight else 'strip'}"
+        return remedy_of(inputs, remedy, other, option)
+    if other.name == "text":
+        return (
+            "the model would not know them: write the hypotheses as the text is written, or add"
+            " text that has them"
+        )
+    return spell_numbers(inputs, remedy) if count_kinds(odd)[DIGITS] else remedy
+
+
+def spell_numbers(inputs: DoctorInputs, remedy: str) -> str:
+    """Return the remedy for digits on one side: the normaliser that brings both sides nearest, if
+    one does more than the other remedies.
+    """
+    before, rates = inputs.trial.rate(inputs.remedies), {}
+    _, words = inputs.trial.measure(str)
+    for name, normalise in NORMALISERS.items():
+        try:
+            errors, length = inputs.trial.measure(normalise)
+        except UserError:  # one that needs what is not installed
+            continue
+        # one that makes each letter a word counts other things
+        if length <= MORE * words:
+            rates[name] = 100 * errors / max(1, length)
+    name = min(rates, key=rates.get)
+    if rates[name] < BETTER * before and inputs.trial.pairs:
+        title, start = inputs.trial.metric.title, inputs.trial.rate()
+        return (
+            f"{remedy}, lmtools convert --normaliser {name} ({title} {start:.1f} as written,"
+            f" {rates[name]:.1f} then)"
+        )
+    return f"{remedy}; numbers by lines `21 twenty one` of a file: lmtools convert --map-words"

@@ -1,0 +1,226 @@
+"""Checks of the lists: ids, references, empty and repeated and endless hypotheses."""
+
+import re
+from collections.abc import Callable, Iterator
+from statistics import median_low
+
+from lmtools.evaluate.doctor.finding import ERROR, HINT, Finding, plural, share, some
+from lmtools.evaluate.doctor.inputs import DoctorInputs, single
+from lmtools.evaluate.fit import REMEDY, measure_fit
+from lmtools.text import NORMALISERS
+from lmtools.text.loops import count_looped, is_looping
+from lmtools.types import NBest
+
+# What people and programs do to utterance ids; each undoes one of them.
+CHANGES: dict[str, Callable[[str], str]] = {
+    "end in the rank of a hypothesis, `utt-n`": lambda utt: re.sub(r"-\d+$", "", utt),
+    "differ in case": str.lower,
+    "have a directory": lambda utt: utt.rpartition("/")[2],
+    "have a file ending": lambda utt: re.sub(r"\.(wav|flac|mp3|sph)$", "", utt),
+    "have a speaker before": lambda utt: re.split(r"[-_]", utt, maxsplit=1)[-1],
+}
+SHOWN = 60  # characters of a hypothesis
+
+
+def read(inputs: DoctorInputs) -> Iterator[Finding]:
+    """Yield a finding on each refusal of the readers."""
+    for problem in inputs.problems:
+        place, _, rest = str(problem).partition(": ")
+        cause, _, remedy = rest.rpartition("; ")
+        yield Finding(ERROR, place, cause or rest, remedy)
+    if not inputs.nbests and not inputs.problems:
+        yield Finding(ERROR, inputs.nbest, "no utterances", "give the recogniser's N-best lists")
+
+
+def ids(inputs: DoctorInputs) -> Iterator[Finding]:
+    """Find utterance ids that the other file does not have."""
+    lists, refs = inputs.places, inputs.refs
+    if inputs.ref == inputs.nbest or not inputs.nbests or not refs:
+        yield from split_lists(inputs)
+        return
+    without = [utt for utt in lists if utt not in refs]
+    unknown = [utt for utt in refs if utt not in lists]
+    if without:
+        cause = (
+            f"{share(len(without), len(lists))} utterances have no reference in {inputs.ref}:"
+            f" {some(without, 3)}"
+        )
+        yield Finding(
+            ERROR,
+            lists[without[0]],
+            cause + why(without, refs),
+            "make the ids the same on both sides",
+        )
+    if unknown:
+        cause = (
+            f"{share(len(unknown), len(refs))} references have no list in {inputs.nbest}:"
+            f" {some(unknown, 3)}"
+        )
+        remedy = "make the ids the same on both sides" if without else "fine if the set is bigger"
+        yield Finding(
+            ERROR if without else HINT,
+            inputs.ref_places[unknown[0]],
+            cause + why(unknown, lists),
+            remedy,
+        )
+
+
+def why(utts, others) -> str:
+    """Return the change between the ids of the two sides, if one explains most, else nothing."""
+    for what, undo in CHANGES.items():
+        there = {undo(other) for other in others} | others.keys()
+        if sum(undo(utt) in there for utt in utts) > 0.5 * len(utts):
+            return f" (one side's ids {what})"
+    return ""
+
+
+def split_lists(inputs: DoctorInputs) -> Iterator[Finding]:
+    """Find lists of one hypothesis whose ids say that they belong together."""
+    alone = [nbest.utt for nbest in inputs.nbests if len(nbest.hyps) == 1]
+    ranked = [utt for utt in alone if re.search(r"-\d+$", utt)]
+    stems = {utt.rpartition("-")[0] for utt in ranked}
+    if (
+        ranked
+        and len(ranked) == len(inputs.nbests)
+        and 2 * len(stems) <= len(ranked)
+        and f"{next(iter(stems))}-1" in ranked
+    ):
+        cause = (
+            f"each of {len(ranked):,} lists has one hypothesis and an id `utt-n`: lists of"
+            f" {len(stems):,} utterances taken apart?"
+        )
+        yield Finding(
+            ERROR,
+            inputs.places[ranked[0]],
+            cause,
+            "put the hypotheses of an utterance into one list",
+        )
+
+
+def references(inputs: DoctorInputs) -> Iterator[Finding]:
+    """Find missing and empty references."""
+    if inputs.ref == inputs.nbest:
+        without = [nbest.utt for nbest in inputs.nbests if nbest.ref is None]
+        if without:
+            cause = (
+                f"{share(len(without), len(inputs.nbests))} utterances have no reference, so tune"
+                " and evaluate refuse them"
+            )
+            level = ERROR if len(without) < len(inputs.nbests) else HINT
+            yield Finding(
+                level, inputs.places[without[0]], cause, "attach references: lmtools convert --ref"
+            )
+    empty = [utt for utt, words in inputs.refs.items() if not words.split()]
+    if empty:
+        cause = (
+            f"{share(len(empty), len(inputs.refs))} references are empty: {some(empty, 3)}; every"
+            " word there is an insertion"
+        )
+        yield Finding(HINT, inputs.ref_places[empty[0]], cause, "see whether nothing was said")
+
+
+def fit(inputs: DoctorInputs) -> Iterator[Finding]:
+    """Find references that cannot be of these lists."""
+    pairs = [
+        (inputs.refs[nbest.utt], [hyp.text for hyp in nbest.hyps])
+        for nbest in inputs.nbests
+        if nbest.utt in inputs.refs
+    ]
+    measured = measure_fit(pairs)
+    if measured and not measured.possible:
+        yield Finding(ERROR, inputs.ref, str(measured), REMEDY)
+
+
+def empty(inputs: DoctorInputs) -> Iterator[Finding]:
+    """Find empty lists, and hypotheses without words."""
+    lists = [nbest.utt for nbest in inputs.nbests if not nbest.hyps]
+    if lists:
+        cause = f"{share(len(lists), len(inputs.nbests))} lists are empty: {some(lists, 3)}"
+        yield Finding(
+            HINT,
+            inputs.places[lists[0]],
+            cause,
+            "each counts as an empty hypothesis, all words deleted; decode them again",
+        )
+    blank = [nbest.utt for nbest in inputs.nbests for hyp in nbest.hyps if not hyp.text.split()]
+    if blank:
+        chosen = sum(bool(nbest.hyps) and not nbest.hyps[0].text.split() for nbest in inputs.nbests)
+        cause = (
+            f"{plural(blank, 'hypothesis')} without words, {chosen:,} of them first in their lists"
+            f" ({some(dict.fromkeys(blank), 3)})"
+        )
+        remedy = (
+            "fine where nothing was said; elsewhere the word bonus of `lmtools tune` outweighs them"
+        )
+        yield Finding(HINT, inputs.places[blank[0]], cause, remedy)
+
+
+def duplicates(inputs: DoctorInputs) -> Iterator[Finding]:
+    """Find the same words twice in a list, or words that are the same but for case and punctuation
+    where references have neither.
+    """
+    # in a pool, they are votes
+    lists = [
+        nbest for nbest in inputs.nbests if not all("system" in hyp.extra for hyp in nbest.hyps)
+    ]
+    alike = [nbest.utt for nbest in lists if fewer(nbest, single)]
+    if alike:
+        cause = f"{share(len(alike), len(inputs.nbests))} lists hold the same words more than once"
+        yield Finding(HINT, inputs.places[alike[0]], cause, "merge them: lmtools convert --dedup")
+    bare = inputs.references.case in ("lower", "upper") and not inputs.references.punctuation()
+    rich = inputs.hyps.case == "mixed" or inputs.hyps.punctuation()
+    normalise = NORMALISERS["librispeech"]
+    variants = [
+        nbest for nbest in lists if bare and rich and fewer(nbest, normalise) > fewer(nbest, single)
+    ]
+    # a recogniser that writes both shows them in most lists; `sons'` is now and then another word
+    if len(variants) > 0.05 * len(lists):
+        count = sum(fewer(nbest, normalise) - fewer(nbest, single) for nbest in variants)
+        cause = (
+            f"{plural(count, 'hypothesis')} in {share(len(variants), len(inputs.nbests))} lists"
+            " differ from another in case and punctuation alone, which the references lack (first"
+            f" in {variants[0].utt!r})"
+        )
+        better = not inputs.trial.pairs or inputs.trial.rate_of(normalise) < inputs.trial.rate()
+        normaliser = "--normaliser librispeech " if better else ""
+        remedy = f"merge them: lmtools convert {normaliser}--dedup normalised"
+        yield Finding(HINT, inputs.places[variants[0].utt], cause, remedy)
+
+
+def fewer(nbest: NBest, normalise: Callable[[str], str]) -> int:
+    """Return the number of hypotheses of a list that are equal to others once normalised."""
+    return len(nbest.hyps) - len({normalise(hyp.text) for hyp in nbest.hyps})
+
+
+def length(inputs: DoctorInputs) -> Iterator[Finding]:
+    """Find hypotheses far longer than others."""
+    sizes = [(nbest.utt, len(hyp.text.split())) for nbest in inputs.nbests for hyp in nbest.hyps]
+    middle = median_low([size for _, size in sizes]) if sizes else 0
+    limit = max(50, 8 * middle)
+    long = [(utt, size) for utt, size in sizes if size > limit]
+    if long:
+        longest = max(size for _, size in long)
+        cause = (
+            f"{plural(long, 'hypothesis')} of more than {limit} words, up to {longest:,} (half have"
+            f" at most {middle})"
+        )
+        yield Finding(HINT, inputs.places[long[0][0]], cause, "see whether the recogniser ran wild")
+
+
+def loops(inputs: DoctorInputs) -> Iterator[Finding]:
+    """Find words and phrases said again and again."""
+    looping = [(nbest.utt, hyp.text) for nbest in inputs.nbests for hyp in nbest.hyps]
+    looping = [(utt, text) for utt, text in looping if is_looping(text)]
+    if looping:
+        utt, text = max(looping, key=lambda pair: count_looped(pair[1]))
+        text = single(text)
+        shown = text if len(text) <= SHOWN else text[:SHOWN].rstrip() + " .."
+        lists = len({utt for utt, _ in looping})
+        cause = (
+            f"{plural(looping, 'hypothesis')} in {plural(lists, 'list')} loop, the worst in"
+            f" {utt!r}: {shown!r}"
+        )
+        remedy = (
+            "lmtools convert --drop-loops takes them out, lmtools tune --loop gives them a cost"
+        )
+        yield Finding(HINT, inputs.places[utt], cause, remedy)

@@ -1,0 +1,111 @@
+"""Profile of a collection of texts: characters, words, signs of tokenisation."""
+
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field, replace
+
+from lmtools.evaluate.doctor.signs import SIGNS, undo_signs
+from lmtools.text.unify import UNIFIERS, count_gaps, unifier
+
+APOSTROPHES = "'’‘‛ʼ＇"
+
+
+@dataclass
+class Profile:
+    """Counts of a collection of texts; `first`: the line in which each character or sign came
+    first; `whole`: the `wanted` texts that came.
+
+    Characters are those of the text with pieces joined and escapes undone; words and `starts` stand
+    as they are.
+    """
+
+    name: str
+    path: str
+    lines: int = 0
+    words: Counter = field(default_factory=Counter)
+    characters: Counter = field(default_factory=Counter)
+    signs: Counter = field(default_factory=Counter)  # of tokenisation, by name
+    first: dict[str, str] = field(default_factory=dict)
+    gaps: int = 0  # blanks beside characters of scripts that put none between words, and these
+    blankless: int = 0
+    starts: Counter = field(default_factory=Counter)  # first words, of the first lines only
+    whole: set[str] = field(default_factory=set)
+    split: Callable[[str], list[str]] = str.split  # into words
+
+    def add(
+        self,
+        place: str,
+        text: str,
+        wanted: Callable[[str], bool] | None = None,
+        bare: Callable[[str], str] = str,
+    ) -> None:
+        """Count one text; of its words only those that are `wanted`, of its characters those that
+        `bare` leaves.
+        """
+        words = self.split(text)
+        self.lines += 1
+        for name, sign in SIGNS.items():
+            if count := len(sign.pattern.findall(text)):
+                self.signs[name] += count
+                self.first.setdefault(name, place)
+        text = bare(undo_signs(text) if self.signs else text)
+        gaps, blankless = count_gaps(text)
+        self.gaps += gaps
+        self.blankless += blankless
+        for character in set(text).difference(self.first):
+            self.first[character] = place
+        self.characters.update(text)
+        self.words.update(words if wanted is None else filter(wanted, words))
+        if words and self.lines <= 1000:
+            self.starts[words[0]] += 1
+
+    def letters(self, chosen: Callable[[str], bool]) -> int:
+        """Return the number of characters that are `chosen`."""
+        return sum(count for character, count in self.characters.items() if chosen(character))
+
+    @property
+    def spaces(self) -> int:
+        """About how many words it has (of a long text, `words` has only some)."""
+        return self.letters(str.isspace) + self.lines
+
+    @property
+    def case(self) -> str | None:
+        """lower, upper or mixed; None for scripts without case."""
+        upper, lower = self.letters(str.isupper), self.letters(str.islower)
+        if not upper + lower:
+            return None
+        part = upper / (upper + lower)
+        return "lower" if part < 0.002 else "upper" if part > 0.998 else "mixed"
+
+    def punctuation(self) -> Counter:
+        """Return its punctuation and symbols; apostrophes belong to words."""
+        return Counter(
+            {
+                c: n
+                for c, n in self.characters.items()
+                if unicodedata.category(c)[0] in "PS" and c not in APOSTROPHES
+            }
+        )
+
+    def unify(self, names: Collection[str]) -> "Profile":
+        """Return the profile with characters as forms of Unicode among `names` write them; letters
+        and accents apart where one of the forms joins them.
+        """
+        forms = [name for name in names if name in UNIFIERS]
+        change, characters = unifier(forms), Counter()
+        for character, count in self.characters.items():
+            text = character if character.isspace() else change(character)
+            for part in unicodedata.normalize("NFD", text) if "nfc" in forms else text:
+                characters[part] += count
+        return replace(self, characters=characters) if forms else self
+
+    def foreign_punctuation(self, other: "Profile") -> Counter:
+        """Return its punctuation that `other` hardly has."""
+        return Counter(
+            {
+                mark: count
+                for mark, count in self.punctuation().items()
+                if other.characters[mark] / other.spaces < 0.1 * count / self.spaces
+            }
+        )

@@ -1,0 +1,240 @@
+"""Checks of texts against each other: case, punctuation, marks, ids in the place of words,
+vocabulary.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from lmtools.base.errors import UserError
+from lmtools.evaluate.doctor.finding import ERROR, HINT, Finding, grade_rate, plural, share, some
+from lmtools.evaluate.doctor.inputs import DoctorInputs, is_huggingface, most
+from lmtools.evaluate.doctor.profile import Profile
+from lmtools.evaluate.doctor.trials import MARKS, RARE, convert_options
+from lmtools.formats.registry import read_beginning
+from lmtools.text.marks import drop_marks, find_marks
+from lmtools.text.unknown import conversion, explain
+
+BLOCK = 1 << 20
+LONG = 8  # words from which a sentence is unlikely to be said twice
+ENOUGH = 20  # lines from which it means something that they lack a character
+
+
+def pairs(inputs: DoctorInputs) -> Iterator[tuple[Profile, Profile, str]]:
+    """Yield profiles that must be written alike: hypotheses as they are with references, as the
+    model sees them with its text; and the remedy.
+    """
+    if inputs.references.lines and inputs.hyps.lines:
+        yield (
+            inputs.hyps,
+            inputs.references,
+            "metrics compare words as they are: write both alike",
+        )
+    if inputs.text and inputs.model_hyps.lines:
+        yield inputs.model_hyps, inputs.text, "normalise both: lmtools subword"
+
+
+def remedy_of(inputs: DoctorInputs, remedy: str, other: Profile, option: str) -> str:
+    """Return the remedy of a pair with the option that brings it about: where text is learnt, or
+    for hypotheses and references if that brings them nearer.
+    """
+    if other.name == "text":
+        return f"{remedy} {option}"
+    if inputs.helps(option):
+        return f"{remedy}, {convert_options([option])}"
+    before, after = inputs.trial.rate(), inputs.trial.rate([option])
+    title = inputs.trial.metric.title
+    return f"{remedy} ({option} does not do it: {title} {before:.1f}, then {after:.1f})"
+
+
+def name_profile(profile: Profile) -> str:
+    """Return `the hypotheses have` or `the text in F has`."""
+    if profile.name == "hypotheses":
+        return "the hypotheses have"
+    return f"the {profile.name} in {profile.path} {'has' if profile.name == 'text' else 'have'}"
+
+
+def encoding(inputs: DoctorInputs) -> Iterator[Finding]:
+    """Find byte-order marks and carriage returns, in the first MiB of each file."""
+    for path in inputs.files:
+        try:
+            block = read_beginning(path, BLOCK)
+        except UserError:  # which those who read it have reported
+            continue
+        if block.startswith(b"\xef\xbb\xbf"):
+            cause = "starts with a byte-order mark, which other programs take for a letter"
+            yield Finding(HINT, f"{path}:1", cause, "write UTF-8 without it")
+        if b"\r\n" in block:
+            line = block[: block.index(b"\r\n")].count(b"\n") + 1
+            cause = "lines end in CR LF, and other programs take the CR for part of the last word"
+            yield Finding(HINT, f"{path}:{line}", cause, "convert it with dos2unix")
+
+
+def case(inputs: DoctorInputs) -> Iterator[Finding]:
+    """Find upper against lower case."""
+    for hyps, other, remedy in pairs(inputs):
+        if hyps.case and other.case and hyps.case != other.case:
+            cause = (
+                f"{name_profile(other)} {other.case} case, {name_profile(hyps)} {hyps.case} case"
+            )
+            yield Finding(
+                ERROR,
+                where_cased(other, hyps),
+                cause,
+                remedy_of(inputs, remedy, other, "--case lower"),
+            )
+
+
+def where_cased(profile: Profile, other: Profile) -> str:
+    """Return the line with the first letter of a case that the other side hardly has."""
+    odd = {"lower": str.isupper, "upper": str.islower}.get(other.case, str.isalpha)
+    return next((place for letter, place in profile.first.items() if odd(letter)), profile.path)
+
+
+def punctuation(inputs: DoctorInputs) -> Iterator[Finding]:
+    """Find punctuation on one side that the other has not."""
+    for hyps, other, remedy in pairs(inputs):
+        ours, theirs = (side.unify(inputs.forms_of(other)) for side in (hyps, other))
+        for more, less in ((ours, theirs), (theirs, ours)):
+            odd = more.foreign_punctuation(less)
+            if level := grade_rate(odd.total() / more.spaces, RARE, 0.02):
+                shown = " ".join(most(odd, odd)[:10])
+                cause = (
+                    f"{name_profile(more)} {shown} ({odd.total():,} in {more.spaces:,} words),"
+                    f" {name_profile(less)} hardly any"
+                )
+                yield Finding(
+                    level,
+                    more.first.get(most(odd, odd)[0], more.path),
+                    cause,
+                    remedy_of(inputs, remedy, other, "--punctuation strip"),
+                )
+
+
+def marks(inputs: DoctorInputs) -> Iterator[Finding]:
+    """Find marks of noise, silence, music or unknown words; where references have such brackets,
+    they are punctuation.
+    """
+    counts, first, nothing_else = Counter(), None, 0
+    for nbest in inputs.nbests:
+        for hyp in nbest.hyps:
+            odd = [m for m in find_marks(hyp.text) if m[0] not in inputs.references.characters]
+            if odd:
+                counts.update(odd)
+                first = first or nbest.utt
+                nothing_else += not drop_marks(hyp.text)
+    if counts:
+        alone = (
+            f", and {plural(nothing_else, 'hypothesis')} hold nothing else" if nothing_else else ""
+        )
+        gain = inputs.trial.rate() - inputs.trial.rate([MARKS])
+        remedy = "they count as words: " + (
+            "--drop-marks makes more errors here; name words to drop: lmtools convert --drop-words"
+            if gain < 0
+            else f"lmtools convert {MARKS} (or --drop-words FILE), unless references and text have"
+            " them too"
+        )
+        cause = (
+            f"{plural(counts.total(), 'word')} of the hypotheses are marks:"
+            f" {some(most(counts, counts))} (first in {first!r}){alone}"
+        )
+        yield Finding(grade_rate(gain, 1, 1) or HINT, inputs.places[first], cause, remedy)
+
+
+def first_word(inputs: DoctorInputs) -> Iterator[Finding]:
+    """Find ids where words should be, and words where ids should be."""
+    if inputs.text and inputs.text.lines >= ENOUGH:
+        yield from text_start(inputs.text, inputs)
+    if (
+        inputs.ref != inputs.nbest
+        and inputs.nbests
+        and not inputs.refs.keys() & inputs.places.keys()
+    ):
+        words = [utt for utt in inputs.refs if utt in inputs.hyps.words]
+        if len(words) > 0.5 * len(inputs.refs):
+            cause = f"the first words of lines ({some(words, 3)}) are taken for utterance ids"
+            yield Finding(ERROR, inputs.ref_places[words[0]], cause, "write `utt w1 w2 ...`")
+    eaten = [
+        nbest
+        for nbest in inputs.nbests
+        if nbest.hyps and all(hyp.text.split()[:1] == [nbest.utt] for hyp in nbest.hyps)
+    ]
+    if eaten:
+        cause = f"the hypotheses of {plural(eaten, 'utterance')} begin with the utterance id"
+        yield Finding(ERROR, inputs.places[eaten[0].utt], cause, "take it out of their text")
+
+
+def text_start(text: Profile, inputs: DoctorInputs) -> Iterator[Finding]:
+    """Find utterance ids at the start of language-model text, and text of which only the first word
+    of each line is left.
+    """
+    ids = [
+        word
+        for word in text.starts
+        if word in inputs.places or (len(word) > 3 and any(map(str.isdigit, word)))
+    ]
+    if len(ids) > 0.9 * text.starts.total():
+        cause = (
+            f"lines begin with what looks like utterance ids ({some(ids, 2)}), which a model would"
+            " learn as words"
+        )
+        yield Finding(ERROR, f"{text.path}:1", cause, "cut them off: cut -d' ' -f2-")
+    elif text.spaces < 1.1 * text.lines and inputs.model_hyps.spaces > 2 * inputs.model_hyps.lines:
+        cause = "one word a line, as if only the first of each sentence were left"
+        yield Finding(ERROR, f"{text.path}:1", cause, "give one sentence a line")
+
+
+def vocabulary(inputs: DoctorInputs) -> Iterator[Finding]:
+    """Find words of hypotheses and references that the text or the language model does not have."""
+    judges = (
+        [(inputs.text.path, inputs.text.words.__contains__)]
+        if inputs.text and inputs.text.lines
+        else []
+    )
+    if inputs.known:
+        judges.append((inputs.lm, inputs.known))
+    elif inputs.lm and is_huggingface(inputs.lm):
+        cause = "the vocabulary of a Hugging Face model is not looked into"
+        yield Finding(HINT, inputs.lm, cause, "lmtools score says how many tokens are unknown")
+    for path, known in judges:
+        for profile in filter(
+            lambda profile: profile.lines, (inputs.model_hyps, inputs.model_references)
+        ):
+            unknown = Counter(
+                {word: count for word, count in profile.words.items() if not known(word)}
+            )
+            total = max(1, profile.words.total())
+            if level := grade_rate(unknown.total() / total, 0.02, 0.1):
+                cause = (
+                    f"{share(unknown.total(), total)} words of the {profile.name} are not in"
+                    f" {path}: {some(most(unknown, unknown))}"
+                )
+                why, option = explain(unknown, known)
+                remedy = (
+                    conversion(option) if option else "give text of the same kind, written alike"
+                )
+                yield Finding(level, profile.path, cause + (f" ({why})" if option else ""), remedy)
+
+
+def unseen(inputs: DoctorInputs) -> Iterator[Finding]:
+    """Yield findings on the unknown words of a language model that lacks some."""
+    words = {*inputs.model_hyps.words, *inputs.model_references.words}
+    if inputs.notes and not all(map(inputs.known, words)):
+        yield from (Finding(HINT, *note) for note in inputs.notes)
+
+
+def leak(inputs: DoctorInputs) -> Iterator[Finding]:
+    """Find long references that stand in the language-model text word for word."""
+    if inputs.text:
+        long = {
+            utt: line
+            for utt, words in inputs.refs.items()
+            if len((line := inputs.normalise(words)).split()) >= LONG
+        }
+        copied = [utt for utt, line in long.items() if line in inputs.text.whole]
+        if len(copied) > 0.02 * len(long):
+            cause = (
+                f"{share(len(copied), len(long))} references of {LONG} words or more stand in"
+                f" {inputs.text.path}"
+            )
+            remedy = "take them out of the text: a model that learnt them by heart shows nothing"
+            yield Finding(HINT, inputs.ref_places[copied[0]], cause, remedy)

@@ -1,0 +1,179 @@
+"""Which utterances there are: a directory of recordings, as LibriSpeech has them, or Kaldi's
+wav.scp, with segments and transcripts where these are given.
+"""
+
+import os
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from lmtools.base.errors import UserError, one_line
+from lmtools.base.files import read_lines, sha256
+from lmtools.formats import kaldi_io, kaldi_text
+from lmtools.formats.checks import first_time, identifier, number
+
+SUFFIXES = (".flac", ".wav", ".ogg", ".mp3")
+TRANSCRIPTS = ".trans.txt"  # LibriSpeech's, one file a chapter
+
+
+@dataclass(frozen=True)
+class Recording:
+    """A file of audio or, where `command`, a shell command that the user allowed and that prints
+    one; `where` is what to say of it in messages.
+    """
+
+    place: str
+    where: str
+    command: bool = False
+
+
+@dataclass(frozen=True)
+class Utterance:
+    """Utterance, decoded to one list: a recording, from `start` to `end` in seconds (None: its
+    end), and its transcript (None: unknown).
+    """
+
+    utt: str
+    recording: Recording
+    start: float = 0.0
+    end: float | None = None
+    ref: str | None = None
+
+
+def find_utterances(source, ref=None) -> list[Utterance]:
+    """Return the utterances of `source`: a wav.scp, a directory that has one, or a directory with
+    recordings at any depth, by name; transcripts are those of the Kaldi text `ref`, or else of
+    `text` beside wav.scp, or of LibriSpeech's *.trans.txt.
+
+    UserError for what is malformed, commands that are not allowed, and utterances without a
+    transcript where others have one; whether recordings are there is not looked at.
+    """
+    path = Path(source)
+    script = path / "wav.scp" if path.is_dir() else path
+    if script.is_file():
+        beside = script.with_name("segments")
+        utterances = list(read_script(script))
+        utterances = list(read_segments(beside, utterances)) if beside.exists() else utterances
+        texts = [script.with_name("text")]
+    elif path.is_dir():
+        files = sorted(list_files(path), key=lambda file: (file.stem, file))
+        utterances = list(read_names([file for file in files if file.suffix.lower() in SUFFIXES]))
+        texts = [path / "text", *(file for file in files if file.name.endswith(TRANSCRIPTS))]
+    else:
+        raise UserError(
+            f"{source}: no such directory or wav.scp; give LibriSpeech's directory of a set, or"
+            " Kaldi's wav.scp"
+        )
+    if not utterances:
+        endings = ", ".join(f"*{suffix}" for suffix in SUFFIXES)
+        raise UserError(f"{source}: no recordings; give a directory with {endings}, or a wav.scp")
+    texts = [Path(ref)] if ref else [text for text in texts if text.exists()]
+    return attach_transcripts(utterances, texts) if texts else utterances
+
+
+def list_files(directory: Path) -> Iterator[Path]:
+    """Yield the regular files in a directory and those below it; links to directories are not
+    followed, which could lead in circles.
+    """
+    for parent, _, names in os.walk(directory):
+        yield from (Path(parent, name) for name in names if Path(parent, name).is_file())
+
+
+def read_names(files: Sequence[Path]) -> Iterator[Utterance]:
+    """Yield an utterance a file, called as the file is."""
+    seen: set[str] = set()
+    for file in files:
+        first_time(identifier(file.stem, str(file)), seen, str(file))
+        seen.add(file.stem)
+        yield Utterance(file.stem, Recording(str(file), str(file)))
+
+
+def read_script(path: Path) -> Iterator[Utterance]:
+    """Yield the lines `utt file` and `utt command |` of a wav.scp; paths are relative to the
+    working directory, as Kaldi has them.
+    """
+    for row, utt, target in rows(path, "utt file", 2):
+        where = f"{path}:{row}"
+        if target.endswith("|"):
+            command = kaldi_io.permit_command(target[:-1].strip(), where)
+            yield Utterance(utt, Recording(command, where, True))
+        else:
+            yield Utterance(utt, Recording(target, f"{where}: {target}"))
+
+
+def check_file(recording: Recording) -> None:
+    """Raise UserError where the file of a recording is none: a pipe could wait for ever."""
+    if not os.path.isfile(recording.place):
+        what = "is no regular file" if os.path.lexists(recording.place) else "is not there"
+        raise UserError(f"{recording.where}: {what}; correct the path")
+
+
+def read_segments(path: Path, whole: Sequence[Utterance]) -> Iterator[Utterance]:
+    """Yield the lines `utt recording start end` of Kaldi segments over `whole` recordings."""
+    recordings = {utterance.utt: utterance.recording for utterance in whole}
+    for row, utt, rest in rows(path, "utt recording start end", 4):
+        where = f"{path}:{row}"
+        name, *times = rest.split()
+        start, end = (number(time, where, "a time") for time in times)
+        if name not in recordings:
+            raise UserError(f"{where}: no recording {name!a} in wav.scp; add its line")
+        if not 0 <= start < end:
+            raise UserError(f"{where}: from {start:g} to {end:g} s is no time; correct the line")
+        recording = replace(recordings[name], where=f"{where}: {recordings[name].place}")
+        yield Utterance(utt, recording, start, end)
+
+
+def rows(path: Path, form: str, words: int) -> Iterator[tuple[int, str, str]]:
+    """Yield triples (line number, utterance id, what follows it) of a file whose lines have the
+    `form`, of so many words (2: anything after the first).
+    """
+    seen: set[str] = set()
+    for row, line in read_lines(path):
+        utt, _, rest = line.strip().replace("\t", " ", 1).partition(" ")
+        where = f"{path}:{row}"
+        if not rest.strip() or "\0" in rest or (words > 2 and len(rest.split()) != words - 1):
+            raise UserError(f"{where}: {line[:80]!a} is not `{form}`; correct the line")
+        first_time(identifier(utt, where), seen, where)
+        seen.add(utt)
+        yield row, utt, rest.strip()
+
+
+def attach_transcripts(utterances: Sequence[Utterance], texts: Collection[Path]) -> list[Utterance]:
+    """Return the utterances with the transcripts of Kaldi `texts`, which may have more."""
+    refs: dict[str, str] = {}
+    for text in texts:
+        for row, utt, words in kaldi_text.rows(text):
+            first_time(utt, refs, f"{text}:{row}")
+            refs[utt] = words
+    if missing := [utterance.utt for utterance in utterances if utterance.utt not in refs]:
+        where = str(texts[0]) + (" and others like it" if len(texts) > 1 else "")
+        raise UserError(
+            f"{where}: no transcript of {len(missing)} of {len(utterances)} utterances (first"
+            f" {missing[0]!r}); add them, or take the recordings out"
+        )
+    return [replace(utterance, ref=refs[utterance.utt]) for utterance in utterances]
+
+
+def identify_audio(utterances: Sequence[Utterance]) -> tuple[dict[str, str], dict[str, str]]:
+    """Return what stands for the audio of each utterance, the hash of its file, or the command, and
+    its times; and in one line why others have none: their files cannot be read.
+    """
+    known: dict[str, str] = {}
+    audio, failed = {}, {}
+    for utterance in utterances:
+        place = utterance.recording.place
+        try:
+            if place not in known:
+                known[place] = identify_recording(utterance.recording)
+            audio[utterance.utt] = f"{known[place]} {utterance.start}-{utterance.end}"
+        except UserError as error:
+            failed[utterance.utt] = one_line(error)
+    return audio, failed
+
+
+def identify_recording(recording: Recording) -> str:
+    """Return the hash of a file, or the command; UserError for a file that cannot be read."""
+    if recording.command:
+        return f"{recording.place} |"
+    check_file(recording)
+    return sha256(recording.place)

@@ -1,0 +1,102 @@
+"""Journal of the lists that are made already, one line an utterance, so that a run that is killed
+goes on.
+"""
+
+import contextlib
+import hmac
+import json
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from lmtools.base.errors import UserError
+from lmtools.base.files import cannot, raw_lines
+from lmtools.base.keys import SIZE, read_key, sign
+from lmtools.base.seal import SEAL, digest
+from lmtools.formats import jsonl
+from lmtools.types import EMPTY, NBest
+
+# what a line is that no run of ours wrote
+UNREADABLE = (UserError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
+
+
+@dataclass(frozen=True)
+class JournalEntry:
+    """The list of an utterance, without its reference, and what the run notes of it by name: texts
+    and numbers.
+    """
+
+    nbest: NBest
+    notes: Mapping[str, str | float] = field(default_factory=lambda: EMPTY)
+
+
+class Journal:
+    """The entries of one output by one model with one set of options (`signature`), in a file
+    beside the output whose name says which: other options have another, and none is lost.
+
+    A line that was cut by a kill, or damaged since, or that the user's own key (lmtools.base.keys)
+    did not sign for this signature, counts as not written. Without a key nothing is found again,
+    which a line on standard error says.
+    """
+
+    def __init__(self, out, signature: Mapping):
+        out, self.subject = Path(os.path.realpath(out)), digest(signature)
+        self.path = out.with_name(f".{out.name}.{self.subject[:16]}.journal")
+        try:
+            self.key = read_key()
+        except UserError as error:
+            print(f"warning: {error}: if this run is killed, the next begins anew", file=sys.stderr)
+            self.key = os.urandom(SIZE)
+
+    def sign_entry(self, tree: Mapping) -> str:
+        """Return the signature of what an entry says, in hexadecimal."""
+        return sign(self.key, b"journal", self.subject.encode(), digest(tree).encode()).hex()
+
+    def read(self) -> dict[str, JournalEntry]:
+        """Return the last entry of each utterance."""
+        entries = {}
+        for number, line in raw_lines(self.path) if self.path.is_file() else ():
+            with contextlib.suppress(*UNREADABLE):
+                tree = json.loads(line)
+                if hmac.compare_digest(tree.pop(SEAL), self.sign_entry(tree)):
+                    nbest = jsonl.utterance(tree["list"], f"{self.path}:{number}")
+                    entries[nbest.utt] = JournalEntry(nbest, dict(tree["notes"]))
+        return entries
+
+    @contextlib.contextmanager
+    def appending(self) -> Iterator:
+        """Yield a function that adds an entry, which is on its way to the disk when it returns."""
+        try:
+            mode = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with os.fdopen(os.open(self.path, mode, 0o666), "rb+", buffering=0) as stream:
+                size = stream.seek(0, os.SEEK_END)
+                if size and os.pread(stream.fileno(), 1, size - 1) != b"\n":
+                    stream.write(b"\n")  # after a line that was cut
+
+                def add(entry: JournalEntry) -> None:
+                    tree = {"notes": dict(entry.notes), "list": jsonl.as_tree(entry.nbest)}
+                    tree = {SEAL: self.sign_entry(tree), **tree}
+                    line = json.dumps(tree, ensure_ascii=False) + "\n"
+                    write_all(stream, line.encode("utf-8", "replace"), self.path)
+
+                try:
+                    yield add
+                finally:
+                    if not stream.seek(0, os.SEEK_END):
+                        self.path.unlink(missing_ok=True)
+        except OSError as error:
+            if error.filename != str(self.path):
+                raise
+            raise cannot("write", self.path, error) from None
+
+
+def write_all(stream, data: bytes, path: Path) -> None:
+    """Write to an unbuffered stream; UserError where it cannot take all."""
+    try:
+        while data:
+            data = data[stream.write(data) :]
+    except OSError as error:
+        raise cannot("write", path, error) from None

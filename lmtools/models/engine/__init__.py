@@ -1,0 +1,92 @@
+"""Loaded models made ready for a CPU: weights packed once as oneDNN multiplies them, in float32,
+bfloat16 or int8, so that all that scores with a model runs faster without knowing of it.
+"""
+
+import copy
+
+import torch
+from torch import nn
+
+from lmtools.base.computing import ENGINES
+from lmtools.base.errors import UserError
+from lmtools.models.device import PRECISIONS, cpu_multiplies_bfloat16
+from lmtools.models.engine.linear import Int8Linear, PackedLinear, multiplies_int8
+from lmtools.models.engine.matrix import PackedMatrix
+from lmtools.models.lm import LanguageModel
+from lmtools.models.outputs.base import OutputLayer
+from lmtools.models.transformer import Transformer, TransformerBlock
+
+
+def resolve_engine(engine: str, precision: str, device: torch.device) -> str:
+    """Return `torch` or `prepared`. `auto` is prepared where that changes no bit of a score, in
+    bfloat16, and where nothing else computes it, in int8.
+
+    UserError for an engine that is unknown or that this machine cannot run.
+    """
+    if engine not in ENGINES:
+        raise UserError(f"engine: {engine!r} is unknown; known: {', '.join(ENGINES)}")
+    able = device.type == "cpu" and torch.backends.mkldnn.is_available()
+    if precision == "int8":
+        if engine == "torch":
+            raise UserError("engine torch: does not compute in int8; leave --engine out")
+        if not (able and multiplies_int8()):
+            raise UserError(
+                f"precision int8: not on this {device.type} (it needs a processor with VNNI"
+                " instructions); use float32 or bfloat16"
+            )
+        return "prepared"
+    if engine == "prepared" and not able:
+        raise UserError(f"engine prepared: not on {device.type}, but on a CPU; leave --engine out")
+    if engine == "auto":
+        exact = able and precision == "bfloat16" and cpu_multiplies_bfloat16()
+        return "prepared" if exact else "torch"
+    return engine
+
+
+def describe_engine(engine: str, precision: str) -> dict[str, str]:
+    """Return a signature's entries for a resolved engine: none where the precision implies it."""
+    return {"engine": engine} if engine == "prepared" and precision == "float32" else {}
+
+
+def prepare(lm: LanguageModel, precision: str) -> OutputLayer:
+    """Replace the trunk's linear layers by prepared ones, which cannot be trained, and return a
+    copy of the output layer that multiplies with a prepared matrix.
+
+    Recurrent layers and convolutions stay as they are, as do output layers of several matrices or
+    whose logits are not a matrix product and a bias.
+    """
+    trunk = lm.trunk
+    for parent in trunk.modules():
+        for name, child in parent.named_children():
+            if type(child) is nn.Linear:
+                setattr(parent, name, prepare_linear(child, precision))
+    if isinstance(trunk, Transformer) and precision == "float32":
+        # in bfloat16 it would leave out a rounding and change bits, for a hundredth of the time
+        for block in [module for module in trunk.modules() if isinstance(module, TransformerBlock)]:
+            fuse_gelu(block, "inner", "activation")
+        if trunk.head_dense is not None:
+            fuse_gelu(trunk, "head_dense", "head_activation")
+    return prepare_output(lm.output, precision)
+
+
+def prepare_linear(linear: nn.Linear, precision: str) -> nn.Module:
+    """Return a prepared layer in place of `linear`."""
+    if precision == "int8":
+        return Int8Linear(linear.weight, linear.bias)
+    return PackedLinear(linear.weight, linear.bias, PRECISIONS[precision])
+
+
+def fuse_gelu(parent: nn.Module, linear: str, activation: str) -> None:
+    """Let the prepared layer apply the GELU that follows it."""
+    getattr(parent, linear).post = "gelu"
+    setattr(parent, activation, nn.Identity())
+
+
+def prepare_output(output: OutputLayer, precision: str) -> OutputLayer:
+    """Return a copy of the output layer, the same parameters, with a prepared matrix where it can
+    use one.
+    """
+    prepared = copy.copy(output)
+    if output.weight is not None and output.linear:
+        prepared.packed = PackedMatrix(output.weight.detach(), precision)
+    return prepared

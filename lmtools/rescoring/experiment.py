@@ -1,0 +1,242 @@
+"""An experiment in one YAML file: scores, systems that combine them, and options of their tuning;
+read by `lmtools score`, `ppl`, `tune`, `rescore`, `embed` and `report`.
+
+    base: experiment.yaml     # a file that this one refines; `NAME: null` takes an entry out
+    metric: wer               # and the other options of tuning, as of lmtools tune
+    lms: {bert: hf:DIR}       # language models elsewhere than --lm
+    columns:                  # what lmtools score writes, by the options of one call
+      tta: {}                 # of the language model tta
+      tta-intact: {lm: tta, intact: true}
+      channel: {source: true, reverse: true} # a translation model; --source is its source
+      mbr: {utility: wer}     # expected utilities instead: options of lmtools mbr
+    systems:                  # in printing order: columns, or more of a SystemEntry
+      first-pass: []
+      tta-mean: [tta/token]
+      ours: {columns: [tta], form: interpolation, first_pass: {am: 0.1, lm: 1}, label: Ours}
+    vectors: {eos: {lm: causal, pool: eos}} # of sentences, by the options of lmtools embed
+"""
+
+import difflib
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from lmtools.base.config import Place, build, check_choices, convert, list_layers, merge, show_value
+from lmtools.base.errors import UserError
+from lmtools.base.options import list_options
+from lmtools.rescoring.features import summed
+from lmtools.rescoring.systems import SystemPlan, fill_path
+from lmtools.rescoring.tuning import FORMS, INTERPOLATION, LINEAR, TuningOptions
+
+FIX = "fix"
+SECTIONS = ("lms", "columns", "systems", "vectors")
+LONGEST = 200  # bytes of a name
+UTILITY = "utility"  # which only columns of no language model have
+
+
+@dataclass(frozen=True)
+class SystemEntry:
+    """Entry of a system in the file: its plan, and its label and look, as in conf/report.yaml."""
+
+    columns: list[str]
+    form: str = LINEAR
+    first_pass: dict = field(default_factory=dict)
+    label: str | None = None
+    look: dict = field(default_factory=dict)
+
+    def __post_init__(self):
+        check_choices(self, "", form=FORMS)
+        if twice := [name for name in self.columns if self.columns.count(name) > 1]:
+            raise UserError(f"columns: {twice[0]!r} stands there twice; leave one out")
+        object.__setattr__(self, "first_pass", read_numbers("first_pass", self.first_pass))
+        if self.form == INTERPOLATION and len(self.columns) != 1:
+            raise UserError(f"form: {INTERPOLATION} is of one column; give one")
+        if self.form != INTERPOLATION and self.first_pass:
+            raise UserError(f"first_pass: is of form {INTERPOLATION} alone; leave it out")
+
+    @property
+    def plan(self) -> SystemPlan:
+        """Return the plan for tuning and rescoring."""
+        return SystemPlan(tuple(self.columns), self.form, self.first_pass)
+
+
+@dataclass(frozen=True)
+class LMEntry:
+    """Entry of a column of scores or of vectors: the language model (None: none, for expected
+    utilities), whether it reads a source, options of the verb, and its place in the file.
+    """
+
+    lm: str | None
+    options: Mapping[str, object]
+    place: Place
+    source: bool = False
+
+
+@dataclass(frozen=True)
+class ExperimentPlan:
+    """Content of the file at `place`; mappings by name, in the file's order."""
+
+    tuning: TuningOptions = field(default_factory=TuningOptions)
+    lms: Mapping[str, str] = field(default_factory=dict)
+    columns: Mapping[str, LMEntry] = field(default_factory=dict)
+    systems: Mapping[str, SystemEntry] = field(default_factory=dict)
+    vectors: Mapping[str, LMEntry] = field(default_factory=dict)
+    place: Place = field(default_factory=lambda: Place(()))
+
+    @property
+    def names(self) -> list[str]:
+        """Return language models in their order, each before columns and vectors made with it."""
+        entries = (self.columns | self.vectors).items()
+        return list(dict.fromkeys(name for n, entry in entries for name in (entry.lm or n, n)))
+
+    @property
+    def plans(self) -> dict[str, SystemPlan]:
+        """Return the plan of each system, by name."""
+        return {name: entry.plan for name, entry in self.systems.items()}
+
+    @property
+    def trained(self) -> list[str]:
+        """Return each language model of the columns that reads no source, in their order."""
+        entries = (
+            entry for entry in self.columns.values() if entry.lm is not None and not entry.source
+        )
+        return list(dict.fromkeys(entry.lm for entry in entries))
+
+
+def read_numbers(name: str, values: Mapping) -> dict[str, float]:
+    """Return the weights that a setting gives by name; UserError where one is no finite number."""
+    return {str(key): convert(float, value, name, key) for key, value in values.items()}
+
+
+def read_experiment(path) -> ExperimentPlan:
+    """Read the YAML file `path`, laid over its `base:`; UserError with the line of a wrong entry.
+    The names of options are checked by those who use them.
+    """
+    layers = list_layers(Path(path))
+    tree: dict = {}
+    for file, layer in layers.items():
+        tree = lay_over(tree, layer, Place((file,)))
+    top = Place(tuple(layers))
+    settings = list_options(TuningOptions)
+    for name in tree:
+        check_known(name, [*settings, *SECTIONS], top / name, "setting")
+    tuning = {key: value for key, value in tree.items() if key in settings}
+    for key, value in tuning.items():  # one by one, for the line of the wrong one
+        build(TuningOptions, {key: value}, top / key)
+    groups = {section: dict(read_entries(tree, section, top)) for section in SECTIONS}
+    columns = {
+        n: parse_column(n, entry, top / "columns" / n) for n, entry in groups["columns"].items()
+    }
+    return ExperimentPlan(
+        tuning=build(TuningOptions, tuning, top),
+        lms={n: read_path(entry, n, top / "lms" / n) for n, entry in groups["lms"].items()},
+        columns=columns,
+        systems={
+            name: parse_system(entry, columns, top / "systems" / name)
+            for name, entry in groups["systems"].items()
+        },
+        vectors={n: parse_lm(n, e, top / "vectors" / n) for n, e in groups["vectors"].items()},
+        place=top,
+    )
+
+
+def lay_over(lower: dict, layer: Mapping, top: Place) -> dict:
+    """Lay the settings of a file, where `top` is, over those of the files that it refines, without
+    the entries that it removes.
+    """
+    unset = {name for name, value in layer.items() if value is None} - {*SECTIONS}
+    lower = {name: value for name, value in lower.items() if name not in unset}
+    upper = {name: value for name, value in layer.items() if value is not None}
+    removed = []
+    for section in (FIX, *SECTIONS):
+        group = upper.get(section, {})
+        if not isinstance(group, Mapping):
+            raise UserError(f"{top / section}: {section}: expected `NAME: ...` lines")
+        for name, entry in group.items():
+            if entry is None and name not in lower.get(section, {}):
+                raise UserError(
+                    f"{top / section / name}: {section}: {name}: null removes what no `base:` has;"
+                    " write {}"
+                )
+            removed += [(section, name)] if entry is None else []
+        if section == "systems":
+            lists = {n: {"columns": entry} for n, entry in group.items() if isinstance(entry, list)}
+            group = {**group, **lists}
+        upper |= {section: group} if section in upper else {}
+    both = merge(lower, upper)
+    for section, name in removed:
+        both[section] = {n: entry for n, entry in both[section].items() if n != name}
+    return both
+
+
+def read_entries(tree: Mapping, section: str, top: Place) -> Iterator[tuple[str, object]]:
+    """Yield the entries of one of SECTIONS, without options that are null; UserError for a name
+    that no directory can have.
+    """
+    for name, entry in tree.get(section, {}).items():
+        place = top / section / name
+        check_name(name, place, f"the name in `{section}`")
+        if isinstance(entry, Mapping):
+            entry = {str(key): value for key, value in entry.items() if value is not None}
+        elif section != "lms":
+            raise UserError(f"{place}: {section}: {name}: expected `{{name: value, ..}}`")
+        yield name, entry
+
+
+def check_name(name, place: Place, what: str) -> None:
+    """Raise UserError for what cannot be the name of a directory."""
+    if not isinstance(name, str):
+        raise UserError(f"{place}: {what}, {show_value(name)}, is no text; quote it")
+    plain = name.isprintable() and not {*"/ "} & {*name} and name[:1] not in ("", ".")
+    if not plain or len(name.encode()) > LONGEST:
+        raise UserError(f"{place}: {what}, {name[:80]!a}, cannot name a directory; rename it")
+
+
+def read_path(value, name: str, place: Place) -> str:
+    """Return the place of a language model; UserError for none."""
+    if not (path := convert(str, value, place, name)):
+        raise UserError(f"{place}: {name}: nothing stands there; say where the language model is")
+    return path
+
+
+def parse_column(name: str, tree: Mapping, place: Place) -> LMEntry:
+    """Parse the entry of a column."""
+    if UTILITY not in tree:
+        return parse_lm(name, tree, place)
+    for key in ("lm", "source"):
+        if key in tree:
+            raise UserError(f"{place / key}: {key}: {UTILITY} needs none; leave one of them out")
+    return LMEntry(None, tree, place)
+
+
+def parse_lm(name: str, tree: Mapping, place: Place) -> LMEntry:
+    """Parse the entry of something made with a language model, by default that of the same name."""
+    options = {key: value for key, value in tree.items() if key not in ("lm", "source")}
+    lm = tree.get("lm", name)
+    check_name(lm, place / "lm", "the language model")
+    source = convert(bool, tree.get("source", False), place / "source", "source")
+    return LMEntry(lm, options, place, source)
+
+
+def parse_system(tree: Mapping, columns: Collection[str], place: Place) -> SystemEntry:
+    """Parse the entry of a system of these columns."""
+    for key in tree:
+        check_known(key, SystemEntry.__dataclass_fields__, place / key, "setting")
+    entry = build(SystemEntry, tree, place)
+    for column in entry.columns:
+        check_known(summed(column), columns, place / "columns", "column")
+    return entry
+
+
+def check_known(name, known: Collection[str], place: Place, what: str) -> None:
+    """Raise UserError for a name that is not known."""
+    if name in known:
+        return
+    close = difflib.get_close_matches(str(name), known, 1)
+    remedy = f"did you mean {close[0]}?" if close else f"known: {', '.join(known) or 'none'}"
+    raise UserError(f"{place}: unknown {what} {show_value(name)}; {remedy}")
+
+
+def find_lm(plan: ExperimentPlan, lm: str, template: str) -> str:
+    """Return the place of a language model: that of the file, else --lm with its name."""
+    return plan.lms[lm] if lm in plan.lms else fill_path(template, "lm", lm)

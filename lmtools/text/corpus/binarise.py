@@ -1,0 +1,271 @@
+"""Writing binarised corpora, in bounded memory, by any number of processes or tasks of a cluster.
+
+One file: processes encode blocks of text, and this one writes. Shards: each is written by whoever
+encodes it; only the index is written here.
+"""
+
+import hashlib
+import itertools
+import os
+import re
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from lmtools.base.atomic import atomic_path
+from lmtools.base.errors import UserError
+from lmtools.base.lock import hold_lock
+from lmtools.base.workers import map_ordered
+from lmtools.text.blocks import PairBlock, TextBlock, TextPart, cut_texts, read_pairs
+from lmtools.text.corpus.reading import (
+    OFFSET,
+    SHARD,
+    Corpus,
+    Header,
+    content_digest,
+    index_of,
+    name_shard,
+    padding,
+    read_header,
+    shard_directory,
+)
+from lmtools.text.subword import EOS, UNK, Subword
+from lmtools.version import __version__
+
+PART = ".part"  # a shard whose content, and so whose name, is not known yet
+
+
+class NoSentence(UserError):
+    """There is nothing in a text but `empty` lines."""
+
+    def __init__(self, path, empty: int):
+        super().__init__(f"{path}: no sentence in the text; give text with one sentence a line")
+        self.empty = empty
+
+
+class Hashed:
+    """A file for writing that knows the SHA-256 of what was written."""
+
+    def __init__(self, stream):
+        self.stream, self.sha256 = stream, hashlib.sha256()
+
+    def write(self, array: np.ndarray) -> None:
+        """Append the bytes of an array."""
+        self.sha256.update(array)
+        self.stream.write(array)
+
+
+class Encoded(NamedTuple):
+    """The ids (tokens,) of a block of text, the length (sentences,) of each sentence that is not
+    empty, and the number of empty ones.
+    """
+
+    ids: np.ndarray
+    lengths: np.ndarray
+    empty: int
+
+
+def binarise(sources: Sequence, subword: Subword, out, kaldi=False, nj: int = 1) -> Corpus:
+    """Write the corpus of texts of one sentence a line (with `kaldi`: after an utterance id) to
+    `out`, in bounded memory.
+
+    Lines that are empty after normalisation are skipped and counted. `nj` processes encode; the
+    file is the same for any number.
+    """
+    work = partial(encode, subword=subword, kaldi=kaldi)
+    encoded = map_ordered(work, cut_texts(sources), nj, reads=sources)
+    write_corpus(encoded, subword, out, list(map(str, sources)))
+    return Corpus.open(out)
+
+
+def binarise_pairs(
+    texts: Sequence, sources: Sequence, subword: Subword, out, kaldi=False, nj: int = 1
+) -> Corpus:
+    """Write the corpus of pairs to `out`: each line of `texts` is the target of the same line of
+    `sources`, both segmented by `subword`; with `kaldi` both after the same utterance id.
+
+    A pair of two lines that are empty after normalisation is skipped and counted; UserError where
+    one side alone is, and for texts that are not aligned. This process reads, `nj` encode; the file
+    is the same for any number.
+    """
+    work = partial(encode_pairs, subword=subword, kaldi=kaldi)
+    encoded = map_ordered(work, read_pairs(texts, sources), nj)
+    write_corpus(encoded, subword, out, [*map(str, texts), *map(str, sources)], pairs=True)
+    return Corpus.open(out)
+
+
+def binarise_shards(
+    sources: Sequence, subword: Subword, out, size: int, kaldi=False, nj: int = 1
+) -> Corpus:
+    """Write the corpus in shards of about `size` bytes of text each; a compressed text is a shard.
+    `nj` processes write them; the files are the same for any number.
+
+    UserError for standard input and pipes, which cannot be cut.
+    """
+    folder = shard_directory(out)
+    if folder.is_symlink():
+        raise UserError(f"{folder}: a link stands where the shards belong; remove it")
+    folder.mkdir(parents=True, exist_ok=True)
+    with hold_lock(folder):
+        work = partial(write_shard, folder=folder, subword=subword, kaldi=kaldi)
+        parts = enumerate(cut_texts(sources, size, whole=True))
+        written = map_ordered(work, parts, nj, reads=sources)
+        headers, empty = [], 0
+        for name, skipped in written:
+            empty += skipped
+            if name:
+                headers.append(read_header(folder / name)[0])
+        if not headers:
+            raise NoSentence(sources[0], empty)
+        index = index_of(headers, list(map(str, sources)), empty)
+        with atomic_path(out) as path:
+            path.write_bytes(index.dumps())
+        for name in {name for name in os.listdir(folder) if is_ours(name)} - {*index.shards}:
+            (folder / name).unlink()
+    return Corpus.open(out)
+
+
+def is_ours(name: str) -> bool:
+    """Return whether the name is that of a shard or of a part of one, of any corpus."""
+    return bool(SHARD.fullmatch(name) or re.fullmatch(rf"[0-9]+{re.escape(PART)}", name))
+
+
+def write_shard(
+    numbered: tuple[int, TextPart], folder: Path, subword: Subword, kaldi: bool
+) -> tuple[str | None, int]:
+    """Write the shard of a part of a text: its name, None where the part holds no sentence, and
+    the number of lines skipped.
+    """
+    number, part = numbered
+    unnamed = folder / f"{number}{PART}"
+    encoded = (encode(block, subword, kaldi) for block in part.blocks())
+    try:
+        header = write_corpus(encoded, subword, unnamed, [], follow=False)
+    except NoSentence as error:
+        return None, error.empty
+    os.replace(unnamed, folder / name_shard(header))
+    return name_shard(header), header.empty
+
+
+def encode(part: TextPart | TextBlock, subword: Subword, kaldi: bool) -> Encoded:
+    """Return the sentences of a part of a text; with `kaldi` each line lacks its first word."""
+    texts = [line for block in part.blocks() for line in block.lines()]
+    if kaldi:
+        texts = [" ".join(text.split(maxsplit=1)[1:]) for text in texts]
+    sentences = [sentence for sentence in subword.encode_batch(texts) if sentence]
+    return joined(sentences, len(texts) - len(sentences), subword)
+
+
+def joined(sentences: Sequence[Sequence[int]], empty: int, subword: Subword) -> Encoded:
+    """Return sentences of ids as Encoded has them."""
+    lengths = np.fromiter(map(len, sentences), OFFSET, len(sentences))
+    ids = np.fromiter(
+        itertools.chain.from_iterable(sentences), dtype_of(subword), int(lengths.sum())
+    )
+    return Encoded(ids, lengths, empty)
+
+
+def encode_pairs(block: PairBlock, subword: Subword, kaldi: bool) -> Encoded:
+    """Encode the pairs of a block as sequences, with `kaldi` without the ids; UserError for a pair
+    with one empty side and for ids that differ.
+    """
+    lines = block.sources, block.targets
+    if kaldi:
+        split = [[line.split(maxsplit=1) for line in side] for side in lines]
+        ids = ([words[:1] for words in side] for side in split)
+        for number, (here, there) in enumerate(zip(*ids, strict=True), block.first):
+            if here != there:
+                raise UserError(
+                    f"{block.source}:{number}: not the utterance of {block.target}:{number}"
+                    f" ({''.join(here)!r}, {''.join(there)!r}); give both in the same order"
+                )
+        lines = tuple([" ".join(words[1:]) for words in side] for side in split)
+    sequences, empty = [], 0
+    encoded = zip(*map(subword.encode_batch, lines), strict=True)
+    for number, (source, target) in enumerate(encoded, block.first):
+        if source and target:
+            sequences.append([*source, EOS, *target])
+        elif source or target:
+            lack, other = (block.target, block.source)[:: 1 if source else -1]
+            raise UserError(
+                f"{lack}:{number}: empty after normalisation, and line {number} of {other} is not;"
+                " leave the pair out of both"
+            )
+        else:
+            empty += 1
+    return joined(sequences, empty, subword)
+
+
+def dtype_of(subword: Subword) -> np.dtype:
+    """Return the type of the ids."""
+    return np.dtype("<u2" if subword.size <= 1 << 16 else "<u4")
+
+
+def write_corpus(
+    encoded: Iterable[Encoded],
+    subword: Subword,
+    out,
+    sources: list[str],
+    pairs: bool = False,
+    follow: bool = True,
+) -> Header:
+    """Write a corpus file (through a link if `follow`); its header. NoSentence, and no file, where
+    there is none.
+
+    The ids go to one unnamed file, the offsets to a second, and both behind the header when their
+    numbers are known.
+    """
+    with (
+        atomic_path(out, follow) as whole,
+        scratch(whole) as id_file,
+        scratch(whole) as offset_file,
+    ):
+        ids, offsets = Hashed(id_file), Hashed(offset_file)
+        total = write_arrays(encoded, ids, offsets)
+        if not total["sentences"]:
+            raise NoSentence((*sources, out)[0], total["empty"])
+        model = subword.content
+        header = Header(
+            dtype=dtype_of(subword).str, **total, vocabulary=subword.hash, scheme=subword.scheme,
+            size=subword.size, normaliser=subword.normaliser, model=len(model),
+            version=__version__, sources=sources, pairs=pairs,
+            content=content_digest(hashlib.sha256(model), offsets.sha256, ids.sha256),
+        )  # fmt: skip
+        head = header.dumps() + model + bytes(padding(len(model)))
+        join(whole, head, offset_file, id_file)
+    return header
+
+
+def write_arrays(encoded: Iterable[Encoded], ids: Hashed, offsets: Hashed) -> Counter[str]:
+    """Write the arrays of all blocks; return the numbers that a header says of them."""
+    total, longest = Counter(), 0
+    offsets.write(np.zeros(1, OFFSET))
+    for block in encoded:
+        ids.write(block.ids)
+        offsets.write((total["tokens"] + np.cumsum(block.lengths)).astype(OFFSET))
+        total.update(
+            sentences=len(block.lengths), tokens=len(block.ids), empty=block.empty,
+            unknown=int(np.count_nonzero(block.ids == UNK)),
+        )  # fmt: skip
+        longest = max(longest, int(block.lengths.max(initial=0)))
+    return Counter(total, longest=longest)
+
+
+def scratch(beside: Path):
+    """Return an unnamed file on the disk of `beside`, which vanishes with the process."""
+    return tempfile.TemporaryFile(dir=beside.parent)
+
+
+def join(path: Path, head: bytes, offsets, ids) -> None:
+    """Write head, offsets and ids to `path`."""
+    with open(path, "wb") as stream:
+        stream.write(head)
+        for part in (offsets, ids):
+            part.seek(0)
+            shutil.copyfileobj(part, stream, 1 << 20)

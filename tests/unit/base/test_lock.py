@@ -1,0 +1,172 @@
+"""Two writers of one directory: the second is told at once who the first is, whenever it starts,
+and the kernel frees what was killed.
+"""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import pytest
+
+from lmtools.base.errors import UserError
+from lmtools.base.lock import hold_lock
+from lmtools.cli import main
+from lmtools.models.checkpoint import load_model
+
+HOLD = (
+    "import sys, time; from lmtools.base.lock import hold_lock\nwith hold_lock(sys.argv[1]):"
+    " print('held', flush=True); time.sleep(60)"
+)
+
+
+@pytest.fixture
+def holder(tmp_path):
+    """A process that has the lock on `tmp_path`/m."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(tmp_path / "m")], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout.readline() == "held\n"
+    yield process
+    process.kill()
+    process.wait()
+    process.stdout.close()
+
+
+def refused(holder, capsys, *command) -> None:
+    """Assert that a command is refused within a second, in one line that names the holder."""
+    begin = time.monotonic()
+    assert main([str(part) for part in command]) == 1
+    err = capsys.readouterr().err
+    assert (
+        f"m: process {holder.pid} on {socket.gethostname()} is writing it; wait for it" in err
+        and err.count("\n") == 1
+    )
+    assert time.monotonic() - begin < 2
+
+
+def test_every_verb_that_writes_a_directory_refuses(tiny, tmp_path, holder, capsys):
+    out, text = tmp_path / "m", tiny / "train.txt"
+    conf = tmp_path / "c.yaml"
+    conf.write_text(
+        "{model: tta, objective: autoencoding, arch: {layers: 1, dim: 8, heads: 2, ffn: 8},"
+        " steps: 2}"
+    )
+    trains = (
+        "train",
+        "--conf",
+        conf,
+        "--train",
+        tiny / "train.bin",
+        "--valid",
+        tiny / "valid.bin",
+        "--out",
+        out,
+    )
+    refused(holder, capsys, *trains)
+    refused(holder, capsys, "ngram", "--text", text, "--order", 2, "--out", out)
+    refused(holder, capsys, "subword", "--text", text, "--type", "word", "--out", out)
+    assert not out.exists()
+    holder.send_signal(signal.SIGKILL)
+    holder.wait()
+    assert main([str(part) for part in trains]) == 0
+
+
+def test_a_link_where_the_lock_belongs_is_not_followed(tmp_path):
+    (tmp_path / ".m.lock").symlink_to(tmp_path / "elsewhere")
+    with (
+        pytest.raises(UserError, match="a link stands where the lock belongs"),
+        hold_lock(tmp_path / "m"),
+    ):
+        pass
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_a_child_process_does_not_keep_the_lock(tmp_path, capsys):
+    """Workers that outlive a killed process would block the next one."""
+    ready, told = os.pipe()
+    parent = os.fork()
+    if not parent:
+        with hold_lock(tmp_path / "m"):
+            if not os.fork():
+                time.sleep(5)
+                os._exit(0)
+            os.write(told, b"x")
+            os.kill(os.getpid(), signal.SIGKILL)
+    os.read(ready, 1)
+    os.waitpid(parent, 0)
+    with hold_lock(tmp_path / "m"):
+        pass
+
+
+TRAIN = """
+import sys, time, torch
+sys.path.insert(0, sys.argv[1]); torch.set_num_threads(1)
+from toys import settings
+from lmtools.base.errors import UserError
+from lmtools.train import train
+tiny, seed = sys.argv[2:4]
+some = settings("causal", seed=int(seed), steps=12)
+print("ready", flush=True)
+for line in sys.stdin:
+    wait, out = line.split()
+    time.sleep(float(wait))
+    try:
+        train(some, tiny + "/train.bin", tiny + "/valid.bin", out, "cpu")
+        print("done", flush=True)
+    except UserError as error:
+        print(error, flush=True)
+"""
+
+
+def test_two_trainings_of_other_settings_never_mix(tiny, tmp_path):
+    """Whoever comes second is refused, or comes after the first has ended; each directory that is
+    left is of one training.
+    """
+    command = [
+        sys.executable,
+        "-c",
+        TRAIN,
+        os.path.dirname(sys.modules["toys"].__file__),
+        str(tiny),
+    ]
+    pipes = {
+        "stdin": subprocess.PIPE,
+        "stdout": subprocess.PIPE,
+        "stderr": subprocess.DEVNULL,
+        "text": True,
+        "bufsize": 1,
+    }
+    both = [subprocess.Popen([*command, str(seed)], **pipes) for seed in (1, 2)]
+    assert [process.stdout.readline() for process in both] == ["ready\n"] * 2
+    refusals, whole = 0, {}
+    for number, offset in enumerate((0.0, 0.0, 0.005, 0.01, 0.03, 0.1, 0.3)):
+        home = tmp_path / str(number)
+        for process, wait in zip(both, (0.0, offset), strict=True):
+            process.stdin.write(f"{wait} {home / 'm'}\n")
+        ends = [said_last(process) for process in both]
+        assert (
+            all(end == "done" or "is writing it; wait for it" in end for end in ends)
+            and "done" in ends
+        )
+        refusals += sum(end != "done" for end in ends)
+        left = [path for path in home.iterdir() if path.is_dir()]
+        assert len(left) == ends.count("done")
+        for path in left:
+            seed = load_model(path)[0].settings.seed
+            assert (
+                whole.setdefault(seed, (path / "model.safetensors").read_bytes())
+                == (path / "model.safetensors").read_bytes()
+            )
+    assert refusals and not list(tmp_path.rglob(".*.lock"))
+    for process in both:
+        process.communicate()
+
+
+def said_last(process) -> str:
+    """How a training ended; lines about a directory that was set aside come before."""
+    return next(
+        line.strip() for line in process.stdout if line == "done\n" or "wait for it" in line
+    )

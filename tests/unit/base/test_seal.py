@@ -1,0 +1,61 @@
+import json
+
+import pytest
+
+from lmtools.base import seal
+from lmtools.base.errors import UserError
+
+TREE = {
+    "b": [1, 0.1, float("inf"), None, True],
+    "a": {"ü": "\ud800", "2": (3, "x\n")},
+    "sha256": "of something else",
+}
+
+
+def test_what_is_written_is_read_whatever_its_form(tmp_path, capsys):
+    for indent in (1, None):
+        seal.write_json(TREE, tmp_path / "a.json", indent)
+        tree = seal.read_json(tmp_path / "a.json")
+        assert tree == {**TREE, "a": {"ü": "?", "2": [3, "x\n"]}} and list(tree) == list(TREE)
+    content = json.loads((tmp_path / "a.json").read_text())
+    (tmp_path / "a.json").write_text(json.dumps(content, indent=7, sort_keys=True))
+    assert seal.read_json(tmp_path / "a.json") == tree
+    assert capsys.readouterr().err == ""
+
+
+def test_a_change_is_refused_and_taken_without_the_line_of_the_seal(tmp_path, capsys):
+    path = tmp_path / "a.json"
+    seal.write_json({"x": 1, "y": 2}, path)
+    path.write_text(path.read_text().replace('"x": 1', '"x": 3'))
+    with pytest.raises(
+        UserError,
+        match=r"a\.json: damaged, or edited .*; write it again, or take the line of the seal out",
+    ):
+        seal.read_json(path)
+    path.write_text(
+        "".join(line for line in path.read_text().splitlines(True) if '"seal"' not in line)
+    )
+    assert seal.read_json(path) == seal.read_json(path) == {"x": 3, "y": 2}
+    err = capsys.readouterr().err
+    assert (
+        err == f"{path}: has no seal (an older version wrote it, or it was edited), so that damage"
+        " would not be found\n"
+    )
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{", "3", "\xff", "[" * 100_000])
+def test_what_is_no_object_is_refused(tmp_path, content):
+    (tmp_path / "a.json").write_text(content, encoding="latin-1")
+    with pytest.raises(UserError, match=r"a\.json: .*; write it again"):
+        seal.read_json(tmp_path / "a.json")
+
+
+def test_yaml(tmp_path):
+    import yaml
+
+    text = "a: 1e-6\nb: [1, 2]\nc: {d: 2020-01-01}\n"
+    tree = yaml.safe_load(seal.add_yaml_seal(text))
+    assert seal.check_seal(tree, "a.yaml", warn=False) == yaml.safe_load(text)
+    tree["c"]["d"] = 3
+    with pytest.raises(seal.Damaged, match=r"a\.yaml: damaged"):
+        seal.check_seal(tree, "a.yaml")

@@ -1,0 +1,65 @@
+"""Specifications of language models, and the flags that they replace."""
+
+import pytest
+
+from lmtools.base.errors import UserError
+from lmtools.base.renamed_options import update_spelling
+from lmtools.base.specs import LMSpec
+
+
+@pytest.mark.parametrize(
+    "text, spec",
+    [
+        ("lm", LMSpec("lm")),
+        ("lm,intact=true", LMSpec("lm", intact=True)),
+        ("hf:bert,intact=false,oov-penalty=7", LMSpec("hf:bert", oov_penalty=7.0)),
+        (
+            "lm,noise=unigram=a.bin,noise_power=1",
+            LMSpec("lm", noise="unigram=a.bin", noise_power=1),
+        ),
+        ("mix:a=0.6,b,normalise=none", LMSpec("mix:a=0.6,b", normalise="none")),
+        ("mix:a=0.6,b=0.4", LMSpec("mix:a=0.6,b=0.4")),
+        ("a,b/lm", LMSpec("a,b/lm")),
+    ],
+)
+def test_a_text_is_a_specification_and_back(text, spec):
+    assert LMSpec.parse(text) == spec == LMSpec.parse(str(spec))
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("lm,intact=3", "intact=3: is neither true nor false; write for instance intact=true"),
+        ("lm,oov_penalty=much", "oov_penalty=much: is no number"),
+        ("lm,oov_penalty=-1", "is not a finite number from 0"),
+        ("lm,oov_penalty=inf", "is not a finite number from 0"),
+        ("lm,normalise=half", "'normalise' is 'half', not one of full, none"),
+        ("lm,intact=true,intact=true", "intact is given twice; leave one out"),
+        ("{here},intakt=true", "no option 'intakt' of a language model; known: intact, normalise"),
+    ],
+)
+def test_what_is_none_is_refused(text, message, tmp_path):
+    with pytest.raises(UserError) as error:
+        LMSpec.parse(text.format(here=tmp_path))
+    assert message in str(error.value)
+
+
+def test_a_path_that_exists_is_one_as_a_whole(tmp_path):
+    (tmp_path / "lm,intact=true").mkdir()
+    assert LMSpec.parse(f"{tmp_path}/lm,intact=true") == LMSpec(f"{tmp_path}/lm,intact=true")
+
+
+@pytest.mark.parametrize(
+    "command, before, after",
+    [
+        ("score", "--lm a --intact --out o", "--lm a,intact=true --out o"),
+        ("score", "--normalise none --lm=a --oov-penalty=7", "--lm=a,normalise=none,oov_penalty=7"),
+        ("ppl", "--lm a --lm b --oov-penalty 7", "--lm a,oov_penalty=7 --lm b,oov_penalty=7"),
+        ("rescore", "--lm n=a --noise unigram=c.bin", "--lm n=a,noise=unigram=c.bin"),
+        ("lattice", "rescore l --lm n=a --normalise none", "rescore l --lm n=a,normalise=none"),
+        ("convert", "--intact --lm a", "--intact --lm a"),
+    ],
+)
+def test_flags_of_before_are_options_of_the_model(command, before, after, capsys):
+    assert update_spelling(before.split(), f"lmtools {command}") == after.split()
+    assert ("is now an option of the model" in capsys.readouterr().err) == (before != after)

@@ -1,0 +1,867 @@
+"""Every check has a set of files that it, and of its kind only it, complains of; a sound set passes
+them all.
+"""
+
+import dataclasses
+import gzip
+import json
+from pathlib import Path
+from shlex import split
+
+import numpy as np
+import pytest
+
+from lmtools.cli import main
+from lmtools.evaluate.doctor import CHECKS, ERROR, HINT, examine, read_inputs
+from lmtools.evaluate.doctor.finding import Finding
+from lmtools.evaluate.doctor.scores import find_outliers
+from lmtools.formats import jsonl
+from lmtools.types import Hypothesis, NBest
+
+SPEECH = "the old king said unto his men go up and take it's all we have seen before now"
+WORDS = SPEECH.split()
+
+
+def sentences(count, seed):
+    rng = np.random.default_rng(seed)
+    return [" ".join(rng.choice(WORDS, size=rng.integers(2, 12))) for _ in range(count)]
+
+
+def lists(count=40, depth=4, seed=0):
+    """Sound lists: sorted by am + 5 lm, natural logs that grow with length."""
+    rng = np.random.default_rng(seed)
+    made = []
+    for number, ref in enumerate(sentences(count, seed)):
+        words = ref.split()
+        texts = dict.fromkeys(
+            [
+                ref,
+                *(
+                    " ".join([*words[:i], str(rng.choice(WORDS)), *words[i:]])
+                    for i in rng.integers(0, len(words), 9)
+                ),
+            ]
+        )
+        hyps = [(text, len(text.split())) for text in texts][:depth]
+        hyps = [
+            Hypothesis(
+                t, {"am": -90.0 * n - rng.uniform(0, 40), "lm": -4.0 * n - rng.uniform(0, 5)}
+            )
+            for t, n in hyps
+        ]
+        made.append(
+            NBest(
+                f"u{number}",
+                tuple(sorted(hyps, key=lambda h: -h.scores["am"] - 5 * h.scores["lm"])),
+                ref,
+            )
+        )
+    return made
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    jsonl.write(lists(), "n.jsonl")
+    Path("ref").write_text("".join(f"{nbest.utt} {nbest.ref}\n" for nbest in lists()))
+    Path("text").write_text("\n".join(sentences(200, 1)) + "\n")
+    return tmp_path
+
+
+def found(**options):
+    """Findings of `n.jsonl` by check."""
+    inputs = read_inputs("n.jsonl", **options)
+    return {name: findings for name, check in CHECKS.items() if (findings := list(check(inputs)))}
+
+
+def only(check, level, place, cause, remedy="", also=(), **options):
+    """Assert that `check` has one finding of this kind, and no other check but those in `also`
+    any.
+    """
+    by_check = found(**options)
+    assert by_check.keys() - also == {check}, by_check
+    (finding,) = by_check[check]
+    assert (finding.level, finding.place) == (level, place), finding
+    assert cause in finding.cause and remedy in finding.remedy, finding
+
+
+def edit(change, keep=lambda row: True):
+    """Rewrite `n.jsonl` with `change` applied to the lists that `keep` chooses by row."""
+    jsonl.write(
+        [change(nbest) if keep(row) else nbest for row, nbest in enumerate(lists())], "n.jsonl"
+    )
+
+
+def texts(change):
+    return lambda nbest: NBest(
+        nbest.utt, tuple(Hypothesis(change(hyp.text), hyp.scores) for hyp in nbest.hyps), nbest.ref
+    )
+
+
+def scores(change):
+    return lambda nbest: NBest(
+        nbest.utt,
+        tuple(Hypothesis(h.text, change(dict(h.scores), h)) for h in nbest.hyps),
+        nbest.ref,
+    )
+
+
+def rewrite(path, change):
+    Path(path).write_text(change(Path(path).read_text()))
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"text": "text"}, {"ref": "ref"}, {"text": "text", "ref": "ref"}]
+)
+def test_a_sound_set_has_no_findings(here, options):
+    assert found(**options) == {}
+
+
+def test_what_readers_refuse(here):
+    with open("n.jsonl", "a") as out:
+        out.write('{"hyps": []}\n')
+    only("read", ERROR, "n.jsonl:41", "key 'utt' is missing", "add it")
+
+
+def test_a_missing_file(here):
+    only("read", ERROR, "gone", "cannot read", "check the path", text="gone")
+
+
+def test_no_lists(here):
+    Path("n.jsonl").write_text("\n")
+    only("read", ERROR, "n.jsonl", "no utterances")
+
+
+@pytest.mark.parametrize("level, places", [(ERROR, ["n.jsonl:3"]), (HINT, ["n.jsonl:1"])])
+def test_references_that_are_missing(here, level, places):
+    edit(
+        lambda nbest: dataclasses.replace(nbest, ref=None),
+        lambda row: level == HINT or row in (2, 4),
+    )
+    only("references", level, *places, "2 of 40" if level == ERROR else "40 of 40", "convert --ref")
+
+
+def test_references_that_are_empty(here):
+    edit(lambda nbest: dataclasses.replace(nbest, ref=" "), lambda row: row == 5)
+    only("references", HINT, "n.jsonl:6", "1 of 40 (2.5%) references are empty: 'u5'")
+
+
+@pytest.mark.parametrize(
+    "change, why",
+    [
+        (lambda utt: f"{utt}-1", "end in the rank"),
+        (str.upper, "differ in case"),
+        (lambda utt: f"wav/{utt}", "have a directory"),
+        (lambda utt: f"{utt}.wav", "have a file ending"),
+        (lambda utt: f"spk_{utt}", "have a speaker"),
+        (lambda utt: f"x{utt}x", ""),
+    ],
+)
+@pytest.mark.parametrize("side", ["lists", "references"])
+def test_ids_that_do_not_match(here, change, why, side):
+    if side == "lists":
+        edit(lambda nbest: dataclasses.replace(nbest, utt=change(nbest.utt)))
+    else:
+        Path("ref").write_text("".join(f"{change(nbest.utt)} {nbest.ref}\n" for nbest in lists()))
+    lacking, unknown = found(ref="ref")["ids"]
+    assert (lacking.level, lacking.place, unknown.level, unknown.place) == (
+        ERROR,
+        "n.jsonl:1",
+        ERROR,
+        "ref:1",
+    )
+    assert (
+        "40 of 40 (100.0%) utterances have no reference in ref" in lacking.cause
+        and "have no list in n.jsonl" in unknown.cause
+    )
+    assert (
+        why in lacking.cause
+        and why in unknown.cause
+        and bool(why) == ("one side's ids" in lacking.cause)
+    )
+
+
+def test_one_id_too_few(here):
+    rewrite("ref", lambda text: text.replace("u7 ", "u7x "))
+    lacking, unknown = found(ref="ref")["ids"]
+    assert (
+        (lacking.place, unknown.place) == ("n.jsonl:8", "ref:8")
+        and "'u7'" in lacking.cause
+        and "'u7x'" in unknown.cause
+    )
+
+
+def test_lists_taken_apart(here):
+    made = [
+        NBest(f"{n.utt}-{rank}", (hyp,), n.ref)
+        for n in lists()
+        for rank, hyp in enumerate(n.hyps, 1)
+    ]
+    jsonl.write(made, "n.jsonl")
+    only("ids", ERROR, "n.jsonl:1", "has one hypothesis and an id `utt-n`: lists of 40 utterances")
+
+
+def with_mark(content):
+    return b"\xef\xbb\xbf" + content
+
+
+def with_returns(content):
+    return content.replace(b"\n", b"\r\n").replace(b"\r", b"", 2)
+
+
+@pytest.mark.parametrize(
+    "change, line, cause", [(with_mark, 1, "byte-order mark"), (with_returns, 3, "CR LF")]
+)
+@pytest.mark.parametrize("name", ["n.jsonl", "ref", "text", "text.gz"])
+def test_bytes_that_other_programs_stumble_over(here, change, line, cause, name):
+    plain = Path(name.removesuffix(".gz"))
+    content = change(plain.read_bytes())
+    Path(name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    only(
+        "encoding",
+        HINT,
+        f"{name}:{line}",
+        cause,
+        text=name if "text" in name else "text",
+        ref="ref",
+    )
+
+
+def test_text_that_is_not_utf8(here):
+    Path("text").write_bytes(b"caf\xe9\n")
+    only("read", ERROR, "text:1", "not UTF-8", "iconv", text="text")
+
+
+def test_case_against_references(here):
+    edit(texts(str.upper))
+    only(
+        "case",
+        ERROR,
+        "n.jsonl:1",
+        "the references in n.jsonl have lower case, the hypotheses have upper case",
+        "write both alike",
+    )
+
+
+@pytest.mark.parametrize("change, case", [(str.upper, "upper"), (str.title, "mixed")])
+def test_case_against_text(here, change, case):
+    rewrite("text", change)
+    remedy = "lmtools subword --case lower"
+    only(
+        "case",
+        ERROR,
+        "text:1",
+        f"the text in text has {case} case, the hypotheses have lower case",
+        remedy,
+        {"vocabulary"},
+        text="text",
+    )
+
+
+@pytest.mark.parametrize("count, level", [(2, HINT), (200, ERROR)])
+def test_punctuation_in_text(here, count, level):
+    rewrite("text", lambda text: text.replace("\n", " .\n", count))
+    only(
+        "punctuation",
+        level,
+        "text:1",
+        f"the text in text has . ({count} in 1,",
+        "--punctuation strip",
+        text="text",
+    )
+
+
+def test_one_mark_in_a_thousand_words_is_an_accident(here):
+    rewrite("text", lambda text: text.replace("\n", " .\n", 1))
+    assert found(text="text") == {}
+
+
+def test_punctuation_in_hypotheses(here):
+    edit(texts(lambda text: text + " ?"))
+    only("punctuation", ERROR, "n.jsonl:1", "the hypotheses have ? (", "write both alike")
+
+
+def test_punctuation_on_both_sides(here):
+    edit(
+        lambda nbest: dataclasses.replace(
+            texts(lambda text: text + " ?")(nbest), ref=nbest.ref + " ?"
+        )
+    )
+    rewrite("text", lambda text: text.replace("\n", " ?\n"))
+    assert found(text="text") == {}
+
+
+@pytest.mark.parametrize(
+    "hyp, other, remedy",
+    [
+        ("it's", "its", "--apostrophe strip"),
+        ("2", "two", "would not know them"),
+        ("стар", "old", "would not know them"),
+    ],
+)
+def test_characters_that_the_text_never_has(here, hyp, other, remedy):
+    word = {"it's": "it's", "2": "now", "стар": "old"}.get(hyp, "king")
+    edit(
+        lambda nbest: dataclasses.replace(
+            texts(lambda text: text.replace(word, hyp))(nbest), ref=nbest.ref.replace(word, hyp)
+        )
+    )
+    rewrite("text", lambda text: text.replace(word, other))
+    first = next(n.utt for n in list(jsonl.read("n.jsonl")) if any(hyp in h.text for h in n.hyps))
+    only(
+        "characters",
+        ERROR,
+        f"n.jsonl:{int(first[1:]) + 1}",
+        "that the text in text has not",
+        remedy,
+        {"vocabulary"},
+        text="text",
+    )
+
+
+@pytest.mark.parametrize(
+    "hyp, other, remedy",
+    [
+        ("it's", "it’s", "lmtools subword --apostrophe straight"),
+        ("ki\u0301ng", "k\u00edng", "lmtools subword --unicode-form NFC"),
+        ("k\u00edng", "ki\u0301ng", "lmtools subword --unicode-form NFC"),
+        ("k\u00ading", "king", "lmtools convert --unify invisible, and of the text utils/unify.py"),
+    ],
+)
+def test_forms_that_the_text_has_otherwise(here, hyp, other, remedy):
+    word = "it's" if hyp == "it's" else "king"
+    edit(
+        lambda nbest: dataclasses.replace(
+            texts(lambda text: text.replace(word, hyp))(nbest), ref=nbest.ref.replace(word, hyp)
+        )
+    )
+    rewrite("text", lambda text: text.replace(word, other))
+    first = next(n.utt for n in list(jsonl.read("n.jsonl")) if any(hyp in h.text for h in n.hyps))
+    place = f"n.jsonl:{int(first[1:]) + 1}"
+    only(
+        "forms",
+        ERROR,
+        place,
+        "words of the hypotheses are in text",
+        remedy,
+        {"vocabulary"},
+        text="text",
+    )
+
+
+def test_one_odd_letter_is_a_hint(here):
+    edit(texts(lambda text: text + " é"), lambda row: row == 4)
+    only("characters", HINT, "n.jsonl:5", "that the references in n.jsonl have not: é (U+00E9)")
+
+
+def test_case_and_rare_latin_letters_are_no_odd_characters(here):
+    edit(texts(lambda text: text.replace("king", "kinq")), lambda row: row == 4)
+    assert found() == {}
+
+
+TOYS = {"vocabulary", "base"}  # the lists' scores are those of fewer words, the text is small
+
+
+def written(text):
+    """`text` with punctuation, escapes and a capital, as people write it."""
+    return f'{text[0].upper()}{text[1:]}, & so "it\'s", he well-said.'
+
+
+def tokenised(text):
+    """What Moses's tokeniser makes of what `written` gives."""
+    escapes = (
+        ("&", "&amp;"),
+        ('"', " &quot; "),
+        ("'", " &apos;"),
+        ("-", " @-@ "),
+        (",", " ,"),
+        (".", " ."),
+    )
+    for mark, token in escapes:
+        text = text.replace(mark, token)
+    return " ".join(text.split())
+
+
+SIDES = {"hypotheses": "n.jsonl:1", "references": "n.jsonl:1", "text": "text:1"}
+FIXES = {
+    "hypotheses": "convert --detokenise LANG",
+    "references": "convert --detokenise-ref LANG",
+    "text": "utils/detokenise.py",
+}
+
+
+def translations(cut, sides, base=written):
+    """Hypotheses, references and text as `base` writes them, those on `sides` cut up by `cut`."""
+    say = {
+        side: lambda text, side=side: cut(base(text)) if side in sides else base(text)
+        for side in SIDES
+    }
+    edit(
+        lambda nbest: dataclasses.replace(
+            texts(say["hypotheses"])(nbest), ref=say["references"](nbest.ref)
+        )
+    )
+    rewrite("text", lambda text: "".join(f"{say['text'](line)}\n" for line in text.splitlines()))
+
+
+@pytest.mark.parametrize("end", ["", " (NATO) …", " « oui » ; vraiment ? R&D; x@y.z"])
+def test_translations_as_people_write_them(here, end):
+    translations(tokenised, (), lambda text: written(text) + end)
+    assert found(text="text").keys() <= TOYS
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_tokenised_text(here, side):
+    """Escapes and spaces on one side, and no other complaint of punctuation or characters."""
+    translations(tokenised, [side])
+    by_check = found(text="text")
+    assert by_check.keys() - TOYS == {"tokenisation"}, by_check
+    for one, about in zip(
+        by_check["tokenisation"],
+        ("escapes of Moses's tokeniser", "spaces before commas and full stops"),
+        strict=True,
+    ):
+        assert (
+            (one.level, one.place) == (ERROR, SIDES[side])
+            and about in one.cause
+            and FIXES[side] in one.remedy
+        )
+
+
+def test_tokenised_text_on_all_sides(here):
+    translations(tokenised, SIDES)
+    by_check = found(text="text")
+    assert (
+        by_check.keys() - TOYS == {"tokenisation"}
+        and [one.level for one in by_check["tokenisation"]] == [HINT] * 4
+    )
+
+
+def test_spaces_before_punctuation_that_the_model_does_not_see(here):
+    assert (
+        main(
+            ["subword", "--text", "text", "--type", "word", "--punctuation", "strip", "--out", "sw"]
+        )
+        == 0
+    )
+    translations(lambda text: text.replace(",", " ,").replace(".", " ."), ["text"])
+    assert "tokenisation" not in found(text="text", lm="sw")
+
+
+@pytest.mark.parametrize(
+    "cut", [lambda text: text.replace("o", "o@@ "), lambda text: f"▁{text.replace(' ', ' ▁')}"]
+)
+@pytest.mark.parametrize(
+    "sides", [["hypotheses"], ["references"], ["text"], ["hypotheses", "references"]]
+)
+def test_pieces(here, cut, sides):
+    translations(cut, sides)
+    by_check = found(text="text")
+    assert by_check.keys() - TOYS == {"tokenisation"}, by_check
+    for one, side in zip(by_check["tokenisation"], sides, strict=True):
+        assert (
+            (one.level, one.place) == (ERROR, SIDES[side])
+            and "subword marks" in one.cause
+            and "join them" in one.remedy
+        )
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_truecased(here, side):
+    translations(
+        lambda text: text[0].lower() + text[1:], [side], lambda text: f"{written(text)} New York"
+    )
+    remedy = {"hypotheses": "--case sentence", "text": "lmtools subword"}.get(
+        side, "write both alike"
+    )
+    by_check = found(text="text")
+    assert by_check.keys() - TOYS == {"truecasing"}, by_check
+    for one in by_check["truecasing"]:
+        assert (
+            one.level == ERROR
+            and one.place == SIDES[side].partition(":")[0]
+            and "100% of first words in lower case" in one.cause
+        )
+    assert remedy in by_check["truecasing"][0].remedy
+
+
+def test_brackets_are_no_marks_where_references_have_them(here):
+    edit(
+        lambda nbest: dataclasses.replace(
+            texts(lambda text: f"{text} (king)")(nbest), ref=f"{nbest.ref} (king)"
+        )
+    )
+    assert found() == {}
+
+
+@pytest.mark.parametrize(
+    "mark", ["<unk>", "[noise]", "++NOISE++", "</s>", "!SIL", "[Music playing]", "♪", "<|en|>"]
+)
+def test_marks_that_are_no_words(here, mark):
+    edit(texts(lambda text: f"{text} {mark}"), lambda row: row == 9)
+    by_check = found()
+    (finding,) = by_check["marks"]
+    assert (finding.level, finding.place) == (
+        HINT,
+        "n.jsonl:10",
+    ) and f"are marks: '{mark}' (first in 'u9')" in finding.cause
+    assert "nothing else" not in finding.cause and "--drop-marks" in finding.remedy
+
+
+def test_hypotheses_that_are_marks_alone(here):
+    edit(texts(lambda text: "[Music]"), lambda row: row == 9)
+    assert "4 hypotheses hold nothing else" in found()["marks"][0].cause
+
+
+def test_kaldi_text_as_language_model_text(here):
+    Path("text").write_text(
+        "".join(f"spk1-utt{number} {line}\n" for number, line in enumerate(sentences(200, 1)))
+    )
+    by_check = found(text="text")
+    (finding,) = by_check["first word"]
+    assert (finding.level, finding.place) == (ERROR, "text:1") and "cut -d" in finding.remedy
+    assert "'spk1-utt0', 'spk1-utt1' ..." in finding.cause
+
+
+def test_text_of_first_words(here):
+    rewrite("text", lambda text: "".join(line.split()[0] + "\n" for line in text.splitlines()))
+    only("first word", ERROR, "text:1", "one word a line", also={"vocabulary"}, text="text")
+
+
+def test_references_without_ids(here):
+    Path("ref").write_text("".join(f"{nbest.ref}\n" for nbest in lists()))
+    by_check = found(ref="ref")
+    (finding,) = by_check["first word"]
+    assert (
+        finding.level == ERROR
+        and finding.place.startswith("ref:")
+        and "are taken for utterance ids" in finding.cause
+    )
+    # words repeat, ids may not
+    assert any("a second time" in problem.cause for problem in by_check["read"])
+
+
+def test_ids_left_in_the_hypotheses(here):
+    edit(lambda nbest: texts(lambda text: f"{nbest.utt} {text}")(nbest))
+    assert (
+        found()["first word"][0].place == "n.jsonl:1"
+        and "40 utterances begin with the utterance id" in found()["first word"][0].cause
+    )
+
+
+@pytest.mark.parametrize("share, level", [(4, HINT), (1, ERROR)])
+def test_words_that_the_text_does_not_have(here, share, level):
+    new = {"king": "queen", "the": "thee", "men": "man", "go": "went", "take": "took"}
+    edit(
+        texts(lambda text: " ".join(new.get(word, word) for word in text.split())),
+        lambda row: row % share == 0,
+    )
+    only(
+        "vocabulary",
+        level,
+        "n.jsonl",
+        "words of the hypotheses are not in text: ",
+        "text of the same kind",
+        text="text",
+    )
+    assert all(f"'{word}'" in found(text="text")["vocabulary"][0].cause for word in new.values())
+
+
+@pytest.mark.parametrize("model", ["word", "bpe", "ngram", "arpa"])
+def test_words_that_the_language_model_does_not_know(here, model):
+    rewrite("text", lambda text: text.replace("king", "men").upper())
+    if model in ("word", "bpe"):
+        size = ["--vocab-size", "60"] if model == "bpe" else []
+        assert (
+            main(
+                [
+                    *split("subword --text text --type"),
+                    model,
+                    *split("--case lower --out lm"),
+                    *size,
+                ]
+            )
+            == 0
+        )
+    else:
+        rewrite("text", str.lower)
+        assert main(["ngram", "--text", "text", "--order", "2", "--out", "lm"]) == 0
+    lm = str(next(Path("lm").glob("*.arpa"))) if model == "arpa" else "lm"
+    edit(texts(lambda text: text.replace("old", "ölð")))
+    finding, *rest = found(lm=lm)["vocabulary"]
+    assert (
+        finding.level == HINT
+        and f"words of the hypotheses are not in {lm}" in finding.cause
+        and "'ölð'" in finding.cause
+    )
+    # so in the references
+    assert ("'king'" in finding.cause) == (model != "bpe") and bool(rest) == (model != "bpe")
+
+
+def test_the_models_normaliser_is_applied(here):
+    rewrite("text", lambda text: text.upper().replace("\n", " .\n"))
+    options = ["--case", "lower", "--punctuation", "strip"]
+    assert main(["subword", "--text", "text", "--type", "word", *options, "--out", "lm"]) == 0
+    assert "case" in found(text="text") and found(text="text", lm="lm") == {}
+
+
+def test_a_hugging_face_model_is_not_looked_into(here):
+    Path("hf").mkdir()
+    Path("hf/config.json").write_text("{}")
+    for lm in ("hf", "hf:hf"):
+        only("vocabulary", HINT, lm, "not looked into", lm=lm)
+
+
+def test_a_model_that_is_none(here):
+    Path("lm").mkdir()
+    assert found(lm="lm").keys() == {"read"}
+
+
+def test_references_in_the_text(here):
+    long = [nbest for nbest in lists() if len(nbest.ref.split()) >= 8]
+    with open("text", "a") as out:
+        out.write(f"{long[0].ref}\n")
+    cause = f"1 of {len(long)} ({100 / len(long):.1f}%) references of 8 words or more stand in text"
+    only("leak", HINT, f"n.jsonl:{int(long[0].utt[1:]) + 1}", cause, text="text")
+
+
+@pytest.mark.parametrize("value", [-1e30, -1e10, 1e308, -9.9e7])
+def test_sentinels(here, value):
+    edit(scores(lambda s, h: {**s, "lm": value}), lambda row: row in (4, 30))
+    count = sum(len(one.hyps) for row, one in enumerate(lists()) if row in (4, 30))
+    only("sentinels", ERROR, "n.jsonl:5", f"{count} of ", remedy="tune --fix lm=0")
+    (finding,) = found()["sentinels"]
+    assert f"values of 'lm' are {value:g}, far outside the others (-" in finding.cause
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        [0.0] * 99 + [-1e30],
+        [0.0, 1.0] * 50,
+        [-5.0] * 90 + [-900.0] * 10,
+        [-1e12, -1.1e12] * 50,
+        [3.0],
+    ],
+)
+def test_what_is_far_outside(odd):
+    assert find_outliers(np.array(odd)).tolist() == [abs(value) == 1e30 for value in odd]
+
+
+def test_lists_pooled_from_systems(here):
+    """System indicators are no log-probabilities, nor are a system's votes repetitions that one
+    should merge.
+    """
+    for name, seed in (("a-lm", 1), ("b", 2), ("c", 3)):
+        rng = np.random.default_rng(seed)
+        lines = [
+            one.ref if rng.random() < 0.5 else f"{one.ref} {rng.choice(WORDS)}" for one in lists()
+        ]
+        Path(f"{name}.txt").write_text("\n".join(lines) + "\n")
+    Path("lines").write_text("".join(f"{one.ref}\n" for one in lists()))
+    assert (
+        main(split("convert a-lm.txt,b.txt,c.txt n.jsonl --format systems --ref-lines lines")) == 0
+    )
+    assert found(text="text") == {}
+
+
+def test_unknown_words_that_another_case_makes_known(here):
+    rewrite("text", str.lower)
+    assert main(["ngram", "--text", "text", "--order", "2", "--out", "lm"]) == 0
+    edit(texts(str.upper))
+    findings = found(lm="lm")["vocabulary"]
+    (finding,) = (finding for finding in findings if "words of the hypotheses" in finding.cause)
+    assert finding.level == ERROR and "(most of them are known in lower case)" in finding.cause
+    assert finding.remedy == "lmtools convert --normaliser none --case lower"
+
+
+def test_costs(here):
+    negate = scores(lambda s, _: {name: -value for name, value in s.items()})
+    edit(negate)
+    findings = found()["signs"]
+    assert [finding.level for finding in findings] == [
+        ERROR,
+        ERROR,
+    ] and "all values of 'am' are positive" in findings[0].cause
+    edit(lambda nbest: dataclasses.replace(negate(nbest), ref=None))  # nothing to choose by
+    assert [finding.level for finding in found()["signs"]] == [ERROR, ERROR]
+
+
+def test_positive_scores_that_fall_down_the_list_are_a_hint(here):
+    edit(scores(lambda s, _: {"am": 3000 + s["am"] + 5 * s["lm"]}))
+    only("signs", HINT, "n.jsonl", "all values of 'am' are positive", "densities", {"base"})
+
+
+def test_language_model_scores_in_log10(here):
+    edit(scores(lambda s, _: s | {"lm": s["lm"] / np.log(10)}))
+    only("base", HINT, "n.jsonl", "'lm' is ", "log10")
+
+
+def test_small_scores_of_other_models_are_no_log10(here):
+    edit(scores(lambda s, _: s | {"am": s["am"] / 100}))
+    assert "base" not in found()
+
+
+def test_features_of_a_translator(here):
+    """Distortions do not grow with length, and lists are sorted by the total that comes after
+    them.
+    """
+
+    def features(nbest):
+        sizes = [len(hyp.text) for hyp in nbest.hyps]
+        scores = [
+            {"d0": -1.0 - rank % 2, "d1": -1.0 - rank % 3, "am": -9.0 * size}
+            for rank, size in enumerate(sizes)
+        ]
+        hyps = [Hypothesis(hyp.text, one) for hyp, one in zip(nbest.hyps, scores, strict=True)]
+        return dataclasses.replace(
+            nbest, hyps=tuple(sorted(hyps, key=lambda hyp: -hyp.scores["am"]))
+        )
+
+    edit(features)
+    assert found() == {}
+
+
+def test_scores_divided_by_length(here):
+    edit(lambda n: scores(lambda s, h: {"am": (s["am"] + 5 * s["lm"]) / len(h.text.split())})(n))
+    only("base", HINT, "n.jsonl", "'am' does not grow with the number of words", also={"order"})
+
+
+@pytest.mark.parametrize("names", [("am", "lm"), ("am",), ("am", "lm", "score")])
+def test_lists_not_sorted(here, names):
+    def score(s, hyp):
+        return {
+            name: s["am"] + 5 * s["lm"] if name == "score" or len(names) == 1 else s[name]
+            for name in names
+        }
+
+    edit(scores(score))
+    assert found() == {}
+    edit(
+        lambda nbest: scores(score)(
+            dataclasses.replace(nbest, hyps=nbest.hyps[:: -1 if int(nbest.utt[1:]) % 4 == 0 else 1])
+        )
+    )
+    what = {1: "'am'", 2: "'am' and 'lm'", 3: "'score'"}[len(names)]
+    only("order", HINT, "n.jsonl", f"lists are not sorted by {what}: ")
+
+
+def test_duplicates(here):
+    edit(
+        lambda nbest: dataclasses.replace(nbest, hyps=(nbest.hyps[0], *nbest.hyps)),
+        lambda row: row in (3, 8),
+    )
+    only(
+        "duplicates",
+        HINT,
+        "n.jsonl:4",
+        "2 of 40 (5.0%) lists hold the same words more than once",
+        "--dedup",
+    )
+
+
+def test_empty_lists_and_hypotheses(here):
+    edit(lambda nbest: dataclasses.replace(nbest, hyps=()), lambda row: row == 2)
+    only("empty", HINT, "n.jsonl:3", "1 of 40 (2.5%) lists are empty: 'u2'")
+    edit(
+        lambda nbest: dataclasses.replace(
+            nbest, hyps=(*nbest.hyps, Hypothesis(" ", {"am": -9e3, "lm": -9.0}))
+        ),
+        lambda row: row == 2,
+    )
+    cause = "1 hypothesis without words, 0 of them first in their lists ('u2')"
+    only("empty", HINT, "n.jsonl:3", cause, "word bonus")
+
+
+def test_hypotheses_without_end(here):
+    endless = Hypothesis(" ".join(map(str, range(100))), {"am": -9e4, "lm": -900.0})
+    edit(
+        lambda nbest: dataclasses.replace(nbest, hyps=(*nbest.hyps, endless)), lambda row: row == 2
+    )
+    cause = "more than 64 words, up to 100 (half have at most 8)"
+    only("length", HINT, "n.jsonl:3", cause, also={"characters"})
+
+
+def test_loops(here):
+    for words, cause in (
+        (["go"] * 6, "2 hypotheses in 2 lists loop, the worst in 'u2': 'go go go go go go'"),
+        (["go", "up"] * 20, f"the worst in 'u2': '{'go up ' * 10}..'"),
+    ):
+        loop = Hypothesis(" ".join(words), {"am": -9e4, "lm": -900.0})
+        edit(
+            lambda nbest, loop=loop: dataclasses.replace(nbest, hyps=(*nbest.hyps, loop)),
+            lambda row: row in (2, 5),
+        )
+        only("loops", HINT, "n.jsonl:3", cause, "lmtools convert --drop-loops")
+    edit(texts(lambda text: f"{text} no no no no"))
+    assert "loops" not in found()
+
+
+@pytest.mark.parametrize(("share", "finds"), [(1, True), (20, False)])
+def test_variants_in_case_and_punctuation(here, share, finds):
+    """Of references without them; two lists of forty may differ in a word like sons'."""
+
+    def variants(nbest):
+        head = nbest.hyps[0]
+        others = [
+            dataclasses.replace(head, text=text) for text in (head.text.upper(), head.text + ".")
+        ]
+        return dataclasses.replace(nbest, hyps=(head, *others, *nbest.hyps[1:]))
+
+    edit(variants, lambda row: row % share == 0)
+    hints = found().get("duplicates", [])
+    assert bool(hints) == finds
+    if finds:
+        assert "80 hypotheses in 40 of 40 (100.0%) lists differ from another in" in hints[0].cause
+        assert "--dedup normalised" in hints[0].remedy
+
+
+def test_variants_count_where_references_are_cased(here):
+    edit(
+        lambda nbest: NBest(
+            nbest.utt,
+            (nbest.hyps[0], dataclasses.replace(nbest.hyps[0], text=nbest.ref.upper())),
+            nbest.ref.capitalize(),
+        )
+    )
+    assert "duplicates" not in found()
+
+
+def test_places_without_lines(here):
+    Path("d/1best_recog").mkdir(parents=True)
+    Path("d/1best_recog/text").write_text(
+        "".join(f"{nbest.utt} {nbest.ref.upper()}\n" for nbest in lists())
+    )
+    inputs = read_inputs("d", ref="ref")
+    assert [(f.level, f.place) for f in examine(inputs)] == [(ERROR, "ref:1")]  # case
+
+
+def test_the_verb(here, capsys):
+    assert main(["doctor", "--nbest", "n.jsonl", "--text", "text", "--ref", "ref"]) == 0
+    assert (
+        capsys.readouterr().out
+        == f"n.jsonl: 40 lists with {sum(len(n.hyps) for n in lists())} hypotheses: 0 errors, 0"
+        " hints\n"
+    )
+    edit(lambda nbest: dataclasses.replace(nbest, hyps=()), lambda row: row == 2)
+    assert main(["doctor", "--nbest", "n.jsonl"]) == 0
+    assert capsys.readouterr().out.startswith("hint: n.jsonl:3: ")
+    edit(texts(str.upper))
+    assert main(["doctor", "--nbest", "n.jsonl"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith(
+        "error: n.jsonl:1: the references in n.jsonl have lower case"
+    ) and lines[1].endswith(": 1 error, 0 hints")
+
+
+def test_a_damaged_list_is_said_like_everything_else(here, capsys):
+    Path("n.jsonl").write_text(json.dumps({"utt": "a", "hyps": 3}) + "\n")
+    assert main(["doctor", "--nbest", "n.jsonl", "--text", "text"]) == 1
+    assert (
+        capsys.readouterr().out.splitlines()[0]
+        == "error: n.jsonl:1: 'hyps' is 3; expected a list of hypotheses"
+    )
+
+
+def test_a_finding_is_one_line():
+    assert str(Finding(HINT, "f:1", "this", "do that")) == "hint: f:1: this; do that"

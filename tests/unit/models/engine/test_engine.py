@@ -1,0 +1,164 @@
+"""Prepared models give the scores of those they were made of."""
+
+import numpy as np
+import pytest
+import torch
+from scoring import CPU as ON_CPU
+from scoring import make_scorer
+from torch import nn
+from torch.nn import functional as F
+
+from lmtools.base.computing import ENGINES
+from lmtools.base.errors import UserError
+from lmtools.embed.encoders import ContextualEncoder
+from lmtools.embed.pooling import PoolingOptions
+from lmtools.models.device import cpu_multiplies_bfloat16
+from lmtools.models.engine import resolve_engine
+from lmtools.models.engine.linear import Int8Linear, PackedLinear, quantise_rows
+from lmtools.models.lm import LanguageModel
+from lmtools.models.settings import Settings
+from lmtools.score.neural import NeuralScorer
+from lmtools.score.run import open_cache, score_sentences
+
+SIZE, CPU = 2500, torch.device("cpu")  # more ids than a block of the output matrix has
+ARCH = {"layers": 2, "dim": 64, "heads": 2, "ffn": 128, "positions": 32}
+MODELS = {
+    "causal": ("causal", ARCH),
+    "pre": ("causal", ARCH | {"norm": "pre", "position": "none"}),
+    "tta": ("autoencoding", ARCH),
+    "masked": ("masked", ARCH),
+    "lstm": ("causal", {"layers": 1, "dim": 32, "units": 64}),
+}
+vnni = pytest.mark.skipif(not torch.cpu._is_vnni_supported(), reason="no VNNI instructions")
+native = pytest.mark.skipif(not cpu_multiplies_bfloat16(), reason="no bfloat16 instructions")
+
+
+class Ids:
+    """A vocabulary of ids."""
+
+    hash = "0" * 64
+
+
+def model(name: str, criterion: str = "softmax") -> LanguageModel:
+    """A random model whose scores differ from sentence to sentence."""
+    torch.manual_seed(0)
+    objective, arch = MODELS[name]
+    family = "causal" if name == "pre" else name
+    lm = LanguageModel(Settings(family, objective, criterion, arch=arch), SIZE)
+    for parameter in lm.parameters():
+        parameter.data += 0.05 * torch.randn_like(parameter)
+    return lm
+
+
+def scorer(name, precision, engine, criterion="softmax", **more) -> NeuralScorer:
+    """A scorer of that model."""
+    options = {"precision": precision, "engine": engine} | more
+    return make_scorer(NeuralScorer, model(name, criterion), Ids(), "0" * 16, **options)
+
+
+def scores(one: NeuralScorer) -> np.ndarray:
+    """Its scores of some sentences."""
+    rng = np.random.default_rng(1)
+    sentences = [tuple(rng.integers(5, SIZE, length).tolist()) for length in (1, 3, 8, 8, 20, 29)]
+    return score_sentences(sentences, one, ON_CPU, open_cache(one, ON_CPU))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_float32_is_equal_but_for_rounding(name):
+    plain, prepared = (scores(scorer(name, "float32", engine)) for engine in ("torch", "prepared"))
+    assert np.abs(plain - prepared).max() < 1e-4
+
+
+@native
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("criterion", ["softmax", "bce-nce", "ce-nce"])
+def test_bfloat16_has_the_same_bits(name, criterion):
+    plain, prepared = (
+        scores(scorer(name, "bfloat16", engine, criterion)) for engine in ("torch", "prepared")
+    )
+    assert np.array_equal(plain, prepared)
+
+
+@vnni
+@pytest.mark.parametrize("name", MODELS)
+def test_int8_is_near(name):
+    plain, int8 = (scores(scorer(name, precision, "auto")) for precision in ("float32", "int8"))
+    assert 0 < np.abs(plain - int8).max() < 0.5
+
+
+@vnni
+@pytest.mark.parametrize("criterion", ["softmax", "bce-nce"])
+def test_int8_is_normalised(criterion):
+    one = scorer("causal", "int8", "auto", criterion)
+    states = torch.randn(3, ARCH["dim"])
+    with torch.inference_mode():
+        distribution = one.output.distribution(states)
+        assert distribution.exp().sum(-1).allclose(torch.ones(3))
+        ids = torch.tensor([7, 2100, 2499])
+        expected = distribution.gather(1, ids[:, None])[:, 0]
+        assert one.output.log_prob(states, ids).allclose(expected, atol=1e-4)
+
+
+@vnni
+def test_int8_layer_multiplies_what_was_quantised():
+    torch.manual_seed(0)
+    linear, x = nn.Linear(96, 40), torch.randn(2, 5, 96) * torch.logspace(-3, 3, 5)[:, None]
+    with torch.inference_mode():
+        made = Int8Linear(linear.weight, linear.bias)(x)
+        levels, scale = quantise_rows(x.flatten(0, 1))
+        rows, column = quantise_rows(linear.weight)
+        expected = F.linear(levels.double() * scale, rows.double() * column, linear.bias.double())
+    assert (levels.abs().amax(-1) == 127).all()
+    assert made.double().allclose(expected.view(2, 5, 40), rtol=1e-4, atol=1e-4)
+    # a row of zeros is the bias, one that is not finite stays so
+    with torch.inference_mode():
+        layer = Int8Linear(linear.weight, linear.bias)
+        assert layer(torch.zeros(1, 96)).allclose(linear.bias)
+        assert layer(torch.full((1, 96), torch.nan)).isnan().all()
+
+
+def test_gelu_is_fused():
+    torch.manual_seed(0)
+    linear, x = nn.Linear(96, 40), torch.randn(2, 5, 96)
+    layer = PackedLinear(linear.weight, linear.bias, torch.float32)
+    layer.post = "gelu"
+    with torch.inference_mode():
+        assert layer(x).allclose(F.gelu(linear(x)), atol=1e-5)
+
+
+def encode(precision: str, engine: str) -> np.ndarray:
+    """Vectors of some sentences."""
+    encoder = ContextualEncoder(scorer("causal", precision, engine), PoolingOptions("all"))
+    return encoder.vectors([(7, 8, 9), (5, 6)])
+
+
+def test_vectors_of_a_prepared_model():
+    assert np.abs(encode("float32", "torch") - encode("float32", "prepared")).max() < 1e-4
+
+
+@vnni
+def test_vectors_in_int8_are_near():
+    assert 0 < np.abs(encode("float32", "torch") - encode("int8", "auto")).max() < 0.5
+
+
+def test_the_signature_says_it_where_values_change():
+    said = {
+        (precision, engine): scorer("causal", precision, engine).signature.get("engine")
+        for precision, engine in [
+            *(("float32", engine) for engine in ENGINES),
+            ("bfloat16", "prepared"),
+        ]
+    }
+    assert {how for how, engine in said.items() if engine} == {("float32", "prepared")}
+
+
+def test_what_cannot_be_prepared_is_refused(monkeypatch):
+    with pytest.raises(UserError, match="known: auto, torch, prepared"):
+        resolve_engine("onnx", "float32", CPU)
+    with pytest.raises(UserError, match="int8"):
+        resolve_engine("torch", "int8", CPU)
+    with pytest.raises(UserError, match="on a CPU"):
+        resolve_engine("prepared", "float32", torch.device("meta"))
+    monkeypatch.setattr(torch.cpu, "_is_vnni_supported", lambda: False)
+    with pytest.raises(UserError, match="VNNI"):
+        resolve_engine("auto", "int8", CPU)

@@ -1,0 +1,71 @@
+"""The full softmax against torch's own cross entropy, in double precision."""
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from lmtools.models.outputs import logits
+from lmtools.models.outputs.softmax import Softmax
+
+
+@pytest.fixture(params=[1 << 20, 40, 7])
+def chunk(request, monkeypatch):
+    """Chunk sizes down to less than one row."""
+    monkeypatch.setattr(logits, "CHUNK", request.param)
+    monkeypatch.setattr(logits, "ROWS", 1)
+
+
+def case(n=13, dim=6, vocabulary=29, dtype=torch.float64):
+    torch.manual_seed(0)
+    output = Softmax(nn.Parameter(torch.randn(vocabulary, dim, dtype=dtype)))
+    output.bias = nn.Parameter(torch.randn(vocabulary, dtype=dtype))
+    return (
+        output,
+        torch.randn(n, dim, dtype=dtype, requires_grad=True),
+        torch.randint(vocabulary, (n,)),
+    )
+
+
+def test_loss_and_gradients_equal_autograd_of_the_plain_formula(chunk):
+    output, states, targets = case()
+    loss, count = output(states, targets)
+    assert count == 13
+    ours = torch.autograd.grad(3 * loss, [states, output.weight, output.bias])
+    plain = F.cross_entropy(F.linear(states, output.weight, output.bias), targets, reduction="sum")
+    theirs = torch.autograd.grad(3 * plain, [states, output.weight, output.bias])
+    assert loss.item() == pytest.approx(plain.item(), rel=1e-6)
+    for a, b in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(a, b, rtol=2e-5, atol=2e-6)  # logits pass through float32
+
+
+@pytest.mark.parametrize("columns", [5, 29, 4096])
+def test_log_prob_equals_log_softmax(chunk, columns, monkeypatch):
+    monkeypatch.setattr(logits, "tile", lambda vocabulary, device: (4, min(columns, vocabulary)))
+    output, states, targets = case(dtype=torch.float32)
+    with torch.inference_mode():
+        ours = output.log_prob(states, targets)
+    theirs = F.linear(states, output.weight, output.bias).log_softmax(-1)[torch.arange(13), targets]
+    torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-5)
+
+
+def test_without_gradients_the_loss_is_the_same(chunk):
+    output, states, targets = case(dtype=torch.float32)
+    with torch.no_grad():
+        loss, _ = output(states, targets)
+    assert loss.item() == pytest.approx(output(states, targets)[0].item(), rel=1e-5)
+
+
+def test_large_logits_do_not_overflow():
+    output, states, targets = case(dtype=torch.float32)
+    loss, _ = output(states * 1e4, targets)
+    assert torch.isfinite(loss)
+
+
+def test_log_prob_is_what_is_unnormalised_less_the_normaliser():
+    output, states, targets = case(dtype=torch.float32)
+    with torch.inference_mode():
+        torch.testing.assert_close(
+            output.unnormalised(states, targets) - output.log_normaliser(states),
+            output.log_prob(states, targets),
+        )

@@ -1,0 +1,76 @@
+"""From which biases criteria start, and what that is good for."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from lmtools.base.config import build
+from lmtools.models.outputs import CRITERIA, Targets
+from lmtools.models.outputs.full import FULL
+from lmtools.models.outputs.sampled import SAMPLED
+
+SIZE, WIDTH, SAMPLES = 2000, 4, 64
+COUNTS = np.maximum(100_000 // np.arange(1, SIZE + 1) ** 2, 1)  # a few words have most
+UNIGRAM = torch.from_numpy((COUNTS + 1) / (COUNTS + 1).sum()).float()
+
+
+def create(name, **output):
+    """The criterion as training makes it, over an embedding of zeros."""
+    given = {"samples": SAMPLES} | output if name in SAMPLED else output
+    config = build(CRITERIA[name].Config, given, prefix="output.")
+    shared = nn.Parameter(torch.zeros(SIZE, WIDTH))
+    return CRITERIA[name].create(config, shared, WIDTH, Targets(SIZE, counts=COUNTS), False)
+
+
+def after_steps(output, steps=30):
+    """Its exact perplexity of draws from the counts after a few steps of Adam."""
+    generator = torch.Generator().manual_seed(1)
+    output.generator = torch.Generator().manual_seed(2)
+    optimiser = torch.optim.Adam(output.parameters(), lr=0.02)
+    mass = torch.from_numpy(COUNTS / COUNTS.sum())
+    for _ in range(steps):
+        targets = torch.multinomial(mass, 512, True, generator=generator)
+        loss, count = output(torch.zeros(512, WIDTH), targets)
+        optimiser.zero_grad()
+        (loss / count).backward()
+        optimiser.step()
+    state = torch.zeros(1, WIDTH)
+    return math.exp(-(output.distribution(state)[0].double() * mass).sum().item())
+
+
+@pytest.mark.parametrize("name", FULL)
+def test_full_criteria_start_from_the_unigram(name):
+    output = create(name)
+    wanted = UNIGRAM if name == "mse" else UNIGRAM.log()
+    torch.testing.assert_close(output.bias.detach(), wanted)
+    # q is the probability itself or, of a logistic output, nearly
+    state = torch.zeros(1, WIDTH)
+    posterior = output.distribution(state)[0].exp()
+    assert (posterior - UNIGRAM).abs().sum() < (0.001 if name == "mse" else 0.2)
+    assert output.log_normaliser(state).abs().item() < 0.3
+
+
+@pytest.mark.parametrize("name", SAMPLED)
+def test_nce_starts_one_in_k_sure_that_a_word_is_the_target(name):
+    output = create(name)
+    u = output.score(output.bias, output.log_expected()).detach()
+    if name in ("bce-nce", "ce-nce"):  # s(u) of the one, exp(u) of the other
+        odds = u if name == "bce-nce" else u - torch.log1p(-u.exp())
+        torch.testing.assert_close(odds, torch.full((SIZE,), -math.log(SAMPLES)))
+    elif name == "ce-nce-paper":
+        torch.testing.assert_close(u, torch.full((SIZE,), 0.5))  # the middle of what it can be
+    torch.testing.assert_close(
+        output.distribution(torch.zeros(1, WIDTH))[0].exp(), output.noise, rtol=1e-4, atol=1e-7
+    )
+
+
+@pytest.mark.parametrize("name", ["mse-sigmoid", "bce", "bce-nce", "bce-is", "ce-nce"])
+def test_from_a_bias_of_zero_the_same_steps_end_worse(name):
+    started = create(name)
+    zero = create(name, start="zero") if name in SAMPLED else create(name)
+    assert name in FULL or not zero.bias.any()
+    nn.init.zeros_(zero.bias)
+    assert 1.3 * after_steps(started) < after_steps(zero)

@@ -1,0 +1,60 @@
+"""What `lmtools bench engine` measures of a model (never how fast it was)."""
+
+import json
+
+import pytest
+import torch
+from toys import sentences, settings
+
+from lmtools.cli import main
+from lmtools.formats import write
+from lmtools.models import engine
+from lmtools.models.checkpoint import prepare_directory, save_weights
+from lmtools.models.lm import LanguageModel
+from lmtools.text.subword import load_subword
+from lmtools.types import Hypothesis, NBest
+from lmtools.verbs.bench.measures import engine as bench
+
+
+@pytest.fixture
+def model(tiny, tmp_path):
+    """The directory of a random model."""
+    torch.manual_seed(0)
+    subword = load_subword(tiny / "sw")
+    lm = LanguageModel(settings("causal"), subword.size)
+    prepare_directory(tmp_path / "lm", settings("causal"), subword)
+    save_weights(tmp_path / "lm", lm)
+    return tmp_path / "lm"
+
+
+@pytest.mark.skipif(
+    not torch.cpu._is_vnni_supported() or not engine.cpu_multiplies_bfloat16(),
+    reason="a processor without VNNI or bfloat16 instructions",
+)
+def test_bench_engine(model, tmp_path, monkeypatch, capsys):
+    # not in processes of their own, which take seconds to start
+    monkeypatch.setattr(bench, "measure_alone", bench.load_and_score)
+    nbests = [
+        NBest(f"u{i}", [Hypothesis(text, {"am": float(-rank)}) for rank, text in enumerate(texts)],
+              ref=texts[0])
+        for i, texts in enumerate([sentences(5, seed) for seed in range(6)])
+    ]  # fmt: skip
+    lists, scores, weights, out = (
+        str(tmp_path / name) for name in ("l.jsonl", "a.scores", "w.json", "b.json")
+    )
+    write(nbests, lists, "jsonl")
+    how = ["--lm", str(model), "--nbest", lists]
+    assert main(["score", *how, "--out", scores, "--cache", "none", "--device", "cpu"]) == 0
+    assert main(["tune", "--nbest", lists, "--scores", f"a={scores}", "--out", weights]) == 0
+    capsys.readouterr()
+    arguments = ["--weights", weights, "--set", "words=5", "repeats=1", "--out", out]
+    assert main(["bench", "engine", *how, *arguments]) == 0
+    rows = json.loads((tmp_path / "b.json").read_text())["rows"]
+    assert [(row["precision"], row["engine"]) for row in rows] == list(bench.WAYS)
+    differences = {(row["precision"], row["engine"]): row["greatest_difference"] for row in rows}
+    assert differences["float32", "torch"] == 0 < differences["int8", "prepared"] < 0.5
+    assert differences["float32", "prepared"] < 1e-4
+    assert differences["bfloat16", "torch"] == differences["bfloat16", "prepared"]
+    assert all(0 <= row["changed"] <= 1 and row["wer"] >= 0 for row in rows)
+    assert len(capsys.readouterr().out.splitlines()) == 1 + len(rows)
+    assert main(["bench", "engine", *how, "--precision", "int8"]) == 1

@@ -1,0 +1,268 @@
+"""What `lmtools bench lm` counts, reads and writes (never how fast it was)."""
+
+import json
+import statistics
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import yaml
+from scoring import load_scorer
+
+from lmtools.base.config import from_yaml
+from lmtools.cli import main
+from lmtools.models.settings import Settings
+from lmtools.models.transformer import TransformerConfig, matrix_flops
+from lmtools.ngram import build
+from lmtools.text import Normaliser
+from lmtools.text.subword import SPECIALS
+from lmtools.verbs.bench.measures.lm import (
+    HIDDEN,
+    TASKS,
+    Reader,
+    Sizes,
+    draw_zipf,
+    format_table,
+    multiply_adds,
+    published_models,
+    words_of,
+)
+from lmtools.verbs.bench.measures.score import random_scorer
+
+SMALL = ["--set", "batch=3", "length=4", "contiguous=9", "repeats=3", "seconds=0"]
+SIZES = Sizes(batch=6, length=5, contiguous=11)
+LSTM = {"model": "lstm", "objective": "causal", "arch": {"layers": 2, "dim": 6, "units": 10}}
+CAUSAL = {
+    "model": "causal",
+    "objective": "causal",
+    "arch": {"layers": 2, "dim": 16, "heads": 2, "ffn": 32, "positions": 16},
+}
+
+
+@pytest.fixture
+def conf(tmp_path):
+    """Writes settings to a file."""
+
+    def write(settings: dict, name: str = "m.yaml") -> str:
+        (tmp_path / name).write_text(yaml.safe_dump(settings))
+        return str(tmp_path / name)
+
+    return write
+
+
+def lstm_layers(inputs: int, units: int, layers: int) -> int:
+    """Multiply-adds a token: four gates of input and former output."""
+    return 4 * units * (inputs + units) + (layers - 1) * 8 * units * units
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+@pytest.mark.parametrize(("tied", "output"), [(False, 10 * 300), (True, 10 * 6 + 6 * 300)])
+def test_multiply_adds_and_parameters_of_an_lstm(tied, output, precision):
+    settings = {**LSTM, "arch": {**LSTM["arch"], "tied": tied}}
+    reader = Reader("m", random_scorer(Settings(**settings), 300, "cpu", precision), SIZES, None)
+    figures, hidden = reader.size(), lstm_layers(6, 10, 2)
+    biases = 2 * 2 * 4 * 10 + 300
+    assert figures["parameters"] == 300 * 6 + hidden + biases + (6 * 11 if tied else 3000)
+    assert figures["flops"] == hidden + output
+    # the state that goes into the output matrix
+    assert figures["flops_hidden"] == hidden + (10 * 6 if tied else 0)
+
+
+def test_the_adaptive_softmax_counts_the_clusters_that_the_words_are_in():
+    settings = {**LSTM, "criterion": "adaptive", "output": {"cutoffs": [20, 100], "divide": 2.0}}
+    scorer = random_scorer(Settings(**settings), 300, "cpu", "float32")
+    reader = Reader("m", scorer, SIZES, None)
+    ids = np.array([[*sentence, 1] for sentence in reader.calls["throughput"][0]]).ravel()
+    assert len(ids) == reader.tokens["throughput"] == 30
+    work = [
+        10 * 22 + (10 * 5 + 5 * 80) * (20 <= i < 100) + (10 * 2 + 2 * 200) * (i >= 100)
+        for i in ids.tolist()
+    ]
+    assert len(set(work)) == 3
+    assert reader.size()["flops"] == pytest.approx(lstm_layers(6, 10, 2) + statistics.mean(work))
+
+
+def test_multiply_adds_of_a_transformer():
+    reader = Reader("m", random_scorer(Settings(**CAUSAL), 300, "cpu", "float32"), SIZES, None)
+    config = TransformerConfig(**CAUSAL["arch"])
+    assert reader.size()["flops"] == pytest.approx(matrix_flops(config, 5, 5, 300, 5) / 2 / 5)
+
+
+def test_multiply_adds_of_gated_convolutions():
+    """A [4, 80] after a lookup of 64 with its projection, then a bottleneck of 3 channels; half of
+    a convolution's outputs are gates.
+
+    Layers so wide are computed by fewer multiplications than they are defined by, which count.
+    """
+    settings = {
+        "model": "gcnn",
+        "objective": "causal",
+        "arch": {"dim": 64, "blocks": ["[4, 80]", "[1, 3; 5, 3; 1, 80]"]},
+    }
+    scorer = random_scorer(Settings(**settings), 300, "cpu", "float32")
+    reader = Reader("m", scorer, Sizes(batch=80, length=10, contiguous=11), None)
+    figures, hidden = reader.size(), (4 * 64 * 160 + 64 * 80) + (80 * 6 + 5 * 3 * 6 + 3 * 160)
+    assert (figures["flops_hidden"], figures["flops"]) == (hidden, hidden + 80 * 300)
+    carried_out = multiply_adds(lambda: reader.read("throughput", *reader.calls["throughput"]))
+    assert scorer.precision == "float32" and carried_out < 800 * figures["flops"]
+
+
+def test_rows_cover_models_and_tasks(tmp_path, trained, tiny, conf, capsys):
+    build([tiny / "train.txt"], 2, tmp_path / "ngram", Normaliser(), kenlm="none")
+    out = tmp_path / "bench" / "lm.json"
+    names = {"ngram": tmp_path / "ngram", "lstm": trained["lstm"], "causal": trained["causal"]}
+    models = [word for name, path in names.items() for word in ("--lm", f"{name}={path}")]
+    # of one name the trained one is taken
+    random = f"--conf random={conf(LSTM)} --conf lstm={conf(CAUSAL, 'lstm.yaml')}".split()
+    random += ["--vocab-size", "60"]
+    assert main(["bench", "lm", *models, *random, *SMALL, "--out", str(out)]) == 0
+    figures = json.loads(out.read_text())
+    kinds = [("random", "lstm"), ("lstm", "lstm"), ("ngram", "ngram"), ("causal", "causal")]
+    assert [(row["name"], row["model"]) for row in figures["rows"]] == kinds
+    for row in figures["rows"]:
+        for task in (task + kind for kind in ("", HIDDEN) for task in TASKS):
+            speed = row[task]
+            if row["name"] == "ngram" and task.endswith(HIDDEN):
+                assert speed is None
+                continue
+            assert (
+                len(speed["values"]) == 3
+                and min(speed["values"]) > 0
+                and statistics.median(speed["values"]) == speed["median"]
+            )
+        assert (row["batch"], row["length"], row["contiguous_length"]) == (3, 4, 9)
+        assert row["model"] == "ngram" or (
+            0 < row["flops_hidden"] < row["flops"] and row["parameters"] > 0
+        )
+    own = {
+        "tokens": 12,
+        "contiguous": 9,
+        "threads": 1,
+        "precision": "float32",
+        "device": "cpu",
+        "size": 60,
+        "repeats": 3,
+        "text": None,
+    }
+    assert (
+        figures.items() >= own.items()
+        and figures["versions"]["torch"] == torch.__version__
+        and figures["machine"]
+    )
+    printed = capsys.readouterr().out
+    assert printed.splitlines() == list(format_table(figures)) and "x: times random" in printed
+    names = [line.split()[0] for line in printed.splitlines()[3:]]
+    assert names == ["random", "hidden", "lstm", "hidden", "ngram", "causal", "hidden"]
+
+
+def test_ratios_are_to_the_first_lstm_else_to_the_first_model():
+    def row(name, model, speed):
+        speeds = {
+            task + kind: {"median": speed, "values": [speed]}
+            for task in TASKS
+            for kind in ("", HIDDEN)
+        }
+        return {
+            "name": name,
+            "model": model,
+            "parameters": 5,
+            "flops": 7e6,
+            "flops_hidden": 3e6,
+            **speeds,
+        }
+
+    common = {
+        "machine": "m",
+        "threads": 1,
+        "precision": "float32",
+        "repeats": 1,
+        "batch": 2,
+        "length": 3,
+        "contiguous": 4,
+    }
+    rows = [row("g", "gcnn", 30.0), row("a", "lstm", 20.0), row("b", "lstm", 10.0)]
+    table = list(format_table({"rows": rows, **common}))
+    assert table[1].endswith("times a") and table[3].split() == [
+        "g",
+        "5",
+        "7.0",
+        *["30.0", "1.5"] * 3,
+    ]
+    assert (
+        table[4].split() == ["hidden", "3.0", *["30.0", "1.5"] * 3]
+        and table[7].split()[-1] == "0.5"
+    )
+    assert list(format_table({"rows": rows[:1], **common}))[1].endswith("times g")
+
+
+def test_words_of_a_text_are_the_same_for_every_model(tmp_path, trained, tiny):
+    """In order and from the beginning again at the end; a sequence is so many words less one, for
+    its end.
+    """
+
+    (tmp_path / "t").write_text("the king came to the\n\nhouse of stone\n")
+    words = words_of(tmp_path / "t", 100)
+    assert (
+        words == ["the", "king", "came", "to", "the", "house", "of", "stone"]
+        and words_of(tmp_path / "t", 3) == words[:3]
+    )
+    scorer = load_scorer(str(trained["lstm"]), "cpu")
+    reader = Reader("m", scorer, Sizes(batch=2, length=4, contiguous=6), words)
+    (batch,), (long,) = reader.calls["throughput"], reader.calls["contiguous"]
+    assert [*batch, *long] == scorer.prepare(
+        ["the king came", "to the house", "of stone the king came"]
+    )
+    assert reader.calls["responsiveness"] == [[sentence] for sentence in batch]
+
+
+def test_drawn_words_are_zipfian_and_known(trained):
+
+    ranks = draw_zipf(1_000, 20_000)
+    # half of the mass is below the root of the number
+    assert abs((ranks < 31).mean() - 0.5) < 0.02 and ranks.max() < 1_000
+    for scorer in (
+        random_scorer(Settings(**LSTM), 60, "cpu", "float32"),
+        load_scorer(str(trained["causal"]), "cpu"),
+    ):
+        reader = Reader("m", scorer, SIZES, None)
+        sentences = [*reader.calls["throughput"][0], *reader.calls["contiguous"][0]]
+        assert [len(s) for s in sentences] == [4] * 6 + [10]
+        assert all(len(SPECIALS) <= i < scorer.lm.size for sentence in sentences for i in sentence)
+
+
+def test_sizes_are_the_papers_on_a_gpu_and_less_on_a_cpu():
+    assert Sizes.usual(torch.device("cuda")) == Sizes(750, 20, 15_000)
+    usual = Sizes.usual(torch.device("cpu"))
+    assert usual.batch < 750 and usual.contiguous < 15_000 and usual.length == 20
+    assert Sizes.usual(torch.device("cuda"), 3, 4, 5) == Sizes(3, 4, 5)
+
+
+def test_published_models_are_those_of_conf():
+    """An installed package has no conf/."""
+    assert list(published_models()) == ["lstm-2048", "gcnn-9", "gcnn-8b"]
+    for name, settings in published_models().items():
+        of_file = from_yaml(Settings, Path(__file__).parents[4] / "conf" / f"{name}.yaml")
+        for part in ("model", "objective", "criterion", "architecture", "output_layer", "seed"):
+            assert getattr(settings, part) == getattr(of_file, part)
+
+
+def test_mistakes_are_one_line(tmp_path, tiny, conf, capsys):
+    build([tiny / "train.txt"], 2, tmp_path / "ngram", Normaliser(), kenlm="none")
+    (tmp_path / "empty").write_text("\n\n")
+    some = ["--conf", f"m={conf(LSTM)}", "--vocab-size", "60"]
+    two_way = conf({**LSTM, "objective": "two-way"}, "two.yaml")
+    for words, message in (
+        (["--conf", "m.yaml"], "--conf m.yaml: not NAME=F.yaml"),
+        (["--lm", "exp"], "--lm exp: not NAME=DIR"),
+        (
+            ["--lm", f"bare={tmp_path}/ngram/lm.arpa"],
+            "--lm bare: lists no words to draw from; give a text by --text",
+        ),
+        ([*some, "--text", f"{tmp_path}/empty"], "empty:1: no words in the text"),
+        ([*some, "--set", "length=1"], "length: 1 (int) is not a whole number from 2"),
+        (["--conf", f"two={two_way}"], "two.yaml: a two-way model is measured with its vocabulary"),
+    ):
+        assert main(["bench", "lm", *words]) == 1
+        said = capsys.readouterr().err
+        assert message in said and said.count("\n") == 1

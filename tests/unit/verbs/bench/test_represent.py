@@ -1,0 +1,139 @@
+"""The sentence vectors whose making is timed, what is written of it, and what is counted (never how
+fast it was).
+"""
+
+import json
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lmtools.cli import main
+from lmtools.text.subword import BOS, EOS, MASK
+from lmtools.verbs.bench.measures.lm import multiply_adds
+from lmtools.verbs.bench.measures.represent import (
+    bench_representation,
+    embed_intact,
+    embed_masked,
+    embed_one_by_one,
+    measure_batches,
+    representation_tasks,
+)
+from lmtools.verbs.bench.measures.score import (
+    FAMILIES,
+    format_ratios,
+    random_family,
+    random_scorers,
+    random_sentences,
+)
+
+ARCH = {"layers": 2, "dim": 16, "heads": 2, "ffn": 32, "positions": 64}
+SIZE = 50
+WAYS = ("tta", "masked", "masked-shared", "masked-intact", "causal")
+SENTENCES = st.lists(st.integers(6, SIZE - 1), min_size=1, max_size=9).map(tuple)
+
+
+@pytest.fixture(scope="module")
+def scorers():
+    return {family: random_family(family, ARCH, SIZE, "cpu", "float32") for family in FAMILIES}
+
+
+def states(scorer, ids: list[int]) -> torch.Tensor:
+    """The last layer's states (T, D) of one input without padding."""
+    with torch.inference_mode():
+        return scorer.lm.trunk.hidden(torch.tensor([ids]), torch.tensor([len(ids)]))[0]
+
+
+@given(sentence=SENTENCES)
+def test_masked_vectors_are_means_of_states_each_masked_alone(scorers, sentence):
+    scorer, ids = scorers["masked"], [BOS, *sentence, EOS]
+    alone = [states(scorer, [*ids[:i], MASK, *ids[i + 1 :]])[i] for i in range(1, len(ids) - 1)]
+    for way in (embed_one_by_one, embed_masked):
+        torch.testing.assert_close(way(scorer, sentence), torch.stack(alone).mean(0))
+
+
+@given(sentences=st.lists(SENTENCES, min_size=1, max_size=4))
+@pytest.mark.parametrize("family", FAMILIES)
+def test_intact_vectors_are_means_over_the_tokens_whatever_the_batch(scorers, family, sentences):
+    scorer = scorers[family]
+    ends = [] if family == "causal" else [EOS]
+    each = [
+        states(scorer, [BOS, *sentence, *ends])[1 : len(sentence) + 1].mean(0)
+        for sentence in sentences
+    ]
+    torch.testing.assert_close(embed_intact(scorer, sentences), torch.stack(each))
+
+
+def test_papers_make_a_copy_a_token(scorers, monkeypatch):
+    trunk, seen = scorers["masked"].lm.trunk, []
+    hidden = trunk.hidden
+    monkeypatch.setattr(
+        trunk, "hidden", lambda tokens, lengths: (seen.append(tokens), hidden(tokens, lengths))[1]
+    )
+    embed_one_by_one(scorers["masked"], tuple(range(10, 34)))
+    (copies,) = seen
+    assert copies.shape == (24, 26) and torch.equal(
+        (copies == MASK).nonzero(), torch.stack([torch.arange(24), torch.arange(1, 25)], 1)
+    )
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_no_output_layer_is_computed(scorers, family, monkeypatch):
+    scorer = scorers[family]
+    monkeypatch.setattr(scorer.lm.trunk, "head", None)
+    monkeypatch.setattr(scorer.lm, "output", None)
+    vectors = [function((7, 8, 9)) for function in representation_tasks(scorer).values()]
+    assert len(vectors) == (3 if family == "masked" else 1) and all(
+        vector.numel() == 16 for vector in vectors
+    )
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_operations_are_those_that_torch_counts(scorers, family):
+    row, (sentence,) = measure_batches(scorers[family], 7, 4, 64), random_sentences(7, 1, SIZE)
+    counted = 2 * multiply_adds(lambda: embed_intact(scorers[family], [sentence]))
+    assert row["gflops"] / row["sentences_per_second"] * 1e9 == pytest.approx(counted)
+
+
+def test_models_that_differ_by_the_softmax_alone_are_measured_once():
+    figures = bench_representation(random_scorers(ARCH, SIZE, "cpu", "float32"), [3], 1)
+    assert {row["lm"] for row in figures["rows"]} == set(WAYS)
+    assert figures["models"].keys() == set(FAMILIES)
+    assert figures["batched"].keys() == {"tta", "masked-intact", "causal"}
+
+
+def test_what_is_written_has_the_ratio_at_each_length(tmp_path, trained, capsys):
+    out = tmp_path / "speed.json"
+    lms = [word for name, path in trained.items() for word in ("--lm", f"{name}={path}")]
+    words = ["bench", "score", "--set", "representation=true", "length=2,5", "repeats=3"]
+    assert main([*words, *lms, "--out", str(out)]) == 0
+    figures, printed = json.loads(out.read_text()), capsys.readouterr().out
+    seconds = {(row["lm"], row["words"]): row["seconds_median"] for row in figures["rows"]}
+    assert {row["task"] for row in figures["rows"]} == {"represent"} and {
+        lm for lm, _ in seconds
+    } >= set(WAYS)
+    assert [row["words"] for row in figures["ratios"]] == [2, 5]
+    for row in figures["ratios"]:
+        expected = {
+            lm: seconds[lm, row["words"]] / seconds["tta", row["words"]]
+            for lm in WAYS
+            if lm != "tta"
+        }
+        assert row["lm"] == "tta" and row["times"] == pytest.approx(expected)
+    # of 16 positions
+    assert (
+        all(line in printed for line in format_ratios(figures["rows"]))
+        and "sentences of 14 tokens a second" in printed
+    )
+
+
+def test_lengths_that_a_model_cannot_read_are_refused(trained, tmp_path, capsys):
+    out = tmp_path / "speed.json"
+    some = f"--set representation=true length=5,50 --lm tta={trained['tta']} --out {out}".split()
+    assert main(["bench", "score", *some]) == 1
+    assert (
+        "length=50: 60 tokens, but tta takes 14 at most; give shorter lengths"
+        in capsys.readouterr().err
+        and not out.exists()
+    )

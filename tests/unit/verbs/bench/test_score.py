@@ -1,0 +1,70 @@
+"""What the benchmark counts and writes (never how fast it was)."""
+
+import json
+
+import pytest
+
+from lmtools.cli import main
+from lmtools.verbs.bench.measures.score import random_family
+
+ARCH = {"layers": 2, "dim": 16, "heads": 2, "ffn": 32, "positions": 64}
+
+
+def test_rows_cover_models_tasks_and_lengths(tmp_path, trained, capsys):
+    out = tmp_path / "speed.json"
+    lms = [word for name, path in trained.items() for word in ("--lm", f"{name}={path}")]
+    assert (
+        main(["bench", "score", *lms, "--set", "length=2,5", "repeats=2", "--out", str(out)]) == 0
+    )
+    figures = json.loads(out.read_text())
+    keys = {(row["lm"], row["task"], row["words"]) for row in figures["rows"]}
+    assert keys == {
+        (lm, t, w)
+        for lm in (*trained, "masked-shared")
+        for t in ("hidden", "rerank")
+        for w in (2, 5)
+    }
+    assert all(
+        len(row["seconds"]) == 2
+        and min(row["seconds"]) <= row["seconds_median"] <= max(row["seconds"])
+        for row in figures["rows"]
+    )
+    assert figures["batched"].keys() == {"tta", "causal"} and figures["threads"] == 1
+    assert "5 words rerank" in capsys.readouterr().out
+
+
+def test_bench_refuses_a_model_without_name(capsys):
+    assert main(["bench", "score", "--lm", "exp/lm/tta"]) == 1
+    assert "give a name" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("family", ["tta", "masked", "causal"])
+def test_random_models_score(family):
+    scorer = random_family(family, ARCH, 50, "cpu", "float32")
+    assert scorer.log_probs([(7, 8, 9)])[0].shape == (4,)
+
+
+def test_lists_are_scored_by_models_of_any_kind(tmp_path, trained, capsys):
+    texts = {"u1": ["the king", "the kings"], "u2": ["a", "a"], "u3": ["b"]}
+    lists = [
+        {"utt": utt, "ref": "a", "hyps": [{"text": t, "scores": {"am": 0}} for t in some]}
+        for utt, some in texts.items()
+    ]
+    (tmp_path / "n.jsonl").write_text("".join(json.dumps(one) + "\n" for one in lists))
+    (tmp_path / "t").write_text("the king came\n" * 9)
+    lm, out = str(tmp_path / "ngram"), str(tmp_path / "speed.json")
+    assert main(["ngram", "--text", str(tmp_path / "t"), "--order", "2", "--out", lm]) == 0
+    lms = ["--lm", f"causal={trained['causal']}", "--lm", f"ngram={lm}"]
+    how = ["--nbest", str(tmp_path / "n.jsonl"), "--set", "hypotheses=3", "repeats=2"]
+    assert main(["bench", "lists", *lms, *how, "--out", out]) == 0
+    figures = json.loads((tmp_path / "speed.json").read_text())
+    assert (figures["hypotheses"], figures["distinct"]) == (4, 3)
+    assert [row["lm"] for row in figures["rows"]] == ["causal", "ngram"]
+    assert all(len(row["seconds"]) == 2 for row in figures["rows"])
+    assert figures["rows"][1]["tokens"] == 2 + 2 + 1 + 1 + 4
+    assert "ngram: " in capsys.readouterr().out
+
+
+def test_lists_without_a_model(tmp_path, capsys):
+    assert main(["bench", "lists", "--nbest", "n.jsonl"]) == 1
+    assert "no model; give NAME=LM" in capsys.readouterr().err
