@@ -61,7 +61,7 @@ class Sacre:
 
     @cached_property
     def corpus(self):
-        """sacrebleu's object for corpus scores, imported when first needed: most runs of the
+        """The object of sacrebleu for corpus scores, imported when first needed: most runs of the
         command need no BLEU. UserError where a tokeniser lacks a package or a file.
         """
         metric = load_metric(self.name, self.settings)

@@ -176,7 +176,7 @@ def split_vectors(args: Namespace) -> list[Namespace]:
 
 
 def load_plans(args: Namespace) -> dict[str, SystemPlan] | None:
-    """What each system of --experiment takes; None without it."""
+    """Return what each system of --experiment takes; None without it."""
     return load_systems(args).plans if args.experiment else None
 
 

@@ -42,17 +42,17 @@ WHISPERS = ", ".join(name for name, preset in NORMALISERS.items() if not preset.
 
 
 def value(metavar: str | tuple[str, ...] | None, help_text: str, rare=False, **more) -> dict:
-    """What argparse takes for an option that has a value."""
+    """Return what argparse takes for an option that has a value."""
     return {"metavar": metavar, "help": Rare(help_text) if rare else help_text, **more}
 
 
 def switch(help_text: str, rare=False) -> dict:
-    """What argparse takes for an option without a value."""
+    """Return what argparse takes for an option without a value."""
     return {"action": "store_true", "help": Rare(help_text) if rare else help_text}
 
 
 def choice(names, help_text: str, rare=False, **more) -> dict:
-    """What argparse takes for an option that chooses among names."""
+    """Return what argparse takes for an option that chooses among names."""
     return {"choices": names, "help": Rare(help_text) if rare else help_text, **more}
 
 

@@ -92,7 +92,7 @@ def make_place(out: str):
 
 
 def describe(out: str, selection: Selection, keep: int):
-    """What was found, in lines of print."""
+    """Yield what was found, in lines of print."""
     first, middle, last = np.quantile(selection.differences, (0, 0.5, 1))
     yield (
         f"{out}: {len(selection.lines):,} of {selection.read:,} lines, {selection.repeated:,}"

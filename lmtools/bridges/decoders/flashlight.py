@@ -33,7 +33,7 @@ class FlashlightLM(FlashlightBase):
 
     @cached_property
     def first(self) -> np.ndarray:
-        """log p of each word as the first of a sentence (words,)."""
+        """The log p of each word as the first of a sentence (words,)."""
         prefixes = self.lm.prefixes()
         return prefixes.words(np.full(len(self.words), prefixes.start), self.words)[0]
 

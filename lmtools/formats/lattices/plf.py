@@ -117,7 +117,7 @@ def write(lattices: Iterable[Lattice], path) -> None:
 
 
 def order_states(lattice: Lattice, where: str) -> Lattice:
-    """Number the states so that arcs lead up from the start, 0, to one end; the paths stay
+    """Order the states so that arcs lead up from the start, 0, to one end; the paths stay
     the same.
     """
     in_order = (
