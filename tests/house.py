@@ -2,6 +2,7 @@
 
 import ast
 import graphlib
+import re
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -47,7 +48,7 @@ def count_flags(sources: dict[Path, str]) -> Counter:
                 pairs = zip(node.keys, node.values, strict=True)
                 names = [key for key, value in pairs if not isinstance(value, ast.Constant)]
             words = [name.value for name in names if isinstance(name, ast.Constant)]
-            flags.update(word for word in words if str(word).startswith("--"))
+            flags.update(word for word in words if re.fullmatch(r"--[a-z0-9-]+", str(word)))
     return flags + Counter(name for text in texts for name in list_declared(text, kinds))
 
 

@@ -39,7 +39,7 @@ def check_nbest(nbest: NBest, where: str) -> NBest:
     """Return `nbest` if it is an N-best list; UserError otherwise, for scores without a name or
     number and for extras without a name or text.
     """
-    check_kind(nbest, NBest, where, "an N-best list", "make it with lmtools.NBest.of")
+    check_kind(nbest, NBest, where, "an N-best list", remedy="make it with lmtools.NBest.of")
     for rank, hyp in enumerate(nbest.hyps, 1):
         for key, value in hyp.scores.items():
             if type(key) is not str or type(value) is not float:

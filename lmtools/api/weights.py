@@ -55,7 +55,9 @@ def tune(
         if speakers is not None:
             speakers = map_texts(speakers, "speakers")
         crossing = Crossing(lists, chosen, speakers, source)
-    messages, tuned = tune_lists(lists, table, plan_of(table), source, chosen, crossing=crossing)
+    messages, tuned = tune_lists(
+        lists, table, plan_of(table), source, options=chosen, crossing=crossing
+    )
     warn(messages)
     return next(tuned)[1]
 
@@ -82,9 +84,14 @@ def rescore(
     if is_default(weights):
         weights = load_weights(weights, lists, table)
     remedy = "read a file with lmtools.Weights.load(path)"
-    check_kind(weights, Weights, "weights", "Weights", remedy)
+    check_kind(weights, Weights, "weights", "Weights", remedy=remedy)
     messages, chosen = rescore_lists(
-        lists, table, plan_of(table), {None: weights}, source, lambda _: weights.dev.path
+        lists,
+        table,
+        plan_of(table),
+        {None: weights},
+        source=source,
+        place=lambda _: weights.dev.path,
     )
     _, best, doubts = next(chosen)
     warn([*messages, *doubts])

@@ -52,8 +52,8 @@ def run(args: argparse.Namespace) -> None:
         header.unknown,
         header.tokens,
         args.subword,
-        map(subword.normaliser, lines),
-        subword.knows,
+        texts=map(subword.normaliser, lines),
+        known=subword.knows,
     )
     what = "pairs" if header.pairs else "sentences"
     shards = f"{len(corpus.shards)} shards, " if args.shard_size else ""

@@ -47,7 +47,7 @@ def run(args) -> int:
     """Decode, and say on standard error what was decoded and what could not be; return the exit
     status.
     """
-    options = DecodeOptions(args.asr, args.opts, args.device, args.nj, args.strict)
+    options = DecodeOptions(args.asr, args.opts, args.device, args.nj, strict=args.strict)
     done = decode_speech(args.audio, args.out, options, args.ref)
     long = f", {done.long} of them in several windows" if done.long else ""
     print(

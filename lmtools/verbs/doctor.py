@@ -23,7 +23,7 @@ def arguments(parser):
 
 def run(args) -> int:
     """Examine, print the findings and a summary; 1 if there are errors."""
-    inputs = read_inputs(args.nbest, args.format, args.text, args.ref, args.lm)
+    inputs = read_inputs(args.nbest, args.format, args.text, args.ref, lm=args.lm)
     findings = examine(inputs)
     for finding in findings:
         print(finding)

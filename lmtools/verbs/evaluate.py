@@ -92,7 +92,7 @@ def run(args):
         tree["against"], second = evaluate_system(
             refs, against, args, prefix=f"against {against.path}: ", rules=rules
         )
-        tree |= compare_systems(refs, hyp, against, first, second, args)
+        tree |= compare_systems(refs, hyp, against, first, second=second, args=args)
     if args.out:
         with atomic_text(args.out) as out:
             paths = [source.path for source in sources] if len(sources) > 1 else ref.path

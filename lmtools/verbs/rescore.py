@@ -63,10 +63,12 @@ def run(args):
         system: load_weights(of_system(args.weights, system), nbests, columns) for system in systems
     }
     place = partial(of_system, args.weights)
-    warnings, chosen = rescore_lists(nbests, columns, systems, tuned, args.nbest, place)
+    warnings, chosen = rescore_lists(
+        nbests, columns, systems, tuned, source=args.nbest, place=place
+    )
     say(warnings)
     for system, lists, doubts in chosen:
-        write_choice(args, nbests, lists, tuned[system], system, doubts)
+        write_choice(args, nbests, lists, tuned[system], system=system, warnings=doubts)
 
 
 def rescore_lazily(args, nbests):
@@ -89,7 +91,7 @@ def rescore_lazily(args, nbests):
         columns,
         LazyColumn(name, LMSpec.parse(lm), fill(Computing, args)),
         weights,
-        margin,
+        margin=margin,
         source=args.nbest,
         path=args.weights,
     )
@@ -97,7 +99,7 @@ def rescore_lazily(args, nbests):
         replace(nbest, hyps=nbest.hyps[place : place + 1])
         for nbest, place in zip(nbests, choice.places, strict=True)
     ]
-    write_choice(args, nbests, lists, weights, None, choice.warnings)
+    write_choice(args, nbests, lists, weights, system=None, warnings=choice.warnings)
     say(describe_lazy(choice, weights, name, margin))
     measured = measure_choice(lists, weights.metric)
     if measured is not None:
@@ -121,7 +123,7 @@ def write_choice(args, nbests, lists, weights, system, warnings):
     """Write what the weights of one system chose, and say so."""
     out = of_system(args.out, system)
     # first, since it may refuse: a tokeniser of the metric may not be installed here
-    messages = [*warnings, *describe_choice(nbests, lists, weights, args.nbest, out)]
+    messages = [*warnings, *describe_choice(nbests, lists, weights, args.nbest, out=out)]
     if args.nbest_out:
         write(lists, of_system(args.nbest_out, system), args.nbest_to)
     chosen = {nbest.utt: nbest.hyps[0].text if nbest.hyps else "" for nbest in lists}

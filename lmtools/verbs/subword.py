@@ -60,7 +60,7 @@ def run(args: argparse.Namespace) -> None:
         args.wrong_usage("--text needs --type")
     with hold_lock(args.out):
         subword = (
-            adopt(args.model, normaliser_of(args), args.out, args.vocab_size, args.words)
+            adopt(args.model, normaliser_of(args), args.out, args.vocab_size, words=args.words)
             if args.model
             else learn_subword(args)
         )
@@ -84,12 +84,12 @@ def learn_subword(args: argparse.Namespace) -> Subword:
     kind, normaliser = SUBWORDS[args.scheme], normaliser_of(args)
     if issubclass(kind, Listed):
         return save_subword(
-            kind.learn_files(args.text, normaliser, args.vocab_size, args.min_count, args.nj),
+            kind.learn_files(args.text, normaliser, args.vocab_size, args.min_count, nj=args.nj),
             args.out,
             args.words,
         )
     lines = (line for path in args.text for _, line in read_text(path))
     return train(
-        args.scheme, lines, args.vocab_size, normaliser, args.out, words=args.words,
+        args.scheme, lines, args.vocab_size, normaliser, out_dir=args.out, words=args.words,
         min_count=args.min_count, sentences=args.sentences,
     )  # fmt: skip

@@ -68,7 +68,7 @@ def run(args):
     places = {system: of_system(args.out, system) for system in systems}
     crossing = cross(args, options, nbests)
     warnings, tuned = tune_lists(
-        nbests, columns, systems, args.nbest, options, crossing=crossing, nj=args.nj
+        nbests, columns, systems, args.nbest, options=options, crossing=crossing, nj=args.nj
     )
     say(warnings)
     for system, weights in tuned:

@@ -5,6 +5,7 @@ convolutions
 from dataclasses import dataclass
 
 from lmtools.base.assignments import parse_pairs
+from lmtools.base.computing import Computing
 from lmtools.base.options import option
 from lmtools.models.device import choose_device
 from lmtools.verbs.bench.common import BenchSettings
@@ -57,7 +58,8 @@ def run(args, settings):
     models = read_settings(parse_pairs(args.conf, "--conf", "NAME=F.yaml"))
     if settings.published or not (lms or models):
         models = published_models() | models
-    scorers = load_scorers(models, lms, args.vocab_size, args.device, precision=args.precision)
+    computing = Computing(args.device, args.precision, "torch")
+    scorers = load_scorers(models, lms, args.vocab_size, computing)
     sizes = Sizes.usual(
         choose_device(args.device), settings.batch, settings.length, settings.contiguous
     )

@@ -5,6 +5,7 @@ of sentence vectors
 from dataclasses import dataclass
 
 from lmtools.base.assignments import parse_pairs
+from lmtools.base.computing import Computing
 from lmtools.base.errors import UserError
 from lmtools.base.options import option
 from lmtools.verbs.bench.common import BenchSettings
@@ -44,11 +45,11 @@ def arguments(parser):
 def run(args, settings):
     """Measure; the figures, and the lines of the ratios."""
     lms = parse_pairs(args.lm, "--lm", "NAME=DIR")
-    computing = (args.device, args.precision, args.engine)
+    computing = Computing(args.device, args.precision, args.engine)
     scorers = (
-        trained_scorers(lms, *computing)
+        trained_scorers(lms, computing)
         if lms
-        else random_scorers(PAPER, args.vocab_size, *computing)
+        else random_scorers(PAPER, args.vocab_size, computing)
     )
     if not scorers:
         raise UserError("--lm: none of them is a neural model of lmtools; give at least one")

@@ -27,7 +27,7 @@ def run(args):
     )
     total = args.to.partition(":")[0] != "jsonl"
     lists = (
-        as_nbest(lattice, choose_weights(weights, lattice), args.depth, ref, total)
+        as_nbest(lattice, choose_weights(weights, lattice), args.depth, ref, total=total)
         for lattice, ref in lattices
     )
     registry.find_format(args.to, FORMATS).write(lists, args.out)

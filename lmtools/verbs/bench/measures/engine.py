@@ -133,7 +133,7 @@ def choose(nbests: Sequence[NBest], weights: Weights, result) -> dict[str, str]:
     columns = make_columns({name: table}, {name: "these scores"}, nbests, "lists")
     plans = {None: SystemPlan((name,))}
     _, chosen = rescore_lists(
-        nbests, columns, plans, {None: weights}, "lists", lambda _: weights.dev.path
+        nbests, columns, plans, {None: weights}, source="lists", place=lambda _: weights.dev.path
     )
     _, lists, _ = next(chosen)
     return {nbest.utt: nbest.hyps[0].text if nbest.hyps else "" for nbest in lists}

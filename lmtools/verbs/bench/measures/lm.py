@@ -229,17 +229,17 @@ def words_of(path, least: int) -> list[str]:
 
 
 def load_scorers(
-    settings: Mapping[str, Settings], lms: Mapping[str, str], size: int, device: str, precision: str
+    settings: Mapping[str, Settings], lms: Mapping[str, str], size: int, computing: Computing
 ) -> dict[str, Scorer]:
     """Load random models by settings and trained ones by directories; a trained one takes the
     place of a random one of its name.
     """
     random = {
-        name: random_scorer(model, size, device, precision)
+        name: random_scorer(model, size, computing)
         for name, model in settings.items()
         if name not in lms
     }
-    trained = {name: load(lm, Computing(device, precision, "torch")) for name, lm in lms.items()}
+    trained = {name: load(lm, computing) for name, lm in lms.items()}
     for name, scorer in trained.items():
         if isinstance(scorer, MixtureScorer):
             raise UserError(f"--lm {name}: a mixture; measure its models, or take bench lists")

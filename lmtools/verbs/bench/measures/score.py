@@ -44,27 +44,24 @@ class RandomVocabulary:
 
 
 def random_scorer(
-    settings: Settings,
-    size: int,
-    device: str,
-    precision: str,
-    engine: str = "torch",
-    normalise: str = "full",
+    settings: Settings, size: int, computing: Computing, normalise: str = "full"
 ) -> NeuralScorer:
     """Return a scorer of a model over `size` ids with random weights."""
     torch.manual_seed(settings.seed)
     lm, ids = LanguageModel(settings, size), RandomVocabulary(size)
-    spec, computing = LMSpec("random", normalise=normalise), Computing(device, precision, engine)
-    return NeuralScorer(lm, ids, "random", spec, computing)
+    spec = LMSpec("random", normalise=normalise)
+    return NeuralScorer(lm, ids, "random", spec, computing=computing)
 
 
-def random_family(family: str, arch: Mapping, *computing, normalise: str = "full") -> NeuralScorer:
+def random_family(
+    family: str, arch: Mapping, size: int, computing: Computing, normalise: str = "full"
+) -> NeuralScorer:
     """Return `random_scorer` of a family; one that does not normalise is of the criterion whose
     output needs it least.
     """
     criterion = "softmax" if normalise == "full" else SELF_NORMALISED
     settings = Settings(family, MODELS[family].objective, criterion, arch=dict(arch), seed=0)
-    return random_scorer(settings, *computing, normalise=normalise)
+    return random_scorer(settings, size, computing, normalise)
 
 
 def random_sentences(tokens: int, count: int, size: int) -> list[tuple[int, ...]]:
@@ -175,7 +172,7 @@ def measure_batches(scorer: NeuralScorer, tokens: int, count: int, rows: int) ->
     lm, config = scorer.lm, scorer.lm.trunk.config
     # rows of the output matrix
     width, multiplied = tokens + lm.objective.boundary, lm.size if scorer.normalised else 0
-    flops = matrix_flops(config, width, width, multiplied, tokens + 1)
+    flops = matrix_flops(config, width, width, multiplied, predicted=tokens + 1)
     shapes = [*layer_shapes(config), (config.dim, config.dim), (config.dim, multiplied)]
     work = TimedWork("hypotheses", partial(score_batch, scorer), flops, shapes)
     return measure_throughput(scorer, work, tokens, count, rows=rows)
@@ -220,24 +217,20 @@ def measure_throughput(
     }  # fmt: skip
 
 
-def random_scorers(
-    arch: Mapping, size: int, device: str, precision: str, engine: str = "torch"
-) -> dict[str, NeuralScorer]:
+def random_scorers(arch: Mapping, size: int, computing: Computing) -> dict[str, NeuralScorer]:
     """Return the three families at one size over `size` ids, with random weights, and a T-TA that
     scores without the softmax.
     """
-    computing = (arch, size, device, precision, engine)
-    full = {family: random_family(family, *computing) for family in FAMILIES}
-    return full | {"tta" + UNNORMALISED: random_family("tta", *computing, normalise="none")}
+    full = {family: random_family(family, arch, size, computing) for family in FAMILIES}
+    return full | {
+        "tta" + UNNORMALISED: random_family("tta", arch, size, computing, normalise="none")
+    }
 
 
-def trained_scorers(
-    lms: Mapping[str, str], device: str, precision: str, engine: str = "auto"
-) -> dict[str, NeuralScorer]:
+def trained_scorers(lms: Mapping[str, str], computing: Computing) -> dict[str, NeuralScorer]:
     """Load the neural models among `lms` (name -> directory); a T-TA trained by a sampled criterion
     without normalisation, too.
     """
-    computing = Computing(device, precision, engine)
     loaded = {name: load(lm, computing) for name, lm in lms.items()}
     scorers = {name: scorer for name, scorer in loaded.items() if isinstance(scorer, NeuralScorer)}
     return scorers | {

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 import torch
 import yaml
-from scoring import load_scorer
+from scoring import CPU, load_scorer
 
+from lmtools.base.computing import Computing
 from lmtools.base.config import from_yaml
 from lmtools.cli import main
 from lmtools.models.settings import Settings
@@ -60,7 +61,12 @@ def lstm_layers(inputs: int, units: int, layers: int) -> int:
 @pytest.mark.parametrize(("tied", "output"), [(False, 10 * 300), (True, 10 * 6 + 6 * 300)])
 def test_multiply_adds_and_parameters_of_an_lstm(tied, output, precision):
     settings = {**LSTM, "arch": {**LSTM["arch"], "tied": tied}}
-    reader = Reader("m", random_scorer(Settings(**settings), 300, "cpu", precision), SIZES, None)
+    reader = Reader(
+        "m",
+        random_scorer(Settings(**settings), 300, Computing("cpu", precision, "torch")),
+        SIZES,
+        None,
+    )
     figures, hidden = reader.size(), lstm_layers(6, 10, 2)
     biases = 2 * 2 * 4 * 10 + 300
     assert figures["parameters"] == 300 * 6 + hidden + biases + (6 * 11 if tied else 3000)
@@ -71,7 +77,7 @@ def test_multiply_adds_and_parameters_of_an_lstm(tied, output, precision):
 
 def test_the_adaptive_softmax_counts_the_clusters_that_the_words_are_in():
     settings = {**LSTM, "criterion": "adaptive", "output": {"cutoffs": [20, 100], "divide": 2.0}}
-    scorer = random_scorer(Settings(**settings), 300, "cpu", "float32")
+    scorer = random_scorer(Settings(**settings), 300, CPU)
     reader = Reader("m", scorer, SIZES, None)
     ids = np.array([[*sentence, 1] for sentence in reader.calls["throughput"][0]]).ravel()
     assert len(ids) == reader.tokens["throughput"] == 30
@@ -84,7 +90,7 @@ def test_the_adaptive_softmax_counts_the_clusters_that_the_words_are_in():
 
 
 def test_multiply_adds_of_a_transformer():
-    reader = Reader("m", random_scorer(Settings(**CAUSAL), 300, "cpu", "float32"), SIZES, None)
+    reader = Reader("m", random_scorer(Settings(**CAUSAL), 300, CPU), SIZES, None)
     config = TransformerConfig(**CAUSAL["arch"])
     assert reader.size()["flops"] == pytest.approx(matrix_flops(config, 5, 5, 300, 5) / 2 / 5)
 
@@ -100,7 +106,7 @@ def test_multiply_adds_of_gated_convolutions():
         "objective": "causal",
         "arch": {"dim": 64, "blocks": ["[4, 80]", "[1, 3; 5, 3; 1, 80]"]},
     }
-    scorer = random_scorer(Settings(**settings), 300, "cpu", "float32")
+    scorer = random_scorer(Settings(**settings), 300, CPU)
     reader = Reader("m", scorer, Sizes(batch=80, length=10, contiguous=11), None)
     figures, hidden = reader.size(), (4 * 64 * 160 + 64 * 80) + (80 * 6 + 5 * 3 * 6 + 3 * 160)
     assert (figures["flops_hidden"], figures["flops"]) == (hidden, hidden + 80 * 300)
@@ -222,7 +228,7 @@ def test_drawn_words_are_zipfian_and_known(trained):
     # half of the mass is below the root of the number
     assert abs((ranks < 31).mean() - 0.5) < 0.02 and ranks.max() < 1_000
     for scorer in (
-        random_scorer(Settings(**LSTM), 60, "cpu", "float32"),
+        random_scorer(Settings(**LSTM), 60, CPU),
         load_scorer(str(trained["causal"]), "cpu"),
     ):
         reader = Reader("m", scorer, SIZES, None)

@@ -8,6 +8,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from scoring import CPU
 
 from lmtools.cli import main
 from lmtools.text.subword import BOS, EOS, MASK
@@ -36,7 +37,7 @@ SENTENCES = st.lists(st.integers(6, SIZE - 1), min_size=1, max_size=9).map(tuple
 
 @pytest.fixture(scope="module")
 def scorers():
-    return {family: random_family(family, ARCH, SIZE, "cpu", "float32") for family in FAMILIES}
+    return {family: random_family(family, ARCH, SIZE, CPU) for family in FAMILIES}
 
 
 def states(scorer, ids: list[int]) -> torch.Tensor:
@@ -97,7 +98,7 @@ def test_operations_are_those_that_torch_counts(scorers, family):
 
 
 def test_models_that_differ_by_the_softmax_alone_are_measured_once():
-    figures = bench_representation(random_scorers(ARCH, SIZE, "cpu", "float32"), [3], 1)
+    figures = bench_representation(random_scorers(ARCH, SIZE, CPU), [3], 1)
     assert {row["lm"] for row in figures["rows"]} == set(WAYS)
     assert figures["models"].keys() == set(FAMILIES)
     assert figures["batched"].keys() == {"tta", "masked-intact", "causal"}

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from scoring import CPU
 
 from lmtools.cli import main
 from lmtools.verbs.bench.measures.score import random_family
@@ -40,7 +41,7 @@ def test_bench_refuses_a_model_without_name(capsys):
 
 @pytest.mark.parametrize("family", ["tta", "masked", "causal"])
 def test_random_models_score(family):
-    scorer = random_family(family, ARCH, 50, "cpu", "float32")
+    scorer = random_family(family, ARCH, 50, CPU)
     assert scorer.log_probs([(7, 8, 9)])[0].shape == (4,)
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from scoring import CPU
 from toys import settings
 
 from lmtools.train import train
@@ -19,7 +20,7 @@ SIZE = 500
 
 @pytest.fixture(scope="module")
 def figures():
-    return bench_score(random_scorers(ARCH, SIZE, "cpu", "float32"), [5, 9], 2)
+    return bench_score(random_scorers(ARCH, SIZE, CPU), [5, 9], 2)
 
 
 def test_it_has_the_rows_of_the_others(figures):
@@ -49,7 +50,7 @@ def test_its_work_is_that_of_the_other_without_the_output_matrix(figures):
 
 
 def test_it_makes_no_pass_over_the_vocabulary(monkeypatch):
-    scorer = random_family("tta", ARCH, SIZE, "cpu", "float32", normalise="none")
+    scorer = random_family("tta", ARCH, SIZE, CPU, normalise="none")
     sentence = (7, 9, 8)
     # (V, 4)
     z = (
@@ -69,9 +70,8 @@ def test_it_makes_no_pass_over_the_vocabulary(monkeypatch):
 def test_trained_models_have_it_where_they_learned_by_sampling(tiny, trained, tmp_path):
     sampled = settings("tta", criterion="bce-nce", output={"samples": 8}, steps=3)
     train(sampled, tiny / "train.bin", tiny / "valid.bin", tmp_path / "nce", "cpu")
-    scorers = trained_scorers(
-        {"tta-nce": str(tmp_path / "nce"), "tta": str(trained["tta"])}, "cpu", "float32"
-    )
+    lms = {"tta-nce": str(tmp_path / "nce"), "tta": str(trained["tta"])}
+    scorers = trained_scorers(lms, CPU)
     assert {name: scorer.normalised for name, scorer in scorers.items()} == {
         "tta-nce": True,
         "tta": True,
