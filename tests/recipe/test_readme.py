@@ -15,12 +15,13 @@ import subprocess
 import sys
 import tarfile
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 import pytest
 
 from lmtools.cli import main
-from lmtools.formats import FORMATS, jsonl, kaldi_text, lists, scores
+from lmtools.formats import FORMATS, edits, jsonl, kaldi_text, scores
 from lmtools.formats.lattices import LATTICES
 from lmtools.text.corpus import Corpus
 from lmtools.types import Hypothesis, NBest
@@ -71,13 +72,8 @@ def lm(tmp_path_factory):
 
 def mini(name: str) -> list:
     """The first lists of a set, twenty hypotheses each."""
-    nbests = [
-        nbest
-        for nbest, _ in zip(
-            jsonl.read(MINI / f"{name}.nbest.jsonl.xz"), range(SIZES[name]), strict=False
-        )
-    ]
-    return lists.cut_lists(nbests, 20)
+    nbests = islice(jsonl.read(MINI / f"{name}.nbest.jsonl.xz"), SIZES[name])
+    return [edits.cut_list(nbest, 20) for nbest in nbests]
 
 
 def follow(code: list[str], home: Path, lm: Path, *shell: str) -> str:
