@@ -15,8 +15,9 @@ from lmtools.models.outputs import CRITERIA
 class Optim:
     """The optimiser and its learning rate: linear warm-up over `warmup` steps, then `decay`.
 
-    `linear` goes to 0 at the last step, `none` stays, `plateau` is multiplied by `shrink` after
-    each validation that is not better than the best before.
+    `linear` goes to 0 at the last step, `inverse-root` falls by the root of warmup / step, `none`
+    stays, `plateau` is multiplied by `shrink` after each validation that is not better than the
+    best before.
     """
 
     name: str = "adam"
