@@ -14,7 +14,7 @@ corpus=mini        # directory with PAIR.train.tsv and PAIR.valid.tsv, a foreign
 pair=de-en         # whose lists are scored
 normaliser=cased   # of both sides: cased, none or librispeech (lower case, no punctuation)
 vocab_size=4000    # pieces of both sides, one vocabulary
-conf=conf          # directory with seq2seq.yaml, what a translator is
+conf=conf          # directory with seq2seq.yaml, what a translator is; conf/printed: the paper's
 translators="direct channel" # which to train
 train_opts=        # key=value settings over seq2seq.yaml, as in steps=100
 experiment=conf/translators.yaml # what is scored, combined and tuned

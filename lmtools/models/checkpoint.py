@@ -15,7 +15,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
 from lmtools.base.atomic import atomic_path, atomic_text
-from lmtools.base.config import build, dump, load_yaml
+from lmtools.base.config import as_tree, build, dump, load_yaml
 from lmtools.base.errors import UserError
 from lmtools.base.files import cannot, sha256
 from lmtools.base.seal import SEAL, Damaged, add_seal, add_yaml_seal, check_seal, digest
@@ -136,7 +136,7 @@ def describe_model(lm: LanguageModel, subword) -> dict:
             "size": subword.size,
             "words": words and words.size,
         },
-        "criterion": {"name": lm.settings.criterion, **vars(lm.settings.output_layer)},
+        "criterion": {"name": lm.settings.criterion, **as_tree(lm.settings.output_layer)},
     }
 
 

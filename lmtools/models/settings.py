@@ -2,9 +2,9 @@
 config.yaml derive from them.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 
-from lmtools.base.config import LATE, build, check_choices, check_numbers
+from lmtools.base.config import LATE, build, check_choices, check_numbers, set_printed
 from lmtools.base.errors import UserError
 from lmtools.models import MODELS
 from lmtools.models.objectives import OBJECTIVES
@@ -15,8 +15,9 @@ from lmtools.models.outputs import CRITERIA
 class Optim:
     """The optimiser and its learning rate: linear warm-up over `warmup` steps, then `decay`.
 
-    `linear` goes to 0 at the last step, `none` stays, `plateau` is multiplied by `shrink` after
-    each validation that is not better than the best before.
+    `linear` goes to 0 at the last step, `inverse-root` falls by the root of warmup / step, `none`
+    stays, `plateau` is multiplied by `shrink` after each validation that is not better than the
+    best before.
     """
 
     name: str = "adam"
@@ -125,9 +126,14 @@ class Settings:
     checkpoint_every: int = 1000
     freeze: Freeze = field(default=Freeze(), metadata=LATE)
     lora: LowRankUpdates = field(default=LowRankUpdates(), metadata=LATE)
+    # gives `criterion`, `arch` and `output` the forms that the papers print, where ours differ;
+    # what is trained and written is as if these settings were given one by one
+    as_printed: InitVar[bool] = False
 
-    def __post_init__(self):
+    def __post_init__(self, as_printed: bool):
         check_choices(self, "", model=MODELS, objective=OBJECTIVES, criterion=CRITERIA)
+        if as_printed:
+            self.take_printed_forms()
         if self.batch.streams and not (MODELS[self.model].carries and self.objective == "causal"):
             able = ", ".join(name for name, kind in MODELS.items() if kind.carries)
             raise UserError(
@@ -143,6 +149,19 @@ class Settings:
             )
         if self.seed >= 2**63:
             raise UserError(f"seed: {self.seed} is too large; give one below 2^63")
+
+    def take_printed_forms(self) -> None:
+        """Give criterion, `arch` and `output` their printed forms; UserError for a setting that is
+        given in another.
+        """
+        criterion = CRITERIA[self.criterion].printed or self.criterion
+        forms = {
+            "criterion": criterion,
+            "arch": set_printed(MODELS[self.model].Config, self.arch, "arch."),
+            "output": set_printed(CRITERIA[criterion].Config, self.output, "output."),
+        }
+        for name, value in forms.items():
+            object.__setattr__(self, name, value)  # of a frozen instance that is being made
 
     @property
     def architecture(self):

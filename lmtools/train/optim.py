@@ -75,10 +75,13 @@ SPARSE_OPTIMISERS = {
     "sgd": lambda groups, optim: torch.optim.SGD(groups, lr=optim.lr),
     "adagrad": make_adagrad,
 }
+# the share of the learning rate at `step` of `total`, counted from 0, behind the warm-up
 DECAYS = {
-    "linear": lambda progress: max(0.0, 1.0 - progress),
-    "none": lambda progress: 1.0,
-    "plateau": lambda progress: 1.0,
+    "linear": lambda step, warmup, total: max(0.0, 1.0 - (step - warmup) / max(1, total - warmup)),
+    # Vaswani et al. 2017, Eq. 3: the rate times the root of warmup / n at step n, counted from 1
+    "inverse-root": lambda step, warmup, total: (max(1, warmup) / (step + 1)) ** 0.5,
+    "none": lambda step, warmup, total: 1.0,
+    "plateau": lambda step, warmup, total: 1.0,
 }
 
 
@@ -178,4 +181,4 @@ def learning_rate(optim: Optim, step: int, total: int, shrunk: int = 0) -> float
     rate = shrunk_rate(optim, shrunk)
     if step < optim.warmup:
         return rate * (step + 1) / optim.warmup
-    return rate * DECAYS[optim.decay]((step - optim.warmup) / max(1, total - optim.warmup))
+    return rate * DECAYS[optim.decay](step, optim.warmup, total)

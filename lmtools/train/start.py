@@ -12,6 +12,7 @@ from torch import Tensor
 from lmtools.base.errors import UserError
 from lmtools.models.checkpoint import load_model, load_state, state_dict
 from lmtools.models.lm import LanguageModel
+from lmtools.models.outputs import CRITERIA
 from lmtools.models.outputs.adaptive import Adaptive
 from lmtools.models.outputs.corrected import NEVER, Corrected
 from lmtools.models.settings import Settings
@@ -28,14 +29,15 @@ def start_from(directory, lm: LanguageModel, subword: Subword) -> str:
 
     Rows of embedding and output layer go by piece, or by predicted word: those that the other model
     lacks start from the average of those that it has. The noise of sampled criteria stays `lm`'s
-    own, and its biases start from the same log-probabilities.
+    own, and its biases start from the same log-probabilities, those of another criterion too.
     """
     other, vocabulary = load_model(directory, pairs=lm.objective.pairs)
     compare_settings(lm.settings, other.settings, directory)
     if isinstance(lm.output, Adaptive) and subword.hash == vocabulary.hash:
         lm.output.rank.copy_(other.output.rank)  # no row changes its cluster
+    same = lm.settings.criterion == other.settings.criterion
     if isinstance(lm.output, Corrected):
-        other.output.bias += log_noise(other.output)
+        release_bias(other.output, same)
     ours, theirs = name_rows(lm, subword), name_rows(other, vocabulary)
     tensors, learnt = state_dict(lm), dict(lm.named_parameters())
     for name, tensor in state_dict(other).items():
@@ -45,8 +47,13 @@ def start_from(directory, lm: LanguageModel, subword: Subword) -> str:
             tensors[name] = tensor
     load_state(lm, tensors, directory)
     if isinstance(lm.output, Corrected):
-        lm.output.bias -= log_noise(lm.output)
+        take_bias(lm.output, same)
     notes = [f"weights of {directory}"]
+    if not same:
+        notes.append(
+            f"criterion {other.settings.criterion} there and {lm.settings.criterion} here: the"
+            " output matrix stays, biases start from the same log-probabilities"
+        )
     if subword.hash != vocabulary.hash:
         notes.append(count_known(subword, vocabulary, "pieces"))
         if subword.words and vocabulary.words:
@@ -57,9 +64,12 @@ def start_from(directory, lm: LanguageModel, subword: Subword) -> str:
 
 def compare_settings(ours: Settings, theirs: Settings, directory) -> None:
     """Raise UserError that names the first setting in which the architectures differ; rates of
-    dropout may.
+    dropout may, and criteria that have one output matrix and a bias.
     """
+    alike = all(issubclass(CRITERIA[some.criterion], Corrected) for some in (ours, theirs))
     for (key, here), (_, there) in zip(shaping(ours), shaping(theirs), strict=False):
+        if key == "criterion" and alike:
+            continue
         if here != there:
             here, there = (v if isinstance(v, str) else json.dumps(v) for v in (here, there))
             raise UserError(
@@ -106,10 +116,32 @@ def move_rows(tensor: Tensor, old: Sequence[Hashable], new: Sequence[Hashable]) 
     return torch.where(known, tensor[rows.clamp(min=0)], average)
 
 
-def log_noise(output: Corrected) -> Tensor:
-    """Return the noise's addition to the log-posterior of each id, 0 where it is not finite."""
-    added = torch.as_tensor(output.before()) + output.after()
-    return torch.where(added > NEVER / 2, added, 0.0).float()
+def release_bias(output: Corrected, same: bool) -> None:
+    """Make log-probabilities of the biases, without the noise; those of the `same` criterion stay
+    on its own scale. Ids that the noise excludes are as rare as the rarest then: elsewhere they
+    are among those that are summed.
+    """
+    added, known = log_noise(output)
+    output.bias += added
+    if not same:
+        output.bias.copy_(output.bias_to_log(output.bias))
+        output.bias[~known] = output.bias[known].min()
+
+
+def take_bias(output: Corrected, same: bool) -> None:
+    """Make biases of what `release_bias` gave."""
+    if not same:
+        output.bias.copy_(output.bias_from_log(output.bias))
+    output.bias -= log_noise(output)[0]
+
+
+def log_noise(output: Corrected) -> tuple[Tensor, Tensor]:
+    """Return the noise's addition to the log-posterior of each id (V,), 0 where it is not finite,
+    and where it is.
+    """
+    added = (torch.as_tensor(output.before()) + output.after()).expand(len(output.bias))
+    known = added > NEVER / 2
+    return torch.where(known, added, 0.0).float(), known
 
 
 def count_known(new: Subword, old: Subword, what: str) -> str:

@@ -39,6 +39,16 @@ class Corrected(OutputLayer):
         """Return the addition to the linked output of these ids, float32 or a number."""
         return 0.0
 
+    def bias_to_log(self, bias: Tensor) -> Tensor:
+        """Return log p (V,) up to normalisation that biases stand for, the noise apart; nearly
+        where the outputs are logistic.
+        """
+        return bias
+
+    def bias_from_log(self, log_p: Tensor) -> Tensor:
+        """Return the biases that stand for `log_p` (V,); see `bias_to_log`."""
+        return log_p
+
     def posterior_bias(self, ids: Tensor | slice = ALL) -> Tensor:
         """Return the bias b(c) + before(c) of these ids, float32."""
         return (self.bias[ids] + self.before(ids)).float().clamp(min=NEVER)

@@ -114,5 +114,12 @@ class Mse(Pointwise):
     def before(self, ids=ALL):
         return 0.0
 
+    def bias_to_log(self, bias):
+        return self.link(bias)
+
+    def bias_from_log(self, log_p):
+        p = log_p.softmax(0)  # a sum of squares has no place for outputs far above 1
+        return p / (p + self.rival * (1 - p))
+
 
 FULL = {"bce": Bce, "mse": Mse, "mse-sigmoid": MseSigmoid}

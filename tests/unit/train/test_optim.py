@@ -196,3 +196,14 @@ def test_the_learning_rate_of_a_plateau():
         [0.025, 0.05]
     )
     assert learning_rate(dataclasses.replace(optim, decay="none"), 50, 100, shrunk=2) == 0.8
+
+
+def test_the_learning_rate_of_an_inverse_root():
+    """Vaswani et al. 2017: d^-0.5 min(n^-0.5, n warmup^-1.5) at step n, here by its highest."""
+    optim = Optim(lr=0.8, warmup=4, decay="inverse-root")
+    rates = [learning_rate(optim, n - 1, total=20) for n in (1, 2, 4, 9, 16, 64)]
+    assert rates == pytest.approx([0.2, 0.4, 0.8, 0.8 * 2 / 3, 0.4, 0.2])
+    plain = [min(n**-0.5, n * 4**-1.5) for n in (1, 2, 4, 9, 16, 64)]
+    assert rates == pytest.approx([0.8 * 4**0.5 * rate for rate in plain])
+    without = dataclasses.replace(optim, warmup=0)
+    assert [learning_rate(without, n - 1, 20) for n in (1, 4)] == pytest.approx([0.8, 0.4])

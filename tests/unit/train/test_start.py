@@ -37,8 +37,9 @@ KINDS = {
     "adaptive": {**LSTM, "criterion": "adaptive", "output": {"cutoffs": [6, 16], "divide": 2.0}},
     **{
         criterion: {**LSTM, "criterion": criterion, "output": {"samples": 12}}
-        for criterion in ("bce-mcs", "ce-is", "ce-nce")
+        for criterion in ("bce-mcs", "bce-nce", "ce-is", "ce-nce")
     },
+    **{criterion: {**LSTM, "criterion": criterion} for criterion in ("bce", "mse", "softmax")},
 }  # fmt: skip
 
 
@@ -149,6 +150,54 @@ def test_rows_of_another_vocabulary_go_by_piece(sources, spelled, other, kind):
     np.testing.assert_allclose(ratio, 0.0, atol=1e-4)
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "bound"),
+    [
+        ("bce-nce", "mse", 1e-4),
+        ("mse", "bce-nce", 1e-4),
+        ("bce-nce", "softmax", 1e-4),
+        ("bce-mcs", "ce-is", 1e-4),
+        ("softmax", "bce-mcs", 1e-4),
+        # a logistic output is a probability that is nearly exp(z)
+        ("bce-nce", "bce", 0.3),
+        ("ce-nce", "mse", 0.3),
+    ],
+)
+@torch.inference_mode()
+def test_another_criterion_starts_from_the_same_matrix_and_log_probabilities(
+    sources, spelled, old, new, bound
+):
+    source, subword = load_model(sources(old))
+    lm, _ = fresh(new, spelled / "train.bin")
+    buffers = {name: buffer.clone() for name, buffer in lm.output.named_buffers()}  # the noise
+    assert start_from(sources(old), lm, subword).startswith(
+        f"weights of {sources(old)}; criterion {old} there and {new} here: the output matrix stays"
+    )
+    assert torch.equal(lm.output.weight, source.output.weight)
+    for name, parameter in lm.trunk.named_parameters():
+        assert torch.equal(parameter, dict(source.trunk.named_parameters())[name]), name
+    for name, buffer in lm.output.named_buffers():
+        assert torch.equal(buffer, buffers[name]), name
+    state = torch.zeros(1, lm.trunk.width)
+    here, there = lm.output.distribution(state)[0], source.output.distribution(state)[0]
+    difference = (here - there)[5:]  # of words, which no noise excludes
+    assert (difference - difference.mean()).abs().max() < bound
+    never = there < -50  # what the noise excluded is rare now, where it is summed
+    assert not never.any() or here[never].max() < here[~never].min() + 1e-4
+
+
+def test_mse_goes_on_from_a_converged_nce_model_and_may_be_killed(
+    sources, spelled, tmp_path, train_in_parts
+):
+    """Gao et al. 2021 tried it; killed and resumed, the same bytes."""
+    where, some = corpora(spelled, "mse"), told("mse", steps=12)
+    whole = train(some, *where, tmp_path / "whole", "cpu", sources("bce-nce"))
+    fresh_start = train(told("mse", steps=12), *where, tmp_path / "fresh", "cpu")
+    assert math.isfinite(whole.best) and whole.best != fresh_start.best
+    train_in_parts([0, 3, 9], some, *where, tmp_path / "parts", "cpu", sources("bce-nce"))
+    assert tensors(tmp_path / "parts") == tensors(tmp_path / "whole")
+
+
 def test_the_adaptive_softmax_keeps_words_of_one_cluster(sources, other):
     source, old = load_model(sources("adaptive"))
     lm, new = fresh("adaptive", other / "train.bin")
@@ -200,11 +249,13 @@ def test_what_cannot_be_continued_is_refused_in_a_line(sources, spelled, tmp_pat
     for init, given, message in (
         (source, "arch.ffn=64", "arch.ffn is 32 there and 64 here; --init continues"),
         (source, "model=tta objective=autoencoding", "model is causal there and tta here"),
-        (source, "criterion=ce-nce", "criterion is softmax there and ce-nce here"),
+        (source, "criterion=adaptive output.cutoffs=[6]", "criterion is softmax there"),
+        (source, "criterion=mse arch.tied=false", "arch.tied is true there and false here"),
         (sources("adaptive"), "", "model is lstm there and causal here"),
         (tmp_path / "m", "", "cannot start from itself"),
         (tmp_path / "none", "", "none/config.yaml"),
     ):
+        capsys.readouterr()  # of the trainings of the sources
         assert main([*base.split(), str(init), *given.split()]) == 1
         said = capsys.readouterr().err
         assert message in said and said.count("\n") == 1, said
@@ -213,6 +264,8 @@ def test_what_cannot_be_continued_is_refused_in_a_line(sources, spelled, tmp_pat
     with pytest.raises(UserError, match=r"output\.cutoffs is \[6, 16\] there and \[5, 16\] here"):
         some = dataclasses.replace(told("adaptive"), output={"cutoffs": [5, 16], "divide": 2.0})
         train(some, *paths, tmp_path / "m", "cpu", sources("adaptive"))
+    with pytest.raises(UserError, match="criterion is adaptive there and mse here"):
+        train(told("mse"), *paths, tmp_path / "m", "cpu", sources("adaptive"))
 
 
 def test_another_validation_text_is_told_and_changes_nothing(

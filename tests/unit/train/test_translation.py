@@ -1,16 +1,19 @@
 """Pairs of source and target in training."""
 
+import dataclasses
 import json
 
 import numpy as np
 import pytest
 import torch
+import yaml
 from toys import ARCH, settings
 
 from lmtools.base.errors import UserError
 from lmtools.cli import main
+from lmtools.models.checkpoint import load_tensors
 from lmtools.models.objectives import OBJECTIVES, count_targets
-from lmtools.models.settings import Batch
+from lmtools.models.settings import Batch, Optim
 from lmtools.text.corpus import Corpus
 from lmtools.text.subword import BOS, EOS, PAD
 from lmtools.train import train
@@ -53,6 +56,32 @@ def test_widths_are_those_of_the_longer_side_and_long_pairs_are_left_out(pairs):
     some = segments.batch(np.array([0, 3]))
     assert [one.tolist() for one in some] == [
         corpus[int(segments.sentence[i])].tolist() for i in (0, 3)
+    ]
+
+
+def test_a_translator_as_printed_goes_on_to_the_bit(pairs, tmp_path, train_in_parts):
+    """Inverse-root decay and label smoothing; killed and resumed, the same bytes."""
+    optim = Optim(lr=5e-3, warmup=3, decay="inverse-root")
+    some = settings("seq2seq", output={"smoothing": 0.1}, optim=optim, steps=12, epochs=1)
+    paths = [pairs / f"{part}-pairs.bin" for part in PARTS]
+    train(some, *paths, tmp_path / "whole", "cpu")
+    train_in_parts([0, 4, 9], some, *paths, tmp_path / "parts", "cpu")
+    for name in ("model.safetensors", "checkpoint.safetensors"):
+        whole, parts = (load_tensors(tmp_path / run / name) for run in ("whole", "parts"))
+        assert whole.keys() == parts.keys()
+        assert all(torch.equal(tensor, parts[key]) for key, tensor in whole.items())
+    plain = dataclasses.replace(some, output={})
+    train(plain, *paths, tmp_path / "plain", "cpu")
+    tensors = load_tensors(tmp_path / "plain/model.safetensors")
+    whole = load_tensors(tmp_path / "whole/model.safetensors")
+    assert not all(torch.equal(tensor, tensors[key]) for key, tensor in whole.items())
+    facts = [
+        yaml.safe_load((tmp_path / run / "config.yaml").read_text())["facts"]["criterion"]
+        for run in ("whole", "plain")
+    ]
+    assert facts == [
+        {"name": "softmax", "start": "uniform", "smoothing": 0.1},
+        {"name": "softmax", "start": "uniform"},
     ]
 
 

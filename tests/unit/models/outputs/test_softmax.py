@@ -1,12 +1,16 @@
 """The full softmax against torch's own cross entropy, in double precision."""
 
+import math
+
 import pytest
 import torch
 from torch import nn
 from torch.nn import functional as F
 
-from lmtools.models.outputs import logits
-from lmtools.models.outputs.softmax import Softmax
+from lmtools.base.config import build
+from lmtools.base.errors import UserError
+from lmtools.models.outputs import Targets, logits
+from lmtools.models.outputs.softmax import Softmax, SoftmaxConfig
 
 
 @pytest.fixture(params=[1 << 20, 40, 7])
@@ -37,6 +41,38 @@ def test_loss_and_gradients_equal_autograd_of_the_plain_formula(chunk):
     assert loss.item() == pytest.approx(plain.item(), rel=1e-6)
     for a, b in zip(ours, theirs, strict=True):
         torch.testing.assert_close(a, b, rtol=2e-5, atol=2e-6)  # logits pass through float32
+
+
+@pytest.mark.parametrize("smoothing", [0.1, 0.5])
+def test_smoothed_loss_and_gradients_equal_those_of_torch(chunk, smoothing):
+    output, states, targets = case()
+    output.smoothing = smoothing
+    loss, _ = output(states, targets)
+    ours = torch.autograd.grad(3 * loss, [states, output.weight, output.bias])
+    logits = F.linear(states, output.weight, output.bias)
+    plain = F.cross_entropy(logits, targets, reduction="sum", label_smoothing=smoothing)
+    theirs = torch.autograd.grad(3 * plain, [states, output.weight, output.bias])
+    assert loss.item() == pytest.approx(plain.item(), rel=1e-6)
+    for a, b in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(a, b, rtol=2e-5, atol=2e-6)
+    with torch.no_grad():  # validation measures the target alone
+        exact = F.cross_entropy(logits.float(), targets, reduction="sum")
+        assert output(states, targets)[0].item() == pytest.approx(exact.item(), rel=1e-5)
+
+
+def test_smoothing_by_hand():
+    """Two ids with p = 3/4 and 1/4: 0.9 log(4/3) + 0.1 log(4) of the target 0, at 0.2."""
+    config = build(SoftmaxConfig, {"smoothing": 0.2}, prefix="output.")
+    matrix = nn.Parameter(torch.zeros(2, 1))
+    output = Softmax.create(config, matrix, 1, Targets(2), sparse=False)
+    output.bias.data = torch.tensor([3.0, 1.0]).log()
+    loss, _ = output(torch.zeros(1, 1), torch.tensor([0]))
+    assert loss.item() == pytest.approx(0.9 * math.log(4 / 3) + 0.1 * math.log(4))
+    loss.backward()
+    assert output.bias.grad.tolist() == pytest.approx([0.75 - 0.9, 0.25 - 0.1])
+    for wrong, message in ((1.0, "leaves nothing"), (-0.1, "too small")):
+        with pytest.raises(UserError, match=rf"output\.smoothing: {wrong} .*{message}"):
+            build(SoftmaxConfig, {"smoothing": wrong}, prefix="output.")
 
 
 @pytest.mark.parametrize("columns", [5, 29, 4096])

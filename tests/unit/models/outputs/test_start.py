@@ -67,6 +67,16 @@ def test_nce_starts_one_in_k_sure_that_a_word_is_the_target(name):
     )
 
 
+@pytest.mark.parametrize("rival", [1.0, 0.25])
+def test_outputs_of_mse_stand_for_log_probabilities(rival):
+    """Of 4 ids: o = p / (p + rival (1 - p)), up to normalisation of p, and back."""
+    output = CRITERIA["mse"](nn.Parameter(torch.zeros(4, 1)), rival)
+    p = torch.tensor([0.5, 0.25, 0.125, 0.125])
+    bias = output.bias_from_log(p.log() + 3)
+    assert bias[1].item() == pytest.approx(0.25 / (0.25 + rival * 0.75))
+    torch.testing.assert_close(output.bias_to_log(bias), p.log())
+
+
 @pytest.mark.parametrize("name", ["mse-sigmoid", "bce", "bce-nce", "bce-is", "ce-nce"])
 def test_from_a_bias_of_zero_the_same_steps_end_worse(name):
     started = create(name)
