@@ -47,6 +47,7 @@ VERB_GROUPS = {
         "embed": "compute vectors of sentences, or of the words of a text",
         "sts": "measure how well cosines of sentence vectors agree with people's judgements",
         "export": "write a language model for transformers, CTranslate2 or ONNX",
+        "serve": "answer programs: rescore lists as they come, over HTTP or line by line",
         "bench": "measure the speed of models",
     },
 }

@@ -1,3 +1,3 @@
 """Our language models inside other programs: their decoders (decoders), ESPnet (espnet), their file
-formats (export). Nothing in lmtools imports this room but verbs.
+formats (export), and as a service (serve). Nothing in lmtools imports this room but verbs.
 """

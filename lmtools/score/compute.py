@@ -51,7 +51,9 @@ def compute_missing(
     known = cache.get(sentences)
     plan, values = plan_work(sentences, model, trees, known), dict(known)
     missing = len(sentences) - len(known)
-    with tqdm(total=missing, desc=label, unit="text", disable=None, dynamic_ncols=True) as bar:
+    # of a second and more: a service computes often
+    look = {"unit": "text", "disable": None, "dynamic_ncols": True, "delay": 1.0}
+    with tqdm(total=missing, desc=label, **look) as bar:
         for number, results in compute(
             [type(batch)(sentences[i] for i in batch) for batch in plan]
         ):

@@ -1,0 +1,181 @@
+"""What answers requests: language models and weights, loaded once."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from lmtools.api.weights import plan_of
+from lmtools.base.computing import Computing
+from lmtools.base.errors import UserError
+from lmtools.base.specs import LMSpec
+from lmtools.formats import jsonl, scores
+from lmtools.formats.checks import Utterances, components
+from lmtools.rescoring import (
+    ScoreColumns,
+    check_signatures,
+    is_default,
+    load_weights,
+    make_columns,
+    rescore_lists,
+)
+from lmtools.rescoring.features import summed
+from lmtools.score import load, score_texts
+from lmtools.types import Hypothesis, NBest
+
+SOURCE = "the request"  # in messages
+PLACE = "place"  # in `extra`, while hypotheses are sorted: the place in the request's list
+# which default weights, read before any list has come, are checked with
+PROBE = [NBest("probe", (Hypothesis("", {"am": 0.0}),))]
+
+
+class Request(NamedTuple):
+    """The lists of a request; `single`: it was no array of lists, but one."""
+
+    lists: list[NBest]
+    single: bool
+
+    @property
+    def texts(self) -> list[str]:
+        """The texts of all hypotheses."""
+        return [hyp.text for nbest in self.lists for hyp in nbest.hyps]
+
+
+class Answer(NamedTuple):
+    """The JSON of an answer, and how many lists and hypotheses it is of."""
+
+    content: bytes
+    lists: int
+    hypotheses: int
+
+
+class Chooser:
+    """Language models by name, and weights that they were tuned with; not for several threads.
+
+    Scores are computed as by `lmtools score`, lists sorted as by `lmtools rescore`; `warnings` are
+    of the latter's check that these are the models of the weights. UserError where they are not.
+    """
+
+    def __init__(self, specs: Mapping[str, LMSpec], path: str, computing: Computing):
+        self.path, self.computing = path, computing
+        names = {name: [] for name in specs}
+        self.weights = load_weights(path, PROBE, ScoreColumns(names, {}, {}, {}))
+        self.columns = [name for name in self.weights.features if summed(name) in specs]
+        unused = [name for name in specs if name not in map(summed, self.columns)]
+        if unused:
+            raise UserError(
+                f"{path}: no weight for {unused[0]!r}: it has {', '.join(self.weights.features)};"
+                " give the model the name that it was tuned under, as in --lm NAME=LM"
+            )
+        self.scorers = {name: load(spec, computing) for name, spec in specs.items()}
+        self.paths = {name: specs[summed(name)].lm for name in self.columns}
+        signatures = {name: self.scorers[summed(name)].signature for name in self.columns}
+        given = ScoreColumns(dict.fromkeys(self.columns, ()), signatures, self.paths, {})
+        self.warnings = check_signatures(self.weights, given, path)
+
+    def answer(self, bodies: Sequence[bytes]) -> list[Answer | Exception]:
+        """Return the answer to each request, as `read_request` takes it, or its error; the
+        hypotheses of all are scored together.
+        """
+        results = [attempt(read_request, body) for body in bodies]
+        places = [i for i, request in enumerate(results) if isinstance(request, Request)]
+        texts = [results[i].texts for i in places]
+        bounds = np.cumsum([0, *map(len, texts)])
+        together = attempt(self.score, [text for some in texts for text in some])
+        for i, some, (begin, end) in zip(places, texts, pairwise(bounds), strict=True):
+            if isinstance(together, Exception):  # of one request's text; the others have scores
+                rows = attempt(self.score, some)
+            else:
+                rows = {name: row[:, begin:end] for name, row in together.items()}
+            failed = isinstance(rows, Exception)
+            results[i] = rows if failed else attempt(self.rescore, results[i], rows)
+        return results
+
+    def score(self, texts: Sequence[str]) -> dict[str, np.ndarray]:
+        """Return the log-probability and the tokens of each text by each model, float64 (2,
+        texts).
+        """
+        if not texts:
+            return dict.fromkeys(self.scorers, np.zeros((2, 0)))
+        scored = {n: score_texts(texts, one, self.computing) for n, one in self.scorers.items()}
+        return {name: np.stack([one.log_prob, one.tokens]) for name, one in scored.items()}
+
+    def rescore(self, request: Request, rows: Mapping[str, np.ndarray]) -> Answer:
+        """Return the answer from the scores of the hypotheses, (2, hypotheses) a model."""
+        lists = [tag_places(nbest) for nbest in request.lists if nbest.hyps]
+        best = {nbest.utt: nbest for nbest in (self.sort(lists, rows) if lists else [])}
+        trees = [describe(nbest, best.get(nbest.utt, nbest)) for nbest in request.lists]
+        content = json.dumps(trees[0] if request.single else trees, ensure_ascii=False)
+        return Answer(content.encode(), len(trees), len(request.texts))
+
+    def sort(self, lists: list[NBest], rows: Mapping[str, np.ndarray]) -> list[NBest]:
+        """Return lists that have hypotheses in the order of their totals."""
+        bounds = np.cumsum([len(nbest.hyps) for nbest in lists])[:-1]
+        tables = {}
+        for name in self.columns:
+            values, counts = (np.split(row, bounds) for row in rows[summed(name)])
+            signature = self.scorers[summed(name)].signature
+            tables[name] = scores.make_table(lists, values, counts, signature)
+        columns = make_columns(tables, self.paths, lists, SOURCE)
+        weights = self.weights
+        if is_default(self.path):  # of whatever scores the lists have
+            weights = load_weights(self.path, lists, columns)
+        _, chosen = rescore_lists(
+            lists, columns, plan_of(columns), {None: weights}, SOURCE, lambda _: self.path
+        )
+        return next(chosen)[1]
+
+
+def attempt(function, *arguments):
+    """Return what the function does, or the error that it raises: one request's must not be
+    another's.
+    """
+    try:
+        return function(*arguments)
+    except Exception as error:
+        return error
+
+
+def read_request(body: bytes) -> Request:
+    """Read a request: a list as a line of nbest.jsonl has it, or an array of such lists; UserError
+    for anything else.
+    """
+    try:
+        text = body.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise UserError(f"{SOURCE}: not UTF-8; encode the JSON as UTF-8") from None
+    tree = jsonl.parse(text, SOURCE)
+    single = not isinstance(tree, list)
+    if not single and not tree:
+        raise UserError(f"{SOURCE}: no utterances; give the recogniser's N-best lists")
+    lists, utterances, names = [], Utterances(), None
+    for place, one in enumerate([tree] if single else tree):
+        where = SOURCE if single else f"{SOURCE}: list {place + 1}"
+        nbest = jsonl.utterance(one, where)
+        utterances.add(nbest.utt, where)
+        names = components(nbest, names, where)
+        lists.append(nbest)
+    return Request(lists, single)
+
+
+def tag_places(nbest: NBest) -> NBest:
+    """Return a list whose hypotheses have their place as their `extra`."""
+    hyps = enumerate(nbest.hyps)
+    return replace(
+        nbest, hyps=tuple(replace(hyp, extra={PLACE: str(place)}) for place, hyp in hyps)
+    )
+
+
+def describe(nbest: NBest, best: NBest) -> dict:
+    """Return what is answered on a list: the chosen text, the ranks from 1 in the order of the
+    totals, and the list in that order as `lmtools rescore --nbest-out` writes it.
+    """
+    order = [int(hyp.extra[PLACE]) for hyp in best.hyps]
+    pairs = zip(order, best.hyps, strict=True)
+    hyps = tuple(replace(nbest.hyps[place], scores=hyp.scores) for place, hyp in pairs)
+    tree = jsonl.as_tree(replace(nbest, hyps=hyps))
+    chosen = hyps[0].text if hyps else ""
+    return {"chosen": chosen, "order": [place + 1 for place in order], **tree}
