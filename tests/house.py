@@ -82,6 +82,22 @@ def measure_functions(sources: dict[Path, str]) -> list[int]:
     )
 
 
+def count_wide(sources: dict[Path, str]) -> tuple[int, int]:
+    """How many functions have eight or more parameters, self and cls left out, and how many calls
+    have more than four positional arguments.
+    """
+    parameters = calls = 0
+    for text in sources.values():
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.FunctionDef):
+                every = node.args.posonlyargs + node.args.args + node.args.kwonlyargs
+                parameters += len([one for one in every if one.arg not in ("self", "cls")]) >= 8
+            elif isinstance(node, ast.Call):
+                starred = any(isinstance(one, ast.Starred) for one in node.args)
+                calls += len(node.args) > 4 and not starred
+    return parameters, calls
+
+
 def find_cycles(graph: grimp.ImportGraph) -> Iterator[list[str]]:
     """Cycles of modules that import each other, one at a time until none is left; a package and
     what is inside it count by themselves.
@@ -123,18 +139,30 @@ def count(tree: Path = ROOT) -> dict[str, object]:
     classes = {name: at for name, at in find_classes(sources).items() if len(at) > 1}
     widths = sorted(len(line) for text in sources.values() for line in text.splitlines())
     functions = measure_functions(sources)
+    wide = count_wide(sources)
     files = sorted(text.count("\n") for text in sources.values())
     sys.path.insert(0, str(tree))
     graph = grimp.build_graph("lmtools", cache_dir=None, exclude_type_checking_imports=True)
     sys.path.remove(str(tree))
     return {
         "lines of lmtools": sum(files),
+        "statements of lmtools": sum(
+            isinstance(node, ast.stmt)
+            for text in sources.values()
+            for node in ast.walk(ast.parse(text))
+        ),
+        "rooms": len({path.parts[1] for path in sources if len(path.parts) > 2}),
         "lines of tests": sum(text.count("\n") for text in tests.values()),
         "files of lmtools": len(files),
         "lines a file (median, p90, max)": [percentile(files, share) for share in (0.5, 0.9, 1)],
         "lines a function (median, p90, max)": [
             percentile(functions, share) for share in (0.5, 0.9, 1)
         ],
+        "functions over 40 lines": sum(lines > 40 for lines in functions),
+        "longest function": functions[-1],
+        "functions of eight parameters": wide[0],
+        "calls of five positional arguments": wide[1],
+        "flags": len(flags),
         "columns a line (p90)": percentile(widths, 0.9),
         "flags, declarations": [len(flags), flags.total()],
         "declarations a flag": round(flags.total() / len(flags), 3),
