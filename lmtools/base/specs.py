@@ -10,6 +10,7 @@ from lmtools.base.options import check_options, list_options, option, parse_opti
 
 NORMALISATIONS = ("full", "none")
 MIX, HF = "mix:", "hf:"
+WEIGHTS = "model.safetensors"  # in the directory of a neural model
 MIXTURE = "mix:LM=WEIGHT,LM=WEIGHT"
 
 

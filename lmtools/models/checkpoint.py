@@ -19,12 +19,13 @@ from lmtools.base.config import as_tree, build, dump, load_yaml
 from lmtools.base.errors import UserError
 from lmtools.base.files import cannot, sha256
 from lmtools.base.seal import SEAL, Damaged, add_seal, add_yaml_seal, check_seal, digest
+from lmtools.base.specs import WEIGHTS
 from lmtools.models.lm import LanguageModel
 from lmtools.models.objectives import OBJECTIVES
 from lmtools.models.settings import Settings
 from lmtools.text.subword import load_subword
 
-WEIGHTS, STATE, CONFIG = "model.safetensors", "checkpoint.safetensors", "config.yaml"
+STATE, CONFIG = "checkpoint.safetensors", "config.yaml"
 # in config.yaml, of which no hash is made: what the weights were trained on, and `describe_model`
 MACHINE, FACTS = "machine", "facts"
 REMEDY = (

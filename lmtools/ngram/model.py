@@ -228,6 +228,14 @@ class NgramModel:
             )
         return scores * LN10, unknown
 
+    def find_unknown(self, tokens: Sequence[str]) -> np.ndarray:
+        """Return which tokens are unknown, bool (tokens,), as `query` does, without scores."""
+        known = (token.encode("utf-8", "replace") in self.kenlm for token in tokens)
+        unknown = ~np.fromiter(known, dtype=bool, count=len(tokens))
+        if self.unknown:
+            unknown |= np.array([token == self.unknown for token in tokens], dtype=bool)
+        return unknown
+
     def walk(self, tokens: Sequence[str]) -> tuple[list[float], list[bool]]:
         """Return log10 p of each token and of </s>, and whether each is unknown, token by token."""
         state, rows = kenlm.State(), []

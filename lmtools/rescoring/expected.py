@@ -14,7 +14,7 @@ it finds where the set leaves no doubt.
 from dataclasses import replace
 
 import numpy as np
-from scipy.optimize import minimize
+import scipy  # imports its parts, slow ones, when they are asked for
 
 from lmtools.evaluate import resample
 from lmtools.rescoring.features import best, combine, deviate
@@ -44,7 +44,7 @@ def minimise_expected(space: SearchSpace) -> tuple[np.ndarray, float]:
     first = (LEAST, None) if spreads[0] else (1.0, 1.0)
     bounds = [first, *((0, None) if low else (None, None) for low in space.nonnegative)]
     ends = [
-        minimize(
+        scipy.optimize.minimize(
             regularised,
             [first_weight, *[other] * len(space.nonnegative)],
             args=(part, RIDGE / len(space.valid)),

@@ -3,14 +3,15 @@ log-probabilities of prepared texts, the states of their positions, or prefixes 
 word.
 """
 
+from __future__ import annotations
+
 import copy
 import sys
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from torch import Tensor, device
 
 from lmtools.base.arguments import check_number
 from lmtools.base.errors import UserError
@@ -19,6 +20,9 @@ from lmtools.base.windows import cut_windows
 from lmtools.lattice.expand import Prefixes
 from lmtools.score.trees import TreeBatch
 from lmtools.score.words import WordTokens, check_wordwise
+
+if TYPE_CHECKING:  # n-grams compute without torch, which takes seconds to import
+    from torch import Tensor, device
 
 
 class BatchStates(NamedTuple):
@@ -47,6 +51,7 @@ class Scorer:
     subword = None  # a lmtools.text.subword.Subword, of models that have one
     open_words = False  # it predicts words without a closed vocabulary
     oov_penalty = 0.0
+    criterion: str | None = None  # with which `lmtools train` trained it
     notes: Sequence[tuple] = ()  # ModelNotes: what whoever meets unknown tokens should know
     left_to_right = False  # it has `prefixes`
     depth: int | None = None  # the last layer of `states`, 0 the embedding; None: it has none
@@ -176,7 +181,7 @@ class Scorer:
         """Return `prefixes` of a model that is `left_to_right`."""
         raise NotImplementedError
 
-    def with_oov_penalty(self, penalty: float) -> "Scorer":
+    def with_oov_penalty(self, penalty: float) -> Scorer:
         """Return the same model under that penalty, which its signature has; itself where it is 0.
         UserError for one below 0.
         """

@@ -22,7 +22,6 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import numpy as np
-import torch
 from tqdm import tqdm
 
 from lmtools.base.batching import full_batch_size, plan_batches
@@ -101,6 +100,8 @@ def compute_all(model, work: Sequence, compute: Callable) -> Iterator:
 @contextlib.contextmanager
 def one_thread() -> Iterator[int]:
     """Give each operation of torch one thread inside the block; yield how many they had before."""
+    import torch  # which n-grams do without
+
     before = torch.get_num_threads()
     if before > 1:
         torch.set_num_threads(1)
@@ -113,6 +114,8 @@ def one_thread() -> Iterator[int]:
 
 def compute_batch(model, compute: Callable[[list], list], sentences: list) -> list:
     """Return the values of `compute` for a batch of `plan_batches` for `model`, one a sentence."""
+    if model.rows is None:
+        return compute(sentences)
     return within_memory(compute, sentences, full_batch_size(model, sentences))
 
 
@@ -134,6 +137,8 @@ def within_memory(compute: Callable[[list], list], sentences: list, size: int) -
                 f"a text of {len(sentences[0])} tokens does not fit into memory; drop it or use a"
                 " larger machine"
             ) from None
+    import torch
+
     torch.cuda.empty_cache()
     half = size // 2
     parts = [
@@ -144,8 +149,8 @@ def within_memory(compute: Callable[[list], list], sentences: list, size: int) -
 
 def out_of_memory(error: Exception) -> bool:
     """Return whether an error says that memory of the machine or of a device did not suffice."""
-    known = torch.OutOfMemoryError | MemoryError
-    return isinstance(error, known) or "allocate memory" in str(error)
+    of_device = type(error).__name__ == "OutOfMemoryError"  # torch's
+    return of_device or isinstance(error, MemoryError) or "allocate memory" in str(error)
 
 
 def score_batch(scorer: Scorer, sentences: list) -> list[np.ndarray]:

@@ -6,14 +6,11 @@ from pathlib import Path
 
 from lmtools.base.computing import USUAL, Computing
 from lmtools.base.errors import UserError
-from lmtools.base.specs import HF, MIX, LMSpec, parse_mixture
-from lmtools.models.checkpoint import CONFIG, WEIGHTS, load_model, model_hash
-from lmtools.ngram.model import NgramModel
+from lmtools.base.specs import HF, MIX, WEIGHTS, LMSpec, parse_mixture
+from lmtools.ngram.model import CONFIG, NgramModel
 from lmtools.score.base import Scorer
 from lmtools.score.mixture import MixtureScorer
-from lmtools.score.neural import NeuralScorer, TranslationScorer, TwoWayScorer
 from lmtools.score.ngram import NgramScorer
-from lmtools.score.noise import correct_by
 
 
 def load(spec: LMSpec | str, computing: Computing = USUAL) -> Scorer:
@@ -81,8 +78,13 @@ def load_ngram(spec: LMSpec, computing: Computing) -> NgramScorer:
     return NgramScorer(NgramModel.load(path), spec)
 
 
-def load_neural(spec: LMSpec, computing: Computing) -> NeuralScorer:
+def load_neural(spec: LMSpec, computing: Computing) -> Scorer:
     """Load a model of `lmtools train`."""
+    # torch takes seconds to import, and n-grams do without
+    from lmtools.models.checkpoint import load_model, model_hash
+    from lmtools.score.neural import NeuralScorer, TranslationScorer, TwoWayScorer
+    from lmtools.score.noise import correct_by
+
     model, subword = load_model(spec.lm, spec.pairs)
     noise = correct_by(model, subword, spec.noise, spec.noise_power) if spec.noise else None
     kind = TwoWayScorer if model.two_way else NeuralScorer

@@ -27,8 +27,9 @@ from lmtools.models.objectives import Examples, pad_sentences, split_pair
 from lmtools.models.outputs.base import in_precision
 from lmtools.models.seq2seq import Decoding
 from lmtools.score.base import BatchStates, Scorer
-from lmtools.score.prefixes import NeuralPrefixes
-from lmtools.score.trees import SentenceTree, plan_pairs, plan_trees, score_nodes
+from lmtools.score.neural_prefixes import NeuralPrefixes
+from lmtools.score.nodes import score_nodes
+from lmtools.score.trees import SentenceTree, plan_pairs, plan_trees
 from lmtools.text.subword import BOS, EOS, MASK, UNK
 from lmtools.version import __version__
 
@@ -65,6 +66,7 @@ class NeuralScorer(Scorer):
         self.masked = lm.trunk.masks and not spec.intact
         self.left_to_right = lm.objective.name == "causal"
         self.kind = "perplexity" if self.left_to_right else "pseudo-perplexity"
+        self.criterion = lm.settings.criterion
         self.signature = {
             "lm": lm.settings.model + ("-intact" if spec.intact else ""), "model": identity[:16],
             "vocabulary": subword.hash[:16],

@@ -39,7 +39,7 @@ class NgramScorer(Scorer):
         return 1
 
     def unknown(self, sentence):
-        return self.model.query(sentence)[1][:-1]
+        return self.model.find_unknown(sentence)
 
     def token_names(self, sentence):
         return list(sentence)

@@ -4,21 +4,15 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from lmtools.base.batching import plan_batches, prepare_distinct
+from lmtools.base.batching import prepare_distinct
 from lmtools.base.computing import Computing
 from lmtools.base.specs import LMSpec
 from lmtools.ngram.interpolation import complete_weights, tune_mixture
 from lmtools.score.base import Scorer
-from lmtools.score.carried import carried_texts
-from lmtools.score.compute import one_thread
 from lmtools.score.load import load
 from lmtools.score.mixture import MixtureScorer
-from lmtools.score.neural import NeuralScorer
 from lmtools.score.run import TextScores, count_scored, refuse_not_finite, score_texts
 
-# texts whose normalisers are looked at: their scores may be known already, and log Z costs a pass
-# of its own
-SAMPLE = 300
 RULES = (
     "natural log; the end of sentence is predicted and counted; unknown {unit} count with"
     " {probability}{less}; words are those between {spaces}"
@@ -26,6 +20,7 @@ RULES = (
 OWN = "the model's unknown-token probability"
 NORMALISED = "spaces after the model's normalisation of the text"
 AS_KENLM = "blanks, tabs, CR and NUL alone, as KenLM has it"
+TWO_WAY = "two-way"  # how kinds of scorers begin that read words from both sides
 CARRIED = "a line is read with the state that the lines before it left"
 MIXED = "log p is that of the weighted mean of the models' probabilities, {} by {}"
 BOTH = (
@@ -43,18 +38,25 @@ def perplexity(
     latter compares models of different vocabularies. Over sentences: mean and median of exp(-log
     p(s) / tokens(s)), as in Table 7 of the T-TA paper. For neural models of ours `criterion`, and
     `log_normaliser`: mean, sd, min, max over tokens of the log Z (nats) that normalised the scores,
-    of SAMPLE of the texts; how far it is from a constant is what scores without normalisation get
+    of a sample of the texts; how far it is from a constant is what scores without normalisation get
     wrong. With `carry` the texts follow each other, and a recurrent model reads each with the state
     that those before left.
     """
     scorer = load(spec, computing)
-    neural = scorer if isinstance(scorer, NeuralScorer) else None
-    scores = carried_texts(texts, scorer) if carry else score_texts(texts, scorer, computing)
+    # what follows is of neural models, whose modules n-grams do without
+    if carry:
+        from lmtools.score.carried import carried_texts
+
+        scores = carried_texts(texts, scorer)
+    else:
+        scores = score_texts(texts, scorer, computing)
     more = {}
-    if neural:
-        more["criterion"] = neural.lm.settings.criterion
-        more["log_normaliser"] = measure_log_normaliser(texts, neural)
-    by_word = scores.signature["lm"] == "ngram" or (neural is not None and neural.lm.two_way)
+    if scorer.criterion:
+        from lmtools.score.normalisers import measure_log_normaliser
+
+        more["criterion"] = scorer.criterion
+        more["log_normaliser"] = measure_log_normaliser(texts, scorer)
+    by_word = scores.signature["lm"] == "ngram" or scorer.kind.startswith(TWO_WAY)
     rules = describe_rules("words" if by_word else "subwords", scores.kind, [spec], scorer)
     return {
         "lm": spec.lm, "kind": scores.kind,
@@ -178,20 +180,4 @@ def describe_rules(unit: str, kind: str, specs: Sequence[LMSpec], scorer: Scorer
     if isinstance(scorer, MixtureScorer):
         part = "token" if scorer.by_token else "sentence"
         return f"{rules}; {MIXED.format(part, part)}"
-    return f"{rules}; {BOTH}" if kind.startswith("two-way") else rules
-
-
-def measure_log_normaliser(texts: Sequence[str], scorer: NeuralScorer) -> dict[str, float]:
-    """Return mean, standard deviation, least and greatest log Z over the tokens and ends of at most
-    SAMPLE texts, evenly taken from all.
-    """
-    sentences = scorer.prepare(texts[:: -(-len(texts) // SAMPLE)])
-    parts = []
-    with one_thread():
-        for batch in plan_batches([scorer.cost(sentence) for sentence in sentences], scorer.rows):
-            parts += scorer.compute(
-                [sentences[i] for i in batch], lambda heads, _: scorer.output.log_normaliser(heads)
-            )
-    values = np.concatenate(parts)
-    measures = {"mean": values.mean, "sd": values.std, "min": values.min, "max": values.max}
-    return {name: float(measure()) for name, measure in measures.items()}
+    return f"{rules}; {BOTH}" if kind.startswith(TWO_WAY) else rules

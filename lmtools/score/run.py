@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-import torch
 
 from lmtools.base.batching import prepare_distinct
 from lmtools.base.computing import Computing
@@ -234,8 +233,9 @@ def load_alone(spec: LMSpec, computing: Computing, signature: Mapping[str, str])
     """Load the scorer of a worker process, in which one thread computes a batch, as everywhere;
     UserError where it is not the one of this signature, as on another kind of machine.
     """
-    torch.set_num_threads(1)
     scorer = load(spec, computing)
+    if torch := sys.modules.get("torch"):  # which n-grams do without
+        torch.set_num_threads(1)
     if scorer.signature != signature:
         changed = [
             f"{name} {scorer.signature.get(name)!r} for {value!r}"

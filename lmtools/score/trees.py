@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-import torch
-from torch import Tensor
 
 # of the tokens of some sentences, as many beginnings at most differ where a tree of them pays
 SHARED = 0.8
@@ -60,19 +58,6 @@ class SentenceTree(NamedTuple):
         for node in range(1, len(within)):
             within[node] |= within[self.parents[node]]
         return within
-
-
-def score_nodes(
-    tree: SentenceTree, heads: Tensor, output, end: int, normalised: bool = True
-) -> list[np.ndarray]:
-    """Return the scores, float64 (tokens + 1,), of the sentences of a tree by the states (N, width)
-    of its nodes, ready for the output layer, each computed once.
-    """
-    before, targets = (torch.from_numpy(array).to(heads.device) for array in tree.predictions(end))
-    scores = output.unnormalised(heads[before], targets)
-    if normalised:
-        scores = scores - output.log_normaliser(heads)[before]
-    return tree.split_values(scores.double().cpu().numpy())
 
 
 def cut_parts(sizes: Sequence[int], tokens: int) -> list[slice]:

@@ -1,6 +1,7 @@
 import errno
 import importlib
 import io
+import json
 import os
 import subprocess
 import sys
@@ -275,6 +276,33 @@ def test_working_verbs_of_the_table_wing_never_import_torch(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "t.bin").exists()
+
+
+def test_n_grams_are_asked_without_torch(tmp_path):
+    (tmp_path / "t").write_text("a b c\n" * 20)
+    hyps = [{"text": text, "scores": {"am": 0.5}} for text in ("a b", "a c")]
+    (tmp_path / "nbest.jsonl").write_text(json.dumps({"utt": "u", "hyps": hyps}) + "\n")
+    calls = [
+        ["ngram", "--text", "t", "--order", "2", "--out", "lm", "--kenlm", "none"],
+        ["score", "--lm", "lm", "--nbest", "nbest.jsonl", "--out", "a.scores"],
+        ["score", "--lm", "mix:lm=0.5,lm=0.5", "--nbest", "nbest.jsonl", "--out", "b.scores"],
+        ["ppl", "--lm", "lm", "--text", "t", "--out", "ppl.json"],
+    ]
+    script = (
+        "import json, sys; from lmtools.cli import main\n"
+        "for call in json.loads(sys.argv[1]):\n"
+        "    status = main([*call, '--cache', 'none'] if call[0] != 'ngram' else call)\n"
+        "    heavy = {'torch', 'transformers', 'scipy.optimize'} & set(sys.modules)\n"
+        "    if heavy or status: sys.exit(f'{call}: {status}, imports {heavy}')\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, json.dumps(calls)],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "a.scores").read_text().count("\n") == 3
 
 
 def test_help_is_quick_about_imports():

@@ -126,6 +126,14 @@ def test_what_is_outside_counts_as_unknown(closed):
     assert closed.tokens(text) == ["w0", UNKNOWN, "w1", UNKNOWN, UNKNOWN, UNKNOWN]
     assert closed.conditional(text)[1].tolist() == [False, True, False, True, True, True, False]
     assert closed.score([text, ""])[2].tolist() == [4, 0]
+    assert closed.find_unknown(closed.tokens(text)).tolist() == [
+        False,
+        True,
+        False,
+        True,
+        True,
+        True,
+    ]
     assert closed.score(["zzz"])[0] == closed.score(["<unk>"])[0] == closed.score(["Qqq"])[0]
     # the normaliser makes it `unk`, which the list lacks
     assert closed.tokens(UNKNOWN) == [UNKNOWN]

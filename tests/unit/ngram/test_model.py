@@ -50,6 +50,7 @@ def test_queries_equal_the_arpa_file(model, sections, lines):
         ]
         np.testing.assert_allclose(log_prob, np.array(expected) * math.log(10), atol=1e-5)
         assert unknown.tolist() == [word == "<unk>" for word in words] + [False]
+        assert model.find_unknown(model.tokens(text)).tolist() == unknown.tolist()[:-1]
 
 
 def test_score_sums_and_counts(model):
