@@ -101,8 +101,11 @@ try:
     train(plans.plans()["causal"], missing, missing, {out!r} + "/refused", "cpu")
 except UserError as error:
     told["missing"] = [type(error).__name__, str(error)]
-json.dump(told, open({out!r} + "/" + str(rank) + ".json", "w"))
-torch.distributed.destroy_process_group()  # else a thread of gloo may abort the process at its end
+with open({out!r} + "/" + str(rank) + ".json", "w") as file:
+    json.dump(told, file)
+torch.distributed.destroy_process_group()
+sys.stderr.flush()
+os._exit(0)  # as lmtools/__main__.py: in Python's own end a thread of gloo may abort the process
 """
 
 
