@@ -23,6 +23,7 @@ FAR = 1 << 32  # beyond any number of a state
 PLAIN = frozenset({dict, MappingProxyType})  # mappings that are not looked into
 # the score that rescoring ranks by; a format with room for one score holds it, or else `am`
 TOTAL = "total"
+NO_WORD = ""  # of a slot in which nothing may have been said
 # names in signatures: what only the last digits of scores and vectors depend on
 NUMERICS = ("precision", "device", "rows")
 
@@ -143,6 +144,40 @@ class ScoreTable:
     tokens: Mapping[str, np.ndarray]
     signature: Mapping[str, str] = field(default_factory=lambda: EMPTY)
     checks: Mapping[str, Sequence[str]] | None = None
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A place in an utterance and what may have been said there: `words` with their posteriors,
+    most probable first, NO_WORD where nothing; the posteriors sum to 1.
+
+    `chosen` is the word that the consensus, or a hypothesis, has there, `confidence` how probably
+    it is right, `time` its start and end in seconds, None where unknown.
+    """
+
+    words: Mapping[str, float]
+    chosen: str
+    confidence: float
+    time: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class ConfusionNetwork:
+    """The slots of an utterance, in order; `ref` is None where unknown."""
+
+    utt: str
+    slots: tuple[Slot, ...]
+    ref: str | None = None
+
+    @property
+    def spoken(self) -> tuple[Slot, ...]:
+        """The slots in which a word is chosen."""
+        return tuple(slot for slot in self.slots if slot.chosen != NO_WORD)
+
+    @property
+    def text(self) -> str:
+        """The chosen words."""
+        return " ".join(slot.chosen for slot in self.spoken)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,153 @@
+"""Confusion networks in files: NETWORKS names the formats.
+
+`json` holds all, an utterance a line, and is read back:
+
+    {"utt": "a1", "ref": "blue finch", "text": "blue fins", "slots": [{"chosen": "blue",
+      "confidence": 0.94, "words": {"blue": 0.9, "blew": 0.1}, "time": [0.1, 0.42]}, ...]}
+
+`words` are posteriors, most probable first, "" is no word; `confidence` is that of the chosen word
+(its posterior, or what calibration made of it); `ref` and `time` may be missing. `text` is Kaldi
+text and `ctm` sclite's, of the chosen words; ctm has their confidences, and times, made up where
+any is unknown.
+"""
+
+import json
+import math
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from lmtools.base.errors import UserError
+from lmtools.base.files import read_lines
+from lmtools.formats import kaldi_text
+from lmtools.formats.checks import Utterances, encodable, write_lines
+from lmtools.formats.json_lists.json_io import expect, member, optional
+from lmtools.formats.jsonl import parse
+from lmtools.formats.nbest import ctm
+from lmtools.formats.registry import Format, Formats
+from lmtools.types import EMPTY, NO_WORD, ConfusionNetwork, Hypothesis, NBest, Slot
+
+SUM = 1e-6  # what rounding may make of a sum of posteriors
+SUMMARIES = {
+    "json": "all of it, an utterance a line: slots, posteriors, confidences, times",
+    "ctm": "sclite: `utt 1 start duration word confidence` of the chosen words",
+    "text": "Kaldi text of the chosen words",
+}
+
+
+def recognises(path: Path, first: str) -> bool:
+    """Return whether the first line is a network's."""
+    return first.startswith("{") and '"utt"' in first and '"slots"' in first
+
+
+def read(path) -> Iterator[ConfusionNetwork]:
+    """Yield networks line by line; UserError with the line of anything that is none."""
+    utterances = Utterances()
+    for number, line in read_lines(path):
+        if line.strip():
+            where = f"{path}:{number}"
+            tree = expect(parse(line, where), dict, where, "the line")
+            utt = utterances.add(member(tree, "utt", str, where), where)
+            slots = enumerate(member(tree, "slots", list, where), 1)
+            parsed = tuple(parse_slot(slot, f"{where}: slot {place}") for place, slot in slots)
+            yield ConfusionNetwork(utt, parsed, optional(tree, "ref", str, where))
+
+
+def parse_slot(tree, where: str) -> Slot:
+    """Return the slot of a JSON object."""
+    tree = expect(tree, dict, where, "it")
+    words = {}
+    for word, share in member(tree, "words", dict, where).items():
+        words[encodable(word, where)] = expect(share, float, where, word)
+        if word != NO_WORD and word.split() != [word]:
+            raise UserError(f"{where}: {word!a} is no word; write words without white space")
+    if not all(0 <= share <= 1 for share in words.values()) or not near_one(words.values()):
+        raise UserError(f"{where}: the posteriors do not sum to 1; build the network again")
+    chosen = member(tree, "chosen", str, where)
+    if chosen != NO_WORD and chosen.split() != [chosen]:
+        raise UserError(f"{where}: {chosen!a} is no word; write words without white space")
+    confidence = member(tree, "confidence", float, where)
+    if not 0 <= confidence <= 1:
+        raise UserError(f"{where}: the confidence is {confidence}; expected a probability")
+    times = optional(tree, "time", list, where)
+    if times is None:
+        return Slot(words, chosen, confidence)
+    if len(times) != 2:
+        raise UserError(f"{where}: 'time' has {len(times)} numbers; give start and end")
+    start, end = (expect(time, float, where, "time") for time in times)
+    return Slot(words, chosen, confidence, (start, end))
+
+
+def near_one(shares: Iterable[float]) -> bool:
+    """Return whether posteriors sum to 1."""
+    return abs(math.fsum(shares) - 1) <= SUM
+
+
+def as_tree(network: ConfusionNetwork) -> dict:
+    """Return the object that a line holds."""
+    slots = []
+    for slot in network.slots:
+        time = {} if slot.time is None else {"time": [round(time, 3) for time in slot.time]}
+        words = {word: shorten(share) for word, share in slot.words.items()}
+        part = {"chosen": slot.chosen, "confidence": shorten(slot.confidence), "words": words}
+        slots.append(part | time)
+    ref = {} if network.ref is None else {"ref": network.ref}
+    return {"utt": network.utt, **ref, "text": network.text, "slots": slots}
+
+
+def shorten(share: float) -> float:
+    """Return a probability with nine digits."""
+    return float(f"{share:.9g}")
+
+
+def write(networks: Iterable[ConfusionNetwork], path) -> None:
+    """Write networks as JSON, one by one."""
+    trees = {}
+
+    def headers() -> Iterator[NBest]:
+        for network in networks:
+            trees["last"] = as_tree(network)
+            yield NBest(network.utt, (Hypothesis(network.text),), network.ref)
+
+    write_lines(headers(), path, lambda *_: [json.dumps(trees.pop("last"), ensure_ascii=False)])
+
+
+def write_text(networks: Iterable[ConfusionNetwork], path) -> None:
+    """Write the chosen words as Kaldi text."""
+    kaldi_text.write_rows(((network.utt, network.text) for network in networks), path)
+
+
+def write_ctm(networks: Iterable[ConfusionNetwork], path) -> None:
+    """Write the chosen words with times and confidences as ctm."""
+    ctm.write(map(as_timed_list, networks), path)
+
+
+def as_timed_list(network: ConfusionNetwork) -> NBest:
+    """Return the list of a network's chosen words, with times and confidences as ctm keeps them."""
+    slots = network.spoken
+    if any(slot.time is None for slot in slots):
+        times = ctm.made_up(len(slots))
+    else:
+        spans = [slot.time for slot in slots if slot.time]
+        times = [f"1 {start:.2f} {max(end - start, 0):.2f}" for start, end in spans]
+    rows = [f"{time} {slot.confidence:.6f}" for time, slot in zip(times, slots, strict=True)]
+    extra = {"times": "\n".join(rows)} if rows else EMPTY
+    return NBest(network.utt, (Hypothesis(network.text, {}, extra),))
+
+
+def refuse_read(path) -> Iterator[ConfusionNetwork]:
+    """Raise UserError: only JSON keeps a network."""
+    raise UserError(f"{path}: holds no network, only chosen words; give the JSON of one")
+
+
+def no_network(path: Path, first: str) -> bool:
+    """Return False."""
+    return False
+
+
+NETWORKS = Formats(
+    {
+        "json": Format(SUMMARIES["json"], recognises, read, write),
+        "ctm": Format(SUMMARIES["ctm"], no_network, refuse_read, write_ctm),
+        "text": Format(SUMMARIES["text"], no_network, refuse_read, write_text),
+    }
+)

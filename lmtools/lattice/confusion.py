@@ -1,0 +1,200 @@
+"""Confusion networks of weighted word sequences by progressive alignment: the most probable one
+makes the slots, each other one is aligned with the network so far at the least expected number of
+word errors (Mangu, Brill and Stolcke 2000; SRILM's nbest-lattice does the same to N-best lists).
+
+Probabilities are whole numbers of ONE, so that those of a slot sum to it exactly, equal costs tie
+exactly, and no order of summation changes a bit.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from lmtools.base.errors import UserError
+from lmtools.types import NO_WORD, ConfusionNetwork, Slot
+
+ONE = 1 << 40  # a float holds sums of these exactly
+MOST = 1 << 26  # cells of an alignment, 8 bytes each
+
+Times = Sequence[tuple[float, float]]  # start and end of each word, in seconds
+
+
+def share_out(probabilities: Sequence[float]) -> np.ndarray:
+    """Return probabilities (N,) as whole numbers that sum to ONE: rounded down, and the rest given
+    to the largest, the first of equals.
+    """
+    values = np.asarray(probabilities, dtype=np.float64)
+    values = values / values.sum()
+    shares = np.floor(values * ONE).astype(np.int64)
+    shares[values.argmax()] += ONE - shares.sum()
+    return shares
+
+
+class NetworkBuilder:
+    """A network that grows by one word sequence, or one network, after another.
+
+    Slots are columns of `mass` (words, slots), whose rows are words, 0 no word; `order` holds the
+    columns in the order of time.
+    """
+
+    def __init__(self):
+        self.rows: dict[str, int] = {NO_WORD: 0}
+        self.mass = np.zeros((8, 8), dtype=np.int64)
+        self.order: list[int] = []
+        self.total = 0
+        self.timed: dict[tuple[int, int], list[float]] = {}
+
+    def row(self, word: str) -> int:
+        """Return the row of a word."""
+        row = self.rows.setdefault(word, len(self.rows))
+        if row == len(self.mass):
+            self.mass = np.concatenate([self.mass, np.zeros_like(self.mass)])
+        return row
+
+    def new_column(self) -> int:
+        """Return an empty column in which all of the network has no word."""
+        column = len(self.order)
+        if column == self.mass.shape[1]:
+            self.mass = np.concatenate([self.mass, np.zeros_like(self.mass)], axis=1)
+        self.mass[0, column] = self.total
+        return column
+
+    def add_words(self, words: Sequence[str], share: int, times: Times | None = None) -> list[int]:
+        """Add a word sequence of that probability, of ONE; return the column of each word.
+
+        `times` are averaged over the sequences that have them, by their probabilities.
+        """
+        check_size(len(words), len(self.order))
+        rows = np.array([self.row(word) for word in words], dtype=np.int64)
+        known = self.mass[:, self.order]
+        gains = known[rows] - known[0] if self.order else np.zeros((len(rows), 0), dtype=np.int64)
+        losses = np.full(len(rows), self.total)
+        columns = self.place(align(gains, losses))
+        self.mass[0, self.order] += share
+        self.mass[0, columns] -= share
+        self.mass[rows, columns] += share
+        self.total += share
+        for row, column, (start, end) in zip(rows.tolist(), columns, times or (), strict=False):
+            sums = self.timed.setdefault((column, row), [0.0, 0.0, 0.0])
+            for place, value in enumerate((1.0, start, end)):
+                sums[place] += share * value
+        return columns
+
+    def add_network(self, network: ConfusionNetwork, share: int) -> list[int]:
+        """Add a network of that probability, of ONE; return the column of each of its slots."""
+        check_size(len(network.slots), len(self.order))
+        named = [[(self.row(word), p) for word, p in slot.words.items()] for slot in network.slots]
+        own = np.zeros((len(named), len(self.mass)))
+        for place, words in enumerate(named):
+            for row, probability in words:
+                own[place, row] += probability
+        known = self.mass[:, self.order]
+        gains = np.rint(own @ known).astype(np.int64) - known[0]
+        losses = np.rint((1 - own[:, 0]) * self.total).astype(np.int64)
+        columns = self.place(align(gains, losses))
+        self.mass[0, self.order] += share
+        for place, (words, column) in enumerate(zip(named, columns, strict=True)):
+            rows = [row for row, _ in words]
+            self.mass[0, column] -= share
+            shares = share_out([probability for _, probability in words])
+            self.mass[rows, column] += scale_shares(shares, share)
+            self.add_time(network.slots[place], column, share)
+        self.total += share
+        return columns
+
+    def add_time(self, slot: Slot, column: int, share: int) -> None:
+        """Count the time of the word that a slot has chosen."""
+        if slot.time is not None and slot.chosen != NO_WORD:
+            sums = self.timed.setdefault((column, self.row(slot.chosen)), [0.0, 0.0, 0.0])
+            for place, value in enumerate((1.0, *slot.time)):
+                sums[place] += share * value
+
+    def place(self, steps: Sequence[int | None]) -> list[int]:
+        """Return the columns that an alignment's steps name, after making those that are new: None
+        stands for a slot of its own before the next step's.
+        """
+        before = len(self.order)
+        columns, order, at = [], [], 0
+        for step in steps:
+            if step is None:
+                column = self.new_column()
+                self.order.append(column)  # counts it; the order is set below
+            else:
+                order += self.order[at:step]
+                column, at = self.order[step], step + 1
+            order.append(column)
+            columns.append(column)
+        self.order = order + self.order[at:before]
+        return columns
+
+    def finish(
+        self, utt: str, chosen: Sequence[int] | None = None, words: Sequence[str] = (), ref=None
+    ) -> ConfusionNetwork:
+        """Return the network. What each slot has chosen is its most probable word, a word before
+        none and the earlier one of equals; or `words`, which stand in the columns `chosen`.
+        """
+        names = list(self.rows)
+        given = None if chosen is None else dict(zip(chosen, words, strict=True))
+        slots = []
+        for column in self.order:
+            mass = self.mass[: len(names), column]
+            rows = np.flatnonzero(mass).tolist()
+            rows.sort(key=lambda row: (-int(mass[row]), row == 0, row))
+            shares = {names[row]: int(mass[row]) / self.total for row in rows}
+            word = names[rows[0]] if given is None else given.get(column, NO_WORD)
+            time = self.timed.get((column, self.rows[word]))
+            slots.append(
+                Slot(
+                    shares,
+                    word,
+                    shares.get(word, 0.0),
+                    (time[1] / time[0], time[2] / time[0]) if time else None,
+                )
+            )
+        return ConfusionNetwork(utt, tuple(slots), ref)
+
+
+def check_size(units: int, slots: int) -> None:
+    """Raise UserError where an alignment would take too much memory."""
+    if (units + 1) * (slots + 1) > MOST:
+        raise UserError(
+            f"{units} words to align with {slots} slots are too many; cut the recording into"
+            " utterances"
+        )
+
+
+def scale_shares(shares: np.ndarray, whole: int) -> np.ndarray:
+    """Return shares (N,) of ONE as shares of `whole`, whose sum they keep."""
+    parts = np.array([int(share) * whole // ONE for share in shares], dtype=np.int64)
+    parts[shares.argmax()] += whole - parts.sum()
+    return parts
+
+
+def align(gains: np.ndarray, losses: np.ndarray) -> list[int | None]:
+    """Return for each of W units the slot that it is put into, or None for one of its own: the
+    alignment of the highest sum, by dynamic programming.
+
+    `gains` (W, S) are what unit i gains in slot j over leaving the slot empty, `losses` (W,) what a
+    slot of its own costs. Among equals units share slots, the last ones possible.
+    """
+    units, slots = gains.shape
+    best = np.zeros((units + 1, slots + 1), dtype=np.int64)
+    for unit in range(units):
+        row, before = best[unit + 1], best[unit]
+        np.subtract(before, losses[unit], out=row)
+        np.maximum(row[1:], before[:-1] + gains[unit], out=row[1:])
+        np.maximum.accumulate(row, out=row)
+    table, costs, steps = best.tolist(), losses.tolist(), []
+    unit, slot = units, slots
+    while unit:
+        here = table[unit][slot]
+        if slot and table[unit - 1][slot - 1] + int(gains[unit - 1, slot - 1]) == here:
+            unit, slot = unit - 1, slot - 1
+            steps.append(slot)
+        elif slot and table[unit][slot - 1] == here:
+            slot -= 1
+        else:
+            unit -= 1
+            assert table[unit][slot] - costs[unit] == here
+            steps.append(None)
+    return steps[::-1]

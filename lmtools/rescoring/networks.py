@@ -1,0 +1,144 @@
+"""Confusion networks of N-best lists: posteriors from the weights of `lmtools tune`, or a score of
+the lists.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from lmtools.base.errors import UserError
+from lmtools.formats.word_times import read_marks
+from lmtools.lattice.confusion import NetworkBuilder, share_out
+from lmtools.lattice.mbr import ROUNDS, decode_mbr
+from lmtools.rescoring.apply import rescore
+from lmtools.rescoring.features import DERIVED, ScoreColumns, gather
+from lmtools.rescoring.risk import posterior, posterior_scores
+from lmtools.rescoring.weights import Weights
+from lmtools.types import TOTAL, Arc, ConfusionNetwork, Final, Hypothesis, Lattice, NBest
+
+CHOICES = ("consensus", "best")
+METHODS = ("align", "mbr")
+
+
+@dataclass(frozen=True)
+class NetworkPlan:
+    """How a list becomes a network: the posterior is softmax(scale * total) over its first `depth`;
+    `choice` is the words of the consensus, or of the best hypothesis; `method` is progressive
+    alignment, or minimum Bayes risk.
+    """
+
+    scale: float = 1.0
+    depth: int | None = None
+    choice: str = CHOICES[0]
+    method: str = METHODS[0]
+
+
+def rank_lists(
+    nbests: Iterable[NBest],
+    weights: Weights | None,
+    columns: ScoreColumns | None,
+    source,
+    score: str | None = None,
+) -> Iterator[tuple[NBest, np.ndarray]]:
+    """Yield each list, best hypothesis first, and their totals (hypotheses,): of `weights` with the
+    columns of all lists, or the lists' own `score` (by default `total`, else that of `mbr`).
+
+    One list at a time is in memory, if `nbests` are. UserError as of `rescore`.
+    """
+    values = {} if columns is None else columns.values
+    for row, nbest in enumerate(nbests):
+        if not nbest.hyps:
+            yield nbest, np.zeros(0)
+            continue
+        if weights is None:
+            name = score or (TOTAL if TOTAL in nbest.hyps[0].scores else None)
+            _, (totals,) = posterior_scores([nbest], name, source)
+            order = np.argsort(-totals, kind="stable")
+            hyps = tuple(nbest.hyps[place] for place in order)
+            yield replace(nbest, hyps=hyps), totals[order]
+        else:
+            ranked = rank_by_weights(
+                nbest, weights, {name: column[row] for name, column in values.items()}, source
+            )
+            yield ranked, np.array([hyp.scores[TOTAL] for hyp in ranked.hyps])
+
+
+def rank_by_weights(
+    nbest: NBest, weights: Weights, columns: Mapping[str, np.ndarray], source
+) -> NBest:
+    """Return a list in the order of its weighted totals."""
+    derived = [name for name in (*DERIVED, "rank") if name in weights.features]
+    one_list = {name: [column] for name, column in columns.items()}
+    features = gather([nbest], one_list, source, derived)
+    return rescore([nbest], features, weights, source)[0]
+
+
+def build_networks(
+    ranked: Iterable[tuple[NBest, np.ndarray]], plan: NetworkPlan
+) -> Iterator[ConfusionNetwork]:
+    """Yield the network of each list that `rank_lists` gives; an empty list has one without
+    slots.
+    """
+    for nbest, totals in ranked:
+        shares = posterior(totals[: plan.depth], plan.scale)
+        try:
+            yield (build_network if plan.method == METHODS[0] else decode_list)(
+                nbest, shares, plan.choice
+            )
+        except UserError as error:
+            raise UserError(f"utterance {nbest.utt!r}: {error}") from None
+
+
+def build_network(nbest: NBest, shares: Sequence[float], choice: str) -> ConfusionNetwork:
+    """Return the network of a list's first hypotheses, best first, by their probabilities
+    (hypotheses,), which sum to 1; equal texts count as one.
+    """
+    builder = NetworkBuilder()
+    if not len(shares):
+        return builder.finish(nbest.utt, ref=nbest.ref)
+    merged: dict[str, tuple[Hypothesis, int]] = {}
+    for hyp, share in zip(nbest.hyps, share_out(shares).tolist(), strict=False):
+        first, before = merged.get(" ".join(hyp.text.split()), (hyp, 0))
+        merged[" ".join(hyp.text.split())] = (first, before + share)
+    best, chosen = nbest.hyps[0].text.split(), []
+    for text, (hyp, share) in sorted(merged.items(), key=lambda item: -item[1][1]):
+        if share:
+            marks = read_marks(hyp)
+            times = [(mark.start, mark.end) for mark in marks] if marks else None
+            columns = builder.add_words(text.split(), share, times)
+            if text.split() == best:
+                chosen = columns
+    if choice == CHOICES[0]:
+        return builder.finish(nbest.utt, ref=nbest.ref)
+    return builder.finish(nbest.utt, chosen, best, nbest.ref)
+
+
+def decode_list(nbest: NBest, shares: Sequence[float], choice: str) -> ConfusionNetwork:
+    """Return the network of minimum Bayes risk of a list's first hypotheses: as `build_network`."""
+    if not len(shares):
+        return ConfusionNetwork(nbest.utt, (), nbest.ref)
+    lattice = list_lattice(nbest, shares)
+    rounds = ROUNDS if choice == CHOICES[0] else 0
+    start = nbest.hyps[0].text.split()
+    return decode_mbr(lattice, {"am": 1.0}, ref=nbest.ref, rounds=rounds, start=start)
+
+
+def list_lattice(nbest: NBest, shares: Sequence[float]) -> Lattice:
+    """Return the lattice of a list's first hypotheses: each a path of its own, its probability on
+    the first arc; those without any, and times, are left out.
+    """
+    arcs, states = [], 2
+    for hyp, share in zip(nbest.hyps, shares, strict=False):
+        words: list[str | None] = [*hyp.text.split()] or [None]
+        inner = range(states, states + len(words) - 1)
+        ways = zip((0, *inner), (*inner, 1), words, strict=True)
+        scores = {"am": math.log(share)} if share else {}
+        arcs += [
+            Arc(source, target, word, scores if source == 0 else {})
+            for source, target, word in ways
+            if share
+        ]
+        states += len(inner) * bool(share)
+    return Lattice.of(nbest.utt, states, 0, arcs, [Final(1)])

@@ -1,0 +1,19 @@
+"""lmtools network: confusion networks of lists and lattices, the consensus of their words and
+confidences.
+"""
+
+from lmtools.verbs.network import build
+from lmtools.verbs.options import add_actions
+
+ACTIONS = {"build": build}
+
+
+def arguments(parser):
+    """Declare the actions and the options of each."""
+    for _ in add_actions(parser, ACTIONS):
+        pass
+
+
+def run(args):
+    """Do what the action says."""
+    return args.act(args)
