@@ -23,6 +23,7 @@ import pytest
 from lmtools.cli import main
 from lmtools.formats import FORMATS, edits, jsonl, kaldi_text, scores
 from lmtools.formats.lattices import LATTICES
+from lmtools.formats.networks import NETWORKS
 from lmtools.text.corpus import Corpus
 from lmtools.types import Hypothesis, NBest
 
@@ -442,3 +443,32 @@ def write(path: Path, text: str) -> Path:
     """The path, where the text now stands."""
     path.write_text(text)
     return path
+
+
+WORDS = ("Networks",)
+
+
+@follows("docs/words.md", *WORDS)
+def test_words(tmp_path, lm, capsys):
+    references(tmp_path)
+    for name in SIZES:
+        jsonl.write(mini(name), tmp_path / f"{name}.jsonl")
+        upper = [in_upper_case(one) for one in lattices(tmp_path, name)]
+        LATTICES.write(upper, tmp_path / "lattices" / name, "slf")
+        command = f"score --nbest {name}.jsonl --lm $LM --out ngram.{name}.scores"
+        follow([f"lmtools {command}"], tmp_path, lm)
+    follow(
+        [
+            "lmtools tune --nbest dev.jsonl --scores ngram=ngram.dev.scores --out weights.json",
+            *(code for title in WORDS for code in blocks("docs/words.md", title)),
+        ],
+        tmp_path,
+        lm,
+    )
+    built = NETWORKS.read(tmp_path / "test.networks.json")
+    assert [network.utt for network in built] == [nbest.utt for nbest in mini("test")]
+    rows = (tmp_path / "test.ctm").read_text().splitlines()
+    assert len(rows) == sum(len(network.spoken) for network in built)
+    kaldi_text.write({network.utt: network.text for network in built}, tmp_path / "test.txt")
+    assert improved(capsys, tmp_path)
+    assert improved(capsys, tmp_path, "test.lattices.txt")
