@@ -10,8 +10,6 @@ import errno
 import functools
 import gzip
 import hashlib
-import io
-import itertools
 import lzma
 import os
 import re
@@ -132,23 +130,32 @@ def raw_lines(path) -> Iterator[tuple[int, bytes]]:
             yield number, raw
 
 
-def raw_blocks(path, most: int, end: str = "\n") -> Iterator[list[bytes]]:
-    """Yield the lines of a file with their ends, up to `most` at once: `raw_lines` for many of
-    them, and for files whose lines end in CR.
+def raw_chunks(path, size: int, end: bytes = b"\n") -> Iterator[bytes]:
+    """Yield the bytes of a file in pieces of about `size`, each of whole lines with their ends:
+    `raw_lines` for many of them, and for files whose lines end in CR. A longer line is a piece.
     """
-    number, longest = 0, longest_line()
+    number, longest, rest = 0, longest_line(), b""
     with read_errors(path, lambda: f"{path}:{number + 1}"), stream_of(path) as stream:
-        lines = iter(functools.partial(stream.readline, longest + 1), b"")
-        if end != "\n":
-            text = io.TextIOWrapper(stream, "latin-1", newline=end)
-            read = functools.partial(text.readline, longest + 1)
-            lines = (line.encode("latin-1") for line in iter(read, ""))
-        while block := list(itertools.islice(lines, most)):
-            if max(map(len, block)) > longest:
-                row = next(i for i, raw in enumerate(block, 1) if len(raw) > longest)
-                raise too_long(f"{path}:{number + row}", longest)
-            number += len(block)
-            yield block
+        while piece := stream.read(size):
+            text = rest + piece
+            cut = text.rfind(end, len(rest)) + 1
+            text, rest = text[:cut], text[cut:]
+            if longest < max(len(text), len(rest)):
+                for row, line in enumerate([*text.split(end)[:-1], rest], number + 1):
+                    if len(line) > longest - (line is not rest):
+                        raise too_long(f"{path}:{row}", longest)
+            if text:
+                yield text
+                number += count_byte(text, end)
+        if rest:
+            yield rest
+
+
+def count_byte(text: bytes, byte: bytes) -> int:
+    """Count a byte that is frequent in a large text, for which bytes.count is slow."""
+    import numpy as np  # which is slow to import
+
+    return int(np.count_nonzero(np.frombuffer(text, dtype=np.uint8) == byte[0]))
 
 
 def not_as_named(path) -> UserError | None:

@@ -7,11 +7,21 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from lmtools.base.errors import UserError
-from lmtools.base.files import DAMAGED, OPENERS, not_as_named, not_utf8, raw_blocks, stream_of
-from lmtools.ngram.parsing import WordTable, parse_lines, parse_section
+import numpy as np
 
-LINES = 1 << 16  # parsed at once
+from lmtools.base.errors import UserError
+from lmtools.base.files import (
+    DAMAGED,
+    OPENERS,
+    count_byte,
+    not_as_named,
+    not_utf8,
+    raw_chunks,
+    stream_of,
+)
+from lmtools.ngram.parsing import NewWords, WordTable, parse_lines, parse_section
+
+CHUNK = 1 << 20  # bytes parsed at once
 BOM = b"\xef\xbb\xbf"
 DATA, END = b"\\data\\", b"\\end\\"
 COUNT = re.compile(rb"ngram[ \t]+([0-9]{1,2})[ \t]*=[ \t]*\+?0*([0-9]{1,18})")
@@ -31,39 +41,49 @@ class ArpaLines:
         self.path, self.name = path, path if name is None else name
         self.number, self.following = 0, 1
         self.quirks: list[tuple[int, str]] = []
-        ends = line_ends(path)
-        if ends == "\r":
+        self.end = line_end(path)
+        if self.end == b"\r":
             self.quirks.append((1, "its lines end in CR alone"))
-        self.blocks, self.left = raw_blocks(path, LINES, ends), []
+        self.chunks, self.left = raw_chunks(path, CHUNK, self.end), b""
         self.whole = True  # the line taken last has its end
 
-    def take(self, most: int) -> list[bytes]:
+    def take(self, most: int) -> bytes:
         """Return the next lines with their ends, 1 to `most`; none at the end of the file."""
-        block = self.left or next(self.blocks, [])
-        taken, self.left = block[:most], block[most:]
+        text = self.left or next(self.chunks, b"")
+        size, count = len(text), count_byte(text, self.end) + (not text.endswith(self.end))
+        if count > most:
+            size, count = text.index(self.end) + 1, most
+            if most > 1:
+                letters = np.frombuffer(text, dtype=np.uint8)
+                size = int(np.flatnonzero(letters == self.end[0])[most - 1]) + 1
+        taken, self.left = text[:size], text[size:]
         self.number = self.following
-        self.following += len(taken)
         if taken:
-            self.whole = taken[-1].endswith((b"\n", b"\r"))
+            self.following += count
+            self.whole = taken.endswith((b"\n", b"\r"))
         return taken
+
+    def split(self, block: bytes) -> list[bytes]:
+        """Return the lines of a block without their ends."""
+        return block.removesuffix(self.end).split(self.end)
 
     def take_filled(self) -> bytes | None:
         """Return the next line that is not blank, without white space around; None at the end."""
-        while block := self.take(1):
-            line = block[0].removeprefix(BOM if self.number == 1 else b"").strip()
+        while raw := self.take(1):
+            line = raw.removeprefix(BOM if self.number == 1 else b"").strip()
             if line:
                 return line
         return None
 
     def put_back(self, line: bytes) -> None:
         """Have the line taken last be the next one again."""
-        self.left = [line + b"\n", *self.left]
+        self.left = line + self.end + self.left
         self.following -= 1
 
-    def numbered(self, block: Sequence[bytes]) -> list[tuple[int, str]]:
+    def numbered(self, block: bytes) -> list[tuple[int, str]]:
         """Return numbers and text of those lines taken last that are not blank."""
         lines = []
-        for number, raw in enumerate(block, self.number):
+        for number, raw in enumerate(self.split(block), self.number):
             try:
                 line = raw.decode().strip("\r\n")
             except UnicodeDecodeError:
@@ -72,14 +92,14 @@ class ArpaLines:
                 lines.append((number, line))
         return lines
 
-    def parse(self, block: Sequence[bytes], n: int, ids: dict, table: WordTable | None):
+    def parse(self, block: bytes, n: int, ids: dict, table: WordTable | None):
         """Return word ids (R, n) and probabilities and back-off weights (2, R), no logs, of those
         lines taken last that are not blank; `table` of the unigrams, when they are known.
         """
-        if table:
-            text = b"".join(block).replace(b"\r\n", b"\n")
-            if parsed := parse_section(text if text.endswith(b"\n") else text + b"\n", n, table):
-                return parsed
+        text = block.replace(b"\r\n", b"\n") if b"\r" in block else block
+        text = text if text.endswith(b"\n") else text + b"\n"
+        if parsed := parse_section(text, n, table or NewWords(ids)):
+            return parsed
         return parse_lines(self.name, self.numbered(block), n, ids)
 
     def refuse(self, cause: str, remedy: str = AGAIN) -> UserError:
@@ -121,8 +141,7 @@ class ArpaLines:
 
     def skip_to_data(self) -> None:
         """Take the lines up to \\data\\, that with it too."""
-        while block := self.take(1):
-            raw = block[0]
+        while raw := self.take(1):
             if self.number == 1 and raw.startswith(BOM):
                 self.quirks.append((1, "a byte-order mark stands before \\data\\"))
                 raw = raw.removeprefix(BOM)
@@ -161,16 +180,16 @@ class ArpaLines:
             self.quirks.append((self.number, "text stands after \\end\\"))
 
 
-def line_ends(path) -> str:
+def line_end(path) -> bytes:
     """Return the line end of a file: CR where its beginning has no LF."""
     if not os.path.isfile(path):  # what can be read once only
-        return "\n"
+        return b"\n"
     try:
         with stream_of(path) as stream:
             beginning = stream.read(BEGINNING)
     except (OSError, *DAMAGED):  # which reading will tell
-        return "\n"
-    return "\r" if b"\r" in beginning and b"\n" not in beginning else "\n"
+        return b"\n"
+    return b"\r" if b"\r" in beginning and b"\n" not in beginning else b"\n"
 
 
 def content_limit(path) -> int | None:

@@ -108,9 +108,7 @@ def add_contexts(model: BackoffModel, words: np.ndarray, key: np.ndarray) -> np.
     return model.find(words[:, :-1])
 
 
-def refuse_missing(
-    lines: ArpaLines, block: Sequence[bytes], model: BackoffModel, words: np.ndarray
-) -> None:
+def refuse_missing(lines: ArpaLines, block: bytes, model: BackoffModel, words: np.ndarray) -> None:
     """Raise UserError where one of the lines taken last is an n-gram whose context is not there."""
     missing = model.find(words[:, :-1]) < 0
     if missing.any():

@@ -79,7 +79,7 @@ def read_section(
     )
     while at < size and (block := lines.take(size - at)):
         at += len(lines.parse(block, n, ids, table)[0])
-        for number, raw in enumerate(block, lines.number):
+        for number, raw in enumerate(lines.split(block), lines.number):
             if not plain.fullmatch(raw) and raw.strip():
                 lines.quirks.append((number, describe_row(raw)))
                 return

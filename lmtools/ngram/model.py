@@ -15,10 +15,10 @@ import numpy as np
 
 from lmtools.base.config import build, load_yaml
 from lmtools.base.errors import UserError
-from lmtools.base.files import OPENERS, cannot, raw_blocks, raw_lines, sha256
+from lmtools.base.files import OPENERS, cannot, count_byte, raw_chunks, raw_lines, sha256
 from lmtools.base.seal import check_seal
 from lmtools.ngram.arpa import LOWEST
-from lmtools.ngram.arpa_lines import LINES, ArpaLines
+from lmtools.ngram.arpa_lines import CHUNK, ArpaLines
 from lmtools.ngram.dialects import explain_refusal
 from lmtools.ngram.sentences import RESERVED, SYMBOLS, UNK, split_words
 from lmtools.text.subword import Subword, load_subword
@@ -319,11 +319,10 @@ def check_text(file: Path, name: Path) -> int | None:
     """
     ArpaLines(file, name).read_header()
     odd, number = None, 1
-    for block in raw_blocks(file, LINES):
-        text = b"".join(block)
-        if odd is None and not text.isascii():
-            odd = None if is_utf8(text) else number + [*map(is_utf8, block)].index(False)
-        number += len(block)
+    for text in raw_chunks(file, CHUNK):
+        if odd is None and not (text.isascii() or is_utf8(text)):
+            odd = number + [*map(is_utf8, text.split(b"\n"))].index(False)
+        number += count_byte(text, b"\n")
     return odd
 
 

@@ -13,8 +13,14 @@ PART = 8  # bytes of a word hashed at once
 FACTORS = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F], dtype=np.uint64)  # odd
 MASKS = np.array([(1 << (8 * size)) - 1 for size in range(PART + 1)], dtype=np.uint64)
 TAB, NEWLINE, SPACE, MINUS, POINT, ZERO = b"\t\n -.0"
-ENDS = np.zeros(256, dtype=bool)  # the bytes that end a field
-ENDS[[TAB, NEWLINE, SPACE]] = True
+ZEROS, NINES, HIGH_BITS = (
+    np.uint64(int.from_bytes(bytes([byte] * PART), "little")) for byte in (ZERO, 0x76, 0x80)
+)
+# of eight digits, a byte each, to numbers of two, of four and of eight: mask, factor, shift
+FOLDS = [
+    tuple(map(np.uint64, (mask, 10**width * 2 ** (8 * width) + 1, 8 * width)))
+    for width, mask in ((1, 0x0F0F0F0F0F0F0F0F), (2, 0x00FF00FF00FF00FF), (4, 0x0000FFFF0000FFFF))
+]
 DIGITS = 15  # so many are exact in a float64, and the quotient by a power of ten is rounded once
 POWERS = 10.0 ** np.arange(DIGITS + 1)
 # as KenLM and SRILM read numbers: float() takes underscores and the digits of any script too
@@ -78,13 +84,36 @@ def hash_words(text: bytes, starts: np.ndarray, lengths: np.ndarray) -> np.ndarr
     return hashed * FACTORS[1]
 
 
-def parse_section(text: bytes, n: int, table: WordTable):
+class NewWords:
+    """Ids of words that are told one by one, as those of unigrams, which get new ones."""
+
+    distinct = True
+
+    def __init__(self, ids: dict[str, int]):
+        self.ids = ids
+
+    def find(self, text: bytes, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+        """Return the ids of the words of `text` that begin at `starts`; all -1 where one is no
+        UTF-8, or reads <UNK>, which is <unk>.
+        """
+        pieces = zip(starts.tolist(), (starts + lengths).tolist(), strict=True)
+        try:
+            words = [text[start:end].decode() for start, end in pieces]
+        except UnicodeDecodeError:
+            words = ["<UNK>"]
+        if "<UNK>" in words or "" in words:
+            return np.full(len(starts), -1)
+        ids = self.ids
+        return np.array([ids.setdefault(word, len(ids)) for word in words], dtype=np.int64)
+
+
+def parse_section(text: bytes, n: int, table: WordTable | NewWords):
     """Return (R, n) word ids and (2, R) probabilities and back-off weights (no logs; 1 where none
     stands) of whole lines `number<TAB>words[<TAB>number]`; None where a line is not of this form, a
     word not in the table, or a number with anything but sign, digits and point.
     """
     letters = np.frombuffer(text, dtype=np.uint8)
-    ends = np.flatnonzero(ENDS[letters])
+    ends = np.flatnonzero(letters <= SPACE)
     kinds = letters[ends]
     last = np.flatnonzero(kinds == NEWLINE)
     first = np.concatenate(([0], last[:-1] + 1))
@@ -98,14 +127,16 @@ def parse_section(text: bytes, n: int, table: WordTable):
         return None
     starts = np.concatenate(([0], ends[:-1] + 1))
     lengths = ends - starts
-    wanted = places[:, 1:].ravel()
-    words = table.find(text, starts[wanted], lengths[wanted])
     numbers = np.concatenate((first, last[weighed]))
-    logs = parse_numbers(letters, starts[numbers], lengths[numbers])
-    if logs is None or (words < 0).any():
+    logs = parse_numbers(text, starts[numbers], lengths[numbers])
+    if logs is None:
         return None
     probs, weights = logs[: len(last)], logs[len(last) :]
     if probs.max() > ROUNDING or weights.max(initial=0) > HIGHEST:
+        return None
+    wanted = places[:, 1:].ravel()
+    words = table.find(text, starts[wanted], lengths[wanted])
+    if (words < 0).any():
         return None
     values = np.ones((2, len(last)))
     # 1e-99, which files have for 0, is 0 beside any other
@@ -113,20 +144,54 @@ def parse_section(text: bytes, n: int, table: WordTable):
     return words.reshape(-1, n), values
 
 
-def parse_numbers(letters: np.ndarray, starts: np.ndarray, lengths: np.ndarray):
+def parse_numbers(text: bytes, starts: np.ndarray, lengths: np.ndarray):
     """Return (M,) float64, as float() reads them, of numbers with a sign or none, digits and a
     point or none; None where one is not of this form or too long.
     """
+    letters = np.frombuffer(bytes(PART) + text + bytes(DIGITS + 1), dtype=np.uint8)
+    starts = starts + PART
     negative = letters[starts] == MINUS
     starts, lengths = starts + negative, lengths - negative
+    value, decimals, usual = parse_usual(letters, starts, lengths)
+    if len(rest := np.flatnonzero(~usual)):
+        others = parse_places(letters, starts[rest], lengths[rest])
+        if others is None:
+            return None
+        value[rest], decimals[rest] = others
+    value /= POWERS[decimals]
+    return np.negative(value, out=value, where=negative)
+
+
+def parse_usual(letters: np.ndarray, starts: np.ndarray, lengths: np.ndarray):
+    """Return the digits of numbers as one integer, float64 (M,), how many of them are decimals, and
+    which numbers have the usual form that these hold of: a digit, a point, 1 to 8 digits more.
+
+    The last eight bytes become one integer at once, as digits of which neighbours are joined.
+    """
+    parts = np.ndarray(len(letters) - PART + 1, "<u8", letters, strides=(1,))
+    decimals = lengths - 2
+    usual = (decimals > 0) & (decimals <= PART) & (letters[starts + 1] == POINT)
+    decimals[~usual] = 0
+    digits = (parts[starts + lengths - PART] ^ ZEROS) & ~MASKS[PART - decimals]
+    before = (letters[starts] - np.uint8(ZERO)).astype(np.float64)
+    usual &= (before <= 9) & (((digits + NINES) | digits) & HIGH_BITS == 0)
+    for mask, factor, shift in FOLDS:
+        digits = ((digits & mask) * factor) >> shift
+    value = before * POWERS[decimals] + digits
+    return value, decimals, usual
+
+
+def parse_places(letters: np.ndarray, starts: np.ndarray, lengths: np.ndarray):
+    """Return the digits of numbers as one integer, float64 (M,), and how many are decimals, of
+    numbers without sign, place by place; None as `parse_numbers`.
+    """
     most = int(lengths.max(initial=0))
     if most > DIGITS + 1 or lengths.min(initial=1) < 1:
         return None
-    padded = np.concatenate((letters, np.zeros(most, dtype=np.uint8)))
     value, points = np.zeros(len(starts)), np.zeros(len(starts), dtype=np.int64)
     decimals = np.zeros(len(starts), dtype=np.int64)
     for place in range(most):
-        letter = padded[starts + place]
+        letter = letters[starts + place]
         inside = lengths > place
         point = inside & (letter == POINT)
         digit = letter - np.uint8(ZERO)
@@ -138,7 +203,7 @@ def parse_numbers(letters: np.ndarray, starts: np.ndarray, lengths: np.ndarray):
         points += point
     if (points > 1).any() or (lengths - points < 1).any() or (lengths - points > DIGITS).any():
         return None
-    return np.where(negative, -value, value) / POWERS[decimals]
+    return value, decimals
 
 
 def parse_lines(name, lines: Sequence[tuple[int, str]], n: int, ids: dict):

@@ -588,3 +588,22 @@ def test_a_line_may_have_so_many_bytes(tmp_path, suffix, pack):
     path.write_bytes(pack(bytes(1024 * files.WHOLE + 1)))
     with pytest.raises(UserError, match=large):
         read_bytes(path)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 100])
+@pytest.mark.parametrize("text", [b"", b"\n", b"a\nbb\n\nccccccccc\nd", b"a\n\n\nb\n"])
+def test_chunks_are_whole_lines(tmp_path, size, text):
+    (tmp_path / "t").write_bytes(text)
+    chunks = list(files.raw_chunks(tmp_path / "t", size))
+    assert b"".join(chunks) == text
+    assert all(chunk.endswith(b"\n") for chunk in chunks[:-1])
+    longest = max(map(len, text.splitlines(keepends=True)), default=0)
+    assert all(len(chunk) <= max(size, longest) + size for chunk in chunks)
+
+
+@pytest.mark.parametrize("size", [1, 3, 100])
+def test_chunks_refuse_long_lines(tmp_path, monkeypatch, size):
+    monkeypatch.setenv("LMTOOLS_MAX_LINE", "5")
+    (tmp_path / "t").write_bytes(b"1234\n\n1234\n12345\n1\n")
+    with pytest.raises(UserError, match=r"t:4: a line of more than 5 bytes"):
+        list(files.raw_chunks(tmp_path / "t", size))

@@ -221,7 +221,7 @@ def test_order_and_size_may_differ(home, tmp_path):
 
 def test_long_models_are_read_in_pieces(home, monkeypatch):
     whole = arrays.read_arpa(home / "a/lm.arpa", ids := arrays.new_vocabulary())
-    monkeypatch.setattr("lmtools.ngram.arpa_lines.LINES", 5)
+    monkeypatch.setattr("lmtools.ngram.arpa_lines.CHUNK", 100)
     monkeypatch.setattr("lmtools.ngram.backoff.CHUNK", 7)
     again = arrays.read_arpa(home / "a/lm.arpa", arrays.new_vocabulary())
     for one, other in zip(whole.levels, again.levels, strict=True):

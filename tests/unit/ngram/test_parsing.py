@@ -10,7 +10,21 @@ from lmtools.ngram import arrays, parsing
 
 WORDS = ["a", "b", "ab", "aaaaaaaa", "aaaaaaaab", "aaaaaaaac", "œuvre", "x" * 40, "x" * 40 + "y"]
 IDS = {word: i for i, word in enumerate(WORDS)}
-LOGS = ["-1.5", "0", "-0", "-.25", "-3.", "-99", "0.00002", "-12.3456789", "-0.00012345678"]
+LOGS = [
+    "-1.5",
+    "0",
+    "-0",
+    "-.25",
+    "-3.",
+    "-99",
+    "0.00002",
+    "-12.3456789",
+    "-0.00012345678",
+    "-1.12345678",
+    "-1.123456789",
+    "-10.5",
+    "-0.000001",
+]
 NUMBERS = [*LOGS, "3.", "0.30103"]
 ROWS = st.lists(
     st.tuples(
@@ -40,6 +54,7 @@ def test_blocks_are_as_their_lines(rows):
     "line",
     ["-1\ta b", "-1 a b a", "-1\ta b c", "-1\ta\tb a", "-1\ta  b", "1e-3\ta b a", "1.2.3\ta b a",
      "--1\ta b a", "-\ta b a", ".\ta b a", "\ta b a", "-1\ta b a\t", "-1\ta b a\t-1\t-1", "",
+     "-1.12:4\ta b a", "-1.1/34567\ta b a", "-1.\xe91\ta b a", ":.1\ta b a",
      "-1\ta b a\0", "-0.12345678901234567\ta b a", "0.5\ta b a", "-1\ta b a\t100"],
 )  # fmt: skip
 def test_other_lines_are_left_to_the_slow_reader(line):
