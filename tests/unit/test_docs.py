@@ -144,7 +144,7 @@ def test_yaml_of_pages_is_read(tmp_path):
 
 
 def test_the_page_names_every_key_of_an_experiment():
-    page = (ROOT / "docs/rescoring.md").read_text().partition("| in the file |")[2]
+    page = (ROOT / "docs/rescoring.md").read_text().partition("| entry | meaning |")[2]
     for keys in (COLUMN, Risk.__dataclass_fields__, SystemEntry.__dataclass_fields__):
         for name in (key.strip("-").replace("-", "_") for key in keys):
             assert f"`{name}`" in page, name
