@@ -1,6 +1,8 @@
 # make setup   the environment .venv, with everything that was tested together
 # make demo    trains four language models and rescores real decoder output: egs/librispeech on its mini corpus
-# make test    linters, the floors of the package, all tests
+# make test    make lint, all tests
+# make lint    linters, the floors of the package, types of the public names, Dockerfiles
+# make dist    sdist and wheel in dist/, checked
 # make trust   attacks on all of it for hours on 2 cores: tests/trust (make test runs a minute's share)
 # make clean   removes the environment and what recipes wrote
 PYTHON ?= python3
@@ -9,15 +11,15 @@ BIN := .venv/bin
 RECIPE := egs/librispeech
 export PYTHONPATH :=
 
-.PHONY: setup demo test trust clean
+.PHONY: setup demo test lint dist trust clean
 
 setup: .venv/.stamp
 
-.venv/.stamp: setup.py utils/constraints.txt
+.venv/.stamp: pyproject.toml setup.py utils/constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || \
 	  { echo "$(PYTHON) is older than Python 3.10; name a newer one: make PYTHON=python3.11" >&2; exit 1; }
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet $(PIP_FLAGS) -c utils/constraints.txt -e '.[ngram,hf,mt,dev,onnx,ct2,interop,tasks]'
+	$(BIN)/python -m pip install --quiet $(PIP_FLAGS) -c utils/constraints.txt -e '.[dev,hf,mt,onnx,ct2,interop,tasks]'
 	@touch $@
 
 demo: setup
@@ -26,12 +28,21 @@ demo: setup
 	@echo && awk '/^## / && n++ { exit } { print }' $(RECIPE)/exp/report/RESULTS.md
 	@echo "All tables: $(RECIPE)/exp/report/RESULTS.md; figures and every utterance: $(RECIPE)/exp/report/index.html"
 
-test: setup
+test: lint
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -rs -n 2 --dist loadfile --no-loadscope-reorder
+
+lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check --quiet .
 	find utils egs .ci -name '*.sh' -print0 -o -path .ci/run -print0 | xargs -0 $(BIN)/shellcheck -x -P SCRIPTDIR
 	$(BIN)/lint-imports
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -rs -n 2 --dist loadfile --no-loadscope-reorder
+	$(BIN)/mypy
+	$(BIN)/hadolint utils/docker/Dockerfile utils/docker/Dockerfile.cuda
+
+dist: setup
+	rm -rf dist
+	$(BIN)/python -m build --quiet
+	$(BIN)/twine check --strict dist/*
 
 trust: setup
 	OMP_NUM_THREADS=1 $(BIN)/python tests/trust/run.py --long --jobs 2 --json trust.json

@@ -9,10 +9,12 @@ import io
 import os
 import signal
 import sys
+from types import ModuleType
 
 import lmtools
 from lmtools.base.context import using
 from lmtools.base.errors import UserError, one_line
+from lmtools.base.extras import explain_missing
 from lmtools.base.files import remedy
 from lmtools.base.renamed_options import update_spelling
 from lmtools.verbs.options import Parser, add_common
@@ -74,8 +76,8 @@ def main(argv=None) -> int:
     except BrokenPipeError:  # `lmtools ... | head` is no mistake
         silence_output()
         return 0
-    # OSError: standard output on a full disk, a directory that went away
-    except (UserError, OSError, MemoryError) as error:
+    # OSError: standard output on a full disk, a directory that went away; ImportError: an extra
+    except (UserError, OSError, MemoryError, ImportError) as error:
         if args.debug:
             raise
         print(f"lmtools {args.verb}: {one_line(explain_error(error))}", file=sys.stderr)
@@ -95,6 +97,8 @@ def explain_error(error: Exception) -> Exception:
             f"not enough memory ({str(error) or 'no more was given'}); give it less at a time, or a"
             " larger machine"
         )
+    if isinstance(error, ImportError):
+        return explain_missing(error)
     if isinstance(error, OSError):
         name = (
             "standard output or a temporary file ($TMPDIR)"
@@ -119,6 +123,14 @@ def describe_verbs() -> str:
     return "\n".join(lines)
 
 
+def import_verb(name: str) -> ModuleType:
+    """Return the module of a verb; exit with a line that names the extra that it needs."""
+    try:
+        return importlib.import_module(f"lmtools.verbs.{name}")
+    except ImportError as error:
+        sys.exit(f"lmtools {name}: {one_line(explain_missing(error))}")
+
+
 def parse(argv) -> argparse.Namespace:
     """Return the arguments of the verb that `argv` names, with its `run` function."""
     top = Parser(
@@ -134,7 +146,7 @@ def parse(argv) -> argparse.Namespace:
         add_common(parser)
         if name == called:
             argv = update_spelling(argv, f"lmtools {name}")
-            module = importlib.import_module(f"lmtools.verbs.{name}")
+            module = import_verb(name)
             module.arguments(parser)
             parser.set_defaults(run=module.run)
     return top.parse_args(argv)

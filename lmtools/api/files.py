@@ -1,7 +1,8 @@
 """Lists and lattices of every format, read and written as values."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TypeVar
+from os import PathLike
+from typing import Any, TypeAlias, TypeVar, overload
 
 from lmtools.api.checks import check_nbest
 from lmtools.base.arguments import check_path, check_text, mismatch
@@ -13,10 +14,19 @@ from lmtools.lattice.arguments import check_lattice
 from lmtools.types import Lattice, NBest
 
 Item = TypeVar("Item", NBest, Lattice)
+File: TypeAlias = "str | PathLike[str]"
 KINDS = {NBest: FORMATS, Lattice: LATTICES}
 
 
-def read(path, kind: type[Item] = NBest, *, form: str | None = None) -> list[Item]:
+@overload
+def read(path: File, *, form: str | None = None) -> list[NBest]: ...
+
+
+@overload
+def read(path: File, kind: type[Item], *, form: str | None = None) -> list[Item]: ...
+
+
+def read(path: File, kind: type = NBest, *, form: str | None = None) -> list[Any]:
     """Return the N-best lists in `path`, or its lattices if `kind` is Lattice.
 
     `form` is NAME or NAME:option=value,... of docs/formats.md; None: recognised. UserError for what
@@ -26,12 +36,20 @@ def read(path, kind: type[Item] = NBest, *, form: str | None = None) -> list[Ite
     return formats_of(kind, path, form).read(path, form)
 
 
-def stream(path, kind: type[Item] = NBest, *, form: str | None = None) -> Iterator[Item]:
+@overload
+def stream(path: File, *, form: str | None = None) -> Iterator[NBest]: ...
+
+
+@overload
+def stream(path: File, kind: type[Item], *, form: str | None = None) -> Iterator[Item]: ...
+
+
+def stream(path: File, kind: type = NBest, *, form: str | None = None) -> Iterator[Any]:
     """Return the same one by one, each as soon as the format permits it."""
     return formats_of(kind, path, form).stream(path, form)
 
 
-def write(items: Iterable[NBest] | Iterable[Lattice], path, form: str = "jsonl") -> None:
+def write(items: Iterable[NBest] | Iterable[Lattice], path: File, form: str = "jsonl") -> None:
     """Write lists or lattices to `path` in the format `form`, whole or not at all; UserError for
     what it cannot hold.
     """

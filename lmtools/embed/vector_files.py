@@ -12,6 +12,7 @@ import numpy as np
 
 from lmtools.base.atomic import atomic_path
 from lmtools.base.errors import UserError
+from lmtools.base.extras import explain_missing
 from lmtools.embed.words import Embedded
 
 Add = Callable[[Embedded], None]
@@ -67,10 +68,8 @@ def needed_h5py(path):
     """Return the module h5py; UserError where it is not installed."""
     try:
         import h5py
-    except ImportError:
-        raise UserError(
-            f"{path}: HDF5 needs h5py; pip install 'lmtools[hdf5]', or write .npz"
-        ) from None
+    except ImportError as error:
+        raise explain_missing(error, f"{path}: HDF5", "write .npz") from None
     return h5py
 
 

@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from lmtools.base.errors import UserError
+from lmtools.base.extras import explain_missing
 from lmtools.base.files import sha256
 from lmtools.models.base import Trunk
 from lmtools.models.masked import Masked
@@ -26,10 +27,8 @@ def load_pretrained(directory: str, choose: Callable, wanted: str):
     """
     try:
         import transformers
-    except ImportError:
-        raise UserError(
-            f"hf:{directory}: needs the package transformers; pip install 'lmtools[hf]'"
-        ) from None
+    except ImportError as error:
+        raise explain_missing(error, f"hf:{directory}:") from None
     transformers.logging.set_verbosity_error()
     check_files(directory)
     local = {"local_files_only": True, "trust_remote_code": False}

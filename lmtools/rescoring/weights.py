@@ -4,6 +4,7 @@ import contextlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from os import PathLike
 from pathlib import Path
 
 from lmtools.base.arguments import check_among, check_path
@@ -109,7 +110,7 @@ class Weights:
         """Return whether the weights were tuned on a set; default weights were not."""
         return self.dev.utterances > 0
 
-    def save(self, path) -> None:
+    def save(self, path: "str | PathLike[str]") -> None:
         """Write them as JSON."""
         check_path(path, "path")
         dev = {name: getattr(self.dev, name) for name in DEV} | {self.metric: self.dev.score}
@@ -123,7 +124,7 @@ class Weights:
         write_json(tree, path, allow_nan=False)
 
     @classmethod
-    def load(cls, path) -> "Weights":
+    def load(cls, path: "str | PathLike[str]") -> "Weights":
         """Load the weights in `path`; UserError for keys that are missing, unknown or of another
         type.
         """

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 
 from lmtools.base.errors import UserError
+from lmtools.base.extras import explain_missing
 
 LANGUAGE = re.compile(r"[a-z]{2,3}")
 
@@ -20,9 +21,7 @@ def detokeniser(language: str) -> Callable[[str], str]:
         raise UserError(f"--detokenise {language}: not a language code; write en, de, fr ..")
     try:
         from sacremoses import MosesDetokenizer
-    except ImportError:
-        raise UserError(
-            f"--detokenise {language} needs sacremoses; pip install 'lmtools[mt]'"
-        ) from None
+    except ImportError as error:
+        raise explain_missing(error, f"--detokenise {language}") from None
     rules = MosesDetokenizer(lang=language)
     return lambda text: rules.detokenize(text.split())

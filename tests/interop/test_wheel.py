@@ -1,4 +1,7 @@
-"""A wheel that is installed elsewhere runs every verb: nothing reaches into the repository."""
+"""A wheel, built from the sdist and installed elsewhere, runs every verb: nothing reaches into the
+repository. Without the extras it tunes, rescores, evaluates and converts, and says what brings the
+rest.
+"""
 
 import json
 import re
@@ -9,6 +12,8 @@ import venv
 from pathlib import Path
 
 import pytest
+
+from lmtools.base.extras import EXTRAS
 
 ROOT = Path(__file__).parent.parent.parent
 LISTS = """\
@@ -27,12 +32,14 @@ def lmtools(tmp_path_factory):
     home = tmp_path_factory.mktemp("wheel")
     source = home / "source"  # so that the build writes nothing into the repository
     shutil.copytree(ROOT / "lmtools", source / "lmtools")
-    for name in ("setup.py", "pyproject.toml", "README.md"):
+    for name in ("setup.py", "pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
     pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
-    built = [*pip, "wheel", "--no-deps", "--no-build-isolation", "-w", home, source]
-    subprocess.run(built, check=True)
+    pack = f"from setuptools import build_meta; build_meta.build_sdist({str(home)!r})"
+    subprocess.run([sys.executable, "-c", pack], cwd=source, capture_output=True, check=True)
     shutil.rmtree(source)
+    built = [*pip, "wheel", "--no-deps", "--no-build-isolation", "-w", home, *home.glob("*.gz")]
+    subprocess.run(built, check=True)
     venv.create(home / "env", with_pip=False)
     python = home / "env/bin/python"
     installed = [*pip, "--python", python, "install", "--no-deps", *home.glob("*.whl")]
@@ -43,15 +50,16 @@ def lmtools(tmp_path_factory):
     empty = home / "empty"
     empty.mkdir()
 
-    def run(line: str) -> str:
+    def run(line: str, status: int = 0, path: str = "") -> str:
+        settings = {"HOME": str(home), "PATH": "/usr/bin:/bin", "OMP_NUM_THREADS": "1"}
         result = subprocess.run(
             [home / "env/bin/lmtools", *line.split()],
-            env={"HOME": str(home), "PATH": "/usr/bin:/bin", "OMP_NUM_THREADS": "1"},
+            env=settings | {"PYTHONPATH": path},
             cwd=empty,
             capture_output=True,
             text=True,
         )
-        assert result.returncode == 0, result.stderr
+        assert result.returncode == status, result.stderr
         return result.stdout + result.stderr
 
     where = [python, "-c", "import lmtools; print(lmtools.__file__)"]
@@ -131,3 +139,49 @@ def test_speed_is_measured(lmtools, models, kind):
     (lmtools.home / "lattices/u.slf").write_text(LATTICE)
     lmtools(f"bench {kind} {BENCHES[kind].format(*models)} --out {kind}.json")
     assert json.loads((lmtools.home / f"{kind}.json").read_text())["rows"]
+
+
+BEYOND = {"torch": "neural", "safetensors": "neural", "transformers": "hf", "h5py": "hdf5"}
+
+
+HIDING = """\
+import sys
+class Hiding:
+    def find_spec(name, path=None, target=None):
+        if name.partition(".")[0] in {names}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+sys.meta_path.insert(0, Hiding)
+"""
+
+
+@pytest.fixture(scope="module")
+def base(lmtools, tmp_path_factory):
+    """The same where what the extras bring cannot be imported."""
+    path = tmp_path_factory.mktemp("hidden")
+    (path / "sitecustomize.py").write_text(HIDING.format(names=[*BEYOND]))
+    return lambda line, status=0: lmtools(line, status, str(path))
+
+
+def test_the_base_install_needs_no_extra(base, lmtools):
+    (lmtools.home / "base.jsonl").write_text(LISTS)
+    base("convert base.jsonl copy.jsonl")
+    base("tune --nbest copy.jsonl --metric wer --out base.json")
+    base("rescore --nbest copy.jsonl --weights base.json --out base.txt")
+    assert "WER" in base("evaluate --ref copy.jsonl --hyp base.txt --metric wer")
+    assert "copy.jsonl" in base("doctor --nbest copy.jsonl")
+    base("ngram --text copy.jsonl --order 2 --out base-lm")
+
+
+@pytest.mark.parametrize("verb", ["train", "embed --help", "bench score", "translate"])
+def test_a_verb_beyond_the_base_says_what_brings_it(base, verb):
+    message = f"lmtools {verb.split()[0]}: this needs the package torch; pip install"
+    assert base(verb, 1) == f"{message} 'lmtools[neural]'\n"
+
+
+def test_extras_bring_what_messages_name(lmtools):
+    """Every package of `EXTRAS` is one that its extra asks for."""
+    (site,) = (lmtools.home.parent / "env/lib").glob("python*/site-packages")
+    (metadata,) = site.glob("lmtools-*.dist-info/METADATA")
+    needed = re.findall(r"^Requires-Dist: ([\w-]+).*extra == \"(\w+)\"", metadata.read_text(), re.M)
+    names = {"kenlm": "ufal-kenlm"}
+    assert {(names.get(module, module), extra) for module, extra in EXTRAS.items()} <= {*needed}

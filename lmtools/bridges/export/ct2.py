@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from lmtools.base.atomic import atomic_directory
 from lmtools.base.errors import UserError
+from lmtools.base.extras import explain_missing
 from lmtools.models.checkpoint import load_model
 from lmtools.models.lm import LanguageModel
 from lmtools.models.outputs import Softmax
@@ -65,10 +66,8 @@ def make_spec(lm: LanguageModel, vocabulary):
     """
     try:
         from ctranslate2.specs import TransformerDecoderModelSpec, common_spec
-    except ImportError:
-        raise UserError(
-            "--to ct2: needs the package ctranslate2; pip install 'lmtools[ct2]'"
-        ) from None
+    except ImportError as error:
+        raise explain_missing(error, "--to ct2:") from None
     trunk, config = lm.trunk, lm.trunk.config
     spec = TransformerDecoderModelSpec.from_config(
         config.layers + 1,  # the last is the head

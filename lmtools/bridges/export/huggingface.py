@@ -15,6 +15,7 @@ from torch import nn
 
 from lmtools.base.atomic import atomic_directory
 from lmtools.base.errors import UserError
+from lmtools.base.extras import explain_missing
 from lmtools.bridges.export.card import describe_card
 from lmtools.bridges.export.graph import replace_convolutions
 from lmtools.models.checkpoint import load_model
@@ -39,10 +40,8 @@ def write_huggingface(directory: str, out: str, licence: str = "", corpus: str =
         import transformers
 
         from lmtools.bridges.export.tokenizer import make_tokenizer
-    except ImportError:
-        raise UserError(
-            "--to hf: needs the package transformers; pip install 'lmtools[hf]'"
-        ) from None
+    except ImportError as error:
+        raise explain_missing(error, "--to hf:") from None
     lm, subword = load_model(directory)
     refuse_unable(lm, directory)
     name, custom = class_of(lm), is_custom(lm)

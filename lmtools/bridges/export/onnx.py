@@ -12,6 +12,7 @@ from torch import nn
 
 from lmtools.base.atomic import atomic_directory
 from lmtools.base.errors import UserError
+from lmtools.base.extras import explain_missing
 from lmtools.bridges.export.graph import SentenceScores
 from lmtools.models.checkpoint import load_model, model_hash
 from lmtools.models.lm import LanguageModel
@@ -68,10 +69,8 @@ def import_onnx(form: str) -> ModuleType:
     """Return the package onnx; UserError where it is not installed."""
     try:
         import onnx
-    except ImportError:
-        raise UserError(
-            f"--to {form}: needs the package onnx; pip install 'lmtools[onnx]'"
-        ) from None
+    except ImportError as error:
+        raise explain_missing(error, f"--to {form}:") from None
     return onnx
 
 

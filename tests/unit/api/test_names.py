@@ -65,3 +65,16 @@ def test_type_checkers_see_the_same():
 def test_version_is_the_newest_of_the_changes():
     newest = re.search(r"^## (\S+)", (ROOT / "CHANGES.md").read_text(), re.MULTILINE)[1]
     assert newest == lmtools.__version__
+
+
+def test_the_typed_program_uses_every_name():
+    """mypy checks what it uses (make lint)."""
+    tree = ast.parse((ROOT / "tests/typed_program.py").read_text())
+    pairs = [(ast.unparse(n.value), n.attr) for n in ast.walk(tree) if isinstance(n, ast.Attribute)]
+    used = {name for home, name in pairs if home == "lmtools"}
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    used |= {one.name for node in imports if node.module == "lmtools" for one in node.names}
+    assert used == {*lmtools.__all__}
+    inside = {name for home, name in pairs if home == "lattice"}
+    kinds = {name for name in lmtools.lattice.__all__ if name[0].isupper()}  # what they return
+    assert inside | kinds == {*lmtools.lattice.__all__}

@@ -133,7 +133,7 @@ def test_detokenising_needs_sacremoses(here, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "sacremoses", None)
     assert convert("n.jsonl o.jsonl --detokenise en") == 1
     message = capsys.readouterr().err
-    assert "--detokenise en needs sacremoses; pip install 'lmtools[mt]'" in message
+    assert "--detokenise en needs the package sacremoses; pip install 'lmtools[mt]'" in message
     assert message.count("\n") == 1
 
 
