@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from typing_extensions import assert_type
-
 import numpy as np
+from typing_extensions import assert_type
 
 import lmtools
 from lmtools import Arc, Final, Hypothesis, Lattice, NBest, lattice

@@ -1,5 +1,6 @@
 """Language models: loaded once, asked for the scores of texts, tokens and lists."""
 
+import contextlib
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,7 +8,6 @@ from itertools import pairwise
 from typing import Any, overload
 
 import numpy as np
-import torch
 
 from lmtools.api.checks import list_nbests
 from lmtools.api.weights import rescore
@@ -189,7 +189,7 @@ def load(
     """
     check_path(lm, "lm")
     if threads is not None:
-        torch.set_num_threads(check_whole(threads, "threads", 1))
+        set_threads(check_whole(threads, "threads", 1))
     computing = fill(Computing, options, cache=cache)
     rest = {name: value for name, value in options.items() if name not in vars(computing)}
     given = build_keywords(LMSpec, rest, "load", "pairs")
@@ -197,6 +197,14 @@ def load(
 
 
 describe_keywords(load, LMSpec, Computing)
+
+
+def set_threads(threads: int) -> None:
+    """Set torch's threads, where it is installed: n-grams do without."""
+    with contextlib.suppress(ModuleNotFoundError):
+        import torch
+
+        torch.set_num_threads(threads)
 
 
 def check_sources(sources) -> Mapping[str, str] | list[str]:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from lmtools.base.computing import USUAL, Computing
 from lmtools.base.errors import UserError
+from lmtools.base.extras import explain_missing
 from lmtools.base.specs import HF, MIX, WEIGHTS, LMSpec, parse_mixture
 from lmtools.ngram.model import CONFIG, NgramModel
 from lmtools.score.base import Scorer
@@ -32,14 +33,24 @@ def load(spec: LMSpec | str, computing: Computing = USUAL) -> Scorer:
 
 
 def load_kind(spec: LMSpec, computing: Computing) -> Scorer:
-    """Load the scorer of the model's kind, without the penalty of unknown tokens."""
-    path = Path(spec.lm)
+    """Load the scorer of the model's kind, without the penalty of unknown tokens; UserError where
+    what it computes by is not installed.
+    """
+    try:
+        return find_loader(spec.lm)(spec, computing)
+    except ImportError as error:
+        raise explain_missing(error, f"{spec.lm}:") from None
+
+
+def find_loader(lm: str) -> Callable[[LMSpec, Computing], Scorer]:
+    """Return what loads models of the kind of `lm`."""
+    path = Path(lm)
     for prefix, loader in LOADERS.items():
-        if spec.lm.startswith(prefix):
-            return loader(spec, computing)
+        if lm.startswith(prefix):
+            return loader
     if (path / "config.json").exists():
-        return load_foreign(spec, computing)
-    return (load_neural if (path / WEIGHTS).exists() else load_ngram)(spec, computing)
+        return load_foreign
+    return load_neural if (path / WEIGHTS).exists() else load_ngram
 
 
 def load_mixture(spec: LMSpec, computing: Computing) -> MixtureScorer:

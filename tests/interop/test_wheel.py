@@ -50,10 +50,10 @@ def lmtools(tmp_path_factory):
     empty = home / "empty"
     empty.mkdir()
 
-    def run(line: str, status: int = 0, path: str = "") -> str:
+    def run(line: str, status: int = 0, path: str = "", program: str = "lmtools") -> str:
         settings = {"HOME": str(home), "PATH": "/usr/bin:/bin", "OMP_NUM_THREADS": "1"}
         result = subprocess.run(
-            [home / "env/bin/lmtools", *line.split()],
+            [home / "env/bin" / program, *line.split()],
             env=settings | {"PYTHONPATH": path},
             cwd=empty,
             capture_output=True,
@@ -159,7 +159,12 @@ def base(lmtools, tmp_path_factory):
     """The same where what the extras bring cannot be imported."""
     path = tmp_path_factory.mktemp("hidden")
     (path / "sitecustomize.py").write_text(HIDING.format(names=[*BEYOND]))
-    return lambda line, status=0: lmtools(line, status, str(path))
+
+    def run(line: str, status: int = 0, **program) -> str:
+        return lmtools(line, status, str(path), **program)
+
+    run.home = lmtools.home
+    return run
 
 
 def test_the_base_install_needs_no_extra(base, lmtools):
@@ -169,7 +174,28 @@ def test_the_base_install_needs_no_extra(base, lmtools):
     base("rescore --nbest copy.jsonl --weights base.json --out base.txt")
     assert "WER" in base("evaluate --ref copy.jsonl --hyp base.txt --metric wer")
     assert "copy.jsonl" in base("doctor --nbest copy.jsonl")
-    base("ngram --text copy.jsonl --order 2 --out base-lm")
+    (lmtools.home / "base.text").write_text("the cat sat\na dog ran\n" * 20)
+    base("ngram --text base.text --order 2 --out base-lm")
+    base("score --nbest copy.jsonl --lm base-lm --out base.scores")
+    base("tune --nbest copy.jsonl --scores lm=base.scores --metric wer --out with-lm.json")
+    what = "--nbest copy.jsonl --scores lm=base.scores --weights with-lm.json"
+    base(f"rescore {what} --out with-lm.txt")
+    assert (lmtools.home / "with-lm.txt").read_text() == "a the cat sat\nb a dog ran\n"
+    base("ppl --text base.text --lm base-lm")
+
+
+def test_a_neural_model_says_what_brings_it(base, models):
+    """As a command and in Python."""
+    (base.home / "neural.jsonl").write_text(LISTS)
+    message = f"{models[1]}: needs the package torch; pip install 'lmtools[neural]'\n"
+    said = base(f"score --nbest neural.jsonl --lm {models[1]} --out neural.scores", 1)
+    assert said == f"lmtools score: {message}"
+    program = base.home / "program.py"
+    program.write_text(
+        f"import lmtools\nassert lmtools.load({models[0]!r}, threads=1).score(['the cat']) < 0\n"
+        f"try: lmtools.load({models[1]!r})\nexcept lmtools.UserError as error: print(error)"
+    )
+    assert base(str(program), program="python") == message
 
 
 @pytest.mark.parametrize("verb", ["train", "embed --help", "bench score", "translate"])
