@@ -1,5 +1,5 @@
-"""WER, CER, BLEU, chrF and TER at corpus level, oracles of N-best lists, and the significance of
-differences.
+"""WER, CER, MER, BLEU, chrF and TER at corpus level, oracles of N-best lists, and the significance
+of differences.
 """
 
 from lmtools.evaluate.corpus import Evaluation, References, evaluate

@@ -7,8 +7,9 @@ import numpy as np
 
 from lmtools.base.arguments import check_whole
 from lmtools.base.errors import UserError
-from lmtools.evaluate.edits import Alignment, align
-from lmtools.evaluate.metrics import METRICS
+from lmtools.evaluate.edits import Alignment
+from lmtools.evaluate.metrics import METRICS, ErrorRate
+from lmtools.evaluate.nist.alignment import WordPairs
 from lmtools.evaluate.significance import MatchedPairs, confidence, matched_pairs
 
 
@@ -44,25 +45,26 @@ class References:
     def __init__(self, refs: Mapping[str, str | tuple[str, ...]], metric: str = "wer"):
         self.refs, self.metric = refs, metric
         self.rows: dict[str, dict[str, np.ndarray]] = {utt: {} for utt in refs}
-        self.alignments: dict[str, dict[str, Alignment]] = {utt: {} for utt in refs}
+        self.alignments: dict[str, dict[str, Alignment | WordPairs]] = {utt: {} for utt in refs}
 
     def texts(self) -> Iterator[str]:
         """Yield all references."""
         for ref in self.refs.values():
             yield from (ref,) if isinstance(ref, str) else ref
 
-    def align(self, utt: str, text: str) -> Alignment:
+    def align(self, utt: str, text: str) -> Alignment | WordPairs:
         """Return the words of an utterance's hypothesis beside those of its first reference."""
         known = self.alignments[utt]
         if text not in known:
             ref = self.refs[utt]
-            known[text] = align((ref if isinstance(ref, str) else ref[0]).split(), text.split())
+            ref = ref if isinstance(ref, str) else ref[0]
+            known[text] = find_aligner(self.metric).align(ref, text)
         return known[text]
 
     def statistics(self, utt: str, texts: Sequence[str]) -> np.ndarray:
         """Return the metric's statistics of some hypotheses of an utterance (hypotheses, width)."""
         measure, ref, known = METRICS[self.metric], self.refs[utt], self.rows[utt]
-        if self.metric == "wer" and isinstance(ref, str):
+        if is_wer(self.metric) and isinstance(ref, str):
             return measure.sum_up([self.align(utt, text) for text in texts])
         new = list(dict.fromkeys(text for text in texts if text not in known))
         known.update(zip(new, measure.statistics(ref, new), strict=True))
@@ -101,6 +103,18 @@ class References:
         return matched_pairs(
             *([self.align(utt, hyps.get(utt, "")) for utt in self.refs] for hyps in (first, second))
         )
+
+
+def is_wer(metric: str) -> bool:
+    """Return whether a metric is the word error rate, by whatever rules."""
+    return metric.partition(":")[0] == "wer"
+
+
+def find_aligner(metric: str) -> ErrorRate:
+    """Return what aligns the words of texts beside a metric: its own rules, if it is of words."""
+    measure = METRICS[metric if is_wer(metric) else "wer"]
+    assert isinstance(measure, ErrorRate)
+    return measure
 
 
 def evaluate(

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from lmtools.base.errors import UserError
 from lmtools.evaluate.nbest import reference
 from lmtools.formats import FORMATS, detect, plain
+from lmtools.formats.nbest import trn
 from lmtools.formats.registry import find_format
 from lmtools.formats.texts import KALDI, read_kaldi
 from lmtools.types import NBest
@@ -13,26 +14,29 @@ from lmtools.types import NBest
 
 @dataclass(frozen=True)
 class Texts:
-    """One file: the text of each utterance (of lists: their first hypothesis), and the lists if it
-    holds any.
+    """One file: the text of each utterance (of lists: their first hypothesis), the lists if it
+    holds any, and the name of its format.
     """
 
     path: str
     texts: Mapping[str, str]
     lists: tuple[NBest, ...] | None = None
+    form: str = KALDI
 
 
-def load(path: str, spec: str | None = None) -> Texts:
+def load(path: str, spec: str | None = None, markup: bool = False) -> Texts:
     """Load the texts in `path`: of the format `spec`, or else of one that recognises it, or Kaldi
-    text.
+    text; those of a trn with its `markup` if asked for.
     """
     name = spec or (KALDI if path == "-" else detect(path, default=KALDI))
     if spec is None and name == KALDI:
         return Texts(path, read_kaldi(path, "--plain", f"name its format: --format {KALDI}"))
     form = find_format(name, FORMATS)
+    if markup and name == "trn":
+        return Texts(path, trn.read(path, markup=True), form=name)
     nbests = list(form.read(path))
     best = {nbest.utt: nbest.hyps[0].text for nbest in nbests if nbest.hyps}
-    return Texts(path, best, tuple(nbests) if form.lists else None)
+    return Texts(path, best, tuple(nbests) if form.lists else None, name.partition(":")[0])
 
 
 def load_plain(path: str) -> Texts:

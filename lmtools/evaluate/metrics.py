@@ -14,8 +14,11 @@ import numpy as np
 from lmtools.base.assignments import parse_pairs
 from lmtools.base.errors import UserError
 from lmtools.evaluate.edits import Alignment, Counts, align
+from lmtools.evaluate.nist.alignment import WordPairs, align_texts
+from lmtools.evaluate.nist.networks import Rules
 from lmtools.evaluate.sacre import BLEU_ORDER, CHRF_ORDER, Sacre, bleu, chrf, sentence_bleu, ter
 from lmtools.evaluate.tokenisers import TOKENISERS
+from lmtools.text.unify import HAN
 from lmtools.types import EMPTY
 from lmtools.version import __version__
 
@@ -35,19 +38,27 @@ def characters_alone(text: str) -> str:
     return "".join(text.split())
 
 
+def mixed(text: str) -> list[str]:
+    """Return the Chinese characters of `text` one by one, and its other words, as mixed error
+    rates of Chinese and English count them (SEAME, ASRU 2019's code-switching challenge).
+    """
+    return HAN.sub(r" \g<0> ", text).split()
+
+
 @dataclass(frozen=True)
 class ErrorRate:
-    """WER or CER in percent; statistics are substitutions, deletions, insertions and reference
+    """WER, CER or MER in percent; statistics are substitutions, deletions, insertions and reference
     length.
 
-    `rules` is what the signature says beside the rest. `choices`: option -> value, the default
-    first -> the fields that it changes.
+    `rules` is what the signature says beside the rest. `nist`: texts are aligned as sclite does,
+    with its markup. `choices`: option -> value, the default first -> the fields that it changes.
     """
 
     title: str
     unit: str
     split: Callable[[str], Sequence[str]]
     rules: str = ""
+    nist: Rules | None = None
     choices: Mapping[str, Mapping[str, Mapping]] = field(default_factory=lambda: EMPTY, hash=False)
     lower_is_better = True
     width = 4
@@ -58,7 +69,7 @@ class ErrorRate:
         """
         return self.sum_up([self.align(ref, hyp) for hyp in hyps])
 
-    def align(self, ref: str, hyp: str) -> Alignment:
+    def align(self, ref: str, hyp: str) -> Alignment | WordPairs:
         """Return a hypothesis aligned in the metric's units; UserError where there are several
         references.
         """
@@ -67,9 +78,11 @@ class ErrorRate:
                 f"{len(ref)} references of an utterance: {self.title} takes one; give one, or take"
                 " bleu, chrf or ter"
             )
+        if self.nist:
+            return align_texts(ref, hyp, self.nist)
         return align(self.split(ref), self.split(hyp))
 
-    def sum_up(self, alignments: Sequence[Alignment]) -> np.ndarray:
+    def sum_up(self, alignments: Sequence[Alignment | WordPairs]) -> np.ndarray:
         """Return `statistics` of hypotheses that are aligned already."""
         counts = [alignment.counts for alignment in alignments]
         rows = [(c.substitutions, c.deletions, c.insertions, c.length) for c in counts]
@@ -110,7 +123,8 @@ class ErrorRate:
     @property
     def signature(self) -> str:
         """Return the rules and the version by which the figure can be computed again."""
-        rules = "case:mixed|norm:none|nrefs:1|missing:deleted" + self.rules
+        case = "insensitive" if self.nist else "mixed"
+        rules = f"case:{case}|norm:none|nrefs:1|missing:deleted" + self.rules
         return f"metric:{self.title.lower()}|{rules}|version:lmtools-{__version__}"
 
 
@@ -163,8 +177,21 @@ def describe_options(choices: Mapping[str, Mapping]) -> str:
     return ", ".join(f"{option}={'|'.join(values)}" for option, values in choices.items())
 
 
+HUB5 = "hub5"  # the rules of NIST's hub5 tests: sclite -F -D
+
 METRICS = Metrics(
-    wer=ErrorRate("WER", "words", words),
+    wer=ErrorRate(
+        "WER",
+        "words",
+        words,
+        choices={
+            "rules": {
+                "plain": {},
+                "sclite": {"nist": Rules(), "rules": "|rules:sclite"},
+                HUB5: {"nist": Rules(optional=True, fragments=True), "rules": "|rules:hub5"},
+            }
+        },
+    ),
     cer=ErrorRate(
         "CER",
         "characters",
@@ -172,6 +199,7 @@ METRICS = Metrics(
         rules="|blanks:yes",
         choices={"blanks": {"yes": {}, "no": {"split": characters_alone, "rules": "|blanks:no"}}},
     ),
+    mer=ErrorRate("MER", "words and characters", mixed, rules="|units:han+words"),
     bleu=Sacre(
         "BLEU",
         "BLEU",

@@ -4,12 +4,14 @@ import hashlib
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
+from lmtools.base.errors import UserError
 from lmtools.evaluate.corpus import Evaluation
 from lmtools.evaluate.inputs import Texts
 from lmtools.formats import edits
+from lmtools.text.glm import GlobalMap
 from lmtools.text.normaliser import parse_normaliser
 from lmtools.text.unify import unifier
 
@@ -18,10 +20,13 @@ UNSAID = "norm:none"  # in the signatures of error rates
 
 @dataclass(frozen=True)
 class TextRules:
-    """A function text -> text for both sides, and what signatures say of it."""
+    """A function text -> text for both sides, or a global map of NIST, which has rules for each
+    side, and what signatures say of it.
+    """
 
     change: Callable[[str], str]
     signature: str
+    glm: GlobalMap | None = None
 
     @classmethod
     def read(
@@ -43,13 +48,40 @@ class TextRules:
         change = cache(lambda text: edits.spell(normalise(unify(text)), spellings))
         return cls(change, signature)
 
-    def rewrite(self, source: Texts) -> Texts:
-        """Return the texts of a file, and its lists with their references, by the rules."""
+    @classmethod
+    def read_map(cls, path, others: Sequence) -> "TextRules":
+        """Return the rules of a global map; UserError beside `others`, which would hide the words
+        that it is for.
+        """
+        if any(others):
+            raise UserError(
+                f"{path}: --glm has rules of words of its own; leave out --normaliser, --unify and"
+                " --map-words"
+            )
+        glm = GlobalMap(path)
+        return cls(str, glm.signature, glm)
+
+    def rewrite(self, source: Texts, side: str = "hyp") -> Texts:
+        """Return the texts of a file, and its lists with their references, by the rules; `side`
+        (ref or hyp): what the texts are.
+        """
+        kind = "trn" if source.form == "trn" else None
+        hyps, refs = self.find_change("hyp", kind), self.find_change("ref", kind)
         lists = source.lists and tuple(
-            edits.rewrite_list(nbest, self.change, self.change) for nbest in source.lists
+            edits.rewrite_list(nbest, hyps, refs) for nbest in source.lists
         )
-        texts = {utt: self.change(text) for utt, text in source.texts.items()}
+        change = refs if side == "ref" else hyps
+        texts = {utt: change(text) for utt, text in source.texts.items()}
         return replace(source, texts=texts, lists=lists)
+
+    def find_change(self, side: str, kind: str | None = None) -> Callable[[str], str]:
+        """Return what rewrites a text of a side. A global map takes references as an stm and
+        hypotheses as a ctm, word by word, unless they come from a trn.
+        """
+        if not self.glm:
+            return self.change
+        kind = kind or ("stm" if side == "ref" else "ctm")
+        return cache(partial(self.glm.rewrite, kind=kind, side=side))
 
     def sign(self, result: Evaluation) -> Evaluation:
         """Return the result with the rules in its signature."""

@@ -22,7 +22,7 @@ def pair_gains(metric: str, texts: Sequence[str], refs: Sequence[int]) -> np.nda
     Minus the number of errors for WER and CER, percent for BLEU and chrF (sentence-level, equal to
     sacrebleu's), minus percent for TER.
     """
-    name = metric.partition(":")[0]
+    name = metric.partition(":")[0] if not getattr(METRICS[metric], "nist", None) else metric
     return PAIRS.get(name, one_by_one)(METRICS[metric], texts, np.asarray(refs, dtype=np.int64))
 
 
@@ -125,6 +125,7 @@ def common(owner: np.ndarray, grams: np.ndarray, sequences: int, refs: np.ndarra
 PAIRS: dict[str, Callable[..., np.ndarray]] = {
     "wer": edits,
     "cer": edits,
+    "mer": edits,
     "bleu": bleu,
     "chrf": chrf,
 }

@@ -1,13 +1,17 @@
 """Evaluations in words, for people, and as JSON-able trees, for programs."""
 
+from collections.abc import Iterator, Sequence
+
 import numpy as np
 
+from lmtools.evaluate.breakdown import Part, WordErrors, rank
 from lmtools.evaluate.corpus import Evaluation
 from lmtools.evaluate.metrics import METRICS, ErrorRate
 from lmtools.evaluate.sacre import SacrePaired
 from lmtools.evaluate.significance import Bootstrap, MatchedPairs
 
 DEPTHS = (1, 2, 5, 10, 20, 50, 100)
+MOST = 20  # lines of a table of words
 
 
 def line(evaluation: Evaluation, interval: tuple[float, float]) -> str:
@@ -18,6 +22,59 @@ def line(evaluation: Evaluation, interval: tuple[float, float]) -> str:
     counts = ", ".join(filter(None, [measure.describe(evaluation.total), sizes]))
     score = f"{evaluation.score:.2f}{percent} [95% CI {interval[0]:.2f}, {interval[1]:.2f}]"
     return f"{measure.title} {score} ({counts}) {evaluation.signature}"
+
+
+def part_lines(metric: str, by: str, parts: Sequence[Part]) -> Iterator[str]:
+    """Yield a table of parts of an evaluation: name, utterances, score, and its counts."""
+    measure = METRICS[metric]
+    width = max(len(part.name) for part in parts) if parts else 0
+    yield f"by {by}:"
+    for part in parts:
+        counts = measure.describe(part.total)
+        score = f"{measure.title} {part.score:.2f}" + ("%" if measure.lower_is_better else "")
+        yield f"  {part.name:{width}}  {part.utterances:5} utterances  {score}  {counts}".rstrip()
+
+
+def word_lines(errors: WordErrors) -> Iterator[str]:
+    """Yield the most frequent confusions, deletions and insertions, and the words of references
+    with most errors, MOST of each.
+    """
+    confusions = [(f"{ref} -> {hyp}", times) for (ref, hyp), times in rank(errors.confusions)]
+    tables = {
+        "confusions": confusions,
+        "deletions": rank(errors.deletions),
+        "insertions": rank(errors.insertions),
+    }
+    for title, rows in tables.items():
+        total = sum(times for _, times in rows)
+        yield f"{title}: {total}" + (f", the {MOST} most frequent" if len(rows) > MOST else "")
+        yield from (f"  {times:5}  {words}" for words, times in rows[:MOST])
+    yield "words with most errors, of how many times they are spoken:"
+    for word, wrong, spoken in errors.rank_words()[:MOST]:
+        yield f"  {wrong:5} of {spoken}  {word}"
+
+
+def parts_tree(metric: str, parts: Sequence[Part]) -> list[dict]:
+    """Return parts of an evaluation as JSON holds them."""
+    return [
+        {
+            "name": part.name,
+            "utterances": part.utterances,
+            "score": part.score,
+            **count_tree(metric, part.total),
+        }
+        for part in parts
+    ]
+
+
+def words_tree(errors: WordErrors) -> dict:
+    """Return the errors by word as JSON holds them, most frequent first."""
+    return {
+        "confusions": [[*pair, times] for pair, times in rank(errors.confusions)],
+        "deletions": [list(row) for row in rank(errors.deletions)],
+        "insertions": [list(row) for row in rank(errors.insertions)],
+        "words": [list(row) for row in errors.rank_words()],
+    }
 
 
 def missing_line(evaluation: Evaluation) -> str:
@@ -71,13 +128,7 @@ def matched_pairs_line(result: MatchedPairs) -> str:
 
 def tree(evaluation: Evaluation, interval: tuple[float, float]) -> dict:
     """Return an evaluation as JSON holds it; of the error rates also the counts."""
-    total = evaluation.total.tolist()
-    rate = isinstance(METRICS[evaluation.metric], ErrorRate)
-    counts = (
-        dict(zip(("substitutions", "deletions", "insertions", "length"), total, strict=True))
-        if rate
-        else {"statistics": total}
-    )
+    counts = count_tree(evaluation.metric, evaluation.total)
     return {
         "metric": evaluation.metric,
         "score": evaluation.score,
@@ -87,3 +138,11 @@ def tree(evaluation: Evaluation, interval: tuple[float, float]) -> dict:
         "missing": list(evaluation.missing),
         "signature": evaluation.signature,
     }
+
+
+def count_tree(metric: str, total: np.ndarray) -> dict:
+    """Return summed statistics as JSON holds them; of the error rates the counts by name."""
+    if not isinstance(METRICS[metric], ErrorRate):
+        return {"statistics": total.tolist()}
+    names = ("substitutions", "deletions", "insertions", "length")
+    return dict(zip(names, total.tolist(), strict=True))

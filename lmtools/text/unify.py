@@ -20,6 +20,7 @@ BLANKLESS = (
     "\U00020000-\U0003ffff"
 )
 CHARACTER = re.compile(f"[{BLANKLESS}]")
+HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
 AROUND = re.compile(rf"(?<=[{BLANKLESS}])\s+|\s+(?=[{BLANKLESS}])")
 # What parts words where no blank can be seen: the zero-width space and non-joiner
 SEPARATORS = dict.fromkeys((0x200B, 0x200C), " ")

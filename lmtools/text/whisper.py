@@ -1,5 +1,6 @@
 """The normalisers that Whisper's error rates are measured with, as the package whisper-normalizer
-has them.
+has them, and that of the Open ASR leaderboard, which is Whisper's English one with a few rules more
+and fewer.
 """
 
 import functools
@@ -10,6 +11,7 @@ from collections.abc import Callable
 from lmtools.base.errors import UserError
 
 PACKAGE = "whisper-normalizer"
+MADE = {n: "".join(f"\\{place}" for place in range(1, n + 1)) for n in (2, 3, 4)}
 # Rules -> module and class of the package, and the options of the class
 RULES: dict[str, tuple[str, str, dict[str, bool]]] = {
     "english": ("english", "EnglishTextNormalizer", {}),
@@ -17,6 +19,17 @@ RULES: dict[str, tuple[str, str, dict[str, bool]]] = {
     "basic-marks": ("basic", "BasicTextNormalizer", {"preserve_marks": True}),
     "basic-letters": ("basic", "BasicTextNormalizer", {"split_letters": True}),
 }
+LEADERBOARD = "open-asr"  # the leaderboard's, made of the English ones
+NAMES = {f"whisper-{rules}": rules for rules in RULES} | {LEADERBOARD: LEADERBOARD}
+IGNORED = r"\b(hmm|mm|mhm|mmm|uh|um)\b"  # before abbreviations are joined, which may look so
+DROPPED = ("kinda", "sorta", "dunno", "cause")  # contractions that only the package writes out
+ABBREVIATIONS = [  # of two to four letters with points: `u.s.a.`, `u. s. a.`, plurals and genitives
+    (r"\b([a-z])\.([a-z])\.([a-z])\.s\b", r"\1\2\3s"),
+    *((r"\b" + r"\.".join(["([a-z])"] * n) + r"\.?\b", MADE[n]) for n in (4, 3, 2)),
+    *((r"\b" + r"\.\s+".join(["([a-z])"] * n) + r"\.\b", MADE[n]) for n in (4, 3, 2)),
+    (r"\b([a-z])\.([a-z])\.([a-z])\.'s\b", r"\1\2\3s"),
+]
+ELLIPSES = [(r"\.{3,}\s*$", ""), (r"\s*\.{3,}\s*", " ")]
 # What stands for a bracket that nothing closes: to the package both are signs, but it looks for the
 # end of each bracket, in time that grows with the square of their number.
 SIGN = "*"
@@ -24,9 +37,36 @@ MARKUP = "<["
 INSIDE = re.compile(r"[<\[][^>\]]*[>\]]")
 
 
+class Leaderboard:
+    """The normaliser of the Open ASR leaderboard (its `normalizer/normalizer.py`): Whisper's
+    English one behind rules for ellipses and abbreviations, without DROPPED.
+    """
+
+    def __init__(self, english):
+        self.english = english
+        english.ignore_patterns = r"(?!)"  # nothing: it is done here, before abbreviations
+        english.replacers = {
+            pattern: text
+            for pattern, text in english.replacers.items()
+            if pattern.strip("\\b") not in DROPPED
+        }
+
+    def __call__(self, text: str) -> str:
+        text = text.lower()
+        for pattern, replacement in ELLIPSES:
+            text = re.sub(pattern, replacement, text)
+        text = re.sub(r"\(([^)]+?)\)", "", INSIDE.sub("", text))
+        text = re.sub(r"\s+'", "'", re.sub(IGNORED, "", text))
+        for pattern, replacement in ABBREVIATIONS:
+            text = re.sub(pattern, replacement, text)
+        return self.english(text)
+
+
 @functools.cache
 def load_rules(rules: str) -> Callable[[str], str]:
     """Return the function text -> text of the package; UserError where it is not installed."""
+    if rules == LEADERBOARD:
+        return Leaderboard(load_rules.__wrapped__("english"))
     module, name, options = RULES[rules]
     try:
         return getattr(importlib.import_module(f"whisper_normalizer.{module}"), name)(**options)

@@ -4,8 +4,9 @@ comparison with another system.
 
 import dataclasses
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
+from typing import NamedTuple
 
 from lmtools.base.atomic import atomic_text
 from lmtools.base.errors import UserError
@@ -19,6 +20,8 @@ from lmtools.evaluate import (
     show,
 )
 from lmtools.evaluate.blanks import advise_metric
+from lmtools.evaluate.breakdown import WORDS, count_words, find_namer, split_evaluation
+from lmtools.evaluate.corpus import is_wer
 from lmtools.evaluate.fit import doubt_references
 from lmtools.evaluate.inputs import (
     Texts,
@@ -30,7 +33,9 @@ from lmtools.evaluate.inputs import (
     refuse_first_words,
     same_length,
 )
-from lmtools.evaluate.metrics import METRIC_HELP
+from lmtools.evaluate.metrics import HUB5, METRIC_HELP, ErrorRate
+from lmtools.evaluate.nist import StmSegment
+from lmtools.evaluate.nist.inputs import are_timed, load_cut
 from lmtools.evaluate.normalising import TextRules
 from lmtools.evaluate.sacre import Sacre
 from lmtools.formats import kaldi_text
@@ -66,6 +71,7 @@ def arguments(parser):
         " NAME:option=value,... (default: as they are)"
     )
     parser.add("--normaliser", help=help_text)
+    add_rules(parser)
     parser.add_argument(
         "--oracle", action="store_true", help="tell also the best that N-best lists hold, by depth"
     )
@@ -75,17 +81,31 @@ def arguments(parser):
     parser.add("--out", required=False, metavar="F.json", help="also write everything as JSON")
 
 
+def add_rules(parser):
+    """Declare NIST's rules, and tables by part."""
+    help_text = (
+        "NIST's global map: rewrite references and hypotheses by its rules as csrfilt does, and"
+        f" count as hub5 is scored (--metric wer:rules={HUB5}); an stm and a ctm are compared by"
+        " segment"
+    )
+    parser.groups["normaliser"].add_argument("--glm", metavar="F.glm", help=help_text)
+    help_text = (
+        "tables besides: speaker (of an stm, or the id's first part), speaker=UTT2SPK, length,"
+        " label (of an stm), words: the most frequent confusions, deletions, insertions"
+    )
+    parser.add_argument("--by", nargs="+", default=[], metavar="PART", help=help_text)
+
+
 def run(args):
     """Evaluate, print, and write the JSON if asked."""
-    hyp, sources, against = read_inputs(args)
-    if rules := TextRules.read(args.unify, args.normaliser, args.map_words):
-        hyp, *sources = map(rules.rewrite, [hyp, *sources])
-        against = against and rules.rewrite(against)
+    hyp, sources, against, rules, segments = read_inputs(args)
+    namers = {by: find_namer(by, segments) for by in args.by if by != WORDS}
     ref, refs = sources[0], References(references(sources), args.metric)
     say(advise_metric(refs.texts(), hyp.texts.values(), args.metric, hyp.path))
     tree, first = evaluate_system(refs, hyp, args, prefix="", rules=rules)
     place = hyp.path if ref is hyp else f"{ref.path} beside {hyp.path}"
     say(doubt_references(pair_hypotheses(refs.refs, hyp), place))
+    tree |= break_down(refs, hyp, first, namers, words=WORDS in args.by)
     if args.oracle or args.oracle_out:
         tree["oracle"] = find_oracle(lists_of(ref, hyp, refs.refs), refs, args)
     if against:
@@ -100,11 +120,63 @@ def run(args):
             out.write("\n")
 
 
-def read_inputs(args) -> tuple[Texts, list[Texts], Texts | None]:
-    """Hypotheses, references, and the other system's hypotheses."""
+class Inputs(NamedTuple):
+    """Hypotheses, references, and the other system's hypotheses, rewritten by rules (None: by
+    none), and the segments of an stm by utterance.
+    """
+
+    hyp: Texts
+    sources: list[Texts]
+    against: Texts | None
+    rules: TextRules | None
+    segments: Mapping[str, StmSegment]
+
+
+def read_inputs(args) -> Inputs:
+    """Read all texts, by segment where an stm and a ctm are scored as sclite does."""
+    rules = read_rules(args)
+    nist = isinstance(METRICS[args.metric], ErrorRate) and METRICS[args.metric].nist is not None
+    if args.glm and not nist:
+        raise UserError(f"--glm: is for word error rates; leave out --metric {args.metric}")
+    formats = [*(args.format or []), None, None]
+    one = nist and args.ref and len(args.ref) == 1 and not args.plain
+    if one and are_timed(args.ref[0], args.hyp, (formats[1], formats[0])):
+        return read_timed(args, rules)
+    hyp, sources, against = read_files(args, nist)
+    if rules:
+        old, hyp = hyp, rules.rewrite(hyp)
+        sources = [hyp if ref is old else rules.rewrite(ref, "ref") for ref in sources]
+        against = against and rules.rewrite(against)
+    return Inputs(hyp, sources, against, rules, {})
+
+
+def read_rules(args) -> TextRules | None:
+    """Return the rules that rewrite texts; a global map makes WER that of hub5's rules."""
+    if not args.glm:
+        return TextRules.read(args.unify, args.normaliser, args.map_words)
+    if args.metric == "wer":
+        args.metric = f"wer:rules={HUB5}"
+    return TextRules.read_map(args.glm, (args.normaliser, args.unify, args.map_words))
+
+
+def read_timed(args, rules: TextRules | None) -> Inputs:
+    """Read a ctm, or two, by the segments of an stm."""
+    if rules and not rules.glm:
+        raise UserError(
+            f"{args.hyp}: a ctm by the segments of an stm is rewritten by --glm alone; leave out"
+            " --normaliser, --unify and --map-words"
+        )
+    glm = rules and rules.glm
+    ref, hyp, cut = load_cut(args.ref[0], args.hyp, glm)
+    against = load_cut(args.ref[0], args.against, glm)[1] if args.against else None
+    return Inputs(hyp, [ref], against, rules, cut.segments)
+
+
+def read_files(args, markup: bool) -> tuple[Texts, list[Texts], Texts | None]:
+    """Read hypotheses, references, and the other system's hypotheses; a trn may have `markup`."""
     if not args.ref and args.plain:
         raise UserError(f"{args.hyp}: plain text holds no references; give them with --ref")
-    read_hyp, read_ref = choose_readers(args)
+    read_hyp, read_ref = choose_readers(args, markup)
     hyp = read_hyp(args.hyp)
     sources = [read_ref(path) for path in args.ref] if args.ref else [hyp]
     if hyp.lists is None and sources[0] is hyp:
@@ -117,7 +189,7 @@ def read_inputs(args) -> tuple[Texts, list[Texts], Texts | None]:
     return hyp, sources, against
 
 
-def choose_readers(args) -> tuple[Callable[[str], Texts], Callable[[str], Texts]]:
+def choose_readers(args, markup: bool) -> tuple[Callable[[str], Texts], Callable[[str], Texts]]:
     """Return what reads hypotheses and what reads references."""
     if args.plain and args.format:
         raise UserError("--format: plain text has none; leave out --plain or --format")
@@ -126,7 +198,7 @@ def choose_readers(args) -> tuple[Callable[[str], Texts], Callable[[str], Texts]
     hyp, ref, *more = [*(args.format or []), None, None]
     if any(more):
         raise UserError("--format: more than two; give that of --hyp, then that of --ref")
-    return partial(load, spec=hyp), partial(load, spec=ref)
+    return partial(load, spec=hyp, markup=markup), partial(load, spec=ref, markup=markup)
 
 
 def evaluate_system(
@@ -140,6 +212,20 @@ def evaluate_system(
     if evaluation.missing:
         print(show.missing_line(evaluation))
     return show.tree(evaluation, interval), evaluation
+
+
+def break_down(refs: References, hyp: Texts, result, namers, words: bool) -> dict:
+    """Return the tables of an evaluation by part, and by word if asked for, printed on the way."""
+    tree: dict = {}
+    for by, name_part in namers.items():
+        parts = split_evaluation(result, list(refs.refs), name_part)
+        print("\n".join(show.part_lines(refs.metric, by, parts)))
+        tree[f"by {by.partition('=')[0]}"] = show.parts_tree(refs.metric, parts)
+    if words:
+        errors = count_words(refs, hyp.texts)
+        print("\n".join(show.word_lines(errors)))
+        tree["by words"] = show.words_tree(errors)
+    return tree
 
 
 def find_oracle(nbests, refs: References, args) -> list[float]:
@@ -164,7 +250,7 @@ def compare_systems(refs: References, hyp: Texts, against: Texts, first, second,
     result = paired_bootstrap(first.statistics, second.statistics, args.metric, args.seed)
     print(show.bootstrap_line(result))
     trees = {"bootstrap": dataclasses.asdict(result)}
-    if args.metric == "wer":
+    if is_wer(args.metric):
         result = refs.compare(hyp.texts, against.texts)
         print(show.matched_pairs_line(result))
         trees["matched_pairs"] = dataclasses.asdict(result)

@@ -362,6 +362,17 @@ def test_rescoring(tmp_path, lm, capsys):
     assert len(Corpus.open(tmp_path / "train.words.bin").shards) == 1
 
 
+@follows("docs/scoring.md", "NIST's rules")
+def test_scoring(tmp_path, lm):
+    references(tmp_path)
+    kaldi_text.write(kaldi_text.read(tmp_path / "data/test/text"), tmp_path / "test.txt")
+    (tmp_path / "en.glm").write_text(";; rules\nUH => (%HESITATION) / [ ] __ [ ]\n")
+    (tmp_path / "test.stm").write_text("r 1 ann 0.0 2.0 <o,f> uh yes\n")
+    (tmp_path / "test.ctm").write_text("r 1 0.1 0.2 yes\n")
+    said = follow(blocks("docs/scoring.md", "NIST's rules"), tmp_path, lm)
+    assert said.count("WER 0.00%") == 4
+
+
 @follows("docs/formats.md", "Any format to any other")
 def test_formats(tmp_path, lm):
     own_lists(tmp_path)

@@ -1,7 +1,8 @@
 """sclite's trn: an utterance a line, its id in parentheses last, `blue finch sings (zed1)`.
 
 Only plain words are read and written: `{ um / uh }` alternations, `(optional)` words and the null
-word `@` are markup that sclite scores in its own way, and are refused. Lines that start with `;;`
+word `@` are markup that sclite scores in its own way, and are refused, but for references and
+hypotheses that are scored so (lmtools.evaluate.nist). Lines that start with `;;`
 are comments.
 """
 
@@ -26,9 +27,9 @@ def recognises(path: Path, first: str) -> bool:
     return ".trn" in path.suffixes
 
 
-def read(path) -> dict[str, str]:
-    """Read the text by utterance id, in the file's order; UserError with the line that is no
-    trn.
+def read(path, markup: bool = False) -> dict[str, str]:
+    """Read the text by utterance id, in the file's order; UserError with the line that is no trn,
+    or has `markup`, unless that is asked for.
     """
     texts: dict[str, str] = {}
     for number, line in read_lines(path):
@@ -41,7 +42,8 @@ def read(path) -> dict[str, str]:
                 f"{where}: no utterance id at the end of the line; write `w1 w2 ... (utt)`"
             )
         first_time(identifier(match[2], where), texts, where)
-        texts[match[2]] = " ".join(plain(match[1], where))
+        words = match[1].split() if markup else plain(match[1], where)
+        texts[match[2]] = " ".join(words)
     return texts
 
 

@@ -90,7 +90,7 @@ def test_a_metric_has_one_name(spec, name):
 @pytest.mark.parametrize(
     "spec",
     [
-        *("mer", "", "bleu:tok=zh", "bleu:tokenize=jp", "bleu:tokenize", "wer:blanks=no", "BLEU"),
+        *("per", "", "bleu:tok=zh", "bleu:tokenize=jp", "bleu:tokenize", "wer:blanks=no", "BLEU"),
         *("cer:blanks=no,blanks=yes", "ter:asian=yes", "bleu:tokenize=spm", "x" * 999),
     ],
 )

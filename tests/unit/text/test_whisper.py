@@ -42,6 +42,25 @@ def test_examples():
     )
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("The U.S.A. today...", "the usa today"),
+        ("well ... the B.B.C. and U.K.", "well the bbc and uk"),
+        ("kinda 'cause I dunno, sorta colour", "kinda cause i dunno sorta color"),
+        ("um, won't [noise] (laughs) gonna", "will not going to"),
+        ("MR. Smith's twenty one", "mister smith is 21"),
+    ],
+)
+def test_leaderboard(text, expected):
+    assert NORMALISERS["open-asr"](text) == " ".join(expected.split())
+
+
+def test_leaderboard_leaves_the_english_rules_alone():
+    NORMALISERS["open-asr"]("a")
+    assert NORMALISERS["whisper-english"]("um kinda") == "kind of"
+
+
 @pytest.mark.parametrize("text", ["<" * 100_000, "(" * 100_000 + "<)>", " '" * 50_000])
 def test_brackets_without_end_take_no_long_time(text):
     """The package itself takes a minute for them."""

@@ -1,0 +1,150 @@
+"""An evaluation in parts: by speaker, by length, by label, and by word."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from lmtools.base.errors import UserError
+from lmtools.evaluate.corpus import Evaluation, References
+from lmtools.evaluate.edits import Alignment
+from lmtools.evaluate.metrics import METRICS
+from lmtools.evaluate.nist.alignment import WordPairs
+from lmtools.evaluate.nist.segments import StmSegment
+from lmtools.formats import kaldi_text
+
+LENGTHS = (5, 10, 20, 40)  # last of each group of lengths, in words of the reference
+WORDS = "words"
+Segments = Mapping[str, StmSegment]
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some utterances, by what they have in common, and their statistics summed."""
+
+    name: str
+    utterances: int
+    total: np.ndarray
+    score: float
+
+
+def split_evaluation(
+    evaluation: Evaluation, utts: Sequence[str], name_part: Callable[[str, np.ndarray], str]
+) -> list[Part]:
+    """Split an evaluation of `utts` by what `name_part` says of (utterance, statistics), in the
+    order in which the parts appear.
+    """
+    rows: dict[str, list[np.ndarray]] = {}
+    for utt, row in zip(utts, evaluation.statistics, strict=True):
+        rows.setdefault(name_part(utt, row), []).append(row)
+    if name_part is name_length:
+        rows = dict(sorted(rows.items(), key=lambda item: int(item[0].partition("-")[0])))
+    totals = {name: np.sum(part, axis=0) for name, part in rows.items()}
+    score = METRICS[evaluation.metric].score
+    return [
+        Part(name, len(rows[name]), total, float(score(total))) for name, total in totals.items()
+    ]
+
+
+def name_speaker(utt: str) -> str:
+    """Return what stands before the first `-` or `_` of an utterance's id, as sclite's `-i spu_id`
+    has it.
+    """
+    ends = [place for mark in "-_" if (place := utt.find(mark)) > 0]
+    return utt[: min(ends)] if ends else utt
+
+
+def name_length(utt: str, row: np.ndarray) -> str:
+    """Return the group of lengths of a reference, from the statistics of an error rate."""
+    length = int(row[-1])
+    first = 0
+    for last in LENGTHS:
+        if length <= last:
+            return f"{first}-{last}"
+        first = last + 1
+    return f"{first}-"
+
+
+def find_namer(by: str, segments: Segments) -> Callable[[str, np.ndarray], str]:
+    """Return what names the part of an utterance: speaker, speaker=F (Kaldi's utt2spk), label or
+    length; UserError for another.
+    """
+    kind, _, path = by.partition("=")
+    if by == "length":
+        return name_length
+    if by == "label" and segments:
+        return lambda utt, row: segments[utt].label
+    if kind == "speaker" and path:
+        speakers = kaldi_text.read(path)
+        return lambda utt, row: look_up(speakers, utt, path)
+    if by == "speaker":
+        return lambda utt, row: segments[utt].speaker if segments else name_speaker(utt)
+    more = "; label needs an stm as --ref and a ctm as --hyp" if kind == "label" else ""
+    raise UserError(
+        f"--by {by}: parts are speaker, speaker=F (Kaldi's utt2spk), length, label and"
+        f" {WORDS}{more}"
+    )
+
+
+def look_up(speakers: Mapping[str, str], utt: str, path: str) -> str:
+    """Return the speaker of an utterance; UserError if a file does not have it."""
+    if utt not in speakers:
+        raise UserError(f"{path}: has no speaker of {utt!r}; give the utt2spk of these utterances")
+    return speakers[utt]
+
+
+@dataclass
+class WordErrors:
+    """How often each word was taken for which, missed or inserted, and was there at all."""
+
+    confusions: Counter = field(default_factory=Counter)
+    deletions: Counter = field(default_factory=Counter)
+    insertions: Counter = field(default_factory=Counter)
+    spoken: Counter = field(default_factory=Counter)
+
+    def add(self, step: str, ref: str, hyp: str) -> None:
+        """Count one step of an alignment."""
+        if step != "I":
+            self.spoken[ref] += 1
+        if step == "S":
+            self.confusions[ref, hyp] += 1
+        elif step == "D":
+            self.deletions[ref] += 1
+        elif step == "I":
+            self.insertions[hyp] += 1
+
+    def rank_words(self) -> list[tuple[str, int, int]]:
+        """Return (word, errors, times spoken) of the words of references, most errors first."""
+        errors = self.deletions.copy()
+        for (ref, _), times in self.confusions.items():
+            errors[ref] += times
+        return [(word, times, self.spoken[word]) for word, times in rank(errors)]
+
+
+def rank(counter: Counter) -> list[tuple]:
+    """Return what was counted, most frequent first, then by name."""
+    return sorted(counter.items(), key=lambda item: (-item[1], item[0]))
+
+
+def count_words(refs: References, hyps: Mapping[str, str]) -> WordErrors:
+    """Count the errors of hypotheses by word, in the alignments of `refs`."""
+    errors = WordErrors()
+    for utt, ref in refs.refs.items():
+        text = hyps.get(utt, "")
+        first = ref if isinstance(ref, str) else ref[0]
+        for step in pair_words(refs.align(utt, text), first.split(), text.split()):
+            errors.add(*step)
+    return errors
+
+
+def pair_words(
+    alignment: Alignment | WordPairs, ref: Sequence[str], hyp: Sequence[str]
+) -> Iterator[tuple[str, str, str]]:
+    """Yield (C, S, D or I, word of the reference, word of the hypothesis) of an alignment."""
+    if isinstance(alignment, WordPairs):
+        yield from alignment.pairs
+        return
+    left, right = iter(ref), iter(hyp)
+    for step in alignment.steps:
+        yield step, "" if step == "I" else next(left), "" if step == "D" else next(right)
