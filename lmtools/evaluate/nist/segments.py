@@ -116,7 +116,7 @@ def read_stm(path, glm: GlobalMap | None = None) -> dict[Channel, list[StmSegmen
         text = " ".join(fields[FIELDS + bool(label) :])
         if glm and IGNORED not in text.lower():
             text = glm.rewrite(text, "stm", "ref", where)
-        segment = StmSegment(*fields[:3], begin, end, label.strip("<>"), text)
+        segment = StmSegment(*fields[:3], begin=begin, end=end, label=label.strip("<>"), text=text)
         channels.setdefault(channel_of(fields), []).append(segment)
     if not channels:
         raise UserError(f"{path}: holds no segment; give an stm file")
