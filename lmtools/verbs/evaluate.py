@@ -147,7 +147,7 @@ def read_inputs(args) -> Inputs:
         old, hyp = hyp, rules.rewrite(hyp)
         sources = [hyp if ref is old else rules.rewrite(ref, "ref") for ref in sources]
         against = against and rules.rewrite(against)
-    return Inputs(hyp, sources, against, rules, {})
+    return Inputs(hyp, sources, against, rules=rules, segments={})
 
 
 def read_rules(args) -> TextRules | None:
@@ -169,7 +169,7 @@ def read_timed(args, rules: TextRules | None) -> Inputs:
     glm = rules and rules.glm
     ref, hyp, cut = load_cut(args.ref[0], args.hyp, glm)
     against = load_cut(args.ref[0], args.against, glm)[1] if args.against else None
-    return Inputs(hyp, [ref], against, rules, cut.segments)
+    return Inputs(hyp, [ref], against, rules=rules, segments=cut.segments)
 
 
 def read_files(args, markup: bool) -> tuple[Texts, list[Texts], Texts | None]:
