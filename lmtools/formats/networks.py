@@ -8,12 +8,12 @@
 `words` are posteriors, most probable first, "" is no word; `confidence` is that of the chosen word
 (its posterior, or what calibration made of it); `ref` and `time` may be missing. `text` is Kaldi
 text and `ctm` sclite's, of the chosen words; ctm has their confidences, and times, made up where
-any is unknown.
+they are unknown.
 """
 
 import json
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from lmtools.base.errors import UserError
@@ -27,6 +27,7 @@ from lmtools.formats.registry import Format, Formats
 from lmtools.types import EMPTY, NO_WORD, ConfusionNetwork, Hypothesis, NBest, Slot
 
 SUM = 1e-6  # what rounding may make of a sum of posteriors
+TICK = 0.1  # seconds of a word whose time is unknown
 SUMMARIES = {
     "json": "all of it, an utterance a line: slots, posteriors, confidences, times",
     "ctm": "sclite: `utt 1 start duration word confidence` of the chosen words",
@@ -124,14 +125,34 @@ def write_ctm(networks: Iterable[ConfusionNetwork], path) -> None:
 def as_timed_list(network: ConfusionNetwork) -> NBest:
     """Return the list of a network's chosen words, with times and confidences as ctm keeps them."""
     slots = network.spoken
-    if any(slot.time is None for slot in slots):
+    if all(slot.time is None for slot in slots):
         times = ctm.made_up(len(slots))
     else:
-        spans = [slot.time for slot in slots if slot.time]
+        spans = fill_times([slot.time for slot in slots])
         times = [f"1 {start:.2f} {max(end - start, 0):.2f}" for start, end in spans]
     rows = [f"{time} {slot.confidence:.6f}" for time, slot in zip(times, slots, strict=True)]
     extra = {"times": "\n".join(rows)} if rows else EMPTY
     return NBest(network.utt, (Hypothesis(network.text, {}, extra),))
+
+
+def fill_times(times: Sequence[tuple[float, float] | None]) -> list[tuple[float, float]]:
+    """Return times with those unknown made up: evenly between the known ones around them, a tenth
+    of a second each at the ends.
+    """
+    known = [place for place, time in enumerate(times) if time is not None]
+    filled = []
+    for place, time in enumerate(times):
+        if time is None:
+            left = max((other for other in known if other < place), default=-1)
+            right = min((other for other in known if other > place), default=len(times))
+            gap = right - left - 1
+            start = 0.0 if left < 0 else times[left][1]
+            end = start + TICK * gap if right == len(times) else times[right][0]
+            start = max(end - TICK * gap, 0.0) if left < 0 else start
+            step = (end - start) / gap
+            time = start + step * (place - left - 1), start + step * (place - left)
+        filled.append(time)
+    return filled
 
 
 def refuse_read(path) -> Iterator[ConfusionNetwork]:

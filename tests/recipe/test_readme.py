@@ -456,7 +456,7 @@ def write(path: Path, text: str) -> Path:
     return path
 
 
-WORDS = ("Networks",)
+WORDS = "Networks", "Confidences", "Several systems"
 
 
 @follows("docs/words.md", *WORDS)
@@ -468,6 +468,11 @@ def test_words(tmp_path, lm, capsys):
         LATTICES.write(upper, tmp_path / "lattices" / name, "slf")
         command = f"score --nbest {name}.jsonl --lm $LM --out ngram.{name}.scores"
         follow([f"lmtools {command}"], tmp_path, lm)
+        for place, system in enumerate(("whisper.txt", "vosk.ctm")):
+            one_best = [replace(nbest, hyps=nbest.hyps[place:][:1]) for nbest in mini(name)]
+            bare = [replace(n, hyps=tuple(Hypothesis(h.text) for h in n.hyps)) for n in one_best]
+            form = "ctm" if place else "kaldi-text"
+            FORMATS.write(bare, tmp_path / f"{name}.{system}", form)
     follow(
         [
             "lmtools tune --nbest dev.jsonl --scores ngram=ngram.dev.scores --out weights.json",
@@ -483,3 +488,6 @@ def test_words(tmp_path, lm, capsys):
     kaldi_text.write({network.utt: network.text for network in built}, tmp_path / "test.txt")
     assert improved(capsys, tmp_path)
     assert improved(capsys, tmp_path, "test.lattices.txt")
+    assert kaldi_text.read(tmp_path / "test.voted.txt").keys() == {one.utt for one in built}
+    assert (tmp_path / "test.voted.ctm").exists()
+    assert (tmp_path / "confidences.png").exists()

@@ -2,10 +2,10 @@
 confidences.
 """
 
-from lmtools.verbs.network import build
+from lmtools.verbs.network import build, calibrate, measure, rover, tune
 from lmtools.verbs.options import add_actions
 
-ACTIONS = {"build": build}
+ACTIONS = {"build": build, "rover": rover, "tune": tune, "calibrate": calibrate, "measure": measure}
 
 
 def arguments(parser):

@@ -12,10 +12,11 @@ from lmtools.lattice.check import drop_unusable
 from lmtools.lattice.mbr import ROUNDS, decode_mbr
 from lmtools.lattice.paths import as_nbest
 from lmtools.rescoring import check_signatures, load_weights, parse_weights, read_columns
+from lmtools.rescoring.calibration import calibrate
 from lmtools.rescoring.networks import CHOICES, METHODS, NetworkPlan, build_networks, rank_lists
 from lmtools.types import ConfusionNetwork
 from lmtools.verbs import say
-from lmtools.verbs.network.common import FORMATS, write_networks
+from lmtools.verbs.network.common import FORMATS, add_calibration, read_calibration, write_networks
 
 DEPTH = 100  # hypotheses of a lattice that are aligned
 
@@ -43,13 +44,14 @@ def arguments(parser):
     parser.add_argument("--method", choices=METHODS, help=help_text)
     help_text = "words of the output: consensus, or best, the hypothesis of the highest score"
     parser.add_argument("--choice", choices=CHOICES, default=CHOICES[0], help=help_text)
+    add_calibration(parser)
     parser.add("--out", help="networks; - is standard output")
     parser.add("--to", default="json", help=f"{FORMATS} (default: %(default)s)")
 
 
 def run(args):
     """Write the networks one by one, and say how many."""
-    count = write_networks(networks_of(args), args.out, args.to)
+    count = write_networks(calibrate(networks_of(args), read_calibration(args)), args.out, args.to)
     say([f"{args.out}: networks of {count} utterances"])
 
 

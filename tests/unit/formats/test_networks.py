@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 
 from lmtools.base.errors import UserError
@@ -50,6 +51,12 @@ def test_ctm_makes_up_times(tmp_path):
     ).read_text() == "u 1 0.00 0.10 a 1.000000\nu 1 0.10 0.10 b 1.000000\n"
     with pytest.raises(UserError, match="holds no network"):
         NETWORKS.read(tmp_path / "n.ctm", "ctm")
+
+
+def test_unknown_times_between_known_ones():
+    times = [None, (0.5, 0.6), None, None, (1.0, 1.2), None]
+    spans = [(0.4, 0.5), (0.5, 0.6), (0.6, 0.8), (0.8, 1.0), (1.0, 1.2), (1.2, 1.3)]
+    assert np.allclose(networks.fill_times(times), spans)
 
 
 GOOD = {"chosen": "a", "confidence": 0.5, "words": {"a": 0.5, "": 0.5}}

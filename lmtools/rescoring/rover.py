@@ -1,0 +1,219 @@
+"""Outputs of several systems combined: votes on their words, or their networks as one; weights of a
+vote tuned on a development set.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from rapidfuzz.distance import Levenshtein
+
+from lmtools.base.errors import UserError
+from lmtools.base.seal import read_json, write_json
+from lmtools.formats import detect, read
+from lmtools.formats import networks as network_files
+from lmtools.formats.networks import NETWORKS
+from lmtools.formats.registry import is_pipe, read_first_line
+from lmtools.formats.texts import KALDI
+from lmtools.formats.word_times import read_marks
+from lmtools.lattice.confusion import NetworkBuilder, share_out
+from lmtools.lattice.rover import FREQUENCY, VOTES, Row, Token, Vote, align_systems, elect
+from lmtools.rescoring.networks import NetworkPlan, build_networks, rank_lists
+from lmtools.types import NO_WORD, ConfusionNetwork, NBest, Slot
+
+NETWORK = "network"  # the method that is no vote on single outputs
+METHODS = (*VOTES, NETWORK)
+GRID = tuple(step / 10 for step in range(11))  # of alpha and of the confidence of none
+TRUSTS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 4.0)
+SETTINGS = {"method": str, "alpha": float, "null": float, "trust": list}
+
+
+@dataclass(frozen=True)
+class SystemOutput:
+    """The output of a system: a network of each utterance, of one word a slot where it gave a
+    single hypothesis.
+    """
+
+    path: str
+    networks: Mapping[str, ConfusionNetwork]
+
+
+def read_system(path: str, form: str | None, plan: NetworkPlan) -> SystemOutput:
+    """Read a system's networks, or lists of hypotheses with the posteriors of `plan`.
+
+    The confidences of a list's best hypothesis are those that its format keeps, if any.
+    """
+    if form in NETWORKS or (form is None and holds_networks(path)):
+        items = network_files.read(path)
+        return SystemOutput(path, {network.utt: network for network in items})
+    lists = list(read(path, form or detect(path, KALDI)))
+    built = build_networks(rank_lists(lists, None, None, path), plan)
+    pairs = zip(lists, built, strict=True)
+    return SystemOutput(path, {nbest.utt: mark_words(nbest, network) for nbest, network in pairs})
+
+
+def holds_networks(path: str) -> bool:
+    """Return whether a file begins as networks do."""
+    file = path != "-" and Path(path).is_file() and not is_pipe(path)
+    return file and network_files.recognises(Path(path), read_first_line(path))
+
+
+def mark_words(nbest: NBest, network: ConfusionNetwork) -> ConfusionNetwork:
+    """Return the network of a single hypothesis with its recogniser's confidences and times."""
+    marks = read_marks(nbest.hyps[0]) if len(nbest.hyps) == 1 else None
+    if marks is None:
+        return network
+    slots = [
+        slot
+        if mark.confidence is None
+        else replace(slot, confidence=min(max(mark.confidence, 0.0), 1.0))
+        for slot, mark in zip(network.slots, marks, strict=True)
+    ]
+    return replace(network, slots=tuple(slots))
+
+
+def join_systems(systems: Sequence[SystemOutput]) -> Iterator[tuple[str, list[ConfusionNetwork]]]:
+    """Yield each utterance of the first system with its networks; UserError unless all systems have
+    the same utterances.
+    """
+    first = systems[0].networks
+    for system in systems[1:]:
+        if alone := system.networks.keys() ^ first.keys():
+            utt = min(alone)
+            lacking = system if utt in first else systems[0]
+            raise UserError(
+                f"{lacking.path}: no utterance {utt!r}, which another system has; give outputs of"
+                " the same utterances"
+            )
+    for utt in first:
+        yield utt, [system.networks[utt] for system in systems]
+
+
+def tokens_of(network: ConfusionNetwork) -> list[Token]:
+    """Return the chosen words as a vote takes them."""
+    return [Token(slot.chosen, slot.confidence, slot.time) for slot in network.spoken]
+
+
+def combine_systems(systems: Sequence[SystemOutput], vote: Vote) -> Iterator[ConfusionNetwork]:
+    """Yield the combined network of each utterance: of the votes, in which posteriors are shares of
+    votes and confidences the winners'; or, with the method NETWORK, of all networks by the trust in
+    their systems.
+    """
+    check_trust(vote, len(systems))
+    for utt, parts in join_systems(systems):
+        ref = next((part.ref for part in parts if part.ref is not None), None)
+        if vote.method == NETWORK:
+            yield add_networks(utt, parts, vote, ref)
+        else:
+            rows = align_systems([tokens_of(part) for part in parts])
+            yield ConfusionNetwork(utt, tuple(count_votes(row, vote) for row in rows), ref)
+
+
+def add_networks(
+    utt: str, parts: Sequence[ConfusionNetwork], vote: Vote, ref: str | None
+) -> ConfusionNetwork:
+    """Return the network of several, the most trusted first."""
+    builder = NetworkBuilder()
+    shares = share_out(vote.trust or [1.0] * len(parts)).tolist()
+    for place in sorted(range(len(parts)), key=lambda place: -shares[place]):
+        if shares[place]:
+            builder.add_network(parts[place], shares[place])
+    return builder.finish(utt, ref=ref)
+
+
+def count_votes(row: Row, vote: Vote) -> Slot:
+    """Return the slot of a row: each word's share of the votes, and the winner."""
+    trust = vote.trust or (1.0,) * len(row)
+    shares: dict[str, float] = {}
+    for token, weight in zip(row, trust, strict=True):
+        shares[token.word] = shares.get(token.word, 0.0) + weight / sum(trust)
+    shares = dict(sorted(shares.items(), key=lambda item: (-item[1], item[0] == NO_WORD)))
+    winner = elect(row, vote)
+    confidence = shares[winner.word] if vote.method == FREQUENCY else winner.confidence
+    return Slot(shares, winner.word, min(max(confidence, 0.0), 1.0), winner.time)
+
+
+def check_trust(vote: Vote, systems: int) -> None:
+    """Raise UserError where the weights are not one a system."""
+    if vote.trust and (len(vote.trust) != systems or not sum(vote.trust) > 0):
+        raise UserError(
+            f"weights of {len(vote.trust)} systems for {systems}; give one each, in their order,"
+            " or tune them with these systems"
+        )
+
+
+def tune_vote(systems: Sequence[SystemOutput], refs: Mapping[str, str], methods=METHODS) -> Vote:
+    """Return the vote of the fewest word errors against the references: of each method the best
+    alpha, confidence of none and trust, one after another until none gets better; among equals the
+    earlier one in METHODS, and that nearest to trust 1.
+    """
+    utterances = [(refs[utt].split(), parts) for utt, parts in join_systems(systems)]
+    aligned = [
+        [(row, unanimous(row)) for row in align_systems([tokens_of(part) for part in parts])]
+        for _, parts in utterances
+    ]
+
+    def count_errors(vote: Vote) -> int:
+        errors = 0
+        for (ref, parts), rows in zip(utterances, aligned, strict=True):
+            if vote.method == NETWORK:
+                words = add_networks("", parts, vote, None).text.split()
+            else:
+                words = [word or elect(row, vote).word for row, word in rows]
+                words = [word for word in words if word]
+            errors += Levenshtein.distance(ref, words)
+        return errors
+
+    tuned = [climb(count_errors, Vote(method, trust=(1.0,) * len(systems))) for method in methods]
+    return min(tuned, key=lambda pair: pair[0])[1]
+
+
+def unanimous(row: Row) -> str | None:
+    """Return the word that all systems have, None where they differ."""
+    return row[0].word if len({token.word for token in row}) == 1 else None
+
+
+def climb(count_errors, vote: Vote) -> tuple[int, Vote]:
+    """Return the fewest errors and the vote that has them, from `vote` on, a setting at a time."""
+    best = count_errors(vote), vote
+    while True:
+        before = best[0]
+        for name in ("alpha", "null") if vote.method in tuple(VOTES)[1:] else ():
+            tries = [replace(best[1], **{name: value}) for value in GRID]
+            best = min([best, *((count_errors(one), one) for one in tries)], key=first_of)
+        for place in range(len(vote.trust)):
+            tries = [replace(best[1], trust=put(best[1].trust, place, t)) for t in TRUSTS]
+            best = min([best, *((count_errors(one), one) for one in tries)], key=first_of)
+        if best[0] == before:
+            return best
+
+
+def first_of(pair: tuple[int, Vote]) -> int:
+    """Return the errors of a pair."""
+    return pair[0]
+
+
+def put(values: tuple[float, ...], place: int, value: float) -> tuple[float, ...]:
+    """Return the values with another at one place."""
+    return (*values[:place], value, *values[place + 1 :])
+
+
+def save_vote(vote: Vote, path) -> None:
+    """Write a vote as JSON."""
+    tree = {"method": vote.method, "alpha": vote.alpha, "null": vote.null}
+    write_json(tree | {"trust": list(vote.trust)}, path, allow_nan=False)
+
+
+def load_vote(path) -> Vote:
+    """Read a vote; UserError for what `save_vote` cannot have written."""
+    remedy = "write it again with lmtools network tune"
+    tree = read_json(path, remedy)
+    numbers = [tree.get("alpha"), tree.get("null"), *(tree.get("trust") or [])]
+    if (
+        tree.keys() != SETTINGS.keys()
+        or tree["method"] not in METHODS
+        or not isinstance(tree["trust"], list)
+        or any(type(value) not in (int, float) or not 0 <= value < 1e9 for value in numbers)
+    ):
+        raise UserError(f"{path}: no settings of a vote; {remedy}")
+    return Vote(tree["method"], tree["alpha"], tree["null"], tuple(tree["trust"]))

@@ -1,0 +1,90 @@
+"""Systems combined: read, voted, tuned; `lmtools network rover` and `tune`."""
+
+import json
+
+import pytest
+
+from lmtools.base.errors import UserError
+from lmtools.cli import main
+from lmtools.formats import ctm, jsonl, kaldi_text, networks
+from lmtools.lattice.rover import Vote
+from lmtools.rescoring.rover import load_vote, save_vote
+from lmtools.types import NBest
+
+REFS = {"u": "a b c", "v": "d e"}
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """Outputs of three systems in three formats, one error each, and a bad fourth."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "one.trn").write_text("a b x (u)\nd e (v)\n")
+    rows = ["u 1 0.0 0.5 a 0.9", "u 1 0.5 0.5 y 0.3", "u 1 1.0 0.5 c 0.8", "v 1 0 1.0 d 0.7"]
+    (tmp_path / "two.ctm").write_text("\n".join([*rows, "v 1 1.0 0.5 e 0.6"]) + "\n")
+    lists = [NBest.of("u", ["b c", "a b c"], am=[0.0, -1.0]), NBest.of("v", ["d f", "d e"])]
+    lists[1] = NBest.of("v", ["d f", "d e"], am=[0.0, -0.1])
+    jsonl.write(lists, "three.jsonl")
+    (tmp_path / "four.trn").write_text("q q q (u)\nq q (v)\n")
+    kaldi_text.write(REFS, "ref")
+    return tmp_path
+
+
+SYSTEMS = ["one.trn", "two.ctm", "three.jsonl"]
+
+
+@pytest.mark.parametrize("method", ["freq", "average", "maximum", "share", "network"])
+def test_vote_of_three_has_no_error(here, method):
+    command = ["network", "rover", *SYSTEMS, "--method", method, "--alpha", "0.7", "--to", "text"]
+    assert main([*command, "--out", "text"]) == 0
+    assert kaldi_text.read("text") == REFS
+
+
+def test_confidences_and_times(here):
+    assert main(["network", "rover", *SYSTEMS, "--out", "n.ctm", "--to", "ctm"]) == 0
+    (first, _) = ctm.read("n.ctm")
+    assert first.hyps[0].extra["times"].splitlines()[0] == "1 0.00 0.50 0.666667"
+    assert main(["network", "rover", *SYSTEMS, "--out", "n.json"]) == 0
+    (first, _) = networks.read("n.json")
+    assert first.slots[1].words == pytest.approx({"b": 2 / 3, "y": 1 / 3})
+    # networks are systems, too
+    assert main(["network", "rover", "n.json", "four.trn", "--out", "t", "--to", "text"]) == 0
+    assert kaldi_text.read("t") == REFS
+
+
+def test_tuned_on_references(here, capsys):
+    """A bad system in front is found out."""
+    systems = ["four.trn", *SYSTEMS]
+    assert main(["network", "tune", *systems, "--ref", "ref", "--out", "vote.json"]) == 0
+    printed = capsys.readouterr().err
+    assert "four.trn: WER 100.00" in printed and "vote.json: WER 0.00" in printed
+    command = ["network", "rover", *systems, "--weights", "vote.json", "--to", "text"]
+    assert main([*command, "--out", "text"]) == 0
+    assert kaldi_text.read("text") == REFS
+    assert main(["network", "rover", *SYSTEMS[:2], "--weights", "vote.json", "--out", "x"]) == 1
+    assert "weights of 4 systems for 2" in capsys.readouterr().err
+    assert main(["network", "tune", *systems, "--out", "x"]) == 1
+    assert "no reference of utterance 'u'; give --ref" in capsys.readouterr().err
+
+
+def test_other_utterances_are_refused(here, capsys):
+    (here / "short.trn").write_text("a b x (u)\n")
+    assert main(["network", "rover", "one.trn", "short.trn", "--out", "x"]) == 1
+    assert "short.trn: no utterance 'v'" in capsys.readouterr().err
+    assert not (here / "x").exists()
+
+
+def test_settings_read_back(tmp_path):
+    vote = Vote("share", 0.3, 0.2, (1.0, 0.5))
+    save_vote(vote, tmp_path / "v.json")
+    assert load_vote(tmp_path / "v.json") == vote
+
+
+@pytest.mark.parametrize(
+    "tree",
+    [{}, {"method": "x", "alpha": 1, "null": 0, "trust": []}]
+    + [{"method": "freq", "alpha": 1, "null": 0, "trust": trust} for trust in (None, ["1"], [-1])],
+)
+def test_settings_that_are_none(tmp_path, tree):
+    (tmp_path / "v.json").write_text(json.dumps(tree))
+    with pytest.raises(UserError, match="lmtools network tune"):
+        load_vote(tmp_path / "v.json")
