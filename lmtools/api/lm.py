@@ -53,7 +53,9 @@ class LM:
 
     `kind` says what exp(-log-probability / tokens) is: perplexity or pseudo-perplexity. `signature`
     says which model it is and how it computes; `scorer` and `computing` are what the rest of
-    lmtools takes.
+    lmtools takes. Texts that are no lists have a scorer of their own where no engine was asked for:
+    ONNX Runtime's, where it is installed and computes the model in float32, whose scores differ
+    from those of lists and files in their last bits.
     """
 
     def __init__(self, spec: LMSpec, computing: Computing):
@@ -61,6 +63,7 @@ class LM:
         check_kind(computing, Computing, "computing", "Computing", remedy="use lmtools.load")
         self.computing, self.scorer = computing, load_scorer(spec, computing)
         self.kind, self.signature = self.scorer.kind, dict(self.scorer.signature)
+        self.live = self.scorer.live() if computing.engine == "auto" else self.scorer
 
     def score(self, texts: Sequence[str], sources: Sequence[str] | None = None) -> np.ndarray:
         """Return the log-probability of each text with the end of sentence, in nats, float64
@@ -72,7 +75,7 @@ class LM:
         self.check_sources(sources is not None)
         texts = list_texts(texts, "texts")
         if sources is None:
-            return score_texts(texts, self.scorer, self.computing).log_prob
+            return score_texts(texts, self.live, self.computing).log_prob
         sources = list_texts(sources, "sources")
         if len(texts) != len(sources):
             raise UserError(f"{len(sources)} sources of {len(texts)} texts; give each its own")
@@ -100,7 +103,7 @@ class LM:
         texts = list_texts(texts, "texts")
         sentences, which = prepare_distinct(texts, self.scorer.prepare)
         values: list = [None] * len(sentences)
-        for batch, batch_values in score_all(self.scorer, sentences):
+        for batch, batch_values in score_all(self.live, sentences):
             for index, log_probs in zip(batch, batch_values, strict=True):
                 values[index] = log_probs
         names = [(*self.scorer.token_names(sentence), "</s>") for sentence in sentences]
@@ -182,7 +185,7 @@ def load(
     `options` are those of the specification, which `lm` may have too (`DIR,intact=true`), and of
     the computation: `intact`, `normalise`, `oov_penalty`, `noise`, `noise_power`, `pairs` for a
     translation model; `device` (cpu, cuda, cuda:1, auto), `precision` of matrix products (float32,
-    bfloat16, int8, auto), `engine` (torch, prepared, auto), `rows`, `nj` (lmtools.base.specs,
+    bfloat16, int8, auto), `engine` (torch, prepared, onnx, auto), `rows`, `nj` (lmtools.base.specs,
     lmtools.base.computing). `cache` keeps scores between runs: a directory or `default`, that of
     the command line. `threads` sets torch's in this whole process. UserError where there is no such
     model, or it cannot do what is asked.

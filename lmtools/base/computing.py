@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from lmtools.base.options import check_options, option
 
-ENGINES = ("auto", "torch", "prepared")
+ENGINES = ("auto", "torch", "prepared", "onnx")
 
 
 @dataclass(frozen=True)
@@ -22,8 +22,8 @@ class Computing:
     )
     engine: str = option(
         "auto",
-        "torch, or prepared: a CPU multiplies with weights packed once; auto: prepared where no"
-        " bit changes, in bfloat16, and in int8",
+        "torch; prepared: a CPU multiplies with weights packed once; onnx: ONNX Runtime scores text"
+        " by text; auto: prepared where no bit changes, in bfloat16, and in int8",
         choices=ENGINES,
         rare=True,
     )

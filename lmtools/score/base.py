@@ -181,6 +181,12 @@ class Scorer:
         """Return `prefixes` of a model that is `left_to_right`."""
         raise NotImplementedError
 
+    def live(self) -> Scorer:
+        """Return the same model by the engine that takes least time for a text by itself, whose
+        scores may differ in their last bits; itself where it is that.
+        """
+        return self
+
     def with_oov_penalty(self, penalty: float) -> Scorer:
         """Return the same model under that penalty, which its signature has; itself where it is 0.
         UserError for one below 0.

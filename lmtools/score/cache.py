@@ -42,7 +42,7 @@ def default_directory() -> Path:
 
 def cache_directory(name: str):
     """Return the cache that a user calls `name`: a directory, `default`, or None for `none`."""
-    return {"default": default_directory(), "none": None}.get(name, name)
+    return default_directory() if name == "default" else None if name == "none" else name
 
 
 class Kind(NamedTuple):

@@ -50,17 +50,29 @@ def compute_missing(
     known = cache.get(sentences)
     plan, values = plan_work(sentences, model, trees, known), dict(known)
     missing = len(sentences) - len(known)
-    # of a second and more: a service computes often
-    look = {"unit": "text", "disable": None, "dynamic_ncols": True, "delay": 1.0}
-    with tqdm(total=missing, desc=label, **look) as bar:
+    with show_progress(missing if len(plan) > 1 else 0, label) as advance:
         for number, results in compute(
             [type(batch)(sentences[i] for i in batch) for batch in plan]
         ):
             new = {i: v for i, v in zip(plan[number], results, strict=True) if i not in known}
             values |= new
             cache.put((sentences[i], value) for i, value in new.items())
-            bar.update(len(new))
+            advance(len(new))
     return [values[i] for i in range(len(sentences))]
+
+
+@contextlib.contextmanager
+def show_progress(total: int, label: str) -> Iterator[Callable[[int], object]]:
+    """Yield a function that is given what more of `total` texts is done, and shows it on a terminal
+    where that takes a second and more; of none it shows nothing, which costs a live program
+    nothing.
+    """
+    if not total:
+        yield lambda more: None
+        return
+    look = {"unit": "text", "disable": None, "dynamic_ncols": True, "delay": 1.0}
+    with tqdm(total=total, desc=label, **look) as bar:
+        yield bar.update
 
 
 def plan_work(

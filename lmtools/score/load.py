@@ -67,7 +67,7 @@ def load_foreign(spec: LMSpec, computing: Computing) -> Scorer:
     from lmtools.score.huggingface_trees import load_huggingface
 
     refuse_options(spec, UNTRAINED, UNNORMALISED.format("a Hugging Face"))
-    if computing.engine == "prepared":
+    if computing.engine in ("prepared", "onnx"):
         raise UserError(f"{spec.lm}: a Hugging Face model runs in torch; leave --engine out")
     return load_huggingface(spec, computing)
 

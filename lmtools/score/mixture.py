@@ -128,6 +128,10 @@ class MixtureScorer(Scorer):
     def prefixes(self):
         return self.by_word.prefixes()
 
+    def live(self):
+        parts = [scorer.live() for scorer in self.scorers]
+        return MixtureScorer(parts, self.weights, self.lms, self.spec)
+
     def with_weights(self, weights: Sequence[float]) -> "MixtureScorer":
         """Return the same models with other weights."""
         return MixtureScorer(self.scorers, weights, self.lms, self.spec)

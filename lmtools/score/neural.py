@@ -2,6 +2,7 @@
 sides, of translations given their sources.
 """
 
+import copy
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -22,6 +23,7 @@ from lmtools.models.device import (
     resolve_precision,
 )
 from lmtools.models.engine import describe_engine, prepare, resolve_engine
+from lmtools.models.engine.onnx import OnnxScores, refuse_graph
 from lmtools.models.lm import LanguageModel
 from lmtools.models.objectives import Examples, pad_sentences, split_pair
 from lmtools.models.outputs.base import in_precision
@@ -51,11 +53,12 @@ class NeuralScorer(Scorer):
     ):
         self.spec, self.device = spec, choose_device(computing.device)
         self.precision = resolve_precision(computing.precision, self.device, integers=True)
-        self.engine = resolve_engine(computing.engine, self.precision, self.device)
+        self.normalised = spec.normalise == "full"
+        refused = refuse_graph(lm, self.normalised)
+        self.engine = resolve_engine(computing.engine, self.precision, self.device, refused)
         self.parameters = sum(parameter.numel() for parameter in lm.parameters())
         self.rows = batch_rows(computing.rows, self.device)
         self.lm, self.subword = lm.to(self.device).eval(), subword
-        self.normalised = spec.normalise == "full"
         self.output = (
             prepare(self.lm, self.precision)
             if self.engine == "prepared"
@@ -64,6 +67,7 @@ class NeuralScorer(Scorer):
         self.longest, self.depth = lm.longest, lm.trunk.depth
         self.boundary, self.masks = (1, lm.objective.boundary - 1), lm.trunk.masks
         self.masked = lm.trunk.masks and not spec.intact
+        self.graph = None
         self.left_to_right = lm.objective.name == "causal"
         self.kind = "perplexity" if self.left_to_right else "pseudo-perplexity"
         self.criterion = lm.settings.criterion
@@ -74,6 +78,25 @@ class NeuralScorer(Scorer):
             **describe_engine(self.engine, self.precision),
             **({} if self.normalised else {"normalise": "none"}),
         }  # fmt: skip
+        if self.engine == "onnx":
+            self.use_graph()
+
+    def use_graph(self) -> None:
+        """Score by ONNX Runtime, which is as fast with one sentence as with many."""
+        self.engine, self.rows = "onnx", 1
+        self.graph = OnnxScores(self.lm, self.precision, self.masked)
+        numbers = numerics(self.precision, self.device, self.rows)
+        self.signature = {
+            **self.signature, **numbers, **describe_engine(self.engine, self.precision)
+        }  # fmt: skip
+
+    def live(self):
+        exact = self.engine == "torch" and self.precision == "float32"
+        if not exact or self.device.type != "cpu" or refuse_graph(self.lm, self.normalised):
+            return self
+        scorer = copy.copy(self)
+        scorer.use_graph()
+        return scorer
 
     def normalise(self, text):
         return self.subword.normaliser(text)
@@ -95,6 +118,8 @@ class NeuralScorer(Scorer):
 
     def plan_trees(self, sentences):
         """Plan trees on a CPU, where it was measured, of left-to-right models with a memory."""
+        if len(sentences) < 2 or (self.graph and self.precision == "int8"):
+            return []
         remembers = type(self.lm.trunk).memory is not Trunk.memory
         if self.device.type != "cpu" or not (self.left_to_right and remembers):
             return []
@@ -109,6 +134,8 @@ class NeuralScorer(Scorer):
         return score_nodes(tree, heads, self.output, EOS, normalised=self.normalised)
 
     def grow_prefixes(self):
+        if self.graph and self.precision == "int8":
+            raise UserError(f"{self.source}: int8 of ONNX Runtime scores texts; leave --engine out")
         return NeuralPrefixes(self)
 
     def tree_of(self, sentences) -> SentenceTree:
@@ -143,6 +170,8 @@ class NeuralScorer(Scorer):
     @torch.inference_mode()
     def one_pass(self, sentences, what=None) -> list[np.ndarray]:
         """Compute `what`, by default the scores, of sentences that fit the positions."""
+        if self.graph and what in (None, self.score):
+            return [self.graph.log_probs(sentence) for sentence in sentences]
         examples = self.lm.objective.scoring(sentences).to(self.device)
         with autocast(self.device, self.precision):
             heads = self.lm.trunk.head(self.predicting_states(examples))
@@ -156,6 +185,8 @@ class NeuralScorer(Scorer):
     def states(self, sentences, layers, masked=False):
         if self.depth is None:
             return super().states(sentences, layers, masked)
+        if self.graph:
+            raise UserError(f"{self.source}: vectors are made in torch; leave --engine out")
         examples = self.lm.objective.scoring(sentences).to(self.device)
         states = self.lm.trunk.chosen_states(examples.read, layers, MASK if masked else None)
         return BatchStates(states, examples.lengths)

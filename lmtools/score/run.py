@@ -214,10 +214,7 @@ def sum_batches(
     """Yield pairs (number of a batch, the sums of its log-probabilities), as they are computed here
     or by `nj` processes.
     """
-    rows = sum(scorer.cost(sentence) for batch in work for sentence in batch)
-    # a machine with a queue is not one to compute on
-    worth = rows // WORTH_A_PROCESS if current().cmd == LOCAL else computing.nj
-    processes = min(computing.nj, len(work), worth)
+    processes = count_processes(work, scorer, computing) if computing.nj > 1 else 1
     if processes > 1:
         remedy = f"{REMEDY} or smaller batches (--rows)"
         alone = partial(load_alone, scorer.spec, computing, scorer.signature)
@@ -227,6 +224,14 @@ def sum_batches(
     for number, values in done:
         refuse_not_finite(values, work[number], scorer.spec.lm)
         yield number, values
+
+
+def count_processes(work: list[list], scorer: Scorer, computing: Computing) -> int:
+    """Return the number of processes that this work is worth, at most `nj`."""
+    rows = sum(scorer.cost(sentence) for batch in work for sentence in batch)
+    # a machine with a queue is not one to compute on
+    worth = rows // WORTH_A_PROCESS if current().cmd == LOCAL else computing.nj
+    return min(computing.nj, len(work), worth)
 
 
 def load_alone(spec: LMSpec, computing: Computing, signature: Mapping[str, str]) -> Scorer:

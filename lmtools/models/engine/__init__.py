@@ -1,5 +1,6 @@
-"""Loaded models made ready for a CPU: weights packed once as oneDNN multiplies them, in float32,
-bfloat16 or int8, so that all that scores with a model runs faster without knowing of it.
+"""Loaded models made ready for a CPU, so that all that scores with a model runs faster without
+knowing of it: weights packed once as oneDNN multiplies them, in float32, bfloat16 or int8; a graph
+for ONNX Runtime, in float32 or int8.
 """
 
 import copy
@@ -17,14 +18,17 @@ from lmtools.models.outputs.base import OutputLayer
 from lmtools.models.transformer import Transformer, TransformerBlock
 
 
-def resolve_engine(engine: str, precision: str, device: torch.device) -> str:
-    """Return `torch` or `prepared`. `auto` is prepared where that changes no bit of a score, in
-    bfloat16, and where nothing else computes it, in int8.
+def resolve_engine(engine: str, precision: str, device: torch.device, refused: str = "") -> str:
+    """Return `torch`, `prepared` or `onnx`. `auto` is prepared where that changes no bit of a
+    score, in bfloat16, and where nothing else computes it, in int8.
 
-    UserError for an engine that is unknown or that this machine cannot run.
+    UserError for an engine that is unknown or that this machine cannot run; with the cause where
+    onnx is `refused`.
     """
     if engine not in ENGINES:
         raise UserError(f"engine: {engine!r} is unknown; known: {', '.join(ENGINES)}")
+    if engine == "onnx":
+        return check_onnx(precision, device, refused)
     able = device.type == "cpu" and torch.backends.mkldnn.is_available()
     if precision == "int8":
         if engine == "torch":
@@ -43,9 +47,23 @@ def resolve_engine(engine: str, precision: str, device: torch.device) -> str:
     return engine
 
 
+def check_onnx(precision: str, device: torch.device, cause: str) -> str:
+    """Return `onnx`; UserError with the cause where it computes no such scores here."""
+    if device.type != "cpu":
+        cause = f"not on {device.type}, but on a CPU; leave --engine out"
+    elif precision == "bfloat16":
+        cause = "does not compute in bfloat16; leave --engine or --precision out"
+    elif precision == "int8" and not multiplies_int8():
+        cause = "int8 needs a processor with VNNI instructions; use float32"
+    if cause:
+        raise UserError(f"engine onnx: {cause}")
+    return "onnx"
+
+
 def describe_engine(engine: str, precision: str) -> dict[str, str]:
     """Return a signature's entries for a resolved engine: none where the precision implies it."""
-    return {"engine": engine} if engine == "prepared" and precision == "float32" else {}
+    implied = engine == "torch" or (engine == "prepared" and precision != "float32")
+    return {} if implied else {"engine": engine}
 
 
 def prepare(lm: LanguageModel, precision: str) -> OutputLayer:

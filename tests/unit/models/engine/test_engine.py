@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from scoring import CPU as ON_CPU
-from scoring import make_scorer
+from engine_models import ARCH, CPU, MODELS, native, scorer, scores, vnni
 from torch import nn
 from torch.nn import functional as F
 
@@ -12,55 +11,8 @@ from lmtools.base.computing import ENGINES
 from lmtools.base.errors import UserError
 from lmtools.embed.encoders import ContextualEncoder
 from lmtools.embed.pooling import PoolingOptions
-from lmtools.models.device import cpu_multiplies_bfloat16
 from lmtools.models.engine import resolve_engine
 from lmtools.models.engine.linear import Int8Linear, PackedLinear, quantise_rows
-from lmtools.models.lm import LanguageModel
-from lmtools.models.settings import Settings
-from lmtools.score.neural import NeuralScorer
-from lmtools.score.run import open_cache, score_sentences
-
-SIZE, CPU = 2500, torch.device("cpu")  # more ids than a block of the output matrix has
-ARCH = {"layers": 2, "dim": 64, "heads": 2, "ffn": 128, "positions": 32}
-MODELS = {
-    "causal": ("causal", ARCH),
-    "pre": ("causal", ARCH | {"norm": "pre", "position": "none"}),
-    "tta": ("autoencoding", ARCH),
-    "masked": ("masked", ARCH),
-    "lstm": ("causal", {"layers": 1, "dim": 32, "units": 64}),
-}
-vnni = pytest.mark.skipif(not torch.cpu._is_vnni_supported(), reason="no VNNI instructions")
-native = pytest.mark.skipif(not cpu_multiplies_bfloat16(), reason="no bfloat16 instructions")
-
-
-class Ids:
-    """A vocabulary of ids."""
-
-    hash = "0" * 64
-
-
-def model(name: str, criterion: str = "softmax") -> LanguageModel:
-    """A random model whose scores differ from sentence to sentence."""
-    torch.manual_seed(0)
-    objective, arch = MODELS[name]
-    family = "causal" if name == "pre" else name
-    lm = LanguageModel(Settings(family, objective, criterion, arch=arch), SIZE)
-    for parameter in lm.parameters():
-        parameter.data += 0.05 * torch.randn_like(parameter)
-    return lm
-
-
-def scorer(name, precision, engine, criterion="softmax", **more) -> NeuralScorer:
-    """A scorer of that model."""
-    options = {"precision": precision, "engine": engine} | more
-    return make_scorer(NeuralScorer, model(name, criterion), Ids(), "0" * 16, **options)
-
-
-def scores(one: NeuralScorer) -> np.ndarray:
-    """Its scores of some sentences."""
-    rng = np.random.default_rng(1)
-    sentences = [tuple(rng.integers(5, SIZE, length).tolist()) for length in (1, 3, 8, 8, 20, 29)]
-    return score_sentences(sentences, one, ON_CPU, open_cache(one, ON_CPU))
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -149,12 +101,13 @@ def test_the_signature_says_it_where_values_change():
             ("bfloat16", "prepared"),
         ]
     }
-    assert {how for how, engine in said.items() if engine} == {("float32", "prepared")}
+    named = {how for how, engine in said.items() if engine}
+    assert named == {("float32", "prepared"), ("float32", "onnx")}
 
 
 def test_what_cannot_be_prepared_is_refused(monkeypatch):
-    with pytest.raises(UserError, match="known: auto, torch, prepared"):
-        resolve_engine("onnx", "float32", CPU)
+    with pytest.raises(UserError, match="known: auto, torch, prepared, onnx"):
+        resolve_engine("gpu", "float32", CPU)
     with pytest.raises(UserError, match="int8"):
         resolve_engine("torch", "int8", CPU)
     with pytest.raises(UserError, match="on a CPU"):
