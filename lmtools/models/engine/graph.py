@@ -64,7 +64,7 @@ class Graph:
         ]
         result = helper.make_tensor_value_info(OUTPUT, kinds.FLOAT, INPUTS["targets"])
         weights = [self.declare(name, array) for name, array in self.weights.items()]
-        graph = helper.make_graph(self.nodes, "scores", inputs, [result], weights)
+        graph = helper.make_graph(self.nodes, "scores", inputs, [result], initializer=weights)
         domains = [helper.make_opsetid("", OPSET), helper.make_opsetid(OWN, 1)]
         return helper.make_model(graph, opset_imports=domains, ir_version=IR).SerializeToString()
 
@@ -124,7 +124,8 @@ class ScoringGraph(Graph):
         """Return the first T rows of a table."""
         zero, one = (self.keep(np.array([n])) for n in (0, 1))
         width = self.add("Slice", self.add("Shape", "tokens"), one, self.keep(np.array([2])))
-        return self.add("Slice", self.keep(table), zero, width, zero)
+        cut = self.keep(table), zero, width, zero
+        return self.add("Slice", *cut)
 
     def repeat_query(self, state: str) -> str:
         """Return the first queries of a T-TA model (N, T, D)."""
