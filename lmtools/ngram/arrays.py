@@ -9,6 +9,7 @@ from lmtools.base.errors import UserError
 from lmtools.ngram import arpa
 from lmtools.ngram.arpa_lines import AGAIN, ArpaLines
 from lmtools.ngram.backoff import SHIFT, WORD, BackoffModel, Level, ones, pack
+from lmtools.ngram.disk_level import DiskLevel
 from lmtools.ngram.parsing import SHOWN, WordTable
 from lmtools.ngram.sentences import BOS, SYMBOLS
 
@@ -18,73 +19,111 @@ def new_vocabulary() -> dict[str, int]:
     return {symbol: i for i, symbol in enumerate(SYMBOLS)}
 
 
-def read_arpa(path, ids: dict[str, int], counts: Sequence[int] | None = None) -> BackoffModel:
+def read_arpa(
+    path, ids: dict[str, int], counts: Sequence[int] | None = None, folder=None
+) -> BackoffModel:
     """Read the model of an ARPA file (.gz, .xz) of any dialect, with so many n-grams an order where
-    `counts` are known; `ids` gets its new words.
+    `counts` are known; `ids` gets its new words. With a `folder` the highest order lies in unnamed
+    files there, unless contexts of its n-grams are missing.
 
     Its unigrams are of all ids so far; `fill_unigrams` makes them of all in the end. An n-gram
     without its context gets one, which changes no probability. UserError where the file is damaged
-    or has an n-gram twice, and where `counts` are known for one without its context: none of ours.
+    or has an n-gram twice (on disk: when that is read), and where `counts` are known for one
+    without its context: none of ours.
     """
-    lines = ArpaLines(path)
-    sizes = lines.read_header()
-    if counts and sizes[: len(counts)] != list(counts):
-        raise UserError(
-            f"{path}: is not the file that config.yaml beside it describes (damaged or changed);"
-            " estimate it again"
-        )
-    model, table = BackoffModel(), None
-    for n in range(1, len(sizes) + 1):
-        lines.expect_section(n, sizes)
-        if n == 2:
-            table = WordTable(ids)
-        model.levels.append(
-            read_level(lines, model, sizes, ids, table=table, strict=counts is not None)
-        )
-    lines.expect_end(sizes)
-    model.drop_empty()
-    return model
+    return ArpaReader(path, ids, counts, folder).read()
 
 
-def read_level(
-    lines: ArpaLines,
-    model: BackoffModel,
-    sizes: Sequence[int],
-    ids: dict,
-    *,
-    table: WordTable | None,
-    strict: bool,
-) -> Level:
-    """Read the n-grams of the order after those of `model`, sorted; `table` of the unigrams, when
-    they are known. `model` gets their contexts, or if `strict` UserError where it lacks one.
+class ArpaReader:
+    """A file that `read_arpa` reads."""
+
+    def __init__(self, path, ids: dict[str, int], counts: Sequence[int] | None, folder):
+        self.lines, self.ids, self.folder = ArpaLines(path), ids, folder
+        self.sizes, self.strict = self.lines.read_header(), counts is not None
+        self.model, self.table = BackoffModel(), None
+        if counts and self.sizes[: len(counts)] != list(counts):
+            raise UserError(
+                f"{path}: is not the file that config.yaml beside it describes (damaged or"
+                " changed); estimate it again"
+            )
+
+    def read(self) -> BackoffModel:
+        """Read all orders."""
+        for n in range(1, len(self.sizes) + 1):
+            self.lines.expect_section(n, self.sizes)
+            if n == 2:
+                self.table = WordTable(self.ids)
+            level = self.read_level(n)
+            self.model.levels.append(level if n > 1 else complete_unigrams(level, len(self.ids)))
+        self.lines.expect_end(self.sizes)
+        self.model.drop_empty()
+        return self.model
+
+    def read_level(self, n: int) -> Level | DiskLevel:
+        """Read the n-grams of an order, sorted."""
+        size, name = self.sizes[n - 1], f"{self.lines.name}: its section of order {n}"
+        twice = UserError(f"{name} has an n-gram twice; {AGAIN}")
+        rows = memory = LevelRows(size, n == len(self.sizes) > 1, twice)
+        if self.folder is not None and n > 1 and not any(self.sizes[n:]):
+            rows = DiskLevel(self.folder, len(self.model.levels[-1]), twice)
+        while len(rows) < size and (block := self.lines.take(size - len(rows))):
+            words, values = self.lines.parse(block, n, self.ids, self.table)
+            if n == 1:
+                rows.add(words[:, 0], *values)
+                continue
+            context = self.model.find(words[:, :-1])
+            if len(missing := np.flatnonzero(context < 0)):
+                if self.strict:
+                    raise refuse_missing(self.lines, block, missing[0])
+                if rows is not memory:
+                    rows.move_to(memory)
+                    rows = memory
+                rows.move(self.model.add_ngrams(words[missing, :-1]))
+                context = self.model.find(words[:, :-1])
+            rows.add(pack(context, words[:, -1]), *values)
+        if len(rows) < size:
+            raise UserError(f"{name} has {len(rows)} of {size} lines; {AGAIN}")
+        return memory.finish() if rows is memory else rows
+
+
+class LevelRows:
+    """The n-grams of one order in memory as they are read, `size` in all, of the `last` order
+    without back-off weights; `twice`: the error on one that comes again.
     """
-    n = model.order + 1
-    size, last = sizes[n - 1], n == len(sizes) > 1
-    key, prob = np.empty(size, dtype=np.int64), np.empty(size)
-    backoff, at = ones(size) if last else np.empty(size), 0
-    while at < size and (block := lines.take(size - at)):
-        words, values = lines.parse(block, n, ids, table)
-        here = slice(at, at + len(words))
-        if n == 1:
-            key[here] = words[:, 0]
-        else:
-            if strict:
-                refuse_missing(lines, block, model, words)
-            key[here] = pack(add_contexts(model, words, key[:at]), words[:, -1])
-        prob[here] = values[0]
-        if not last:
-            backoff[here] = values[1]
-        at += len(words)
-    level = Level(key, prob, backoff)
-    if (np.diff(key[:at]) < 0).any():  # one array after the other, for the sake of memory
-        by_key = np.argsort(key[:at])
-        level.key = key = key[by_key]
-        level.prob = prob = prob[by_key]
-        level.backoff = backoff = backoff if last else backoff[by_key]
-    if at < size or (np.diff(key) == 0).any():
-        fault = f"has {at} of {size} lines" if at < size else "has an n-gram twice"
-        raise UserError(f"{lines.name}: its section of order {n} {fault}; {AGAIN}")
-    return level if n > 1 else complete_unigrams(level, len(ids))
+
+    def __init__(self, size: int, last: bool, twice: UserError):
+        self.key, self.prob = np.empty(size, dtype=np.int64), np.empty(size)
+        self.backoff = None if last else np.empty(size)
+        self.at, self.twice = 0, twice
+
+    def __len__(self) -> int:
+        return self.at
+
+    def add(self, key: np.ndarray, prob: np.ndarray, backoff: np.ndarray) -> None:
+        """Add n-grams, in any order."""
+        here = slice(self.at, self.at + len(key))
+        self.key[here], self.prob[here] = key, prob
+        if self.backoff is not None:
+            self.backoff[here] = backoff
+        self.at = here.stop
+
+    def move(self, places: np.ndarray | None) -> None:
+        """Have the contexts so far at other places, as `BackoffModel.add_ngrams` gives them."""
+        key = self.key[: self.at]
+        key[:] = pack(places[key >> SHIFT], key & WORD)
+
+    def finish(self) -> Level:
+        """Return the n-grams so far, sorted; UserError where one is there twice."""
+        key, prob = self.key[: self.at], self.prob[: self.at]
+        backoff = ones(self.at) if self.backoff is None else self.backoff[: self.at]
+        if (np.diff(key) < 0).any():  # one array after the other, for the sake of memory
+            by_key = np.argsort(key)
+            self.key = key = key[by_key]
+            self.prob = prob = prob[by_key]
+            backoff = backoff if self.backoff is None else backoff[by_key]
+        if (np.diff(key) == 0).any():
+            raise self.twice
+        return Level(key, prob, backoff)
 
 
 def complete_unigrams(level: Level, size: int) -> Level:
@@ -95,28 +134,12 @@ def complete_unigrams(level: Level, size: int) -> Level:
     return whole
 
 
-def add_contexts(model: BackoffModel, words: np.ndarray, key: np.ndarray) -> np.ndarray:
-    """Return (R,) indices of the contexts of n-grams (R, n); those that `model` lacks are added,
-    and the keys of n-grams so far, `key`, follow.
-    """
-    context = model.find(words[:, :-1])
-    missing = context < 0
-    if not missing.any():
-        return context
-    moved = model.add_ngrams(words[missing, :-1])
-    key[:] = pack(moved[key >> SHIFT], key & WORD)
-    return model.find(words[:, :-1])
-
-
-def refuse_missing(lines: ArpaLines, block: bytes, model: BackoffModel, words: np.ndarray) -> None:
-    """Raise UserError where one of the lines taken last is an n-gram whose context is not there."""
-    missing = model.find(words[:, :-1]) < 0
-    if missing.any():
-        number, line = lines.numbered(block)[int(np.argmax(missing))]
-        raise UserError(
-            f"{lines.name}:{number}: the context of {line!r:.{SHOWN}} is no n-gram of the file;"
-            f" {AGAIN}"
-        )
+def refuse_missing(lines: ArpaLines, block: bytes, row: int) -> UserError:
+    """Return the error on a row of the lines taken last, an n-gram whose context is not there."""
+    number, line = lines.numbered(block)[row]
+    return UserError(
+        f"{lines.name}:{number}: the context of {line!r:.{SHOWN}} is no n-gram of the file; {AGAIN}"
+    )
 
 
 def fill_unigrams(model: BackoffModel, size: int) -> None:
@@ -134,11 +157,13 @@ def write_arpa(stream: BinaryIO, model: BackoffModel, ids: Mapping[str, int]) ->
     start[BOS] = 1  # as lmplz and our estimator write it
 
     def pieces(n: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        level = model.levels[n - 1]
-        prob = start if n == 1 else level.prob
-        for first in range(0, len(level), arpa.CHUNK):
-            rows = slice(first, first + arpa.CHUNK)
-            values = [prob[rows], level.backoff[rows]][: 2 if n < model.order else 1]
-            yield model.spell(n, rows), np.stack(values)
+        level, done = model.levels[n - 1], 0
+        for key, prob in level.blocks():
+            backoff = level.backoff[done : done + len(key)]
+            done += len(key)
+            columns = [start if n == 1 else prob, backoff][: 1 + (n < model.order)]
+            for first in range(0, len(key), arpa.CHUNK):
+                rows = slice(first, first + arpa.CHUNK)
+                yield model.spell_keys(n, key[rows]), np.stack([each[rows] for each in columns])
 
     arpa.write_sections(stream, list(ids), model.counts, pieces)

@@ -1,7 +1,8 @@
 """Back-off n-gram models in sorted arrays: a trie of contexts, a level an order.
 
 N-grams take 24 bytes here, those of the highest order 16, and are looked up together, a level at a
-time.
+time. The highest order is read in the order of its contexts, so that it may lie on disk instead
+(lmtools.ngram.disk_level).
 """
 
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ from lmtools.ngram.sentences import BOS
 
 SHIFT = 32  # a key's lower bits are the word's, the others the context's
 WORD = (1 << SHIFT) - 1
-CHUNK = 1 << 20  # n-grams spelled at once
+CHUNK = 1 << 20  # n-grams at once
 TINY = 1e-12  # mass that is rounding
 
 
@@ -41,6 +42,26 @@ class Level:
     def word(self) -> np.ndarray:
         """Return (N,) ids of the last words."""
         return self.key & WORD
+
+    def blocks(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield keys and probabilities, (R,) each, of about CHUNK n-grams in a row: all that a
+        context has.
+        """
+        start = 0
+        while start < len(self):
+            last = self.key[min(start + CHUNK, len(self)) - 1] >> SHIFT
+            rows = slice(start, int(np.searchsorted(self.key, (last + 1) << SHIFT)))
+            yield self.key[rows], self.prob[rows]
+            start = rows.stop
+
+    def look_up(self, context: np.ndarray, word: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return which n-grams with these contexts and last words are here, bool (R,), and their
+        probabilities, 0 of others.
+        """
+        at = self.find(context, word)
+        prob = np.zeros(len(at))
+        prob[at >= 0] = self.prob[at[at >= 0]]
+        return at >= 0, prob
 
     def find(self, context: np.ndarray, word: np.ndarray) -> np.ndarray:
         """Return the indices of n-grams with these contexts and last words; -1: not here."""
@@ -84,11 +105,14 @@ class BackoffModel:
 
     def spell(self, order: int, rows) -> np.ndarray:
         """Return (R, order) word ids of those `rows` (a slice, indices) of an order's n-grams."""
-        columns = []
-        for level in reversed(self.levels[:order]):
-            key = level.key[rows]
+        return self.spell_keys(order, self.levels[order - 1].key[rows])
+
+    def spell_keys(self, order: int, key: np.ndarray) -> np.ndarray:
+        """Return (R, order) word ids of the n-grams of an order that have these keys."""
+        columns = [key & WORD]
+        for level in reversed(self.levels[: order - 1]):
+            key = level.key[key >> SHIFT]
             columns.append(key & WORD)
-            rows = key >> SHIFT
         return np.stack(columns[::-1], axis=1)
 
     def pieces(self, order: int) -> Iterator[tuple[slice, np.ndarray]]:
@@ -104,50 +128,65 @@ class BackoffModel:
             at = level.find(at, word)
         return at
 
-    def query(self, words: np.ndarray) -> np.ndarray:
-        """Return (R,) probabilities of the last of `words` (R, n) ids given those before them."""
+    def query(self, words: np.ndarray, longest: int | None = None) -> np.ndarray:
+        """Return (R,) probabilities of the last of `words` (R, n) ids given those before them;
+        `longest`: longer n-grams are known not to be there.
+        """
         words = words[:, -self.order :]
         result, weight = np.zeros(len(words)), np.ones(len(words))
         rows = np.arange(len(words))
         for n in range(words.shape[1], 1, -1):
             part = words[rows, -n:]
             context = self.find(part[:, :-1])
-            at = self.levels[n - 1].find(context, part[:, -1])
-            hit = at >= 0
-            result[rows[hit]] = weight[rows[hit]] * self.levels[n - 1].prob[at[hit]]
+            if longest is None or n <= longest:
+                hit, prob = self.levels[n - 1].look_up(context, part[:, -1])
+                result[rows[hit]] = weight[rows[hit]] * prob[hit]
+            else:
+                hit = np.zeros(len(rows), dtype=bool)
             rows, context = rows[~hit], context[~hit]
             known = context >= 0
             weight[rows[known]] *= self.levels[n - 2].backoff[context[known]]
         result[rows] = weight[rows] * self.levels[0].prob[words[rows, -1]]
         return result
 
-    def lower(self, order: int) -> np.ndarray:
-        """Return (N,) what the n-grams of an order, 2 or more, would have if they were not there,
-        but for the back-off weight: the probability without the first word of the context.
+    def shorten(self, order: int, below: np.ndarray | None, key: np.ndarray) -> np.ndarray:
+        """Return (R,) indices, among n-grams one shorter, of those of an order that have these keys
+        without their first words; -1: not there. `below`: the same of all n-grams one shorter, if
+        they are not unigrams.
         """
-        probs = np.empty(len(self.levels[order - 1]))
-        for rows, words in self.pieces(order):
-            probs[rows] = self.query(words[:, 1:])
+        if order == 2:
+            return key & WORD
+        return self.levels[order - 2].find(below[key >> SHIFT], key & WORD)
+
+    def lower(self, order: int, key: np.ndarray, shorter: np.ndarray) -> np.ndarray:
+        """Return (R,) what the n-grams of an order, 2 or more, that have these keys would have if
+        they were not there, but for the back-off weight: the probability without the first word of
+        the context. `shorter` is what `shorten` gives.
+        """
+        probs = self.levels[order - 2].prob[shorter]
+        if len(rows := np.flatnonzero(shorter < 0)):
+            probs[rows] = self.query(self.spell_keys(order, key[rows])[:, 1:], order - 2)
         return probs
 
-    def masses(self, order: int, lower: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return, for each n-gram one shorter than `order`, (M,): how many follow it, what these
-        leave of 1 as they are and as shorter ones (`lower`).
-        """
-        level, size = self.levels[order - 1], len(self.levels[order - 2])
-        context = level.context
-        return (
-            np.bincount(context, minlength=size),
-            1 - np.bincount(context, level.prob, size),
-            1 - np.bincount(context, lower, size),
-        )
+    def suffixes(self, order: int, below: np.ndarray | None) -> np.ndarray:
+        """Return `shorten` of all n-grams of an order, int32 (N,)."""
+        parts = [self.shorten(order, below, key) for key, _ in self.levels[order - 1].blocks()]
+        return np.concatenate([np.empty(0, dtype=np.int32), *(x.astype(np.int32) for x in parts)])
 
     def set_backoffs(self) -> None:
         """Give every context the back-off weight with which its probabilities sum to 1."""
+        below = None
         for order in range(2, self.order + 1):
-            followed, left, lower = self.masses(order, self.lower(order))
-            self.levels[order - 2].backoff = backoff_weights(followed, left, lower)
-        self.levels[-1].backoff = ones(len(self.levels[-1]))
+            contexts = self.levels[order - 2]
+            contexts.backoff, parts = np.ones(len(contexts)), []
+            for key, prob in self.levels[order - 1].blocks():
+                shorter = self.shorten(order, below, key)
+                first, *masses = sum_masses(key, prob, self.lower(order, key, shorter))
+                weights = backoff_weights(*masses)
+                contexts.backoff[first : first + len(weights)] = weights
+                if order < self.order:
+                    parts.append(shorter.astype(np.int32))
+            below = np.concatenate(parts) if parts else None
 
     def add_ngrams(self, words: np.ndarray) -> np.ndarray | None:
         """Add those of `words` (R, n), and of their beginnings, that are not there, with the
@@ -190,21 +229,33 @@ class BackoffModel:
             self.levels.pop()
 
 
+def sum_masses(
+    key: np.ndarray, prob: np.ndarray, lower: np.ndarray
+) -> tuple[int, np.ndarray, np.ndarray, np.ndarray]:
+    """Return the first context of n-grams in a row, and for each from it to their last one, (C,):
+    how many follow it, what these leave of 1 as they are and as shorter ones (`lower`).
+    """
+    first = int(key[0] >> SHIFT)
+    context = (key >> SHIFT) - first
+    followed = np.bincount(context)
+    return first, followed, 1 - np.bincount(context, prob), 1 - np.bincount(context, lower)
+
+
 def backoff_weights(followed: np.ndarray, left: np.ndarray, lower: np.ndarray) -> np.ndarray:
-    """Return weights of contexts from `BackoffModel.masses`, 1 where nothing is to weigh."""
+    """Return weights of contexts from `sum_masses`, 1 where nothing is to weigh."""
     weighed = (followed > 0) & (lower > TINY)
     return np.divide(np.maximum(left, 0), lower, out=np.ones(len(left)), where=weighed)
 
 
 def history_probabilities(model: BackoffModel, eos: int) -> list[np.ndarray]:
     """Return the probability of each n-gram as a history, by the chain of its words, an array for
-    each order but the highest.
+    each order but the two highest, and at least one.
 
     That of <s> is the probability of </s>, as SRILM has it: each sentence has one of both.
     """
     first = model.levels[0].prob.copy()
     first[BOS] = first[eos]
     histories = [first]
-    for level in model.levels[1:-1]:
+    for level in model.levels[1:-2]:
         histories.append(histories[-1][level.context] * level.prob)
     return histories

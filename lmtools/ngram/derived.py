@@ -66,11 +66,10 @@ class NgramSource:
         """Return the token that has the probability of unknown words."""
         return (self.description and self.description.unknown) or SYMBOLS[0]
 
-    def read(self, ids: dict[str, int]) -> BackoffModel:
-        """Read its n-grams; `ids` gets the new words."""
-        return arrays.read_arpa(
-            self.arpa, ids, self.description.counts if self.description else None
-        )
+    def read(self, ids: dict[str, int], folder=None) -> BackoffModel:
+        """Read its n-grams, as `read_arpa` does with a `folder`; `ids` gets the new words."""
+        counts = self.description.counts if self.description else None
+        return arrays.read_arpa(self.arpa, ids, counts, folder)
 
 
 def no_ngrams(lm) -> UserError:
@@ -99,7 +98,7 @@ def mix(
     program = find_program(kenlm)
     with claim_directory(out) as directory:
         ids = arrays.new_vocabulary()
-        models = [source.read(ids) for source in sources]
+        models = [source.read(ids, directory) for source in sources]
         unknown = ids.setdefault(sources[0].unknown, len(ids))
         for model in models:
             arrays.fill_unigrams(model, len(ids))
@@ -112,7 +111,7 @@ def mix(
             possible = probs[:, probs.max(0) > 0]
             with np.errstate(divide="ignore"):
                 weights = interpolation.tune_mixture(np.log(possible))
-        model = interpolation.interpolate(models, weights)
+        model = interpolation.interpolate(models, weights, directory)
         parts = [
             {"model": sha256(source.arpa), "weight": float(weight)}
             for source, weight in zip(sources, weights, strict=True)
@@ -129,7 +128,7 @@ def prune(lm, out, threshold: float, kenlm: str = "auto") -> tuple[Description, 
     program = find_program(kenlm)
     with claim_directory(out) as directory:
         ids = arrays.new_vocabulary()
-        model = source.read(ids)
+        model = source.read(ids, directory)
         subword = check_vocabularies([source])(ids)
         before = model.counts
         model = pruning.prune(model, threshold)

@@ -49,6 +49,9 @@ class DiskArray:
         """Give the disk back."""
         self.file.close()
 
+    def __del__(self):
+        self.close()  # so that the file does not wait for a warning of the collector
+
 
 class Buckets:
     """Records of `dtype` by ranges of their keys, which `bounds` part: every range fits memory, and

@@ -4,45 +4,135 @@ The weights are found by expectation maximisation, as SRILM's compute-best-mix f
 and Mercer 1980).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
 from lmtools.base.errors import UserError
-from lmtools.ngram.backoff import BackoffModel, Level, ones, pack
+from lmtools.ngram.backoff import SHIFT, WORD, BackoffModel, Level, ones, pack
+from lmtools.ngram.disk_level import DiskLevel
 from lmtools.ngram.sentences import BOS, EOS
 
 STEPS, CHANGE = 10_000, 1e-9  # of expectation maximisation: at most, and of a weight when it ends
 
 
-def interpolate(models: Sequence[BackoffModel], weights: np.ndarray) -> BackoffModel:
+def interpolate(models: Sequence[BackoffModel], weights: np.ndarray, folder=None) -> BackoffModel:
     """Return the model of all n-grams of `models`, over the same ids, each with the weighted mean
-    of their probabilities, and with back-off weights that make those of every history sum to 1.
+    of their probabilities, and with back-off weights that make those of every history sum to 1. Its
+    highest order is in unnamed files of `folder`.
 
     What none of them lists is the mixture's only as far as back-off tells it.
     """
-    # index of each model's n-grams of the order below among those of the mixture
-    places = [np.zeros(1, dtype=np.int64) for _ in models]
-    result = BackoffModel()
-    for n in range(1, max(model.order for model in models) + 1):
-        keys = [
-            pack(place[model.levels[n - 1].context], model.levels[n - 1].word)
-            if n <= model.order
-            else np.empty(0, dtype=np.int64)
-            for model, place in zip(models, places, strict=True)
-        ]
-        key = np.concatenate(keys)
-        key.sort(kind="stable")  # which merges what is sorted; np.unique would hash it
-        key = key[np.diff(key, prepend=-1) > 0]
-        places = [np.searchsorted(key, part) for part in keys]
-        level = Level(key, np.zeros(len(key)), ones(len(key)))
-        result.levels.append(level)
-        for rows, words in result.pieces(n):
-            level.prob[rows] = sum(
-                weight * model.query(words) for weight, model in zip(weights, models, strict=True)
+    order = max(model.order for model in models)
+    parts = [MixedModel(model, order) for model in models]
+    prob = sum(weight * part.probs for weight, part in zip(weights, parts, strict=True))
+    result, below = BackoffModel([Level(np.arange(len(prob)), prob, ones(len(prob)))]), None
+    for n in range(2, order + 1):
+        top = DiskLevel(folder, len(result.levels[-1])) if n == order else None
+        pieces, size = [], 0
+        for blocks in align_blocks([part.blocks(n) for part in parts]):
+            key = merge_keys([block[0] for block in blocks])
+            shorter = result.shorten(n, below, key)
+            rows = zip(weights, parts, blocks, strict=True)
+            prob = sum(
+                weight * part.find_probabilities(block, (key, shorter), size, result)
+                for weight, part, block in rows
             )
+            size += len(key)
+            if top is None:
+                pieces.append((key, prob, shorter.astype(np.int32)))
+            else:
+                top.add(key, prob)
+        if top is None:
+            key, prob, below = map(np.concatenate, zip(*pieces, strict=True))
+            top = Level(key, prob, ones(len(key)))
+            for part in parts:
+                part.advance()
+        result.levels.append(top)
     result.set_backoffs()
     return result
+
+
+class MixedModel:
+    """A model as part of a mixture of the orders so far: `probs` (N,), what it gives the mixture's
+    n-grams of the order last mixed; `backoffs` (N,), theirs in it; `places`, the indices of its own
+    n-grams among them. Of the `last` order none of them is kept.
+    """
+
+    def __init__(self, model: BackoffModel, last: int):
+        self.model, self.last = model, last
+        unigrams = model.levels[0]
+        self.probs, self.backoffs = unigrams.prob, unigrams.backoff
+        self.places = np.arange(len(unigrams))
+        self.found: list[tuple[np.ndarray, ...]] = []
+
+    def blocks(self, n: int) -> Iterator[tuple[np.ndarray, ...]]:
+        """Yield blocks of its n-grams of an order: keys in the mixture, probabilities, back-off
+        weights.
+        """
+        if n > self.model.order:
+            return
+        level, start = self.model.levels[n - 1], 0
+        for key, prob in level.blocks():
+            rows = slice(start, start + len(key))
+            yield pack(self.places[key >> SHIFT], key & WORD), prob, level.backoff[rows]
+            start = rows.stop
+
+    def find_probabilities(
+        self,
+        block: tuple[np.ndarray, ...],
+        rows: tuple[np.ndarray, np.ndarray],
+        start: int,
+        mixture: BackoffModel,
+    ) -> np.ndarray:
+        """Return (R,) its probabilities of n-grams of the mixture: `rows` are their keys and what
+        BackoffModel.shorten gives of these, `start` is the first one's index, `block` those of its
+        own among them.
+        """
+        (key, shorter), (own, prob, backoff) = rows, block
+        n = mixture.order + 1
+        probs = self.backoffs[key >> SHIFT] * self.probs[shorter]
+        if len(others := np.flatnonzero(shorter < 0)):
+            words = mixture.spell_keys(n, key[others])
+            probs[others] = self.model.query(words, n - 2)
+        at = np.searchsorted(key, own)
+        probs[at] = prob
+        if n < self.last:
+            backoffs = np.ones(len(key))
+            backoffs[at] = backoff
+            self.found.append((probs, backoffs, at + start))
+        return probs
+
+    def advance(self) -> None:
+        """Go on to the next order."""
+        self.probs, self.backoffs, self.places = map(np.concatenate, zip(*self.found, strict=True))
+        self.found = []
+
+
+def align_blocks(streams: Sequence[Iterator]) -> Iterator[list[tuple[np.ndarray, ...]]]:
+    """Yield the blocks of several levels together, cut so that each holds all that the contexts in
+    it have in any; the first columns are sorted keys.
+    """
+    held = [next(stream, None) for stream in streams]
+    nothing = tuple(np.empty(0, dtype=dtype) for dtype in (np.int64, np.float64, np.float64))
+    while not all(block is None for block in held):
+        last = min(block[0][-1] >> SHIFT for block in held if block is not None)
+        taken = []
+        for number, block in enumerate(held):
+            stop = 0 if block is None else int(np.searchsorted(block[0], (last + 1) << SHIFT))
+            taken.append(tuple(column[:stop] for column in block) if stop else nothing)
+            if block is not None and stop == len(block[0]):
+                held[number] = next(streams[number], None)
+            elif stop:
+                held[number] = tuple(column[stop:] for column in block)
+        yield taken
+
+
+def merge_keys(keys: Sequence[np.ndarray]) -> np.ndarray:
+    """Return the distinct ones of sorted arrays, sorted."""
+    key = np.concatenate(keys)
+    key.sort(kind="stable")  # which merges what is sorted; np.unique would hash it
+    return key[np.diff(key, prepend=-1) > 0]
 
 
 def token_probabilities(
