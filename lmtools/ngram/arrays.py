@@ -1,7 +1,7 @@
 """ARPA files as arrays, and back."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
@@ -12,6 +12,8 @@ from lmtools.ngram.backoff import SHIFT, WORD, BackoffModel, Level, ones, pack
 from lmtools.ngram.disk_level import DiskLevel
 from lmtools.ngram.parsing import SHOWN, WordTable
 from lmtools.ngram.sentences import BOS, SYMBOLS
+
+TOGETHER = 1 << 19  # n-grams whose contexts are looked up together
 
 
 def new_vocabulary() -> dict[str, int]:
@@ -66,15 +68,15 @@ class ArpaReader:
         rows = memory = LevelRows(size, n == len(self.sizes) > 1, twice)
         if self.folder is not None and n > 1 and not any(self.sizes[n:]):
             rows = DiskLevel(self.folder, len(self.model.levels[-1]), twice)
-        while len(rows) < size and (block := self.lines.take(size - len(rows))):
-            words, values = self.lines.parse(block, n, self.ids, self.table)
+        for batch in self.parse_batches(n, size):
+            words, values = batch.words, batch.values
             if n == 1:
                 rows.add(words[:, 0], *values)
                 continue
             context = self.model.find(words[:, :-1])
             if len(missing := np.flatnonzero(context < 0)):
                 if self.strict:
-                    raise refuse_missing(self.lines, block, missing[0])
+                    raise batch.refuse_missing(self.lines, missing[0])
                 if rows is not memory:
                     rows.move_to(memory)
                     rows = memory
@@ -84,6 +86,47 @@ class ArpaReader:
         if len(rows) < size:
             raise UserError(f"{name} has {len(rows)} of {size} lines; {AGAIN}")
         return memory.finish() if rows is memory else rows
+
+    def parse_batches(self, n: int, size: int) -> Iterator["NgramBatch"]:
+        """Yield the next `size` n-grams of an order, as far as there are so many, TOGETHER at once:
+        the more are looked up together, the nearer are neighbours.
+        """
+        parts, waiting = [], 0
+        while size and (block := self.lines.take(size)):
+            words, values = self.lines.parse(block, n, self.ids, self.table)
+            parts.append((self.lines.number, block, words.astype(np.int32), values))
+            size, waiting = size - len(words), waiting + len(words)
+            if waiting >= TOGETHER:
+                yield NgramBatch.of(parts)
+                parts, waiting = [], 0
+        if parts:
+            yield NgramBatch.of(parts)
+
+
+class NgramBatch(NamedTuple):
+    """N-grams of some blocks of lines: word ids (R, n), probabilities and back-off weights (2, R);
+    of each block the number of its first line, its text, and how many n-grams it has.
+    """
+
+    words: np.ndarray
+    values: np.ndarray
+    blocks: list[tuple[int, bytes, int]]
+
+    @classmethod
+    def of(cls, parts: Sequence[tuple[int, bytes, np.ndarray, np.ndarray]]) -> "NgramBatch":
+        """Join parts: number of the first line, text, words and values of each."""
+        words, values = (np.concatenate([part[i] for part in parts], axis=i - 2) for i in (2, 3))
+        return cls(words, values, [(number, text, len(rows)) for number, text, rows, _ in parts])
+
+    def refuse_missing(self, lines: ArpaLines, row: int) -> UserError:
+        """Return the error on a row whose n-gram has no context."""
+        ends = np.cumsum([size for _, _, size in self.blocks])
+        place = int(np.searchsorted(ends, row, side="right"))
+        lines.number, text, size = self.blocks[place]
+        at, line = lines.numbered(text)[row - ends[place] + size]
+        return UserError(
+            f"{lines.name}:{at}: the context of {line!r:.{SHOWN}} is no n-gram of the file; {AGAIN}"
+        )
 
 
 class LevelRows:
@@ -132,14 +175,6 @@ def complete_unigrams(level: Level, size: int) -> Level:
     whole.prob[level.key], whole.backoff[level.key] = level.prob, level.backoff
     whole.prob[BOS] = 0
     return whole
-
-
-def refuse_missing(lines: ArpaLines, block: bytes, row: int) -> UserError:
-    """Return the error on a row of the lines taken last, an n-gram whose context is not there."""
-    number, line = lines.numbered(block)[row]
-    return UserError(
-        f"{lines.name}:{number}: the context of {line!r:.{SHOWN}} is no n-gram of the file; {AGAIN}"
-    )
 
 
 def fill_unigrams(model: BackoffModel, size: int) -> None:

@@ -35,7 +35,9 @@ def prune(model: BackoffModel, threshold: float) -> BackoffModel:
         level, contexts = model.levels[n - 1], len(model.levels[n - 2])
         kept, start = [tuple(np.empty(0, dtype=kind) for kind in (np.int64, float, bool))], 0
         for key, prob in level.blocks():
-            change = relative_change(model, n, (key, prob), suffixes[n - 2], histories)
+            change = relative_change(
+                model, n, (key, prob), below=suffixes[n - 2], histories=histories
+            )
             stays = ~(change < threshold)
             if needed is not None:
                 stays |= needed[start : start + len(key)]
@@ -52,6 +54,7 @@ def relative_change(
     model: BackoffModel,
     order: int,
     rows: tuple[np.ndarray, np.ndarray],
+    *,
     below: np.ndarray | None,
     histories: Sequence[np.ndarray],
 ) -> np.ndarray:

@@ -15,6 +15,7 @@ from lmtools.ngram import (
     NgramModel,
     arpa,
     arrays,
+    backoff,
     build,
     derived,
     interpolation,
@@ -219,6 +220,35 @@ def test_order_and_size_may_differ(home, tmp_path):
     assert bare.tokens == 0 and load_subword(tmp_path / "bare/subword").size > len(WORDS)
 
 
+def test_blocks_do_not_change_a_mixture(home, tmp_path, monkeypatch):
+    lms = home / "a", home / "b"
+    derived.mix(lms, tmp_path / "whole", [0.3, 0.7], kenlm="none")
+    monkeypatch.setattr("lmtools.ngram.backoff.CHUNK", 7)
+    monkeypatch.setattr("lmtools.ngram.backoff.STEP", 3)
+    monkeypatch.setattr("lmtools.ngram.arrays.TOGETHER", 5)
+    derived.mix(lms, tmp_path / "pieces", [0.3, 0.7], kenlm="none")
+    first, second = (tmp_path / name / "lm.arpa" for name in ("whole", "pieces"))
+    assert first.read_bytes() == second.read_bytes()
+
+
+def test_an_ngram_on_disk_that_is_there_twice_is_refused(tmp_path):
+    path = tmp_path / "lm.arpa"
+    path.write_text(
+        "\\data\\\nngram 1=3\nngram 2=3\n\n\\1-grams:\n-1\t<unk>\n-1\t</s>\n-0.5\ta\n\n"
+        "\\2-grams:\n-0.5\ta a\n-0.6\ta </s>\n-0.7\ta a\n\n\\end\\\n"
+    )
+    with pytest.raises(UserError, match=r"lm.arpa: its section of order 2 has an n-gram twice"):
+        derived.prune(path, tmp_path / "out", 1e-8, kenlm="none")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("size", [0, 1, 5, 2000])
+def test_sorted_keys_are_found_in_parts(size):
+    keys = np.random.default_rng(size).integers(0, 500, (2, size))
+    keys.sort()
+    assert np.array_equal(backoff.search_sorted(*keys), np.searchsorted(*keys))
+
+
 def test_long_models_are_read_in_pieces(home, monkeypatch):
     whole = arrays.read_arpa(home / "a/lm.arpa", ids := arrays.new_vocabulary())
     monkeypatch.setattr("lmtools.ngram.arpa_lines.CHUNK", 100)
@@ -226,7 +256,17 @@ def test_long_models_are_read_in_pieces(home, monkeypatch):
     again = arrays.read_arpa(home / "a/lm.arpa", arrays.new_vocabulary())
     for one, other in zip(whole.levels, again.levels, strict=True):
         assert np.array_equal(one.key, other.key) and np.array_equal(one.prob, other.prob)
-    assert pruning.prune(again, 1e-3).counts == pruning.prune(whole, 1e-3).counts
+    on_disk = arrays.read_arpa(home / "a/lm.arpa", arrays.new_vocabulary(), folder=home)
+    assert on_disk.counts == whole.counts and not hasattr(on_disk.levels[-1], "key")
+    words = np.random.default_rng(0).integers(3, len(ids), (500, 4))
+    listed = whole.spell(3, slice(None))
+    words[: len(listed), 1:] = listed[:500]
+    assert np.array_equal(on_disk.query(words), whole.query(words))
+    pruned = [pruning.prune(model, 1e-3) for model in (again, whole, on_disk)]
+    for other in pruned[1:]:
+        for one, level in zip(pruned[0].levels, other.levels, strict=True):
+            assert np.array_equal(one.key, level.key) and np.array_equal(one.prob, level.prob)
+            assert np.array_equal(one.backoff, level.backoff)
     assert ids["w0"] > 2
 
 
