@@ -18,7 +18,7 @@ from lmtools.base.errors import UserError
 from lmtools.base.options import build_keywords, describe_keywords, fill
 from lmtools.base.specs import LMSpec
 from lmtools.formats import scores
-from lmtools.rescoring import DERIVED, Weights, is_default, load_weights
+from lmtools.rescoring import DERIVED, ScoreColumns, Weights, is_default, load_weights
 from lmtools.rescoring.features import summed
 from lmtools.score import Sources, score_texts
 from lmtools.score import load as load_scorer
@@ -158,7 +158,7 @@ class LM:
         """
         lists = list_nbests([nbest] if isinstance(nbest, NBest) else nbest, "nbest")
         if is_default(weights):
-            weights = load_weights(weights, lists, "lm")
+            weights = load_weights(weights, lists, ScoreColumns({}, {}, {}, {}), "lm")
         remedy = "read a file with lmtools.Weights.load(path)"
         check_kind(weights, Weights, "weights", "Weights", remedy=remedy)
         if not any(each.hyps for each in lists):

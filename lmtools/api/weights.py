@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 from lmtools.api.checks import list_nbests, map_texts, read_column
-from lmtools.base.arguments import check_kind, check_mapping
+from lmtools.base.arguments import check_kind, check_mapping, list_texts
 from lmtools.base.options import build_keywords, describe_keywords
+from lmtools.formats.glossary import load_glossary
 from lmtools.rescoring import (
     Crossing,
     ScoreColumns,
@@ -20,10 +21,13 @@ from lmtools.rescoring import (
     rescore_lists,
     tune_lists,
 )
+from lmtools.rescoring.phrases import add_phrases, spell_phrases, warn_ordinary
+from lmtools.text.phrases import Glossary, PhraseSpec, make_glossary
 from lmtools.types import NBest, ScoreTable
 
 Column: TypeAlias = ScoreTable | str | os.PathLike | Sequence[Sequence[float]]
 Columns: TypeAlias = Mapping[str, Column]
+Phrases: TypeAlias = str | os.PathLike | Sequence[str] | Mapping[str, Sequence[str]] | Glossary
 
 
 def tune(
@@ -31,6 +35,7 @@ def tune(
     columns: Columns | None = None,
     metric: str = "wer",
     *,
+    phrases: Phrases | None = None,
     speakers: Mapping[str, str] | None = None,
     source: str = "lists",
     **options: Any,
@@ -40,25 +45,27 @@ def tune(
     `lmtools tune` does.
 
     A column is what `LM.score_lists` gave, the path of a score file or of plain numbers, or
-    numbers, one sequence a list; NAME/token and NAME/word are means of the first two. `options` are
-    those of lmtools.rescoring.TuningOptions: `objective`, `form`, `lengths`, `loop`, `fix`,
-    `reference`, `negative`, `allow_negative`, `folds`, `tolerance`, `seed`. `speakers` are of folds
-    by speaker, by utterance; `source` is what messages and the weights call the lists. UserError
-    for what does not fit together; lesser doubts are warnings.
+    numbers, one sequence a list; NAME/token and NAME/word are means of the first two. `phrases` are
+    the column `phrases`: of a glossary's file (`F,option=value,..`), of phrases for all, or of
+    phrases by id of utterances, speakers or sessions. `options` are those of
+    lmtools.rescoring.TuningOptions: `objective`, `form`, `lengths`, `loop`, `fix`, `reference`,
+    `negative`, `allow_negative`, `folds`, `tolerance`, `false_alarms`, `seed`. `speakers` are of
+    folds by speaker, by utterance; `source` is what messages and the weights call the lists.
+    UserError for what does not fit together; lesser doubts are warnings.
     """
     lists = list_nbests(lists, source)
     given = build_keywords(TuningOptions, options, "tune")
     chosen = TuningOptions(metric, **given)
-    table = build_columns(columns, lists, source)
+    table, plan, doubts = add_glossary(
+        build_columns(columns, lists, source), lists, phrases, source
+    )
     crossing = None
     if chosen.folds is not None:
         if speakers is not None:
             speakers = map_texts(speakers, "speakers")
         crossing = Crossing(lists, chosen, speakers, source)
-    messages, tuned = tune_lists(
-        lists, table, plan_of(table), source, options=chosen, crossing=crossing
-    )
-    warn(messages)
+    messages, tuned = tune_lists(lists, table, plan, source, options=chosen, crossing=crossing)
+    warn([*doubts, *messages])
     return next(tuned)[1]
 
 
@@ -70,32 +77,55 @@ def rescore(
     weights: Weights | str,
     columns: Columns | None = None,
     *,
+    phrases: Phrases | None = None,
     source: str = "lists",
 ) -> list[NBest]:
     """Return the lists with the best hypothesis first, each hypothesis with all features and
     `total` as its scores: what `lmtools rescore` chooses.
 
-    `columns` are those that the weights were tuned with, of these lists. `weights` may be
-    "default:whisper" for lists of Whisper and one column. UserError unless they fit, and where
-    scores are surely of another model.
+    `columns` are those that the weights were tuned with, of these lists, and `phrases` as of `tune`
+    may be others. `weights` may be "default:whisper" for lists of Whisper and one column, or
+    "default:phrases" for any lists and `phrases` alone. UserError unless they fit, and where scores
+    are surely of another model.
     """
     lists = list_nbests(lists, source)
-    table = build_columns(columns, lists, source)
+    table, plan, warnings = add_glossary(
+        build_columns(columns, lists, source), lists, phrases, source
+    )
     if is_default(weights):
         weights = load_weights(weights, lists, table)
     remedy = "read a file with lmtools.Weights.load(path)"
     check_kind(weights, Weights, "weights", "Weights", remedy=remedy)
     messages, chosen = rescore_lists(
-        lists,
-        table,
-        plan_of(table),
-        {None: weights},
-        source=source,
-        place=lambda _: weights.dev.path,
+        lists, table, plan, {None: weights}, source=source, place=lambda _: weights.dev.path
     )
     _, best, doubts = next(chosen)
-    warn([*messages, *doubts])
+    warn([*warnings, *messages, *doubts])
+    if table.glossary and table.glossary.spec.spelling:
+        return spell_phrases(best, table.glossary)
     return best
+
+
+def add_glossary(
+    table: ScoreColumns, lists: Sequence[NBest], phrases: Phrases | None, source: str
+) -> tuple[ScoreColumns, dict[str | None, SystemPlan], list[str]]:
+    """Return the columns with that of `phrases`, the one system that takes all, and warnings."""
+    if phrases is None:
+        return table, plan_of(table), []
+    glossary = find_glossary(phrases)
+    table, plan = add_phrases((table, plan_of(table)), lists, glossary, source)
+    return table, plan, [*warn_ordinary(lists, glossary)]
+
+
+def find_glossary(phrases: Phrases) -> Glossary:
+    """Return a glossary of a file's specification, of phrases, or of phrases by id."""
+    if isinstance(phrases, Glossary):
+        return phrases
+    if isinstance(phrases, str | os.PathLike):
+        return load_glossary(PhraseSpec.parse(os.fspath(phrases)))
+    if not isinstance(phrases, Mapping):
+        phrases = list_texts(phrases, "phrases")
+    return make_glossary(phrases)
 
 
 def build_columns(columns: Columns | None, lists: Sequence[NBest], source: str) -> ScoreColumns:

@@ -38,9 +38,7 @@ class Crossing:
         for name, utterances in self.utterances.items():
             rows = np.array([self.places[utt] for utt in utterances])
             rest = np.delete(everyone, rows)
-            tuned = tune_features(
-                features.take(rest), replace(dev_set, statistics=statistics[rest]), options
-            ).features
+            tuned = tune_features(features.take(rest), dev_set.take(rest), options).features
             held_out = features.take(rows)
             chosen[rows] = best(combine(tuned.values(), held_out.values), held_out.valid)
             parts.append(Fold(name, utterances, tuned))

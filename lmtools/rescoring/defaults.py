@@ -9,15 +9,22 @@ import math
 from collections.abc import Sequence
 
 from lmtools.base.errors import UserError
-from lmtools.rescoring.features import ScoreColumns, components, summed
+from lmtools.rescoring.features import PHRASES, ScoreColumns, components, summed
 from lmtools.rescoring.tuning import LINEAR
 from lmtools.rescoring.weights import Dev, Weights, describe_system
 from lmtools.types import NBest
 
 PREFIX = "default:"
+GIVEN = ("words", "rank", PHRASES)  # what no list need have
 LM = "LM"  # stands for the one column of a language model
 # weights of natural-log scores: `am` is the sum of the log-probabilities of the recogniser's tokens
-DEFAULTS = {"whisper": {"am": 1.0, LM: 0.15, "words": 1.3}}
+DEFAULTS = {
+    "whisper": {"am": 1.0, LM: 0.15, "words": 1.3},
+    # whatever the recogniser: the order of its lists, so that a hypothesis of rank r wins by one
+    # word of the glossary more if log r is less than the weight
+    PHRASES: {"rank": 1.0, PHRASES: 2.0},
+}
+PHRASE_WEIGHT = 2.0  # of PHRASES among the weights of a recogniser
 
 
 def is_default(weights) -> bool:
@@ -25,9 +32,11 @@ def is_default(weights) -> bool:
     return isinstance(weights, str) and weights.startswith(PREFIX)
 
 
-def load_weights(path, nbests: Sequence[NBest], columns: ScoreColumns | str) -> Weights:
+def load_weights(
+    path, nbests: Sequence[NBest], columns: ScoreColumns, coming: str | None = None
+) -> Weights:
     """Return the weights in the file `path`, or the default ones where it is `default:NAME`, for
-    lists with `columns` of scores (or one that has yet to be computed, by its name).
+    lists with `columns` of scores, and one that has yet to be computed, by its name.
 
     UserError for a name that is not there, lists without the scores that it weighs, and for none
     or several columns.
@@ -40,30 +49,42 @@ def load_weights(path, nbests: Sequence[NBest], columns: ScoreColumns | str) -> 
         raise UserError(
             f"--weights {path}: no such default; give {names}, or a file of lmtools tune"
         )
-    names = [columns] if isinstance(columns, str) else [*columns.values]
-    check_column(names, path)
+    names = [coming] if coming else []
+    names += [name for name in columns.values if name != PHRASES]
+    check_columns(names, columns, path)
     scores = components(nbests, path)
     weights = {names[0] if name == LM else name: weight for name, weight in known.items()}
-    if missing := [name for name in known if name not in {*scores, LM, "words"}]:
+    if PHRASES in columns.values:
+        weights, names = {PHRASES: PHRASE_WEIGHT, **weights}, [*names, PHRASES]
+    if missing := [name for name in known if name not in {*scores, LM, *GIVEN}]:
         raise UserError(
             f"--weights {path}: the lists have no score {missing[0]!r}; give lists of lmtools"
             " decode, or tune weights with lmtools tune"
         )
-    features = {name: weights.get(name, 0.0) for name in [*scores, *names, "words"]}
-    given = ScoreColumns({}, {}, {}, {}) if isinstance(columns, str) else columns
+    texts = [name for name in ("words", "rank") if name in weights]
+    features = {name: weights.get(name, 0.0) for name in dict.fromkeys([*scores, *names, *texts])}
     return Weights(
         metric="wer",
         features=features,
-        reference="am",
+        reference=next(iter(known)),
         dev=Dev(str(path), sha256="", utterances=0, first_pass=math.nan, score=math.nan),
         search={"form": LINEAR},
-        signatures=given.signatures,
-        system=describe_system(nbests, given, path),
+        signatures=columns.signatures,
+        system=describe_system(nbests, columns, path),
     )
 
 
-def check_column(names: Sequence[str], path: str) -> None:
-    """Raise UserError unless there is one column, of sums, for the default weights `path`."""
+def check_columns(names: Sequence[str], columns: ScoreColumns, path: str) -> None:
+    """Raise UserError unless the default weights `path` are for these columns of language models:
+    one, of sums, or none beside phrases.
+    """
+    if path == PREFIX + PHRASES:
+        if names or PHRASES not in columns.values:
+            raise UserError(
+                f"--weights {path}: is for --phrases F and no column of scores; give that, or tune"
+                " weights with lmtools tune"
+            )
+        return
     if len(names) != 1:
         raise UserError(
             f"--weights {path}: is for one language model, but there are {len(names)} columns of"

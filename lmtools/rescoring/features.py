@@ -19,6 +19,7 @@ from lmtools.base.errors import UserError
 from lmtools.formats import scores
 from lmtools.formats.columns import read_column_file
 from lmtools.text.loops import count_looped
+from lmtools.text.phrases import Glossary
 from lmtools.types import Hypothesis, NBest, ScoreTable
 
 # The lengths of a hypothesis that may be features; characters as the metric CER counts them, one
@@ -31,6 +32,8 @@ LENGTHS: dict[str, Callable[[Hypothesis], float]] = {
 # Minus the words of a hypothesis in a loop, so that more is better as of all scores; tuning
 # gives it no weight below 0, which would reward loops.
 LOOP = "loop"
+# The words of a hypothesis that a glossary has: the column's name, and the key of its signature.
+PHRASES = "phrases"
 # What is computed from a hypothesis's text alone.
 DERIVED = LENGTHS | {LOOP: lambda hyp: -count_looped(hyp.text)}
 # What the name of a column may end in: the counts (hypotheses,) by which the log-probabilities of a
@@ -97,7 +100,8 @@ class ScoreColumns:
     """Columns of score files by name: log-probabilities (hypotheses,) a list, the signature and the
     path of the file of each, and the tokens of its model (hypotheses,) by utterance.
 
-    `unchecked` names those of files whose rows do not vouch for the texts that they were made of.
+    `unchecked` names those of files whose rows do not vouch for the texts that they were made of;
+    `glossary` is what the column PHRASES was made with.
     """
 
     values: Mapping[str, list[np.ndarray]]
@@ -105,12 +109,14 @@ class ScoreColumns:
     paths: Mapping[str, str]
     tokens: Mapping[str, Mapping[str, np.ndarray]]
     unchecked: tuple[str, ...] = ()
+    glossary: Glossary | None = None
 
     def select(self, names: Collection[str]) -> "ScoreColumns":
         """Select columns, in the order of `names`."""
         parts = (self.values, self.signatures, self.paths, self.tokens)
         unchecked = tuple(name for name in self.unchecked if name in names)
-        return ScoreColumns(*({name: part[name] for name in names} for part in parts), unchecked)
+        chosen = ({name: part[name] for name in names} for part in parts)
+        return ScoreColumns(*chosen, unchecked, self.glossary if PHRASES in names else None)
 
     def warn_unchecked(self, known: Collection[str] = ()) -> list[str]:
         """Return one line about the files of `unchecked`, those of `known` names apart."""

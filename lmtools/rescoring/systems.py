@@ -8,8 +8,16 @@ from dataclasses import dataclass, field, replace
 from lmtools.base.errors import UserError
 from lmtools.base.workers import map_ordered
 from lmtools.rescoring.crossing import Crossing
-from lmtools.rescoring.features import DERIVED, Features, ScoreColumns, read_columns, summed
+from lmtools.rescoring.features import (
+    DERIVED,
+    PHRASES,
+    Features,
+    ScoreColumns,
+    read_columns,
+    summed,
+)
 from lmtools.rescoring.lazy import LAZY, learn_bounds
+from lmtools.rescoring.phrases import measure_harm
 from lmtools.rescoring.tuning import (
     INTERPOLATION,
     LINEAR,
@@ -111,12 +119,16 @@ def tune_systems(
     """
     nbests, columns, features = tuning_set.nbests, tuning_set.columns, tuning_set.features
     scores = features.names[: first_column(features, columns.values)]
+    dev_set = measure_lists(nbests, options.metric, tuning_set.source)
+    if columns.glossary:
+        harm = measure_harm(nbests, columns.values[PHRASES], columns.glossary)
+        dev_set = replace(dev_set, harm=harm)
     tuner = SystemTuner(
         features=features,
         columns=tuple(columns.values),
         scores=scores,
         extra={*list_lengths(systems)} - {*scores, *options.features},
-        dev_set=measure_lists(nbests, options.metric, tuning_set.source),
+        dev_set=dev_set,
         options=options,
         tune=crossing.tune if crossing else tune_features,
     )
@@ -124,7 +136,8 @@ def tune_systems(
     for (system, plan), weights in zip(systems.items(), work, strict=True):
         taken = columns.select(plan.columns)
         facts = describe_system(nbests, taken, tuning_set.source)
-        bounds = learn_bounds(nbests, features, taken, weights, tolerance=options.tolerance)
+        lms = taken.select([name for name in plan.columns if name != PHRASES])
+        bounds = learn_bounds(nbests, features, lms, weights, tolerance=options.tolerance)
         notes = {**weights.search, LAZY: bounds} if bounds else weights.search
         yield system, replace(weights, signatures=taken.signatures, system=facts, search=notes)
 

@@ -16,6 +16,7 @@ from lmtools.rescoring.expected import RIDGE, minimise_expected, sharpen
 from lmtools.rescoring.features import (
     LENGTHS,
     LOOP,
+    PHRASES,
     REFERENCES,
     Features,
     best,
@@ -24,6 +25,7 @@ from lmtools.rescoring.features import (
     set_hash,
 )
 from lmtools.rescoring.folds import FoldPlan, parse_folds
+from lmtools.rescoring.phrases import bound_weight
 from lmtools.rescoring.search import SearchSpace, search
 from lmtools.rescoring.weights import Dev, Weights
 from lmtools.types import NBest
@@ -104,6 +106,12 @@ class TuningOptions:
         least=0,
     )
     seed: int = option(0, "of random folds and of the exact search's starts", least=0)
+    false_alarms: int = option(
+        0,
+        "with --phrases: how many more false phrases than without phrases the weight of `phrases`"
+        " may choose on these lists",
+        least=0,
+    )
     lms: Collection[str] = ()
 
     def __post_init__(self):
@@ -163,12 +171,18 @@ class TuningOptions:
 @dataclass(frozen=True)
 class DevSet:
     """Development set beside its features: the metric's statistics (U, K, width), the set's hash,
-    and where it was read from.
+    where it was read from, and what phrases bring and harm (U, K, 3), as `measure_harm` counts.
     """
 
     statistics: np.ndarray
     sha256: str
     path: str
+    harm: np.ndarray | None = None
+
+    def take(self, rows: np.ndarray) -> "DevSet":
+        """Return some of the utterances, by their places, as far as tuning looks at them."""
+        harm = None if self.harm is None else self.harm[rows]
+        return replace(self, statistics=self.statistics[rows], harm=harm)
 
 
 def measure_lists(nbests: Sequence[NBest], metric: str, path) -> DevSet:
@@ -190,7 +204,7 @@ def tune_features(features: Features, dev_set: DevSet, options: TuningOptions) -
     """Tune weights on lists that are measured already, as several systems share them."""
     check(features, options, dev_set.path)
     statistics = dev_set.statistics
-    weights, notes = weights_of(features, statistics, options)
+    weights, notes = weights_with_phrases(features, dev_set, options)
     chosen = best(combine(weights.values(), features.values), features.valid)
     dev = Dev(
         dev_set.path,
@@ -341,6 +355,21 @@ def weights_of(
         notes = {"ridge": RIDGE, "expected": abs(least), "sharpened": sharpened}
     free = dict(zip(names, map(float, (solution * scales[0] / scales)[1:]), strict=True))
     return {name: base.get(name, free.get(name, 0.0)) for name in features.names}, notes
+
+
+def weights_with_phrases(
+    features: Features, dev_set: DevSet, options: TuningOptions
+) -> tuple[dict[str, float], dict]:
+    """Return what `weights_of` does for a set without a glossary; with one the weights of all else
+    are those without it, and `bound_weight` gives that of PHRASES.
+    """
+    if dev_set.harm is None or PHRASES not in options.free(features):
+        return weights_of(features, dev_set.statistics, options)
+    fixed = replace(options, fix={**(options.fix or {}), PHRASES: 0.0})
+    weights, notes = weights_of(features, dev_set.statistics, fixed)
+    rest = combine(weights.values(), features.values)
+    note = bound_weight(rest, features, dev_set.harm, options.false_alarms)
+    return {**weights, PHRASES: note["weight"]}, {**notes, PHRASES: note}
 
 
 def spread(column: np.ndarray, valid: np.ndarray) -> float:

@@ -14,7 +14,7 @@ from lmtools.base.errors import UserError
 from lmtools.base.seal import read_json, write_json
 from lmtools.evaluate.metrics import find_metric
 from lmtools.formats import checks
-from lmtools.rescoring.features import MEANS, ScoreColumns, summed
+from lmtools.rescoring.features import MEANS, PHRASES, ScoreColumns, summed
 from lmtools.rescoring.folds import RANDOM, SPEAKER, Fold, Folds
 from lmtools.rescoring.marks import read_marks
 from lmtools.types import NBest
@@ -143,6 +143,7 @@ def describe_system(nbests: Sequence[NBest], columns: ScoreColumns, source) -> S
         describe_lm(name, signature, kind)
         for kind, signatures in ((SCORES, columns.signatures), (LISTS, in_lists))
         for name, signature in signatures.items()
+        if PHRASES not in signature
     ]
     return SystemFacts(tuple(lms), LATTICES if marks else FIRST_PASS)
 

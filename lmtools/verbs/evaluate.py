@@ -41,6 +41,7 @@ from lmtools.evaluate.sacre import Sacre
 from lmtools.formats import kaldi_text
 from lmtools.text import NORMALISERS
 from lmtools.verbs import say
+from lmtools.verbs.words import add_words, evaluate_words
 
 
 def arguments(parser):
@@ -72,6 +73,7 @@ def arguments(parser):
     )
     parser.add("--normaliser", help=help_text)
     add_rules(parser)
+    add_words(parser)
     parser.add_argument(
         "--oracle", action="store_true", help="tell also the best that N-best lists hold, by depth"
     )
@@ -113,6 +115,7 @@ def run(args):
             refs, against, args, prefix=f"against {against.path}: ", rules=rules
         )
         tree |= compare_systems(refs, hyp, against, first, second=second, args=args)
+    tree |= evaluate_words(refs, hyp, against, args)
     if args.out:
         with atomic_text(args.out) as out:
             paths = [source.path for source in sources] if len(sources) > 1 else ref.path

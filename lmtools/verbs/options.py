@@ -14,6 +14,7 @@ from lmtools.base.options import Option, list_options, parse_option
 from lmtools.base.specs import LMSpec
 from lmtools.text.casing import CASINGS
 from lmtools.text.normaliser import CHOICES, NORMALISERS, Normaliser, parse_normaliser
+from lmtools.text.phrases import PhraseSpec
 from lmtools.text.unify import UNIFIERS
 from lmtools.verbs.help import FullHelp, HelpParser, HelpText, Rare
 from lmtools.verbs.numbers import (
@@ -150,6 +151,11 @@ GROUPS: dict[str, dict[str, dict]] = {
             nargs="+",
             action="extend",
             default=[],
+        ),
+        "--phrases": value(
+            "F[,OPTION=..]",
+            "a glossary, one phrase a line, `PHRASE :WEIGHT | SPOKEN`, or *.jsonl with phrases by"
+            " id: the words of a hypothesis that it has are the column `phrases` (see --help-all)",
         ),
         "--experiment": value(
             "F.yaml",
@@ -331,6 +337,17 @@ def add_lm(parser: Parser, **changes) -> None:
     words = [f"{name}: {declared.help}" for name, (_, _, declared) in list_options(LMSpec).items()]
     parser.groups["language model"].description = Rare(
         "options of an LM, as in --lm DIR,intact=true,oov_penalty=7: " + "; ".join(words)
+    )
+
+
+def add_phrases(parser: Parser, **changes) -> None:
+    """Declare --phrases, whose value may have the options of a glossary; `changes` are to what
+    argparse takes.
+    """
+    parser.add("--phrases", **changes)
+    words = [f"{name}: {row[-1].help}" for name, row in list_options(PhraseSpec).items()]
+    parser.groups["input"].description = Rare(
+        "options of a glossary, as in --phrases F,plural=true,hyphen=true: " + "; ".join(words)
     )
 
 

@@ -14,11 +14,13 @@ from lmtools.formats import kaldi_text, read, write
 from lmtools.rescoring import load_weights, of_system, read_scores, rescore_lists, set_hash
 from lmtools.rescoring.lazy import LAZY
 from lmtools.rescoring.lists import warn_empty
+from lmtools.rescoring.phrases import read_phrases, spell_phrases
+from lmtools.text.phrases import PhraseSpec
 from lmtools.verbs import say
 from lmtools.verbs.experiment import load_plans
 from lmtools.verbs.help import Rare
 from lmtools.verbs.numbers import margin
-from lmtools.verbs.options import COMPUTING, PROCESSES, add_lm
+from lmtools.verbs.options import COMPUTING, PROCESSES, add_lm, add_phrases
 
 WRITTEN = ".written"  # behind the name of the output, of what the recogniser wrote
 
@@ -26,8 +28,10 @@ WRITTEN = ".written"  # behind the name of the output, of what the recogniser wr
 def arguments(parser):
     """Declare the verb's options."""
     parser.add("--nbest", "--format", "--scores", "--experiment")
+    add_phrases(parser)
     help_text = (
-        "what `lmtools tune` wrote; or default:whisper, for Whisper's lists without references"
+        "what `lmtools tune` wrote; for lists without references default:whisper (Whisper's, one"
+        " LM), or default:phrases (any recogniser's, --phrases alone)"
     )
     parser.add("--weights", required=True, metavar="F.json", help=help_text)
     help_text = (
@@ -57,8 +61,7 @@ def run(args):
     if args.lm:
         rescore_lazily(args, nbests)
         return
-    plans = load_plans(args)
-    columns, systems = read_scores(args.scores, plans, nbests, args.nbest)
+    columns, systems = read_all(args, nbests, load_plans(args))
     tuned = {
         system: load_weights(of_system(args.weights, system), nbests, columns) for system in systems
     }
@@ -68,7 +71,24 @@ def run(args):
     )
     say(warnings)
     for system, lists, doubts in chosen:
+        lists = spell_if_wished(lists, columns)
         write_choice(args, nbests, lists, tuned[system], system=system, warnings=doubts)
+
+
+def read_all(args, nbests, plans):
+    """Return the columns, those of a glossary with them, and the plans of systems."""
+    columns, systems = read_scores(args.scores, plans, nbests, args.nbest)
+    if args.phrases:
+        scored = columns, systems
+        columns, systems, doubts = read_phrases(args.phrases, scored, nbests, args.nbest)
+        say(doubts)
+    return columns, systems
+
+
+def spell_if_wished(lists, columns):
+    """Return the lists, with phrases as a glossary writes them if its options say so."""
+    glossary = columns.glossary
+    return spell_phrases(lists, glossary) if glossary and glossary.spec.spelling else lists
 
 
 def rescore_lazily(args, nbests):
@@ -83,8 +103,8 @@ def rescore_lazily(args, nbests):
             )
     example = "write for instance --lm tta=exp/lm/tta"
     name, lm = parse_pair(args.lm, "--lm", "NAME=LM", example)
-    columns, _ = read_scores(args.scores, None, nbests, args.nbest)
-    weights = load_weights(args.weights, nbests, name)
+    columns, _ = read_all(args, nbests, None)
+    weights = load_weights(args.weights, nbests, columns, name)
     margin = args.margin if weights.tuned else float("inf")  # default weights have no bound
     choice = choose_lazily(
         nbests,
@@ -99,6 +119,7 @@ def rescore_lazily(args, nbests):
         replace(nbest, hyps=nbest.hyps[place : place + 1])
         for nbest, place in zip(nbests, choice.places, strict=True)
     ]
+    lists = spell_if_wished(lists, columns)
     write_choice(args, nbests, lists, weights, system=None, warnings=choice.warnings)
     say(describe_lazy(choice, weights, name, margin))
     measured = measure_choice(lists, weights.metric)
@@ -129,20 +150,23 @@ def write_choice(args, nbests, lists, weights, system, warnings):
     chosen = {nbest.utt: nbest.hyps[0].text if nbest.hyps else "" for nbest in lists}
     kaldi_text.write(chosen, out)
     before = "" if system is None else f"{system}: "
-    messages += write_written(nbests, lists, out)
+    spelled = args.phrases and PhraseSpec.parse(args.phrases).spelling
+    messages += write_written(nbests, lists, out, spelled=spelled)
     say(before + line for line in messages)
 
 
-def write_written(nbests, lists, out):
+def write_written(nbests, lists, out, spelled):
     """Write what the recogniser wrote where the hypotheses' texts are another, beside the file
     `out`, and return what to tell of it.
     """
-    if all(hyp.written is None for nbest in nbests for hyp in nbest.hyps):
+    if all(hyp.written is None for nbest in (*nbests, *lists) for hyp in nbest.hyps):
         return []
     if out == "-" or (Path(out).exists() and not Path(out).is_file()):
         return ["the recogniser's own writing is in --nbest-out, or beside --out if that is a file"]
     texts = {nbest.utt: nbest.hyps[0].display if nbest.hyps else "" for nbest in lists}
     kaldi_text.write(texts, f"{out}{WRITTEN}")
+    if spelled:
+        return [f"{out}{WRITTEN}: the same, phrases as the glossary writes them"]
     return [f"{out}{WRITTEN}: the same as the recogniser wrote it"]
 
 

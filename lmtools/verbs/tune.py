@@ -8,16 +8,18 @@ from lmtools.evaluate.metrics import METRIC_HELP
 from lmtools.formats import kaldi_text, read
 from lmtools.rescoring import Crossing, TuningOptions, of_system, read_scores, tune_lists
 from lmtools.rescoring.doubts import describe_doubts
+from lmtools.rescoring.features import PHRASES
+from lmtools.rescoring.phrases import read_phrases
 from lmtools.verbs import say
 from lmtools.verbs.experiment import complete_tuning
 from lmtools.verbs.help import Rare
 from lmtools.verbs.numbers import folds, named
-from lmtools.verbs.options import add_settings, flags_of
+from lmtools.verbs.options import add_phrases, add_settings, flags_of
 
 # what --set may say; other options of tuning are flags
 SETTINGS = (
     *("objective", "form", "lengths", "loop", "reference", "negative", "allow_negative"),
-    "tolerance",
+    *("tolerance", "false_alarms"),
 )
 
 
@@ -31,6 +33,7 @@ def arguments(parser):
         " report."
     )
     parser.add("--nbest", "--format", "--scores", "--experiment")
+    add_phrases(parser)
     parser.add(
         "--metric",
         help=f"what is tuned, over the whole set: {METRIC_HELP} (default: wer)",
@@ -65,6 +68,10 @@ def run(args):
     options, plans = complete_tuning(args)
     nbests = read(args.nbest, args.format)
     columns, systems = read_scores(args.scores, plans, nbests, args.nbest)
+    if args.phrases:
+        scored = columns, systems
+        columns, systems, doubts = read_phrases(args.phrases, scored, nbests, args.nbest)
+        say(doubts)
     places = {system: of_system(args.out, system) for system in systems}
     crossing = cross(args, options, nbests)
     warnings, tuned = tune_lists(
@@ -117,9 +124,24 @@ def describe_weights(weights):
     yield METRICS[weights.metric].signature
     if "lambda" in weights.search:
         yield f"lambda {weights.search['lambda']:.4g}"
+    yield from describe_phrases(weights.search.get(PHRASES))
     for name, curve in weights.search["curves"].items():
         low, high = curve["flat"]
         yield f"{name}: scales from {low:.4g} to {high:.4g} are as good"
+
+
+def describe_phrases(note):
+    """Yield what the phrases bring and harm on dev, of the note on their weight."""
+    if not note:
+        return
+    before, after = note["without"], note["with"]
+    counts = ", ".join(f"{n.replace('_', ' ')} {before[n]} -> {after[n]}" for n in before)
+    yield f"phrases: in the {note['lists']} lists whose hypotheses differ in them: {counts}"
+    if note["weight"] == 0:
+        yield (
+            "warning: no weight of phrases finds more of them without harm on these lists; phrases"
+            " change nothing (--fix phrases=W gives a weight, --set false_alarms=N allows some)"
+        )
 
 
 def is_worse(weights) -> bool:

@@ -373,6 +373,18 @@ def test_scoring(tmp_path, lm):
     assert said.count("WER 0.00%") == 4
 
 
+@follows("docs/phrases.md", "A Whisper user")
+def test_phrases(tmp_path, lm):
+    own_lists(tmp_path)
+    shutil.copytree(lm, tmp_path / "lm")
+    printed = follow(blocks("docs/phrases.md", "A Whisper user"), tmp_path, lm)
+    assert "difference in recall" in printed and "false alarms" in printed
+    assert (tmp_path / "test.txt.written").exists()
+    assert "changes" in json.loads((tmp_path / "names.json").read_text())["words"]
+    code = blocks("docs/phrases.md", "A Python program", "python")
+    assert len(follow(code, tmp_path, lm, sys.executable).split()) == 2
+
+
 @follows("docs/formats.md", "Any format to any other")
 def test_formats(tmp_path, lm):
     own_lists(tmp_path)

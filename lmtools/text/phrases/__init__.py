@@ -1,0 +1,22 @@
+"""Phrases of a glossary (names, terms, products) found in the words of texts."""
+
+from lmtools.text.phrases.glossary import (
+    Glossary,
+    Phrase,
+    PhraseSpec,
+    make_glossary,
+    parse_phrase,
+    read_glossary,
+)
+from lmtools.text.phrases.matching import Occurrence, PhraseAutomaton
+
+__all__ = [
+    "Glossary",
+    "Occurrence",
+    "Phrase",
+    "PhraseAutomaton",
+    "PhraseSpec",
+    "make_glossary",
+    "parse_phrase",
+    "read_glossary",
+]

@@ -1,0 +1,142 @@
+"""Phrases in sequences of words: an automaton that finds all at once, and the choice among those
+that overlap.
+
+The automaton is that of Aho and Corasick (1975, Efficient String Matching), over words: time and
+memory are linear in the phrases once, and in the text and what is found, whatever the number of
+phrases. Of what overlaps, the occurrences of greatest value in sum count, of equals the fewest, so
+that `new york` inside `new york times` is not counted twice.
+"""
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+GRAIN = 1024  # values are multiples of 1 / GRAIN, so that their sums are exact in any order
+
+
+class Occurrence(NamedTuple):
+    """Words `start` to `end` (not included) that are a form of the phrase that is `written` so."""
+
+    start: int
+    end: int
+    written: str
+    value: float
+
+
+class PhraseForm(NamedTuple):
+    """A form in the automaton: how many words, its value, how its phrase is written."""
+
+    length: int
+    value: float
+    written: str
+
+
+class PhraseAutomaton:
+    """Forms of phrases in one automaton; nodes are numbers, 0 is the start.
+
+    `forms` are (words, value of the form, how its phrase is written); of equal words the greatest
+    value stays, of equals the first.
+    """
+
+    def __init__(self, forms: Iterable[tuple[Sequence[str], float, str]]):
+        self.next: list[dict[str, int]] = [{}]
+        self.depth = [0]
+        own: list[PhraseForm | None] = [None]
+        for words, value, written in forms:
+            node = self.enter(words, own)
+            value = round(value * GRAIN) / GRAIN
+            known = own[node]
+            if words and (known is None or value > known.value):
+                own[node] = PhraseForm(len(words), value, written)
+        self.own, self.fail, self.shorter = own, [0] * len(own), [-1] * len(own)
+        self.link()
+
+    def enter(self, words: Sequence[str], own: list) -> int:
+        """Return the node of a sequence of words, new ones made."""
+        node = 0
+        for word in words:
+            after = self.next[node].get(word)
+            if after is None:
+                after = self.next[node][word] = len(self.next)
+                self.next.append({})
+                self.depth.append(self.depth[node] + 1)
+                own.append(None)
+            node = after
+        return node
+
+    def link(self) -> None:
+        """Find for each node its longest proper suffix in the automaton, and the longest one that
+        is a form (-1: none), breadth first.
+        """
+        queue = deque(self.next[0].values())
+        while queue:
+            node = queue.popleft()
+            suffix = self.fail[node]
+            self.shorter[node] = suffix if self.own[suffix] else self.shorter[suffix]
+            for word, after in self.next[node].items():
+                self.fail[after] = self.step(suffix, word)
+                queue.append(after)
+
+    def step(self, node: int, word: str) -> int:
+        """Return the node after a word."""
+        while True:
+            after = self.next[node].get(word)
+            if after is not None:
+                return after
+            if node == 0:
+                return 0
+            node = self.fail[node]
+
+    def ends(self, node: int) -> Iterable[PhraseForm]:
+        """Yield the forms that end in a node, the longest first."""
+        while node > 0:
+            form = self.own[node]
+            if form:
+                yield form
+            node = self.shorter[node]
+
+    def find_all(self, words: Sequence[str]) -> list[Occurrence]:
+        """Find every occurrence, in the order of their ends, the longest of an end first."""
+        node, found = 0, []
+        for end, word in enumerate(words, 1):
+            node = self.step(node, word)
+            found += [Occurrence(end - f.length, end, f.written, f.value) for f in self.ends(node)]
+        return found
+
+    def choose(self, words: Sequence[str]) -> list[Occurrence]:
+        """Choose the occurrences that do not overlap and have the greatest value in sum, of equals
+        the fewest; in order. Those of value 0 are never chosen.
+        """
+        totals: list[tuple[float, int]] = [(0.0, 0)]
+        back: list[Occurrence | None] = [None]
+        found, place = self.find_all(words), 0
+        for end in range(1, len(words) + 1):
+            best, last = totals[end - 1], None
+            while place < len(found) and found[place].end == end:
+                value, count = totals[found[place].start]
+                total = (value + found[place].value, count - 1)
+                if total > best:
+                    best, last = total, found[place]
+                place += 1
+            totals.append(best)
+            back.append(last)
+        chosen, end = [], len(words)
+        while end > 0:
+            occurrence = back[end]
+            if occurrence:
+                chosen.append(occurrence)
+            end = occurrence.start if occurrence else end - 1
+        return chosen[::-1]
+
+    def value(self, words: Sequence[str]) -> float:
+        """Return the sum of the values of `choose`."""
+        if self.next[0].keys().isdisjoint(words):
+            return 0.0
+        best, node = [0.0], 0
+        for word in words:
+            node = self.step(node, word)
+            here = best[-1]
+            for form in self.ends(node):
+                here = max(here, best[-form.length] + form.value)
+            best.append(here)
+        return best[-1]
