@@ -23,6 +23,7 @@ from lmtools.rescoring.features import summed
 from lmtools.score import Sources, score_texts
 from lmtools.score import load as load_scorer
 from lmtools.score.compute import score_all
+from lmtools.score.context import ContextScorer
 from lmtools.score.run import WRITTEN, hypothesis_texts
 from lmtools.score.words import count_tokens
 from lmtools.types import NBest, ScoreTable
@@ -65,15 +66,28 @@ class LM:
         self.kind, self.signature = self.scorer.kind, dict(self.scorer.signature)
         self.live = self.scorer.live() if computing.engine == "auto" else self.scorer
 
-    def score(self, texts: Sequence[str], sources: Sequence[str] | None = None) -> np.ndarray:
+    def score(
+        self,
+        texts: Sequence[str],
+        sources: Sequence[str] | None = None,
+        contexts: Sequence[str] | None = None,
+    ) -> np.ndarray:
         """Return the log-probability of each text with the end of sentence, in nats, float64
         (texts,); of a translation model given what the text translates, one of `sources` a text.
+        With `contexts`, one a text, what was said before is read, and has no score.
 
         Equal texts get equal scores; texts are computed in batches, so give as many at once as
         there are. UserError where either a translation model or sources are without the other.
         """
         self.check_sources(sources is not None)
         texts = list_texts(texts, "texts")
+        if contexts is not None:
+            contexts = list_texts(contexts, "contexts")
+            if len(texts) != len(contexts):
+                given = f"{len(contexts)} contexts of {len(texts)} texts"
+                raise UserError(f"{given}; give each its own")
+            pairs = list(zip(contexts, texts, strict=True))
+            return score_texts(pairs, ContextScorer(self.scorer), self.computing).log_prob
         if sources is None:
             return score_texts(texts, self.live, self.computing).log_prob
         sources = list_texts(sources, "sources")

@@ -20,8 +20,9 @@ class LMSpec:
     `mix:LM=W,LM=W`) and how it scores.
 
     The text `LM,option=value,..` has the declared options. `pairs`: texts are pairs of source and
-    target, of a translation model. Without `head` it is asked for states alone, so that a Hugging
-    Face model needs no layer that predicts.
+    target, of a translation model; with `context`, pairs of what was said before and a text.
+    Without `head` it is asked for states alone, so that a Hugging Face model needs no layer that
+    predicts.
     """
 
     lm: str
@@ -45,6 +46,7 @@ class LMSpec:
     noise_power: float = option(0.75, "of the counts of unigram noise", least=0)
     pairs: bool = False
     head: bool = True
+    context: bool = False
 
     def __post_init__(self):
         check_options(self)

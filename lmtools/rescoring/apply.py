@@ -13,6 +13,8 @@ from lmtools.types import NUMERICS, TOTAL, NBest
 
 # Keys of a signature that change the rounding of scores at most.
 ROUNDING = frozenset({*NUMERICS, "engine", "version"})
+# Keys whose change is said, and no error: whose words a context has
+SAID = frozenset({"context_from"})
 VERSIONS = re.compile(r"\b(version:|by:)[^|]*")  # in the signature of a metric
 
 
@@ -99,7 +101,7 @@ def significant(key: str, tuned: Mapping, given: Mapping) -> bool:
     """Return whether two values that differ mean other scores, not only other rounding or another
     version of the same.
     """
-    return key not in ROUNDING and VERSIONS.sub("", str(tuned.get(key))) != VERSIONS.sub(
+    return key not in ROUNDING | SAID and VERSIONS.sub("", str(tuned.get(key))) != VERSIONS.sub(
         "", str(given.get(key))
     )
 

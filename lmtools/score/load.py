@@ -10,6 +10,7 @@ from lmtools.base.extras import explain_missing
 from lmtools.base.specs import HF, MIX, WEIGHTS, LMSpec, parse_mixture
 from lmtools.ngram.model import CONFIG, NgramModel
 from lmtools.score.base import Scorer
+from lmtools.score.context import ContextScorer
 from lmtools.score.mixture import MixtureScorer
 from lmtools.score.ngram import NgramScorer
 
@@ -29,7 +30,8 @@ def load(spec: LMSpec | str, computing: Computing = USUAL) -> Scorer:
         raise UserError(
             f"{spec.lm}: no translation model, so it reads no source; leave --source out"
         )
-    return scorer.with_oov_penalty(spec.oov_penalty)
+    scorer = scorer.with_oov_penalty(spec.oov_penalty)
+    return ContextScorer(scorer) if spec.context else scorer
 
 
 def load_kind(spec: LMSpec, computing: Computing) -> Scorer:

@@ -1,6 +1,7 @@
 """Perplexity of texts, with the rules by which it is counted."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -9,6 +10,7 @@ from lmtools.base.computing import Computing
 from lmtools.base.specs import LMSpec
 from lmtools.ngram.interpolation import complete_weights, tune_mixture
 from lmtools.score.base import Scorer
+from lmtools.score.context import CONTEXT, list_contexts
 from lmtools.score.load import load
 from lmtools.score.mixture import MixtureScorer
 from lmtools.score.run import TextScores, count_scored, refuse_not_finite, score_texts
@@ -21,6 +23,7 @@ OWN = "the model's unknown-token probability"
 NORMALISED = "spaces after the model's normalisation of the text"
 AS_KENLM = "blanks, tabs, CR and NUL alone, as KenLM has it"
 TWO_WAY = "two-way"  # how kinds of scorers begin that read words from both sides
+READ = "a line is read behind the lines before it"
 CARRIED = "a line is read with the state that the lines before it left"
 MIXED = "log p is that of the weighted mean of the models' probabilities, {} by {}"
 BOTH = (
@@ -30,7 +33,7 @@ BOTH = (
 
 
 def perplexity(
-    texts: Sequence[str], spec: LMSpec, computing: Computing, carry: bool = False
+    texts: Sequence[str], spec: LMSpec, computing: Computing, carry: bool = False, context: int = 0
 ) -> dict:
     """Return perplexities of `texts` (one a sentence, at least one) under stated rules.
 
@@ -40,14 +43,19 @@ def perplexity(
     `log_normaliser`: mean, sd, min, max over tokens of the log Z (nats) that normalised the scores,
     of a sample of the texts; how far it is from a constant is what scores without normalisation get
     wrong. With `carry` the texts follow each other, and a recurrent model reads each with the state
-    that those before left.
+    that those before left; with `context` any model reads up to so many tokens of the texts before
+    each.
     """
-    scorer = load(spec, computing)
+    scorer = load(replace(spec, context=bool(context)), computing)
     # what follows is of neural models, whose modules n-grams do without
     if carry:
         from lmtools.score.carried import carried_texts
 
         scores = carried_texts(texts, scorer)
+    elif context:
+        before = list_contexts(texts, [range(len(texts))], scorer, context)
+        scores = score_texts(list(zip(before, texts, strict=True)), scorer, computing)
+        scores.signature[CONTEXT] = f"{context} tokens"
     else:
         scores = score_texts(texts, scorer, computing)
     more = {}
@@ -61,7 +69,7 @@ def perplexity(
     return {
         "lm": spec.lm, "kind": scores.kind,
         **summarise(texts, scorer, scores),
-        "rules": rules + (f"; {CARRIED}" if carry else ""),
+        "rules": rules + (f"; {CARRIED}" if carry else f"; {READ}" if context else ""),
         "signature": scores.signature, **more,
     }  # fmt: skip
 

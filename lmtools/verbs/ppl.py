@@ -13,7 +13,7 @@ from lmtools.score.run import warn_scored
 from lmtools.text.blocks import read_text
 from lmtools.text.unknown import MANY
 from lmtools.verbs.experiment import split_lms
-from lmtools.verbs.numbers import amount
+from lmtools.verbs.numbers import amount, positive
 from lmtools.verbs.options import COMPUTING, PROCESSES, add_lm
 
 
@@ -30,6 +30,8 @@ def arguments(parser):
     parser.add("--kaldi")
     text = "the lines follow each other: an LSTM keeps its state from line to line"
     parser.add_argument("--carry", action="store_true", help=text)
+    text = "the lines follow each other: read up to N tokens of those before each, unscored"
+    parser.add_argument("--context", type=positive, metavar="N", help=text)
     text = "model directory, KenLM or ARPA file, or hf:DIR; several times: a mixture of them"
     add_lm(parser, action="append", help=text)
     parser.add("--experiment")
@@ -69,7 +71,9 @@ def measure(args):
         given = "--mix" if args.mix else "--tune-on"
         raise UserError(f"{given}: weights of several language models; give --lm again")
     else:
-        figures = perplexity(texts, specs[0], computing, args.carry)
+        if args.carry and args.context:
+            raise UserError("--carry: --context is given too; leave one out")
+        figures = perplexity(texts, specs[0], computing, args.carry, context=args.context or 0)
     figures |= {"text": args.text}
     unknown, words = figures["oov"], figures["tokens"] - figures["sentences"]
     if unknown > MANY * words:  # the model once more: this is rare
@@ -113,6 +117,8 @@ def show_figures(figures):
 
 def mix(args, texts, specs, computing):
     """Return the figures of a mixture, with what its weights were tuned on."""
+    if args.context:
+        raise UserError("--context: no mixture of several --lm reads one; give one --lm")
     if args.carry:
         raise UserError("--carry: no mixture carries a state from line to line; give one --lm")
     if not (args.mix or args.tune_on):

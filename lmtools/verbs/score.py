@@ -6,9 +6,12 @@ from lmtools.base.computing import Computing
 from lmtools.base.errors import UserError
 from lmtools.base.options import fill
 from lmtools.base.specs import LMSpec
+from lmtools.formats import read
 from lmtools.score import Sources, score_lists
+from lmtools.score.run import write_scores
 from lmtools.verbs.experiment import split_columns
 from lmtools.verbs.help import Rare
+from lmtools.verbs.numbers import positive
 from lmtools.verbs.options import COMPUTING, PROCESSES, add_lm
 from lmtools.verbs.risk import write_risk
 
@@ -31,9 +34,30 @@ def arguments(parser):
     parser.groups["input"].add_argument("--source-lines", metavar="F", help=Rare(text))
     parser.add("--reverse", "--written", "--experiment")
     add_lm(parser)
+    add_context(parser)
     text = "utt#rank, log-probability, tokens, check; - is standard output"
     parser.add("--out", metavar="F.scores", help=text)
     parser.add(*COMPUTING, *PROCESSES)
+
+
+def add_context(parser):
+    """Declare what is read before each utterance."""
+    text = (
+        "read up to N tokens of the utterances before each in its session, unscored; the lists are"
+        " read whole"
+    )
+    parser.add_argument("--context", type=positive, metavar="N", help=text)
+    text = (
+        "whose words: first (the recogniser's), ref (the references), or F.json, weights of this"
+        " model and of scores in the lists: what they choose, utterance by utterance (default:"
+        " %(default)s)"
+    )
+    parser.add_argument("--context-from", default="first", metavar="WHOSE", help=Rare(text))
+    text = (
+        "Kaldi's segments, or utt2spk or the like: the session of each utterance (default: the"
+        " extra `session` of the lists, or else ids up to the last - or _)"
+    )
+    parser.groups["input"].add_argument("--sessions", metavar="F", help=Rare(text))
 
 
 def run(args):
@@ -54,6 +78,9 @@ def score(args):
     if sources and args.written:
         raise UserError("--written: is for recognisers; leave it out, or --source")
     spec = LMSpec.parse(args.lm, pairs=sources is not None)
+    if args.context:
+        score_sessions(args, spec)
+        return
     more = {"computing": fill(Computing, args), "sources": sources, "written": args.written}
     totals = score_lists(args.nbest, args.format, args.out, spec, **more)
     unknown, note = totals.unknown, ""
@@ -64,5 +91,28 @@ def score(args):
     print(
         f"{args.out}: {totals.hypotheses:,} hypotheses of {totals.utterances:,} utterances,"
         f" {totals.tokens:,} tokens{note}",
+        file=sys.stderr,
+    )
+
+
+def score_sessions(args, spec):
+    """Score lists in the context of the utterances before them, and say what was scored."""
+    from lmtools.api.context import SessionContext, score_in_context  # imports torch
+
+    if spec.pairs or args.written:
+        given = "--source" if spec.pairs else "--written"
+        raise UserError(f"--context: reads the texts of lists; leave {given} out")
+    nbests = read(args.nbest, args.format)
+    context = SessionContext(args.context, args.context_from, args.sessions)
+    scores, sessions = score_in_context(nbests, spec, fill(Computing, args), context)
+    with write_scores(args.out, scores.signature) as write:
+        begin = 0
+        for nbest in nbests:
+            rows = slice(begin, begin + len(nbest.hyps))
+            write(nbest, scores.log_prob[rows], scores.tokens[rows])
+            begin = rows.stop
+    print(
+        f"{args.out}: {begin:,} hypotheses of {len(nbests):,} utterances in {sessions:,} sessions,"
+        f" {int(scores.tokens.sum()):,} tokens",
         file=sys.stderr,
     )

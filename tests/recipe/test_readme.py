@@ -329,7 +329,8 @@ def test_python(tmp_path, lm):
 
 RESCORING = (
     "All in one command", "Look first", "Score, tune, choose, evaluate",
-    "Score only what may still win", "Without a language model: minimum Bayes risk", "Lattices",
+    "What was said before", "Score only what may still win",
+    "Without a language model: minimum Bayes risk", "Lattices",
 )  # fmt: skip
 CLUSTERS = "Processes on one machine", "Other queues", "Text of any size"
 

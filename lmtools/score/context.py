@@ -1,0 +1,124 @@
+"""Texts scored behind what was said before them: the words of a context are read and have no score.
+
+Any kind of model can read them so: a left-to-right one goes on from the context, one that looks at
+both sides, or at all other words, sees it as what stands on the left. Context and text are one
+sentence to the model, without boundaries between, as it knows no other from its training.
+"""
+
+import copy
+from collections.abc import Sequence
+from dataclasses import replace
+
+from lmtools.base.errors import UserError
+from lmtools.score.base import Scorer
+from lmtools.score.trees import TreeBatch
+
+CONTEXT, ORIGIN = "context", "context_from"  # in signatures: tokens, and whose words they are
+
+
+class ContextScorer(Scorer):
+    """A scorer of pairs (context, text). A sentence is (tokens of the context, the model's own
+    sentence of both).
+    """
+
+    def __init__(self, inner: Scorer):
+        if inner.pairs:
+            raise UserError(
+                f"{inner.spec.lm}: a translation model, which reads a source; leave the context out"
+            )
+        self.inner, self.spec = inner, replace(inner.spec, context=True)
+        self.kind, self.precision = inner.kind, inner.precision
+        if hasattr(inner, "device"):  # n-grams have none
+            self.device = inner.device
+        self.rows, self.longest, self.subword = inner.rows, inner.longest, inner.subword
+        self.open_words, self.notes = inner.open_words, inner.notes
+        self.signature = {**inner.signature, CONTEXT: "joined"}
+        self.lengths: dict[str, int] = {}
+
+    def normalise(self, text):
+        return self.inner.normalise(text)
+
+    def split(self, text):
+        return self.inner.split(text)
+
+    def prepare(self, texts):
+        contexts = list(dict.fromkeys(context for context, _ in texts))
+        counts = dict(zip(contexts, self.count_tokens(contexts), strict=True))
+        joined = self.inner.prepare([f"{context} {text}".strip() for context, text in texts])
+        return [
+            (counts[context], sentence)
+            for (context, _), sentence in zip(texts, joined, strict=True)
+        ]
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """Return the number of tokens of texts that have a score, without the end."""
+        return [len(self.inner.unknown(sentence)) for sentence in self.inner.prepare(texts)]
+
+    def cost(self, sentence):
+        return self.inner.cost(sentence[1])
+
+    def unknown(self, sentence):
+        return self.inner.unknown(sentence[1])[sentence[0] :]
+
+    def knows(self, word):
+        return self.inner.knows(word)
+
+    def token_names(self, sentence):
+        return self.inner.token_names(sentence[1])[sentence[0] :]
+
+    def plan_trees(self, sentences):
+        return self.inner.plan_trees([sentence for _, sentence in sentences])
+
+    def log_probs(self, sentences):
+        joined = [sentence for _, sentence in sentences]
+        together = isinstance(sentences, TreeBatch)
+        values = self.inner.log_probs(TreeBatch(joined) if together else joined)
+        return [row[count:] for (count, _), row in zip(sentences, values, strict=True)]
+
+    def with_oov_penalty(self, penalty):
+        scorer = copy.copy(self)
+        scorer.inner = self.inner.with_oov_penalty(penalty)
+        scorer.signature = {**self.signature, **scorer.inner.signature}
+        return scorer
+
+    def cut(self, words: Sequence[str], tokens: int) -> str:
+        """Return the last words, as many whole ones as have no more than so many tokens."""
+        total = 0
+        for place in range(len(words) - 1, -1, -1):
+            word = words[place]
+            if word not in self.lengths:
+                self.lengths[word] = self.count_tokens([word])[0]
+            total += self.lengths[word]
+            if total > tokens:
+                return " ".join(words[place + 1 :])
+        return " ".join(words)
+
+
+class History:
+    """What was said in a session so far, as far back as `tokens` of a scorer may reach."""
+
+    def __init__(self, scorer: ContextScorer, tokens: int):
+        self.scorer, self.tokens, self.words = scorer, tokens, []
+
+    def context(self) -> str:
+        """Return the last words, of no more than `tokens` tokens."""
+        return self.scorer.cut(self.words, self.tokens)
+
+    def add(self, text: str) -> None:
+        """Add what was said next."""
+        self.words += self.scorer.normalise(text).split()
+        # a word has a token or more, but for those that a tokeniser drops
+        del self.words[: -4 * self.tokens]
+
+
+def list_contexts(
+    texts: Sequence[str], sessions: Sequence[Sequence[int]], scorer: ContextScorer, tokens: int
+) -> list[str]:
+    """Return the context of each text: the texts before it in its session."""
+    contexts = [""] * len(texts)
+    for session in sessions:
+        history = History(scorer, tokens)
+        for place in session:
+            contexts[place] = history.context()
+            history.add(texts[place])
+    return contexts
