@@ -34,6 +34,7 @@ from lattices import random_lattice
 from lmtools.base.errors import UserError
 from lmtools.formats import FORMATS, plain, registry, scores
 from lmtools.formats.lattices import LATTICES
+from lmtools.formats.networks import NETWORKS
 from lmtools.formats.pairs import PAIRS
 from lmtools.types import Arc, Final, Hypothesis, Lattice, NBest, SentencePair
 
@@ -87,6 +88,7 @@ def targets() -> dict[str, Target]:
             lambda path: [scores.read(path)],
             lambda tables, path: None,
         ),
+        "networks": NETWORKS["json"],
     }
     result = {}
     for formats, toys in (

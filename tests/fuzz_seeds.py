@@ -151,6 +151,15 @@ SEEDS: dict[str, list[dict[str, bytes]]] = {
             '{"utt":"b","hyps":[]}',
         )
     ],
+    "networks": [
+        single(
+            '{"utt": "a", "ref": "x y", "text": "x", "slots": [{"chosen": "x", "confidence": 0.75,'
+            ' "words": {"x": 0.75, "": 0.25}, "time": [0.1, 0.25]}, {"chosen": "", "confidence": 1,'
+            ' "words": {"": 1}}]}',
+            "",
+            '{"utt": "b", "slots": []}',
+        )
+    ],
     "espnet2": [ESPNET2],
     "espnet1": [ESPNET1],
     "mlm": [

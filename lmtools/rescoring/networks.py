@@ -14,6 +14,7 @@ from lmtools.lattice.confusion import NetworkBuilder, share_out
 from lmtools.lattice.mbr import ROUNDS, decode_mbr
 from lmtools.rescoring.apply import rescore
 from lmtools.rescoring.features import DERIVED, ScoreColumns, gather
+from lmtools.rescoring.features import words as spaced
 from lmtools.rescoring.risk import posterior, posterior_scores
 from lmtools.rescoring.weights import Weights
 from lmtools.types import TOTAL, Arc, ConfusionNetwork, Final, Hypothesis, Lattice, NBest
@@ -95,24 +96,32 @@ def build_network(nbest: NBest, shares: Sequence[float], choice: str) -> Confusi
     """Return the network of a list's first hypotheses, best first, by their probabilities
     (hypotheses,), which sum to 1; equal texts count as one.
     """
-    builder = NetworkBuilder()
-    if not len(shares):
+    builder, placed = align_list(nbest, shares)
+    if choice == CHOICES[0] or not placed:
         return builder.finish(nbest.utt, ref=nbest.ref)
+    best = spaced(nbest.hyps[0])
+    return builder.finish(nbest.utt, placed[best], best.split(), nbest.ref)
+
+
+def align_list(
+    nbest: NBest, shares: Sequence[float]
+) -> tuple[NetworkBuilder, dict[str, list[int]]]:
+    """Return the network of a list's first hypotheses, as it grew, and the columns of the words of
+    each text; equal texts count as one, those without any share are left out.
+    """
+    builder, placed = NetworkBuilder(), {}
+    if not len(shares):
+        return builder, placed
     merged: dict[str, tuple[Hypothesis, int]] = {}
     for hyp, share in zip(nbest.hyps, share_out(shares).tolist(), strict=False):
-        first, before = merged.get(" ".join(hyp.text.split()), (hyp, 0))
-        merged[" ".join(hyp.text.split())] = (first, before + share)
-    best, chosen = nbest.hyps[0].text.split(), []
+        first, before = merged.get(spaced(hyp), (hyp, 0))
+        merged[spaced(hyp)] = (first, before + share)
     for text, (hyp, share) in sorted(merged.items(), key=lambda item: -item[1][1]):
         if share:
             marks = read_marks(hyp)
             times = [(mark.start, mark.end) for mark in marks] if marks else None
-            columns = builder.add_words(text.split(), share, times)
-            if text.split() == best:
-                chosen = columns
-    if choice == CHOICES[0]:
-        return builder.finish(nbest.utt, ref=nbest.ref)
-    return builder.finish(nbest.utt, chosen, best, nbest.ref)
+            placed[text] = builder.add_words(text.split(), share, times)
+    return builder, placed
 
 
 def decode_list(nbest: NBest, shares: Sequence[float], choice: str) -> ConfusionNetwork:

@@ -469,7 +469,7 @@ def write(path: Path, text: str) -> Path:
     return path
 
 
-WORDS = "Networks", "Confidences", "Several systems"
+WORDS = "Networks", "Confidences", "Several systems", "New hypotheses"
 
 
 @follows("docs/words.md", *WORDS)
@@ -504,3 +504,4 @@ def test_words(tmp_path, lm, capsys):
     assert kaldi_text.read(tmp_path / "test.voted.txt").keys() == {one.utt for one in built}
     assert (tmp_path / "test.voted.ctm").exists()
     assert (tmp_path / "confidences.png").exists()
+    assert improved(capsys, tmp_path, "test.more.txt")

@@ -66,7 +66,25 @@ def text(home: Path, copies: int = 60) -> None:
     (home / "domain").write_text("\n".join(sentences(300, 9)) + "\n")
 
 
+def lists(home: Path, count: int = 300) -> None:
+    """Lists of many hypotheses."""
+    from toys import sentences
+
+    from lmtools.formats import jsonl
+    from lmtools.types import NBest
+
+    texts = sentences(count + 40, 7)
+    jsonl.write(
+        (
+            NBest.of(f"u{number}", texts[number : number + 40], am=[-i / 9 for i in range(40)])
+            for number in range(count)
+        ),
+        home / "n.jsonl",
+    )
+
+
 VERBS = {
+    "network": Killed(lists, "network build --nbest n.jsonl --out o.json"),
     "decode": Killed(
         speech, "decode --asr fake:m --opts seconds=0.1 --audio set --nj 2 --out o.jsonl"
     ),

@@ -2,10 +2,17 @@
 confidences.
 """
 
-from lmtools.verbs.network import build, calibrate, measure, rover, tune
+from lmtools.verbs.network import build, calibrate, measure, recombine, rover, tune
 from lmtools.verbs.options import add_actions
 
-ACTIONS = {"build": build, "rover": rover, "tune": tune, "calibrate": calibrate, "measure": measure}
+ACTIONS = {
+    "build": build,
+    "calibrate": calibrate,
+    "measure": measure,
+    "recombine": recombine,
+    "rover": rover,
+    "tune": tune,
+}
 
 
 def arguments(parser):
