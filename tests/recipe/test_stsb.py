@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from recipe import test_fetch
+from safetensors.numpy import load_file
 from toys import sentences
 
 from lmtools.formats import jsonl
@@ -193,6 +194,44 @@ def test_scripts_beside_run_sh(whole):
     assert done.stdout.count("is done already: skipped") == 6, done.stdout
     printed = beside(whole, "run_speed.sh", "--dry-run", "--lengths", "5,9").stdout
     assert " --set representation=true length=5\\,9 repeats=15 threads=1" in printed
+
+
+def test_controls(whole):
+    """The weights are those that the seed makes; the table has means over seeds, and the p of the
+    trained LMs; surface rows are of the words.
+    """
+    data, exp = whole.home / "data", whole.home / "exp/controls"
+    (data / "own/test").mkdir(parents=True)
+    shutil.copy(data / "test/pairs.tsv", data / "own/test/pairs.tsv")
+    shutil.copy(data / "sentences.txt", data / "own/sentences.txt")
+    options = ("--train-opts", TINY, "--precision", "float32", "--nj", 1, "--pairs", "own")
+    beside(whole, "run_controls.sh", *options)
+    weights = [load_file(exp / f"lm/{lm}-{n}/model.safetensors") for lm in LMS for n in "12"]
+    again = (*options[:1], f"{TINY} batch.sentences=4", *options[2:], "--stop-stage", 3)
+    beside(whole, "run_controls.sh", *again, "--expdir", "exp/again")
+    for number, lm in enumerate(LMS):  # other batches, equal weights; another seed, others
+        other = load_file(whole.home / f"exp/again/lm/{lm}-2/model.safetensors")
+        first, second = weights[2 * number : 2 * number + 2]
+        assert all((other[name] == value).all() for name, value in second.items())
+        assert not all((other[name] == value).all() for name, value in first.items())
+    read = {
+        path.parent.name: json.loads(path.read_text())["rows"] for path in exp.glob("sts/*/*.json")
+    }
+    table = [line.split(" | ") for line in (exp / "controls.md").read_text().splitlines()]
+    cells = {row[0].strip("| "): row[1:] for row in table}
+    for lm, label in (("causal", "uniLM"), ("tta", "T-TA")):
+        values = [100 * read[f"{lm}-{seed}"][-1]["pearson"][0] for seed in "123"]
+        shown = f"{np.mean(values):.2f} [{min(values):.2f}, {max(values):.2f}]"
+        assert cells[f"{label}, untrained"][0] == shown
+        assert cells[label][0] == f"{100 * read[lm][-1]['pearson'][0]:.2f}"
+        assert 0 < float(cells[label][3].strip("<|")) <= 1
+    left, right, _ = zip(*graded(SETS["test"], 11), strict=True)
+    words = [
+        [len(text.replace(".", "").split()) for text in pair]
+        for pair in zip(left, right, strict=True)
+    ]
+    assert read["length"][0]["cosine"] == [min(pair) / max(pair) for pair in words]
+    assert read["overlap"][0]["pearson"][0] > 0.5  # pairs are graded by their words
 
 
 def test_lists_that_the_text_has_are_left_out(whole, tmp_path):

@@ -118,3 +118,27 @@ def test_each_lm_of_an_experiment_has_its_settings(name, folders, count):
         assert settings.model == model and criterion.startswith(settings.criterion)
         size = 8192 if name in ("words_full", "swbd") else 1024
         assert settings.output.get("samples", size) == size
+
+
+def test_mse(whole):
+    """Trainings from the start and from the NCE model; the table has a row each, best first."""
+    options = ("--train-opts", TINY, "--nj", 1, "--precision", "float32")
+    runs = ("--runs", "mse-sigmoid@8e-3 mse-rival@2e-3", "--continued", "mse@1e-6 bce-nce@1e-6")
+    whole(*options, *runs, script="run_mse.sh")
+    exp = whole.home / "exp/mse"
+    names = {"softmax", "bce", "bce-nce", "mse-sigmoid@8e-3", "mse-rival@2e-3"}
+    names |= {"nce-mse@1e-6", "nce-bce-nce@1e-6"}
+    found = {
+        path.parent.name: json.loads(path.read_text())["word_ppl"]
+        for path in exp.glob("ppl/*/test.json")
+    }
+    assert found.keys() == names
+    # at a rate of nearly nothing they are the NCE model still
+    assert found["nce-bce-nce@1e-6"] == pytest.approx(found["bce-nce"], rel=1e-3)
+    assert found["nce-mse@1e-6"] != found["nce-bce-nce@1e-6"]
+    rows = [line.strip("| ").split(" | ") for line in (exp / "perplexities.md").open()][2:]
+    assert [float(row[4]) for row in rows] == [round(x, 2) for x in sorted(found.values())]
+    assert {(row[0], row[1], row[3]) for row in rows} >= {
+        ("mse-sigmoid", "1", "0.008"), ("mse", "0.001", "0.002"), ("mse", "1", "1e-06"),
+    }  # fmt: skip
+    assert sum(row[2] == "NCE" for row in rows) == 2

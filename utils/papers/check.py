@@ -90,9 +90,12 @@ class Comparison:
                         yield Line(place, row.cells, page, reason="quoted, but not in the papers")
 
     def claims(self, numbers: Mapping) -> dict:
-        """Check that each claim has a row in a recipe's page."""
-        label = self.declared.get("label", self.name)
-        return {number: {"claim": f"{label} {number}"} for number in numbers}
+        """Check that each claim has a row in a recipe's page, and what is declared of its parts."""
+        label, parts = self.declared.get("label", self.name), self.declared.get("claims", {})
+        rows = {number: [{"claim": f"{label} {number}"}] for number in numbers}
+        for number, entries in parts.items():
+            rows.setdefault(str(number), []).extend(entries)
+        return rows
 
     def walk(self, place: tuple[str, ...], theirs, declared) -> Iterator[Line]:
         """Yield the lines of a place and of all below it."""

@@ -43,7 +43,8 @@ def read_paper(paper: Mapping, notes: str) -> Places:
     for name, table in paper["tables"].items():
         notes_of = {"uncertain": uncertain} if (uncertain := table.get("uncertain")) else {}
         places.setdefault("tables", {})[name] = read_table(table) | notes_of
-    places["claims"] = dict(re.findall(r"^(\d+)\. (.*)", section(notes, "Claims"), re.MULTILINE))
+    lines = re.sub(r"\n +", " ", section(notes, "Claims"))  # a claim a line
+    places["claims"] = dict(re.findall(r"^(\d+)\. (.*)", lines, re.MULTILINE))
     return {name: tree for name, tree in places.items() if tree}
 
 

@@ -12,6 +12,7 @@ from lmtools.models.device import choose_device, resolve_precision
 from lmtools.models.outputs import CRITERIA
 from lmtools.verbs.bench.common import BenchSettings
 from lmtools.verbs.bench.measures.criteria import Job, bench_criteria
+from lmtools.verbs.bench.measures.machine import CLOCKS
 from lmtools.verbs.numbers import several
 
 SIZES = [30_000, 200_000, 800_000]
@@ -30,6 +31,7 @@ class CriteriaBench(BenchSettings):
         "model of 3 layers of 512, trained by SGD",
         choices=[name for name, kind in MODELS.items() if not kind.two_way and not kind.pairs],
     )
+    clock: str = option("wall", "time: wall, or processor, for a machine in use", choices=CLOCKS)
     criteria: list[str] = option(
         tuple(CRITERIA), "those that are measured beside softmax", choices=CRITERIA
     )
@@ -63,6 +65,7 @@ def run(args, settings):
     )
     output = training.pop("output", None) or {}
     computing = {"device": args.device, "precision": precision, "threads": settings.threads}
+    computing["clock"] = settings.clock
     jobs = [
         Job(training, output, size, batch, tokens=settings.length, **computing)
         for size in args.vocab_size

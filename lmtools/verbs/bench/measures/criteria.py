@@ -36,7 +36,7 @@ from lmtools.models.outputs.noise import LogUniform
 from lmtools.models.settings import Settings
 from lmtools.text.subword import SPECIALS
 from lmtools.train.optim import build_optimiser, clip_gradients
-from lmtools.verbs.bench.measures.machine import describe_machine, stopwatch
+from lmtools.verbs.bench.measures.machine import describe_machine, describe_trunk, stopwatch
 from lmtools.version import __version__
 
 REFERENCE = "softmax"
@@ -60,6 +60,7 @@ class Job:
     device: str = "cpu"
     precision: str = "float32"
     threads: int = 1
+    clock: str = "wall"  # of `stopwatch`
 
     def of(self, criterion: str) -> Settings:
         """Return the settings of a training by that criterion; of `output` it takes the options
@@ -166,7 +167,7 @@ class Bench:
         self.use(criterion)
         spent: list[float] = []
         while sum(spent) < least or not spent:
-            spent.append(stopwatch(self.step, self.device))
+            spent.append(stopwatch(self.step, self.device, self.job.clock))
         self.optimiser.zero_grad(set_to_none=True)
         del self.optimiser
         return spent
@@ -239,7 +240,7 @@ def measure_job(job: Job, criteria: Sequence[str], turns: int, least: float) -> 
     for criterion in criteria:
         yield {
             "criterion": criterion, "size": job.size, "sentences": job.sentences,
-            "tokens": job.tokens, "targets": targets,
+            "tokens": job.tokens, "targets": targets, "trunk": describe_trunk(bench.lm),
             "seconds_median": medians[criterion], "ratio": medians[criterion] / medians[REFERENCE],
             "peak_bytes": sizes[criterion]["peak"], "optimiser_bytes": sizes[criterion]["state"],
             "output": job.of(criterion).output, "sparse": job.of(criterion).sparse,
@@ -262,7 +263,7 @@ def bench_criteria(
     first = jobs[0]
     return {
         "rows": rows, "settings": asdict(first.of(REFERENCE)), "output": first.output,
-        "turns": turns, "least_seconds": least,
+        "turns": turns, "least_seconds": least, "clock": first.clock,
         "threads": first.threads, "precision": first.precision, "device": first.device,
         "machine": describe_machine(choose_device(first.device)),
         "versions": {"lmtools": __version__, "torch": torch.__version__, "numpy": np.__version__},
@@ -288,7 +289,7 @@ def format_table(rows: Sequence[Mapping]) -> Iterator[str]:
     first = rows[0]
     yield (
         f"{first['size']:,} ids, {first['sentences']} sentences of {first['tokens']} tokens,"
-        f" {first['targets']:,.0f} targets a batch"
+        f" {first['targets']:,.0f} targets a batch; trunk: {first['trunk']}"
     )
     yield f"{'criterion':<16}{'ms a step':>11}{'of CE':>8}{'peak MB':>10}"
     for row in rows:

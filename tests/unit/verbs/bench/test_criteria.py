@@ -1,6 +1,8 @@
 """What the benchmark of criteria counts, shares and writes (never how fast it was)."""
 
 import json
+import time
+from dataclasses import replace
 
 import pytest
 import torch
@@ -17,6 +19,7 @@ from lmtools.verbs.bench.measures.criteria import (
     measure_growth,
     measure_memory,
 )
+from lmtools.verbs.bench.measures.machine import describe_trunk, stopwatch
 
 SMALL = {"layers": 1, "dim": 16, "heads": 2, "ffn": 32, "dropout": 0.0}
 ARCH = {"causal": SMALL, "lstm": {"layers": 1, "dim": 16, "units": 24}}
@@ -81,7 +84,22 @@ def test_rows_cover_sizes_batches_and_criteria(tmp_path, monkeypatch, capsys):
         printed[2].endswith(" -")
         and printed[3].endswith(" 1")
         and printed[0].startswith("60 ids, 2 sentences of 3 tokens, 8 targets")
+        and "; trunk: causal, 1 layers of 16, 0.0 million parameters" in printed[0]
     )
+
+
+def test_trunk_of_a_ratio():
+    """Its parameters are those of the two layers, four gates each: no embedding, no output."""
+    arch = {"layers": 2, "dim": 160, "units": 240, "tied": False}
+    gates = 4 * 240 * ((160 + 240 + 2) + (240 + 240 + 2))
+    made = Bench(replace(job("lstm"), settings={**job("lstm").settings, "arch": arch}))
+    assert describe_trunk(made.lm) == f"lstm, 2 layers of 240, {gates / 1e6:.1f} million parameters"
+
+
+def test_clocks():
+    """Sleep takes none of the processor's time."""
+    wall, processor = (stopwatch(lambda: time.sleep(0.1), CPU, c) for c in ("wall", "processor"))
+    assert wall >= 0.1 and processor < 0.05
 
 
 @pytest.mark.parametrize("criterion", ["bce", "mse", "bce-nce", "ce-is", "adaptive"])
