@@ -206,14 +206,15 @@ def test_controls(whole):
     shutil.copy(data / "sentences.txt", data / "own/sentences.txt")
     options = ("--train-opts", TINY, "--precision", "float32", "--nj", 1, "--pairs", "own")
     beside(whole, "run_controls.sh", *options)
-    weights = [load_file(exp / f"lm/{lm}-{n}/model.safetensors") for lm in LMS for n in "12"]
-    again = (*options[:1], f"{TINY} batch.sentences=4", *options[2:], "--stop-stage", 3)
-    beside(whole, "run_controls.sh", *again, "--expdir", "exp/again")
-    for number, lm in enumerate(LMS):  # other batches, equal weights; another seed, others
-        other = load_file(whole.home / f"exp/again/lm/{lm}-2/model.safetensors")
-        first, second = weights[2 * number : 2 * number + 2]
-        assert all((other[name] == value).all() for name, value in second.items())
-        assert not all((other[name] == value).all() for name, value in first.items())
+    first, second = (load_file(exp / f"lm/tta-{n}/model.safetensors") for n in (1, 2))
+    valid, out = whole.home / "exp/valid.bin", whole.home / "exp/again"
+    settings = [*TINY.split(), "seed=2", "batch.sentences=4", "steps=1", "optim.lr=0"]
+    corpora = ("--train", valid, "--valid", valid, "--out", out)
+    command = ["lmtools", "train", "--conf", whole.home / "conf/tta.yaml", *corpora, *settings]
+    subprocess.run(command, env=whole.env, check=True, capture_output=True)
+    other = load_file(out / "model.safetensors")  # other batches, equal weights
+    assert all((other[name] == value).all() for name, value in second.items())
+    assert not all((other[name] == value).all() for name, value in first.items())
     read = {
         path.parent.name: json.loads(path.read_text())["rows"] for path in exp.glob("sts/*/*.json")
     }
