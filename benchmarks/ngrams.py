@@ -1,6 +1,6 @@
 """Time and memory of estimating, mixing and pruning n-gram models, by lmtools, IRSTLM and KenLM.
 
-    benchmarks/ngrams.sh --text DIR
+    benchmarks/ngrams.sh --text DIR [--only estimate|mix|prune|answer ...] [--nbest lists.jsonl]
 
 The lines of the files of DIR are the text: --words of its beginning and of its end estimate two
 models of the first of --orders, all of it one of the second; the last lines are held out. Each
@@ -24,6 +24,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from lmtools import formats
 from lmtools.base.computing import Computing
 from lmtools.base.files import raw_lines
 from lmtools.base.specs import LMSpec
@@ -31,6 +32,7 @@ from lmtools.ngram import arrays
 from lmtools.score import perplexity
 
 HELD = 20_000  # lines
+ROWS = ["estimate", "mix", "prune", "answer"]
 
 
 def main() -> None:
@@ -42,19 +44,29 @@ def main() -> None:
     parser.add_argument("--thresholds", nargs=2, default=["1e-8", "1e-8"])
     parser.add_argument("--kenlm", type=Path, required=True)
     parser.add_argument("--irstlm", type=Path, default=Path("/usr/lib/irstlm/bin"))
+    parser.add_argument("--only", nargs="+", choices=ROWS, default=ROWS, help="of the work")
+    parser.add_argument("--nbest", type=Path, help="lists that a fresh process scores")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     options.kenlm, options.irstlm = options.kenlm.absolute(), options.irstlm.absolute()
+    options.nbest = options.nbest and options.nbest.absolute()
     texts = sorted(path.absolute() for path in options.text.iterdir())
     os.chdir(options.out)
     split_text(texts, options.words)
     few, many = options.orders
     print("command | CPU s | s | MB | n-grams | perplexity of held-out text")
+    wanted = {"a": {"mix", "answer"}, "b": {"mix"}, "all": {"estimate", "prune"}}
     for name, order in (("a", few), ("b", few), ("all", many)):
-        estimate(options.kenlm, name, order)
-    keep_known(["a.arpa", "b.arpa"])
-    mix(options)
-    prune(options)
+        if wanted[name] & {*options.only}:
+            estimate(options.kenlm, name, order)
+    if {"mix", "prune"} & {*options.only}:
+        keep_known([f"{name}.arpa" for name in ("a", "b", "all") if Path(f"{name}.arpa").exists()])
+    if "mix" in options.only:
+        mix(options)
+    if "prune" in options.only:
+        prune(options)
+    if "answer" in options.only and options.nbest:
+        answer(options)
 
 
 def split_text(texts: list[Path], words: int) -> None:
@@ -82,11 +94,12 @@ def estimate(kenlm: Path, name: str, order: int) -> None:
     """
     command = [kenlm / "lmplz", "--order", str(order), "-S", "2G", "-T", "./"]
     command += ["--discount_fallback", "--text", f"{name}.txt"]
-    _, cost = measure([*command, "--arpa", f"{name}.arpa"])
-    row(f"lmplz of {name}.txt, order {order}", cost)
+    _, theirs = measure([*command, "--arpa", f"{name}.arpa"])
+    row(f"lmplz of {name}.txt, order {order}", theirs)
     ours = [sys.executable, "-m", "lmtools", "ngram", "--text", f"{name}.txt", "--kenlm", "none"]
     _, cost = measure([*ours, "--order", str(order), "--out", f"{name}.lm"])
     row(f"lmtools ngram of {name}.txt, order {order}", cost)
+    ratio(cost, theirs)
     if name != "all":
         subprocess.run([*command, "--intermediate", f"{name}.im"], check=True, capture_output=True)
     ids = arrays.new_vocabulary()
@@ -148,11 +161,12 @@ def mix(options) -> None:
     command = [sys.executable, "-m", "lmtools", "ppl", "--text", "known.txt", "--lm", lm]
     _, cost = measure(command)
     row("lmtools ppl --lm mix:", cost, shown=found_perplexity(lm))
-    _, cost = measure([*lmtools, "--mix", "0.5", "0.5", "--out", "half"])
-    row("lmtools ngram mix --mix 0.5 0.5", cost, "half")
+    _, ours = measure([*lmtools, "--mix", "0.5", "0.5", "--out", "half"])
+    row("lmtools ngram mix --mix 0.5 0.5", ours, "half")
     command = [options.kenlm / "interpolate", "-m", "a.im", "b.im", "-w", "0.5", "0.5", "-S", "2G"]
     _, cost = measure([*command, "-T", "./"], "kenlm.arpa")
     row("interpolate -w 0.5 0.5 (log-linear)", cost, "kenlm.arpa")
+    ratio(ours, cost)
 
 
 def prune(options) -> None:
@@ -160,11 +174,29 @@ def prune(options) -> None:
     row("not pruned", None, "all.arpa")
     ours, theirs = options.thresholds
     command = [sys.executable, "-m", "lmtools", "ngram", "prune", "all.arpa", "--kenlm", "none"]
-    _, cost = measure([*command, "--threshold", ours, "--out", "pruned"])
-    row(f"lmtools ngram prune --threshold {ours}", cost, "pruned")
+    _, first = measure([*command, "--threshold", ours, "--out", "pruned"])
+    row(f"lmtools ngram prune --threshold {ours}", first, "pruned")
     command = [options.irstlm / "prune-lm", f"--threshold={theirs}", "all.sorted", "irstlm.arpa"]
     _, cost = measure(command)
     row(f"prune-lm --threshold={theirs}", cost, "irstlm.arpa")
+    ratio(first, cost)
+
+
+def answer(options) -> None:
+    """The rows of a process that scores lists by an n-gram in KenLM's binary form, and of KenLM's
+    module alone, which has the same sentences in memory and the same form to load.
+    """
+    subprocess.run([options.kenlm / "build_binary", "a.arpa", "a.bin"], check=True)
+    command = [sys.executable, "-m", "lmtools", "score", "--nbest", options.nbest, "--lm", "a.bin"]
+    _, ours = measure([*command, "--cache", "none", "--out", "a.scores"])
+    row(f"lmtools score of {options.nbest.name}", ours)
+    with open("texts", "w") as stream:
+        for nbest in formats.read(str(options.nbest)):
+            stream.writelines(f"{hyp.text}\n" for hyp in nbest.hyps)
+    script = "import kenlm; lm = kenlm.Model('a.bin'); print(sum(map(lm.score, open('texts'))))"
+    _, theirs = measure([sys.executable, "-c", script])
+    row("kenlm.Model.score of the same texts", theirs)
+    ratio(ours, theirs)
 
 
 def measure(command: list, out: str = "said") -> tuple[str, str]:
@@ -175,8 +207,23 @@ def measure(command: list, out: str = "said") -> tuple[str, str]:
     if status:
         sys.exit(f"{command[0]} failed ({status}):\n{Path('log').read_text()}")
     user, system, seconds, kilobytes = map(float, Path("cost").read_text().split())
-    cost = f"{user + system:.0f} | {seconds:.0f} | {kilobytes / 1000:.0f}"
+    cost = f"{user + system:.1f} | {seconds:.1f} | {kilobytes / 1000:.0f}"
     return (Path(out).read_text() if out == "said" else ""), cost
+
+
+def ratio(ours: str, theirs: str) -> None:
+    """Print our CPU time and memory in parts of the other program's."""
+    pairs = [
+        (float(one), float(other))
+        for one, other in zip(*map(split_cost, (ours, theirs)), strict=True)
+    ]
+    cpu, seconds, memory = (one / max(other, 0.01) for one, other in pairs)
+    print(f"lmtools : the other | {cpu:.2f} | {seconds:.2f} | {memory:.2f}", flush=True)
+
+
+def split_cost(cost: str) -> list[str]:
+    """CPU seconds, seconds and megabytes of a row."""
+    return cost.split(" | ")
 
 
 def row(name: str, cost: str | None, lm: str = "", shown: str = "") -> None:

@@ -173,7 +173,7 @@ def tokeniser(tokens: Normaliser | Subword, closed: bool) -> Callable[[str], lis
         raise UserError(
             "--unk closes the vocabulary of a list; name the list's directory with --subword"
         )
-    return lambda line: tokens(line).split()
+    return tokens.words
 
 
 def rename_unknown(subword: Subword) -> Callable[[str], str]:

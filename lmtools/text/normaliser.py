@@ -7,6 +7,7 @@ import json
 import re
 import unicodedata
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 
 from lmtools.base.assignments import parse_pairs
@@ -14,7 +15,7 @@ from lmtools.base.atomic import atomic_text
 from lmtools.base.config import LATE, as_tree, dump, from_yaml
 from lmtools.base.errors import UserError
 from lmtools.text.casing import CASINGS, change_case
-from lmtools.text.whisper import NAMES as WHISPER_NAMES
+from lmtools.text.whisper import RULES as WHISPER_RULES
 from lmtools.text.whisper import apply_rules, name_version
 
 CHOICES = {
@@ -24,7 +25,7 @@ CHOICES = {
     "unicode_form": ("none", "NFC", "NFKC"),
 }
 # Settings that only NAME:option=value gives
-MORE_CHOICES = {"language": tuple(CASINGS), "whisper": ("none", *WHISPER_NAMES.values())}
+MORE_CHOICES = {"language": tuple(CASINGS), "whisper": ("none", *WHISPER_RULES)}
 SETTINGS = CHOICES | MORE_CHOICES
 APOSTROPHES = "'’‘‛ʼ´`′＇"
 # U+2581 marks the beginning of a word in pieces; in text it counts as white space, so that words
@@ -86,6 +87,18 @@ class Normaliser:
         while (again := self.apply(once)) != once:
             once = again
         return once
+
+    def words(self, text: str) -> list[str]:
+        """Return the words of a normalised text."""
+        if self.keeps_ascii and text.isascii():
+            return text.split()
+        return self(text).split()
+
+    @cached_property
+    def keeps_ascii(self) -> bool:
+        """Return whether ASCII text keeps its words."""
+        parts = self.case, self.punctuation, self.apostrophe, self.whisper
+        return parts == ("keep", "keep", "keep", "none")
 
     def apply(self, text: str) -> str:
         """Apply one pass to `text`, in an order that lets accents count as apostrophes before
@@ -150,7 +163,7 @@ NORMALISERS = {
     "none": Normaliser(),
     "cased": Normaliser(apostrophe="straight", unicode_form="NFC"),
     "librispeech": Normaliser("lower", "strip", "straight", "NFKC"),
-    **{name: Normaliser(whisper=rules) for name, rules in WHISPER_NAMES.items()},
+    **{f"whisper-{rules}": Normaliser(whisper=rules) for rules in WHISPER_RULES},
 }
 
 

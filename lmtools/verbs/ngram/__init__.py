@@ -1,5 +1,6 @@
 """lmtools ngram: estimate an n-gram language model, or make one of others."""
 
+from lmtools.base.allocator import keep_freed_memory
 from lmtools.verbs.ngram import convert, estimate, mix, prune, quantize
 from lmtools.verbs.options import add_actions
 
@@ -16,4 +17,5 @@ def arguments(parser):
 
 def run(args):
     """Do what the action says; without one, estimate."""
+    keep_freed_memory()
     return args.act(args)

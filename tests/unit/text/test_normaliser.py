@@ -53,6 +53,12 @@ def test_table(settings_, text, expected):
 
 @settings(max_examples=300, deadline=None)
 @given(EVERY, AWKWARD)
+def test_words_are_those_of_the_normalised_text(normaliser, text):
+    assert normaliser.words(text) == normaliser(text).split()
+
+
+@settings(max_examples=300, deadline=None)
+@given(EVERY, AWKWARD)
 def test_twice_is_once(normaliser, text):
     once = normaliser(text)
     assert normaliser(once) == once
