@@ -9,7 +9,7 @@ from lmtools.base.errors import UserError
 from lmtools.ngram import arpa
 from lmtools.ngram.arpa_lines import AGAIN, ArpaLines
 from lmtools.ngram.backoff import SHIFT, WORD, BackoffModel, Level, ones, pack
-from lmtools.ngram.disk_level import DiskLevel
+from lmtools.ngram.disk_level import HIGHEST, ROW, DiskLevel
 from lmtools.ngram.parsing import SHOWN, WordTable
 from lmtools.ngram.sentences import BOS, SYMBOLS
 
@@ -25,8 +25,8 @@ def read_arpa(
     path, ids: dict[str, int], counts: Sequence[int] | None = None, folder=None
 ) -> BackoffModel:
     """Read the model of an ARPA file (.gz, .xz) of any dialect, with so many n-grams an order where
-    `counts` are known; `ids` gets its new words. With a `folder` the highest order lies in unnamed
-    files there, unless contexts of its n-grams are missing.
+    `counts` are known; `ids` gets its new words. With a `folder` n-grams are sorted in unnamed
+    files there, and the highest order stays in them, unless contexts of its n-grams are missing.
 
     Its unigrams are of all ids so far; `fill_unigrams` makes them of all in the end. An n-gram
     without its context gets one, which changes no probability. UserError where the file is damaged
@@ -66,8 +66,9 @@ class ArpaReader:
         size, name = self.sizes[n - 1], f"{self.lines.name}: its section of order {n}"
         twice = UserError(f"{name} has an n-gram twice; {AGAIN}")
         rows = memory = LevelRows(size, n == len(self.sizes) > 1, twice)
-        if self.folder is not None and n > 1 and not any(self.sizes[n:]):
-            rows = DiskLevel(self.folder, len(self.model.levels[-1]), twice)
+        if self.folder is not None and n > 1:
+            row = ROW if any(self.sizes[n:]) else HIGHEST
+            rows = DiskLevel(self.folder, len(self.model.levels[-1]), row, twice)
         for batch in self.parse_batches(n, size):
             words, values = batch.words, batch.values
             if n == 1:
@@ -85,7 +86,9 @@ class ArpaReader:
             rows.add(pack(context, words[:, -1]), *values)
         if len(rows) < size:
             raise UserError(f"{name} has {len(rows)} of {size} lines; {AGAIN}")
-        return memory.finish() if rows is memory else rows
+        if rows is memory:
+            return memory.finish()
+        return rows.load() if rows.row is ROW else rows
 
     def parse_batches(self, n: int, size: int) -> Iterator["NgramBatch"]:
         """Yield the next `size` n-grams of an order, as far as there are so many, TOGETHER at once:
