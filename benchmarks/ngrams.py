@@ -186,7 +186,9 @@ def answer(options) -> None:
     """The rows of a process that scores lists by an n-gram in KenLM's binary form, and of KenLM's
     module alone, which has the same sentences in memory and the same form to load.
     """
-    subprocess.run([options.kenlm / "build_binary", "a.arpa", "a.bin"], check=True)
+    subprocess.run(
+        [options.kenlm / "build_binary", "a.arpa", "a.bin"], check=True, capture_output=True
+    )
     command = [sys.executable, "-m", "lmtools", "score", "--nbest", options.nbest, "--lm", "a.bin"]
     _, ours = measure([*command, "--cache", "none", "--out", "a.scores"])
     row(f"lmtools score of {options.nbest.name}", ours)
