@@ -76,7 +76,9 @@ class DiskLevel:
         hit, prob = np.zeros(len(context), dtype=bool), np.zeros(len(context))
         known = np.flatnonzero(context >= 0)
         wanted = pack(context[known], word[known])
-        for number, chosen in split((context[known] // self.width).astype(np.uint8), RANGES):
+        # words that came later, as contexts, are beyond the ranges
+        ranges = np.minimum(context[known] // self.width, RANGES - 1).astype(np.uint8)
+        for number, chosen in split(ranges, RANGES):
             key, values = self.read(number)
             if not len(key):
                 continue

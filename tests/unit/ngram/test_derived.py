@@ -220,6 +220,18 @@ def test_order_and_size_may_differ(home, tmp_path):
     assert bare.tokens == 0 and load_subword(tmp_path / "bare/subword").size > len(WORDS)
 
 
+def test_bigrams_of_other_words_are_mixed(tmp_path):
+    for name in "ab":
+        lines = [" ".join(f"{name}{i * j % 97}" for j in range(5)) for i in range(200)]
+        (tmp_path / name).write_text("\n".join(lines) + "\n")
+        build([tmp_path / name], 2, tmp_path / f"{name}.lm", Normaliser(), kenlm="none")
+    lms = tmp_path / "a.lm", tmp_path / "b.lm"
+    texts = [tmp_path / "a", tmp_path / "a", tmp_path / "b"]
+    _, weights = derived.mix(lms, tmp_path / "mixed", texts=texts, kenlm="none")
+    assert weights == pytest.approx([2 / 3, 1 / 3], abs=0.05)
+    np.testing.assert_allclose(sums(tmp_path / "mixed/lm.arpa"), 1, atol=2e-5)
+
+
 def test_blocks_do_not_change_a_mixture(home, tmp_path, monkeypatch):
     lms = home / "a", home / "b"
     derived.mix(lms, tmp_path / "whole", [0.3, 0.7], kenlm="none")
