@@ -19,7 +19,7 @@ from lmtools.base.errors import UserError
 from lmtools.formats import scores
 from lmtools.formats.columns import read_column_file
 from lmtools.text.loops import count_looped
-from lmtools.text.phrases import Glossary
+from lmtools.text.phrases import PHRASES, Glossary
 from lmtools.types import Hypothesis, NBest, ScoreTable
 
 # The lengths of a hypothesis that may be features; characters as the metric CER counts them, one
@@ -32,8 +32,6 @@ LENGTHS: dict[str, Callable[[Hypothesis], float]] = {
 # Minus the words of a hypothesis in a loop, so that more is better as of all scores; tuning
 # gives it no weight below 0, which would reward loops.
 LOOP = "loop"
-# The words of a hypothesis that a glossary has: the column's name, and the key of its signature.
-PHRASES = "phrases"
 # What is computed from a hypothesis's text alone.
 DERIVED = LENGTHS | {LOOP: lambda hyp: -count_looped(hyp.text)}
 # What the name of a column may end in: the counts (hypotheses,) by which the log-probabilities of a

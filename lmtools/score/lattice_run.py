@@ -14,6 +14,7 @@ from lmtools.lattice.merge_scores import merge_scores
 from lmtools.lattice.paths import as_nbest, best
 from lmtools.score.cover import approximation
 from lmtools.score.lattices import LatticeOptions, Rescorer
+from lmtools.text.phrases import PHRASES
 from lmtools.types import EMPTY, Lattice, NBest
 
 
@@ -106,8 +107,19 @@ def run_lattices(
     """Yield the outputs of each lattice as soon as they are ready, in the order of the lattices."""
     lms = [*settings.lms.values(), *([settings.old] if settings.old else [])]
     reads = [path for spec in lms for path in find_paths(spec.lm)]
+    if settings.glossary:
+        reads += filter(None, (settings.glossary.path, settings.glossary.utt2spk))
     work = partial(run_lattice, wanted=wanted)
     return map_ordered(work, lattices, nj, settings.load, reads=reads)
+
+
+def drop_phrases(nbest: NBest) -> NBest:
+    """Drop the score of phrases: `lmtools tune --phrases` counts them anew, of any glossary."""
+    hyps = (
+        replace(hyp, scores={n: score for n, score in hyp.scores.items() if n != PHRASES})
+        for hyp in nbest.hyps
+    )
+    return replace(nbest, hyps=tuple(hyps))
 
 
 def run_lattice(rescorer: Rescorer, lattice: Lattice, wanted: LatticeOutputs) -> LatticeResult:
@@ -120,7 +132,8 @@ def run_lattice(rescorer: Rescorer, lattice: Lattice, wanted: LatticeOutputs) ->
         signatures=rescorer.signatures,
     )  # fmt: skip
     if wanted.n:
-        out = replace(out, nbest=as_nbest(rescored, weights, wanted.n, total=wanted.total))
+        nbest = as_nbest(rescored, weights, wanted.n, total=wanted.total)
+        out = replace(out, nbest=drop_phrases(nbest) if rescorer.glossary else nbest)
     if wanted.text:
         out = replace(out, text=" ".join(best(rescored, weights).words))
     if wanted.lattice:

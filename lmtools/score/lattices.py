@@ -11,9 +11,11 @@ from lmtools.base.computing import USUAL, Computing
 from lmtools.base.errors import UserError
 from lmtools.base.options import check_options, option
 from lmtools.base.specs import LMSpec
+from lmtools.formats.glossary import load_glossary
 from lmtools.lattice.check import drop_unusable
 from lmtools.lattice.expand import OLD, STATES, expand, refuse_taken
 from lmtools.lattice.histories import MixtureLM
+from lmtools.lattice.phrases import PhrasePrefixes
 from lmtools.lattice.prune import prune
 from lmtools.score.base import Scorer
 from lmtools.score.compute import out_of_memory
@@ -21,6 +23,7 @@ from lmtools.score.cover import rescore_cover
 from lmtools.score.load import load
 from lmtools.score.ngram import NgramScorer
 from lmtools.score.words import check_wordwise
+from lmtools.text.phrases import PHRASES, PhraseSpec
 from lmtools.types import EMPTY, Lattice
 
 LEFT_TO_RIGHT = "perplexity"  # the kind of scorers whose words depend on those before alone
@@ -37,7 +40,8 @@ class LatticeOptions:
     `order`, `beam`, `tokens` and `states` its expansion (lmtools.lattice.expand); an `order` that
     is one number is that of all models that never forget, which n-gram models do. `cover_beam`
     prunes what models that read both sides are to score, by all other scores: the better the paths,
-    the nearer are the scores of arcs to those of whole sentences.
+    the nearer are the scores of arcs to those of whole sentences. `glossary` gives a score PHRASES,
+    of the words of its phrases.
     """
 
     lms: Mapping[str, LMSpec]
@@ -61,6 +65,7 @@ class LatticeOptions:
     )
     states: int = option(STATES, "most states of a rescored lattice", least=1)
     computing: Computing = USUAL
+    glossary: PhraseSpec | None = None
 
     def __post_init__(self):
         check_options(self)
@@ -89,6 +94,7 @@ class Rescorer:
         self.left = {
             name: scorer.by_word for name, scorer in alone.items() if scorer.kind == LEFT_TO_RIGHT
         }
+        self.glossary = settings.glossary and load_glossary(settings.glossary)
         self.both_sides = {name: scorer for name, scorer in alone.items() if name not in self.left}
         for scorer in self.both_sides.values():
             check_wordwise(scorer)
@@ -112,7 +118,7 @@ class Rescorer:
         with a message.
         """
         try:
-            refuse_taken(lattice, self.signatures)
+            refuse_taken(lattice, [*self.signatures, *self.phrases])
             lattice, messages = drop_unusable(lattice)
             beam, arcs = self.settings.prune_beam, self.settings.prune_arcs
             if beam is not None or arcs is not None:
@@ -128,11 +134,16 @@ class Rescorer:
             named = str(error).startswith(lattice.utt)
             raise error if named else UserError(f"{lattice.utt}: {error}") from None
 
+    @property
+    def phrases(self) -> tuple[str, ...]:
+        """The name of the score of a glossary, if there is one."""
+        return (PHRASES,) if self.glossary else ()
+
     def known_weights(self, lattice: Lattice, *names: str) -> dict[str, float]:
         """Return the weights of what the lattice has, of `names`, and of what no model will give,
         which is an error where it is used.
         """
-        given = {*self.signatures, *([OLD] if self.old else [])}
+        given = {*self.signatures, *self.phrases, *([OLD] if self.old else [])}
         coming = given - lattice.scores.keys() - set(names)
         weights = self.settings.weights.items()
         return {name: weight for name, weight in weights if name not in coming}
@@ -142,7 +153,7 @@ class Rescorer:
         memory does not suffice; return it with messages.
         """
         whole, messages = len(lattice.words), []
-        while self.left or self.old:
+        while self.left or self.old or self.glossary:
             try:
                 done, more = self.expand_whole(lattice)
                 return done, messages + more
@@ -166,6 +177,8 @@ class Rescorer:
         """Expand the lattice in one piece; return it and the messages of `expand`."""
         settings, old = self.settings, self.old and self.old.prefixes()
         lms = {name: lm.prefixes() for name, lm in self.left.items()}
+        if self.glossary:
+            lms[PHRASES] = PhrasePrefixes(self.glossary.of(lattice.utt))
         weights = self.known_weights(lattice, *lms, OLD)
         bounds = {name: getattr(settings, name) for name in ("beam", "tokens", "states")}
         return expand(lattice, lms, weights, order=self.order, **bounds, old=old)
@@ -176,6 +189,7 @@ def check_names(settings: LatticeOptions) -> None:
     parts = [part for parts in settings.mixtures.values() for part in parts]
     alone = [name for name in settings.lms if name not in parts]
     new = [*alone, *settings.mixtures, *([OLD] if settings.old else [])]
+    new += [PHRASES] if settings.glossary else []
     if not new:
         raise UserError("no language model to rescore lattices with; name one")
     for name in new:

@@ -374,6 +374,24 @@ def test_scoring(tmp_path, lm):
     assert said.count("WER 0.00%") == 4
 
 
+@follows("docs/phrases.md", "A Kaldi lattice")
+def test_phrases_on_lattices(tmp_path, lm):
+    references(tmp_path)
+    lattices(tmp_path, "dev")
+    for path in sorted((tmp_path / "slf/dev").iterdir())[5:]:
+        path.unlink()
+    (tmp_path / "slf").rename(tmp_path / "lattices")
+    refs = kaldi_text.read(tmp_path / "data/dev/text")
+    kept = {path.stem for path in (tmp_path / "lattices/dev").iterdir()}
+    own = {utt: text for utt, text in refs.items() if utt in kept}
+    kaldi_text.write(own, tmp_path / "data/dev/text")
+    shutil.copytree(lm, tmp_path / "lm")
+    follow(blocks("docs/phrases.md", "A Kaldi lattice"), tmp_path, lm)
+    lists = list(jsonl.read(tmp_path / "dev.lattice.jsonl"))
+    assert len(lists) == 5 and "phrases" not in lists[0].hyps[0].scores
+    assert "counts" in json.loads((tmp_path / "lattice.json").read_text())["words"]
+
+
 @follows("docs/phrases.md", "A Whisper user")
 def test_phrases(tmp_path, lm):
     own_lists(tmp_path)

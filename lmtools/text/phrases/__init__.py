@@ -1,6 +1,7 @@
 """Phrases of a glossary (names, terms, products) found in the words of texts."""
 
 from lmtools.text.phrases.glossary import (
+    PHRASES,
     Glossary,
     Phrase,
     PhraseSpec,
@@ -11,6 +12,7 @@ from lmtools.text.phrases.glossary import (
 from lmtools.text.phrases.matching import Occurrence, PhraseAutomaton
 
 __all__ = [
+    "PHRASES",
     "Glossary",
     "Occurrence",
     "Phrase",

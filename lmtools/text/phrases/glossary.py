@@ -23,6 +23,8 @@ from lmtools.text.phrases.forms import inflect, list_forms
 from lmtools.text.phrases.matching import PhraseAutomaton
 from lmtools.text.phrases.tokens import split_text
 
+# The score of the words of a hypothesis that a glossary has, and the key of its signature.
+PHRASES = "phrases"
 WEIGHT = re.compile(r"(.*\S)\s+:(\S+)")
 MOST = 1000.0  # of a weight
 KEPT = 64  # automata of groups of utterances
@@ -70,7 +72,7 @@ class PhraseSpec:
     def signature(self) -> dict[str, str]:
         """Return what its column of scores depends on beside the phrases."""
         names = ("plural", "possessive", "hyphen", "compound")
-        return {"phrases": ",".join(name for name in names if getattr(self, name)) or "as given"}
+        return {PHRASES: ",".join(name for name in names if getattr(self, name)) or "as given"}
 
 
 @dataclass(frozen=True)

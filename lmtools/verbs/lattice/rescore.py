@@ -19,6 +19,7 @@ from lmtools.formats.lists import join_refs
 from lmtools.rescoring import mark, parse_weights, warn_unseen
 from lmtools.score.lattice_run import LatticeOutputs, LatticeResult, LatticeTotals, run_lattices
 from lmtools.score.lattices import LatticeOptions
+from lmtools.text.phrases import PhraseSpec
 from lmtools.verbs import say
 from lmtools.verbs.help import Rare
 from lmtools.verbs.lattice.common import read_lattices
@@ -28,6 +29,7 @@ from lmtools.verbs.options import (
     SEVERAL_LMS,
     WEIGHTS,
     add_lm,
+    add_phrases,
     add_references,
     add_settings,
     read_settings,
@@ -51,6 +53,7 @@ def arguments(parser):
     )
     help_text = "take this LM's score out of `graph`, of which it is a part; it becomes `lm`"
     group.add_argument("--old-lm", metavar="DIR", help=Rare(help_text))
+    add_phrases(parser)
     parser.add("--weights", help=f"{WEIGHTS}; required")
     help_text = (
         "neural LMs: merge histories of equal last N-1 words; 0: none (default: %(default)s)"
@@ -134,6 +137,7 @@ def options_of(args) -> LatticeOptions:
         old=LMSpec.parse(args.old_lm) if args.old_lm else None,
         order=args.max_ngram_order or None,
         computing=fill(Computing, args),
+        glossary=PhraseSpec.parse(args.phrases) if args.phrases else None,
         beam=args.beam,
         **read_settings(args, LatticeOptions),
     )
