@@ -29,6 +29,7 @@ VERB_GROUPS = {
         "score": "score N-best lists with a language model",
         "tune": "find the best weights of scores on a development set",
         "rescore": "choose the best hypotheses with tuned weights",
+        "verify": "check that lists, scores, weights and a text are what a line of rescore signs",
         "evaluate": "measure WER, CER or BLEU of hypotheses, with significance",
         "report": "write tables, figures and an HTML page of an experiment",
         "rescue": "rescore lists in one command: estimate, check, score, tune, rescore, evaluate",

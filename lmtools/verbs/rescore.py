@@ -15,6 +15,7 @@ from lmtools.rescoring import load_weights, of_system, read_scores, rescore_list
 from lmtools.rescoring.lazy import LAZY
 from lmtools.rescoring.lists import warn_empty
 from lmtools.rescoring.phrases import read_phrases, spell_phrases
+from lmtools.rescoring.signing import sign
 from lmtools.text.phrases import PhraseSpec
 from lmtools.verbs import say
 from lmtools.verbs.experiment import load_plans
@@ -73,6 +74,8 @@ def run(args):
     for system, lists, doubts in chosen:
         lists = spell_if_wished(lists, columns)
         write_choice(args, nbests, lists, tuned[system], system=system, warnings=doubts)
+        texts = {nbest.utt: nbest.hyps[0].text if nbest.hyps else "" for nbest in lists}
+        say([sign(nbests, columns, tuned[system], texts)])
 
 
 def read_all(args, nbests, plans):

@@ -104,7 +104,8 @@ def test_a_hypothesis_is_aligned_once(exp, monkeypatch):
     """Whatever chose it, and for whatever its alignment is wanted."""
     seen = []
     monkeypatch.setattr(
-        "lmtools.evaluate.corpus.align", lambda ref, hyp: seen.append((ref, hyp)) or align(ref, hyp)
+        "lmtools.evaluate.metrics.align",
+        lambda ref, hyp: seen.append((ref, hyp)) or align(ref, hyp),
     )
     experiment = collect_rescoring(exp)
     make_tables(experiment)
