@@ -16,11 +16,11 @@ from lmtools.lattice.networks import as_lattice
 def whole(librispeech):
     """The recipe after an uninterrupted run."""
     recipe = librispeech("networks")
-    mini = recipe.home / "mini"
-    text = f"ngram --text {mini}/valid.txt.xz --order 2 --normaliser librispeech"
+    small = recipe.home / "small"
+    text = f"ngram --text {small}/train.txt --order 2 --normaliser librispeech"
     assert main([*text.split(), "--out", str(recipe.home / "lm")]) == 0
     for part in ("dev", "test"):
-        lists = islice(jsonl.read(mini / f"{part}.nbest.jsonl.xz"), 12)
+        lists = islice(jsonl.read(small / f"{part}.nbest.jsonl"), 12)
         lists = [edits.cut_list(nbest, 5) for nbest in lists]
         (recipe.home / f"lists/native/{part}").mkdir(parents=True)
         jsonl.write(lists, recipe.home / f"lists/native/{part}/nbest.jsonl")
