@@ -35,10 +35,13 @@ class Load:
 
 
 def load_lmtools(load: Load, engine: str) -> Score:
-    """Ours, by `engine`; a text alone is not filled up to a batch (rows=1)."""
+    """Ours, by `engine`; a text alone is not filled up to a batch (rows=1) but by `auto`, which is
+    what a user gets who asks for nothing.
+    """
     how = {"precision": load.precision, "engine": engine, "threads": load.threads}
     many, one = (
-        lmtools.load(load.home / "lm", device="cpu", rows=rows, **how) for rows in (None, 1)
+        lmtools.load(load.home / "lm", device="cpu", rows=rows, **how)
+        for rows in (None, None if engine == "auto" else 1)
     )
     return lambda texts: (many if len(texts) > 1 else one).score(texts)
 
@@ -164,7 +167,8 @@ def ours(precision: str, engine: str) -> Engine:
 
 
 ENGINES = (
-    ours("float32", "torch"), ours("float32", "prepared"),
+    ours("float32", "torch"), ours("float32", "auto"), ours("float32", "prepared"),
+    ours("float32", "onnx"),
     Engine("CTranslate2", "float32", load_ctranslate2, "ctranslate2", "ct2"),
     Engine("ONNX Runtime", "float32", load_onnxruntime, "onnxruntime", "onnx"),
     Engine("OpenVINO", "float32", load_openvino, "openvino", "onnx"),
@@ -172,7 +176,7 @@ ENGINES = (
     Engine("minicons", "float32", load_minicons, "minicons", "hf"),
     ours("bfloat16", "prepared"),
     Engine("OpenVINO", "bfloat16", load_openvino, "openvino", "onnx"),
-    ours("int8", "prepared"),
+    ours("int8", "prepared"), ours("int8", "onnx"),
     Engine("CTranslate2", "int8", load_ctranslate2, "ctranslate2", "ct2"),
 )  # fmt: skip
 

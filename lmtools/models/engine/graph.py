@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from lmtools.models.engine.linear import quantise_rows
 from lmtools.models.lm import LanguageModel
@@ -19,6 +20,7 @@ OWN, OPSET, IR = "com.microsoft", 20, 9
 # positions among all N T (P,), their targets (P, 1)
 INPUTS = {"tokens": ("N", "T"), "rows": ("P",), "targets": ("P", 1)}
 OUTPUT = "log_prob"
+BLOCK = 128  # values with one scale in int8
 INSIDE = 64  # values of a weight that stands in the graph, where shapes are found by it
 
 
@@ -84,7 +86,8 @@ class ScoringGraph(Graph):
     one length, to log p (P, 1) of targets (P, 1) by the states of the positions `rows` (P,).
 
     `int8`: a product's states are one matrix with one scale, found as it comes, and a column of the
-    weights has a scale of its own.
+    weights has a scale of its own; but what comes out of GELU, where few values are large, has a
+    scale each BLOCK values, which halves the error of the sums.
     """
 
     def __init__(self, onnx, lm: LanguageModel, int8: bool):
@@ -164,7 +167,8 @@ class ScoringGraph(Graph):
         if not before:
             state = self.normalise(state, block.attention_norm)
         inner = self.normalise(state, block.norm) if before else state
-        outer = self.multiply(self.gelu(self.multiply(inner, block.inner)), block.outer)
+        inner = self.gelu(self.multiply(inner, block.inner))
+        outer = (self.multiply_blocks if self.int8 else self.multiply)(inner, block.outer)
         state = self.add("Add", state, outer)
         return state if before else self.normalise(state, block.norm)
 
@@ -191,6 +195,20 @@ class ScoringGraph(Graph):
         levels, scale = quantise_rows(weight.detach().float())
         kept = (self.keep(levels.T), self.keep(scale[:, 0].contiguous()), "", self.keep(bias))
         return self.add("DynamicQuantizeMatMul", state, *kept, domain=OWN)
+
+    def multiply_blocks(self, state: str, linear: nn.Linear) -> str:
+        """Return x W^T + b of a linear layer with both in int8, BLOCK columns with one scale."""
+        weight = linear.weight.detach().float()
+        rows, columns = weight.shape
+        weight = F.pad(weight, (0, -columns % BLOCK))
+        levels, scale = quantise_rows(weight.view(-1, BLOCK))
+        levels = (levels.to(torch.int16) + 128).to(torch.uint8)  # 128 stands for 0
+        kept = self.keep(levels.view(rows, -1, BLOCK)), self.keep(scale.view(-1).contiguous())
+        product = self.add(
+            "MatMulNBits", state, *kept, domain=OWN,
+            K=columns, N=rows, bits=8, block_size=BLOCK, accuracy_level=4,
+        )  # fmt: skip
+        return self.add("Add", product, self.keep(linear.bias))
 
     def predict(self, heads: str) -> str:
         """Return the logits (P, V)."""
