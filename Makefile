@@ -1,17 +1,21 @@
 # make setup   the environment .venv, with everything that was tested together
 # make demo    trains four language models and rescores real decoder output: egs/librispeech on its mini corpus
 # make test    make lint, all tests
+# make test-fast  make lint, and the tests that neither train nor start a recipe
 # make lint    linters, the floors of the package, types of the public names, Dockerfiles
 # make dist    sdist and wheel in dist/, checked
+# make docs    the site in build/site, strict
 # make trust   attacks on all of it for hours on 2 cores: tests/trust (make test runs a minute's share)
 # make clean   removes the environment and what recipes wrote
 PYTHON ?= python3
 PIP_FLAGS ?=
 BIN := .venv/bin
 RECIPE := egs/librispeech
+FAST := $(addprefix tests/unit/,api base evaluate formats lattice rescoring text test_cli.py test_docs.py \
+  test_house.py test_types.py) tests/old
 export PYTHONPATH :=
 
-.PHONY: setup demo test lint dist trust clean
+.PHONY: setup demo test test-fast lint dist docs trust clean
 
 setup: .venv/.stamp
 
@@ -19,7 +23,7 @@ setup: .venv/.stamp
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || \
 	  { echo "$(PYTHON) is older than Python 3.10; name a newer one: make PYTHON=python3.11" >&2; exit 1; }
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet $(PIP_FLAGS) -c utils/constraints.txt -e '.[dev,hf,mt,onnx,ct2,interop,tasks]'
+	$(BIN)/python -m pip install --quiet $(PIP_FLAGS) -c utils/constraints.txt -e '.[dev,docs,hf,mt,onnx,ct2,interop,tasks]'
 	@touch $@
 
 demo: setup
@@ -29,7 +33,10 @@ demo: setup
 	@echo "All tables: $(RECIPE)/exp/report/RESULTS.md; figures and every utterance: $(RECIPE)/exp/report/index.html"
 
 test: lint
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -rs -n 2 --dist loadfile --no-loadscope-reorder
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -rs -n 2 --dist loadfile --no-loadscope-reorder --durations=50
+
+test-fast: lint
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile --durations=10 $(FAST)
 
 lint: setup
 	$(BIN)/ruff check .
@@ -43,6 +50,10 @@ dist: setup
 	rm -rf dist
 	$(BIN)/python -m build --quiet
 	$(BIN)/twine check --strict dist/*
+
+docs: setup
+	$(BIN)/python -m sphinx -q -E -W --keep-going -b html -c docs/site . build/site
+	@echo build/site/docs/index.html
 
 trust: setup
 	OMP_NUM_THREADS=1 $(BIN)/python tests/trust/run.py --long --jobs 2 --json trust.json

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import lmtools
 from lmtools.base.renamed_options import LM_OPTIONS, REMOVED, TO_SET
 from lmtools.cli import VERBS
 from lmtools.report.style import load_style
@@ -179,3 +180,18 @@ def test_tables_are_found():
     text = "a|b\n\ntext\n\n| a | b |\n|---|:-:|\n| 1 | x\\|y | z |\n\n```\n| a |\n|---|\n| |\n```\n"
     ((header, rule, row),) = tables(text)
     assert [len(CELL.findall(one)) for one in (header, rule, row)] == [3, 3, 4]
+
+
+def test_the_site_has_a_way_to_every_page():
+    """docs/index.md, of which `make docs` makes the site."""
+    index = ROOT / "docs/index.md"
+    trees = re.findall(r"```{toctree}\n(.*?)```", index.read_text(), re.DOTALL)
+    lines = [line for tree in trees for line in tree.splitlines() if line and line[0] != ":"]
+    names = [re.sub(r".*<(.*)>", r"\1", line) for line in lines]
+    reached = {(ROOT / "docs" / f"{name.removesuffix('.md')}.md").resolve() for name in names}
+    assert reached | {index} == {page for page in PAGES if page.name != "new_recipe.md"}
+
+
+def test_the_reference_has_every_public_name():
+    page = (ROOT / "docs/api.md").read_text()
+    assert {*re.findall(r":: lmtools\.(\w+)", page)} == {*lmtools.__all__}
