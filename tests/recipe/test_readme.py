@@ -197,7 +197,7 @@ def test_whisper(tmp_path, lm, capsys):
     assert improved(capsys, tmp_path)
 
 
-WHISPER = "Four commands", "With transcripts of some recordings", "Is it better?"
+WHISPER = "Four commands", "With transcripts of some recordings", "Evaluate"
 
 
 @follows("docs/whisper.md", *WHISPER)
@@ -328,7 +328,7 @@ def test_python(tmp_path, lm):
 
 
 RESCORING = (
-    "All in one command", "Look first", "Score, tune, choose, evaluate",
+    "All in one command", "Check the lists", "Score, tune, choose, evaluate",
     "What was said before", "Score only what may still win",
     "Without a language model: minimum Bayes risk", "Lattices",
 )  # fmt: skip
@@ -377,7 +377,7 @@ def test_scoring(tmp_path, lm):
         score = ["--nbest", str(tmp_path / f"{part}.jsonl"), "--lm", str(lm)]
         assert main(["score", *score, "--out", str(tmp_path / f"{part}.scores")]) == 0
     tune = ["--nbest", str(tmp_path / "dev.jsonl"), "--out", str(tmp_path / "weights.json")]
-    assert main(["tune", *tune, "--scores", f"lm={tmp_path / 'dev.scores'}"]) == 0
+    assert main(["tune", *tune, "--scores", f"tta={tmp_path / 'dev.scores'}"]) == 0
     said = follow(blocks("docs/scoring.md", "A line that signs a rescoring"), tmp_path, lm)
     assert said.count("as signed") == 8 and "DIFFERENT" not in said
 
