@@ -1,0 +1,80 @@
+"""Tables of run_phrases.sh: what phrases bring and cost, and what the lists hold at all.
+
+    phrases_table.py WORDS GLOSSARY BOOKS
+
+WORDS/SYSTEM/CASE.N.json is what `lmtools evaluate --words` wrote of N distractors.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from lmtools.base.errors import exit_with_message
+from lmtools.evaluate.phrases import PLACES, PhraseAlignment
+from lmtools.formats import read
+from lmtools.text.phrases import PhraseSpec, read_glossary
+
+SETS = {"native": "native/test", "non-native": "non-native/test", "vosk": "vosk/dev"}
+SYSTEMS = {"first": "first pass", "ngram": "with 4-gram", "default": "default:phrases"}
+NUMBERS = ("0", "100", "1000", "drugs")
+HEAD = """| lists | system | distractors | recall % | B-WER % | change [95% CI] | p | U-WER % \
+| change [95% CI] | p | false alarms |
+|---|---|---:|---|---|---|---|---|---|---|---|"""
+
+
+def change(gap: dict) -> str:
+    """A difference with its interval, and p."""
+    low, high = gap["interval"]
+    return f"{gap['difference']:+.2f} [{low:+.2f}, {high:+.2f}] | {gap['p']:.2g}"
+
+
+def describe(path: Path, case: str, system: str, number: str) -> str:
+    """A row of the table."""
+    words = json.loads(path.read_text())["words"]
+    before, after = (tree["figures"] for tree in (words["against"], words))
+    cells = [case, SYSTEMS[system], number]
+    for figure in ("recall", "B-WER", "U-WER"):
+        cells.append(f"{before[figure]['score']:.2f} → {after[figure]['score']:.2f}")
+        cells += [change(words["differences"][figure])] if figure != "recall" else []
+    cells.append(f"{words['against']['false alarms']} → {words['false alarms']}")
+    return f"| {' | '.join(cells)} |"
+
+
+def find_bounds(glossary: Path, lists: Path) -> tuple[int, int, int, int]:
+    """Phrase words of the references; errors in them of the first hypotheses, of the best
+    hypotheses, and words that are in no hypothesis at all.
+    """
+    words = read_glossary(PhraseSpec(str(glossary)))
+    sums = np.zeros(4, dtype=np.int64)
+    for nbest in read(lists):
+        automaton = words.unweighted(nbest.utt)
+        rows = [PhraseAlignment.of(nbest.ref, hyp.text, automaton) for hyp in nbest.hyps]
+        counts = np.stack([row.count() for row in rows])
+        said = {span.written for row in rows for span in row.ref_spans}
+        held = {span.written for row in rows for span in row.hyp_spans}
+        errors = counts[:, PLACES["phrase errors"]]
+        sums += counts[0, PLACES["phrase words"]], errors[0], errors.min(), len(said - held)
+    return tuple(sums.tolist())
+
+
+def main(words: str, glossary: str, books: str) -> None:
+    """Print the tables."""
+    print(HEAD)
+    for case in SETS:
+        for system in SYSTEMS:
+            for number in NUMBERS:
+                path = Path(words, system, f"{case}.{number}.json")
+                if path.exists():
+                    print(describe(path, case, system, number))
+    print("\n| lists | rare words | wrong in the first | wrong in the best | in no hypothesis |")
+    print("|---|---:|---:|---:|---:|")
+    for case, name in SETS.items():
+        bounds = find_bounds(Path(glossary, "0", f"{name}.jsonl"), Path(books, name, "nbest.jsonl"))
+        print(f"| {case} | {' | '.join(map(str, bounds))} |")
+
+
+if __name__ == "__main__":
+    with exit_with_message():
+        main(*sys.argv[1:])

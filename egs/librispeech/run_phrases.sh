@@ -1,0 +1,89 @@
+#!/usr/bin/env bash
+# Names and terms: the rare words of each utterance as its glossary, among 0, 100 and 1,000 others
+# that nobody said, and a glossary of another domain. Lists and the 4-gram are run_books.sh's.
+#
+#   ./run_phrases.sh
+#   ./run_phrases.sh --systems first
+#
+# Rare are words beyond the 5,000 most frequent of the books. Weights are tuned on dev, whose
+# glossaries are made in the same way, and tested on test; those of Vosk's lists on other speakers.
+
+# shellcheck disable=SC2086  # options of several words are split
+cd "$(dirname "$0")" && . ../../utils/recipe.sh
+
+books=data/books  # lists and text that run_books.sh prepared
+lm=exp/books/lm/ngram4 # its 4-gram
+systems="first ngram" # what phrases are added to: the first pass alone, and with the 4-gram
+common=5000       # most frequent words of the text, which are not rare
+nj=2              # processes that score at a time
+expdir=exp/phrases # for glossaries and results
+options "$@"
+
+cases="native non-native vosk"
+numbers="0 100 1000" # distractors an utterance
+declare -A test=([native]=test [non-native]=test [vosk]=dev) # the set of a case to test on
+declare -A opts=([native]="--fix avg=0" [non-native]="--fix avg=0" [vosk]="--folds speaker")
+sets="native/dev native/test non-native/dev non-native/test vosk/dev"
+
+if stage 1 "glossaries" $books/train.txt $books/{native,non-native,vosk} : $expdir/glossary; then
+  lists=
+  for set in $sets; do lists="$lists $set=$books/$set/nbest.jsonl"; done
+  python3 local/phrases_glossary.py $books/train.txt $common "$numbers" $expdir/glossary $lists
+fi
+
+if stage 2 "score" $lm $books/{native,non-native,vosk} : $expdir/score; then
+  mkdir -p $expdir/score
+  if [[ $systems = *ngram* ]]; then
+    for set in $sets; do
+      lmtools score --lm $lm --nbest $books/$set/nbest.jsonl --nj $nj --out $expdir/score/$set.scores
+    done
+  fi
+fi
+
+if stage 3 "tune and rescore" $books/{native,non-native,vosk} $expdir/{glossary,score} \
+  conf/phrases/drugs.txt : $expdir/{tune,text}; then
+  for case in $cases; do
+    dev="--nbest $books/$case/dev/nbest.jsonl" hyp="--nbest $books/$case/${test[$case]}/nbest.jsonl"
+    for system in $systems; do
+      tune=$expdir/tune/$system/$case text=$expdir/text/$system/$case of_dev="" of_test=""
+      if [[ $system = ngram ]]; then
+        of_dev="--scores ngram=$expdir/score/$case/dev.scores"
+        of_test="--scores ngram=$expdir/score/$case/${test[$case]}.scores"
+      fi
+      lmtools tune $dev $of_dev ${opts[$case]} --out $tune.none.json
+      lmtools rescore $hyp $of_test --weights $tune.none.json --out $text.none.txt
+      for number in $numbers; do
+        glossary=$expdir/glossary/$number/$case
+        lmtools tune $dev $of_dev ${opts[$case]} --phrases $glossary/dev.jsonl \
+          --out $tune.$number.json
+        lmtools rescore $hyp $of_test --phrases $glossary/${test[$case]}.jsonl \
+          --weights $tune.$number.json --out $text.$number.txt
+      done
+      lmtools rescore $hyp $of_test --phrases conf/phrases/drugs.txt --weights $tune.100.json \
+        --out $text.drugs.txt
+    done
+    for number in $numbers; do
+      lmtools rescore $hyp --phrases $expdir/glossary/$number/$case/${test[$case]}.jsonl \
+        --weights default:phrases --out $expdir/text/default/$case.$number.txt
+    done
+    lmtools rescore $hyp --phrases conf/phrases/drugs.txt --weights default:phrases \
+      --out $expdir/text/default/$case.drugs.txt
+  done
+fi
+
+if stage 4 "evaluate" $books/{native,non-native,vosk} $expdir/{glossary,text} \
+  : $expdir/{words,RESULTS.md}; then
+  for case in $cases; do
+    ref=$books/$case/${test[$case]}/nbest.jsonl
+    for system in $systems default; do
+      against=$expdir/text/$system/$case.none.txt
+      [[ $system != default ]] || against=$ref
+      for number in $numbers drugs; do
+        words=$expdir/glossary/${number/drugs/0}/$case/${test[$case]}.jsonl
+        lmtools evaluate --ref $ref --hyp $expdir/text/$system/$case.$number.txt --words $words \
+          --against $against --out $expdir/words/$system/$case.$number.json
+      done
+    done
+  done
+  python3 local/phrases_table.py $expdir/words $expdir/glossary $books > $expdir/RESULTS.md
+fi
