@@ -26,7 +26,7 @@ def recipe(librispeech):
                 scored = [{"text": text, "scores": {"am": am, **more}} for text, am in hyps]
                 entry = {"utt": f"{row % 3}-{case}-{row}", "ref": ref, "hyps": scored}
                 out.write(json.dumps(entry) + "\n")
-    lines = [" ".join(COMMON)] * 30 + [" ".join([*RARE, f"other{i % 50}"]) for i in range(200)]
+    lines = [" ".join(COMMON)] * 300 + [" ".join([*RARE, f"other{i % 50}"]) for i in range(200)]
     (books / "train.txt").write_text("\n".join(lines) + "\n")
     return recipe
 
