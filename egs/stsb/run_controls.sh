@@ -24,7 +24,7 @@ expdir=exp/controls # for pairs, untrained models, vectors and results
 options "$@"
 
 untrained=$(echo {causal,masked,tta}-{1,2,3}) # LM and seed, as conf/controls.yaml has them
-files= given=
+files='' given=''
 for set in $pairs; do
   files+=" $datadir/$set/test/pairs.tsv" given+=" $set=$datadir/$set/test/pairs.tsv"
 done
