@@ -2,14 +2,15 @@
 # Names and terms: the rare words of each utterance as its glossary, among 0, 100 and 1,000 others
 # that nobody said, and a glossary of another domain. Lists and the 4-gram are run_books.sh's.
 #
-#   ./run_phrases.sh
-#   ./run_phrases.sh --systems first
+#   local/run_phrases.sh
+#   local/run_phrases.sh --systems first
 #
 # Rare are words beyond the 5,000 most frequent of the books. Weights are tuned on dev, whose
 # glossaries are made in the same way, and tested on test; those of Vosk's lists on other speakers.
 
 # shellcheck disable=SC2086  # options of several words are split
-cd "$(dirname "$0")" && . ../../utils/recipe.sh
+# shellcheck source=../../../utils/recipe.sh
+cd "$(dirname "$0")/.." && . ../../utils/recipe.sh
 
 books=data/books  # lists and text that run_books.sh prepared
 lm=exp/books/lm/ngram4 # its 4-gram
