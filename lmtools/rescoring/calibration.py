@@ -17,7 +17,7 @@ from scipy.special import expit, logit
 
 from lmtools.base.errors import UserError
 from lmtools.base.seal import read_json, write_json
-from lmtools.evaluate.confidence import JudgedWords
+from lmtools.evaluate.word_confidence import JudgedWords
 from lmtools.types import ConfusionNetwork
 
 METHODS = ("temperature", "logistic", "isotonic")

@@ -15,7 +15,7 @@ from lmtools.base.atomic import atomic_text
 from lmtools.base.config import LATE, as_tree, dump, from_yaml
 from lmtools.base.errors import UserError
 from lmtools.text.casing import CASINGS, change_case
-from lmtools.text.whisper import RULES as WHISPER_RULES
+from lmtools.text.whisper import NAMES as WHISPER_NAMES
 from lmtools.text.whisper import apply_rules, name_version
 
 CHOICES = {
@@ -25,7 +25,7 @@ CHOICES = {
     "unicode_form": ("none", "NFC", "NFKC"),
 }
 # Settings that only NAME:option=value gives
-MORE_CHOICES = {"language": tuple(CASINGS), "whisper": ("none", *WHISPER_RULES)}
+MORE_CHOICES = {"language": tuple(CASINGS), "whisper": ("none", *WHISPER_NAMES.values())}
 SETTINGS = CHOICES | MORE_CHOICES
 APOSTROPHES = "'’‘‛ʼ´`′＇"
 # U+2581 marks the beginning of a word in pieces; in text it counts as white space, so that words
@@ -163,7 +163,7 @@ NORMALISERS = {
     "none": Normaliser(),
     "cased": Normaliser(apostrophe="straight", unicode_form="NFC"),
     "librispeech": Normaliser("lower", "strip", "straight", "NFKC"),
-    **{f"whisper-{rules}": Normaliser(whisper=rules) for rules in WHISPER_RULES},
+    **{name: Normaliser(whisper=rules) for name, rules in WHISPER_NAMES.items()},
 }
 
 

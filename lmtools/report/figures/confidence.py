@@ -5,7 +5,7 @@ from functools import partial
 
 from matplotlib.figure import Figure
 
-from lmtools.evaluate.confidence import JudgedWords
+from lmtools.evaluate.word_confidence import JudgedWords
 from lmtools.report.names import Names
 from lmtools.report.page.drawing import LIGHT, Picture, Theme, beside, line
 

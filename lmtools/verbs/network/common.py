@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from lmtools.base.errors import UserError
-from lmtools.evaluate.confidence import JudgedWords, judge_words
+from lmtools.evaluate.word_confidence import JudgedWords, judge_words
 from lmtools.formats import networks as network_files
 from lmtools.formats.lattices import LATTICES
 from lmtools.formats.networks import NETWORKS

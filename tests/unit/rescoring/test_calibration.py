@@ -7,7 +7,7 @@ import pytest
 
 from lmtools.base.errors import UserError
 from lmtools.cli import main
-from lmtools.evaluate.confidence import JudgedWords
+from lmtools.evaluate.word_confidence import JudgedWords
 from lmtools.formats import networks
 from lmtools.rescoring.calibration import (
     METHODS,

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from lmtools.base.errors import UserError
-from lmtools.evaluate.confidence import CLIP, JudgedWords, judge_words
+from lmtools.evaluate.word_confidence import CLIP, JudgedWords, judge_words
 from lmtools.types import ConfusionNetwork, Slot
 
 
