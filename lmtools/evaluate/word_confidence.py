@@ -55,6 +55,17 @@ class JudgedWords:
         filled = rows[rows[:, 2] > 0]
         return float((np.abs(filled[:, 0] - filled[:, 1]) * filled[:, 2]).sum() / len(self.correct))
 
+    @property
+    def figures(self) -> dict[str, float]:
+        """The figures by name: words, % right, NCE, ECE %, area under the ROC."""
+        return {
+            "words": len(self.correct),
+            "right %": 100 * float(self.correct.mean()),
+            "NCE": self.cross_entropy,
+            "ECE %": 100 * self.calibration_error,
+            "ROC area": self.area,
+        }
+
     def roc(self) -> np.ndarray:
         """Return (points, 2): shares of wrong and of right words whose confidence reaches a
         threshold, from none to all.

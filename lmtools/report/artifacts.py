@@ -16,7 +16,10 @@ from lmtools.formats import kaldi_text, scores
 from lmtools.report.shapes import AMOUNT, ANY, NUMBER, PLAIN, POSITIVE, TEXT, WHOLE, fitting
 from lmtools.rescoring import Weights
 from lmtools.rescoring.features import UNCHECKED
+from lmtools.rescoring.networks import NetworkPlan
+from lmtools.rescoring.rover import read_system
 from lmtools.text.corpus import Header, read_header
+from lmtools.types import ConfusionNetwork
 
 PPL_SHAPE = {
     "word_ppl": POSITIVE,
@@ -225,6 +228,17 @@ def read_systems(home: Path) -> dict[str, tuple[Weights | None, dict[str, dict[s
     return systems
 
 
+def read_networks(home: Path) -> dict[tuple[str, str], dict[str, ConfusionNetwork]]:
+    """Read network/SYSTEM/SET.json (networks) and .ctm (words with confidences), by (system, set)
+    and utterance.
+    """
+    paths = sorted(path for end in ("json", "ctm") for path in home.glob(f"network/*/*.{end}"))
+    return {
+        (path.parent.name, path.stem): read_system(str(path), None, NetworkPlan()).networks
+        for path in paths
+    }
+
+
 # by name: the reader, which takes the directory, and what is said where it finds none
 ARTIFACTS = {
     "judged": (
@@ -267,6 +281,7 @@ ARTIFACTS = {
         "bench/speed.json: absent, so there is no figure of run time (`lmtools bench score --out`"
         " writes it)",
     ),
+    "networks": (read_networks, ""),
     "lattices": (partial(read_by_set, "lattice", LATTICE_SHAPE), ""),
     "stages": (
         read_stages,

@@ -12,6 +12,7 @@ import numpy as np
 from lmtools.base.atomic import atomic_text
 from lmtools.evaluate import METRICS
 from lmtools.evaluate.metrics import ErrorRate
+from lmtools.evaluate.word_confidence import JudgedWords
 from lmtools.report.names import FIRST, ORACLE
 from lmtools.report.parts.lists import RescoredLists
 from lmtools.report.parts.measure import LENGTHS, Measured
@@ -20,6 +21,7 @@ from lmtools.report.parts.pairs import KINDS, REFERENCE, JudgedPairs, williams_p
 
 ERRORS = ("substitutions", "deletions", "insertions")
 CHANGE, RELATIVE, TUNED = "change", "relative change", "change, tuned first pass"
+RELIABILITY, ROC = "share right", "share of right words"
 MILLISECONDS, PACE = "milliseconds", "milliseconds a step"
 PPL = (
     *("word_ppl", "subword_ppl", "bits_per_char", "sentence_ppl_mean", "sentence_ppl_median"),
@@ -107,6 +109,9 @@ def rows_of_lists(lists: RescoredLists) -> Iterator[FigureRow]:
                 yield FigureRow(
                     "scale", name, "", f"{weights.metric}, {feature}", value=score, at=scale
                 )
+    for (name, place), held in lists.networks.items():
+        for kind, words in held.judged.items():
+            yield from rows_of_words(kind, name, place, words)
     for (name, place), tree in lists.lattices.items():
         for quantity in LATTICE:
             yield FigureRow("lattice", name, place, quantity, value=tree[quantity])
@@ -153,6 +158,22 @@ def rows_of_depths(measured: Measured) -> Iterator[FigureRow]:
     for name in measured.results:
         for (low, _), score in zip(LENGTHS, measured.by_length(name), strict=True):
             yield FigureRow("length", name, place, metric, value=score, at=low)
+
+
+def rows_of_words(kind: str, name: str, place: str, words: JudgedWords) -> Iterator[FigureRow]:
+    """Yield how well posteriors or calibrated confidences agree with what is right: the share right
+    at the mean of each bin, and the ROC at each hundredth of wrong words.
+    """
+    key = (kind, name, place)
+    for quantity, value in words.figures.items():
+        yield FigureRow(*key, quantity, value)
+    for mean, right, count in words.reliability().tolist():
+        if count:
+            yield FigureRow(*key, RELIABILITY, right, at=mean)
+    false, true = words.roc().T
+    for hundredth in range(101):
+        share = hundredth / 100
+        yield FigureRow(*key, ROC, float(np.interp(share, false, true)), at=share)
 
 
 def rows_of_models(

@@ -9,6 +9,7 @@ from lmtools.report.experiment import LM, RESCORING, STS, Experiment, collect, r
 from lmtools.report.figures import lms as lm_figures
 from lmtools.report.figures import rescoring as rescoring_figures
 from lmtools.report.figures import sts as sts_figures
+from lmtools.report.figures.confidence import confidence_pictures
 from lmtools.report.figures.criteria import criteria_pictures
 from lmtools.report.figures.ppl import ppl_pictures
 from lmtools.report.figures.readings import add_readings
@@ -18,6 +19,7 @@ from lmtools.report.page.html import page
 from lmtools.report.page.table import Table, guarded, markdown, plain
 from lmtools.report.style import Style
 from lmtools.report.tables import lms, rescoring, sts
+from lmtools.report.tables.confidences import confidence_tables
 from lmtools.report.tables.criteria import criteria_tables
 from lmtools.report.tables.machine import speed_tables, stage_tables
 from lmtools.report.tables.papers import paper_tables
@@ -30,7 +32,7 @@ TABLES: Mapping[str, Makers] = {
     RESCORING: (
         *(main_tables, criteria_tables, rescoring.weight_tables, rescoring.lambda_tables),
         *(rescoring.oracle_tables, rescoring.depth_tables, rescoring.ppl_tables),
-        *(rescoring.length_tables, speed_tables, rescoring.lattice_tables),
+        *(rescoring.length_tables, confidence_tables, speed_tables, rescoring.lattice_tables),
         *(rescoring.training_tables, stage_tables),
     ),
     LM: (
@@ -50,6 +52,7 @@ PICTURES: Mapping[str, Mapping[str, Callable[[Experiment], Iterable[Picture]]]] 
         "systems": rescoring_figures.system_pictures,
         "depth": rescoring_figures.depth_pictures,
         "length": rescoring_figures.length_pictures,
+        "confidence": confidence_pictures,
         "scale": rescoring_figures.scale_pictures,
         "learning": rescoring_figures.learning_pictures,
         "speed": speed_pictures,

@@ -127,9 +127,10 @@ def write_with_thread(axes, theme: Theme, look: Look, text: str, **place) -> Non
     axes.annotate(text, arrowprops=thread, **style, **place)
 
 
-def beside(axes) -> None:
-    """Draw the legend to the right of the axes."""
-    axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1), borderaxespad=0)
+def beside(axes, of=None) -> None:
+    """Draw the legend, of these axes or of those of another panel, to the right of the axes."""
+    entries = (of or axes).get_legend_handles_labels()
+    axes.legend(*entries, loc="upper left", bbox_to_anchor=(1.01, 1), borderaxespad=0)
 
 
 def plain_ticks(axis, major=None) -> None:

@@ -5,7 +5,7 @@ are inside.
 import base64
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from importlib.resources import files
 from string import Template
@@ -13,6 +13,7 @@ from string import Template
 from lmtools.report.experiment import Experiment
 from lmtools.report.page.drawing import DARK, Picture
 from lmtools.report.page.table import Table, code, html
+from lmtools.report.parts.confidences import WordConfidences
 from lmtools.report.parts.lists import RescoredLists
 from lmtools.report.parts.measure import Measured
 from lmtools.types import NBest
@@ -120,8 +121,9 @@ def browser_data(lists: RescoredLists) -> dict:
     """Return the browser's data as a JSON-able tree; judged sets come first.
 
     {"systems": [[name, label]], "sets": [{"name", "utts": [[id, reference, [[text, operations]],
-    [choice of each system]]]}]}; `operations` has one letter a step of the alignment: Correct,
-    Substituted, Deleted, Inserted; a choice is an index or null.
+    [choice of each system], {system's index: [confidence of each word, in hundredths]}]]}]};
+    `operations` has one letter a step of the alignment: Correct, Substituted, Deleted, Inserted; a
+    choice is an index or null; confidences are those of networks that chose the system's words.
     """
     names = lists.names
     systems = names.ordered({name for measured in lists.sets for name in measured.results})
@@ -131,11 +133,21 @@ def browser_data(lists: RescoredLists) -> dict:
         "sets": [
             {
                 "name": measured.sample.name,
-                "utts": [utterance(nbest, measured, systems) for nbest in measured.sample.nbests],
+                "utts": utterances(measured, systems, lists.words_of(measured.sample.name)),
             }
             for measured in arranged
         ],
     }
+
+
+def utterances(
+    measured: Measured, systems: Sequence[str], words: Mapping[str, WordConfidences]
+) -> list[list]:
+    """Return a row an utterance of a set."""
+    return [
+        [*utterance(nbest, measured, systems), confidences(nbest.utt, measured, systems, words)]
+        for nbest in measured.sample.nbests
+    ]
 
 
 def utterance(nbest: NBest, measured: Measured, systems: Sequence[str]) -> list:
@@ -152,3 +164,18 @@ def utterance(nbest: NBest, measured: Measured, systems: Sequence[str]) -> list:
         choices.append(list(texts).index(words))
     steps = [[words, measured.refs.align(nbest.utt, text).steps] for words, text in texts.items()]
     return [nbest.utt, " ".join((nbest.ref or "").split()), steps, choices]
+
+
+def confidences(
+    utt: str, measured: Measured, systems: Sequence[str], words: Mapping[str, WordConfidences]
+) -> dict[str, list[int]]:
+    """Return the confidences of the words that systems chose, in hundredths rounded down, by the
+    system's place; of systems that have them.
+    """
+    known = {}
+    for place, system in enumerate(systems):
+        if system in words and system in measured.results:
+            shares = words[system].of_text(utt, measured.results[system].texts.get(utt, ""))
+            if shares is not None:
+                known[str(place)] = [int(100 * share) for share in shares]
+    return known

@@ -6,7 +6,7 @@
   const byId = (id) => document.getElementById(id);
   const labels = new Map(data.systems);
   const LABEL_OF = { all: "all", better: "better", worse: "worse", same: "same errors", changed: "words differ" };
-  const state = { set: "", system: "", base: "@first", show: "all", sort: "file", q: "" };
+  const state = { set: "", system: "", base: "@first", show: "all", sort: "file", colour: "changes", q: "" };
   let rows = []; // what is shown: {utt, place, mine, theirs, length}
   let drawn = 0;
   let current = -1;
@@ -58,17 +58,28 @@
   const TITLES = { S: (step) => `instead of: ${step.ref}`, I: () => "inserted", D: () => "deleted" };
   const TAGS = { C: ["span", ""], S: ["span", "sub"], I: ["ins", "ins"], D: ["del", "del"] };
 
-  // A hypothesis with its errors marked and, where another is given, what differs from that.
-  const marked = (node, alignment, other) => {
+  const SHADES = [30, 50, 70, 90]; // hundredths below which a word has shade 0, 1, 2, 3
+
+  // A hypothesis with its errors marked and, where another is given, what differs from that; or the confidence of its words.
+  const marked = (node, alignment, other, sure) => {
     let place = 0;
+    let said = 0;
     alignment.forEach((step, index) => {
       const [tag, kind] = TAGS[step.op];
-      const change = other ? comparison(step, place, other) : "";
+      const change = other && !sure ? comparison(step, place, other) : "";
       if (index) node.append(" ");
       let word = document.createTextNode(step.hyp ?? step.ref);
       if (kind) {
         word = element(tag, kind, step.hyp ?? step.ref);
         word.title = TITLES[step.op](step);
+      }
+      if (sure && step.hyp !== null) {
+        const share = sure[said++];
+        const shade = SHADES.findIndex((limit) => share < limit);
+        const mark = element("mark", shade < 0 ? "sure" : `sure sure${shade}`);
+        mark.title = `confidence ${(share / 100).toFixed(2)}`;
+        mark.append(word);
+        word = mark;
       }
       if (change) {
         const mark = element("mark", change);
@@ -106,9 +117,10 @@
     head.append(element("b", "", id), element("span", "", plural(row.length, "word")), verdict(row));
     const list = element("dl", "lines");
     const base = steps(reference, hyps[row.base]);
+    const sure = (name) => (state.colour === "confidence" ? row.utt[4][data.systems.findIndex(([system]) => system === name)] : undefined);
     line(list, "reference", element("dd", "ref", reference));
-    line(list, labels.get(state.base), marked(element("dd", "base"), base));
-    line(list, labels.get(state.system), marked(element("dd", "system"), steps(reference, hyps[row.system]), places(base)));
+    line(list, labels.get(state.base), marked(element("dd", "base"), base, undefined, sure(state.base)));
+    line(list, labels.get(state.system), marked(element("dd", "system"), steps(reference, hyps[row.system]), state.colour === "changes" && places(base), sure(state.system)));
     const details = element("details");
     details.append(element("summary", "", `all systems (${choices.filter((choice) => choice !== null).length})`));
     details.addEventListener("toggle", () => details.childElementCount === 1 && everySystem(details, row.utt));
@@ -164,6 +176,7 @@
       byId(`count-${name}`).textContent = `${LABEL_OF[name]} ${found.filter(filter).length}`;
     }
     byId("count").textContent = `${rows.length} of ${plural(of, "utterance")}`;
+    byId("utterances").dataset.colour = state.colour;
     byId("list").replaceChildren();
     drawn = 0;
     current = -1;
@@ -189,6 +202,7 @@
       base: [...labels.keys()],
       show: Object.keys(FILTERS),
       sort: Object.keys(SORTS),
+      colour: shaded ? ["changes", "confidence"] : ["changes"],
     };
     for (const [name, value] of asked) {
       if (name === "q" || known[name]?.includes(value)) state[name] = value;
@@ -224,7 +238,7 @@
   };
 
   const listen = () => {
-    for (const name of ["set", "system", "base", "sort"]) {
+    for (const name of ["set", "system", "base", "sort", "colour"]) {
       byId(name).value = state[name];
       byId(name).addEventListener("change", (event) => {
         state[name] = event.target.value;
@@ -266,6 +280,8 @@
     }
   };
 
+  const shaded = data.sets.some((set) => set.utts.some((utt) => Object.keys(utt[4]).length));
+  byId("colours").hidden = !shaded;
   state.set = data.sets[0].name;
   state.system = data.systems.at(-1)[0];
   const asked = recall();

@@ -11,6 +11,7 @@ from lmtools.evaluate.metrics import ErrorRate
 from lmtools.evaluate.significance import RESAMPLES
 from lmtools.report.artifacts import read_models, read_systems
 from lmtools.report.names import NOTHING, LmPart, Names, SystemParts
+from lmtools.report.parts.confidences import WordConfidences, join_references, texts_of
 from lmtools.report.parts.measure import SEED, Measured, measure
 from lmtools.report.parts.samples import (
     Sample,
@@ -91,6 +92,8 @@ class RescoredLists:
     systems: Mapping[str, System]
     # by (system, set): what rescoring lattices took and gave
     lattices: Mapping[tuple[str, str], Mapping]
+    # by (system, set): networks of the words that it chose
+    networks: Mapping[tuple[str, str], WordConfidences]
     hashes: Mapping[str, str]  # language model -> hash, from the headers of its scores
 
     @cached_property
@@ -103,6 +106,10 @@ class RescoredLists:
         """The sets that weights were not tuned on; all, if there are no others."""
         names = {sample.name for sample in judged(self.samples)}
         return [measured for measured in self.sets if measured.sample.name in names]
+
+    def words_of(self, place: str) -> dict[str, WordConfidences]:
+        """Return the networks of a set by system."""
+        return {name: held for (name, on), held in self.networks.items() if on == place}
 
     def lattice_makeup(self, system: str) -> SystemParts:
         """Return the language models rescored into the lattices of a system, by the report in
@@ -202,13 +209,14 @@ def collect_lists(
     samples, dropped = read_samples(paths, weights)
     names = name_systems(weights, parts["hashes"], samples, style)
     known = [sample.name for sample in samples]
+    spoken = {name: (None, texts) for name, texts in texts_of(parts["networks"]).items()}
     systems = {
         name: System(
             tuned,
             {sample: texts[sample] for sample in known if sample in texts},
             names.systems.get(name, NOTHING),
         )
-        for name, (tuned, texts) in arrange(parts["systems"], names).items()
+        for name, (tuned, texts) in arrange(spoken | parts["systems"], names).items()
     }
     lists = RescoredLists(
         home=home,
@@ -217,6 +225,7 @@ def collect_lists(
         samples=samples,
         systems=systems,
         lattices=arrange(parts["lattices"], names),
+        networks=join_references(arrange(parts["networks"], names), samples),
         hashes=arrange(parts["hashes"], names.lms),
     )
     return lists, dropped

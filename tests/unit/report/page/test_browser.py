@@ -45,7 +45,7 @@ def rows(exp):
     names = [name for name, _ in data["systems"]]
     base, system = names.index("@first"), names.index("tta")
     found = []
-    for utt, ref, hyps, choices in data["sets"][0]["utts"]:
+    for utt, ref, hyps, choices, _ in data["sets"][0]["utts"]:
         (old, old_operations), (new, new_operations) = hyps[choices[base]], hyps[choices[system]]
         wrong = [
             len(operations.replace("C", "")) for operations in (old_operations, new_operations)

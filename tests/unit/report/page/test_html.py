@@ -91,10 +91,10 @@ def test_data_holds_every_utterance_and_choice(exp, elements):
     assert [one["name"] for one in data["sets"]] == ["test", "dev"]
     for one in data["sets"]:
         refs = kaldi_text.read(exp.parent / "data" / one["name"] / "text")
-        assert {utt: ref for utt, ref, _, _ in one["utts"]} == refs
+        assert {utt: ref for utt, ref, *_ in one["utts"]} == refs
         for name in ("tta", "all"):
             texts = {
-                utt: hyps[choices[names.index(name)]][0] for utt, _, hyps, choices in one["utts"]
+                utt: hyps[choices[names.index(name)]][0] for utt, _, hyps, choices, _ in one["utts"]
             }
             assert texts == kaldi_text.read(exp / "rescore" / name / f"{one['name']}.txt")
 
@@ -103,14 +103,14 @@ def test_operations_spell_reference_and_hypothesis(exp):
     found = collect_rescoring(exp)
     sets, data = found.lists.sets, browser_data(found.browsed)
     for one in data["sets"]:
-        for _, ref, hyps, _ in one["utts"]:
+        for _, ref, hyps, *_ in one["utts"]:
             for text, operations in hyps:
                 assert sum(op in "CSD" for op in operations) == len(ref.split())
                 assert sum(op in "CSI" for op in operations) == len(text.split())
     tta = [name for name, _ in data["systems"]].index("tta")
     errors = sum(
         len(hyps[choices[tta]][1].replace("C", ""))
-        for _, _, hyps, choices in data["sets"][0]["utts"]
+        for _, _, hyps, choices, _ in data["sets"][0]["utts"]
     )
     assert errors == sets[1].results["tta"].statistics[:, :3].sum()
 
