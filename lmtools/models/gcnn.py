@@ -25,7 +25,7 @@ Shape = tuple[tuple[int, int], ...]  # (kernel, outputs) of each layer of a resi
 
 @dataclass(frozen=True)
 class GcnnConfig:
-    """The size and form of a gated convolutional model; the default is a small one of fairseq's
+    """The size and form of a gated convolutional model; the default is a small one of the paper's
     form, six layers of [4, 256].
     """
 
@@ -34,9 +34,9 @@ class GcnnConfig:
     blocks: tuple[str, ...] = ("[4, 256] x 6",)
     gate: str = "glu"  # or gtu, relu, tanh, bilinear, linear
     weight_norm: bool = True
-    # of the sum of a block's input and output: fairseq's, which keeps the variance from block to
-    # block; 1.0: the paper's plain sum
-    residual_scale: float = field(default=0.5**0.5, metadata={PRINTED: 1.0})
+    # of the sum of a block's input and output: the paper's plain sum; 0.5**0.5: fairseq's, which
+    # keeps the variance from block to block
+    residual_scale: float = field(default=1.0, metadata={PRINTED: 1.0})
     dropout: float = field(
         default=0.0, metadata={PRINTED: 0.0}
     )  # on what each convolution of a block reads

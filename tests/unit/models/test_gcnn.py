@@ -34,7 +34,8 @@ VOCABULARY = 23
 CONF = Path(__file__).parents[3] / "conf"
 DEEP = ("[3, 8]", "[1, 4; 5, 4; 1, 8] x 2", "[2, 6; 4, 12]")
 FORMS = {gate: {"gate": gate} for gate in GATES} | {
-    "plain": {"weight_norm": False, "residual_scale": 1.0}
+    "plain": {"weight_norm": False},
+    "scaled": {"residual_scale": 0.5**0.5},
 }
 
 
