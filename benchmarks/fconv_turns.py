@@ -61,7 +61,7 @@ class Ours:
             "model": "gcnn", "objective": "causal", "criterion": "adaptive",
             "output": {"cutoffs": args.cutoffs},
             "arch": {"dim": args.dim, "blocks": [f"[{args.kernel}, {args.width}] x {args.layers}"],
-            **args.arch},
+            "residual_scale": 0.5**0.5, **args.arch},  # fairseq's sums
             "optim": {"name": "nag", "lr": args.lr, "momentum": args.momentum, "clip": args.clip,
             "warmup": 0,
                       "decay": "none", "weight_decay": 0.0},

@@ -120,7 +120,7 @@ def test_states_are_those_of_the_equations(form):
         for layer in block.layers:
             inner = gate(convolve(layer, inner))
         around = convolve(block.projection, state) if inner.shape != state.shape else state
-        state = (around + inner) * (1.0 if form == "plain" else math.sqrt(0.5))
+        state = (around + inner) * (math.sqrt(0.5) if form == "scaled" else 1.0)
     torch.testing.assert_close(
         module.hidden(tokens, torch.full((3,), 11)), state, rtol=1e-9, atol=1e-9
     )

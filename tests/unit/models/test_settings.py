@@ -20,7 +20,7 @@ CASES = [  # model, criterion, what it becomes, arch and output
     ("lstm", "ce-nce", "ce-nce-paper", {}, {}),
     ("lstm", "ce-nce-paper", "ce-nce-paper", {}, {}),
     ("causal", "bce-nce", "bce-nce", {}, {}),
-    ("gcnn", "softmax", "softmax", {"residual_scale": 1.0}, {}),
+    ("gcnn", "softmax", "softmax", {}, {}),
 ]
 
 
