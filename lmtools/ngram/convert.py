@@ -10,7 +10,7 @@ from lmtools.ngram import arrays
 from lmtools.ngram.backoff import BackoffModel
 from lmtools.ngram.derived import no_ngrams
 from lmtools.ngram.kenlm import SCRIPT, binarise, find_program
-from lmtools.ngram.model import binary
+from lmtools.ngram.kenlm_files import binary
 from lmtools.ngram.sentences import EOS, SYMBOLS, UNK
 
 BINARIES = (".bin", ".binary", ".klm", ".kenlm", ".mmap")

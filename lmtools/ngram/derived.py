@@ -12,6 +12,7 @@ from lmtools.base.files import sha256
 from lmtools.base.options import check_options, option
 from lmtools.ngram import arrays, interpolation, pruning
 from lmtools.ngram.backoff import BackoffModel
+from lmtools.ngram.description import KIND, SUBWORD, Description
 from lmtools.ngram.dialects import explain_refusal
 from lmtools.ngram.directory import (
     ARPA,
@@ -23,7 +24,7 @@ from lmtools.ngram.directory import (
     write_model,
 )
 from lmtools.ngram.kenlm import SCRIPT, binarise, find_program
-from lmtools.ngram.model import KIND, SUBWORD, Description, binary, uncompressed
+from lmtools.ngram.kenlm_files import binary, uncompressed
 from lmtools.ngram.sentences import SYMBOLS, TokenisedText, split_words
 from lmtools.text import Normaliser
 from lmtools.text.subword import SPECIALS, Subword, load_subword

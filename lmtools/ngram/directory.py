@@ -14,8 +14,8 @@ from lmtools.base.lock import hold_lock
 from lmtools.base.seal import add_yaml_seal
 from lmtools.ngram import arpa, counts, kneser_ney
 from lmtools.ngram.count_files import CountFiles
+from lmtools.ngram.description import AS_KENLM, CONFIG, KIND, SPACES, SUBWORD, Description
 from lmtools.ngram.kenlm import binarise, find_program
-from lmtools.ngram.model import AS_KENLM, CONFIG, KIND, SPACES, SUBWORD, Description
 from lmtools.ngram.sentences import (
     RESERVED,
     SYMBOLS,

@@ -1,91 +1,26 @@
-"""n-gram models as they are queried: by KenLM, with the normaliser they were estimated with."""
+"""N-gram models as they are queried: by KenLM, with the normaliser they were estimated with."""
 
-import contextlib
 import hashlib
 import math
-import os
-import sys
-import tempfile
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from lmtools.base.config import build, load_yaml
 from lmtools.base.errors import UserError
-from lmtools.base.files import OPENERS, cannot, count_byte, raw_chunks, raw_lines, sha256
-from lmtools.base.seal import check_seal
+from lmtools.base.files import sha256
 from lmtools.ngram.arpa import LOWEST
-from lmtools.ngram.arpa_lines import CHUNK, ArpaLines
-from lmtools.ngram.dialects import explain_refusal
+from lmtools.ngram.description import CONFIG, SUBWORD, Description
+from lmtools.ngram.kenlm_files import kenlm, open_kenlm
 from lmtools.ngram.sentences import RESERVED, SYMBOLS, UNK, split_words
 from lmtools.text.subword import Subword, load_subword
 
-try:
-    import kenlm  # PyPI's ufal-kenlm and its kenlm both have it
-except ImportError:  # open_kenlm tells
-    kenlm = None
-
-CONFIG = "config.yaml"
-KIND = "ngram"
-BINARY = b"mmap lm "  # how KenLM's binary files begin
-SUBWORD = "subword"
 LN10 = math.log(10)
-# how words are parted that KenLM parted in training; a model's facts say so under SPACES
-SPACES, AS_KENLM = "spaces", "kenlm"
 # log10 p of an unknown word where the model has none (no <unk>, a closed vocabulary): KenLM's -100
 # would decide a list by one word
 UNSEEN = -7.0
 ABSURD = 1.0  # log10 of a probability that no rounding explains
-
-
-@dataclass(frozen=True)
-class Description:
-    """Content of config.yaml in an n-gram model's directory."""
-
-    kind: str  # ngram
-    order: int
-    estimator: str  # lmtools; in directories of older versions also lmplz
-    file: str  # what KenLM loads
-    sha256: str  # of that file
-    text_sha256: list[str]  # standard input has none
-    sentences: int
-    tokens: int  # </s> not counted
-    reserved: int  # tokens left out of the text because they read <s>, </s> or <unk>
-    counts: list[int]  # n-grams an order
-    discounts: list[list[float]]  # D1, D2, D3+ an order
-    fallback: list[int]  # orders whose discounts the text could not give
-    version: str
-    # closed vocabulary: the token of the model that stands for all words outside it
-    unknown: str | None = None
-    # as those of a neural model (lmtools.models.checkpoint.describe_model); files of older
-    # versions: none
-    facts: dict | None = None
-
-    @property
-    def foreign(self) -> bool:
-        """Return whether words are those that KenLM splits, as in the models behind this one."""
-        return (self.facts or {}).get(SPACES) == AS_KENLM
-
-    @classmethod
-    def load(cls, directory) -> "Description":
-        """Load the description in `directory`; UserError if it holds no n-gram model."""
-        path = Path(directory) / CONFIG
-        tree = load_yaml(path)
-        if tree.get("kind") != KIND:
-            raise UserError(
-                f"{path}: describes no n-gram model; give a directory that lmtools ngram wrote, or"
-                " a KenLM file"
-            )
-        return build(
-            cls,
-            check_seal(
-                tree, path, "copy the directory again, or estimate it again with lmtools ngram"
-            ),
-            path,
-        )
 
 
 class ModelNote(NamedTuple):
@@ -276,103 +211,3 @@ class NgramModel:
             np.array(tokens, dtype=np.int64),
             np.array(unknown, dtype=np.int64),
         )
-
-
-def open_kenlm(path: Path) -> tuple["kenlm.Model", int | None]:
-    """Return KenLM's model in `path`, loaded without chatter, and the first line of an ARPA file
-    that is not UTF-8; UserError if KenLM cannot read it or is not installed.
-    """
-    if kenlm is None:
-        raise UserError(
-            f"{path}: n-gram models need KenLM's Python module; pip install 'lmtools[ngram]', or"
-            " kenlm where that is built already"
-        )
-    config = kenlm.Config()
-    config.show_progress = False
-    config.arpa_complain = kenlm.ARPALoadComplain.NONE
-    with contextlib.ExitStack() as stack:
-        file = stack.enter_context(uncompressed(path))
-        text = not binary(file)
-        odd = check_text(file, path) if text else None
-        stack.enter_context(silenced())
-        try:
-            return kenlm.Model(str(file), config), odd
-        except (OSError, RuntimeError, ValueError) as error:
-            cause = (
-                "not an ARPA or KenLM file"
-                if isinstance(error, ValueError)
-                else str(error).rpartition(" threw ")[2]
-            )
-            cause = " ".join(cause.split())
-            if text:
-                raise explain_refusal(path, file, cause) from None
-            raise UserError(
-                f"{path}: KenLM cannot read it ({cause}); estimate or fetch it again"
-            ) from None
-
-
-def check_text(file: Path, name: Path) -> int | None:
-    """Return the first line of an ARPA file that is not UTF-8.
-
-    UserError, of `name`, for what KenLM would die of: numbers of n-grams that the file cannot hold,
-    and lines so long that it would need many times as much memory.
-    """
-    ArpaLines(file, name).read_header()
-    odd, number = None, 1
-    for text in raw_chunks(file, CHUNK):
-        if odd is None and not (text.isascii() or is_utf8(text)):
-            odd = number + [*map(is_utf8, text.split(b"\n"))].index(False)
-        number += count_byte(text, b"\n")
-    return odd
-
-
-def is_utf8(raw: bytes) -> bool:
-    """Return whether bytes are UTF-8 text."""
-    try:
-        raw.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
-@contextlib.contextmanager
-def silenced() -> Iterator[None]:
-    """Send standard error nowhere: KenLM says there what it puts in place of <unk>."""
-    sys.stderr.flush()
-    kept = os.dup(2)
-    try:
-        with open(os.devnull, "wb") as nowhere:
-            os.dup2(nowhere.fileno(), 2)
-        yield
-    finally:
-        os.dup2(kept, 2)
-        os.close(kept)
-
-
-@contextlib.contextmanager
-def uncompressed(path: Path, directory=None) -> Iterator[Path]:
-    """Yield the file, or while it is asked for a plain copy of a compressed one (in `directory`),
-    which KenLM does not read.
-    """
-    if path.suffix not in OPENERS:
-        yield path
-        return
-    with tempfile.NamedTemporaryFile(suffix=".arpa", dir=directory) as plain:
-        plain.writelines(raw for _, raw in raw_lines(path))
-        plain.flush()
-        yield Path(plain.name)
-
-
-def is_foreign(lm) -> bool:
-    """Return whether `lm` is the directory of an n-gram model whose words KenLM splits."""
-    path = Path(lm) / CONFIG
-    return path.is_file() and load_yaml(path).get("kind") == KIND and Description.load(lm).foreign
-
-
-def binary(path: Path) -> bool:
-    """Return whether a file is in KenLM's binary form."""
-    try:
-        with open(path, "rb") as stream:
-            return stream.read(len(BINARY)) == BINARY
-    except OSError as error:
-        raise cannot("read", path, error) from None

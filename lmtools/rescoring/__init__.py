@@ -18,7 +18,8 @@ from lmtools.rescoring.lists import rescore_lists, tune_lists, warn_unseen
 from lmtools.rescoring.marks import mark
 from lmtools.rescoring.risk import Risk, minimum_risk
 from lmtools.rescoring.systems import SystemPlan, of_system, read_scores
-from lmtools.rescoring.tuning import OBJECTIVES, TuningOptions, tune
+from lmtools.rescoring.tuning import tune
+from lmtools.rescoring.tuning_options import OBJECTIVES, TuningOptions
 from lmtools.rescoring.weights import (
     Dev,
     SystemFacts,

@@ -8,7 +8,8 @@ import numpy as np
 from lmtools.evaluate import METRICS
 from lmtools.rescoring.features import Features, best, combine
 from lmtools.rescoring.folds import Fold, Folds, assign_folds
-from lmtools.rescoring.tuning import DevSet, TuningOptions, tune_features
+from lmtools.rescoring.tuning import DevSet, tune_features
+from lmtools.rescoring.tuning_options import TuningOptions
 from lmtools.rescoring.weights import Weights
 from lmtools.types import NBest
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from lmtools.base.errors import UserError
 from lmtools.rescoring.features import PHRASES, ScoreColumns, components, summed
-from lmtools.rescoring.tuning import LINEAR
+from lmtools.rescoring.tuning_options import LINEAR
 from lmtools.rescoring.weights import Dev, Weights, describe_system
 from lmtools.types import NBest
 

@@ -26,7 +26,7 @@ from lmtools.base.errors import UserError
 from lmtools.base.options import list_options
 from lmtools.rescoring.features import summed
 from lmtools.rescoring.systems import SystemPlan, fill_path
-from lmtools.rescoring.tuning import FORMS, INTERPOLATION, LINEAR, TuningOptions
+from lmtools.rescoring.tuning_options import FORMS, INTERPOLATION, LINEAR, TuningOptions
 
 FIX = "fix"
 SECTIONS = ("lms", "columns", "systems", "vectors")

@@ -16,7 +16,7 @@ from lmtools.rescoring.systems import (
     select_columns,
     tune_systems,
 )
-from lmtools.rescoring.tuning import TuningOptions, check_negative
+from lmtools.rescoring.tuning_options import TuningOptions, check_negative
 from lmtools.rescoring.weights import Weights
 from lmtools.types import NBest
 

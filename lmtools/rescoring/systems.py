@@ -18,14 +18,8 @@ from lmtools.rescoring.features import (
 )
 from lmtools.rescoring.lazy import LAZY, learn_bounds
 from lmtools.rescoring.phrases import measure_harm
-from lmtools.rescoring.tuning import (
-    INTERPOLATION,
-    LINEAR,
-    DevSet,
-    TuningOptions,
-    measure_lists,
-    tune_features,
-)
+from lmtools.rescoring.tuning import DevSet, measure_lists, tune_features
+from lmtools.rescoring.tuning_options import INTERPOLATION, LINEAR, TuningOptions
 from lmtools.rescoring.weights import Weights, describe_system
 from lmtools.types import TOTAL, NBest
 

@@ -1,171 +1,27 @@
 """Tuning: from features and references of a development set to weights."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from lmtools.base.arguments import check_text
 from lmtools.base.errors import UserError
-from lmtools.base.options import check_options, option
 from lmtools.evaluate import METRICS, fill_empty, nbest_statistics
-from lmtools.evaluate.metrics import METRIC_HELP, find_metric
+from lmtools.rescoring.curves import loss_of, scale_curve, spread
 from lmtools.rescoring.doubts import find_costs, find_runaway
-from lmtools.rescoring.envelope import flat_region, sweep
 from lmtools.rescoring.expected import RIDGE, minimise_expected, sharpen
-from lmtools.rescoring.features import (
-    LENGTHS,
-    LOOP,
-    PHRASES,
-    REFERENCES,
-    Features,
-    best,
-    combine,
-    deviate,
-    set_hash,
-)
-from lmtools.rescoring.folds import FoldPlan, parse_folds
+from lmtools.rescoring.features import PHRASES, Features, best, combine, set_hash
 from lmtools.rescoring.phrases import bound_weight
 from lmtools.rescoring.search import SearchSpace, search
+from lmtools.rescoring.tuning_options import (
+    EXACT,
+    EXPECTED,
+    INTERPOLATION,
+    TuningOptions,
+    check_fit,
+)
 from lmtools.rescoring.weights import Dev, Weights
 from lmtools.types import NBest
-
-FORMS = LINEAR, INTERPOLATION = ("linear", "interpolation")
-OBJECTIVES = EXPECTED, EXACT = ("expected", "exact")
-FLAT = 0.1  # absolute: scales within this of the best metric are as good for all one knows
-POINTS = 400  # at most, of a stored curve
-
-
-@dataclass(frozen=True)
-class TuningOptions:
-    """Options of tuning; `lms` are the names of language-model columns.
-
-    The reference's weight is 1 or the one given by `fix`; by default it is the first of REFERENCES
-    that is there, else the lists' first score, and where that is fixed at 0 the next feature,
-    language models first.
-
-    Form "interpolation" is (1 - lambda) first pass + lambda LM (Shin et al. 2020) for one LM and no
-    other free feature; the first pass is the reference and what is fixed, with these weights. A
-    language model's weight is at least 0 with neither `allow_negative` nor, in the linear form, its
-    name among `negative`: below it a set of this size was learnt by heart. That of LOOP is always.
-
-    Objective "expected" minimises the metric that the lists expect, with no more errors of a
-    hypothesis than its reference is long (`minimise_expected`, `sharpen`, `METRICS[metric].cap`);
-    "exact" that of the chosen hypotheses as it is (`search`).
-    """
-
-    metric: str = option("wer", f"what is tuned, over the whole set: {METRIC_HELP}")
-    objective: str = option(
-        EXPECTED,
-        "expected: the metric that the lists expect, where no hypothesis has more errors than its"
-        " reference has words, so that one bad utterance cannot spoil the weights; exact: the"
-        " metric of the chosen hypotheses, searched line by line",
-        choices=OBJECTIVES,
-    )
-    form: str = option(
-        LINEAR,
-        "interpolation: (1 - lambda) first pass + lambda LM, no lengths; the first pass is the"
-        " feature of weight 1, or what --fix says, as in --fix am=0.1 lm=1",
-        choices=FORMS,
-    )
-    lengths: list[str] | None = option(
-        None,
-        "lengths of the hypothesis that are features, with commas between them: words (the word"
-        " insertion bonus), characters, log-words: log(1 + words); empty for none (default: words"
-        " in the linear form)",
-        choices=LENGTHS,
-    )
-    loop: bool = option(
-        False,
-        "`loop` is a feature, too: minus the words said in a loop (a poor poor poor poor: -2), with"
-        " a weight of at least 0",
-    )
-    fix: dict[str, float] | None = option(None, "give a weight, do not tune it", metavar="NAME=W")
-    reference: str | None = option(
-        None,
-        "the feature with weight 1 that others scale against; rank, the order of the lists, is one"
-        " if it is named here",
-    )
-    negative: list[str] | None = option(
-        None,
-        "features that may have negative weights: a language model that is subtracted (density"
-        " ratio, LODR), or a cost",
-    )
-    allow_negative: bool = option(False, "let language models have negative weights")
-    folds: int | str | None = option(
-        None,
-        "cross-validation: also weights tuned without each of N folds at random, without each"
-        " speaker (speaker), or without each of N groups of speakers (speaker:N); lmtools rescore"
-        " then chooses for each utterance by weights that did not see it",
-        metavar="N|speaker",
-    )
-    tolerance: float = option(
-        0.0,
-        "of the bound that `lmtools rescore --lm` stops by: the share of these lists that may get"
-        " another choice",
-        least=0,
-    )
-    seed: int = option(0, "of random folds and of the exact search's starts", least=0)
-    false_alarms: int = option(
-        0,
-        "with --phrases: how many more false phrases than without phrases the weight of `phrases`"
-        " may choose on these lists",
-        least=0,
-    )
-    lms: Collection[str] = ()
-
-    def __post_init__(self):
-        object.__setattr__(self, "metric", find_metric(check_text(self.metric, "metric"))[0])
-        check_options(self)
-        if self.tolerance > 1:
-            raise UserError(f"tolerance: {self.tolerance} is no share; give a number from 0 to 1")
-        try:
-            _ = self.fold_plan
-        except ValueError as error:
-            raise UserError(f"folds: {error}; write for instance folds: speaker") from None
-
-    @property
-    def fold_plan(self) -> FoldPlan | None:
-        """Return the division of utterances into folds; None for no cross-validation."""
-        return None if self.folds is None else parse_folds(str(self.folds))
-
-    @property
-    def features(self) -> list[str]:
-        """Return the names of the features of texts: lengths and LOOP."""
-        lengths = self.lengths
-        if lengths is None:
-            lengths = ["words"] if self.form == LINEAR else []
-        return [*lengths, *[LOOP] * self.loop]
-
-    def at_least_0(self, name: str) -> bool:
-        """Return whether the weight of a feature may not be negative."""
-        signed = self.allow_negative or (name in (self.negative or ()) and self.form == LINEAR)
-        return name == LOOP or (name in self.lms and not signed)
-
-    def reference_of(self, features: Features) -> str:
-        """Return the feature that the weights of others are relative to; UserError where all are
-        fixed at 0.
-        """
-        order = (
-            [self.reference]
-            if self.reference
-            else [*REFERENCES, features.names[0], *self.lms, *features.names]
-        )
-        for name in order:
-            if name in features.names and (self.fix or {}).get(name) != 0:
-                return name
-        raise UserError(
-            "--fix: 0 for the reference leaves nothing that others scale against; give another"
-            " reference or other weights"
-        )
-
-    def free(self, features: Features) -> list[str]:
-        """Return the features whose weights are searched."""
-        return [name for name in features.names if name not in self.base(features)]
-
-    def base(self, features: Features) -> dict[str, float]:
-        """Return the weights that are given: the reference's and the fixed ones."""
-        return {self.reference_of(features): 1.0, **(self.fix or {})}
 
 
 @dataclass(frozen=True)
@@ -196,13 +52,13 @@ def tune(nbests: Sequence[NBest], features: Features, path, options: TuningOptio
 
     UserError about `path` for missing references, and about options that do not fit the features.
     """
-    check(features, options, path)
+    check_fit(features, options, path)
     return tune_features(features, measure_lists(nbests, options.metric, path), options)
 
 
 def tune_features(features: Features, dev_set: DevSet, options: TuningOptions) -> Weights:
     """Tune weights on lists that are measured already, as several systems share them."""
-    check(features, options, dev_set.path)
+    check_fit(features, options, dev_set.path)
     statistics = dev_set.statistics
     weights, notes = weights_with_phrases(features, dev_set, options)
     chosen = best(combine(weights.values(), features.values), features.valid)
@@ -262,44 +118,6 @@ def before_and_after(
     return float(score(statistics[:, 0].sum(0))), float(score(after))
 
 
-def check(features: Features, options: TuningOptions, path) -> None:
-    """Raise UserError where the options do not fit the features."""
-    for named, names in (
-        ("--fix", options.fix or ()),
-        ("reference", filter(None, [options.reference])),
-    ):
-        for name in names:
-            if name not in features.names:
-                raise UserError(
-                    f"{named} {name}: {path} has no such feature; it has"
-                    f" {', '.join(features.names)}"
-                )
-    free = options.free(features)
-    if options.form == INTERPOLATION and (len(free) != 1 or free[0] not in options.lms):
-        others = [name for name in free if name not in options.lms] or list(options.lms)
-        raise UserError(
-            "form interpolation: one language model goes with the first pass, but"
-            f" {', '.join(others) or 'no column'} would be tuned too; give one --scores,"
-            " lengths= (none), and --fix the first pass's other scores"
-        )
-
-
-def check_negative(features: Features, options: TuningOptions, path) -> None:
-    """Raise UserError for `negative` features that are absent, have a weight, or are LOOP."""
-    for name in options.negative or ():
-        given = f"negative={name}"
-        if name not in features.names:
-            raise UserError(
-                f"{given}: {path} has no such feature; it has {', '.join(features.names)}"
-            )
-        if name in options.base(features):
-            raise UserError(f"{given}: its weight is given, not tuned; leave it out")
-        if name == LOOP:
-            raise UserError(f"{given}: below 0 it would reward loops; leave it out")
-        if options.form == INTERPOLATION:
-            raise UserError(f"{given}: lambda is from 0 to 1; tune the linear form")
-
-
 def padded_statistics(nbests: Sequence[NBest], metric: str, path) -> np.ndarray:
     """Return the metric's statistics of every hypothesis (U, K, width); an empty list counts as one
     empty hypothesis.
@@ -312,14 +130,6 @@ def padded_statistics(nbests: Sequence[NBest], metric: str, path) -> np.ndarray:
     for target, row in zip(padded, rows, strict=True):
         target[: len(row)] = row
     return padded
-
-
-def loss_of(metric: str) -> Callable[[np.ndarray], np.ndarray]:
-    """Return the function to minimise of summed statistics (..., width): the metric, or minus it
-    where more is better.
-    """
-    measure = METRICS[metric]
-    return measure.score if measure.lower_is_better else lambda totals: -measure.score(totals)
 
 
 def weights_of(
@@ -370,56 +180,3 @@ def weights_with_phrases(
     rest = combine(weights.values(), features.values)
     note = bound_weight(rest, features, dev_set.harm, options.false_alarms)
     return {**weights, PHRASES: note["weight"]}, {**notes, PHRASES: note}
-
-
-def spread(column: np.ndarray, valid: np.ndarray) -> float:
-    """Return the standard deviation of a column inside its lists, pooled; 0 where no list has two
-    different values.
-    """
-    deviations, varies = deviate(column, valid)
-    return float(np.sqrt((deviations**2).sum() / valid.sum())) if varies.any() else 0.0
-
-
-def scale_curve(
-    name: str,
-    features: Features,
-    weights: Mapping[str, float],
-    statistics: np.ndarray,
-    options: TuningOptions,
-) -> dict:
-    """Return the metric over the scale of feature `name`, other weights as tuned, with its flat
-    region: see Weights.
-    """
-    rest = combine(
-        [0.0 if other == name else weight for other, weight in weights.items()], features.values
-    )
-    curve = sweep(rest, features.column(name), features.valid, statistics)
-    low = 0.0 if options.at_least_0(name) else -np.inf
-    losses = loss_of(options.metric)(curve.totals)
-    flat = flat_region(curve, losses, weights[name], tolerance=FLAT, low=low)
-    high = 1.5 * flat[1] if np.isfinite(flat[1]) else 3 * weights[name]
-    high = (
-        max(high, 3 * weights[name])
-        or spread(rest, features.valid) / (spread(features.column(name), features.valid) or 1.0)
-        or 1.0
-    )
-    begin = min(0.0, 3 * weights[name], 1.5 * max(flat[0], -high))
-    scales = sample(curve.edges, begin, high, weights[name])
-    metric = np.abs(losses[np.searchsorted(curve.edges, scales, side="right") - 1])
-    points, ends = np.stack([scales, metric], axis=1), np.clip(flat, begin, high)
-    chosen = weights[name]
-    if options.form == INTERPOLATION:
-        points[:, 0] = points[:, 0] / (1 + points[:, 0])
-        ends = ends / (1 + ends)
-        chosen = chosen / (1 + chosen)
-    return {"chosen": chosen, "flat": ends.tolist(), "points": points.tolist()}
-
-
-def sample(edges: np.ndarray, low: float, high: float, at: float) -> np.ndarray:
-    """Return scales from `low` to `high`: every edge between them, or POINTS even steps where there
-    are more edges; `at` is always among them.
-    """
-    inside = edges[(edges > low) & (edges < high)]
-    if len(inside) > POINTS:
-        inside = np.linspace(low, high, POINTS)
-    return np.unique(np.concatenate([[low, at, high], inside]))

@@ -8,7 +8,8 @@ from lmtools.base.computing import USUAL, Computing
 from lmtools.base.errors import UserError
 from lmtools.base.extras import explain_missing
 from lmtools.base.specs import HF, MIX, WEIGHTS, LMSpec, parse_mixture
-from lmtools.ngram.model import CONFIG, NgramModel
+from lmtools.ngram.description import CONFIG
+from lmtools.ngram.model import NgramModel
 from lmtools.score.base import Scorer
 from lmtools.score.context import ContextScorer
 from lmtools.score.mixture import MixtureScorer

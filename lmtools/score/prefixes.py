@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from lmtools.lattice.histories import Numbering
-from lmtools.ngram.model import LN10, kenlm
+from lmtools.ngram.kenlm_files import kenlm
+from lmtools.ngram.model import LN10
 
 
 class WordPrefixes:

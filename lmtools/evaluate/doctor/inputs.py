@@ -14,7 +14,8 @@ from lmtools.evaluate.doctor.profile import Profile
 from lmtools.evaluate.doctor.trials import MARKS, Trial, choose_forms, choose_remedies
 from lmtools.formats import read
 from lmtools.formats.texts import read_texts
-from lmtools.ngram.model import SUBWORD, ModelNote, NgramModel, is_foreign
+from lmtools.ngram.description import SUBWORD, is_foreign
+from lmtools.ngram.model import ModelNote, NgramModel
 from lmtools.text.blocks import read_text
 from lmtools.text.marks import drop_marks
 from lmtools.text.subword import load_subword

@@ -23,7 +23,7 @@ from lmtools.report.parts.samples import (
 )
 from lmtools.report.style import Style, load_style
 from lmtools.rescoring import SystemFacts, Weights, describe_lm, set_hash
-from lmtools.rescoring.tuning import INTERPOLATION
+from lmtools.rescoring.tuning_options import INTERPOLATION
 from lmtools.rescoring.weights import FIRST_PASS, LATTICES, SCORES
 
 

@@ -8,7 +8,7 @@ import pytest
 from scoring import load_scorer
 
 from lmtools.base.errors import UserError
-from lmtools.ngram import NgramModel
+from lmtools.ngram import NgramModel, kenlm_files
 from lmtools.ngram import model as module
 from lmtools.score import prefixes
 
@@ -49,12 +49,12 @@ def test_what_both_packages_have_is_enough(directory, monkeypatch):
     expected = score(directory)
     both = SimpleNamespace(**{name: getattr(kenlm, name) for name in MODULE})
     both.Model = Shared
-    monkeypatch.setattr(module, "kenlm", both)
-    monkeypatch.setattr(prefixes, "kenlm", both)
+    for user in (module, kenlm_files, prefixes):
+        monkeypatch.setattr(user, "kenlm", both)
     assert score(directory) == expected
 
 
 def test_without_either_the_remedy_is_told(directory, monkeypatch):
-    monkeypatch.setattr(module, "kenlm", None)
+    monkeypatch.setattr(kenlm_files, "kenlm", None)
     with pytest.raises(UserError, match=r"need KenLM's Python module; pip install 'lmtools\[ngram"):
         NgramModel.load(directory)

@@ -1,0 +1,184 @@
+"""Options of tuning: what is tuned, by which objective, and which weights are given or bounded."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from lmtools.base.arguments import check_text
+from lmtools.base.errors import UserError
+from lmtools.base.options import check_options, option
+from lmtools.evaluate.metrics import METRIC_HELP, find_metric
+from lmtools.rescoring.features import LENGTHS, LOOP, REFERENCES, Features
+from lmtools.rescoring.folds import FoldPlan, parse_folds
+
+FORMS = LINEAR, INTERPOLATION = ("linear", "interpolation")
+OBJECTIVES = EXPECTED, EXACT = ("expected", "exact")
+
+
+@dataclass(frozen=True)
+class TuningOptions:
+    """Options of tuning; `lms` are the names of language-model columns.
+
+    The reference's weight is 1 or the one given by `fix`; by default it is the first of REFERENCES
+    that is there, else the lists' first score, and where that is fixed at 0 the next feature,
+    language models first.
+
+    Form "interpolation" is (1 - lambda) first pass + lambda LM (Shin et al. 2020) for one LM and no
+    other free feature; the first pass is the reference and what is fixed, with these weights. A
+    language model's weight is at least 0 with neither `allow_negative` nor, in the linear form, its
+    name among `negative`: below it a set of this size was learnt by heart. That of LOOP is always.
+
+    Objective "expected" minimises the metric that the lists expect, with no more errors of a
+    hypothesis than its reference is long (`minimise_expected`, `sharpen`, `METRICS[metric].cap`);
+    "exact" that of the chosen hypotheses as it is (`search`).
+    """
+
+    metric: str = option("wer", f"what is tuned, over the whole set: {METRIC_HELP}")
+    objective: str = option(
+        EXPECTED,
+        "expected: the metric that the lists expect, where no hypothesis has more errors than its"
+        " reference has words, so that one bad utterance cannot spoil the weights; exact: the"
+        " metric of the chosen hypotheses, searched line by line",
+        choices=OBJECTIVES,
+    )
+    form: str = option(
+        LINEAR,
+        "interpolation: (1 - lambda) first pass + lambda LM, no lengths; the first pass is the"
+        " feature of weight 1, or what --fix says, as in --fix am=0.1 lm=1",
+        choices=FORMS,
+    )
+    lengths: list[str] | None = option(
+        None,
+        "lengths of the hypothesis that are features, with commas between them: words (the word"
+        " insertion bonus), characters, log-words: log(1 + words); empty for none (default: words"
+        " in the linear form)",
+        choices=LENGTHS,
+    )
+    loop: bool = option(
+        False,
+        "`loop` is a feature, too: minus the words said in a loop (a poor poor poor poor: -2), with"
+        " a weight of at least 0",
+    )
+    fix: dict[str, float] | None = option(None, "give a weight, do not tune it", metavar="NAME=W")
+    reference: str | None = option(
+        None,
+        "the feature with weight 1 that others scale against; rank, the order of the lists, is one"
+        " if it is named here",
+    )
+    negative: list[str] | None = option(
+        None,
+        "features that may have negative weights: a language model that is subtracted (density"
+        " ratio, LODR), or a cost",
+    )
+    allow_negative: bool = option(False, "let language models have negative weights")
+    folds: int | str | None = option(
+        None,
+        "cross-validation: also weights tuned without each of N folds at random, without each"
+        " speaker (speaker), or without each of N groups of speakers (speaker:N); lmtools rescore"
+        " then chooses for each utterance by weights that did not see it",
+        metavar="N|speaker",
+    )
+    tolerance: float = option(
+        0.0,
+        "of the bound that `lmtools rescore --lm` stops by: the share of these lists that may get"
+        " another choice",
+        least=0,
+    )
+    seed: int = option(0, "of random folds and of the exact search's starts", least=0)
+    false_alarms: int = option(
+        0,
+        "with --phrases: how many more false phrases than without phrases the weight of `phrases`"
+        " may choose on these lists",
+        least=0,
+    )
+    lms: Collection[str] = ()
+
+    def __post_init__(self):
+        object.__setattr__(self, "metric", find_metric(check_text(self.metric, "metric"))[0])
+        check_options(self)
+        if self.tolerance > 1:
+            raise UserError(f"tolerance: {self.tolerance} is no share; give a number from 0 to 1")
+        try:
+            _ = self.fold_plan
+        except ValueError as error:
+            raise UserError(f"folds: {error}; write for instance folds: speaker") from None
+
+    @property
+    def fold_plan(self) -> FoldPlan | None:
+        """Return the division of utterances into folds; None for no cross-validation."""
+        return None if self.folds is None else parse_folds(str(self.folds))
+
+    @property
+    def features(self) -> list[str]:
+        """Return the names of the features of texts: lengths and LOOP."""
+        lengths = self.lengths
+        if lengths is None:
+            lengths = ["words"] if self.form == LINEAR else []
+        return [*lengths, *[LOOP] * self.loop]
+
+    def at_least_0(self, name: str) -> bool:
+        """Return whether the weight of a feature may not be negative."""
+        signed = self.allow_negative or (name in (self.negative or ()) and self.form == LINEAR)
+        return name == LOOP or (name in self.lms and not signed)
+
+    def reference_of(self, features: Features) -> str:
+        """Return the feature that the weights of others are relative to; UserError where all are
+        fixed at 0.
+        """
+        order = (
+            [self.reference]
+            if self.reference
+            else [*REFERENCES, features.names[0], *self.lms, *features.names]
+        )
+        for name in order:
+            if name in features.names and (self.fix or {}).get(name) != 0:
+                return name
+        raise UserError(
+            "--fix: 0 for the reference leaves nothing that others scale against; give another"
+            " reference or other weights"
+        )
+
+    def free(self, features: Features) -> list[str]:
+        """Return the features whose weights are searched."""
+        return [name for name in features.names if name not in self.base(features)]
+
+    def base(self, features: Features) -> dict[str, float]:
+        """Return the weights that are given: the reference's and the fixed ones."""
+        return {self.reference_of(features): 1.0, **(self.fix or {})}
+
+
+def check_fit(features: Features, options: TuningOptions, path) -> None:
+    """Raise UserError where the options do not fit the features."""
+    for named, names in (
+        ("--fix", options.fix or ()),
+        ("reference", filter(None, [options.reference])),
+    ):
+        for name in names:
+            if name not in features.names:
+                raise UserError(
+                    f"{named} {name}: {path} has no such feature; it has"
+                    f" {', '.join(features.names)}"
+                )
+    free = options.free(features)
+    if options.form == INTERPOLATION and (len(free) != 1 or free[0] not in options.lms):
+        others = [name for name in free if name not in options.lms] or list(options.lms)
+        raise UserError(
+            "form interpolation: one language model goes with the first pass, but"
+            f" {', '.join(others) or 'no column'} would be tuned too; give one --scores,"
+            " lengths= (none), and --fix the first pass's other scores"
+        )
+
+
+def check_negative(features: Features, options: TuningOptions, path) -> None:
+    """Raise UserError for `negative` features that are absent, have a weight, or are LOOP."""
+    for name in options.negative or ():
+        given = f"negative={name}"
+        if name not in features.names:
+            raise UserError(
+                f"{given}: {path} has no such feature; it has {', '.join(features.names)}"
+            )
+        if name in options.base(features):
+            raise UserError(f"{given}: its weight is given, not tuned; leave it out")
+        if name == LOOP:
+            raise UserError(f"{given}: below 0 it would reward loops; leave it out")
+        if options.form == INTERPOLATION:
+            raise UserError(f"{given}: lambda is from 0 to 1; tune the linear form")
