@@ -17,7 +17,7 @@ from lmtools.base.errors import UserError, one_line
 from lmtools.base.extras import explain_missing
 from lmtools.base.files import remedy
 from lmtools.base.renamed_options import update_spelling
-from lmtools.verbs.options import Parser, add_common
+from lmtools.verbs.parser import Parser, add_common
 
 # Each verb is a module of this name in lmtools/verbs with `arguments(parser)` and `run(args)`; it
 # is imported only when called, so that the table wing never waits for torch. The title of each

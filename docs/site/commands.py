@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 
 from lmtools.cli import VERB_GROUPS
-from lmtools.verbs.options import Parser, add_common
+from lmtools.verbs.parser import Parser, add_common
 
 
 def write_commands() -> str:

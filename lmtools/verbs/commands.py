@@ -5,7 +5,8 @@ import importlib
 import shlex
 from collections.abc import Iterable
 
-from lmtools.verbs.options import GROUPS, Parser, add_common
+from lmtools.verbs.options import GROUPS
+from lmtools.verbs.parser import Parser, add_common
 
 
 def repeat_options(args: argparse.Namespace, names: Iterable[str]) -> list[str]:

@@ -17,14 +17,8 @@ from lmtools.text.marks import find_marks
 from lmtools.text.normaliser import parse_normaliser
 from lmtools.text.unify import unifier
 from lmtools.types import NBest
-from lmtools.verbs.options import (
-    add_normaliser,
-    add_references,
-    choice,
-    normaliser_of,
-    switch,
-    value,
-)
+from lmtools.verbs.options import choice, switch, value
+from lmtools.verbs.parser import add_normaliser, add_references, normaliser_of
 
 CASES = {"upper": str.upper, "lower": str.lower, "sentence": edits.capitalise}
 NORMALISED = "normalised"

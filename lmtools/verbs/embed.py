@@ -14,7 +14,8 @@ from lmtools.formats import kaldi_text, vectors
 from lmtools.text.blocks import read_text
 from lmtools.verbs.encoding import encode_texts, encoder_of
 from lmtools.verbs.experiment import split_vectors
-from lmtools.verbs.options import COMPUTING, EMBED_POOL, ENCODER, WORDS, add_vectors
+from lmtools.verbs.options import COMPUTING, EMBED_POOL, ENCODER, WORDS
+from lmtools.verbs.parser import add_vectors
 
 
 def arguments(parser):

@@ -20,7 +20,8 @@ from lmtools.rescoring.experiment import (
 )
 from lmtools.rescoring.systems import fill_path
 from lmtools.types import EMPTY
-from lmtools.verbs.options import COLUMN, EMBED_POOL, Parser, add_vectors, read_settings
+from lmtools.verbs.options import COLUMN, EMBED_POOL
+from lmtools.verbs.parser import Parser, add_vectors, read_settings
 from lmtools.verbs.risk import add_risk
 
 

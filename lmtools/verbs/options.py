@@ -1,22 +1,12 @@
 """The options that several verbs have, each declared once, and the groups that --help shows."""
 
-import argparse
-import dataclasses
-import textwrap
-from collections.abc import Iterable, Iterator, Mapping
-from types import ModuleType
-
-from lmtools.base.assignments import parse_pairs
 from lmtools.base.computing import Computing
 from lmtools.base.context import CMD, LONGEST, MAX_LINE
-from lmtools.base.errors import UserError
-from lmtools.base.options import Option, list_options, parse_option
-from lmtools.base.specs import LMSpec
+from lmtools.base.options import Option, list_options
 from lmtools.text.casing import CASINGS
-from lmtools.text.normaliser import CHOICES, NORMALISERS, Normaliser, parse_normaliser
-from lmtools.text.phrases import PhraseSpec
+from lmtools.text.normaliser import CHOICES, NORMALISERS
 from lmtools.text.unify import UNIFIERS
-from lmtools.verbs.help import FullHelp, HelpParser, HelpText, Rare
+from lmtools.verbs.help import Rare
 from lmtools.verbs.numbers import (
     amount,
     forms,
@@ -266,138 +256,3 @@ EMBED_POOL = {
 COLUMN = ("--reverse", "--written")  # of an experiment's column, beside options of its LM
 COMPUTING = ("--device", "--precision", "--engine", "--cache", "--rows")
 PROCESSES = ("--nj", "--cmd")
-LEARNING = "what is done to text in training, and by itself to hypotheses in scoring"
-
-
-class Parser(HelpParser):
-    """A parser with the groups of GROUPS; --help leaves out those that are empty."""
-
-    def __init__(self, *args, **more):
-        super().__init__(*args, formatter_class=HelpText, **more)
-        self.groups = {title: self.add_argument_group(title) for title in GROUPS}
-        self.groups["options"] = self
-
-    def add(self, *names: str, among=None, **changes) -> None:
-        """Declare options of GROUPS, each in its group or `among` some of which one may be given,
-        with `changes` to what argparse takes.
-        """
-        for name in names:
-            title = next(title for title, options in GROUPS.items() if name in options)
-            declared = GROUPS[title][name]
-            takes = declared | changes
-            if isinstance(declared["help"], Rare) and takes["help"] != argparse.SUPPRESS:
-                takes["help"] = Rare(takes["help"])
-            (among or self.groups[title]).add_argument(name, **takes)
-
-
-def add_common(parser: Parser, inner: bool = False) -> None:
-    """Declare the options of every verb; an `inner` parser, of an action, leaves what was given
-    before the action and hides them.
-    """
-    hidden = {"default": argparse.SUPPRESS, "help": argparse.SUPPRESS} if inner else {}
-    parser.add(*GROUPS["every verb"], **hidden)
-    parser.add_argument("--help-all", action=FullHelp, help="show every option and exit")
-
-
-def add_actions(
-    parser: Parser, modules: Mapping[str, ModuleType], required: bool = True
-) -> Iterator[Parser]:
-    """Yield the parser of each action of a verb; after what is done with it, the action's module
-    declares its own options. The module's first line says what the action is for.
-    """
-    actions = parser.add_subparsers(dest="action", metavar="|".join(modules), required=required)
-    for name, module in modules.items():
-        help_text = " ".join((module.__doc__ or "").partition(": ")[2].split())
-        sub = actions.add_parser(
-            name, help=help_text, description=f"{help_text[0].upper()}{help_text[1:]}."
-        )
-        add_common(sub, inner=True)
-        yield sub
-        module.arguments(sub)
-        sub.set_defaults(act=module.run)
-
-
-def add_references(
-    parser: Parser, what: str = "lists", purpose: str = "", required=False, **lines
-) -> None:
-    """Declare --ref and --ref-lines, references of `what` by utterance or in their order; `lines`
-    change what argparse takes for --ref-lines.
-    """
-    refs = parser.groups["input"].add_mutually_exclusive_group(required=required)
-    parser.add("--ref", among=refs, help=f"references{purpose}: Kaldi text, trn, stm or ctm")
-    help_text = f"plain text with the references, one a line, in the order of the {what}"
-    parser.add("--ref-lines", among=refs, **{"help": help_text} | lines)
-
-
-def add_lm(parser: Parser, **changes) -> None:
-    """Declare --lm, whose value may have the options of a specification; `changes` are to what
-    argparse takes.
-    """
-    parser.add("--lm", **changes)
-    words = [f"{name}: {declared.help}" for name, (_, _, declared) in list_options(LMSpec).items()]
-    parser.groups["language model"].description = Rare(
-        "options of an LM, as in --lm DIR,intact=true,oov_penalty=7: " + "; ".join(words)
-    )
-
-
-def add_phrases(parser: Parser, **changes) -> None:
-    """Declare --phrases, whose value may have the options of a glossary; `changes` are to what
-    argparse takes.
-    """
-    parser.add("--phrases", **changes)
-    words = [f"{name}: {row[-1].help}" for name, row in list_options(PhraseSpec).items()]
-    parser.groups["input"].description = Rare(
-        "options of a glossary, as in --phrases F,plural=true,hyphen=true: " + "; ".join(words)
-    )
-
-
-def add_settings(parser: Parser, kind: type, names: Iterable[str] = ()) -> None:
-    """Declare --set, by which the command line gives declared options of a dataclass: `names`, or
-    all.
-    """
-    listed, lines = list_options(kind), []
-    names = tuple(names) or tuple(listed)
-    for name in names:
-        _, default, declared = listed[name]
-        shown = ",".join(map(str, default)) if isinstance(default, tuple) else str(default).lower()
-        shown = "" if default is None else shown
-        usual = f" (default: {shown})" if shown and "(default:" not in declared.help else ""
-        lines.append(textwrap.fill(f"{name}: {declared.help}{usual}", subsequent_indent=" " * 4))
-    parser.set_defaults(known_settings=names)
-    takes = {"nargs": "+", "action": "extend", "default": [], "metavar": "NAME=VALUE"}
-    parser.add_argument("--set", **takes, help=Rare("rare options, by name: see below"))
-    parser.add_argument_group("names of --set", Rare("\n".join(lines)))
-
-
-def read_settings(args: argparse.Namespace, kind: type) -> dict[str, object]:
-    """Return the values that --set gives to options of a dataclass, by name; UserError for a name
-    that is unknown or comes twice, and for a value of another type.
-    """
-    values = {}
-    for name, text in parse_pairs(args.set, "--set", "NAME=VALUE", empty=True).items():
-        if name not in args.known_settings:
-            known = ", ".join(args.known_settings)
-            raise UserError(f"--set {name}: no such option; known: {known}")
-        values[name] = parse_option(kind, name, text)
-    return values
-
-
-def add_normaliser(parser: Parser, help_text: str = LEARNING, **case) -> None:
-    """Declare the normaliser's options; `case` changes what argparse takes for --case."""
-    parser.groups["normaliser"].description = help_text
-    for name in GROUPS["normaliser"]:
-        parser.add(name, **(case if name == "--case" else {}))
-
-
-def normaliser_of(args: argparse.Namespace) -> Normaliser:
-    """Return the normaliser that the command line asks for: the named set, refined by single
-    options.
-    """
-    given = {name: value for name in CHOICES if (value := getattr(args, name)) is not None}
-    return dataclasses.replace(parse_normaliser(args.normaliser or "none"), **given)
-
-
-def add_vectors(parser: Parser, **pool) -> None:
-    """Declare how vectors are made; `pool` changes what argparse takes for --pool."""
-    for name in GROUPS["sentence vectors"]:
-        parser.add(name, **(pool if name == "--pool" else {}))

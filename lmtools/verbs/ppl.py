@@ -14,7 +14,8 @@ from lmtools.text.blocks import read_text
 from lmtools.text.unknown import MANY
 from lmtools.verbs.experiment import split_lms
 from lmtools.verbs.numbers import amount, positive
-from lmtools.verbs.options import COMPUTING, PROCESSES, add_lm
+from lmtools.verbs.options import COMPUTING, PROCESSES
+from lmtools.verbs.parser import add_lm
 
 
 def arguments(parser):

@@ -21,7 +21,8 @@ from lmtools.verbs import say
 from lmtools.verbs.experiment import load_plans
 from lmtools.verbs.help import Rare
 from lmtools.verbs.numbers import margin
-from lmtools.verbs.options import COMPUTING, PROCESSES, add_lm, add_phrases
+from lmtools.verbs.options import COMPUTING, PROCESSES
+from lmtools.verbs.parser import add_lm, add_phrases
 
 WRITTEN = ".written"  # behind the name of the output, of what the recogniser wrote
 

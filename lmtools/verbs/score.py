@@ -12,7 +12,8 @@ from lmtools.score.run import write_scores
 from lmtools.verbs.experiment import split_columns
 from lmtools.verbs.help import Rare
 from lmtools.verbs.numbers import positive
-from lmtools.verbs.options import COMPUTING, PROCESSES, add_lm
+from lmtools.verbs.options import COMPUTING, PROCESSES
+from lmtools.verbs.parser import add_lm
 from lmtools.verbs.risk import write_risk
 
 

@@ -21,7 +21,8 @@ from lmtools.score.selection import (
 )
 from lmtools.verbs.help import Rare
 from lmtools.verbs.numbers import positive
-from lmtools.verbs.options import COMPUTING, add_lm, add_normaliser, normaliser_of
+from lmtools.verbs.options import COMPUTING
+from lmtools.verbs.parser import add_lm, add_normaliser, normaliser_of
 
 
 def arguments(parser):

@@ -13,7 +13,8 @@ from lmtools.bridges.serve.chooser import Chooser
 from lmtools.bridges.serve.lines import answer_lines
 from lmtools.bridges.serve.server import Server
 from lmtools.verbs import say
-from lmtools.verbs.options import SEVERAL_LMS, add_lm, add_settings, read_settings
+from lmtools.verbs.options import SEVERAL_LMS
+from lmtools.verbs.parser import add_lm, add_settings, read_settings
 
 COMPUTING = ("--device", "--precision", "--engine", "--rows")
 

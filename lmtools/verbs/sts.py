@@ -13,7 +13,8 @@ from lmtools.evaluate.layers import compare_rows, correlate_layers, describe_row
 from lmtools.formats import pairs, registry, vectors
 from lmtools.rescoring import of_system
 from lmtools.verbs import say
-from lmtools.verbs.options import COMPUTING, ENCODER, add_vectors
+from lmtools.verbs.options import COMPUTING, ENCODER
+from lmtools.verbs.parser import add_vectors
 
 
 def arguments(parser):

@@ -13,7 +13,8 @@ from lmtools.text.subword.lists import Listed
 from lmtools.text.subword.spelled import Spelled
 from lmtools.verbs.help import Rare
 from lmtools.verbs.numbers import positive
-from lmtools.verbs.options import SEVERAL_TEXTS, add_normaliser, normaliser_of
+from lmtools.verbs.options import SEVERAL_TEXTS
+from lmtools.verbs.parser import add_normaliser, normaliser_of
 
 NOUNS = {"word": "words", "char": "characters"}
 

@@ -6,7 +6,8 @@ from lmtools.base.computing import Computing
 from lmtools.base.options import fill
 from lmtools.first_pass.translate import TranslateOptions, translate
 from lmtools.verbs.help import Rare
-from lmtools.verbs.options import add_settings, flags_of, read_settings
+from lmtools.verbs.options import flags_of
+from lmtools.verbs.parser import add_settings, read_settings
 
 
 def arguments(parser):

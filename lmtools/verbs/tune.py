@@ -14,7 +14,8 @@ from lmtools.verbs import say
 from lmtools.verbs.experiment import complete_tuning
 from lmtools.verbs.help import Rare
 from lmtools.verbs.numbers import folds, named
-from lmtools.verbs.options import add_phrases, add_settings, flags_of
+from lmtools.verbs.options import flags_of
+from lmtools.verbs.parser import add_phrases, add_settings
 
 # what --set may say; other options of tuning are flags
 SETTINGS = (

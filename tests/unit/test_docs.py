@@ -17,7 +17,8 @@ from lmtools.report.style import load_style
 from lmtools.rescoring import Risk
 from lmtools.rescoring.experiment import SystemEntry
 from lmtools.verbs.experiment import load_experiment
-from lmtools.verbs.options import COLUMN, Parser, add_common
+from lmtools.verbs.options import COLUMN
+from lmtools.verbs.parser import Parser, add_common
 
 ROOT = Path(__file__).parents[2]
 GLOBS = ("*.md", "docs/*.md", "egs/*/*.md", "egs/*/*/*.md", "egs/*/*/mini/*.md", "tests/*/*.md")

@@ -4,7 +4,7 @@ import torch
 
 from lmtools.base.seal import write_json
 from lmtools.verbs.bench import criteria, engine, lattice, lists, lm, score
-from lmtools.verbs.options import add_actions, add_settings, read_settings
+from lmtools.verbs.parser import add_actions, add_settings, read_settings
 
 KINDS = {
     "score": score, "lists": lists, "lm": lm, "lattice": lattice, "criteria": criteria,

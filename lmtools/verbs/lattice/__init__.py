@@ -5,7 +5,7 @@ language models.
 from lmtools.formats import registry
 from lmtools.formats.lattices import LATTICES
 from lmtools.verbs.lattice import determinise, info, nbest, oracle, posteriors, rescore
-from lmtools.verbs.options import add_actions
+from lmtools.verbs.parser import add_actions
 
 ACTIONS = {
     "info": info,

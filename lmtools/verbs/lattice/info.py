@@ -14,7 +14,7 @@ from lmtools.rescoring import parse_weights
 from lmtools.types import Lattice
 from lmtools.verbs import say
 from lmtools.verbs.lattice.common import choose_weights, read_lattices
-from lmtools.verbs.options import add_references
+from lmtools.verbs.parser import add_references
 
 
 def arguments(parser):

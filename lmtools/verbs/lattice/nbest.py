@@ -7,7 +7,7 @@ from lmtools.formats.lists import join_refs
 from lmtools.lattice.paths import as_nbest
 from lmtools.rescoring import parse_weights
 from lmtools.verbs.lattice.common import choose_weights, mend_lattice, read_lattices
-from lmtools.verbs.options import add_references
+from lmtools.verbs.parser import add_references
 
 
 def arguments(parser):

@@ -9,7 +9,7 @@ from lmtools.lattice.oracle import oracle
 from lmtools.lattice.paths import best
 from lmtools.rescoring import parse_weights
 from lmtools.verbs.lattice.common import choose_weights, mend_lattice, read_lattices
-from lmtools.verbs.options import add_references
+from lmtools.verbs.parser import add_references
 
 
 def arguments(parser):

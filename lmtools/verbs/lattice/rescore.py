@@ -24,16 +24,8 @@ from lmtools.verbs import say
 from lmtools.verbs.help import Rare
 from lmtools.verbs.lattice.common import read_lattices
 from lmtools.verbs.numbers import amount, from_zero, positive
-from lmtools.verbs.options import (
-    PROCESSES,
-    SEVERAL_LMS,
-    WEIGHTS,
-    add_lm,
-    add_phrases,
-    add_references,
-    add_settings,
-    read_settings,
-)
+from lmtools.verbs.options import PROCESSES, SEVERAL_LMS, WEIGHTS
+from lmtools.verbs.parser import add_lm, add_phrases, add_references, add_settings, read_settings
 
 SETTINGS = ("prune_beam", "prune_arcs", "cover_beam", "tokens", "states")  # of --set
 

@@ -3,7 +3,7 @@ confidences.
 """
 
 from lmtools.verbs.network import build, calibrate, measure, recombine, rover, tune
-from lmtools.verbs.options import add_actions
+from lmtools.verbs.parser import add_actions
 
 ACTIONS = {
     "build": build,

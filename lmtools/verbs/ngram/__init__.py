@@ -2,7 +2,7 @@
 
 from lmtools.base.allocator import keep_freed_memory
 from lmtools.verbs.ngram import convert, estimate, mix, prune, quantize
-from lmtools.verbs.options import add_actions
+from lmtools.verbs.parser import add_actions
 
 ACTIONS = {"convert": convert, "mix": mix, "prune": prune, "quantize": quantize}
 

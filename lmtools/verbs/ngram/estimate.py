@@ -13,7 +13,8 @@ from lmtools.text.subword import UNK, load_subword
 from lmtools.text.unknown import LOOKED_AT, warn_unknown
 from lmtools.verbs.help import Rare
 from lmtools.verbs.numbers import positive, size
-from lmtools.verbs.options import SEVERAL_TEXTS, add_normaliser, normaliser_of
+from lmtools.verbs.options import SEVERAL_TEXTS
+from lmtools.verbs.parser import add_normaliser, normaliser_of
 
 
 def arguments(parser):

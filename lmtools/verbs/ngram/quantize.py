@@ -2,7 +2,8 @@
 
 from lmtools.ngram import derived
 from lmtools.verbs.ngram.estimate import add_kenlm
-from lmtools.verbs.options import add_settings, flags_of, read_settings
+from lmtools.verbs.options import flags_of
+from lmtools.verbs.parser import add_settings, read_settings
 
 
 def arguments(parser):

@@ -8,7 +8,7 @@ import pytest
 
 from lmtools.cli import VERBS, main
 from lmtools.verbs.help import HelpParser, Rare
-from lmtools.verbs.options import Parser, add_common
+from lmtools.verbs.parser import Parser, add_common
 
 MOST = 14  # options in --help, beside those of the help itself
 

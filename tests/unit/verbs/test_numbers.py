@@ -10,7 +10,7 @@ import pytest
 from lmtools.cli import VERBS, main
 from lmtools.verbs import bench, lattice
 from lmtools.verbs import numbers as types
-from lmtools.verbs.options import Parser
+from lmtools.verbs.parser import Parser
 
 WHOLE = {types.positive, types.from_zero, types.seed, types.several}
 FROM_ONE = {types.positive, types.several}

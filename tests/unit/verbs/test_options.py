@@ -9,7 +9,8 @@ from lmtools import cli
 from lmtools.base.renamed_options import RENAMED, update_spelling
 from lmtools.cli import parse
 from lmtools.text import NORMALISERS, Normaliser
-from lmtools.verbs.options import GROUPS, Parser, add_normaliser, normaliser_of
+from lmtools.verbs.options import GROUPS
+from lmtools.verbs.parser import Parser, add_normaliser, normaliser_of
 
 
 @pytest.mark.parametrize(
