@@ -9,13 +9,15 @@ import io
 import os
 import signal
 import sys
+from collections.abc import Sequence
 from types import ModuleType
 
 import lmtools
-from lmtools.base.context import using
+from lmtools.base.context import LOG_FORMATS, current, using
 from lmtools.base.errors import UserError, one_line
 from lmtools.base.extras import explain_missing
 from lmtools.base.files import remedy
+from lmtools.base.log import say, whole_log_as_json
 from lmtools.base.renamed_options import update_spelling
 from lmtools.verbs.parser import Parser, add_common
 
@@ -30,6 +32,7 @@ VERB_GROUPS = {
         "tune": "find the best weights of scores on a development set",
         "rescore": "choose the best hypotheses with tuned weights",
         "verify": "check that lists, scores, weights and a text are what a line of rescore signs",
+        "show": "show N-best lists in a terminal, with the errors of hypotheses in colours",
         "evaluate": "measure WER, CER or BLEU of hypotheses, with significance",
         "report": "write tables, figures and an HTML page of an experiment",
         "rescue": "rescore lists in one command: estimate, check, score, tune, rescore, evaluate",
@@ -56,7 +59,7 @@ VERB_GROUPS = {
     },
 }
 VERBS = {name: purpose for group in VERB_GROUPS.values() for name, purpose in group.items()}
-SETTINGS = ("cmd", "max_line", "allow_commands")  # options that are fields of Context
+SETTINGS = ("cmd", "max_line", "allow_commands", "log_format")  # options that are fields of Context
 CLOSING = "lmtools VERB --help explains a verb and its usual options, --help-all every option"
 
 
@@ -67,7 +70,18 @@ def main(argv=None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # text is UTF-8 in any locale
             stream.reconfigure(encoding="utf-8", errors="replace")
-    args = parse(sys.argv[1:] if argv is None else argv)
+    argv = sys.argv[1:] if argv is None else list(argv)
+    try:
+        current()
+    except UserError as error:  # a variable of the environment is wrong, maybe that of the log
+        print(f"lmtools: {one_line(error)}", file=sys.stderr)
+        return 1
+    with using(log_format=find_log_format(argv), verb=find_verb(argv)), whole_log_as_json():
+        return run_verb(parse(argv))
+
+
+def run_verb(args: argparse.Namespace) -> int:
+    """Run the verb that `args` are of; return the exit status, as `main`."""
     settings = {name: getattr(args, name, None) or None for name in SETTINGS}
     try:
         with using(**settings):
@@ -81,7 +95,7 @@ def main(argv=None) -> int:
     except (UserError, OSError, MemoryError, ImportError) as error:
         if args.debug:
             raise
-        print(f"lmtools {args.verb}: {one_line(explain_error(error))}", file=sys.stderr)
+        say(f"lmtools {args.verb}: {one_line(explain_error(error))}", "error")
         with contextlib.suppress(OSError):
             sys.stdout.flush()
             return 1
@@ -89,6 +103,21 @@ def main(argv=None) -> int:
         return 1
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
+
+
+def find_verb(argv: Sequence[str]) -> str | None:
+    """Return the first word of the command line that is no option."""
+    return next((word for word in argv if not word.startswith("-")), None)
+
+
+def find_log_format(argv: Sequence[str]) -> str | None:
+    """Return the --log-format of the command line before that is parsed, which may fail and say so;
+    None where it gives none that there is.
+    """
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--log-format", nargs="?")
+    given = parser.parse_known_args(argv)[0].log_format
+    return given if given in LOG_FORMATS else None
 
 
 def explain_error(error: Exception) -> Exception:
@@ -141,7 +170,7 @@ def parse(argv) -> argparse.Namespace:
     verbs = top.add_subparsers(
         prog="lmtools", dest="verb", metavar="VERB", required=True, help=argparse.SUPPRESS
     )
-    called = next((word for word in argv if not word.startswith("-")), None)
+    called = find_verb(argv)
     for name, purpose in VERBS.items():
         parser = verbs.add_parser(name, description=f"{purpose[0].upper()}{purpose[1:]}.")
         add_common(parser)

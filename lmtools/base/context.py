@@ -1,4 +1,5 @@
-"""Settings of a whole call, which reach every part of it: --cmd, --max-line, --allow-commands.
+"""Settings of a whole call, which reach every part of it: --cmd, --max-line, --allow-commands,
+--log-format.
 
 The command line sets them, and a program does by `with lmtools.using(...)`; variables of the
 environment are their defaults and are read here alone. They are the thread's: one that a program
@@ -17,8 +18,10 @@ from dataclasses import dataclass, replace
 from lmtools.base.arguments import check_kind, check_text
 from lmtools.base.errors import UserError
 
-CMD, MAX_LINE = "LMTOOLS_CMD", "LMTOOLS_MAX_LINE"  # variables of the environment
+# variables of the environment
+CMD, MAX_LINE, LOG_FORMAT = "LMTOOLS_CMD", "LMTOOLS_MAX_LINE", "LMTOOLS_LOG_FORMAT"
 LOCAL = "local"
+LOG_FORMATS = TEXT, JSON = "text", "json"
 LONGEST = "16M"  # bytes of a line, unless something else is set
 SIZES = "write it as 500000, 64K, 16M or 2G"
 
@@ -30,16 +33,21 @@ class Context:
     `cmd`: where the N pieces of work of `nj=N` run: `local`, by N processes of this machine;
     `slurm`, `slurm:F.yaml`, `queue` or `queue:F.yaml`, by an array of N tasks of a cluster.
     `max_line`: bytes that a line may have. `allow_commands`: whether lines of script files may run
-    commands.
+    commands. `log_format`: how lines on standard error are written, text or json
+    (lmtools.base.log); `verb`: what these say of who is called.
     """
 
     cmd: str = LOCAL
     max_line: int = 16 << 20
     allow_commands: bool = False
+    log_format: str = TEXT
+    verb: str = ""
 
     def __post_init__(self):
         check_text(self.cmd, "cmd")
         check_kind(self.allow_commands, bool, "allow_commands", "True or False")
+        check_log_format(self.log_format, "log_format")
+        check_text(self.verb, "verb")
         object.__setattr__(self, "max_line", check_size(self.max_line, "max_line"))
 
 
@@ -51,17 +59,24 @@ def current() -> Context:
     if context := SETTINGS.get():
         return context
     max_line = check_size(os.environ.get(MAX_LINE) or LONGEST, MAX_LINE)
-    return Context(os.environ.get(CMD) or LOCAL, max_line)
+    log_format = check_log_format(os.environ.get(LOG_FORMAT) or TEXT, LOG_FORMAT)
+    return Context(os.environ.get(CMD) or LOCAL, max_line, log_format=log_format)
 
 
 @contextlib.contextmanager
 def using(
-    *, cmd: str | None = None, max_line: int | str | None = None, allow_commands: bool | None = None
+    *,
+    cmd: str | None = None,
+    max_line: int | str | None = None,
+    allow_commands: bool | None = None,
+    log_format: str | None = None,
+    verb: str | None = None,
 ) -> Iterator[Context]:
     """Give the calls inside the block these settings of `Context`; None leaves one as it is around
     the block. `max_line` may be text, as 64M. UserError for a value that is none.
     """
     given = {"cmd": cmd, "max_line": max_line, "allow_commands": allow_commands}
+    given |= {"log_format": log_format, "verb": verb}
     given = {name: value for name, value in given.items() if value is not None}
     context = replace(current(), **given)
     token = SETTINGS.set(context)
@@ -69,6 +84,13 @@ def using(
         yield context
     finally:
         SETTINGS.reset(token)
+
+
+def check_log_format(value: str, name: str) -> str:
+    """Return a format of the log; UserError that names the setting for one that is none."""
+    if value not in LOG_FORMATS:
+        raise UserError(f"{name}: {value!r} is no format; choose {' or '.join(LOG_FORMATS)}")
+    return value
 
 
 def check_size(value: int | str, name: str) -> int:

@@ -27,8 +27,12 @@ def one_line(error: Exception) -> str:
     """Return the message in one line of at most LONGEST characters, without its middle if it is
     longer; what would not be seen is escaped.
     """
-    text = " ".join(cut(str(error)).splitlines())
-    return cut("".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text))
+    return cut(escape(" ".join(cut(str(error)).splitlines())))
+
+
+def escape(text: str) -> str:
+    """Return `text` with what would not be seen, or would move a terminal's cursor, escaped."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def cut(text: str) -> str:

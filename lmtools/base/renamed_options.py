@@ -1,7 +1,8 @@
 """Older spellings of options of the command line, and options that have gone."""
 
-import sys
 from collections.abc import Sequence
+
+from lmtools.base.log import say
 
 # Command -> an older spelling, taken for one version more -> today's.
 RENAMED = {
@@ -79,11 +80,11 @@ def update_spelling(argv: Sequence[str], command: str) -> list[str]:
     for word in argv:
         option, sign, value = word.partition("=")
         if why := REMOVED.get(command, {}).get(option):
-            print(f"{command}: warning: {option} has gone: {why}", file=sys.stderr)
+            say(f"{command}: warning: {option} has gone: {why}", "warning")
             continue
         if new := renamed.get(option):
             message = f"{option} is now {new}; the next version takes {new} alone"
-            print(f"{command}: warning: {message}", file=sys.stderr)
+            say(f"{command}: warning: {message}", "warning")
         words.append(f"{new or option}{sign}{value}")
     return set_options(move_options(words, command), command)
 
@@ -102,7 +103,7 @@ def set_options(argv: Sequence[str], command: str) -> list[str]:
             given.append(rest.pop(0))
         setting = f"{name}={','.join(given) if fixed == '*' else fixed}"
         message = f"{flag} is now --set {setting}; the next version takes that alone"
-        print(f"{command}: warning: {message}", file=sys.stderr)
+        say(f"{command}: warning: {message}", "warning")
         words += ["--set", setting]
     return words
 
@@ -119,7 +120,7 @@ def move_options(argv: Sequence[str], command: str) -> list[str]:
         value = (value if sign else next(rest, "")) if moved[flag] else "true"
         option = f"{flag[2:].replace('-', '_')}={value}"
         message = f"{flag} is now an option of the model, --lm LM,{option}"
-        print(f"{command}: warning: {message}; the next version takes that alone", file=sys.stderr)
+        say(f"{command}: warning: {message}; the next version takes that alone", "warning")
         added += f",{option}"
     return [
         word + added * (before == "--lm" or word.startswith("--lm="))

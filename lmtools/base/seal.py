@@ -9,7 +9,6 @@ import functools
 import hashlib
 import json
 import os
-import sys
 from collections.abc import Callable, Mapping
 
 import yaml
@@ -17,6 +16,7 @@ import yaml
 from lmtools.base.atomic import atomic_text
 from lmtools.base.errors import UserError
 from lmtools.base.files import read_bytes
+from lmtools.base.log import say
 
 SEAL = "seal"
 REMEDY = "write it again"
@@ -70,10 +70,9 @@ def say_unchecked(path) -> None:
 @functools.cache
 def say_once(place: str, path: str) -> None:
     """Say it of the file at an absolute path, which the user calls `path`."""
-    print(
+    say(
         f"{path}: has no {SEAL} (an older version wrote it, or it was edited), so that damage would"
-        " not be found",
-        file=sys.stderr,
+        " not be found"
     )
 
 

@@ -6,7 +6,6 @@ import contextlib
 import hmac
 import json
 import os
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +13,7 @@ from pathlib import Path
 from lmtools.base.errors import UserError
 from lmtools.base.files import cannot, raw_lines
 from lmtools.base.keys import SIZE, read_key, sign
+from lmtools.base.log import say
 from lmtools.base.seal import SEAL, digest
 from lmtools.formats import jsonl
 from lmtools.types import EMPTY, NBest
@@ -47,7 +47,7 @@ class Journal:
         try:
             self.key = read_key()
         except UserError as error:
-            print(f"warning: {error}: if this run is killed, the next begins anew", file=sys.stderr)
+            say(f"warning: {error}: if this run is killed, the next begins anew", "warning")
             self.key = os.urandom(SIZE)
 
     def sign_entry(self, tree: Mapping) -> str:

@@ -7,6 +7,7 @@ import numpy as np
 
 from lmtools.base.errors import UserError
 from lmtools.base.files import read_lines
+from lmtools.base.log import track
 from lmtools.ngram.counts import Grams
 from lmtools.ngram.parsing import read_log
 
@@ -25,7 +26,9 @@ def write(stream: BinaryIO, vocabulary: Sequence[str], grams: Sequence[Grams]) -
 
     def pieces(n: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         gram = grams[n - 1]
-        for start in range(0, len(gram), CHUNK):
+        starts = range(0, len(gram), CHUNK)
+        label, size = f"write {n}-grams", len(gram)
+        for start in track(starts, label, size, "n-gram", size=lambda at: min(CHUNK, size - at)):
             rows = start, start + CHUNK
             columns = (gram.prob, gram.backoff)[: 1 + (n < len(grams))]
             values = np.stack([column.read(*rows) for column in columns])

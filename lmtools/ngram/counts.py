@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lmtools.base.errors import UserError
+from lmtools.base.log import track
 from lmtools.ngram.disk import BLOCK, Buckets, DiskArray, choose_bounds
 from lmtools.ngram.sentences import BOS, EOS, SYMBOLS
 
@@ -115,7 +116,7 @@ def count(
     left = np.zeros(size, dtype=np.int64)  # distinct words before each word
     if order > 1:
         parts = deal_windows(text, order, memory // (RECORD + 4 * order), folder)
-        for part in parts:
+        for part in track(parts, "sort n-grams", sum(map(len, parts)), "n-gram", size=len):
             windows = part.read()
             part.close()
             if len(windows):

@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 
+from lmtools.base.log import track
 from lmtools.ngram.counts import Grams
 from lmtools.ngram.disk import BLOCK, Buckets, DiskArray, choose_bounds
 from lmtools.ngram.sentences import BOS, UNK
@@ -133,7 +134,7 @@ def smooth_order(
     for block in blocks():
         buckets.deal(block["key"], block)
     shorter.close()
-    for part in buckets.parts:
+    for part in track(buckets.parts, "smooth n-grams", len(gram), "n-gram", size=len):
         smoothed.append(DiskArray(folder, SMOOTHED))
         entry = part.read()
         part.close()

@@ -4,8 +4,9 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 
 from lmtools.base.errors import UserError
+from lmtools.base.log import BYTES, track
 from lmtools.text import MARK
-from lmtools.text.blocks import read_text
+from lmtools.text.blocks import count_bytes, read_blocks, total_bytes
 from lmtools.text.subword import UNK as UNKNOWN_ID
 from lmtools.text.subword import Subword
 
@@ -37,8 +38,9 @@ class TokenisedText:
 
     def __iter__(self) -> Iterator[list[str]]:
         self.sentences = self.tokens = self.reserved = 0
-        for path in self.paths:
-            for _, line in read_text(path):
+        blocks = read_blocks(self.paths)
+        for block in track(blocks, "read text", total_bytes(self.paths), BYTES, size=count_bytes):
+            for line in block.lines():
                 if words := self.allowed(self.tokenise(line)):
                     self.sentences += 1
                     self.tokens += len(words)

@@ -12,7 +12,6 @@ import hashlib
 import json
 import os
 import struct
-import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -20,6 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lmtools.base.log import say
 from lmtools.score.segments import (
     Segment,
     list_segments,
@@ -169,10 +169,10 @@ class Cache:
                 with self.on_error("cache read but not tidied", self.stop_writing):
                     self.tidy(damaged)
             if count := sum(damaged.values()) + len(self.broken):
-                print(
+                say(
                     f"warning: {self.folder}: {count:,} damaged rows or files, computed again;"
                     " remove the directory if more are found next time",
-                    file=sys.stderr,
+                    "warning",
                 )
         self.release()
 
@@ -202,10 +202,10 @@ class Cache:
             yield
         except (OSError, MemoryError) as error:
             cause = getattr(error, "strerror", None) or error or "not enough memory"
-            print(
+            say(
                 f"warning: {self.directory}: {loss} ({cause}); {remedy(error)}, or give another"
                 " --cache",
-                file=sys.stderr,
+                "warning",
             )
             give_up()
 

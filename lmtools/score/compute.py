@@ -22,10 +22,10 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import numpy as np
-from tqdm import tqdm
 
 from lmtools.base.batching import full_batch_size, plan_batches
 from lmtools.base.errors import UserError
+from lmtools.base.log import ProgressBar
 from lmtools.score.base import Scorer
 from lmtools.score.cache import Cache
 from lmtools.score.trees import TreeBatch
@@ -63,16 +63,14 @@ def compute_missing(
 
 @contextlib.contextmanager
 def show_progress(total: int, label: str) -> Iterator[Callable[[int], object]]:
-    """Yield a function that is given what more of `total` texts is done, and shows it on a terminal
-    where that takes a second and more; of none it shows nothing, which costs a live program
-    nothing.
+    """Yield a function that is given what more of `total` texts is done, and shows it; of none it
+    shows nothing, which costs a live program nothing.
     """
     if not total:
         yield lambda more: None
         return
-    look = {"unit": "text", "disable": None, "dynamic_ncols": True, "delay": 1.0}
-    with tqdm(total=total, desc=label, **look) as bar:
-        yield bar.update
+    with ProgressBar(label, total, "text") as progress:
+        yield progress.advance
 
 
 def plan_work(

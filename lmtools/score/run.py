@@ -15,6 +15,7 @@ from lmtools.base.batching import prepare_distinct
 from lmtools.base.computing import Computing
 from lmtools.base.context import LOCAL, current
 from lmtools.base.errors import UserError
+from lmtools.base.log import say
 from lmtools.base.specs import LMSpec
 from lmtools.base.workers import REMEDY, as_completed
 from lmtools.formats import kaldi_tables, scores, stream
@@ -101,7 +102,7 @@ def score_lists(
         if sources is not None:
             sources.check_number(totals.utterances, source)
     for note in scorer.notes if totals.unknown else ():
-        print(note, file=sys.stderr)
+        say(note)
     words = totals.tokens - totals.hypotheses
     warn_scored(source, texts, (totals.unknown, words), scorer, lists=True)
     return totals

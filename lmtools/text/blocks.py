@@ -132,6 +132,22 @@ def cut_texts(
             raise UserError(f"{path}: no file that can be cut into shards; write it to one")
 
 
+def total_bytes(paths: Sequence) -> int | None:
+    """Return the bytes of texts all of which are plain files; None where one is not."""
+    plain = all(os.path.isfile(path) and Path(path).suffix not in OPENERS for path in paths)
+    return sum(map(os.path.getsize, paths)) if plain else None
+
+
+def count_bytes(part: "TextPart | TextBlock | PairBlock") -> int:
+    """Return the bytes of a part or block of a text; of pairs, those of the targets."""
+    if isinstance(part, PairBlock):
+        return sum(len(text.encode()) + 1 for text in part.targets)
+    if isinstance(part, TextBlock):
+        return len(part.content)
+    end = os.path.getsize(part.path) if part.end is None else part.end
+    return end - part.begin
+
+
 def read_blocks(paths: Sequence, nul: bool = False) -> Iterator[TextBlock]:
     """Yield the blocks of texts, one after the other: see `TextPart.blocks`."""
     for path in paths:

@@ -1,10 +1,10 @@
 """Text that a model hardly knows a word of: how much, which words, and why."""
 
 import itertools
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 
+from lmtools.base.log import say
 from lmtools.text.normaliser import NORMALISERS, Normaliser
 from lmtools.text.unify import UNIFIERS, unifier
 
@@ -90,4 +90,4 @@ def warn_unknown(
         remedy = f"lmtools doctor --nbest {path} --lm {model} says more"
     else:
         remedy = "give text like that of the model's vocabulary"
-    print(f"{line}; {remedy}", file=sys.stderr)
+    say(f"{line}; {remedy}")

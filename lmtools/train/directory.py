@@ -32,6 +32,7 @@ from lmtools.models.lm import LanguageModel
 from lmtools.models.objectives import OBJECTIVES
 from lmtools.models.settings import Settings
 from lmtools.text.corpus import Corpus
+from lmtools.train.events import import_writer
 
 
 class TrainingPlan(NamedTuple):
@@ -47,6 +48,7 @@ class TrainingPlan(NamedTuple):
     fingerprint: str
     init: Path | None = None  # the model directory whose weights it starts from
     also: Mapping[str, Corpus] = MappingProxyType({})  # on which loss is measured too
+    events: Path | None = None  # for TensorBoard's event files
 
     @classmethod
     def read(
@@ -75,6 +77,15 @@ class TrainingPlan(NamedTuple):
         fingerprint = hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
         places = {"out": Path(out), "init": init and Path(init), "device": device}
         return cls(settings, train, valid, fingerprint=fingerprint, also=guards, **places)
+
+    def with_events(self, directory) -> "TrainingPlan":
+        """Return the plan with a directory for event files, or None; UserError where the package
+        that writes them is missing.
+        """
+        if directory is None:
+            return self
+        import_writer()
+        return self._replace(events=Path(directory))
 
 
 class DirectoryState(NamedTuple):

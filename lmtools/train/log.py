@@ -3,30 +3,26 @@ in a log.
 """
 
 import json
-import sys
 from pathlib import Path
-
-from tqdm import tqdm
 
 from lmtools.base.atomic import atomic_text
 from lmtools.base.files import cannot, read_lines
+from lmtools.base.log import ProgressBar, say
+from lmtools.train.events import Events
 
 
 class Log:
     """Metrics of a training that starts, or goes on, at `step` of `total`; lines of later steps
-    (lost to a crash) are dropped.
+    (lost to a crash) are dropped. `events`: a directory for TensorBoard's event files, too.
     """
 
-    def __init__(self, directory: Path, step: int, total: int):
+    def __init__(self, directory: Path, step: int, total: int, events: Path | None = None):
         self.path, self.total, self.name = directory / "metrics.jsonl", total, directory.name
         keep = [line for _, line in read_lines(self.path)] if step and self.path.exists() else []
         with atomic_text(self.path, follow=False) as stream:
             stream.writelines(line + "\n" for line in keep if is_before(line, step))
-        self.bar = None
-        if sys.stderr.isatty():
-            self.bar = tqdm(
-                total=total, initial=step, desc=self.name, unit="step", dynamic_ncols=True
-            )
+        self.events = Events(events, step) if events else None
+        self.progress = ProgressBar(self.name, total, "step", step)
 
     def metrics(self, line: str, **values) -> None:
         """Append one line of metrics and show it."""
@@ -36,24 +32,23 @@ class Log:
                 stream.write(json.dumps(rounded) + "\n")
         except OSError as error:
             raise cannot("write", self.path, error) from None
-        self.say(f"step {values['step']}/{self.total} {line}")
+        if self.events:
+            self.events.add(rounded)
+        self.say(f"step {values['step']}/{self.total} {line}", **rounded, total=self.total)
 
-    def say(self, line: str) -> None:
-        """Write one line for people."""
-        if self.bar is not None:
-            self.bar.write(f"{self.name}: {line}", file=sys.stderr)
-        else:
-            print(f"{self.name}: {line}", file=sys.stderr, flush=True)
+    def say(self, line: str, **figures) -> None:
+        """Write one line for people, or programs, which get `figures` too."""
+        say(f"{self.name}: {line}", **figures)
 
     def advance(self) -> None:
-        """Advance the progress bar by one step."""
-        if self.bar is not None:
-            self.bar.update()
+        """Note that one step more is done."""
+        self.progress.advance()
 
     def close(self) -> None:
-        """Remove the bar."""
-        if self.bar is not None:
-            self.bar.close()
+        """End the bar."""
+        self.progress.close()
+        if self.events:
+            self.events.close()
 
 
 def round_values(values: dict) -> dict:

@@ -49,11 +49,19 @@ class Stopped(Exception):
 
 
 def train(
-    settings: Settings, train_bin, valid_bin, out, device: str = "auto", init=None, also=None
+    settings: Settings,
+    train_bin,
+    valid_bin,
+    out,
+    device: str = "auto",
+    init=None,
+    also=None,
+    events=None,
 ) -> Progress:
     """Train into the model directory `out`, going on from what a killed run left there; returns at
     once when it is complete and undamaged. `init`: a model directory whose weights it starts from;
-    `also`: corpora by name whose loss is logged at each validation, and decides nothing.
+    `also`: corpora by name whose loss is logged at each validation, and decides nothing; `events`:
+    a directory for TensorBoard's event files.
 
     A directory that holds a training of other settings or data, or a damaged one that cannot be
     mended exactly, is set aside (`out.1`, `out.2` ...), never overwritten. UserError where another
@@ -71,7 +79,7 @@ def train(
                 device=world.device(device),
                 init=init,
                 also=also,
-            )
+            ).with_events(events)
         )
         directory_state = world.agree(lambda: inspect_directory(plan))
         training = None
@@ -126,7 +134,8 @@ class Training:
             if directory_state.rebuilt and self.world.first:
                 self.save_best()
         if self.world.first:
-            self.log = Log(self.out, self.progress.step, self.total)
+            step, events = self.progress.step, self.plan.events
+            self.log = Log(self.out, step, self.total, events)
         if self.started and not resume:
             self.log.say(self.started)
         self.log.say(self.describe(resume))

@@ -2,11 +2,11 @@
 with references, cut or merged.
 """
 
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from lmtools.base.errors import UserError
+from lmtools.base.log import say
 from lmtools.formats import FORMATS, edits, lists, plain, registry
 from lmtools.formats import read as read_nbests
 from lmtools.formats.lattices import LATTICES
@@ -129,9 +129,9 @@ def run(args):
         raise UserError(f"{args.input}: format {source} holds {kind}, {target} does not; {remedy}")
     if kind == "lattices":
         refuse_for_lattices(args)
-        print(convert_lattices(args, source, target), file=sys.stderr)
+        say(convert_lattices(args, source, target))
     else:
-        print(convert_lists(args, source, target), file=sys.stderr)
+        say(convert_lists(args, source, target))
 
 
 def refuse_for_lattices(args) -> None:

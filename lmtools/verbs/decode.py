@@ -1,8 +1,8 @@
 """lmtools decode: N-best lists of recordings by a recogniser, Whisper or Vosk."""
 
 import itertools
-import sys
 
+from lmtools.base.log import say
 from lmtools.first_pass.asr import FAILED, RECOGNISERS, DecodeOptions, decode_speech
 from lmtools.first_pass.asr.options import describe_options
 from lmtools.verbs.help import Rare
@@ -50,18 +50,19 @@ def run(args) -> int:
     options = DecodeOptions(args.asr, args.opts, args.device, args.nj, strict=args.strict)
     done = decode_speech(args.audio, args.out, options, args.ref)
     long = f", {done.long} of them in several windows" if done.long else ""
-    print(
+    say(
         f"{args.out}: {done.hypotheses:,} hypotheses of {done.utterances:,} utterances{long},"
         f" {done.seconds / 60:,.1f} minutes of speech, real-time factor {done.real_time_factor:.2f}"
         " a process",
-        file=sys.stderr,
-    )
+        utterances=done.utterances, hypotheses=done.hypotheses, seconds=done.seconds,
+        real_time_factor=done.real_time_factor, failed=len(done.failed),
+    )  # fmt: skip
     if not done.failed:
         return 0
     names = [*itertools.islice(done.failed, SHOWN), *["..."] * (len(done.failed) > SHOWN)]
-    print(
+    say(
         f"{len(done.failed):,} of {done.utterances + len(done.failed):,} utterances failed"
         f" ({', '.join(names)}); {args.out}{FAILED} says why; mend them and give the command again",
-        file=sys.stderr,
+        "warning",
     )
     return INCOMPLETE

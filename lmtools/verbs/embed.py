@@ -1,12 +1,10 @@
 """lmtools embed: vectors of sentences, or of the words of a text."""
 
-import sys
 from pathlib import Path
-
-from tqdm import tqdm
 
 from lmtools.base.computing import Computing
 from lmtools.base.errors import UserError
+from lmtools.base.log import say, track
 from lmtools.base.options import fill
 from lmtools.embed import load_word_vectors, open_vectors
 from lmtools.embed.vector_files import check_suffix
@@ -72,7 +70,7 @@ def embed_lines(args, texts: list[str]) -> None:
 def report_vectors(args, count: str, layers, width: int) -> None:
     """Print on standard error what was written."""
     which = ", ".join(map(str, layers))
-    print(f"{args.out}: {count}, {width:,} values in each of the layers {which}", file=sys.stderr)
+    say(f"{args.out}: {count}, {width:,} values in each of the layers {which}")
 
 
 def is_two_way(lm: str) -> bool:
@@ -100,9 +98,7 @@ def embed_words(args, texts):
         embed.layers = embed.layers[-1:]
     lines = count = 0
     with open_vectors(args.out, embed.layers, embed.width) as add:
-        for line in tqdm(
-            embed(texts), desc=f"embed {args.lm}", unit="line", disable=None, dynamic_ncols=True
-        ):
+        for line in track(embed(texts), f"embed {args.lm}", None, "line"):
             add(line)
             lines, count = lines + 1, count + len(line.words)
         if not lines:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from lmtools.base.computing import Computing
+from lmtools.base.log import say
 from lmtools.base.options import fill
 from lmtools.embed.base import Encoder
 from lmtools.embed.encoders import load_encoder
@@ -10,7 +11,6 @@ from lmtools.embed.pooling import PoolingOptions
 from lmtools.embed.sentences import encode
 from lmtools.formats.vectors import SentenceVectors
 from lmtools.score.cache import cache_directory
-from lmtools.verbs import say
 
 
 def encoder_of(args) -> Encoder:
@@ -25,5 +25,5 @@ def encode_texts(args, encoder: Encoder, texts: Sequence[str]) -> SentenceVector
     """Return the vectors of texts; says on standard error which words static vectors lack."""
     values = encode(texts, encoder, cache_directory(args.cache))
     if missing := encoder.describe_missing():
-        say([f"{args.lm}: {missing}"])
+        say(f"{args.lm}: {missing}")
     return SentenceVectors(texts, values, encoder.layers, encoder.signature)

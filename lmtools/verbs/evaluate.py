@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from lmtools.base.atomic import atomic_text
 from lmtools.base.errors import UserError
+from lmtools.base.log import say_lines
 from lmtools.evaluate import (
     METRICS,
     References,
@@ -40,7 +41,6 @@ from lmtools.evaluate.normalising import TextRules
 from lmtools.evaluate.sacre import Sacre
 from lmtools.formats import kaldi_text
 from lmtools.text import NORMALISERS
-from lmtools.verbs import say
 from lmtools.verbs.words import add_words, evaluate_words
 
 
@@ -103,10 +103,10 @@ def run(args):
     hyp, sources, against, rules, segments = read_inputs(args)
     namers = {by: find_namer(by, segments) for by in args.by if by != WORDS}
     ref, refs = sources[0], References(references(sources), args.metric)
-    say(advise_metric(refs.texts(), hyp.texts.values(), args.metric, hyp.path))
+    say_lines(advise_metric(refs.texts(), hyp.texts.values(), args.metric, hyp.path))
     tree, first = evaluate_system(refs, hyp, args, prefix="", rules=rules)
     place = hyp.path if ref is hyp else f"{ref.path} beside {hyp.path}"
-    say(doubt_references(pair_hypotheses(refs.refs, hyp), place))
+    say_lines(doubt_references(pair_hypotheses(refs.refs, hyp), place))
     tree |= break_down(refs, hyp, first, namers, words=WORDS in args.by)
     if args.oracle or args.oracle_out:
         tree["oracle"] = find_oracle(lists_of(ref, hyp, refs.refs), refs, args)

@@ -1,9 +1,8 @@
 """lmtools ppl: (pseudo-)perplexity of a text at the subword and the word level."""
 
-import sys
-
 from lmtools.base.computing import Computing
 from lmtools.base.errors import UserError
+from lmtools.base.log import say_lines
 from lmtools.base.options import fill
 from lmtools.base.seal import write_json
 from lmtools.base.specs import LMSpec
@@ -112,8 +111,7 @@ def show_figures(figures):
             **figures["log_normaliser"]
         )
         print(f"log Z of {figures['criterion']}: {spread}")
-    for line in (*figures.get("notes", ()), f"rules: {figures['rules']}"):
-        print(line, file=sys.stderr)
+    say_lines([*figures.get("notes", ()), f"rules: {figures['rules']}"])
 
 
 def mix(args, texts, specs, computing):

@@ -2,11 +2,12 @@
 
 import argparse
 import shlex
+import webbrowser
 from pathlib import Path
 
+from lmtools.base.log import say, say_lines
 from lmtools.report import REPORTS, write_report
 from lmtools.report.style import load_style
-from lmtools.verbs import say
 from lmtools.verbs.experiment import load_experiment
 
 
@@ -46,6 +47,8 @@ def arguments(parser):
     parser.groups["output"].add_argument(
         "--csv", metavar="F.csv", help="write every figure too, a row each, for plots of your own"
     )
+    help_text = "show the page in the browser"
+    parser.groups["output"].add_argument("--open", action="store_true", help=help_text)
 
 
 def run(args: argparse.Namespace) -> None:
@@ -66,4 +69,8 @@ def run(args: argparse.Namespace) -> None:
     )
     print(text)
     home = f"{args.exp}/report"
-    say([*notes, f"{home}/index.html: the report; {home}/RESULTS.md: its tables"])
+    say_lines([*notes, f"{home}/index.html: the report; {home}/RESULTS.md: its tables"])
+    if args.open:
+        page = Path(home, "index.html").resolve()
+        if not webbrowser.open(page.as_uri()):
+            say(f"{page}: no browser opens here; open the page yourself", "warning")

@@ -7,6 +7,7 @@ from pathlib import Path
 from lmtools.base.assignments import parse_pair
 from lmtools.base.computing import Computing
 from lmtools.base.errors import UserError
+from lmtools.base.log import say, say_lines
 from lmtools.base.options import fill
 from lmtools.base.specs import LMSpec
 from lmtools.evaluate import METRICS
@@ -17,7 +18,6 @@ from lmtools.rescoring.lists import warn_empty
 from lmtools.rescoring.phrases import read_phrases, spell_phrases
 from lmtools.rescoring.signing import sign
 from lmtools.text.phrases import PhraseSpec
-from lmtools.verbs import say
 from lmtools.verbs.experiment import load_plans
 from lmtools.verbs.help import Rare
 from lmtools.verbs.numbers import margin
@@ -71,12 +71,12 @@ def run(args):
     warnings, chosen = rescore_lists(
         nbests, columns, systems, tuned, source=args.nbest, place=place
     )
-    say(warnings)
+    say_lines(warnings)
     for system, lists, doubts in chosen:
         lists = spell_if_wished(lists, columns)
         write_choice(args, nbests, lists, tuned[system], system=system, warnings=doubts)
         texts = {nbest.utt: nbest.hyps[0].text if nbest.hyps else "" for nbest in lists}
-        say([sign(nbests, columns, tuned[system], texts)])
+        say(sign(nbests, columns, tuned[system], texts))
 
 
 def read_all(args, nbests, plans):
@@ -85,7 +85,7 @@ def read_all(args, nbests, plans):
     if args.phrases:
         scored = columns, systems
         columns, systems, doubts = read_phrases(args.phrases, scored, nbests, args.nbest)
-        say(doubts)
+        say_lines(doubts)
     return columns, systems
 
 
@@ -125,10 +125,10 @@ def rescore_lazily(args, nbests):
     ]
     lists = spell_if_wished(lists, columns)
     write_choice(args, nbests, lists, weights, system=None, warnings=choice.warnings)
-    say(describe_lazy(choice, weights, name, margin))
+    say_lines(describe_lazy(choice, weights, name, margin))
     measured = measure_choice(lists, weights.metric)
     if measured is not None:
-        say([f"{METRICS[weights.metric].title} {measured:.2f}"])
+        say(f"{METRICS[weights.metric].title} {measured:.2f}")
 
 
 def describe_lazy(choice, weights, name, margin):
@@ -156,7 +156,7 @@ def write_choice(args, nbests, lists, weights, system, warnings):
     before = "" if system is None else f"{system}: "
     spelled = args.phrases and PhraseSpec.parse(args.phrases).spelling
     messages += write_written(nbests, lists, out, spelled=spelled)
-    say(before + line for line in messages)
+    say_lines(before + line for line in messages)
 
 
 def write_written(nbests, lists, out, spelled):

@@ -2,8 +2,7 @@
 score` of an experiment.
 """
 
-import sys
-
+from lmtools.base.log import say
 from lmtools.evaluate import METRICS
 from lmtools.evaluate.metrics import METRIC_HELP
 from lmtools.formats import read, scores
@@ -34,10 +33,9 @@ def write_risk(args):
     table = minimum_risk(nbests, Risk(args.utility, args.scale, args.score, args.depth), args.nbest)
     scores.write(table, nbests, args.out)
     if table.signature["posterior"] == UNIFORM:
-        print(
+        say(
             f"{args.nbest}: indicators of systems are no scores, so that all hypotheses of a list"
-            " count alike",
-            file=sys.stderr,
+            " count alike"
         )
     hypotheses = sum(map(len, table.log_prob.values()))
     other = sum(values.argmax() > 0 for values in table.log_prob.values() if len(values))
@@ -45,6 +43,4 @@ def write_risk(args):
         f"expected {METRICS[args.utility].title} of {hypotheses:,} hypotheses of {len(nbests):,}"
         " utterances"
     )
-    print(
-        f"{args.out}: {summary}; another than the first is best in {other:,} lists", file=sys.stderr
-    )
+    say(f"{args.out}: {summary}; another than the first is best in {other:,} lists")

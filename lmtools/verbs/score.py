@@ -1,9 +1,8 @@
 """lmtools score: log-probabilities of every hypothesis of an N-best file."""
 
-import sys
-
 from lmtools.base.computing import Computing
 from lmtools.base.errors import UserError
+from lmtools.base.log import say
 from lmtools.base.options import fill
 from lmtools.base.specs import LMSpec
 from lmtools.formats import read
@@ -89,10 +88,10 @@ def score(args):
         note = f", {unknown:,} unknown ({unknown / totals.tokens:.2%})"
         if spec.oov_penalty:
             note += f" at a penalty of {unknown * spec.oov_penalty:,.1f} nats in all"
-    print(
+    say(
         f"{args.out}: {totals.hypotheses:,} hypotheses of {totals.utterances:,} utterances,"
         f" {totals.tokens:,} tokens{note}",
-        file=sys.stderr,
+        **vars(totals),
     )
 
 
@@ -112,8 +111,8 @@ def score_sessions(args, spec):
             rows = slice(begin, begin + len(nbest.hyps))
             write(nbest, scores.log_prob[rows], scores.tokens[rows])
             begin = rows.stop
-    print(
+    say(
         f"{args.out}: {begin:,} hypotheses of {len(nbests):,} utterances in {sessions:,} sessions,"
         f" {int(scores.tokens.sum()):,} tokens",
-        file=sys.stderr,
-    )
+        utterances=len(nbests), hypotheses=begin, tokens=int(scores.tokens.sum()),
+    )  # fmt: skip

@@ -10,6 +10,7 @@ import numpy as np
 from lmtools.base.atomic import atomic_text, workplace
 from lmtools.base.computing import Computing
 from lmtools.base.errors import UserError
+from lmtools.base.log import say_lines
 from lmtools.base.options import fill
 from lmtools.base.specs import LMSpec
 from lmtools.score.selection import (
@@ -78,8 +79,7 @@ def run(args):
         elif path:
             with atomic_text(path) as text:
                 text.writelines(f"{row}\n" for row in rows)
-    for line in describe(args.out, selection, args.keep):
-        print(line, file=sys.stderr)
+    say_lines(describe(args.out, selection, args.keep))
 
 
 def make_place(out: str):

@@ -6,13 +6,13 @@ import sys
 from lmtools.base.assignments import parse_pairs
 from lmtools.base.computing import Computing
 from lmtools.base.context import current
+from lmtools.base.log import say_lines
 from lmtools.base.options import fill
 from lmtools.base.specs import LMSpec
 from lmtools.bridges.serve.batcher import Serving
 from lmtools.bridges.serve.chooser import Chooser
 from lmtools.bridges.serve.lines import answer_lines
 from lmtools.bridges.serve.server import Server
-from lmtools.verbs import say
 from lmtools.verbs.options import SEVERAL_LMS
 from lmtools.verbs.parser import add_lm, add_settings, read_settings
 
@@ -46,7 +46,7 @@ def run(args):
     lms = parse_pairs(args.lm, "--lm", "NAME=LM", example)
     specs = {name: LMSpec.parse(lm) for name, lm in lms.items()}
     chooser = Chooser(specs, args.weights, fill(Computing, args, cache="none"))
-    say(chooser.warnings)
+    say_lines(chooser.warnings)
     most = current().max_line
     if args.nbest:
         answer_lines(chooser, sys.stdin.fileno(), sys.stdout.buffer, most)

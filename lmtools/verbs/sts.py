@@ -8,11 +8,11 @@ import numpy as np
 
 from lmtools.base.errors import UserError
 from lmtools.base.files import sha256
+from lmtools.base.log import say, say_lines
 from lmtools.base.seal import write_json
 from lmtools.evaluate.layers import compare_rows, correlate_layers, describe_row
 from lmtools.formats import pairs, registry, vectors
 from lmtools.rescoring import of_system
-from lmtools.verbs import say
 from lmtools.verbs.options import COMPUTING, ENCODER
 from lmtools.verbs.parser import add_vectors
 
@@ -61,7 +61,7 @@ def correlate(args, given, embedded, places, out):
     """Correlate, print a line a layer, and write, for one system."""
     gold = None if given[0].similarity is None else np.array([pair.similarity for pair in given])
     rows, messages = correlate_layers(embedded, places, gold, args.pairs)
-    say(messages)
+    say_lines(messages)
     tree = {
         "pairs": args.pairs, "sha256": sha256(args.pairs), "count": len(given),
         "signature": dict(embedded.signature),
@@ -79,7 +79,7 @@ def correlate(args, given, embedded, places, out):
     print("\n".join(lines))
     if empty := int((~embedded.vectors.any(axis=(1, 2))[places]).any(axis=0).sum()):
         cause = "pairs have a sentence without any known word, and the cosine 0"
-        say([f"{args.pairs}: {empty} {cause}"])
+        say(f"{args.pairs}: {empty} {cause}")
 
 
 def embed_pairs(args, given) -> tuple[vectors.SentenceVectors, np.ndarray]:

@@ -3,11 +3,11 @@ lmtools train ...` trains by N processes.
 """
 
 import contextlib
-import sys
 
 from lmtools.base.assignments import parse_pairs
 from lmtools.base.config import from_yaml
 from lmtools.base.errors import UserError
+from lmtools.base.log import say
 from lmtools.models.settings import Settings
 from lmtools.text.corpus import read_header
 from lmtools.text.unknown import warn_unknown
@@ -32,6 +32,8 @@ def arguments(parser):
     parser.add(
         "--out", metavar="DIR", help="model directory; a killed run is continued, damage mended"
     )
+    text = "write TensorBoard's event files there, too, as $exp/events/NAME"
+    parser.groups["output"].add_argument("--tensorboard", metavar="DIR", help=Rare(text))
     parser.add("--device")
     text = "override settings, as in optim.lr=1e-3 arch.layers=6"
     parser.add_argument("settings", nargs="*", metavar="key=value", help=text)
@@ -46,11 +48,16 @@ def run(args):
             header, _ = read_header(path)
             warn_unknown(path, header.unknown, header.tokens, "its vocabulary")
     try:
-        where = {"out": args.out, "device": args.device, "init": args.init}
+        where = {
+            "out": args.out,
+            "device": args.device,
+            "init": args.init,
+            "events": args.tensorboard,
+        }
         progress = train(settings, args.train, args.valid, **where, also=also)
     except Stopped as stopped:
         if first_process():
-            print(stopped, file=sys.stderr)
+            say(stopped)
         return 128 + 15
     except AlreadyReported:
         return 1

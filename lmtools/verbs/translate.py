@@ -1,8 +1,7 @@
 """lmtools translate: N-best lists of translations by a translation model."""
 
-import sys
-
 from lmtools.base.computing import Computing
+from lmtools.base.log import say
 from lmtools.base.options import fill
 from lmtools.first_pass.translate import TranslateOptions, translate
 from lmtools.verbs.help import Rare
@@ -39,7 +38,5 @@ def run(args):
     settings = read_settings(args, TranslateOptions)
     options = TranslateOptions(args.lm, args.beam, computing=fill(Computing, args), **settings)
     done = translate(args.source, args.out, options, args.ref, kaldi=args.kaldi, prefix=args.prefix)
-    print(
-        f"{args.out}: {done.hypotheses:,} hypotheses of {done.sentences:,} sentences",
-        file=sys.stderr,
-    )
+    line = f"{args.out}: {done.hypotheses:,} hypotheses of {done.sentences:,} sentences"
+    say(line, **vars(done))

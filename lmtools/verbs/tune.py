@@ -3,6 +3,7 @@ set.
 """
 
 from lmtools.base.errors import UserError
+from lmtools.base.log import say_lines
 from lmtools.evaluate import METRICS
 from lmtools.evaluate.metrics import METRIC_HELP
 from lmtools.formats import kaldi_text, read
@@ -10,7 +11,6 @@ from lmtools.rescoring import Crossing, TuningOptions, of_system, read_scores, t
 from lmtools.rescoring.doubts import describe_doubts
 from lmtools.rescoring.features import PHRASES
 from lmtools.rescoring.phrases import read_phrases
-from lmtools.verbs import say
 from lmtools.verbs.experiment import complete_tuning
 from lmtools.verbs.help import Rare
 from lmtools.verbs.numbers import folds, named
@@ -72,17 +72,17 @@ def run(args):
     if args.phrases:
         scored = columns, systems
         columns, systems, doubts = read_phrases(args.phrases, scored, nbests, args.nbest)
-        say(doubts)
+        say_lines(doubts)
     places = {system: of_system(args.out, system) for system in systems}
     crossing = cross(args, options, nbests)
     warnings, tuned = tune_lists(
         nbests, columns, systems, args.nbest, options=options, crossing=crossing, nj=args.nj
     )
-    say(warnings)
+    say_lines(warnings)
     for system, weights in tuned:
         weights.save(places[system])
         before = "" if system is None else f"{system}: "
-        say(before + line for line in describe_weights(weights))
+        say_lines(before + line for line in describe_weights(weights))
 
 
 def cross(args, options: TuningOptions, nbests) -> Crossing | None:

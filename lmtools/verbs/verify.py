@@ -4,10 +4,10 @@ from functools import partial
 from pathlib import Path
 
 from lmtools.base.errors import UserError
+from lmtools.base.log import say_lines
 from lmtools.formats import kaldi_text, read
 from lmtools.rescoring import load_weights, of_system, read_scores, rescore_lists
 from lmtools.rescoring.signing import BEGIN, SAID, compare_lines, parse_line, sign
-from lmtools.verbs import say
 
 SOFT = ("version",)  # what may differ where all that counts is the same
 
@@ -36,9 +36,9 @@ def run(args):
     warnings, chosen = rescore_lists(
         nbests, columns, systems, {None: weights}, source=args.nbest, place=place
     )
-    say(warnings)
+    say_lines(warnings)
     ((_, lists, doubts),) = chosen
-    say(doubts)
+    say_lines(doubts)
     again = {nbest.utt: nbest.hyps[0].text if nbest.hyps else "" for nbest in lists}
     texts = kaldi_text.read(args.hyp) if args.hyp else again
     rows = compare_lines(line, sign(nbests, columns, weights, texts))

@@ -17,7 +17,7 @@ from lmtools.cli import VERB_GROUPS, VERBS, main
 
 TABLE_WING = [
     "doctor", "convert", "subword", "corpus", "ngram", "mbr", "rescue", "tune", "rescore",
-    "evaluate", "report",
+    "evaluate", "report", "show",
 ]  # fmt: skip
 
 

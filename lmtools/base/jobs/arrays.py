@@ -6,7 +6,6 @@ ran finds it again.
 
 import contextlib
 import signal
-import sys
 import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,6 +20,7 @@ from lmtools.base.jobs.shards import LOG, Shards, write_shards
 from lmtools.base.jobs.slurm import Slurm
 from lmtools.base.jobs.work import Work
 from lmtools.base.lock import hold_lock
+from lmtools.base.log import say
 
 QUEUES = {"slurm": Slurm, "queue": GridEngine}
 SILENT = 60  # questions in a row that the queue may leave without an answer
@@ -82,10 +82,9 @@ class Array:
             self.name, shards.folder, missing, at_once=self.at_once, nodes=self.nodes
         )
         kept = f", {shards.count - len(missing)} are there" if len(missing) < shards.count else ""
-        print(
+        say(
             f"array {number}: {len(missing)} of {shards.count} shards{kept}; logs:"
-            f" {shards.folder}/N{LOG}",
-            file=sys.stderr,
+            f" {shards.folder}/N{LOG}"
         )
 
     def wait(self) -> bool:
@@ -140,7 +139,7 @@ def tell(entries: Sequence[Queued], reported: set[str]) -> None:
     for entry in entries:
         if entry.state not in reported:
             reported.add(entry.state)
-            print(f"array {entry.number} waits: {entry.state}", file=sys.stderr)
+            say(f"array {entry.number} waits: {entry.state}")
 
 
 @contextlib.contextmanager

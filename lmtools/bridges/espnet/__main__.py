@@ -6,6 +6,7 @@ import argparse
 import sys
 
 from lmtools.base.errors import UserError, one_line
+from lmtools.base.log import say
 from lmtools.base.renamed_options import update_spelling
 from lmtools.bridges.espnet.export import CONFIG, WEIGHTS, export_model
 from lmtools.bridges.espnet.tokens import read_tokens
@@ -71,7 +72,7 @@ def report_errors(function, *arguments) -> int:
     try:
         function(*arguments)
     except UserError as error:
-        print(f"lmtools.bridges.espnet: {one_line(error)}", file=sys.stderr)
+        say(f"lmtools.bridges.espnet: {one_line(error)}")
         return 1
     return 0
 

@@ -6,12 +6,12 @@ One loop reads and writes, and one thread scores meanwhile (`batcher`).
 import asyncio
 import contextlib
 import signal
-import sys
 import time
 from collections.abc import Callable, Iterator
 
 from lmtools.base.errors import UserError, one_line
 from lmtools.base.files import in_units
+from lmtools.base.log import say
 from lmtools.bridges.serve.batcher import Batcher, Serving
 from lmtools.bridges.serve.chooser import Chooser
 from lmtools.bridges.serve.lines import spell_error
@@ -159,7 +159,7 @@ class Server:
         except UserError:
             raise
         except Exception as error:
-            print(f"lmtools serve: {one_line(error)} ({type(error).__name__})", file=sys.stderr)
+            say(f"lmtools serve: {one_line(error)} ({type(error).__name__})")
             raise Refusal(500, "failed here, see the log; send it again, or alone") from None
         self.metrics.observe(time.perf_counter() - begin)
         self.metrics.sums.update(lists=answer.lists, hypotheses=answer.hypotheses)
@@ -171,7 +171,7 @@ async def wait_for_signal(ready: str) -> None:
     loop, ended = asyncio.get_running_loop(), asyncio.Event()
     for kind in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(kind, ended.set)
-    print(ready, file=sys.stderr, flush=True)
+    say(ready)
     await ended.wait()
     for kind in (signal.SIGTERM, signal.SIGINT):
         loop.remove_signal_handler(kind)

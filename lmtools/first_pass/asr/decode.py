@@ -2,17 +2,15 @@
 at any of them, with the same lists in the end.
 """
 
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from tqdm import tqdm
-
 from lmtools.base.atomic import atomic_text
 from lmtools.base.errors import UserError, one_line
 from lmtools.base.lock import hold_lock
+from lmtools.base.log import ProgressBar, say
 from lmtools.base.workers import as_completed
 from lmtools.first_pass.asr.audio import read_samples
 from lmtools.first_pass.asr.recognisers import Recogniser, make_recogniser, sign_recogniser
@@ -120,12 +118,12 @@ def find_entries(
         if utterance.utt in audio and utterance.utt not in known
     ]
     if missing:
-        bar = tqdm(
-            total=len(utterances), initial=len(utterances) - len(missing), unit="utterance",
-            desc=f"decode by {options.asr}", disable=None, dynamic_ncols=True,
-        )  # fmt: skip
-        with bar, journal.appending() as add:
-            entries, more = decode_missing(missing, audio, recogniser, options, bar=bar, add=add)
+        label, there = f"decode by {options.asr}", len(utterances) - len(missing)
+        progress = ProgressBar(label, len(utterances), "utterance", there)
+        with progress, journal.appending() as add:
+            entries, more = decode_missing(
+                missing, audio, recogniser, options, progress=progress, add=add
+            )
         known, failed = known | entries, failed | more
     return known, {
         utterance.utt: failed[utterance.utt] for utterance in utterances if utterance.utt in failed
@@ -138,7 +136,7 @@ def report_failure(utt: str, reason: str, strict: bool) -> None:
     """
     if strict:
         raise UserError(reason)
-    tqdm.write(one_line(UserError(f"{utt}: failed: {reason}")), file=sys.stderr)
+    say(one_line(UserError(f"{utt}: failed: {reason}")), "warning", utterance=utt)
 
 
 def decode_missing(
@@ -147,7 +145,7 @@ def decode_missing(
     recogniser: Recogniser,
     options: DecodeOptions,
     *,
-    bar: tqdm,
+    progress: ProgressBar,
     add: Callable[[JournalEntry], None],
 ) -> tuple[dict[str, JournalEntry], dict[str, str]]:
     """Return the entries of utterances that the journal lacks, each of which is added there once it
@@ -171,7 +169,7 @@ def decode_missing(
             notes = {"audio": audio[utt], "seconds": seconds, "spent": spent}
             entries[utt] = JournalEntry(NBest(utt, tuple(hyps)), notes)
             add(entries[utt])
-        bar.update()
+        progress.advance()
     return entries, failed
 
 

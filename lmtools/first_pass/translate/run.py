@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from tqdm import tqdm
-
 from lmtools.base.computing import USUAL, Computing
 from lmtools.base.errors import UserError
 from lmtools.base.lock import hold_lock
+from lmtools.base.log import ProgressBar
 from lmtools.base.options import check_options, option
 from lmtools.base.specs import LMSpec
 from lmtools.first_pass.journal import Journal, JournalEntry
@@ -161,16 +160,9 @@ def translate_missing(
     entries: dict[str, JournalEntry] = {}
     if not missing:
         return entries
-    left = sum(map(len, missing))
-    bar = tqdm(
-        total=len(sentences),
-        initial=len(sentences) - left,
-        desc=f"translate by {options.lm}",
-        unit="sentence",
-        disable=None,
-        dynamic_ncols=True,
-    )
-    with bar, journal.appending() as add:
+    there = len(sentences) - sum(map(len, missing))
+    progress = ProgressBar(f"translate by {options.lm}", len(sentences), "sentence", there)
+    with progress, journal.appending() as add:
         for batch in missing:
             ids = [sentence.ids for sentence in batch]
             hypotheses = search(scorer, ids, options.beam, options.length_penalty)
@@ -179,7 +171,7 @@ def translate_missing(
                 nbest = NBest(sentence.utt, hyps, extra={"source": sentence.source})
                 entries[sentence.utt] = JournalEntry(nbest)
                 add(entries[sentence.utt])
-            bar.update(len(batch))
+            progress.advance(len(batch))
     return entries
 
 

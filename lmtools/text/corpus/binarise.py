@@ -21,8 +21,17 @@ import numpy as np
 from lmtools.base.atomic import atomic_path
 from lmtools.base.errors import UserError
 from lmtools.base.lock import hold_lock
+from lmtools.base.log import BYTES, track
 from lmtools.base.workers import map_ordered
-from lmtools.text.blocks import PairBlock, TextBlock, TextPart, cut_texts, read_pairs
+from lmtools.text.blocks import (
+    PairBlock,
+    TextBlock,
+    TextPart,
+    count_bytes,
+    cut_texts,
+    read_pairs,
+    total_bytes,
+)
 from lmtools.text.corpus.reading import (
     OFFSET,
     SHARD,
@@ -79,7 +88,10 @@ def binarise(sources: Sequence, subword: Subword, out, kaldi=False, nj: int = 1)
     file is the same for any number.
     """
     work = partial(encode, subword=subword, kaldi=kaldi)
-    encoded = map_ordered(work, cut_texts(sources), nj, reads=sources)
+    parts = track(
+        cut_texts(sources), f"corpus {out}", total_bytes(sources), BYTES, size=count_bytes
+    )
+    encoded = map_ordered(work, parts, nj, reads=sources)
     write_corpus(encoded, subword, out, list(map(str, sources)))
     return Corpus.open(out)
 
@@ -95,7 +107,10 @@ def binarise_pairs(
     is the same for any number.
     """
     work = partial(encode_pairs, subword=subword, kaldi=kaldi)
-    encoded = map_ordered(work, read_pairs(texts, sources), nj)
+    pairs = track(
+        read_pairs(texts, sources), f"corpus {out}", total_bytes(texts), BYTES, size=count_bytes
+    )
+    encoded = map_ordered(work, pairs, nj)
     write_corpus(encoded, subword, out, [*map(str, texts), *map(str, sources)], pairs=True)
     return Corpus.open(out)
 
@@ -114,10 +129,10 @@ def binarise_shards(
     folder.mkdir(parents=True, exist_ok=True)
     with hold_lock(folder):
         work = partial(write_shard, folder=folder, subword=subword, kaldi=kaldi)
-        parts = enumerate(cut_texts(sources, size, whole=True))
-        written = map_ordered(work, parts, nj, reads=sources)
+        parts = list(cut_texts(sources, size, whole=True))
+        written = map_ordered(work, enumerate(parts), nj, reads=sources)
         headers, empty = [], 0
-        for name, skipped in written:
+        for name, skipped in track(written, f"corpus {out}", len(parts), "shard"):
             empty += skipped
             if name:
                 headers.append(read_header(folder / name)[0])

@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Mapping
 
 from lmtools.base.errors import UserError
+from lmtools.base.log import say_lines
 from lmtools.formats.lattices import default_weights, stream
 from lmtools.lattice.check import drop_unusable
 from lmtools.types import Lattice
-from lmtools.verbs import say
 
 
 def choose_weights(weights: Mapping[str, float] | None, lattice: Lattice) -> Mapping[str, float]:
@@ -27,5 +27,5 @@ def read_lattices(args) -> Iterator[Lattice]:
 def mend_lattice(lattice: Lattice) -> Lattice:
     """Return the lattice, repaired where algorithms need it; what was done is said."""
     lattice, messages = drop_unusable(lattice)
-    say(messages)
+    say_lines(messages)
     return lattice

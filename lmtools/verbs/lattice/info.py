@@ -5,6 +5,7 @@ without it
 from collections import deque
 from collections.abc import Iterator
 
+from lmtools.base.log import say_lines
 from lmtools.formats import registry
 from lmtools.formats.lattices import LATTICES
 from lmtools.formats.lists import join_refs
@@ -12,7 +13,6 @@ from lmtools.lattice.check import ERROR, IMPOSSIBLE, problems, repair
 from lmtools.lattice.density import Statistics, add_statistics, statistics
 from lmtools.rescoring import parse_weights
 from lmtools.types import Lattice
-from lmtools.verbs import say
 from lmtools.verbs.lattice.common import choose_weights, read_lattices
 from lmtools.verbs.parser import add_references
 
@@ -68,7 +68,7 @@ def inspect_lattices(args, sizes: list[Statistics], broken: dict) -> Iterator[La
         if args.each:
             print(f"{lattice.utt}: {describe_sizes(sizes[-1])}")
         if args.repair:
-            say(f"{lattice.utt}: {message}" for message in done)
+            say_lines(f"{lattice.utt}: {message}" for message in done)
         yield better
 
 

@@ -3,13 +3,13 @@ lattices, N-best lists and texts of them
 """
 
 import math
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
 
 from lmtools.base.assignments import parse_pairs
 from lmtools.base.computing import Computing
 from lmtools.base.errors import UserError
+from lmtools.base.log import say, say_lines
 from lmtools.base.options import fill
 from lmtools.base.seal import write_json
 from lmtools.base.specs import LMSpec
@@ -20,7 +20,6 @@ from lmtools.rescoring import mark, parse_weights, warn_unseen
 from lmtools.score.lattice_run import LatticeOutputs, LatticeResult, LatticeTotals, run_lattices
 from lmtools.score.lattices import LatticeOptions
 from lmtools.text.phrases import PhraseSpec
-from lmtools.verbs import say
 from lmtools.verbs.help import Rare
 from lmtools.verbs.lattice.common import read_lattices
 from lmtools.verbs.numbers import amount, from_zero, positive
@@ -88,8 +87,10 @@ def run(args):
     if args.report:
         write_json(totals.facts() | describe_options(args, options), args.report, allow_nan=False)
     places = {name: spec.lm for name, spec in options.lms.items()}
-    say(warn_unseen(totals.signatures, {**dict.fromkeys(totals.signatures, args.input), **places}))
-    print(totals.describe(), file=sys.stderr)
+    say_lines(
+        warn_unseen(totals.signatures, {**dict.fromkeys(totals.signatures, args.input), **places})
+    )
+    say(totals.describe())
 
 
 def run_all(args, options: LatticeOptions, totals: LatticeTotals) -> Iterator[LatticeResult]:
@@ -105,7 +106,7 @@ def run_all(args, options: LatticeOptions, totals: LatticeTotals) -> Iterator[La
     )
     results = run_lattices(read_lattices(args), options, wanted, args.nj)
     for result, ref in join_refs(results, args.ref, args.ref_lines, args.input):
-        say(result.messages)
+        say_lines(result.messages)
         totals.add(result)
         nbest = result.nbest and replace(result.nbest, ref=ref)
         yield replace(result, nbest=mark(nbest, result.signatures) if marked and nbest else nbest)

@@ -5,6 +5,7 @@ words, their posteriors, times and alternatives
 from collections.abc import Iterator
 
 from lmtools.base.errors import UserError
+from lmtools.base.log import say, say_lines
 from lmtools.formats import read, stream
 from lmtools.formats.lattices import default_weights
 from lmtools.formats.lattices import stream as stream_lattices
@@ -15,7 +16,6 @@ from lmtools.rescoring import check_signatures, load_weights, parse_weights, rea
 from lmtools.rescoring.calibration import calibrate
 from lmtools.rescoring.networks import CHOICES, METHODS, NetworkPlan, build_networks, rank_lists
 from lmtools.types import ConfusionNetwork
-from lmtools.verbs import say
 from lmtools.verbs.network.common import FORMATS, add_calibration, read_calibration, write_networks
 
 DEPTH = 100  # hypotheses of a lattice that are aligned
@@ -52,7 +52,7 @@ def arguments(parser):
 def run(args):
     """Write the networks one by one, and say how many."""
     count = write_networks(calibrate(networks_of(args), read_calibration(args)), args.out, args.to)
-    say([f"{args.out}: networks of {count} utterances"])
+    say(f"{args.out}: networks of {count} utterances")
 
 
 def networks_of(args) -> Iterator[ConfusionNetwork]:
@@ -77,7 +77,7 @@ def networks_of_lists(args) -> Iterator[ConfusionNetwork]:
     nbests = read(args.nbest, args.format)
     columns = read_columns(args.scores, nbests, args.nbest)
     weights = load_weights(args.weights, nbests, columns)
-    say([*columns.warn_unchecked(), *check_signatures(weights, columns, args.weights)])
+    say_lines([*columns.warn_unchecked(), *check_signatures(weights, columns, args.weights)])
     return build_networks(rank_lists(nbests, weights, columns, args.nbest), plan)
 
 
@@ -88,7 +88,7 @@ def networks_of_lattices(args) -> Iterator[ConfusionNetwork]:
     weights = parse_weights(args.weights)
     for lattice in stream_lattices(args.lattices, args.format):
         lattice, messages = drop_unusable(lattice)
-        say(messages)
+        say_lines(messages)
         chosen = default_weights(lattice) if weights is None else weights
         if args.method == METHODS[0]:
             plan = NetworkPlan(args.scale, args.depth, args.choice)

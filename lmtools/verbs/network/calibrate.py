@@ -2,8 +2,8 @@
 `--calibration` of the other actions
 """
 
+from lmtools.base.log import say
 from lmtools.rescoring.calibration import METHODS, calibrate, learn_calibration, save_calibration
-from lmtools.verbs import say
 from lmtools.verbs.network.common import describe_confidences, judge_file
 
 
@@ -26,5 +26,5 @@ def run(args):
     calibration = learn_calibration(judged, args.method)
     save_calibration(calibration, args.out)
     after, _, _ = judge_file(args.networks, None, calibrate(networks, calibration), refs)
-    say([describe_confidences(args.networks, judged)])
-    say([describe_confidences(f"{args.out} (on the set that it was learnt on)", after)])
+    say(describe_confidences(args.networks, judged))
+    say(describe_confidences(f"{args.out} (on the set that it was learnt on)", after))

@@ -2,11 +2,11 @@
 of their alignment (ROVER), or one network of all
 """
 
+from lmtools.base.log import say
 from lmtools.lattice.rover import Vote
 from lmtools.rescoring.calibration import calibrate
 from lmtools.rescoring.networks import NetworkPlan
 from lmtools.rescoring.rover import METHODS, SystemOutput, combine_systems, load_vote, read_system
-from lmtools.verbs import say
 from lmtools.verbs.network.common import FORMATS, add_calibration, read_calibration, write_networks
 from lmtools.verbs.numbers import amount, share
 
@@ -54,4 +54,4 @@ def run(args):
         args.out,
         args.to,
     )
-    say([f"{args.out}: {len(args.systems)} systems, {count} utterances, by {vote.method}"])
+    say(f"{args.out}: {len(args.systems)} systems, {count} utterances, by {vote.method}")

@@ -2,10 +2,10 @@
 confidence of no word, what each system's vote counts
 """
 
+from lmtools.base.log import say, say_lines
 from lmtools.evaluate import evaluate
 from lmtools.formats.texts import read_texts
 from lmtools.rescoring.rover import combine_systems, save_vote, tune_vote
-from lmtools.verbs import say
 from lmtools.verbs.network.common import refs_of
 from lmtools.verbs.network.rover import add_systems, read_systems
 
@@ -29,6 +29,8 @@ def run(args):
         for system in systems
     ]
     lines.append((args.out, {one.utt: one.text for one in combine_systems(systems, vote)}))
-    say(f"{path}: WER {evaluate(refs, texts, 'wer', path).score:.2f}" for path, texts in lines)
+    say_lines(
+        f"{path}: WER {evaluate(refs, texts, 'wer', path).score:.2f}" for path, texts in lines
+    )
     trust = ", ".join(f"{value:g}" for value in vote.trust)
-    say([f"by {vote.method}, alpha {vote.alpha:g}, null {vote.null:g}, trust {trust}"])
+    say(f"by {vote.method}, alpha {vote.alpha:g}, null {vote.null:g}, trust {trust}")

@@ -1,7 +1,6 @@
 """lmtools ngram convert: an ARPA file of any dialect as KenLM reads it."""
 
-import sys
-
+from lmtools.base.log import say, say_lines
 from lmtools.ngram.convert import convert
 from lmtools.verbs.ngram.estimate import add_kenlm
 
@@ -22,7 +21,6 @@ def arguments(parser):
 def run(args):
     """Convert, and say what the file lacks and how large it is."""
     model, lacks = convert(args.model, args.out, args.kenlm)
-    for line in lacks:
-        print(line, file=sys.stderr)
+    say_lines(lacks)
     counts = " ".join(map(str, model.counts))
-    print(f"{args.out}: {model.order}-gram model, n-grams {counts}", file=sys.stderr)
+    say(f"{args.out}: {model.order}-gram model, n-grams {counts}")

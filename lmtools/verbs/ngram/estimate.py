@@ -3,9 +3,9 @@ smoothing.
 """
 
 import argparse
-import sys
 from itertools import islice
 
+from lmtools.base.log import say
 from lmtools.ngram import build, directory
 from lmtools.ngram.kneser_ney import FALLBACK
 from lmtools.text.blocks import read_again
@@ -80,13 +80,10 @@ def run(args: argparse.Namespace) -> None:
     if description.fallback:
         orders = " ".join(map(str, description.fallback))
         amounts = " ".join(map(str, FALLBACK))
-        print(
-            f"{args.out}: too little text for the discounts of order {orders}; {amounts} instead",
-            file=sys.stderr,
-        )
+        say(f"{args.out}: too little text for the discounts of order {orders}; {amounts} instead")
     if description.reserved:
         left_out = f"left out {description.reserved} words of the text"
-        print(f"{args.out}: {left_out} that read <s>, </s> or <unk>", file=sys.stderr)
+        say(f"{args.out}: {left_out} that read <s>, </s> or <unk>")
     counts = " ".join(map(str, description.counts))
     print(
         f"{args.out}: {description.order}-gram model by {description.estimator}, n-grams {counts};"

@@ -1,5 +1,7 @@
 """The verb: what it writes, prints and refuses."""
 
+import webbrowser
+
 import pytest
 
 from lmtools.cli import main
@@ -88,3 +90,13 @@ def test_usage_is_status_2(capsys):
     with pytest.raises(SystemExit) as status:
         main(["report"])
     assert status.value.code == 2
+
+
+@pytest.mark.parametrize("opens", [True, False])
+def test_the_page_opens_in_a_browser(fresh, monkeypatch, capsys, opens):
+    addresses = []
+    monkeypatch.setattr(webbrowser, "open", lambda address: addresses.append(address) or opens)
+    assert main(["report", str(fresh), "--open"]) == 0
+    page = (fresh / "report/index.html").resolve()
+    assert addresses == [page.as_uri()] and page.is_file()
+    assert (f"{page}: no browser opens here" in capsys.readouterr().err) != opens

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from processes import PATIENCE, descendants, gone
 
+from lmtools.base import log
 from lmtools.base.lock import hold_lock
 from lmtools.cli import main
 from lmtools.first_pass.asr import recognisers
@@ -287,3 +288,15 @@ def test_a_link_at_the_journals_name_is_not_followed(home, capsys):
     assert decode() == 1
     assert f"{home}/{name}: cannot write: " in capsys.readouterr().err
     assert not (home / "elsewhere").exists()
+
+
+def test_a_log_says_how_far_it_is(home, monkeypatch, capsys):
+    monkeypatch.setattr(log, "EVERY", 0)
+    record(home / "set/7/1/7-1-3.wav", fake_recogniser.RAISES)
+    assert decode("--log-format", "json") == 3
+    lines = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+    done = [(line["done"], line["total"], line["unit"]) for line in lines if "done" in line]
+    assert done == [(n, 8, "utterance") for n in range(1, 9)]
+    failed = [line["utterance"] for line in lines if line["level"] == "warning" and len(line) == 5]
+    assert failed == ["7-1-3"] and {line["verb"] for line in lines} == {"decode"}
+    assert [line["failed"] for line in lines if "real_time_factor" in line] == [1]

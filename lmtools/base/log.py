@@ -1,0 +1,196 @@
+"""What a program says on standard error while it works: lines, and how far a long piece of work is.
+
+The setting `log_format` (lmtools.base.context) says how: `text` for people, or `json`, an object a
+line for programs that gather logs. How far work is stands in a bar on a terminal, and elsewhere in
+a line for each minute in which nothing else is said. Standard output is left for results.
+"""
+
+import contextlib
+import io
+import json
+import math
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime, timezone
+from typing import TypeVar
+
+from lmtools.base.context import JSON, current
+
+EVERY = 60.0  # seconds from line to line about one piece of work
+DELAY = 1.0  # seconds that work takes at least to be shown in a bar
+BYTES = "B"  # a unit that is shown as kB, MB ...
+OPEN: list["ProgressBar"] = []  # work under way, in the order in which it began
+
+Item = TypeVar("Item")
+
+
+def say(message: object, level: str = "info", **figures) -> None:
+    """Write one line on standard error, above a bar that is shown there.
+
+    As JSON it is an object: `time` (UTC, ISO 8601), `level` (info, warning, error), `verb` (null in
+    a program's own calls), `message`, and `figures` by name, null where they are not finite.
+    """
+    message = str(message)
+    stream = sys.stderr.stream if isinstance(sys.stderr, JsonLines) else sys.stderr
+    if current().log_format == JSON:
+        message = format_object(message, level, figures)
+    bars = [work.bar for work in OPEN if work.bar is not None]
+    if bars:
+        bars[0].write(message, file=stream)
+    else:
+        print(message, file=stream, flush=True)
+    for work in list(OPEN):
+        work.last = time.monotonic()
+
+
+def say_lines(lines: Iterable[str]) -> None:
+    """Write lines on standard error, as `say` does."""
+    for line in lines:
+        say(line)
+
+
+def format_object(message: str, level: str, figures: dict) -> str:
+    """Return a line of the log as a JSON object."""
+    now = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
+    head = {"time": now, "level": level, "verb": current().verb or None, "message": message}
+    return json.dumps(head | {name: make_finite(value) for name, value in figures.items()})
+
+
+def make_finite(value):
+    """Return a figure as JSON may hold it: None in place of NaN and infinities, in mappings too."""
+    if isinstance(value, dict):
+        return {name: make_finite(inner) for name, inner in value.items()}
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+class JsonLines(io.TextIOBase):
+    """A stream in the place of standard error, each line of which, whoever writes it (a library's
+    warning, a traceback), goes to `stream` as a JSON object.
+    """
+
+    def __init__(self, stream):
+        self.stream, self.begun = stream, ""
+
+    def writable(self) -> bool:
+        """Return that it can be written."""
+        return True
+
+    def fileno(self) -> int:
+        """Return the number of the file behind."""
+        return self.stream.fileno()
+
+    def write(self, text: str) -> int:
+        """Write the lines that are whole, and keep the beginning of the next."""
+        *lines, self.begun = (self.begun + text).split("\n")
+        for line in filter(str.strip, lines):
+            print(format_object(line, "info", {}), file=self.stream, flush=True)
+        return len(text)
+
+    def finish(self) -> None:
+        """Write what is left as a line."""
+        self.write("\n")
+
+
+@contextlib.contextmanager
+def whole_log_as_json() -> Iterator[None]:
+    """Have all that Python code writes on standard error in the block be JSON objects, where
+    `log_format` asks for it.
+    """
+    if current().log_format != JSON:
+        yield
+        return
+    stream = JsonLines(sys.stderr)
+    with contextlib.redirect_stderr(stream):
+        try:
+            yield
+        finally:
+            stream.finish()
+
+
+class ProgressBar:
+    """How far a piece of work is: `done` of `total` (None: unknown) units, which `advance` raises;
+    with `done` there before it begins. To be closed, or used by `with`.
+    """
+
+    def __init__(self, label: str, total: int | None, unit: str, done: int = 0):
+        self.label, self.total, self.unit = label, total, unit
+        self.done = self.before = done
+        self.begun = self.last = time.monotonic()
+        self.bar = None
+        if sys.stderr.isatty() and current().log_format != JSON:
+            from tqdm import tqdm
+
+            self.bar = tqdm(
+                total=total, initial=done, desc=label, unit=unit, unit_scale=unit == BYTES,
+                dynamic_ncols=True, delay=DELAY, file=sys.stderr,
+            )  # fmt: skip
+        OPEN.append(self)
+
+    def __enter__(self) -> "ProgressBar":
+        return self
+
+    def __exit__(self, *error) -> None:
+        self.close()
+
+    def advance(self, more: int = 1) -> None:
+        """Note that `more` units are done, and show it when it is time to."""
+        self.done += more
+        if self.bar is not None:
+            self.bar.update(more)
+        elif time.monotonic() - self.last >= EVERY:
+            self.write_line()
+
+    def write_line(self) -> None:
+        """Write in a line what is done, the rate since the beginning and the time left."""
+        rate = (self.done - self.before) / max(time.monotonic() - self.begun, 1e-9)
+        left = (self.total - self.done) / rate if self.total and rate else None
+        line = f"{self.label}: {self.amount(self.done)}"
+        if self.total:
+            line += f" of {self.amount(self.total)} ({self.done / self.total:.0%})"
+        line += f" {self.plural}, {self.amount(rate)} {self.plural}/s"
+        if left is not None:
+            line += f", {format_seconds(left)} left"
+        figures = {"label": self.label, "done": self.done, "total": self.total, "unit": self.unit}
+        say(line, **figures, rate=rate, left=left)
+
+    @property
+    def plural(self) -> str:
+        """Return the unit of several."""
+        return "MB" if self.unit == BYTES else f"{self.unit}s"
+
+    def amount(self, value: float) -> str:
+        """Return a number of units in figures."""
+        if self.unit == BYTES:
+            return f"{value / 1e6:,.1f}"
+        return f"{value:,}" if isinstance(value, int) else f"{value:,.{1 if value < 100 else 0}f}"
+
+    def close(self) -> None:
+        """Leave the bar as it is; lines come no more."""
+        if self in OPEN:
+            OPEN.remove(self)
+        if self.bar is not None:
+            self.bar.close()
+
+
+def format_seconds(seconds: float) -> str:
+    """Return a time as 0:41, 12:05 or 3:07:59."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def track(
+    items: Iterable[Item],
+    label: str,
+    total: int | None,
+    unit: str,
+    size: Callable[[Item], int] = lambda item: 1,
+) -> Iterator[Item]:
+    """Yield `items`, and show how many of `total` units, `size` of each, are done: an item is when
+    the next is asked for.
+    """
+    with ProgressBar(label, total, unit) as progress:
+        for item in items:
+            yield item
+            progress.advance(size(item))

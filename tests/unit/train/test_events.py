@@ -1,0 +1,89 @@
+"""TensorBoard's event files, read back by TensorBoard."""
+
+import json
+import signal
+import sys
+from shlex import split
+
+import pytest
+import yaml
+from toys import settings
+
+from lmtools.base.config import as_tree
+from lmtools.cli import main
+from lmtools.train import loop, train
+
+tensorboard = pytest.importorskip("tensorboard", reason="tensorboard is not installed")
+
+
+def read_events(directory) -> dict[str, list[tuple[int, float]]]:
+    """Steps and values by tag."""
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    events = EventAccumulator(str(directory))
+    events.Reload()
+    return {
+        tag: [(event.step, event.value) for event in events.Scalars(tag)]
+        for tag in events.Tags()["scalars"]
+    }
+
+
+def read_metrics(directory, name: str) -> list[tuple[int, float]]:
+    """Steps and values of a metric."""
+    lines = map(json.loads, (directory / "metrics.jsonl").read_text().splitlines())
+    return [(line["step"], pytest.approx(line[name], abs=1e-5)) for line in lines if name in line]
+
+
+def test_events_are_the_metrics(tiny, tmp_path):
+    conf = tmp_path / "c.yaml"
+    conf.write_text(yaml.safe_dump(as_tree(settings("causal"))))
+    words = f"train --conf {conf} --train {tiny}/train.bin --valid {tiny}/valid.bin --device cpu"
+    words += f" --also-valid old={tiny}/train.bin --out {tmp_path}/lm"
+    assert main([*split(words), "--tensorboard", str(tmp_path / "events")]) == 0
+    events = read_events(tmp_path / "events")
+    assert events.keys() == {"loss/train", "loss/valid", "loss/old", "lr", "epoch"}
+    for tag, name in (("loss/train", "train_loss"), ("loss/valid", "valid_loss"), ("lr", "lr")):
+        assert len(events[tag]) >= 2 and events[tag] == read_metrics(tmp_path / "lm", name)
+
+
+def test_a_training_that_goes_on_has_each_step_once(tiny, tmp_path, monkeypatch):
+    places = tiny / "train.bin", tiny / "valid.bin", tmp_path / "lm", "cpu"
+    step = loop.Training.step
+
+    def stop(self, batch):
+        if self.progress.step == 12:
+            signal.raise_signal(signal.SIGTERM)
+        return step(self, batch)
+
+    monkeypatch.setattr(loop.Training, "step", stop)
+    with pytest.raises(loop.Stopped):
+        train(settings("causal"), *places, events=tmp_path / "events")
+    monkeypatch.setattr(loop.Training, "step", step)
+    (tmp_path / "lm/metrics.jsonl").read_text()
+    train(settings("causal"), *places, events=tmp_path / "events")
+    events = read_events(tmp_path / "events")
+    assert events["loss/train"] == read_metrics(tmp_path / "lm", "train_loss")
+    steps = [step for step, _ in events["loss/train"]]
+    assert len(set(steps)) == len(steps) and steps[0] < 12 < steps[-1]
+
+
+def test_a_missing_package_is_named_before_anything_is_written(tiny, tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "tensorboard", None)
+    monkeypatch.delitem(sys.modules, "torch.utils.tensorboard", raising=False)
+    conf = tmp_path / "c.yaml"
+    conf.write_text(yaml.safe_dump(as_tree(settings("causal"))))
+    words = f"train --conf {conf} --train {tiny}/train.bin --valid {tiny}/valid.bin"
+    words += f" --out {tmp_path}/lm --tensorboard {tmp_path}/events"
+    assert main(split(words)) == 1
+    told = "--tensorboard needs the package tensorboard; pip install 'lmtools[tensorboard]'"
+    assert told in capsys.readouterr().err
+    assert not (tmp_path / "lm/metrics.jsonl").exists() and not (tmp_path / "events").exists()
+
+
+def test_a_place_for_events_that_is_a_file(tiny, tmp_path, capsys):
+    conf = tmp_path / "c.yaml"
+    conf.write_text(yaml.safe_dump(as_tree(settings("causal"))))
+    words = f"train --conf {conf} --train {tiny}/train.bin --valid {tiny}/valid.bin"
+    assert main([*split(words), "--out", str(tmp_path / "lm"), "--tensorboard", str(conf)]) == 1
+    said = capsys.readouterr().err
+    assert f"{conf}: cannot write event files" in said and "Traceback" not in said
