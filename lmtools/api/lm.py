@@ -192,9 +192,9 @@ class LM:
 def load(
     lm: str | os.PathLike, *, threads: int | None = None, cache: str = "none", **options: Any
 ) -> LM:
-    """Return the language model `lm`: a directory of `lmtools train` or `lmtools ngram`, a KenLM or
-    ARPA file, `hf:DIR`, a Hugging Face model on this disk, or a mixture of such,
-    `mix:LM=0.6,LM=0.4`.
+    """Return the language model `lm`: a directory of `lmtools train` or `lmtools ngram`, an
+    installed model by its name (`en-books-4gram`, docs/models.md), a KenLM or ARPA file, `hf:DIR`,
+    a Hugging Face model on this disk, or a mixture of such, `mix:LM=0.6,LM=0.4`.
 
     `options` are those of the specification, which `lm` may have too (`DIR,intact=true`), and of
     the computation: `intact`, `normalise`, `oov_penalty`, `noise`, `noise_power`, `pairs` for a

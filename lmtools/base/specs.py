@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lmtools.base.errors import UserError
+from lmtools.base.installed import find_model
 from lmtools.base.options import check_options, list_options, option, parse_option
 
 NORMALISATIONS = ("full", "none")
@@ -17,7 +18,7 @@ MIXTURE = "mix:LM=WEIGHT,LM=WEIGHT"
 @dataclass(frozen=True)
 class LMSpec:
     """Specification of a language model: its place (a directory, a KenLM or ARPA file, `hf:DIR`, or
-    `mix:LM=W,LM=W`) and how it scores.
+    `mix:LM=W,LM=W`) and how it scores. `parse` finds the place of an installed model by its name.
 
     The text `LM,option=value,..` has the declared options. `pairs`: texts are pairs of source and
     target, of a translation model; with `context`, pairs of what was said before and a text.
@@ -59,7 +60,7 @@ class LMSpec:
         """
         lm, values = split_options(text)
         given = {name: parse_option(cls, name, value) for name, value in values.items()}
-        return cls(lm, **defaults | given)
+        return cls(find_model(lm), **defaults | given)
 
     def __str__(self) -> str:
         """Return the text that `parse` takes."""
@@ -98,7 +99,9 @@ def find_paths(lm: str) -> list[str]:
 
 
 def parse_mixture(text: str) -> tuple[list[str], list[float]]:
-    """Parse the models and the weights of `mix:A=0.6,B=0.4`; the last weight may be left out."""
+    """Parse the models, installed ones by name, and the weights of `mix:A=0.6,B=0.4`; the last
+    weight may be left out.
+    """
     lms, weights = [], []
     for part in text.removeprefix(MIX).split(","):
         lm, sign, weight = part.rpartition("=")
@@ -111,4 +114,4 @@ def parse_mixture(text: str) -> tuple[list[str], list[float]]:
             raise UserError(f"{text}: {part!r} is no model with its weight; write {MIXTURE}")
     if len(lms) < 2:
         raise UserError(f"{text}: one model is no mixture; write {MIXTURE}")
-    return lms, weights
+    return list(map(find_model, lms)), weights

@@ -13,6 +13,7 @@ from torch.nn import functional as F
 
 from lmtools.base.computing import USUAL, Computing
 from lmtools.base.errors import UserError
+from lmtools.base.installed import find_model
 from lmtools.base.specs import LMSpec
 from lmtools.base.windows import count_rows
 from lmtools.embed.base import Encoder
@@ -115,8 +116,8 @@ STATICS = {"words": StaticVectors, "tfidf": Tfidf}
 def load_encoder(
     lm: str, pooling: PoolingOptions = LAST_MEAN, computing: Computing = USUAL
 ) -> Encoder:
-    """Load the encoder of `lm`: a model directory of ours, hf:DIR (Hugging Face), words:F (vectors
-    in a file), tfidf or tfidf:TEXT.
+    """Load the encoder of `lm`: a model directory of ours, or the name of an installed one, hf:DIR
+    (Hugging Face), words:F (vectors in a file), tfidf or tfidf:TEXT.
     """
     kind, _, rest = lm.partition(":")
     if kind == "tfidf" or (kind == "words" and rest):
@@ -126,6 +127,7 @@ def load_encoder(
                 " --boundaries and --masked out"
             )
         return STATICS[kind](rest or None)
+    lm = find_model(lm)
     path = Path(lm)
     if kind != "hf" and not any((path / name).exists() for name in ("config.json", WEIGHTS)):
         kinds = "the directory of a neural model, hf:DIR, words:F or tfidf"

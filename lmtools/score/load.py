@@ -7,6 +7,7 @@ from pathlib import Path
 from lmtools.base.computing import USUAL, Computing
 from lmtools.base.errors import UserError
 from lmtools.base.extras import explain_missing
+from lmtools.base.installed import list_models
 from lmtools.base.specs import HF, MIX, WEIGHTS, LMSpec, parse_mixture
 from lmtools.ngram.description import CONFIG
 from lmtools.ngram.model import NgramModel
@@ -18,8 +19,8 @@ from lmtools.score.ngram import NgramScorer
 
 def load(spec: LMSpec | str, computing: Computing = USUAL) -> Scorer:
     """Load the language model of a specification, or of the text of one: a model directory of ours
-    (neural or n-gram), a KenLM or ARPA file, `hf:DIR` (a Hugging Face directory), or a mixture of
-    such, `mix:LM=WEIGHT,LM=WEIGHT`.
+    (neural or n-gram), a KenLM or ARPA file, `hf:DIR` (a Hugging Face directory), the name of an
+    installed model, or a mixture of such, `mix:LM=WEIGHT,LM=WEIGHT`.
 
     UserError for a model that cannot do what is asked: n-grams and those of Hugging Face do not
     score without normalisation, only sampled criteria have noise, and a translation model and
@@ -81,8 +82,8 @@ def load_ngram(spec: LMSpec, computing: Computing) -> NgramScorer:
     path = Path(spec.lm)
     if not path.exists():
         raise UserError(
-            f"{spec.lm}: no such language model; give a model directory, a KenLM or ARPA file, or"
-            " hf:DIR"
+            f"{spec.lm}: no such language model; give a model directory, a KenLM or ARPA file,"
+            f" hf:DIR, or the name of an installed model ({list_models()})"
         )
     if path.is_dir() and not (path / CONFIG).exists():
         raise UserError(

@@ -1,6 +1,7 @@
 """lmtools export: a language model in a form that other programs load."""
 
 from lmtools.base.errors import UserError
+from lmtools.base.installed import find_model
 from lmtools.base.lock import hold_lock
 from lmtools.bridges.export import FORMS
 
@@ -24,4 +25,4 @@ def run(args):
             " --to hf"
         )
     with hold_lock(args.out):
-        print(FORMS[args.to](args.lm, args.out, **given))
+        print(FORMS[args.to](find_model(args.lm), args.out, **given))

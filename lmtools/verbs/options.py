@@ -166,8 +166,8 @@ GROUPS: dict[str, dict[str, dict]] = {
     "language model": {
         "--lm": value(
             "DIR",
-            "model directory, KenLM or ARPA file, hf:DIR, or mix:LM=W,LM=W, a mixture of such;"
-            " LM,option=value,... gives it options (see --help-all)",
+            "model directory, installed model, KenLM or ARPA file, hf:DIR, or mix:LM=W,LM=W, a"
+            " mixture; LM,option=value,... gives it options (see --help-all)",
             required=True,
         )
     },

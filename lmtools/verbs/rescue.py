@@ -9,6 +9,7 @@ from pathlib import Path
 from lmtools.base.assignments import parse_pairs
 from lmtools.base.errors import UserError
 from lmtools.base.files import cannot
+from lmtools.base.installed import find_model, list_models
 from lmtools.base.lock import hold_lock
 from lmtools.evaluate import METRICS
 from lmtools.evaluate.metrics import METRIC_HELP
@@ -79,8 +80,9 @@ def find_lms(args) -> dict[str, str]:
     lms = parse_pairs(args.lm, "--lm", "NAME=LM", example)
     for name, lm in lms.items():
         check_name(name, "--lm", "a name")
-        if not lm.startswith("mix:") and not Path(lm.removeprefix("hf:")).exists():
-            raise UserError(f"--lm {name}={lm}: no such language model; check the path")
+        if not lm.startswith("mix:") and not Path(find_model(lm).removeprefix("hf:")).exists():
+            cause = f"--lm {name}={lm}: no such language model"
+            raise UserError(f"{cause}; check the path or name ({list_models()})")
     if args.text:
         if NGRAM in lms:
             raise UserError(f"--lm {NGRAM}: is the name of what --text makes; give it another")

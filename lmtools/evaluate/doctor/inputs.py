@@ -10,6 +10,7 @@ from pathlib import Path
 
 from lmtools.base.errors import UserError
 from lmtools.base.files import read_lines
+from lmtools.base.installed import find_model
 from lmtools.evaluate.doctor.profile import Profile
 from lmtools.evaluate.doctor.trials import MARKS, Trial, choose_forms, choose_remedies
 from lmtools.formats import read
@@ -199,6 +200,7 @@ def is_huggingface(lm: str) -> bool:
 
 def read_words(lm: str) -> ModelWords:
     """Read the view of text of the language model in a file or directory."""
+    lm = find_model(lm)
     if is_huggingface(lm):
         return ModelWords()
     directory = next(
