@@ -1,5 +1,5 @@
-"""egs/librispeech/run_models.sh from end to end on little text: the models of the wheel are found by
-name, and nothing but models is in it.
+"""egs/librispeech/run_models.sh from end to end on little text: the models of the wheel are found
+by name, and nothing but models is in it.
 """
 
 import re
