@@ -5,6 +5,7 @@
 # make lint    linters, the floors of the package, types of the public names, Dockerfiles
 # make dist    sdist and wheel in dist/, checked
 # make docs    the site in build/site, strict
+# make models TEXT=BOOKS  English models of a directory of text, as a wheel: docs/models.md; hours
 # make trust   attacks on all of it for hours on 2 cores: tests/trust (make test runs a minute's share)
 # make clean   removes the environment and what recipes wrote
 PYTHON ?= python3
@@ -15,7 +16,7 @@ FAST := $(addprefix tests/unit/,api base evaluate formats lattice rescoring text
   test_house.py test_types.py) tests/old
 export PYTHONPATH :=
 
-.PHONY: setup demo test test-fast lint dist docs trust clean
+.PHONY: setup demo test test-fast lint dist docs models trust clean
 
 setup: .venv/.stamp
 
@@ -54,6 +55,9 @@ dist: setup
 docs: setup
 	$(BIN)/python -m sphinx -q -E -W --keep-going -b html -c docs/site . build/site
 	@echo build/site/docs/index.html
+
+models: setup
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(RECIPE)/run_models.sh --text-dir "$(abspath $(TEXT))"
 
 trust: setup
 	OMP_NUM_THREADS=1 $(BIN)/python tests/trust/run.py --long --jobs 2 --json trust.json

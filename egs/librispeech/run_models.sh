@@ -15,7 +15,8 @@ leave_out="books-b:773850-775202 books-b:797493-800788" # lines that hold senten
                   # measure the models: NAME:FIRST-LAST of the file that begins with NAME
 valid=2000        # sentences held out, for validation and the model card
 vocab_size=5000   # BPE pieces of the neural LMs
-threshold=3.3e-8  # of pruning: the 4-gram of 44.7 million words comes to 40 MB
+min_count="1 2 2 3" # n-grams that occur less often are left out, a number an order
+threshold=5e-9    # of pruning after that: the 4-gram of 44.7 million words comes to 33 MB
 train_opts="epochs=1 arch.dim=192 arch.ffn=768 batch.tokens=2048" # key=value settings over conf
 nj=1              # trainings at a time
 datadir=data/models # for prepared text
@@ -38,8 +39,8 @@ if stage 2 "subword and binarise" $datadir \
 fi
 
 if stage 3 "n-gram" $datadir/train.txt : $expdir/lm/small; then
-  submit lmtools ngram --text $datadir/train.txt --order 4 --normaliser librispeech \
-    --out $expdir/lm/4gram
+  submit lmtools ngram --text $datadir/train.txt --order 4 --min-count $min_count \
+    --normaliser librispeech --out $expdir/lm/4gram
   lmtools ngram prune $expdir/lm/4gram --threshold $threshold --out $expdir/lm/pruned
   lmtools ngram quantize $expdir/lm/pruned --out $expdir/lm/small
 fi
