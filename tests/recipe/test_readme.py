@@ -332,7 +332,7 @@ def test_python(tmp_path, lm):
 
 RESCORING = (
     "All in one command", "Check the lists", "Score, tune, choose, evaluate",
-    "What was said before", "Score only what may still win",
+    "Context across utterances", "Score only what may still win",
     "Without a language model: minimum Bayes risk", "Lattices",
 )  # fmt: skip
 CLUSTERS = "Processes on one machine", "Other queues", "Text of any size"
