@@ -201,6 +201,7 @@ def work(number: int, home: Path, threads: int, calls: int) -> None:
         answer(skipped=str(error))
         return
     answer(version=version(engine.package) if engine.package else lmtools.__version__)
+    clock = time.process_time if threads * calls == 1 else time.perf_counter
     with ThreadPoolExecutor(calls) as pool:
         for line in sys.stdin:
             size, order = int(line), list(range(len(texts)))
@@ -212,13 +213,13 @@ def work(number: int, home: Path, threads: int, calls: int) -> None:
             if calls == 1:
                 made, seconds = [], []
                 for part in parts:
-                    begin = time.perf_counter()
+                    begin = clock()
                     made.append(score(part))
-                    seconds.append(time.perf_counter() - begin)
+                    seconds.append(clock() - begin)
             else:
-                begin = time.perf_counter()
+                begin = clock()
                 made = list(pool.map(score, parts))
-                seconds = [time.perf_counter() - begin]
+                seconds = [clock() - begin]
             sums = np.empty(len(texts))
             sums[order] = np.concatenate(made)
             answer(size=size, seconds=seconds, sums=sums.tolist())

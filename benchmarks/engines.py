@@ -5,7 +5,8 @@ CTranslate2, ONNX Runtime, OpenVINO, minicons and transformers' own classes. Pri
 
 `--lm` is a directory of `lmtools train`, or LAYERSxDIMxWORDS: a model of random weights. The others
 load what `lmtools export` writes. Each engine is a process of its own that keeps the model; they
-take turns, and the least time of each call counts. All give the sum of log-probabilities of the
+take turns, and the least time of each call counts: processor time where one thread computes, which
+other work on the machine disturbs least. All give the sum of log-probabilities of the
 same distinct hypotheses. At batch 1 a call has one. Of larger batches the others are told the size,
 and the hypotheses are sorted by length for them; `lmtools` gets all at once, list by list, and
 makes its own. With several threads the others run both ways, all threads in one call and as many

@@ -38,7 +38,7 @@ from lmtools.models.lm import LanguageModel
 from lmtools.models.settings import Settings
 from lmtools.score import load, score_texts
 from lmtools.score.huggingface_trees import HuggingFaceTranslation, split
-from lmtools.score.neural import TranslationScorer
+from lmtools.score.translation import TranslationScorer
 from lmtools.text.subword import EOS, SPECIALS
 from lmtools.verbs.bench.measures.machine import describe_machine
 

@@ -9,6 +9,7 @@ import numpy as np
 # sentences in a batch are a multiple of it, or one: rows that a kernel's tiles leave over are
 # summed in another order
 EIGHT = 8
+RAGGED_ROWS = 256  # the most of a ragged batch; a sentence of more is a batch of its own
 APART = 4096  # sentences at a time of models that compute each by itself
 
 
@@ -39,29 +40,35 @@ def batch_size(cost: int, rows: int) -> int:
 
 def full_batch_size(model, sentences: Sequence) -> int:
     """Return the sentences of a full batch that has these; `model`: a scorer or an encoder."""
-    if model.rows is None:
+    if model.rows is None or model.ragged:
         return len(sentences)
     return max(len(sentences), batch_size(model.cost(sentences[0]), model.rows))
 
 
-def plan_batches(costs: Sequence[int], rows: int | None) -> list[list[int]]:
+def plan_batches(costs: Sequence[int], rows: int | None, ragged: bool = False) -> list[list[int]]:
     """Return indices into `costs` in batches of equal cost, each of `batch_size` sentences but for
-    the last of a cost; the cheapest first.
+    the last of a cost; the cheapest first. `ragged`: of any costs, at most `rows` and
+    RAGGED_ROWS together, or one sentence.
 
     `rows` None: sentences that are computed one by one, whose batches are any.
     """
     result: list[list[int]] = []
+    filled = 0  # rows of the last batch
     for index in np.argsort(costs, kind="stable").tolist():
         last = result[-1] if result else []
         cost = costs[index]
         if rows is None:
             fits = 0 < len(last) < APART
+        elif ragged:
+            fits = last and filled + cost <= min(rows, RAGGED_ROWS)
         else:
             fits = last and costs[last[0]] == cost and len(last) < batch_size(cost, rows)
         if fits:
             last.append(index)
+            filled += cost
         else:
             result.append([index])
+            filled = cost
     return result
 
 

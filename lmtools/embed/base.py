@@ -14,6 +14,7 @@ class Encoder(ABC):
     signature: dict[str, str]
     layers: tuple[int, ...]
     rows: int | None = None  # model rows of a batch; None: it computes each sentence by itself
+    ragged = False  # sentences of any costs go through together without padding
 
     @abstractmethod
     def prepare(self, texts: Sequence[str]) -> list[tuple]:

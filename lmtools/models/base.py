@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from lmtools.base.errors import UserError
 from lmtools.models.memory import Memory
+from lmtools.models.ragged import Ragged
 
 
 class Trunk(nn.Module, ABC):
@@ -30,6 +31,7 @@ class Trunk(nn.Module, ABC):
     pairs: ClassVar[bool] = False  # it goes with the translation objective, and only with it
     carries: ClassVar[bool] = False  # it has `carried`
     masks: ClassVar[bool] = False  # it has `masked_states`
+    ragged: ClassVar[bool] = False  # it has `ragged_states`
     positions: int = sys.maxsize  # the longest input, with the boundary tokens
     # of sentences that go through as one tree of prefixes (`memory`)
     tree_tokens: ClassVar[int] = 2048
@@ -89,6 +91,10 @@ class Trunk(nn.Module, ABC):
         """Return the last layer's states (B, T, columns) of tokens that go on from the state
         `before` (None: the beginning), and the state after them: tensors of B rows.
         """
+        raise NotImplementedError
+
+    def ragged_states(self, read: Ragged) -> Tensor:
+        """Return the last layer's states (P, columns) of sentences without padding."""
         raise NotImplementedError
 
     def masked_states(self, tokens: Tensor, mask_id: int, depth: int | None = None) -> Tensor:

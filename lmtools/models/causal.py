@@ -1,6 +1,7 @@
 """uniLM: a left-to-right Transformer."""
 
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 import torch
@@ -8,7 +9,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from lmtools.models.memory import Rows, group_levels
-from lmtools.models.transformer import Transformer, run_blocks
+from lmtools.models.transformer import Transformer, TransformerBlock, run_blocks
 
 # prefixes whose attention is computed together: few enough that they share most of their ancestors
 TOGETHER = 32
@@ -21,10 +22,15 @@ class Causal(Transformer):
 
     title = "Transformer"
     needs_positions = False
+    ragged = True
 
     def layer_states(self, tokens: Tensor, lengths: Tensor) -> Iterator[Tensor]:
         # padding is on the right, where no real position looks
         return run_blocks(self.blocks, self.embedding(tokens), causal=True)
+
+    def ragged_states(self, read):
+        state = self.embedding.at(read.tokens, read.positions)
+        return self.run_ragged(read, state, partial(TransformerBlock.attend, causal=True))
 
     def memory(self):
         return KeyValues(self)

@@ -10,8 +10,9 @@ ReLU and no attention biases).
 """
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -21,6 +22,7 @@ from lmtools.base.config import check_choices, check_numbers
 from lmtools.base.errors import UserError
 from lmtools.models.base import Trunk
 from lmtools.models.dropout import Dropout
+from lmtools.models.ragged import Ragged
 
 
 @dataclass(frozen=True)
@@ -224,6 +226,19 @@ class Transformer(Trunk):
             shrink_branches(
                 [end for block in self.blocks for end in (block.attention, block.outer)]
             )
+
+    def run_ragged(
+        self, read: Ragged, state: Tensor, attend: Callable, source: Tensor | None = None
+    ) -> Tensor:
+        """Return `state` (P, D) after all blocks, each of which attends to `source` (P, D), or to
+        its own input, by `attend(block, query, key_value)` of sentences of one length.
+        """
+        for block in self.blocks:
+            seen = block.enter(state if source is None else source)
+            asking = seen if source is None else block.enter(state)
+            projected = block.query(asking), block.key_value(seen)
+            state = block.finish(state, read.attend(partial(attend, block), *projected))
+        return state
 
     def head(self, states: Tensor) -> Tensor:
         if self.head_dense is not None:

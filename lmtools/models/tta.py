@@ -39,12 +39,12 @@ class Tta(Transformer):
 
     title = "T-TA"
     objective = "autoencoding"
+    ragged = True
     Config = TtaConfig
 
     def layer_states(self, tokens: Tensor, lengths: Tensor) -> Iterator[Tensor]:
         batch, width = tokens.shape
-        place = torch.arange(width, device=tokens.device)
-        others = place[:, None] != place
+        others = see_others(width, tokens.device)
         mask = (real_positions(lengths, width)[:, None, :] & others)[:, None]  # (B, 1, T, T)
         source = self.embedding(tokens)
         yield source
@@ -53,8 +53,23 @@ class Tta(Transformer):
             state = block(state, source, mask)
             yield state
 
+    def ragged_states(self, read):
+        source = self.embedding.at(read.tokens, read.positions)
+        state = self.first_query(int(read.lengths.max()))[read.positions]
+
+        def attend(block, query, key_value):
+            return block.attend(query, key_value, see_others(query.shape[1], query.device))
+
+        return self.run_ragged(read, state, attend, source)
+
     def first_query(self, length: int) -> Tensor:
         """Return the queries of the first layer, one a position, (T, D)."""
         if self.config.query == "position":
             return self.embedding.without_token(length)
         return self.embedding.constant(MASK, length)
+
+
+def see_others(width: int, device: torch.device) -> Tensor:
+    """Return where a position may look: anywhere but at itself, (T, T)."""
+    place = torch.arange(width, device=device)
+    return place[:, None] != place

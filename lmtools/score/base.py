@@ -47,6 +47,7 @@ class Scorer:
     device: device
     precision = "float32"  # of matrix products
     rows: int | None = None  # model rows of a batch; None: it computes each sentence by itself
+    ragged = False  # sentences of any costs go through together without padding
     longest = sys.maxsize  # the most tokens of a window
     subword = None  # a lmtools.text.subword.Subword, of models that have one
     open_words = False  # it predicts words without a closed vocabulary

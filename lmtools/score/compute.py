@@ -5,8 +5,10 @@ The bits of a matrix product depend on its shape, and with several threads on th
 it. So a sentence goes through only with sentences of its own cost, always as many of them as
 lmtools.base.batching says (a batch that is not full is filled up with copies), and on a CPU one
 thread computes a batch, several batches at a time: what else there is to score then changes no bit
-of a sentence's score, with prepared weights (lmtools.models.engine) as without.
-benchmarks/batches.py measures what it costs.
+of a sentence's score, with prepared weights (lmtools.models.engine) as without. Transformers that
+score in one pass need no equal shapes where their products were tried and found to give a row the
+same bits beside any others (lmtools.models.ragged): sentences of any lengths go through together,
+and nothing is filled up but the last few rows. benchmarks/batches.py measures what both cost.
 
 Not covered, equal but for rounding (1e-5 nats a sentence in float32, 4e-4 in bfloat16): hypotheses
 that share beginnings, which left-to-right models compute once (lmtools.score.trees): their last
@@ -82,7 +84,7 @@ def plan_work(
     plan: list[list[int]] = [tree for tree in trees if not all(i in known for i in tree)]
     grown = {i for tree in trees for i in tree}
     rest = [i for i in range(len(sentences)) if i not in grown and i not in known]
-    batches = plan_batches([model.cost(sentences[i]) for i in rest], model.rows)
+    batches = plan_batches([model.cost(sentences[i]) for i in rest], model.rows, model.ragged)
     return plan + [[rest[i] for i in batch] for batch in batches]
 
 

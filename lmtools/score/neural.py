@@ -1,9 +1,8 @@
-"""Neural models of `lmtools train` as scorers: of texts in one pass or masked, of words from both
-sides, of translations given their sources.
-"""
+"""Neural models of `lmtools train` as scorers of texts, in one pass or masked."""
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -25,13 +24,13 @@ from lmtools.models.device import (
 from lmtools.models.engine import describe_engine, prepare, resolve_engine
 from lmtools.models.engine.onnx import OnnxScores, refuse_graph
 from lmtools.models.lm import LanguageModel
-from lmtools.models.objectives import Examples, pad_sentences, split_pair
+from lmtools.models.objectives import Examples
 from lmtools.models.outputs.base import in_precision
-from lmtools.models.seq2seq import Decoding
+from lmtools.models.ragged import Ragged, rows_agree
 from lmtools.score.base import BatchStates, Scorer
 from lmtools.score.neural_prefixes import NeuralPrefixes
 from lmtools.score.nodes import score_nodes
-from lmtools.score.trees import SentenceTree, plan_pairs, plan_trees
+from lmtools.score.trees import SentenceTree, plan_trees
 from lmtools.text.subword import BOS, EOS, MASK, UNK
 from lmtools.version import __version__
 
@@ -167,16 +166,29 @@ class NeuralScorer(Scorer):
             for cuts in pieces
         ]
 
+    @cached_property
+    def ragged(self):
+        """Whether sentences of any lengths go through in one matrix: on a CPU, a Transformer in one
+        pass, where a row's bits do not depend on the others.
+        """
+        if not self.lm.trunk.ragged or self.masked or self.device.type != "cpu" or self.graph:
+            return False
+        with autocast(self.device, self.precision):
+            return rows_agree(self.lm.trunk, self.output, PRECISIONS[self.precision])
+
     @torch.inference_mode()
     def one_pass(self, sentences, what=None) -> list[np.ndarray]:
         """Compute `what`, by default the scores, of sentences that fit the positions."""
         if self.graph and what in (None, self.score):
             return [self.graph.log_probs(sentence) for sentence in sentences]
         examples = self.lm.objective.scoring(sentences).to(self.device)
+        count = len(examples.targets)
+        if self.ragged:
+            examples = Ragged.of(examples)
         with autocast(self.device, self.precision):
             heads = self.lm.trunk.head(self.predicting_states(examples))
         values = (what or self.score)(heads.to(PRECISIONS[self.precision]), examples.targets)
-        return self.split_values(values.double().cpu().numpy(), sentences)
+        return self.split_values(values[:count].double().cpu().numpy(), sentences)
 
     def split_values(self, values: np.ndarray, sentences) -> list[np.ndarray]:
         """Return the values of each sentence's targets, (tokens + 1, ...)."""
@@ -198,8 +210,10 @@ class NeuralScorer(Scorer):
             spans[1:] = [span + 1 for span in spans[1:]]
         return spans if sum(spans) == len(sentence) else [len(sentence)]
 
-    def predicting_states(self, examples: Examples) -> Tensor:
+    def predicting_states(self, examples: Examples | Ragged) -> Tensor:
         """Return the states (N, D) that predict the targets."""
+        if isinstance(examples, Ragged):
+            return self.lm.trunk.ragged_states(examples)[examples.rows]
         if not self.masked:
             return self.lm.states(examples)
         inputs, lengths = examples.inputs, examples.lengths
@@ -211,145 +225,3 @@ class NeuralScorer(Scorer):
             for i, state in zip(rows.tolist(), masked, strict=True):
                 states[i] = state[1:]  # (T-1, D): the beginning of sentence is not scored
         return torch.cat(states)
-
-
-class TwoWayScorer(NeuralScorer):
-    """A model that predicts each word from the left and, apart from that, from the right: the mean
-    of both log-probabilities.
-
-    Each direction alone gives a sentence a probability; the mean is the logarithm of their
-    geometric mean, and exp of its negative mean over words and ends is the perplexity that ELMo's
-    authors print. A sentence is its piece ids; what has a score are its words.
-    """
-
-    def __init__(self, *args, **kwargs):
-        super().__init__(*args, **kwargs)
-        self.kind = "two-way perplexity"
-
-    def cost(self, sentence):
-        return 2 * (self.positions(sentence) + sum(self.boundary))
-
-    def positions(self, sentence):
-        return len(self.subword.words.split(sentence))
-
-    def spans(self, sentence, words):
-        return [1] * self.positions(sentence)
-
-    def unknown(self, sentence):
-        words = self.subword.words
-        return np.array([words.id_of(word) == UNK for word in words.split(sentence)], dtype=bool)
-
-    def token_names(self, sentence):
-        spellings = self.subword.words.split(sentence)
-        return ["".join(super(TwoWayScorer, self).token_names(spelling)) for spelling in spellings]
-
-    def split_values(self, values, sentences):
-        bounds = np.cumsum([2 * (len(self.unknown(s)) + 1) for s in sentences])[:-1]
-        parts = np.split(values, bounds)
-        return [average_directions(*np.split(part, 2)) for part in parts]
-
-
-class TranslationScorer(NeuralScorer):
-    """A translation model: log p of a target sentence given its source.
-
-    Texts are pairs (source, target), a sentence is the one sequence of ids that stands for both;
-    what has a score are the tokens of the target and its end. Targets of one source are one tree,
-    beside which the source is encoded once; sources of one target go through together, without
-    padding. A target that does not fit the positions is scored in windows, each with the whole
-    source; a source that does not is refused.
-    """
-
-    pairs = True
-
-    def __init__(self, *args, **kwargs):
-        super().__init__(*args, **kwargs)
-        self.kind, self.depth = "perplexity", None
-
-    def prepare(self, texts):
-        sources, targets = (self.subword.encode_batch([t[side] for t in texts]) for side in (0, 1))
-        for ids, (text, _) in zip(sources, texts, strict=True):
-            if len(ids) > self.longest:
-                raise UserError(
-                    f"{text[:40]!r} ...: a source of {len(ids)} tokens, the model reads at most"
-                    f" {self.longest}; leave it out or train with a larger arch.positions"
-                )
-        return [(*source, EOS, *target) for source, target in zip(sources, targets, strict=True)]
-
-    def knows(self, word):
-        return self.subword.knows(word)
-
-    def cost(self, sentence):
-        # both sides are padded to the longer one: equal costs are equal shapes
-        source, target = split_pair(sentence)
-        width = max(len(source), min(len(target), self.longest)) + sum(self.boundary)
-        return 2 * len(self.windows(sentence)) * width
-
-    def plan_trees(self, sentences):
-        pairs = [split_pair(sentence) for sentence in sentences]
-        return plan_pairs(pairs, self.lm.trunk.tree_tokens, self.longest)
-
-    def from_tree(self, sentences):
-        sources, targets = zip(*map(split_pair, sentences), strict=True)
-        if len(set(sources)) == 1:
-            return super().from_tree(sentences)
-        return self.from_sources(sources, targets[0])
-
-    @torch.inference_mode()
-    def from_sources(self, sources, target) -> list[np.ndarray]:
-        """Score one target given each of its sources, in the order of their lengths."""
-        read, given, gold = (
-            [torch.tensor(ids, device=self.device) for ids in side]
-            for side in ([(*source, EOS) for source in sources], [(BOS, *target)], [(*target, EOS)])
-        )
-        with autocast(self.device, self.precision):
-            states = self.lm.trunk.shared_states(read, given[0])
-            heads = self.lm.trunk.head(states.flatten(0, 1))
-        scores = self.score(heads.to(PRECISIONS[self.precision]), gold[0].repeat(len(read)))
-        return list(scores.view(len(read), -1).double().cpu().numpy())
-
-    def tree_of(self, sentences):
-        return super().tree_of([split_pair(sentence)[1] for sentence in sentences])
-
-    def tree_states(self, sentences, tree):
-        within, source = tree.ancestors(), split_pair(sentences[0])[0]
-        read = np.array([*source, EOS]), tree.tokens, within.sum(1) - 1, within
-        return self.lm.trunk.tree_states(
-            *(torch.from_numpy(array).to(self.device) for array in read)
-        )
-
-    def decode(self, sources: Sequence[Sequence[int]]) -> Decoding:
-        """Return the decoding of sources, ids without the end, for a search."""
-        read = pad_sentences(sources, [], [EOS])
-        with autocast(self.device, self.precision):
-            return self.lm.trunk.decoding(*(torch.from_numpy(x).to(self.device) for x in read))
-
-    def next_heads(self, decoding: Decoding, tokens: Tensor, parents: Tensor) -> Tensor:
-        """Return the states (B K, width), ready for `output`, after prefixes that are the parents
-        (B, K) of the last call and `tokens` (B, K).
-        """
-        with autocast(self.device, self.precision):
-            heads = self.lm.trunk.head(decoding.step(tokens, parents).flatten(0, 1))
-        return heads.to(PRECISIONS[self.precision])
-
-    def unknown(self, sentence):
-        return super().unknown(split_pair(sentence)[1])
-
-    def token_names(self, sentence):
-        return super().token_names(split_pair(sentence)[1])
-
-    def windows(self, sentence):
-        return super().windows(split_pair(sentence)[1])
-
-    def window(self, sentence, begin, end):
-        source, target = split_pair(sentence)
-        return (*source, EOS, *target[begin:end])
-
-    def split_values(self, values, sentences):
-        return super().split_values(values, [split_pair(sentence)[1] for sentence in sentences])
-
-
-def average_directions(from_left: np.ndarray, from_right: np.ndarray) -> np.ndarray:
-    """Average both directions for each word and, last, the end: from the left the end is last, from
-    the right it is first.
-    """
-    return (from_left + np.roll(from_right, -1, axis=0)) / 2

@@ -20,7 +20,8 @@ def measure_log_normaliser(texts: Sequence[str], scorer: NeuralScorer) -> dict[s
     sentences = scorer.prepare(texts[:: -(-len(texts) // SAMPLE)])
     parts = []
     with one_thread():
-        for batch in plan_batches([scorer.cost(sentence) for sentence in sentences], scorer.rows):
+        costs = [scorer.cost(sentence) for sentence in sentences]
+        for batch in plan_batches(costs, scorer.rows, scorer.ragged):
             parts += scorer.compute(
                 [sentences[i] for i in batch], lambda heads, _: scorer.output.log_normaliser(heads)
             )

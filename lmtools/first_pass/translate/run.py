@@ -19,7 +19,7 @@ from lmtools.formats.checks import identifier
 from lmtools.formats.lists import other_number
 from lmtools.models.objectives import split_pair
 from lmtools.score.load import load_kind
-from lmtools.score.neural import TranslationScorer
+from lmtools.score.translation import TranslationScorer
 from lmtools.text.blocks import read_text
 from lmtools.text.subword.base import Subword
 from lmtools.types import Hypothesis, NBest

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from lmtools.base.errors import UserError
 from lmtools.models.outputs.logits import whole_rows
-from lmtools.score.neural import TranslationScorer
+from lmtools.score.translation import TranslationScorer
 from lmtools.text.subword import BOS, EOS, MASK, PAD, UNK
 
 NEVER = (PAD, BOS, MASK, UNK)  # ids that no hypothesis has
