@@ -1,15 +1,18 @@
 """What scores that have the same bits in any batch cost: batches of one shape, filled up with
-copies, against batches as full as they come.
+copies, and sentences of any lengths without padding (lmtools.models.ragged), against padded batches
+as full as they come, whose bits depend on company.
 
-A T-TA with random weights scores made-up sentences of 6 to 32 tokens, by one thread, all at once
-and a list at a time. The ratio is of hypotheses a second, median of the turns, the two kinds of
-batches one after the other in each.
+A T-TA with random weights scores made-up sentences of 6 to 32 tokens, by one thread, all at once, a
+list at a time and one by one. The ratios are of hypotheses a second, median of the turns, the kinds
+of batches one after the other in each.
 
-`--lists 250 --turns 1`, one thread: 12,500 sentences at once keep 0.82 of the speed in float32 and
-0.83 in bfloat16, lists of 50 one by one 0.65 and 0.49; a sentence by itself costs as much as eight.
+`--lists 16`, one thread of a busy machine, equal shapes and ragged: all 800 sentences at once keep
+0.83 and 0.91 of the speed in float32, 0.64 and 0.84 in bfloat16; lists of 50 one by one 0.57 and
+0.75, 0.54 and 0.71; a sentence by itself 0.33 and 1.07, 0.50 and 1.00.
 """
 
 import argparse
+import copy
 import statistics
 import time
 from types import SimpleNamespace
@@ -55,22 +58,27 @@ def main() -> None:
     )
     lists = sentences(args.lists, args.depth)
     whole = [[sentence for some in lists for sentence in some]]
-    print(
-        "precision, what is scored at a time: hypotheses a second as full as they come, of one"
-        " shape, ratio"
-    )
+    alone = [[sentence] for sentence in lists[0]]
+    print("precision, what is scored at a time: hypotheses a second as full as they come; of one")
+    print("shape, ragged, each with its ratio to that")
     for precision in ("float32", "bfloat16"):
         subword, computing = SimpleNamespace(hash="0" * 64), Computing("cpu", precision)
         scorer = NeuralScorer(lm, subword, "0" * 16, LMSpec("-"), computing)
-        for name, parts in (("all", whole), ("a list", lists)):
-            seconds = [
-                [timed(score, scorer, parts) for score in (loose, fixed)] for _ in range(args.turns)
+        equal = copy.copy(scorer)
+        equal.ragged = False
+        ways = (loose, scorer), (planned, equal), (planned, scorer)
+        for name, parts in (("all", whole), ("a list", lists), ("one", alone)):
+            turns = [[timed(*way, parts) for way in ways] for _ in range(args.turns)]
+            count = sum(map(len, parts))
+            rates = [count / statistics.median(column) for column in zip(*turns, strict=True)]
+            ratios = [
+                statistics.median(free / mine for free, *own in turns for mine in [own[number]])
+                for number in (0, 1)
             ]
-            count, ratio = len(whole[0]), statistics.median(free / same for free, same in seconds)
-            free, same = (
-                count / statistics.median(column) for column in zip(*seconds, strict=True)
-            )
-            print(f"{precision}, {name}: {free:,.0f} {same:,.0f} {ratio:.2f}", flush=True)
+            cells = [
+                f"{rate:,.0f} ({ratio:.2f})" for rate, ratio in zip(rates[1:], ratios, strict=True)
+            ]
+            print(f"{precision}, {name}: {rates[0]:,.0f}; {', '.join(cells)}", flush=True)
 
 
 def sentences(lists: int, depth: int) -> list[list[tuple[int, ...]]]:
@@ -88,9 +96,10 @@ def timed(score, scorer: NeuralScorer, parts: list) -> float:
     return time.process_time() - begin
 
 
-def fixed(scorer: NeuralScorer, some: list) -> None:
-    """Score in batches of one shape."""
-    for batch in plan_batches([scorer.cost(sentence) for sentence in some], scorer.rows):
+def planned(scorer: NeuralScorer, some: list) -> None:
+    """Score in the scorer's own batches."""
+    costs = [scorer.cost(sentence) for sentence in some]
+    for batch in plan_batches(costs, scorer.rows, scorer.ragged):
         score_batch(scorer, [some[i] for i in batch])
 
 

@@ -192,6 +192,14 @@ def make_random(directory: Path, size: str, texts: Sequence[str]) -> None:
     save_weights(directory, lm)
 
 
+def place_model(lm: str, home: Path, texts: Sequence[str]) -> None:
+    """Make `home`/lm the model of a directory or of LAYERSxDIMxWORDS."""
+    if re.fullmatch(r"\d+x\d+x\d+", lm):
+        make_random(home / "lm", lm, texts)
+    else:
+        (home / "lm").symlink_to(Path(lm).resolve())
+
+
 def write_exports(home: Path, engines: Sequence[Engine]) -> dict[str, str]:
     """Export the model of `home`/lm for these; the forms that could not be written, and why."""
     lacking = {}
@@ -221,10 +229,7 @@ def main() -> None:
     sizes = sorted({1, *args.batch})
     with tempfile.TemporaryDirectory() as directory:
         home = Path(directory)
-        if re.fullmatch(r"\d+x\d+x\d+", args.lm):
-            make_random(home / "lm", args.lm, texts)
-        else:
-            (home / "lm").symlink_to(Path(args.lm).resolve())
+        place_model(args.lm, home, texts)
         lm, subword = load_model(home / "lm")
         tokens = np.mean([len(ids) for ids in subword.encode_batch(texts)])
         (home / "texts.json").write_text(json.dumps(texts))

@@ -9,7 +9,6 @@ milliseconds of a text in the best turn and the median of the ratios to ONNX Run
 """
 
 import argparse
-import re
 import statistics
 import tempfile
 import time
@@ -19,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from engine_workers import Load, load_ctranslate2, load_onnxruntime
-from engines import LISTS, make_random
+from engines import LISTS, place_model
 
 import lmtools
 from lmtools.bridges.export import FORMS
@@ -27,6 +26,7 @@ from lmtools.bridges.export import FORMS
 PEER = "ONNX Runtime float32"
 OURS = {  # engine, precision and rows that are asked for
     "LM.score as it is": {},
+    "torch float32": {"engine": "torch"},
     "torch float32, rows=1": {"engine": "torch", "rows": 1},
     "prepared float32, rows=1": {"engine": "prepared", "rows": 1},
     "prepared bfloat16, rows=1": {"precision": "bfloat16", "rows": 1},
@@ -67,10 +67,7 @@ def main() -> None:
     texts = list(dict.fromkeys(texts))
     with tempfile.TemporaryDirectory() as directory:
         home = Path(directory)
-        if re.fullmatch(r"\d+x\d+x\d+", args.lm):
-            make_random(home / "lm", args.lm, texts)
-        else:
-            (home / "lm").symlink_to(Path(args.lm).resolve())
+        place_model(args.lm, home, texts)
         ways, texts = load_ways(home), texts[: args.texts]
         sums = {name: measure(score, texts)[1] for name, score in ways.items()}  # warms up
         turns = [

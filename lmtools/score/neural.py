@@ -169,9 +169,10 @@ class NeuralScorer(Scorer):
     @cached_property
     def ragged(self):
         """Whether sentences of any lengths go through in one matrix: on a CPU, a Transformer in one
-        pass, where a row's bits do not depend on the others.
+        pass, where a row's bits do not depend on the others. With one row a batch each is alone.
         """
-        if not self.lm.trunk.ragged or self.masked or self.device.type != "cpu" or self.graph:
+        able = self.lm.trunk.ragged and not self.masked and self.device.type == "cpu"
+        if not able or self.rows == 1:
             return False
         with autocast(self.device, self.precision):
             return rows_agree(self.lm.trunk, self.output, PRECISIONS[self.precision])
