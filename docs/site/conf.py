@@ -8,6 +8,7 @@ ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT), str(Path(__file__).parent)]
 
 from commands import write_commands
+from notebooks import write_notebook
 
 from lmtools.version import __version__
 
@@ -50,13 +51,16 @@ def escape_docstring(app, what, name, obj, options, lines):
     ).split("\n")
 
 
-def add_commands(app, docname, source):
-    """Put the help of every verb where docs/cli.md has the line for it."""
+def add_made(app, docname, source):
+    """Put the help of every verb, and the notebook, where a page has the line for it."""
     if docname == "docs/cli":
         source[0] = source[0].replace("<!-- commands -->", write_commands())
+    elif docname == "docs/notebook":
+        notebook = write_notebook(ROOT / "docs/tutorial.ipynb")
+        source[0] = source[0].replace("<!-- notebook -->", notebook)
 
 
 def setup(app):
     """Connect both with Sphinx."""
     app.connect("autodoc-process-docstring", escape_docstring)
-    app.connect("source-read", add_commands)
+    app.connect("source-read", add_made)
