@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 
 from lmtools.base.errors import UserError
-from lmtools.rescoring.features import PHRASES, ScoreColumns, components, summed
+from lmtools.rescoring.features import NEAR, PHRASES, ScoreColumns, components, summed
 from lmtools.rescoring.tuning_options import LINEAR
 from lmtools.rescoring.weights import Dev, Weights, describe_system
 from lmtools.types import NBest
@@ -24,6 +24,7 @@ DEFAULTS = {
     # word of the glossary more if log r is less than the weight
     PHRASES: {"rank": 1.0, PHRASES: 2.0},
 }
+NEVER = 1000.0  # of NEAR: no new hypothesis wins, since no references say by which margin
 PHRASE_WEIGHT = 2.0  # of PHRASES among the weights of a recogniser
 
 
@@ -49,8 +50,7 @@ def load_weights(
         raise UserError(
             f"--weights {path}: no such default; give {names}, or a file of lmtools tune"
         )
-    names = [coming] if coming else []
-    names += [name for name in columns.values if name != PHRASES]
+    names = [*filter(None, [coming]), *(name for name in columns.values if name != PHRASES)]
     check_columns(names, columns, path)
     scores = components(nbests, path)
     weights = {names[0] if name == LM else name: weight for name, weight in known.items()}
@@ -62,6 +62,7 @@ def load_weights(
             " decode, or tune weights with lmtools tune"
         )
     texts = [name for name in ("words", "rank") if name in weights]
+    weights = {NEAR: NEVER, **weights}
     features = {name: weights.get(name, 0.0) for name in dict.fromkeys([*scores, *names, *texts])}
     return Weights(
         metric="wer",

@@ -32,6 +32,9 @@ LENGTHS: dict[str, Callable[[Hypothesis], float]] = {
 # Minus the words of a hypothesis in a loop, so that more is better as of all scores; tuning
 # gives it no weight below 0, which would reward loops.
 LOOP = "loop"
+# The score of lists with new hypotheses of `lmtools network substitute`: minus the share of letters
+# that differ from what the first pass has, 0 of its own hypotheses.
+NEAR = "near"
 # What is computed from a hypothesis's text alone.
 DERIVED = LENGTHS | {LOOP: lambda hyp: -count_looped(hyp.text)}
 # What the name of a column may end in: the counts (hypotheses,) by which the log-probabilities of a

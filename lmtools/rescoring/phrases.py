@@ -1,9 +1,4 @@
-"""Phrases of a glossary as a feature: the column PHRASES, and its weight under a bound on harm.
-
-The other weights are tuned as without the glossary, so that weight 0 is the system that one has
-otherwise; then the weight of the phrases alone is searched, exactly, where the development set has
-no more false alarms and no more errors in other words than that system.
-"""
+"""Phrases of a glossary as a feature: the column PHRASES."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -11,19 +6,14 @@ from dataclasses import replace
 import numpy as np
 
 from lmtools.base.errors import UserError
-from lmtools.evaluate.phrases import PLACES, PhraseAlignment, false_alarms
 from lmtools.formats import scores
 from lmtools.formats.glossary import load_glossary
-from lmtools.rescoring.envelope import sweep
-from lmtools.rescoring.features import PHRASES, Features, ScoreColumns, best, deviate
+from lmtools.rescoring.features import PHRASES, ScoreColumns
 from lmtools.text.phrases import Glossary, PhraseSpec
 from lmtools.text.phrases.spelling import spell
 from lmtools.text.phrases.tokens import split_text
 from lmtools.types import NBest, ScoreTable
 
-COUNTED = ("phrase_errors", "other_errors", "false_alarms")
-# standard errors of the change in errors of other words: the root of the sum of its squares by list
-NOISE = 1.0
 ORDINARY, FEW = 0.1, 5  # share of first hypotheses that hold a phrase; lists, from which it warns
 
 
@@ -118,56 +108,3 @@ def warn_ordinary(nbests: Sequence[NBest], glossary: Glossary) -> Iterable[str]:
             f"warning: {path}: {len(often)} phrases are ordinary words (first {often[0]!r}, in"
             f" {share:.0%} of the first hypotheses); without them there is less harm"
         )
-
-
-def measure_harm(
-    nbests: Sequence[NBest], column: Sequence[Sequence[float]], glossary: Glossary
-) -> np.ndarray:
-    """Return errors in phrase words, errors in others, and false alarms of each hypothesis
-    (utterances, hypotheses, 3): 0 in lists whose `column` is everywhere the same.
-    """
-    depth = max(1, *(len(nbest.hyps) for nbest in nbests))
-    harm = np.zeros((len(nbests), depth, 3), dtype=np.int64)
-    for row, (nbest, values) in enumerate(zip(nbests, column, strict=True)):
-        if len(values) and np.ptp(values) > 0:
-            automaton = glossary.unweighted(nbest.utt)
-            counts = np.stack(
-                [PhraseAlignment.of(nbest.ref, hyp.text, automaton).count() for hyp in nbest.hyps]
-            )
-            errors = counts[:, PLACES["phrase errors"]], counts[:, PLACES["other errors"]]
-            harm[row, : len(counts)] = np.stack([*errors, false_alarms(counts)], axis=1)
-    return harm
-
-
-def bound_weight(rest: np.ndarray, features: Features, harm: np.ndarray, more: int) -> dict:
-    """Return the weight of PHRASES beside the totals `rest` (utterances, hypotheses) of all else,
-    with the counts of `harm` at weight 0 and there.
-
-    Of the weights with at most `more` false alarms more than at 0, and with no more errors in other
-    words than at 0 or within NOISE of it, those with the fewest errors in all, then in phrase
-    words; of these the least, half as much again where that is as good: of what the set cannot tell
-    apart, the cautious side.
-    """
-    usual = harm[np.arange(len(harm)), best(rest, features.valid)][:, None]
-    squares = (harm[..., 1:2] - usual[..., 1:2]) ** 2
-    counts = np.concatenate([harm, squares], axis=-1)
-    curve = sweep(rest, features.column(PHRASES), features.valid, counts)
-    ends = curve.ends
-    inside = ends > 0
-    totals, begins, ends = curve.totals[inside], np.maximum(curve.edges[inside], 0), ends[inside]
-    harmless = totals[:, 1] - totals[0, 1] <= NOISE * np.sqrt(totals[:, 3])
-    allowed = harmless & (totals[:, 2] <= totals[0, 2] + more)
-    least = int(np.lexsort((totals[:, 0], totals[:, 0] + totals[:, 1], ~allowed))[0])
-    same = (totals == totals[least]).all(1)
-    last = least + int(np.append(~same[least:], True).argmax()) - 1
-    begin, end = float(begins[least]), float(ends[last])
-    weight = min(1.5 * begin, (begin + end) / 2) if begin > 0 else 0.0
-    rows = {"without": totals[0], "with": totals[least]}
-    counts = {key: dict(zip(COUNTED, map(int, row[:3]), strict=True)) for key, row in rows.items()}
-    lists = int(varying(features))
-    return {"weight": weight, "more": more, "from": begin, "lists": lists, **counts}
-
-
-def varying(features: Features) -> int:
-    """Return the number of lists whose hypotheses differ in PHRASES."""
-    return deviate(features.column(PHRASES), features.valid)[1].sum()

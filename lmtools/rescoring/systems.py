@@ -16,8 +16,8 @@ from lmtools.rescoring.features import (
     read_columns,
     summed,
 )
+from lmtools.rescoring.harm import measure_harm
 from lmtools.rescoring.lazy import LAZY, learn_bounds
-from lmtools.rescoring.phrases import measure_harm
 from lmtools.rescoring.tuning import DevSet, measure_lists, tune_features
 from lmtools.rescoring.tuning_options import INTERPOLATION, LINEAR, TuningOptions
 from lmtools.rescoring.weights import Weights, describe_system

@@ -10,8 +10,8 @@ from lmtools.evaluate import METRICS, fill_empty, nbest_statistics
 from lmtools.rescoring.curves import loss_of, scale_curve, spread
 from lmtools.rescoring.doubts import find_costs, find_runaway
 from lmtools.rescoring.expected import RIDGE, minimise_expected, sharpen
-from lmtools.rescoring.features import PHRASES, Features, best, combine, set_hash
-from lmtools.rescoring.phrases import bound_weight
+from lmtools.rescoring.features import NEAR, PHRASES, Features, best, combine, set_hash
+from lmtools.rescoring.harm import bound_weights, own_hypotheses
 from lmtools.rescoring.search import SearchSpace, search
 from lmtools.rescoring.tuning_options import (
     EXACT,
@@ -74,7 +74,7 @@ def tune_features(features: Features, dev_set: DevSet, options: TuningOptions) -
         if name in options.lms
     }
     given = {"form": options.form, "objective": options.objective}
-    doubts = doubts_of(features, weights, statistics, options)
+    doubts = doubts_of(own_hypotheses(features), weights, statistics, options)
     notes = given | doubts | {"fixed": dict(options.fix or {})} | notes | {"curves": curves}
     if options.objective == EXPECTED:
         capped = before_and_after(METRICS[options.metric].cap(statistics), chosen, options.metric)
@@ -171,12 +171,17 @@ def weights_with_phrases(
     features: Features, dev_set: DevSet, options: TuningOptions
 ) -> tuple[dict[str, float], dict]:
     """Return what `weights_of` does for a set without a glossary; with one the weights of all else
-    are those without it, and `bound_weight` gives that of PHRASES.
+    are those without it, and `bound_weights` gives that of PHRASES, and of NEAR where it is free.
     """
     if dev_set.harm is None or PHRASES not in options.free(features):
         return weights_of(features, dev_set.statistics, options)
+    own = own_hypotheses(features)
     fixed = replace(options, fix={**(options.fix or {}), PHRASES: 0.0})
-    weights, notes = weights_of(features, dev_set.statistics, fixed)
+    weights, notes = weights_of(own, dev_set.statistics, fixed)
     rest = combine(weights.values(), features.values)
-    note = bound_weight(rest, features, dev_set.harm, options.false_alarms)
-    return {**weights, PHRASES: note["weight"]}, {**notes, PHRASES: note}
+    searched = features
+    if NEAR in options.base(features):
+        searched = features.select([name for name in features.names if name != NEAR])
+    note = bound_weights(rest, searched, dev_set.harm, options.false_alarms)
+    found = {PHRASES: note["weight"]} | ({NEAR: note["margin"]} if "margin" in note else {})
+    return {**weights, **found}, {**notes, PHRASES: note}

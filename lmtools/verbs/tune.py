@@ -138,6 +138,9 @@ def describe_phrases(note):
     before, after = note["without"], note["with"]
     counts = ", ".join(f"{n.replace('_', ' ')} {before[n]} -> {after[n]}" for n in before)
     yield f"phrases: in the {note['lists']} lists whose hypotheses differ in them: {counts}"
+    if "margin" in note:
+        wins = f"win by a margin of {note['margin']:.4g} a share of letters"
+        yield f"new hypotheses {wins if note['new'] else 'never win: they save no errors here'}"
     if note["weight"] == 0:
         yield (
             "warning: no weight of phrases finds more of them without harm on these lists; phrases"

@@ -403,7 +403,7 @@ def test_phrases_on_lattices(tmp_path, lm):
     assert "counts" in json.loads((tmp_path / "lattice.json").read_text())["words"]
 
 
-@follows("docs/phrases.md", "A Whisper user")
+@follows("docs/phrases.md", "A Whisper user", "Names that no hypothesis has")
 def test_phrases(tmp_path, lm):
     own_lists(tmp_path)
     shutil.copytree(lm, tmp_path / "lm")
@@ -411,6 +411,8 @@ def test_phrases(tmp_path, lm):
     assert "difference in recall" in printed and "false alarms" in printed
     assert (tmp_path / "test.txt.written").exists()
     assert "changes" in json.loads((tmp_path / "names.json").read_text())["words"]
+    follow(blocks("docs/phrases.md", "Names that no hypothesis has"), tmp_path, lm)
+    assert '"near"' in (tmp_path / "near.json").read_text()
     code = blocks("docs/phrases.md", "A Python program", "python")
     assert len(follow(code, tmp_path, lm, sys.executable).split()) == 2
 

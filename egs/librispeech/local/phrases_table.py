@@ -1,8 +1,9 @@
 """Tables of run_phrases.sh: what phrases bring and cost, and what the lists hold at all.
 
-    phrases_table.py WORDS GLOSSARY BOOKS
+    phrases_table.py WORDS GLOSSARY BOOKS NEAR
 
-WORDS/SYSTEM/CASE.N.json is what `lmtools evaluate --words` wrote of N distractors.
+WORDS/SYSTEM/CASE.N.json is what `lmtools evaluate --words` wrote of N distractors; CASE.near.json
+is of lists with new hypotheses, which are NEAR/SET.jsonl, against those without them.
 """
 
 import json
@@ -18,7 +19,7 @@ from lmtools.text.phrases import PhraseSpec, read_glossary
 
 SETS = {"native": "native/test", "non-native": "non-native/test", "vosk": "vosk/dev"}
 SYSTEMS = {"first": "first pass", "ngram": "with 4-gram", "default": "default:phrases"}
-NUMBERS = ("0", "100", "1000", "drugs")
+NUMBERS = ("0", "100", "1000", "drugs", "near")
 HEAD = """| lists | system | distractors | recall % | B-WER % | change [95% CI] | p | U-WER % \
 | change [95% CI] | p | false alarms |
 |---|---|---:|---|---|---|---|---|---|---|---|"""
@@ -59,7 +60,7 @@ def find_bounds(glossary: Path, lists: Path) -> tuple[int, int, int, int]:
     return tuple(sums.tolist())
 
 
-def main(words: str, glossary: str, books: str) -> None:
+def main(words: str, glossary: str, books: str, near: str) -> None:
     """Print the tables."""
     print(HEAD)
     for case in SETS:
@@ -71,8 +72,13 @@ def main(words: str, glossary: str, books: str) -> None:
     print("\n| lists | rare words | wrong in the first | wrong in the best | in no hypothesis |")
     print("|---|---:|---:|---:|---:|")
     for case, name in SETS.items():
-        bounds = find_bounds(Path(glossary, "0", f"{name}.jsonl"), Path(books, name, "nbest.jsonl"))
-        print(f"| {case} | {' | '.join(map(str, bounds))} |")
+        lists = {
+            case: Path(books, name, "nbest.jsonl"),
+            f"{case}, near words": Path(near, f"{name}.jsonl"),
+        }
+        for row, path in lists.items():
+            bounds = find_bounds(Path(glossary, "0", f"{name}.jsonl"), path)
+            print(f"| {row} | {' | '.join(map(str, bounds))} |")
 
 
 if __name__ == "__main__":

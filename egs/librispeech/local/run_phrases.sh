@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Names and terms: the rare words of each utterance as its glossary, among 0, 100 and 1,000 others
-# that nobody said, and a glossary of another domain. Lists and the 4-gram are run_books.sh's.
+# that nobody said, and a glossary of another domain; new hypotheses with phrases in the place of near
+# words. Lists and the 4-gram are run_books.sh's.
 #
 #   local/run_phrases.sh
 #   local/run_phrases.sh --systems first
@@ -72,7 +73,33 @@ if stage 3 "tune and rescore" $books/{native,non-native,vosk} $expdir/{glossary,
   done
 fi
 
-if stage 4 "evaluate" $books/{native,non-native,vosk} $expdir/{glossary,text} \
+if stage 4 "near words" $lm $books/{native,non-native,vosk} $expdir/glossary/100 \
+  : $expdir/{near,tune,text}; then
+  for set in $sets; do
+    lists=$expdir/near/$set.jsonl
+    lmtools network substitute --nbest $books/$set/nbest.jsonl \
+      --phrases $expdir/glossary/100/$set.jsonl --out $lists
+    if [[ $systems = *ngram* ]]; then
+      lmtools score --lm $lm --nbest $lists --nj $nj --out $expdir/near/$set.scores
+    fi
+  done
+  for case in $cases; do
+    dev=$expdir/near/$case/dev hyp=$expdir/near/$case/${test[$case]}
+    for system in $systems; do
+      of_dev="" of_test=""
+      if [[ $system = ngram ]]; then
+        of_dev="--scores ngram=$dev.scores" of_test="--scores ngram=$hyp.scores"
+      fi
+      lmtools tune --nbest $dev.jsonl $of_dev ${opts[$case]} \
+        --phrases $expdir/glossary/100/$case/dev.jsonl --out $expdir/tune/$system/$case.near.json
+      lmtools rescore --nbest $hyp.jsonl $of_test \
+        --phrases $expdir/glossary/100/$case/${test[$case]}.jsonl \
+        --weights $expdir/tune/$system/$case.near.json --out $expdir/text/$system/$case.near.txt
+    done
+  done
+fi
+
+if stage 5 "evaluate" $books/{native,non-native,vosk} $expdir/{glossary,near,text} \
   : $expdir/{words,RESULTS.md}; then
   for case in $cases; do
     ref=$books/$case/${test[$case]}/nbest.jsonl
@@ -84,7 +111,11 @@ if stage 4 "evaluate" $books/{native,non-native,vosk} $expdir/{glossary,text} \
         lmtools evaluate --ref $ref --hyp $expdir/text/$system/$case.$number.txt --words $words \
           --against $against --out $expdir/words/$system/$case.$number.json
       done
+      [[ $system = default ]] || lmtools evaluate --ref $ref \
+        --hyp $expdir/text/$system/$case.near.txt --against $expdir/text/$system/$case.100.txt \
+        --words $expdir/glossary/100/$case/${test[$case]}.jsonl \
+        --out $expdir/words/$system/$case.near.json
     done
   done
-  python3 local/phrases_table.py $expdir/words $expdir/glossary $books > $expdir/RESULTS.md
+  python3 local/phrases_table.py $expdir/words $expdir/glossary $books $expdir/near > $expdir/RESULTS.md
 fi

@@ -2,7 +2,7 @@
 confidences.
 """
 
-from lmtools.verbs.network import build, calibrate, measure, recombine, rover, tune
+from lmtools.verbs.network import build, calibrate, measure, recombine, rover, substitute, tune
 from lmtools.verbs.parser import add_actions
 
 ACTIONS = {
@@ -11,6 +11,7 @@ ACTIONS = {
     "measure": measure,
     "recombine": recombine,
     "rover": rover,
+    "substitute": substitute,
     "tune": tune,
 }
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from lmtools.base.errors import UserError
+from lmtools.evaluate import oracle
 from lmtools.evaluate.word_confidence import JudgedWords, judge_words
 from lmtools.formats import networks as network_files
 from lmtools.formats.lattices import LATTICES
@@ -82,3 +83,13 @@ def describe_confidences(name: str, judged: JudgedWords) -> str:
         f" {judged.cross_entropy:.3f}, ECE {100 * judged.calibration_error:.2f}%, ROC area"
         f" {judged.area:.3f}"
     )
+
+
+def describe_new(nbests, lists, out):
+    """Yield how many hypotheses are new, and what the lists could reach with them."""
+    pairs = zip(nbests, lists, strict=True)
+    new = [len(longer.hyps) - len(nbest.hyps) for nbest, longer in pairs]
+    yield f"{out}: {sum(new)} new hypotheses in {sum(map(bool, new))} of {len(new)} lists"
+    if all(nbest.ref is not None for nbest in nbests):
+        before, after = (oracle(some)[-1] for some in (nbests, lists))
+        yield f"oracle WER {before:.2f} -> {after:.2f}"

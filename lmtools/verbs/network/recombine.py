@@ -3,12 +3,12 @@ own, for language models to score
 """
 
 from lmtools.base.errors import UserError
-from lmtools.base.log import say
-from lmtools.evaluate import oracle
+from lmtools.base.log import say_lines
 from lmtools.formats import read, write
 from lmtools.rescoring import load_weights, read_columns
 from lmtools.rescoring.networks import NetworkPlan, rank_lists
 from lmtools.rescoring.recombine import recombine_lists
+from lmtools.verbs.network.common import describe_new
 
 
 def arguments(parser):
@@ -33,9 +33,4 @@ def run(args):
     ranked = rank_lists(nbests, weights, columns, args.nbest)
     lists = list(recombine_lists(nbests, ranked, NetworkPlan(args.scale), args.depth))
     write(lists, args.out, args.to)
-    pairs = zip(nbests, lists, strict=True)
-    new = [len(longer.hyps) - len(nbest.hyps) for nbest, longer in pairs]
-    say(f"{args.out}: {sum(new)} new hypotheses in {sum(map(bool, new))} of {len(new)} lists")
-    if all(nbest.ref is not None for nbest in nbests):
-        before, after = (oracle(some)[-1] for some in (nbests, lists))
-        say(f"oracle WER {before:.2f} -> {after:.2f}")
+    say_lines(describe_new(nbests, lists, args.out))

@@ -12,7 +12,8 @@ from lmtools.evaluate.phrases import count_texts
 from lmtools.formats import jsonl, kaldi_text
 from lmtools.rescoring import ScoreColumns, gather
 from lmtools.rescoring.features import best
-from lmtools.rescoring.phrases import add_phrases, bound_weight, measure_harm, score_phrases
+from lmtools.rescoring.harm import bound_weights, measure_harm
+from lmtools.rescoring.phrases import add_phrases, score_phrases
 from lmtools.text.phrases import make_glossary
 from lmtools.types import Hypothesis, NBest
 
@@ -39,7 +40,7 @@ def test_ends():
     columns, _ = add_phrases((ScoreColumns({}, {}, {}, {}), {}), lists, glossary, "lists")
     features = gather(lists, columns.values, "lists", [])
     harm = measure_harm(lists, columns.values["phrases"], glossary)
-    note = bound_weight(features.column("am"), features, harm, 0)
+    note = bound_weights(features.column("am"), features, harm, 0)
     assert (note["weight"], note["lists"]) == (0, 0)
 
 
@@ -51,7 +52,7 @@ def test_bound(seed, more):
     features = gather(lists, columns.values, "lists", [])
     harm = measure_harm(lists, columns.values["phrases"], glossary)
     rest = features.column("am")
-    note = bound_weight(rest, features, harm, more)
+    note = bound_weights(rest, features, harm, more)
 
     refs = {nbest.utt: nbest.ref for nbest in lists}
 
