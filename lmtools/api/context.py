@@ -18,11 +18,18 @@ from lmtools.rescoring.features import best, combine
 from lmtools.rescoring.lazy import mean_counts
 from lmtools.score import load, score_texts
 from lmtools.score.cache import Cache
-from lmtools.score.context import CONTEXT, ORIGIN, ContextScorer, History, list_contexts
+from lmtools.score.context import (
+    CONTEXT,
+    FIRST,
+    ORIGIN,
+    REF,
+    RESCORED,
+    ContextScorer,
+    History,
+    list_contexts,
+)
 from lmtools.score.run import TextScores, open_cache
 from lmtools.types import NBest
-
-FIRST, REF, RESCORED = "first", "ref", "rescored"  # whose words a context has
 
 
 @dataclass(frozen=True)

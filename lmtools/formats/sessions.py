@@ -1,11 +1,11 @@
 """Sessions: which utterances of lists follow each other, and in which order."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from lmtools.base.errors import UserError
 from lmtools.formats import kaldi_text
-from lmtools.types import NBest
+from lmtools.types import EMPTY, NBest
 
 SESSION = "session"  # extra of an utterance
 TIMES = re.compile(r"(\S+) (\d+(?:\.\d+)?) (\d+(?:\.\d+)?)")  # of Kaldi's segments, behind the id
@@ -20,27 +20,43 @@ def find_sessions(nbests: Sequence[NBest], path: str | None = None) -> list[list
 
     UserError for an utterance that the file, or some of the lists, say nothing of.
     """
-    if path:
-        names, times = read_sessions(path)
-        if unknown := [nbest.utt for nbest in nbests if nbest.utt not in names]:
-            raise UserError(f"{path}: has no session of {unknown[0]!r}; give that of these lists")
-    else:
-        names, times = name_sessions(nbests), {}
+    names = SessionNames(path, {} if path else read_extras(nbests))
     sessions: dict[str, list[int]] = {}
     for place, nbest in enumerate(nbests):
-        sessions.setdefault(names[nbest.utt], []).append(place)
+        sessions.setdefault(names.of(nbest.utt), []).append(place)
     for session in sessions.values():
-        session.sort(key=lambda place: times.get(nbests[place].utt, 0.0))
+        order = names.order([nbests[place].utt for place in session])
+        session[:] = [session[rank] for rank in order]
     return list(sessions.values())
 
 
-def name_sessions(nbests: Sequence[NBest]) -> dict[str, str]:
-    """Return the session of each utterance, by its extra or its id."""
+class SessionNames:
+    """The session of each utterance and its begin in seconds: of a file, else of names `given` by
+    utterance, else of ids.
+    """
+
+    def __init__(self, path: str | None, given: Mapping[str, str] = EMPTY):
+        self.path = path
+        self.given, self.times = read_sessions(path) if path else (given, {})
+
+    def of(self, utt: str) -> str:
+        """Return the session of an utterance; UserError where the file has none."""
+        if self.path and utt not in self.given:
+            raise UserError(f"{self.path}: has no session of {utt!r}; give that of these lists")
+        return self.given.get(utt) or NUMBER.sub("", utt)
+
+    def order(self, utts: Sequence[str]) -> list[int]:
+        """Return the places of utterances of a session in the order of time, else as they come."""
+        return sorted(range(len(utts)), key=lambda place: self.times.get(utts[place], 0.0))
+
+
+def read_extras(nbests: Sequence[NBest]) -> dict[str, str]:
+    """Return the session of each utterance whose lists have one; UserError where only some do."""
     said = {nbest.utt: nbest.extra[SESSION] for nbest in nbests if SESSION in nbest.extra}
     if said and len(said) < len(nbests):
         silent = next(nbest.utt for nbest in nbests if nbest.utt not in said)
         raise UserError(f"utterance {silent!r} has no {SESSION}, others have; give it to all")
-    return said or {nbest.utt: NUMBER.sub("", nbest.utt) for nbest in nbests}
+    return said
 
 
 def read_sessions(path: str) -> tuple[dict[str, str], dict[str, float]]:

@@ -105,12 +105,17 @@ def run_lattices(
     lattices: Iterable[Lattice], settings: LatticeOptions, wanted: LatticeOutputs, nj: int = 1
 ) -> Iterator[LatticeResult]:
     """Yield the outputs of each lattice as soon as they are ready, in the order of the lattices."""
+    work = partial(run_lattice, wanted=wanted)
+    return map_ordered(work, lattices, nj, settings.load, reads=files_of(settings))
+
+
+def files_of(settings: LatticeOptions) -> list:
+    """Return the files that rescoring reads by name."""
     lms = [*settings.lms.values(), *([settings.old] if settings.old else [])]
     reads = [path for spec in lms for path in find_paths(spec.lm)]
     if settings.glossary:
         reads += filter(None, (settings.glossary.path, settings.glossary.utt2spk))
-    work = partial(run_lattice, wanted=wanted)
-    return map_ordered(work, lattices, nj, settings.load, reads=reads)
+    return reads
 
 
 def drop_phrases(nbest: NBest) -> NBest:
@@ -122,10 +127,15 @@ def drop_phrases(nbest: NBest) -> NBest:
     return replace(nbest, hyps=tuple(hyps))
 
 
-def run_lattice(rescorer: Rescorer, lattice: Lattice, wanted: LatticeOutputs) -> LatticeResult:
-    """Rescore a lattice and take what is wanted."""
+def run_lattice(
+    rescorer: Rescorer,
+    lattice: Lattice,
+    wanted: LatticeOutputs,
+    contexts: Mapping[str, str] = EMPTY,
+) -> LatticeResult:
+    """Rescore a lattice, behind a context a model, and take what is wanted."""
     begun, weights = time.perf_counter(), rescorer.settings.weights
-    rescored, messages = rescorer.rescore(lattice)
+    rescored, messages = rescorer.rescore(lattice, contexts)
     out = LatticeResult(
         utt=lattice.utt, arcs=len(lattice.words), rescored_arcs=len(rescored.words),
         speech=duration(lattice), seconds=time.perf_counter() - begun, messages=messages,
@@ -141,7 +151,9 @@ def run_lattice(rescorer: Rescorer, lattice: Lattice, wanted: LatticeOutputs) ->
         out = replace(out, lattice=merged)
     if wanted.exact:
         near = {
-            name: approximation(rescored, lm, weights, name, n=wanted.exact)
+            name: approximation(
+                rescored, lm, weights, name, n=wanted.exact, context=contexts.get(name, "")
+            )
             for name, lm in rescorer.both_sides.items()
         }
         out = replace(out, approximation=near)

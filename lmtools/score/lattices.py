@@ -19,6 +19,7 @@ from lmtools.lattice.phrases import PhrasePrefixes
 from lmtools.lattice.prune import prune
 from lmtools.score.base import Scorer
 from lmtools.score.compute import out_of_memory
+from lmtools.score.context import PrefixesBehind
 from lmtools.score.cover import rescore_cover
 from lmtools.score.load import load
 from lmtools.score.ngram import NgramScorer
@@ -110,9 +111,11 @@ class Rescorer:
         asked = [name for name in (*settings.lms, *settings.mixtures) if name in models]
         self.signatures = {name: models[name].signature for name in asked}
 
-    def rescore(self, lattice: Lattice) -> tuple[Lattice, list[str]]:
-        """Add one more score a model to the lattice; return it with messages for the user.
-        UserErrors name the utterance.
+    def rescore(
+        self, lattice: Lattice, contexts: Mapping[str, str] = EMPTY
+    ) -> tuple[Lattice, list[str]]:
+        """Add one more score a model to the lattice, of its words behind the context of the model's
+        name; return it with messages for the user. UserErrors name the utterance.
 
         What is broken is repaired, and what is too large for the memory or the bounds is pruned,
         with a message.
@@ -123,12 +126,13 @@ class Rescorer:
             beam, arcs = self.settings.prune_beam, self.settings.prune_arcs
             if beam is not None or arcs is not None:
                 lattice = prune(lattice, self.known_weights(lattice), beam, arcs)
-            lattice, more = self.expand(lattice)
+            lattice, more = self.expand(lattice, contexts)
             messages += more
             if self.both_sides and self.settings.cover_beam is not None:
                 lattice = prune(lattice, self.known_weights(lattice), self.settings.cover_beam)
             for name, scorer in self.both_sides.items():
-                lattice, _ = rescore_cover(lattice, scorer, self.known_weights(lattice, name), name)
+                known = self.known_weights(lattice, name)
+                lattice, _ = rescore_cover(lattice, scorer, known, name, contexts.get(name, ""))
             return lattice, messages
         except UserError as error:
             named = str(error).startswith(lattice.utt)
@@ -148,14 +152,16 @@ class Rescorer:
         weights = self.settings.weights.items()
         return {name: weight for name, weight in weights if name not in coming}
 
-    def expand(self, lattice: Lattice) -> tuple[Lattice, list[str]]:
+    def expand(
+        self, lattice: Lattice, contexts: Mapping[str, str] = EMPTY
+    ) -> tuple[Lattice, list[str]]:
         """Add the scores of the left-to-right models to the lattice, to one of half the arcs where
         memory does not suffice; return it with messages.
         """
         whole, messages = len(lattice.words), []
         while self.left or self.old or self.glossary:
             try:
-                done, more = self.expand_whole(lattice)
+                done, more = self.expand_whole(lattice, contexts)
                 return done, messages + more
             except (MemoryError, RuntimeError) as error:
                 if not out_of_memory(error):
@@ -173,10 +179,15 @@ class Rescorer:
             ]
         return lattice, messages
 
-    def expand_whole(self, lattice: Lattice) -> tuple[Lattice, list[str]]:
+    def expand_whole(
+        self, lattice: Lattice, contexts: Mapping[str, str]
+    ) -> tuple[Lattice, list[str]]:
         """Expand the lattice in one piece; return it and the messages of `expand`."""
         settings, old = self.settings, self.old and self.old.prefixes()
-        lms = {name: lm.prefixes() for name, lm in self.left.items()}
+        lms = {
+            name: PrefixesBehind(lm.prefixes(), contexts.get(name, ""))
+            for name, lm in self.left.items()
+        }
         if self.glossary:
             lms[PHRASES] = PhrasePrefixes(self.glossary.of(lattice.utt))
         weights = self.known_weights(lattice, *lms, OLD)

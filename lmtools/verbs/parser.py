@@ -13,6 +13,7 @@ from lmtools.base.specs import LMSpec
 from lmtools.text.normaliser import CHOICES, Normaliser, parse_normaliser
 from lmtools.text.phrases import PhraseSpec
 from lmtools.verbs.help import FullHelp, HelpParser, HelpText, Rare
+from lmtools.verbs.numbers import positive
 from lmtools.verbs.options import GROUPS
 
 LEARNING = "what is done to text in training, and by itself to hypotheses in scoring"
@@ -150,3 +151,15 @@ def add_vectors(parser: Parser, **pool) -> None:
     """Declare how vectors are made; `pool` changes what argparse takes for --pool."""
     for name in GROUPS["sentence vectors"]:
         parser.add(name, **(pool if name == "--pool" else {}))
+
+
+def add_context(parser, cost: str, whose: str, **origin) -> None:
+    """Declare what is read before each utterance: what that costs, whose words they may be."""
+    text = f"read up to N tokens of the utterances before each in its session, unscored; {cost}"
+    parser.add_argument("--context", type=positive, metavar="N", help=Rare(text))
+    parser.add_argument("--context-from", default="first", help=Rare(whose), **origin)
+    text = (
+        "Kaldi's segments, or utt2spk or the like: the session of each utterance (default: what the"
+        " lists say, or else ids up to the last - or _)"
+    )
+    parser.groups["input"].add_argument("--sessions", metavar="F", help=Rare(text))

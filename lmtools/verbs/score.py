@@ -10,9 +10,8 @@ from lmtools.score import Sources, score_lists
 from lmtools.score.run import write_scores
 from lmtools.verbs.experiment import split_columns
 from lmtools.verbs.help import Rare
-from lmtools.verbs.numbers import positive
 from lmtools.verbs.options import COMPUTING, PROCESSES
-from lmtools.verbs.parser import add_lm
+from lmtools.verbs.parser import add_context, add_lm
 from lmtools.verbs.risk import write_risk
 
 
@@ -34,30 +33,15 @@ def arguments(parser):
     parser.groups["input"].add_argument("--source-lines", metavar="F", help=Rare(text))
     parser.add("--reverse", "--written", "--experiment")
     add_lm(parser)
-    add_context(parser)
-    text = "utt#rank, log-probability, tokens, check; - is standard output"
-    parser.add("--out", metavar="F.scores", help=text)
-    parser.add(*COMPUTING, *PROCESSES)
-
-
-def add_context(parser):
-    """Declare what is read before each utterance."""
-    text = (
-        "read up to N tokens of the utterances before each in its session, unscored; the lists are"
-        " read whole"
-    )
-    parser.add_argument("--context", type=positive, metavar="N", help=text)
     text = (
         "whose words: first (the recogniser's), ref (the references), or F.json, weights of this"
         " model and of scores in the lists: what they choose, utterance by utterance (default:"
         " %(default)s)"
     )
-    parser.add_argument("--context-from", default="first", metavar="WHOSE", help=Rare(text))
-    text = (
-        "Kaldi's segments, or utt2spk or the like: the session of each utterance (default: the"
-        " extra `session` of the lists, or else ids up to the last - or _)"
-    )
-    parser.groups["input"].add_argument("--sessions", metavar="F", help=Rare(text))
+    add_context(parser, "lists are read whole", text, metavar="WHOSE")
+    text = "utt#rank, log-probability, tokens, check; - is standard output"
+    parser.add("--out", metavar="F.scores", help=text)
+    parser.add(*COMPUTING, *PROCESSES)
 
 
 def run(args):

@@ -17,14 +17,23 @@ from lmtools.formats import FORMATS, kaldi_text, registry
 from lmtools.formats.lattices import LATTICES, detect
 from lmtools.formats.lists import join_refs
 from lmtools.rescoring import mark, parse_weights, warn_unseen
+from lmtools.score.context import FIRST, RESCORED
 from lmtools.score.lattice_run import LatticeOutputs, LatticeResult, LatticeTotals, run_lattices
+from lmtools.score.lattice_sessions import LatticeContext, run_sessions
 from lmtools.score.lattices import LatticeOptions
 from lmtools.text.phrases import PhraseSpec
 from lmtools.verbs.help import Rare
 from lmtools.verbs.lattice.common import read_lattices
 from lmtools.verbs.numbers import amount, from_zero, positive
 from lmtools.verbs.options import PROCESSES, SEVERAL_LMS, WEIGHTS
-from lmtools.verbs.parser import add_lm, add_phrases, add_references, add_settings, read_settings
+from lmtools.verbs.parser import (
+    add_context,
+    add_lm,
+    add_phrases,
+    add_references,
+    add_settings,
+    read_settings,
+)
 
 SETTINGS = ("prune_beam", "prune_arcs", "cover_beam", "tokens", "states")  # of --set
 
@@ -45,6 +54,12 @@ def arguments(parser):
     help_text = "take this LM's score out of `graph`, of which it is a part; it becomes `lm`"
     group.add_argument("--old-lm", metavar="DIR", help=Rare(help_text))
     add_phrases(parser)
+    help_text = (
+        "whose words: first (the lattices' own best paths) or rescored, those found before"
+        " (default: %(default)s)"
+    )
+    cost = "a session is in memory, and one process works on it"
+    add_context(parser, cost, help_text, choices=(FIRST, RESCORED))
     parser.add("--weights", help=f"{WEIGHTS}; required")
     help_text = (
         "neural LMs: merge histories of equal last N-1 words; 0: none (default: %(default)s)"
@@ -104,7 +119,12 @@ def run_all(args, options: LatticeOptions, totals: LatticeTotals) -> Iterator[La
         merge=registry.find_format(args.to, LATTICES).merge if args.out else None,
         exact=args.exact,
     )
-    results = run_lattices(read_lattices(args), options, wanted, args.nj)
+    lattices = read_lattices(args)
+    if args.context:
+        context = LatticeContext(args.context, args.context_from, args.sessions)
+        results = run_sessions(lattices, options, wanted, context, args.nj)
+    else:
+        results = run_lattices(lattices, options, wanted, args.nj)
     for result, ref in join_refs(results, args.ref, args.ref_lines, args.input):
         say_lines(result.messages)
         totals.add(result)

@@ -178,7 +178,7 @@ def test_the_approximation_is_what_brute_force_says(scorers, seed):
     }
     differences = [abs(near[words] - exact[words]) for words in best]
     for given_lattice in (lattice, rescored):
-        found = approximation(given_lattice, scorer, weights, "tta", 10**6)
+        found = approximation(given_lattice, scorer, weights, "tta", n=10**6)
         assert found["sentences"] == len(best) and found["words"] == sum(map(len, best))
         assert found["sentence_mean"] == pytest.approx(np.mean(differences), abs=1e-4)
         assert found["sentence_max"] == pytest.approx(max(differences), abs=1e-4)
@@ -191,7 +191,7 @@ def test_the_approximation_is_what_brute_force_says(scorers, seed):
             found["word_mean"] <= found["word_max"]
             and found["sentence_mean"] <= found["sentence_max"]
         )
-    alone = approximation(lattice, scorer, weights, "tta", 1)
+    alone = approximation(lattice, scorer, weights, "tta", n=1)
     assert alone["sentence_max"] < 1e-4 > alone["word_max"] and alone["agrees"] == 1, (
         "the best path has its sentence's own scores"
     )
