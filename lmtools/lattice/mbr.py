@@ -59,14 +59,17 @@ def decode_mbr(
     rows = {word: row for row, word in enumerate(prepared.words)}
     words = best(lattice, weights).words if start is None else start
     sequence = spread([rows[word] for word in words])
+    timed, shared = lattice.times is not None, None
     for _ in range(rounds):
-        shares, _ = accumulate(prepared, sequence)
+        shared = shares, _ = accumulate(prepared, sequence)
         old = shares[sequence, np.arange(len(sequence))]
         new = np.where(shares.max(0) > old + NEAR, shares.argmax(0), sequence)
         if (new == sequence).all():
             break
-        sequence = spread(new[new > 0])
-    return as_network(prepared, sequence, ref)
+        sequence, shared = spread(new[new > 0]), None
+    if timed or shared is None:
+        shared = accumulate(prepared, sequence, timed)
+    return as_network(prepared, sequence, shared, ref)
 
 
 def prepare(lattice: Lattice, weights: Mapping[str, float], scale: float) -> Prepared:
@@ -140,8 +143,12 @@ def accumulate(
         pair, skip = pairs[rows], skips[rows]
         gap = ~(pair | skip)
         gap[:, 0] = False
-        for place in range(places, 0, -1):
-            mass[:, place - 1] += np.where(gap[:, place], mass[:, place], 0)
+        held = np.flatnonzero(mass.any(0))
+        for place in range(held.max(initial=0), 0, -1):
+            moved = mass[:, place] * gap[:, place]
+            if place < held[0] and not moved.any():
+                break
+            mass[:, place - 1] += moved
         paired = np.where(pair, mass, 0)
         to = np.where(skip, mass, 0)
         to[:, :-1] += paired[:, 1:]
@@ -193,10 +200,13 @@ def align_forward(
     return pairs, skips, float(cost[prepared.end, places])
 
 
-def as_network(prepared: Prepared, sequence: np.ndarray, ref: str | None) -> ConfusionNetwork:
-    """Return the network of the places of a sequence, without those that no word stands beside."""
-    timed = prepared.lattice.times is not None
-    shares, spans = accumulate(prepared, sequence, timed)
+def as_network(
+    prepared: Prepared, sequence: np.ndarray, shared: tuple[np.ndarray, np.ndarray], ref: str | None
+) -> ConfusionNetwork:
+    """Return the network of the places of a sequence, with what `accumulate` gave, without those
+    that no word stands beside.
+    """
+    (shares, spans), timed = shared, prepared.lattice.times is not None
     slots = []
     for place, chosen in enumerate(sequence.tolist()):
         parts = share_out(np.maximum(shares[:, place], 0))

@@ -8,7 +8,7 @@ first, as NIST's hubscr.pl has them.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,29 +16,15 @@ from lmtools.base.errors import UserError
 from lmtools.base.files import read_lines
 from lmtools.evaluate.nist.networks import LOWER, NULL
 from lmtools.formats.checks import number
+from lmtools.formats.nbest.stm import IGNORED, StmSegment, read_segments
 from lmtools.text.glm import GlobalMap
 
-IGNORED = "ignore_time_segment_in_scoring"
-FIELDS = 5  # of an stm before labels and words
 COLUMNS = 4  # of a ctm before the word
 CONFIDENCE = re.compile(r"[0-9.-]*")
 BEGIN, NEXT, END = "<alt_begin>", "<alt>", "<alt_end>"
 Channel = tuple[str, str]  # recording and channel, in lower case
 Line = tuple[str, list[str]]  # where, fields
 Timed = tuple[str, float, float]  # word, begin, duration
-
-
-@dataclass(frozen=True)
-class StmSegment:
-    """A line of an stm: who says what in which time of a recording, in seconds."""
-
-    recording: str
-    channel: str
-    speaker: str
-    begin: float
-    end: float
-    label: str
-    text: str
 
 
 @dataclass(frozen=True)
@@ -101,23 +87,12 @@ def read_stm(path, glm: GlobalMap | None = None) -> dict[Channel, list[StmSegmen
     none.
     """
     channels: dict[Channel, list[StmSegment]] = {}
-    for line_number, line in read_lines(path):
-        if not line.strip() or line.startswith(";;"):
-            continue
-        where, fields = f"{path}:{line_number}", line.split()
-        if len(fields) < FIELDS:
-            raise UserError(
-                f"{where}: expected `recording channel speaker begin end <labels> words`; correct"
-                " the line"
-            )
-        begin, end = number(fields[3], where, "begin"), number(fields[4], where, "end")
-        labelled = fields[FIELDS:] and fields[FIELDS].startswith("<")
-        label = fields[FIELDS] if labelled else ""
-        text = " ".join(fields[FIELDS + bool(label) :])
-        if glm and IGNORED not in text.lower():
-            text = glm.rewrite(text, "stm", "ref", where)
-        segment = StmSegment(*fields[:3], begin=begin, end=end, label=label.strip("<>"), text=text)
-        channels.setdefault(channel_of(fields), []).append(segment)
+    for where, segment in read_segments(path):
+        if glm and IGNORED not in segment.text.lower():
+            text = glm.rewrite(segment.text, "stm", "ref", where)
+            segment = replace(segment, text=text)
+        names = segment.recording, segment.channel
+        channels.setdefault(channel_of(names), []).append(segment)
     if not channels:
         raise UserError(f"{path}: holds no segment; give an stm file")
     return {channel: sorted(rows, key=lambda row: row.begin) for channel, rows in channels.items()}

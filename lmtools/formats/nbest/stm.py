@@ -9,6 +9,7 @@ a text does not say where its words were said. The format is read, not written.
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from lmtools.base.errors import UserError
@@ -42,12 +43,23 @@ def is_segment(line: str) -> bool:
     return shown and 0 <= float(times[0]) <= float(times[1])
 
 
-def read(path) -> Iterator[NBest]:
-    """Read the texts of a file, a list of one hypothesis a recording; UserError with the line of
-    what is no plain stm.
+@dataclass(frozen=True)
+class StmSegment:
+    """A line of an stm: who says what in which time of a recording, in seconds."""
+
+    recording: str
+    channel: str
+    speaker: str
+    begin: float
+    end: float
+    label: str
+    text: str
+
+
+def read_segments(path) -> Iterator[tuple[str, StmSegment]]:
+    """Yield where each segment stands in a file, and the segment; UserError with the line of what
+    is none.
     """
-    segments: dict[str, list[tuple[float, list[str]]]] = {}
-    channels: dict[str, str] = {}
     for line_number, line in read_lines(path):
         if not line.strip() or line.startswith(";;"):
             continue
@@ -57,19 +69,31 @@ def read(path) -> Iterator[NBest]:
                 f"{where}: expected `recording channel speaker begin end <labels> words`; correct"
                 " the line"
             )
-        utt, channel = identifier(fields[0], where), fields[1]
-        begin, _ = number(fields[3], where, "begin"), number(fields[4], where, "end")
+        begin, end = number(fields[3], where, "begin"), number(fields[4], where, "end")
+        label = fields[FIELDS] if fields[FIELDS:] and LABELS.fullmatch(fields[FIELDS]) else ""
+        text = " ".join(fields[FIELDS + bool(label) :])
+        segment = StmSegment(*fields[:3], begin=begin, end=end, label=label.strip("<>"), text=text)
+        yield where, segment
+
+
+def read(path) -> Iterator[NBest]:
+    """Read the texts of a file, a list of one hypothesis a recording; UserError with the line of
+    what is no plain stm.
+    """
+    segments: dict[str, list[tuple[float, list[str]]]] = {}
+    channels: dict[str, str] = {}
+    for where, segment in read_segments(path):
+        utt, channel = identifier(segment.recording, where), segment.channel
         if channels.setdefault(utt, channel) != channel:
             raise UserError(
                 f"{where}: {utt!r} has two channels; give each its own name, such as {utt}_A"
             )
-        words = fields[FIELDS + bool(fields[FIELDS:] and LABELS.fullmatch(fields[FIELDS])) :]
-        if IGNORED in map(str.lower, words):
+        if IGNORED in segment.text.lower().split():
             raise UserError(
                 f"{where}: a part of {utt!r} that is not scored, and hypotheses do not say which"
                 " of their words are in it; score with sclite, or give Kaldi text of the rest"
             )
-        segments.setdefault(utt, []).append((begin, trn.plain(" ".join(words), where)))
+        segments.setdefault(utt, []).append((segment.begin, trn.plain(segment.text, where)))
     for utt, parts in segments.items():
         ordered = sorted(parts, key=lambda part: part[0])
         yield NBest(utt, (Hypothesis(" ".join(word for _, words in ordered for word in words)),))
