@@ -48,10 +48,12 @@ if stage 4 "new hypotheses" $lists_dir $expdir/{score,tune} $lm : $expdir/recomb
 fi
 
 if stage 5 "two recognisers" $lists_dir $vosk : $expdir/rover; then
+  mkdir -p $expdir/rover
   [[ ! $vosk ]] || bash local/networks.sh rover $lists_dir $expdir native $vosk
 fi
 
 if stage 6 "lattices" $lattices $lattice_refs : $expdir/lattices; then
+  mkdir -p $expdir/lattices
   [[ ! $lattices ]] ||
     bash local/networks.sh lattices $lists_dir $expdir all $lattices $lattice_refs "$scales"
 fi

@@ -21,6 +21,9 @@ order=4           # of the n-gram
 train_opts=       # key=value settings over all of --confs, as in steps=100
 lattices=         # LMs that rescore lattices, with the n-gram, as in "lstm-softmax lstm-bce-nce"
 lattice_opts="--set tokens=8 cover_beam=60 --exact 20 --nj 2" # of lmtools lattice rescore
+glm=              # NIST's global map, en20000405_hub5.glm: score as hub5 is scored, too
+stm=              # NIST's stm of test, in place of the references; with --segments
+segments=         # Kaldi's segments of test's utterances
 precision=auto    # of matrix products in scoring: auto, float32 or bfloat16
 nj=1              # processes that train and score at a time; 1 with a GPU
 datadir=data/swbd # for prepared data
@@ -105,8 +108,13 @@ if stage 5 "tune on dev and rescore" $expdir/{lm,score} $experiment conf \
   done
 fi
 
-if stage 6 "report" $datadir/{dev,test,swb,ch}/nbest.jsonl $expdir/{tune,rescore} $experiment conf \
-  : $expdir/report/{RESULTS.md,index.html}; then
+if stage 6 "score as hub5" $datadir/{test,swb,ch}/text $expdir/rescore $glm $stm $segments \
+  : $expdir/scored; then
+  bash local/score_hub5.sh $datadir $expdir "$glm" "$stm" "$segments"
+fi
+
+if stage 7 "report" $datadir/{dev,test,swb,ch}/nbest.jsonl $expdir/{tune,rescore,scored} \
+  $experiment conf : $expdir/report/{RESULTS.md,index.html}; then
   lmtools report $expdir --experiment $experiment --nbest $datadir/{dev,test,swb,ch}/nbest.jsonl \
     --conf conf/report.yaml --title "librispeech ($corpus)"
 fi

@@ -19,7 +19,6 @@ from lmtools.rescoring.features import UNCHECKED
 from lmtools.rescoring.networks import NetworkPlan
 from lmtools.rescoring.rover import read_system
 from lmtools.text.corpus import Header, read_header
-from lmtools.types import ConfusionNetwork
 
 PPL_SHAPE = {
     "word_ppl": POSITIVE,
@@ -61,6 +60,14 @@ LATTICE_SHAPE = {
     "lms?": {ANY: TEXT},
     "normalise?": TEXT,
     "signatures?": {ANY: {ANY: TEXT}},
+}
+SCORED_SHAPE = {
+    **dict.fromkeys(("substitutions?", "deletions?", "insertions?", "length?"), WHOLE),
+    "metric": TEXT,
+    "signature": TEXT,
+    "score": NUMBER,
+    "interval?": (NUMBER, NUMBER),
+    "by label?": [{"name": TEXT, "score": NUMBER}],
 }
 METRICS_SHAPE = {
     "step": WHOLE,
@@ -228,15 +235,11 @@ def read_systems(home: Path) -> dict[str, tuple[Weights | None, dict[str, dict[s
     return systems
 
 
-def read_networks(home: Path) -> dict[tuple[str, str], dict[str, ConfusionNetwork]]:
-    """Read network/SYSTEM/SET.json (networks) and .ctm (words with confidences), by (system, set)
-    and utterance.
-    """
-    paths = sorted(path for end in ("json", "ctm") for path in home.glob(f"network/*/*.{end}"))
-    return {
-        (path.parent.name, path.stem): read_system(str(path), None, NetworkPlan()).networks
-        for path in paths
-    }
+def read_networks(home: Path) -> dict:
+    """Read network/SYSTEM/SET.json and .ctm: networks of utterances by (system, set)."""
+    paths = sorted([*home.glob("network/*/*.json"), *home.glob("network/*/*.ctm")])
+    read = partial(read_system, form=None, plan=NetworkPlan())
+    return {(path.parent.name, path.stem): read(str(path)).networks for path in paths}
 
 
 # by name: the reader, which takes the directory, and what is said where it finds none
@@ -282,6 +285,7 @@ ARTIFACTS = {
         " writes it)",
     ),
     "networks": (read_networks, ""),
+    "scored": (partial(read_by_set, "scored", SCORED_SHAPE), ""),
     "lattices": (partial(read_by_set, "lattice", LATTICE_SHAPE), ""),
     "stages": (
         read_stages,

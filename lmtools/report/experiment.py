@@ -26,7 +26,8 @@ RESCORING, LM, STS = "rescoring", "lm", "sts"  # kinds of experiments
 HASH = 8  # letters of a hash that are printed
 # by kind: the artifacts that are read; of those with ? nobody misses any
 READ = {
-    RESCORING: "systems ppl learning speed lattices? networks? stages hashes configs? training?",
+    RESCORING: "systems ppl learning speed lattices? networks? scored? stages hashes configs?"
+    " training?",
     LM: "configs ppl learning grids bench stages training?",
     STS: "judged learning speed stages configs? ppl? training?",
 }

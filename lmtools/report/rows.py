@@ -109,6 +109,13 @@ def rows_of_lists(lists: RescoredLists) -> Iterator[FigureRow]:
                 yield FigureRow(
                     "scale", name, "", f"{weights.metric}, {feature}", value=score, at=scale
                 )
+    for (name, place), tree in lists.scored.items():
+        key = ("scored", name, place)
+        yield FigureRow(*key, tree["metric"], tree["score"], *tree.get("interval", ()))
+        for quantity in (*ERRORS, "length"):
+            yield FigureRow(*key, quantity, tree.get(quantity))
+        for part in tree.get("by label", ()):
+            yield FigureRow(*key, part["name"], part["score"])
     for (name, place), held in lists.networks.items():
         for kind, words in held.judged.items():
             yield from rows_of_words(kind, name, place, words)

@@ -23,14 +23,15 @@ from lmtools.report.tables.confidences import confidence_tables
 from lmtools.report.tables.criteria import criteria_tables
 from lmtools.report.tables.machine import speed_tables, stage_tables
 from lmtools.report.tables.papers import paper_tables
-from lmtools.report.tables.scores import main_tables
+from lmtools.report.tables.scores import main_tables, scored_tables
 from lmtools.report.tables.sts import gain_tables
 
 Makers = Sequence[Callable[[Experiment], Iterable]]
 # by kind of report, in printing order; those of papers stand behind the first
 TABLES: Mapping[str, Makers] = {
     RESCORING: (
-        *(main_tables, criteria_tables, rescoring.weight_tables, rescoring.lambda_tables),
+        *(main_tables, scored_tables, criteria_tables),
+        *(rescoring.weight_tables, rescoring.lambda_tables),
         *(rescoring.oracle_tables, rescoring.depth_tables, rescoring.ppl_tables),
         *(rescoring.length_tables, confidence_tables, speed_tables, rescoring.lattice_tables),
         *(rescoring.training_tables, stage_tables),

@@ -92,6 +92,8 @@ class RescoredLists:
     systems: Mapping[str, System]
     # by (system, set): what rescoring lattices took and gave
     lattices: Mapping[tuple[str, str], Mapping]
+    # by (system, set): what `lmtools evaluate` wrote, by rules of its own
+    scored: Mapping[tuple[str, str], Mapping]
     # by (system, set): networks of the words that it chose
     networks: Mapping[tuple[str, str], WordConfidences]
     hashes: Mapping[str, str]  # language model -> hash, from the headers of its scores
@@ -225,6 +227,7 @@ def collect_lists(
         samples=samples,
         systems=systems,
         lattices=arrange(parts["lattices"], names),
+        scored=arrange(parts["scored"], names),
         networks=join_references(arrange(parts["networks"], names), samples),
         hashes=arrange(parts["hashes"], names.lms),
     )

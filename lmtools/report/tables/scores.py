@@ -41,6 +41,28 @@ def set_table(experiment: Experiment) -> Table:
     return table_of(title, columns, [note] * bool(tuned), part="results", full=True)
 
 
+def scored_tables(experiment: Experiment) -> Iterator[Table]:
+    """Yield for each set and metric what `lmtools evaluate` found by other rules than the report's,
+    as those of NIST's hub5; of an stm by label too.
+    """
+    trees = experiment.lists.scored
+    for place, metric in dict.fromkeys((on, tree["metric"]) for (_, on), tree in trees.items()):
+        here = {n: t for (n, on), t in trees.items() if on == place and t["metric"] == metric}
+        query = Query(experiment.rows, "scored", list(here))
+        labels = dict.fromkeys(
+            part["name"] for tree in here.values() for part in tree.get("by label", ())
+        )
+        columns = [
+            system_column(experiment, query),
+            query.column("score", metric, place, sign=1),
+            query.printed("95% CI", show_interval, metric, place),
+            *query.columns({count: (count, 0) for count in (*ERRORS, "length")}, place),
+            *(query.column(label, label, place) for label in labels),
+        ]
+        notes = dict.fromkeys(f"Signature: `{tree['signature']}`." for tree in here.values())
+        yield table_of(f"{metric} by lmtools evaluate: {place}", columns, notes, part="results")
+
+
 def system_column(experiment: Experiment, query: Query) -> Column:
     """Return the printed names of systems."""
     return Column("system", list(map(experiment.lists.names.label, query.names)))
