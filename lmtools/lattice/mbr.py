@@ -143,12 +143,7 @@ def accumulate(
         pair, skip = pairs[rows], skips[rows]
         gap = ~(pair | skip)
         gap[:, 0] = False
-        held = np.flatnonzero(mass.any(0))
-        for place in range(held.max(initial=0), 0, -1):
-            moved = mass[:, place] * gap[:, place]
-            if place < held[0] and not moved.any():
-                break
-            mass[:, place - 1] += moved
+        move_back(mass, gap)
         paired = np.where(pair, mass, 0)
         to = np.where(skip, mass, 0)
         to[:, :-1] += paired[:, 1:]
@@ -164,6 +159,18 @@ def accumulate(
         with np.errstate(invalid="ignore"):
             spans = spans[..., 1:] / spans[..., :1]
     return shares[:, 1:], spans[:, 1:]
+
+
+def move_back(mass: np.ndarray, gap: np.ndarray) -> None:
+    """Add what lies where a place is passed over (arcs, places + 1) to the place before, from the
+    last to the first.
+    """
+    held = np.flatnonzero(mass.any(0))
+    for place in range(held.max(initial=0), 0, -1):
+        moved = mass[:, place] * gap[:, place]
+        if place < held[0] and not moved.any():
+            break
+        mass[:, place - 1] += moved
 
 
 def weigh_times(lattice: Lattice, rows: np.ndarray, paired: np.ndarray) -> np.ndarray:

@@ -190,7 +190,7 @@ def word_scores(scorer: Scorer, lines: Sequence[Sentence]) -> list[np.ndarray]:
 
 
 def rescore_cover(
-    lattice: Lattice, scorer: Scorer, weights: Mapping[str, float], name: str, context: str = ""
+    lattice: Lattice, scorer: Scorer, weights: Mapping[str, float], name: str, *, context: str = ""
 ) -> tuple[Lattice, Covered]:
     """Add the score `name` to the lattice, of its words behind a context; return it and the work of
     it.
@@ -225,13 +225,7 @@ def drop_weight(weights: Mapping[str, float], name: str) -> dict[str, float]:
 
 
 def approximation(
-    lattice: Lattice,
-    scorer: Scorer,
-    weights: Mapping[str, float],
-    name: str,
-    *,
-    n: int,
-    context: str = "",
+    lattice: Lattice, scorer: Scorer, weights: Mapping[str, float], name: str, *, n: int, context=""
 ) -> dict[str, float]:
     """Compare scores on arcs with those of whole sentences behind a context, over the `n` best
     distinct word sequences (by the other weights).
@@ -243,7 +237,7 @@ def approximation(
     given.
     """
     if name not in lattice.scores:
-        lattice, _ = rescore_cover(lattice, scorer, weights, name, context)
+        lattice, _ = rescore_cover(lattice, scorer, weights, name, context=context)
     paths = nbest(lattice, drop_weight(weights, name), n)
     lines = sentences(lattice, [path.arcs for path in paths], scorer, context)
     exact = word_scores(scorer, lines)

@@ -132,7 +132,8 @@ class Rescorer:
                 lattice = prune(lattice, self.known_weights(lattice), self.settings.cover_beam)
             for name, scorer in self.both_sides.items():
                 known = self.known_weights(lattice, name)
-                lattice, _ = rescore_cover(lattice, scorer, known, name, contexts.get(name, ""))
+                context = contexts.get(name, "")
+                lattice, _ = rescore_cover(lattice, scorer, known, name, context=context)
             return lattice, messages
         except UserError as error:
             named = str(error).startswith(lattice.utt)

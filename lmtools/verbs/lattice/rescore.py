@@ -35,6 +35,11 @@ from lmtools.verbs.parser import (
     read_settings,
 )
 
+SESSION = "a session is in memory, and one process works on it"
+WHOSE = (
+    "whose words: first (the lattices' own best paths) or rescored, those found before (default:"
+    " %(default)s)"
+)
 SETTINGS = ("prune_beam", "prune_arcs", "cover_beam", "tokens", "states")  # of --set
 
 
@@ -54,12 +59,7 @@ def arguments(parser):
     help_text = "take this LM's score out of `graph`, of which it is a part; it becomes `lm`"
     group.add_argument("--old-lm", metavar="DIR", help=Rare(help_text))
     add_phrases(parser)
-    help_text = (
-        "whose words: first (the lattices' own best paths) or rescored, those found before"
-        " (default: %(default)s)"
-    )
-    cost = "a session is in memory, and one process works on it"
-    add_context(parser, cost, help_text, choices=(FIRST, RESCORED))
+    add_context(parser, SESSION, WHOSE, choices=(FIRST, RESCORED))
     parser.add("--weights", help=f"{WEIGHTS}; required")
     help_text = (
         "neural LMs: merge histories of equal last N-1 words; 0: none (default: %(default)s)"
@@ -122,7 +122,7 @@ def run_all(args, options: LatticeOptions, totals: LatticeTotals) -> Iterator[La
     lattices = read_lattices(args)
     if args.context:
         context = LatticeContext(args.context, args.context_from, args.sessions)
-        results = run_sessions(lattices, options, wanted, context, args.nj)
+        results = run_sessions(lattices, options, wanted, context, nj=args.nj)
     else:
         results = run_lattices(lattices, options, wanted, args.nj)
     for result, ref in join_refs(results, args.ref, args.ref_lines, args.input):
