@@ -23,6 +23,7 @@ FAR = 1 << 32  # beyond any number of a state
 PLAIN = frozenset({dict, MappingProxyType})  # mappings that are not looked into
 # the score that rescoring ranks by; a format with room for one score holds it, or else `am`
 TOTAL = "total"
+SESSION = "session"  # extra of an utterance: what it belongs to
 NO_WORD = ""  # of a slot in which nothing may have been said
 # names in signatures: what only the last digits of scores and vectors depend on
 NUMERICS = ("precision", "device", "rows")

@@ -10,13 +10,13 @@ import numpy as np
 from lmtools.api.lazy import gather_others, refuse_unfit
 from lmtools.base.computing import Computing
 from lmtools.base.errors import UserError
-from lmtools.base.specs import LMSpec
 from lmtools.evaluate.nbest import reference
 from lmtools.formats.sessions import find_sessions
 from lmtools.rescoring import ScoreColumns, Weights, check_signatures
 from lmtools.rescoring.features import best, combine
 from lmtools.rescoring.lazy import mean_counts
-from lmtools.score import load, score_texts
+from lmtools.score import score_texts
+from lmtools.score.base import Scorer
 from lmtools.score.cache import Cache
 from lmtools.score.context import (
     CONTEXT,
@@ -42,7 +42,7 @@ class SessionContext:
     """
 
     tokens: int
-    origin: str = FIRST
+    origin: str | Weights = FIRST
     sessions: str | None = None
 
     @property
@@ -54,20 +54,19 @@ class SessionContext:
 
 def score_in_context(
     nbests: Sequence[NBest],
-    spec: LMSpec,
+    model: Scorer,
     computing: Computing,
     context: SessionContext,
     columns: ScoreColumns | None = None,
 ) -> tuple[TextScores, int]:
-    """Return the scores of all hypotheses, list by list, and the number of sessions.
+    """Return the scores of all hypotheses by a model, list by list, and the number of sessions.
 
     By weights, the utterances of a session are scored and chosen in their order, those of all
     sessions at a place together. What a killed run computed is in the cache; the same command gives
     the same scores. `columns`: other columns of the weights.
     """
     sessions = find_sessions(nbests, context.sessions)
-    scorer = load(replace(spec, context=True), computing)
-    assert isinstance(scorer, ContextScorer)
+    scorer = ContextScorer(model)
     with contextlib.closing(open_cache(scorer, computing)) as cache:
         if context.origin in (FIRST, REF):
             texts = first_texts(nbests) if context.origin == FIRST else reference_texts(nbests)
@@ -76,8 +75,8 @@ def score_in_context(
             scores = score_texts(pairs, scorer, computing, cache)
         else:
             choose = read_chooser(nbests, columns, context.origin)
-            model = scorer, computing, cache
-            scores = score_in_order(nbests, sessions, model, context, choose=choose)
+            opened = scorer, computing, cache
+            scores = score_in_order(nbests, sessions, opened, context, choose=choose)
     return replace(scores, signature={**scores.signature, **context.signature}), len(sessions)
 
 
@@ -104,11 +103,14 @@ def pair_contexts(nbests: Sequence[NBest], contexts: Sequence[str]) -> list[tupl
 Chooser = Callable[[int, np.ndarray, np.ndarray], int]
 
 
-def read_chooser(nbests: Sequence[NBest], columns: ScoreColumns | None, path: str) -> Chooser:
+def read_chooser(
+    nbests: Sequence[NBest], columns: ScoreColumns | None, given: str | Weights
+) -> Chooser:
     """Return what chooses a hypothesis of a list, given (place of the list, its log-probabilities,
-    tokens), by the weights in a file, of which the model is the one column that lists lack.
+    tokens), by weights, or those in a file, of which the model is the one column that lists lack.
     """
-    weights = Weights.load(path)
+    path = "the weights" if isinstance(given, Weights) else given
+    weights = given if isinstance(given, Weights) else Weights.load(given)
     columns = columns or ScoreColumns({}, {}, {}, {})
     known = {name for nbest in nbests for hyp in nbest.hyps for name in hyp.scores}
     known |= columns.values.keys()

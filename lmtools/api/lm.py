@@ -3,13 +3,14 @@
 import contextlib
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, overload
 
 import numpy as np
 
 from lmtools.api.checks import list_nbests
+from lmtools.api.context import SessionContext, score_in_context
 from lmtools.api.weights import rescore
 from lmtools.base.arguments import check_kind, check_path, check_text, check_whole, list_texts
 from lmtools.base.batching import prepare_distinct
@@ -23,8 +24,8 @@ from lmtools.rescoring.features import summed
 from lmtools.score import Sources, score_texts
 from lmtools.score import load as load_scorer
 from lmtools.score.compute import score_all
-from lmtools.score.context import ContextScorer
-from lmtools.score.run import WRITTEN, hypothesis_texts
+from lmtools.score.context import FIRST, ContextScorer
+from lmtools.score.run import WRITTEN, TextScores, hypothesis_texts
 from lmtools.score.words import count_tokens
 from lmtools.types import NBest, ScoreTable
 
@@ -150,12 +151,32 @@ class LM:
             texts, more = given.pair(lists, 0, "the lists"), given.signature
             given.check_number(len(lists), "the lists")
         flat = score_texts(texts, self.scorer, self.computing)
-        bounds = np.cumsum([0, *(len(nbest.hyps) for nbest in lists)])
-        values, counts = (
-            [column[begin:end] for begin, end in pairwise(bounds)]
-            for column in (flat.log_prob, flat.tokens)
-        )
-        return scores.make_table(lists, values, counts, {**flat.signature, **more})
+        return divide_scores(lists, replace(flat, signature={**flat.signature, **more}))
+
+    def score_in_context(
+        self,
+        lists: Sequence[NBest],
+        tokens: int,
+        origin: str | Weights = FIRST,
+        sessions: str | None = None,
+    ) -> ScoreTable:
+        """Return the scores of every hypothesis behind up to `tokens` tokens of the utterances
+        before its own in its session, which have no score: `score_lists` with a context.
+
+        `origin`: whose words these are: "first", the recogniser's, "ref", the references, or
+        `Weights` of this column, or their path: what they choose, one utterance after the other.
+        `sessions`: Kaldi's segments or utt2spk, or a directory that has one; else what the lists
+        say, or their ids up to the last - or _. UserError for lists that lack what is asked for.
+        """
+        self.check_sources(False)
+        lists, tokens = list_nbests(lists, "lists"), check_whole(tokens, "tokens", 1)
+        if not isinstance(origin, Weights):
+            origin = os.fspath(check_path(origin, "origin"))
+        if sessions is not None:
+            sessions = os.fspath(check_path(sessions, "sessions"))
+        context = SessionContext(tokens, origin, sessions)
+        flat, _ = score_in_context(lists, self.scorer, self.computing, context)
+        return divide_scores(lists, flat)
 
     @overload
     def rescore(self, nbest: NBest, weights: Weights | str) -> NBest: ...
@@ -187,6 +208,16 @@ class LM:
         table = self.score_lists(lists)
         best = rescore(lists, weights, dict.fromkeys(missing, table))
         return best[0] if isinstance(nbest, NBest) else best
+
+
+def divide_scores(lists: Sequence[NBest], flat: TextScores) -> ScoreTable:
+    """Return the scores of all hypotheses in a row as a table of the lists."""
+    bounds = np.cumsum([0, *(len(nbest.hyps) for nbest in lists)])
+    values, counts = (
+        [column[begin:end] for begin, end in pairwise(bounds)]
+        for column in (flat.log_prob, flat.tokens)
+    )
+    return scores.make_table(lists, values, counts, dict(flat.signature))
 
 
 def load(

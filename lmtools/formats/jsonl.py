@@ -5,8 +5,9 @@ One utterance a line: `{"utt": "a1", "ref": "blue finch", "hyps": [{"text": "blu
 is ""), and so may `scores`; a list of texts is of several references. Scores are natural
 logarithms, higher is better, and every hypothesis of a file has the same components. A hypothesis
 whose `text` was rewritten for a language model has what the recogniser wrote as `written`.
-Utterance and hypotheses may have an `extra`, an object of texts: what another format held besides,
-kept so that it can be written back. Lines of white space only are skipped.
+An utterance may name its `session`, which becomes one of its extras. Utterance and hypotheses may
+have an `extra`, an object of texts: what another format held besides, kept so that it can be
+written back. Lines of white space only are skipped.
 """
 
 import json
@@ -24,11 +25,11 @@ from lmtools.formats.checks import (
     identifier,
     write_lines,
 )
-from lmtools.types import EMPTY, Hypothesis, NBest
+from lmtools.types import EMPTY, SESSION, Hypothesis, NBest
 
 SUMMARY = "one utterance a line with reference, hypotheses and their scores"
 UTTERANCE = {"utt": (str, "a text"), "ref": (str | list | None, "a text, texts or null"),
-"hyps": (list, "a list of hypotheses"),
+"hyps": (list, "a list of hypotheses"), SESSION: (str, "a text"),
              "extra": (dict, "an object of texts")}  # fmt: skip
 HYPOTHESIS = {
     "text": (str, "a text"),
@@ -36,7 +37,7 @@ HYPOTHESIS = {
     "scores": (dict, "an object of numbers"),
     "extra": (dict, "an object of texts"),
 }
-OPTIONAL = {"ref", "written", "scores", "extra"}
+OPTIONAL = {"ref", "written", "scores", "extra", SESSION}
 
 
 def recognises(path: Path, first: str) -> bool:
@@ -94,6 +95,10 @@ def utterance(tree, where: str) -> NBest:
         for rank, hyp in enumerate(tree["hyps"], 1)
     )
     utt, extra = identifier(tree["utt"], where), read_extras(tree, where)
+    if SESSION in tree:
+        if extra.get(SESSION, tree[SESSION]) != tree[SESSION]:
+            raise UserError(f"{where}: 'session' differs from that in 'extra'; leave one out")
+        extra = {**extra, SESSION: encodable(tree[SESSION], where)}
     return NBest(utt, hyps, ref, extra, more_refs=tuple(more))
 
 

@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from lmtools.base.errors import UserError
 from lmtools.formats import kaldi_text
-from lmtools.types import EMPTY, NBest
+from lmtools.types import EMPTY, SESSION, NBest
 
-SESSION = "session"  # extra of an utterance
 TIMES = re.compile(r"(\S+) (\d+(?:\.\d+)?) (\d+(?:\.\d+)?)")  # of Kaldi's segments, behind the id
 NUMBER = re.compile(r"[-_][^-_]*$")
 
@@ -60,7 +60,14 @@ def read_extras(nbests: Sequence[NBest]) -> dict[str, str]:
 
 
 def read_sessions(path: str) -> tuple[dict[str, str], dict[str, float]]:
-    """Read the session of each utterance, and its begin in seconds if the file has times."""
+    """Read the session of each utterance, and its begin in seconds if the file has times; of a
+    directory as Kaldi and ESPnet have it `segments`, or else `utt2spk`.
+    """
+    if Path(path).is_dir():
+        held = [Path(path, name) for name in ("segments", "utt2spk") if Path(path, name).exists()]
+        if not held:
+            raise UserError(f"{path}: holds neither segments nor utt2spk; name a file of sessions")
+        path = str(held[0])
     rows = kaldi_text.read(path)
     matches = {utt: TIMES.fullmatch(row) for utt, row in rows.items()}
     if rows and all(matches.values()):

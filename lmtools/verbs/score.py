@@ -82,13 +82,15 @@ def score(args):
 def score_sessions(args, spec):
     """Score lists in the context of the utterances before them, and say what was scored."""
     from lmtools.api.context import SessionContext, score_in_context  # imports torch
+    from lmtools.score import load
 
     if spec.pairs or args.written:
         given = "--source" if spec.pairs else "--written"
         raise UserError(f"--context: reads the texts of lists; leave {given} out")
     nbests = read(args.nbest, args.format)
     context = SessionContext(args.context, args.context_from, args.sessions)
-    scores, sessions = score_in_context(nbests, spec, fill(Computing, args), context)
+    computing = fill(Computing, args)
+    scores, sessions = score_in_context(nbests, load(spec, computing), computing, context)
     with write_scores(args.out, scores.signature) as write:
         begin = 0
         for nbest in nbests:

@@ -193,7 +193,7 @@ def test_whole(recipe, ldc):
     (recipe.home / "tiny/experiment.yaml").write_text(EXPERIMENT)
     given = ("--ldc-dir", f"{ldc}/ldc/swb1 {ldc}/ldc/fe_03_p1_tran", "--nbest-dir", ldc / "lists")
     (recipe.home / "small.glm").write_text(GLM)
-    recipe(*SWBD, *given, "--glm", "small.glm", script="run_swbd.sh")
+    recipe(*SWBD, *given, "--hub5", "small.glm", script="run_swbd.sh")
     data, exp = recipe.home / "data/swbd", recipe.home / "exp/swbd"
     assert (data / "train/text").read_text().endswith("and café tv\nyes\n")
     assert (data / "dev/text").read_text() == "sw02001-1 hello there\n"
@@ -264,7 +264,7 @@ def test_scored_as_hub5(recipe):
         assert json.loads((exp / f"scored/lstm/{part}.json").read_text())["score"] == 0
     call[-1] = ""
     done = subprocess.run(call, cwd=recipe.home, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 1 and "give --glm and --segments too" in done.stderr
+    assert done.returncode == 1 and "give Kaldi's segments after it" in done.stderr
 
 
 def test_lattices_go_with_their_parts(tmp_path):

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# score_hub5.sh DATADIR EXPDIR GLM STM SEGMENTS: score what EXPDIR/rescore/SYSTEM/SET.txt holds as
+# score_hub5.sh DATADIR EXPDIR [GLM [STM SEGMENTS]]: score what EXPDIR/rescore/SYSTEM/SET.txt holds as
 # NIST scores hub5, by the rules of GLM, into EXPDIR/scored/SYSTEM/SET.json, which the report prints.
 # Of test with STM, the texts are words in the times of SEGMENTS, and each label has its figures;
 # else references are DATADIR/SET/text. Without GLM there is nothing to do.
 set -euo pipefail
-data=$1 exp=$2 glm=$3 stm=$4 segments=$5
+data=$1 exp=$2 glm=${3-} stm=${4-} segments=${5-}
 mkdir -p "$exp/scored"
-if [[ $stm && ! ($glm && $segments) ]]; then
-  echo "score_hub5.sh: an stm needs a global map and segments; give --glm and --segments too" >&2
+if [[ $stm && ! $segments ]]; then
+  echo "score_hub5.sh: $stm: has the times of recordings; give Kaldi's segments after it" >&2
   exit 1
 fi
 [[ $glm ]] || exit 0

@@ -9,6 +9,7 @@ import torch
 from scoring import CPU, ask
 from toys import sentences, settings
 
+import lmtools
 from lmtools.api.context import SessionContext, score_in_context
 from lmtools.base.errors import UserError
 from lmtools.base.specs import LMSpec
@@ -91,11 +92,15 @@ def make_lists(lines, sessions=4):
     return lists
 
 
+def in_context(lists, lm, context):
+    return score_in_context(lists, load(LMSpec(lm), CPU), CPU, context)
+
+
 @pytest.mark.parametrize("origin", ["first", "ref"])
 def test_lists_behind_their_sessions(lms, origin):
     lists = make_lists(LINES[:13])
     lists = [NBest(n.utt, n.hyps[::-1], n.ref) for n in lists]
-    found, sessions = score_in_context(lists, LMSpec(lms["causal"]), CPU, SessionContext(6, origin))
+    found, sessions = in_context(lists, lms["causal"], SessionContext(6, origin))
     assert sessions == 4
     texts = [n.ref if origin == "ref" else n.hyps[0].text for n in lists]
     scorer = ContextScorer(load(LMSpec(lms["causal"]), CPU))
@@ -166,6 +171,51 @@ def test_killed_and_run_again_gives_the_same_bytes(work, monkeypatch):
     monkeypatch.setattr(module, "score_texts", whole)
     run(*test, "--cache", "cache", "--out", "again.scores")
     assert Path("again.scores").read_bytes() == Path("whole.scores").read_bytes()
+
+
+@pytest.mark.parametrize("origin", ["first", "ref", "w.json"])
+def test_python_scores_as_the_command_line(work, origin):
+    score = ["score", "--lm", work, "--device", "cpu", "--context", 5]
+    run(*score, "--nbest", "dev.jsonl", "--out", "dev.scores")
+    run("tune", "--nbest", "dev.jsonl", "--scores", "lm=dev.scores", "--out", "w.json")
+    run(*score, "--nbest", "test.jsonl", "--context-from", origin, "--out", "test.scores")
+    lists, lm = lmtools.read("test.jsonl"), lmtools.load(work, device="cpu")
+    given = lmtools.Weights.load(origin) if origin == "w.json" else origin
+    found, wanted = lm.score_in_context(lists, 5, given), scores.read("test.scores")
+    assert found.signature == wanted.signature
+    for utt, values in wanted.log_prob.items():
+        np.testing.assert_allclose(found.log_prob[utt], values, rtol=1e-5)
+        assert found.tokens[utt].tolist() == wanted.tokens[utt].tolist()
+
+
+def test_sessions_of_a_field_and_of_a_directory(tmp_path):
+    row = '{"utt": "%s", "session": "%s", "hyps": [{"text": "a"}]}\n'
+    path = tmp_path / "l.jsonl"
+    path.write_text("".join(row % one for one in (("u1", "x"), ("u2", "y"), ("u3", "x"))))
+    lists = list(jsonl.read(path))
+    assert find_sessions(lists) == [[0, 2], [1]]
+    jsonl.write(lists, tmp_path / "again.jsonl")
+    assert list(jsonl.read(tmp_path / "again.jsonl")) == lists
+    with pytest.raises(UserError, match="holds neither segments nor utt2spk"):
+        find_sessions(lists, str(tmp_path))
+    (tmp_path / "utt2spk").write_text("u1 a\nu2 a\nu3 b\n")
+    assert find_sessions(lists, str(tmp_path)) == [[0, 1], [2]]
+    (tmp_path / "segments").write_text("u1 r 5 6\nu2 r 1 2\nu3 r 3 4\n")
+    assert find_sessions(lists, str(tmp_path)) == [[1, 2, 0]]
+
+
+@pytest.mark.parametrize(
+    ("field", "cause"),
+    [
+        ('"session": 3', "'session' is 3; expected a text"),
+        ('"session": "a", "extra": {"session": "b"}', "'session' differs from that in 'extra'"),
+    ],
+)
+def test_what_is_no_session(tmp_path, field, cause):
+    path = tmp_path / "l.jsonl"
+    path.write_text('{"utt": "u", ' + field + ', "hyps": []}\n')
+    with pytest.raises(UserError, match=cause):
+        list(jsonl.read(path))
 
 
 def test_without_context_nothing_changes(work):
