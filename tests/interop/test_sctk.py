@@ -13,9 +13,11 @@ import pytest
 from lmtools.evaluate import References
 from lmtools.evaluate.breakdown import count_words
 from lmtools.evaluate.nist import Rules, align_texts, cut_words
+from lmtools.formats.nbest.stm import read_segments
 from lmtools.text.glm import GlobalMap
 
 DEBIAN = Path("/usr/lib/sctk/bin")
+NIST = Path(__file__).with_name("nist")
 PATH = os.pathsep.join([str(DEBIAN), os.environ["PATH"]])
 pytestmark = pytest.mark.skipif(
     not (DEBIAN / "hubscr.pl").exists(),
@@ -95,6 +97,45 @@ def test_alignments_of_markup(tmp_path, seed, flags, rules):
         utt: align_texts(ref, texts["hyp"][utt], rules).steps for utt, ref in texts["ref"].items()
     }
     assert read_steps(out) == ours
+
+
+def read_trn(path):
+    """The texts of a trn with comments, markup kept."""
+    lines = (line.strip() for line in path.read_text().splitlines() if line[:2] != ";;")
+    return {m[2]: m[1].strip() for m in map(re.compile(r"(.*)\((\S+)\)").fullmatch, lines) if m}
+
+
+@pytest.mark.parametrize(
+    ("flags", "rules"),
+    [
+        ([], Rules()),
+        (["-F"], Rules(fragments=True)),
+        (["-D"], Rules(optional=True)),
+        (["-F", "-D"], Rules(fragments=True, optional=True)),
+    ],
+)
+def test_sclites_own_test(flags, rules):
+    """Every step of NIST's own 57 utterances."""
+    files = ["-r", "tests.ref", "trn", "-h", "tests.hyp", "trn", "-i", "spu_id"]
+    theirs = read_steps(run_nist(NIST, "sclite", *files, "-o", "sgml", "stdout", *flags))
+    refs, hyps = read_trn(NIST / "tests.ref"), read_trn(NIST / "tests.hyp")
+    assert len(theirs) == 57
+    assert theirs == {utt: align_texts(ref, hyps[utt], rules).steps for utt, ref in refs.items()}
+
+
+def test_csrfilts_own_test(tmp_path):
+    """The texts of NIST's own stm without hyphens, as NIST's file and Debian's csrfilt have it."""
+    (tmp_path / "a.glm").write_text("* case_sensitive = 'F'\nQQ => Q\n")
+    segments = read_segments(NIST / "test.stm.in")
+    glm = GlobalMap(tmp_path / "a.glm")
+    ours = [glm.rewrite(segment.text, "stm", "ref").split() for _, segment in segments]
+    wanted = [segment.text.split() for _, segment in read_segments(NIST / "test.stm.-dh.out")]
+    assert len(ours) == 6 and ours == wanted
+    command = ["sh", DEBIAN / "csrfilt.sh", "-dh", "-i", "stm", "-t", "ref", "a.glm"]
+    (tmp_path / "out.stm").write_text(
+        run_nist(tmp_path, *command, input=(NIST / "test.stm.in").read_text())
+    )
+    assert ours == [segment.text.split() for _, segment in read_segments(tmp_path / "out.stm")]
 
 
 def make_rules(rng):
