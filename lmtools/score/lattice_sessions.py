@@ -1,7 +1,7 @@
 """Lattices rescored in the context of the utterances before them, by session."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
 
@@ -12,16 +12,17 @@ from lmtools.formats.sessions import SessionNames
 from lmtools.lattice.check import drop_unusable
 from lmtools.lattice.histories import MixtureLM
 from lmtools.lattice.paths import best
-from lmtools.score.context import CONTEXT, FIRST, ORIGIN, ContextScorer, History
+from lmtools.score.context import CONTEXT, FIRST, ORIGIN, RESCORED, ContextScorer, History
 from lmtools.score.lattice_run import LatticeOutputs, LatticeResult, files_of, run_lattice
 from lmtools.score.lattices import LatticeOptions, Rescorer
-from lmtools.types import Lattice
+from lmtools.types import EMPTY, Lattice
 
 
 @dataclass(frozen=True)
 class LatticeContext:
     """What is read before the words of a lattice: up to `tokens` of each model, of the utterances
-    before it in its session; their first pass, or the best paths once they are rescored.
+    before it in its session; their first pass, the best paths once they are rescored, or the
+    references `refs` by utterance.
 
     `sessions`: as of lmtools.formats.sessions.
     """
@@ -29,6 +30,17 @@ class LatticeContext:
     tokens: int
     origin: str = FIRST
     sessions: str | None = None
+    refs: Mapping[str, str] = field(default_factory=lambda: EMPTY)
+
+    def read(self, lattice: Lattice, rescored: str) -> str:
+        """Return the words of a lattice that later ones read; UserError without a reference."""
+        if self.origin == FIRST:
+            return first_text(lattice)
+        if self.origin == RESCORED:
+            return rescored
+        if lattice.utt not in self.refs:
+            raise UserError(f"{lattice.utt}: has no reference; give that of all lattices, by --ref")
+        return self.refs[lattice.utt]
 
 
 @dataclass(frozen=True)
@@ -94,9 +106,8 @@ def run_session(
         lattice = session.lattices[place]
         contexts = {name: history.context() for name, history in histories.items()}
         result = run_lattice(rescorer, lattice, replace(wanted, text=True), contexts)
-        text = first_text(lattice) if context.origin == FIRST else result.text or ""
         for history in histories.values():
-            history.add(text)
+            history.add(context.read(lattice, result.text or ""))
         kept = result.text if wanted.text else None
         results[place] = replace(result, text=kept, signatures=signatures)
     return [results[place] for place in range(len(results))]

@@ -16,8 +16,9 @@ from lmtools.base.specs import LMSpec
 from lmtools.formats import FORMATS, kaldi_text, registry
 from lmtools.formats.lattices import LATTICES, detect
 from lmtools.formats.lists import join_refs
+from lmtools.formats.texts import read_texts
 from lmtools.rescoring import mark, parse_weights, warn_unseen
-from lmtools.score.context import FIRST, RESCORED
+from lmtools.score.context import FIRST, REF, RESCORED
 from lmtools.score.lattice_run import LatticeOutputs, LatticeResult, LatticeTotals, run_lattices
 from lmtools.score.lattice_sessions import LatticeContext, run_sessions
 from lmtools.score.lattices import LatticeOptions
@@ -37,8 +38,8 @@ from lmtools.verbs.parser import (
 
 SESSION = "a session is in memory, and one process works on it"
 WHOSE = (
-    "whose words: first (the lattices' own best paths) or rescored, those found before (default:"
-    " %(default)s)"
+    "whose words: first (the lattices' own best paths), rescored (those found before) or ref (those"
+    " of --ref; default: %(default)s)"
 )
 SETTINGS = ("prune_beam", "prune_arcs", "cover_beam", "tokens", "states")  # of --set
 
@@ -59,7 +60,7 @@ def arguments(parser):
     help_text = "take this LM's score out of `graph`, of which it is a part; it becomes `lm`"
     group.add_argument("--old-lm", metavar="DIR", help=Rare(help_text))
     add_phrases(parser)
-    add_context(parser, SESSION, WHOSE, choices=(FIRST, RESCORED))
+    add_context(parser, SESSION, WHOSE, choices=(FIRST, RESCORED, REF))
     parser.add("--weights", help=f"{WEIGHTS}; required")
     help_text = (
         "neural LMs: merge histories of equal last N-1 words; 0: none (default: %(default)s)"
@@ -121,7 +122,8 @@ def run_all(args, options: LatticeOptions, totals: LatticeTotals) -> Iterator[La
     )
     lattices = read_lattices(args)
     if args.context:
-        context = LatticeContext(args.context, args.context_from, args.sessions)
+        refs = read_texts(args.ref) if args.ref and args.context_from == REF else {}
+        context = LatticeContext(args.context, args.context_from, args.sessions, refs)
         results = run_sessions(lattices, options, wanted, context, nj=args.nj)
     else:
         results = run_lattices(lattices, options, wanted, args.nj)

@@ -69,10 +69,10 @@ def test_one_path_has_the_score_of_its_words_behind_those_before(lms, kind):  # 
 
 
 @pytest.mark.parametrize("kind", ["causal", "lstm", "ngram"])
-@pytest.mark.parametrize("origin", ["first", "rescored"])
+@pytest.mark.parametrize("origin", ["first", "rescored", "ref"])
 def test_best_paths_are_those_of_brute_force(lms, lattices, kind, origin):  # noqa: F811
     scorer = ContextScorer(load(LMSpec(lms[kind]), CPU))
-    context = LatticeContext(5, origin)
+    context = LatticeContext(5, origin, refs=dict(zip(UTTS, LINES[30:], strict=False)))
     found = list(run_sessions(lattices, options(lms[kind], order=None), TEXT, context))
     history = None
     for lattice, one in zip(lattices, found, strict=True):
@@ -86,7 +86,7 @@ def test_best_paths_are_those_of_brute_force(lms, lattices, kind, origin):  # no
         rescored = of_lattice(one.lattice, WEIGHTS)
         assert rescored == pytest.approx(dict(zip(paths, totals, strict=True)), rel=1e-4, abs=1e-3)
         first = " ".join(best(lattice, {"am": 1.0, "lm": 1.0}).words)
-        history.add(one.text if origin == "rescored" else first)
+        history.add({"rescored": one.text, "first": first, "ref": context.refs[one.utt]}[origin])
 
 
 def test_both_origins_and_no_context_differ(lms, lattices):  # noqa: F811
@@ -122,6 +122,16 @@ def test_signatures_name_the_context(lms, lattices):  # noqa: F811
     one = next(run_sessions(lattices, options(lms["ngram"]), TEXT, LatticeContext(5, "rescored")))
     assert one.signatures["new"]["context"] == "5 tokens"
     assert one.signatures["new"]["context_from"] == "rescored"
+
+
+def test_an_utterance_without_its_reference_is_refused(lms, lattices, tmp_path, capsys):  # noqa: F811
+    write([replace(lattice, times=None) for lattice in lattices], tmp_path / "in", "slf")
+    (tmp_path / "ref").write_text("a-1 the\n")
+    command = rescore_command(lms["ngram"], tmp_path / "in", "--text-out", str(tmp_path / "out"))
+    command[command.index("rescored")] = "ref"
+    assert main([*command, "--ref", str(tmp_path / "ref")]) == 1
+    assert "a-2: has no reference" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_session_in_two_parts_is_refused(lms, lattices):  # noqa: F811
