@@ -71,6 +71,18 @@ def block_normaliser(states: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     return logits.sub_(top).exp_().sum(-1).log_() + top[:, 0]
 
 
+def add_product(total: Tensor, a: Tensor, b: Tensor) -> None:
+    """Add a b to `total`, with the bits of a product that is added as a whole.
+
+    Over ROWS terms and fewer a kernel sums the product before it adds it, so that none needs to be
+    written: the matrix of a large vocabulary, as large as the weight, chunk after chunk.
+    """
+    if len(b) <= ROWS and a.dtype == total.dtype:
+        total.addmm_(a, b)
+    else:
+        total.add_(a @ b)
+
+
 class LinearLoss(torch.autograd.Function):
     """Summed loss of z = h W^T + b; memory is one chunk of z and the three gradients, whatever
     N x V is.
@@ -94,7 +106,7 @@ class LinearLoss(torch.autograd.Function):
             gradients[2].add_(slope.sum(0))
             slope = slope.to(kind)
             gradients[0][begin : begin + rows] = slope @ low_weight
-            gradients[1].add_(slope.T @ chunk)
+            add_product(gradients[1], slope.T, chunk)
         ctx.save_for_backward(*gradients)
         return total.to(bias.dtype)
 

@@ -10,6 +10,7 @@ from torch.nn import functional as F
 from lmtools.base.config import build
 from lmtools.base.errors import UserError
 from lmtools.models.outputs import Targets, logits
+from lmtools.models.outputs.logits import ROWS, add_product
 from lmtools.models.outputs.softmax import Softmax, SoftmaxConfig
 
 
@@ -105,3 +106,16 @@ def test_log_prob_is_what_is_unnormalised_less_the_normaliser():
             output.unnormalised(states, targets) - output.log_normaliser(states),
             output.log_prob(states, targets),
         )
+
+
+@pytest.mark.parametrize("rows", [1, 5, 100, ROWS, ROWS + 1, 400])
+def test_a_product_is_added_with_the_bits_of_the_whole_one(rows):
+    torch.manual_seed(rows)
+    slope, states = torch.randn(rows, 9000), torch.randn(rows, 96)
+    total = torch.randn(9000, 96)
+    expected = total + slope.T @ states
+    add_product(total, slope.T, states)
+    assert torch.equal(total, expected)
+    low = total.clone()
+    add_product(low, slope.T.bfloat16(), states.bfloat16())
+    assert torch.equal(low, total + slope.T.bfloat16() @ states.bfloat16())
