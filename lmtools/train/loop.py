@@ -30,18 +30,13 @@ from lmtools.train.directory import (
     keep_weights,
     make_room,
 )
-from lmtools.train.log import Log, NullLog
+from lmtools.train.log import Log, NullLog, describe_training
 from lmtools.train.optim import build_optimiser, clip_gradients, learning_rate, shrunk_rate
-from lmtools.train.parallel import World, join_processes
+from lmtools.train.parallel import World, hash_seed, join_processes
 from lmtools.train.partial import LowRank, choose_parameters
 from lmtools.train.start import start_from
 from lmtools.train.streams import Streams
-
-VALIDATION_SEED = 0  # the masked objective masks the same validation tokens every time
-MOST = 709.0  # whose exponential a float can hold
-# a training whose loss stays above this share of what frequencies alone give learns nothing (0.97
-# where T-TA collapsed, 0.93 after as many steps where it began well); logged after BEGUN steps
-BEGUN, HARDLY = 500, 0.96
+from lmtools.train.validation import VALIDATION_SEED, Validation, entropy
 
 
 class Stopped(Exception):
@@ -70,15 +65,10 @@ def train(
     """
     with join_processes(device) as world, contextlib.ExitStack() as held:
         world.agree(lambda: held.enter_context(hold_lock(out)) if world.first else None)
+        more = {"out": out, "init": init, "also": also}
         plan = world.agree(
             lambda: TrainingPlan.read(
-                settings,
-                train_bin,
-                valid_bin,
-                out=out,
-                device=world.device(device),
-                init=init,
-                also=also,
+                settings, train_bin, valid_bin, device=world.device(device), **more
             ).with_events(events)
         )
         directory_state = world.agree(lambda: inspect_directory(plan))
@@ -101,7 +91,6 @@ class Training:
         objective = OBJECTIVES[settings.objective](words)
         ids = words.size if isinstance(objective, TwoWay) else subword.size
         counts = count_targets(objective, plan.train, ids)
-        self.chance = entropy(counts)
         lm = LanguageModel(settings, subword.size, counts, words)
         self.started = start_from(plan.init, lm, subword) if plan.init else ""
         self.lm = lm.to(self.device)
@@ -109,8 +98,8 @@ class Training:
         self.optimiser = build_optimiser(self.lm, settings.optim, self.low_rank)
         # all processes draw the same noise, but not the same dropout
         self.noise = self.lm.output.generator = torch.Generator() if world.size > 1 else None
-        self.train, self.valid = self.feed(plan.train, settings.seed), self.feed(plan.valid, None)
-        self.guards = {name: self.feed(corpus, None) for name, corpus in plan.also.items()}
+        self.train = self.feed(plan.train, settings.seed)
+        self.validation = Validation(plan, self.lm, world, self.feed, entropy(counts))
         self.total = settings.steps or settings.epochs * self.train.per_epoch
         self.progress = Progress()
         self.log: Log | NullLog = NullLog()
@@ -138,7 +127,7 @@ class Training:
             self.log = Log(self.out, step, self.total, events)
         if self.started and not resume:
             self.log.say(self.started)
-        self.log.say(self.describe(resume))
+        self.log.say(describe_training(self, resume))
         former = signal.signal(signal.SIGTERM, self.terminate)
         try:
             if self.started and not resume:
@@ -160,27 +149,6 @@ class Training:
                 " lost while this training was stopped; run the same command again, it trains from"
                 " the beginning"
             )
-
-    def describe(self, resume: bool) -> str:
-        """Describe in one line what is trained on what."""
-        settings, batch = self.settings, self.settings.batch
-        text = f"resuming at step {self.progress.step}" if resume else "starting"
-        text += f": {settings.model}/{settings.objective}/{settings.criterion}"
-        text += f", {sum(p.numel() for p in self.lm.parameters()):,} parameters"
-        groups = self.optimiser.param_groups
-        if settings.partial:
-            learnt = sum(p.numel() for group in groups for p in group["params"])
-            text += f" ({learnt:,} are learnt)"
-        if trunk_description := self.lm.trunk.describe():
-            text += f", {trunk_description}"
-        text += f", {len(self.plan.train):,} {'pairs' if self.lm.objective.pairs else 'sentences'}"
-        if not batch.streams and (left := self.train.left_out):
-            text += f" ({left:,} of them left out, longer than {self.lm.longest} tokens)"
-        if batch.streams:
-            text += f" in {batch.streams} streams of {batch.unroll} a step"
-        text += f", {self.total:,} steps of {self.train.per_epoch:,} an epoch"
-        text += f", {settings.precision} on {self.device}"
-        return text + (f" by {self.world.size} processes" if self.world.size > 1 else "")
 
     def terminate(self, *_) -> None:
         """Note SIGTERM; the step under way is finished first."""
@@ -301,7 +269,7 @@ class Training:
         """Measure the validation loss, keep the best weights, and decide whether training is
         done.
         """
-        progress, loss = self.progress, self.validation_loss(self.valid)
+        progress, loss = self.progress, self.validation.loss()
         if not math.isfinite(loss):
             raise self.world.error(
                 f"{self.out}: the validation loss is {loss} at step {progress.step}; lower optim.lr"
@@ -315,76 +283,14 @@ class Training:
         progress.worse = 0 if better else progress.worse + 1
         optim = self.settings.optim
         progress.shrunk += not better and optim.decay == "plateau"
-        self.report_validation(loss, better)
+        self.validation.report(loss, progress, better=better, log=self.log)
         if self.ended_epoch in self.settings.keep_epochs and self.world.first:
             keep_weights(self.out, self.ended_epoch)
-        patience, converged = self.settings.patience, self.converged(loss)
+        patience, epoch = self.settings.patience, self.ended_epoch
+        converged = self.validation.converged(loss, progress, epoch, self.log)
         progress.done = (
             progress.step >= self.total
             or converged
             or (patience is not None and progress.worse >= patience)
             or shrunk_rate(optim, progress.shrunk) < optim.min_lr
         )
-
-    def report_validation(self, loss: float, better: bool) -> None:
-        """Log the validation loss, the losses on other texts, and a training that learns nothing
-        from context.
-        """
-        progress, optim = self.progress, self.settings.optim
-        line, former = f"validation loss {loss:.4f}{' (best)' if better else ''}", progress.also
-        others = {name: self.validation_loss(guard) for name, guard in self.guards.items()}
-        progress.also = {}  # of a text that is no longer asked for nothing is known
-        for name, other in others.items():
-            first, at_best = former.get(name, (other, other))
-            progress.also[name] = first, (other if better else at_best)
-            line += f"; {name} {other:.4f}, perplexity {perplexity(other):.2f}"
-            line += f" ({perplexity(first):.2f} at first)"
-        values = {"valid_loss": loss} | ({"also": others} if others else {})
-        self.log.metrics(line, step=progress.step, tokens=progress.tokens, **values)
-        if progress.step >= max(BEGUN, 2 * optim.warmup) and loss > HARDLY * self.chance:
-            self.log.say(
-                f"a validation loss of {loss:.2f} is little below {self.chance:.2f}, what tokens'"
-                " frequencies alone give: the model does not learn from context; lower optim.lr or"
-                " lengthen optim.warmup"
-            )
-
-    def converged(self, loss: float) -> bool:
-        """Return whether an epoch ended whose validation loss gains less than `min_gain`
-        perplexity.
-        """
-        least, before = self.settings.min_gain, self.progress.epoch_loss
-        if least is None or self.ended_epoch is None:
-            return False
-        self.progress.epoch_loss = loss
-        gain = math.inf if before is None else perplexity(before) - perplexity(loss)
-        if gain < least:
-            self.log.say(f"converged: epoch {self.ended_epoch} gained {gain:.2f} perplexity")
-        return gain < least
-
-    @torch.inference_mode()
-    def validation_loss(self, valid: Sentences | Streams) -> float:
-        """Return the mean loss in nats a target over a validation corpus."""
-        self.lm.eval()
-        total, count = 0.0, 0
-        generator = np.random.default_rng(VALIDATION_SEED)
-        for step in range(valid.per_epoch):
-            with autocast(self.device, self.settings.precision):
-                loss, n = valid.loss(self.lm, valid.at(step), generator, self.device)
-            total, count = total + float(loss), count + n
-        return self.world.sum(total) / self.world.sum(count)
-
-
-def perplexity(loss: float) -> float:
-    """Return exp of a loss; of a loss whose exponential no float can hold, the largest."""
-    return math.exp(min(loss, MOST))
-
-
-def entropy(counts: np.ndarray) -> float:
-    """Return the entropy of ids that are drawn by their counts, nats an id."""
-    p = counts[counts > 0] / counts.sum()
-    return float(-(p * np.log(p)).sum())
-
-
-def hash_seed(*numbers: int) -> int:
-    """Return a seed for torch from several numbers: (seed, step) or (seed, step, process)."""
-    return int(np.random.SeedSequence(numbers).generate_state(1, np.uint64)[0] >> 1)

@@ -12,6 +12,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from datetime import timedelta
 
+import numpy as np
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
@@ -245,3 +246,8 @@ def join_processes(device: str) -> Iterator[World]:
         yield Several()
     finally:
         dist.destroy_process_group()
+
+
+def hash_seed(*numbers: int) -> int:
+    """Return a seed for torch from several numbers: (seed, step) or (seed, step, process)."""
+    return int(np.random.SeedSequence(numbers).generate_state(1, np.uint64)[0] >> 1)

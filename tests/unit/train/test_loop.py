@@ -30,8 +30,9 @@ from lmtools.models.device import machine_facts
 from lmtools.models.objectives import CausalObjective, count_targets
 from lmtools.models.settings import Batch, Optim
 from lmtools.text.corpus import Corpus, binarise_shards
-from lmtools.train import loop, train
+from lmtools.train import train, validation
 from lmtools.train.loop import Training
+from lmtools.train.validation import Validation
 
 
 def weights(directory) -> bytes:
@@ -209,7 +210,7 @@ def test_a_training_that_comes_to_nothing_is_told(
     tiny, corpora, tmp_path, monkeypatch, capsys, lr, warmup, told
 ):
     """Once it is well past its warm-up."""
-    monkeypatch.setattr(loop, "BEGUN", 9)
+    monkeypatch.setattr(validation, "BEGUN", 9)
     optim = Optim(lr=lr, warmup=warmup, decay="none")
     some = settings("causal", optim=optim, steps=9, epochs=None, valid_every=9)
     train(some, *corpora, tmp_path / "m", "cpu")
@@ -446,7 +447,7 @@ def test_train_goes_on_without_the_best_weights_where_later_ones_may_be_better(
         flip(tmp_path / name / "model.safetensors")
         monkeypatch.setattr(Training, "step", step)
         if name == "worse":
-            monkeypatch.setattr(Training, "validation_loss", lambda self, valid: 99.0)
+            monkeypatch.setattr(Validation, "loss", lambda self, source=None: 99.0)
             with pytest.raises(
                 UserError,
                 match=r"the best weights, of step 5, were lost .* run the same command again",
@@ -583,7 +584,7 @@ def test_a_training_that_an_exception_stops_keeps_its_last_checkpoint(
 @pytest.mark.parametrize("loss", ["nan", "inf"])
 def test_a_validation_loss_that_is_not_finite_is_refused(corpora, tmp_path, monkeypatch, loss):
     losses = iter([2.0, float(loss)])
-    monkeypatch.setattr(Training, "validation_loss", lambda self, valid: next(losses))
+    monkeypatch.setattr(Validation, "loss", lambda self, source=None: next(losses))
     some = settings("causal", valid_every=4, checkpoint_every=100)
     with pytest.raises(UserError, match=f"the validation loss is {loss} at step 8; lower optim.lr"):
         train(some, *corpora, tmp_path / "m", "cpu")
