@@ -99,7 +99,7 @@ class Training:
         # all processes draw the same noise, but not the same dropout
         self.noise = self.lm.output.generator = torch.Generator() if world.size > 1 else None
         self.train = self.feed(plan.train, settings.seed)
-        self.validation = Validation(plan, self.lm, world, self.feed, entropy(counts))
+        self.validation = Validation(plan, self.lm, world, feed=self.feed, chance=entropy(counts))
         self.total = settings.steps or settings.epochs * self.train.per_epoch
         self.progress = Progress()
         self.log: Log | NullLog = NullLog()
