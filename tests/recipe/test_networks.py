@@ -50,3 +50,9 @@ def test_every_result(whole):
     assert len(confidences) == 4 and all("NCE" in line for line in confidences)
     assert "oracle WER" in (exp / "recombine/native/test.log").read_text()
     assert (exp / "build/native/confidences.png").exists()
+
+
+def test_no_other_recogniser_and_no_lattices(whole):
+    options = "--lists-dir lists --cases native --lm lm --vosk '' --expdir exp/less --stage 5"
+    whole(*shlex.split(options), script="run_networks.sh")
+    assert not [*(whole.home / "exp/less").glob("*/*/*.result")]
