@@ -2,9 +2,9 @@
 """pack_models.py OUT VALID TEXT_DIR NAME=DIR...: the wheel lmtools-models-en, in directory OUT, of
 trained English language models, by the names that `--lm NAME` and `lmtools.load(NAME)` find.
 
-Of a model what loads it is packed: settings, weights, subword model with its normaliser. A model
-card says what the models are, their perplexity on the text VALID, which they have not read, and the
-digests of TEXT_DIR/*.txt*.
+Of a model what loads it is packed: settings, weights, subword model with its normaliser. The model
+card, README.md beside the wheel and in it, says what the models are, their perplexity on the text
+VALID, which they have not read, and the digests of TEXT_DIR/*.txt*.
 """
 
 import shutil
@@ -24,7 +24,7 @@ from lmtools.base.specs import LMSpec
 from lmtools.score.ppl import perplexity
 
 VERSION = "1.0.0"
-CONFIG = "config.yaml"
+CONFIG, CARD = "config.yaml", "README.md"
 FILES = (CONFIG, "lm.bin", "model.safetensors", "metrics.jsonl")  # of a model, beside subword
 PROJECT = """\
 [build-system]
@@ -46,7 +46,7 @@ requires-python = ">=3.10"
 packages = ["{module}"]
 package-data = {{ "*" = ["**/*"] }}
 """
-CARD = """\
+CARD_TEXT = """\
 # {package} {version}
 
 English language models of books in the public domain, for lmtools: `--lm {name}`, or
@@ -79,6 +79,7 @@ def main(out: str, valid: str, text_dir: str, *models: str) -> None:
     Path(out).mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as work:
         write_project(Path(work), valid, text_dir, lms)
+        shutil.copy(Path(work, CARD), out)
         build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--disable-pip-version-check"]
         subprocess.run([*build, "--no-deps", "--no-build-isolation", "-w", out, work], check=True)
     wheel = next(Path(out).glob(f"{PACKAGE.replace('-', '_')}-{VERSION}-*.whl"))
@@ -98,10 +99,10 @@ def write_project(work: Path, valid: str, text_dir: str, lms: dict[str, str]) ->
     (work / "pyproject.toml").write_text(project)
     sentences = [line for _, line in read_lines(valid) if line.strip()]
     rows = [describe_model(name, Path(lm), sentences) for name, lm in lms.items()]
-    card = CARD.format(
+    card = CARD_TEXT.format(
         **names, models="\n".join(rows), valid=len(sentences), texts="\n".join(digest(text_dir))
     )
-    (work / "README.md").write_text(card, encoding="utf-8")
+    (work / CARD).write_text(card, encoding="utf-8")
 
 
 def copy_model(lm: Path, out: Path) -> None:
