@@ -1,10 +1,38 @@
-"""What tests that kill processes share: who is there, and who is gone."""
+"""What tests that start and kill processes share: a program in a pipe, who is there, and who is
+gone.
+"""
 
 import contextlib
+import subprocess
+import sys
+import threading
 import time
 from pathlib import Path
 
 PATIENCE = 20  # seconds until what should end in a few is taken for hanging
+
+SILENCE = 120  # seconds until a silent program is given up
+
+
+class Running:
+    """A running `lmtools` whose standard streams are ours; it ends with the block, and after
+    SILENCE.
+    """
+
+    def __init__(self, *words, **more):
+        command = [sys.executable, "-m", "lmtools", *map(str, words)]
+        pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+        self.process = subprocess.Popen(command, **pipes, **more)
+        self.clock = threading.Timer(SILENCE, self.process.kill)
+        self.clock.start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.clock.cancel()
+        self.process.kill()
+        self.process.communicate()
 
 
 def alive(pid: int) -> bool:

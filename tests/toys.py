@@ -1,9 +1,13 @@
 """Tiny texts and settings that several tests use."""
 
 import random
+from pathlib import Path
 
+import numpy as np
 import torch
 
+from lmtools.models.checkpoint import prepare_directory, save_weights
+from lmtools.models.lm import LanguageModel
 from lmtools.models.settings import Batch, Optim, Settings
 
 VOCABULARY = (
@@ -44,6 +48,21 @@ def settings(model: str, **changes):
         "valid_every": 10,
     }  # fmt: skip
     return Settings(**{**base, **changes})
+
+
+def save_rough(folder: Path, how: Settings, subword) -> str:
+    """Make the directory of a model with random weights that differ much, unless it is there; its
+    name.
+    """
+    if not folder.exists():
+        torch.manual_seed(3)
+        lm = LanguageModel(how, subword.size, np.arange(subword.size)[::-1])
+        with torch.no_grad():
+            for tensor in lm.parameters():
+                tensor.add_(0.4 * torch.randn_like(tensor))
+        prepare_directory(folder, how, subword)
+        save_weights(folder, lm)
+    return str(folder)
 
 
 def look_for_the_future(module, vocabulary: int) -> tuple[torch.Tensor, torch.Tensor]:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 from scoring import ask, load_scorer, walk
-from toys import OBJECTIVE, sentences, settings
+from toys import OBJECTIVE, save_rough, sentences, settings
 
 from lmtools.base.computing import Computing
 from lmtools.base.errors import UserError
@@ -17,9 +17,7 @@ from lmtools.base.specs import LMSpec
 from lmtools.cli import main
 from lmtools.formats import scores as score_files
 from lmtools.lattice.paths import nbest
-from lmtools.models.checkpoint import prepare_directory, save_weights
 from lmtools.models.device import PRECISIONS
-from lmtools.models.lm import LanguageModel
 from lmtools.models.outputs import CRITERIA
 from lmtools.models.outputs.base import in_precision
 from lmtools.ngram import build
@@ -51,17 +49,8 @@ def made(tiny, tmp_path_factory):
     home, subword = tmp_path_factory.mktemp("criteria"), load_subword(tiny / "sw")
 
     def make(model: str, criterion: str) -> str:
-        folder = home / f"{model}-{criterion}"
-        if not folder.exists():
-            torch.manual_seed(3)
-            how = settings(model, criterion=criterion, output=output(criterion))
-            lm = LanguageModel(how, subword.size, np.arange(subword.size)[::-1])
-            with torch.no_grad():
-                for tensor in lm.parameters():
-                    tensor.add_(0.4 * torch.randn_like(tensor))
-            prepare_directory(folder, how, subword)
-            save_weights(folder, lm)
-        return str(folder)
+        how = settings(model, criterion=criterion, output=output(criterion))
+        return save_rough(home / f"{model}-{criterion}", how, subword)
 
     return make
 

@@ -6,12 +6,10 @@ import numpy as np
 import pytest
 import torch
 from scoring import ask, load_scorer
-from toys import sentences, settings
+from toys import save_rough, sentences, settings
 
 from lmtools.base.errors import UserError
 from lmtools.cli import main
-from lmtools.models.checkpoint import prepare_directory, save_weights
-from lmtools.models.lm import LanguageModel
 from lmtools.models.objectives import OBJECTIVES, count_targets, excluded_ids
 from lmtools.models.outputs.noise import NOISES
 from lmtools.models.outputs.sampled import SAMPLED
@@ -29,17 +27,8 @@ def made(tiny, tmp_path_factory):
     home, subword = tmp_path_factory.mktemp("noise"), load_subword(tiny / "sw")
 
     def make(criterion: str) -> str:
-        folder = home / criterion
-        if not folder.exists():
-            torch.manual_seed(3)
-            how = settings("causal", criterion=criterion, output={"samples": 6})
-            lm = LanguageModel(how, subword.size, np.arange(subword.size)[::-1])
-            with torch.no_grad():
-                for tensor in lm.parameters():
-                    tensor.add_(0.4 * torch.randn_like(tensor))
-            prepare_directory(folder, how, subword)
-            save_weights(folder, lm)
-        return str(folder)
+        how = settings("causal", criterion=criterion, output={"samples": 6})
+        return save_rough(home / criterion, how, subword)
 
     return make
 

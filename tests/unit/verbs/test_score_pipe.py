@@ -1,12 +1,11 @@
 """Programs in a pipe: the result of an utterance is there before the next one is sent."""
 
 import io
-import subprocess
 import sys
-import threading
 from shlex import split
 
 import pytest
+from processes import Running
 from toys import sentences
 
 from lmtools.cli import main
@@ -15,7 +14,6 @@ from lmtools.ngram import build
 from lmtools.text import Normaliser
 from lmtools.types import Hypothesis, NBest
 
-PATIENCE = 120  # seconds until a silent program is given up
 LISTS = [NBest(f"u-{i}", tuple(map(Hypothesis, sentences(3, i)))) for i in range(3)]
 ENTRY = "{} \n0\t1\t1\t0.5,1,\n0\t1\t2\t0.25,1.5,\n1\t0.125,0,\n\n"
 
@@ -29,28 +27,11 @@ def lm(tiny, tmp_path_factory):
     return home
 
 
-class Pipe:
+class Pipe(Running):
     """A running lmtools whose standard input and output are ours."""
 
-    def __init__(self, *arguments):
-        command = [sys.executable, "-m", "lmtools", *map(str, arguments)]
-        self.process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        self.clock = threading.Timer(PATIENCE, self.process.kill)
-        self.clock.start()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *error):
-        self.clock.cancel()
-        self.process.kill()
-        self.process.communicate()
+    def __init__(self, *words):
+        super().__init__(*words, text=True)
 
     def send(self, text: str) -> None:
         self.process.stdin.write(text)
@@ -70,24 +51,15 @@ class Pipe:
         return self.process.returncode, out, err
 
 
+def score(lm, nbest: str, out: str, *more) -> int:
+    """Score lists by the n-gram; the exit status."""
+    words = f"score --lm {lm}/lm --nbest {nbest} --out {out} --cache none"
+    return main([*split(words), *more])
+
+
 def expected(lm, capsys) -> dict[str, list[float]]:
     """The scores of LISTS by a run from file to file."""
-    assert (
-        main(
-            [
-                "score",
-                "--lm",
-                f"{lm}/lm",
-                "--nbest",
-                f"{lm}/n.jsonl",
-                "--out",
-                f"{lm}/f.scores",
-                "--cache",
-                "none",
-            ]
-        )
-        == 0
-    )
+    assert score(lm, f"{lm}/n.jsonl", f"{lm}/f.scores") == 0
     capsys.readouterr()
     return {utt: list(values) for utt, values in scores.read(f"{lm}/f.scores").log_prob.items()}
 
@@ -179,30 +151,14 @@ def given(monkeypatch, content: bytes):
 def test_mistakes_in_a_pipe(lm, monkeypatch, capsys, nbest, content, message):
     given(monkeypatch, content)
     form = ["--format", "jsonl"] if nbest == "/dev/null" else []
-    assert (
-        main(
-            [
-                "score",
-                "--lm",
-                f"{lm}/lm",
-                "--nbest",
-                nbest,
-                "--out",
-                f"{lm}/none",
-                "--cache",
-                "none",
-                *form,
-            ]
-        )
-        == 1
-    )
+    assert score(lm, nbest, f"{lm}/none", *form) == 1
     said = capsys.readouterr().err
     assert message in said and said.count("\n") == 1 and not (lm / "none").exists()
 
 
 def test_lists_without_hypotheses_have_no_scores(lm, monkeypatch, capsys):
     given(monkeypatch, b'{"utt": "a", "hyps": []}\n{"utt": "b", "hyps": [{"text": "king"}]}\n')
-    assert main(["score", "--lm", f"{lm}/lm", "--nbest", "-", "--out", "-", "--cache", "none"]) == 0
+    assert score(lm, "-", "-") == 0
     printed = capsys.readouterr()
     assert [line.split("\t")[0] for line in printed.out.splitlines()[1:]] == ["b#1"]
     assert printed.err.startswith("-: 1 hypotheses of 2 utterances")
@@ -210,22 +166,7 @@ def test_lists_without_hypotheses_have_no_scores(lm, monkeypatch, capsys):
 
 def test_a_table_of_costs_from_a_file(lm, capsys):
     wanted = expected(lm, capsys)
-    assert (
-        main(
-            [
-                "score",
-                "--lm",
-                f"{lm}/lm",
-                "--nbest",
-                f"{lm}/n.jsonl",
-                "--out",
-                f"ark,t:{lm}/costs",
-                "--cache",
-                "none",
-            ]
-        )
-        == 0
-    )
+    assert score(lm, f"{lm}/n.jsonl", f"ark,t:{lm}/costs") == 0
     rows = [line.split() for line in (lm / "costs").read_text().splitlines()]
     assert [key for key, _ in rows] == [f"u-{i}-{n}" for i in range(3) for n in (1, 2, 3)]
     assert [float(cost) for _, cost in rows] == pytest.approx(

@@ -6,12 +6,11 @@ import json
 import re
 import signal
 import socket
-import subprocess
-import sys
 import threading
 import time
 
 import pytest
+from processes import SILENCE, Running
 
 from lmtools.base.errors import UserError
 from lmtools.bridges.serve.batcher import Batcher, Serving
@@ -23,7 +22,6 @@ from lmtools.rescoring import Dev, Weights
 from lmtools.score import load
 from lmtools.text import Normaliser
 
-PATIENCE = 120  # seconds until a silent server is given up
 MOST = 100_000  # bytes of a body
 SECONDS = 3
 
@@ -41,26 +39,12 @@ def words(tiny, tmp_path_factory):
     features = {"am": 1.0, "new": 0.5}
     dev, signatures = Dev("dev", "0", 1, 1.0, 1.0), {"new": load(f"{home}/lm").signature}
     Weights("wer", features, "am", dev, signatures=signatures).save(home / "w.json")
-    command = [sys.executable, "-m", "lmtools", "serve", "--lm", f"new={home}/lm"]
-    return [*command, "--weights", str(home / "w.json"), "--max-line", str(MOST)]
+    command = ["serve", "--lm", f"new={home}/lm", "--weights", home / "w.json"]
+    return [*command, "--max-line", MOST]
 
 
-class Service:
+class Service(Running):
     """A running `lmtools serve`."""
-
-    def __init__(self, words):
-        pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-        self.process = subprocess.Popen(words, **pipes)
-        self.clock = threading.Timer(PATIENCE, self.process.kill)
-        self.clock.start()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *error):
-        self.clock.cancel()
-        self.process.kill()
-        self.process.communicate()
 
     def listen(self) -> "Service":
         for line in self.process.stderr:
@@ -71,14 +55,14 @@ class Service:
 
     def ask(self, method, path, content=None, **headers):
         """Status, headers and content of the answer."""
-        client = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
+        client = http.client.HTTPConnection("127.0.0.1", self.port, timeout=SILENCE)
         client.request(method, path, content, headers)
         answer = client.getresponse()
         return answer.status, answer.headers, answer.read().decode()
 
     def send(self, *parts: bytes, pause=0.0, close=False) -> bytes:
         """What is answered to the very bytes; nothing where the client goes away."""
-        with socket.create_connection(("127.0.0.1", self.port), PATIENCE) as client:
+        with socket.create_connection(("127.0.0.1", self.port), SILENCE) as client:
             for part in parts:
                 client.sendall(part)
                 time.sleep(pause)
@@ -90,14 +74,14 @@ class Service:
     def end(self, kind=signal.SIGTERM) -> tuple[int, bytes]:
         """Status and errors after a signal."""
         self.process.send_signal(kind)
-        _, err = self.process.communicate(timeout=PATIENCE)
+        _, err = self.process.communicate(timeout=SILENCE)
         return self.process.returncode, err
 
 
 @pytest.fixture(scope="module")
 def service(words):
     more = ["--set", "port=0", f"seconds={SECONDS}", "connections=20"]
-    with Service([*words, *more]) as service:
+    with Service(*words, *more) as service:
         yield service.listen()
         status, err = service.end()
         assert (status, err) == (0, b"")  # none of the tests left a traceback
@@ -127,7 +111,7 @@ def test_each_of_many_clients_gets_its_own_answer(service):
     answers = {}
 
     def ask(name):
-        client = http.client.HTTPConnection("127.0.0.1", service.port, timeout=PATIENCE)
+        client = http.client.HTTPConnection("127.0.0.1", service.port, timeout=SILENCE)
         for number in range(10):  # one connection
             client.request("POST", "/rescore", body(f"{name}-{number}"))
             answers[name, number] = json.loads(client.getresponse().read())["utt"]
@@ -200,7 +184,7 @@ def test_slow_clients_are_cut_off_and_idle_ones_make_room(service):
 
 @pytest.mark.parametrize("kind", [signal.SIGTERM, signal.SIGINT])
 def test_lines_of_standard_input(words, kind):
-    with Service([*words, "--nbest", "-"]) as service:
+    with Service(*words, "--nbest", "-") as service:
         pipe, out = service.process.stdin, service.process.stdout
         long = b"x" * (3 * MOST)
         pipe.write(
@@ -273,6 +257,7 @@ def test_options_out_of_range(options):
 
 
 def test_a_port_in_use_is_told(words, service):
-    done = subprocess.run([*words, "--set", f"port={service.port}"], capture_output=True, text=True)
-    assert done.returncode == 1 and done.stderr.count("\n") == 1
-    assert f"127.0.0.1:{service.port}: cannot listen there" in done.stderr
+    with Service(*words, "--set", f"port={service.port}") as other:
+        assert other.process.wait() == 1
+        (line,) = other.process.stderr.read().decode().splitlines()
+    assert f"127.0.0.1:{service.port}: cannot listen there" in line
