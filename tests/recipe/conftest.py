@@ -10,6 +10,7 @@ import tarfile
 import time
 from pathlib import Path
 
+import fork_server
 import pytest
 
 from lmtools.base.files import read_lines
@@ -18,6 +19,7 @@ from lmtools.version import __version__
 REPOSITORY = Path(__file__).parents[2]
 SOURCE = REPOSITORY / "egs/librispeech"
 CUT = {"train.txt": 500, "valid.txt": 30, "dev.nbest.jsonl": 10, "test.nbest.jsonl": 12}  # lines
+PYTHON = f'exec "{sys.executable}" "$@"'
 
 
 def program(path: Path, command: str) -> None:
@@ -26,12 +28,10 @@ def program(path: Path, command: str) -> None:
     path.chmod(0o755)
 
 
-def environment(folder: Path, lmtools: str) -> dict[str, str]:
-    """Variables with `python3` (this interpreter) and `lmtools` (the shell command given) first on
-    the path.
-    """
+def environment(folder: Path, lmtools: str, python: str = PYTHON) -> dict[str, str]:
+    """Variables with `python3` and `lmtools`, the shell commands given, first on the path."""
     folder.mkdir(parents=True, exist_ok=True)
-    program(folder / "python3", f'exec "{sys.executable}" "$@"')
+    program(folder / "python3", python)
     program(folder / "lmtools", lmtools)
     return {
         **os.environ,
@@ -61,11 +61,17 @@ class Recipe:
         return done
 
     def start(self, *args) -> subprocess.Popen:
-        """Start it in a process group of its own; its output goes to run.out."""
+        """Start it in a process group of its own, as are all its processes; its output goes to
+        run.out.
+        """
         with open(self.home / "run.out", "w") as out:
             command = [str(self.home / "run.sh"), *map(str, args)]
             return subprocess.Popen(
-                command, env=self.env, stdout=out, stderr=subprocess.STDOUT, start_new_session=True
+                command,
+                env={**self.env, fork_server.REAL: "1"},
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
             )
 
     def said(
@@ -103,9 +109,14 @@ def make_recipe():
 
 @pytest.fixture(scope="session")
 def shell(tmp_path_factory):
-    """Variables for shell scripts, with the real lmtools."""
-    lmtools = f'PYTHONPATH="{REPOSITORY}" exec "{sys.executable}" -m lmtools "$@"'
-    return environment(tmp_path_factory.mktemp("bin"), lmtools)
+    """Variables for shell scripts, with the real lmtools; it and Python's scripts run in forks of a
+    process that has loaded them, but for runs that `Recipe.start` starts.
+    """
+    folder = tmp_path_factory.mktemp("bin")
+    server, *commands = fork_server.start(folder, REPOSITORY)
+    yield environment(folder, *commands)
+    server.kill()
+    server.wait()
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ import time
 from pathlib import Path
 
 import pytest
+from fork_server import REAL
 
 from lmtools.base.errors import UserError
 from lmtools.base.files import read_lines
@@ -183,7 +184,7 @@ def test_jobs_give_the_bytes_of_a_local_run(librispeech, slurm):
     shutil.copytree(recipe.home, local.home, symlinks=True)
     command = [*OPTIONS, "--stage", "3", "--stop-stage", "5"]
     local(*command)
-    recipe.env = {**recipe.env, "SLURM_CONF": os.environ["SLURM_CONF"]}
+    recipe.env = {**recipe.env, "SLURM_CONF": os.environ["SLURM_CONF"], REAL: "1"}
     (recipe.home / "slurm.yaml").write_text("directory: exp/jobs\npoll: 0.3\n")
     command += ["--cmd", "slurm:slurm.yaml"]
     run = recipe.start(*command)
@@ -235,7 +236,8 @@ def test_a_training_on_two_nodes(copied, make_recipe, shell, slurm):
     """The bytes of as many processes on one machine, also where one of them is killed and the same
     command goes on.
     """
-    local, nodes = (make_recipe(copied("gbw", name), shell) for name in ("local", "nodes"))
+    real = {**shell, REAL: "1"}
+    local, nodes = (make_recipe(copied("gbw", name), real) for name in ("local", "nodes"))
     train_alone(local, "lstm")
     text = [line for _, line in read_lines(TEXT)]
     for name, part in {"train.txt": text[:800], "valid.txt": text[800:840]}.items():
