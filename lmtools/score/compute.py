@@ -84,6 +84,8 @@ def plan_work(
     plan: list[list[int]] = [tree for tree in trees if not all(i in known for i in tree)]
     grown = {i for tree in trees for i in tree}
     rest = [i for i in range(len(sentences)) if i not in grown and i not in known]
+    if not rest:  # whether a model is ragged is tried when it is asked
+        return plan
     batches = plan_batches([model.cost(sentences[i]) for i in rest], model.rows, model.ragged)
     return plan + [[rest[i] for i in batch] for batch in batches]
 

@@ -34,10 +34,13 @@ class ContextScorer(Scorer):
         if hasattr(inner, "device"):  # n-grams have none
             self.device = inner.device
         self.rows, self.longest, self.subword = inner.rows, inner.longest, inner.subword
-        self.ragged = inner.ragged
         self.open_words, self.notes = inner.open_words, inner.notes
         self.signature = {**inner.signature, CONTEXT: "joined"}
         self.lengths: dict[str, int] = {}
+
+    @property
+    def ragged(self):
+        return self.inner.ragged
 
     def normalise(self, text):
         return self.inner.normalise(text)

@@ -12,7 +12,8 @@ from lmtools.base.batching import RAGGED_ROWS, plan_batches
 from lmtools.models.lm import LanguageModel
 from lmtools.models.ragged import STEP, Ragged
 from lmtools.models.settings import Settings
-from lmtools.score.compute import score_all
+from lmtools.score import neural
+from lmtools.score.compute import plan_work, score_all
 from lmtools.score.neural import NeuralScorer
 
 SIZE = 300
@@ -67,6 +68,16 @@ def test_a_text_alone_costs_no_other(family, monkeypatch):
     monkeypatch.setattr(F, "linear", lambda x, *more: rows.append(len(x)) or linear(x, *more))
     ((_, values),) = score_all(scorer, sentences(20))
     assert set(rows) == {STEP} and len(values[0]) == 21
+
+
+def test_products_are_tried_when_a_sentence_needs_it(monkeypatch):
+    tried = []
+    monkeypatch.setattr(neural, "rows_agree", lambda *product: not tried.append(product))
+    scorer, some = scorer_of(model("causal")), sentences(5, 9)
+    assert plan_work(some, scorer, [], known={0, 1}) == [] and not tried
+    assert plan_work(some, scorer, []) == [[0, 1]] and len(tried) == 1
+    plan_work(some, scorer, [])
+    assert len(tried) == 1
 
 
 def test_where_bits_depend_on_the_number_of_rows_shapes_are_equal(monkeypatch):
