@@ -98,7 +98,8 @@ def add_phrases(
     shares = measure(spans, forms, sounds).ravel()
     known = {spaced(hyp) for hyp in nbest.hyps}
     new: list[Hypothesis] = []
-    for place in np.argsort(shares, kind="stable")[: np.sum(shares <= FARTHEST)].tolist():
+    near = np.flatnonzero(shares <= FARTHEST)
+    for place in near[np.argsort(shares[near], kind="stable")].tolist():
         if len(new) == most:
             break
         window, form = windows[place // len(forms)], forms[place % len(forms)]
@@ -131,7 +132,7 @@ def measure(
     sounds of both are known, the mean of that and of the share of sounds; 1 for what is far.
     """
     letters = ["".join(span) for span in spans]
-    shares = compare(letters, [form.letters for form in forms])
+    shares = compare(letters, [form.letters for form in forms], None if sounds else FARTHEST)
     if sounds:
         heard, said = [spell(span, sounds) for span in spans], [form.sounds for form in forms]
         both = np.outer(list(map(bool, heard)), list(map(bool, said)))
@@ -139,11 +140,14 @@ def measure(
     return shares
 
 
-def compare(first: Sequence[str], second: Sequence[str]) -> np.ndarray:
-    """Return the edits between texts by the length of the longer one (first, second)."""
+def compare(first: Sequence[str], second: Sequence[str], most: float | None = None) -> np.ndarray:
+    """Return the edits between texts by the length of the longer one (first, second); 1 for more
+    than `most`.
+    """
     if not first or not second:
         return np.ones((len(first), len(second)))
-    return cdist(first, second, scorer=Levenshtein.normalized_distance, dtype=np.float64)
+    scorer = Levenshtein.normalized_distance
+    return cdist(first, second, scorer=scorer, score_cutoff=most, dtype=np.float64)
 
 
 def with_near(hyp: Hypothesis, share: float) -> Hypothesis:

@@ -50,3 +50,23 @@ def test_whole(recipe):
     assert "| native | 12 | 12 | 0 | 0 |" in table
     assert "| native | first pass | near | 100.00 → 100.00 |" in table
     assert "| native, near words | 12 | 12 | 0 | 0 |" in table
+
+
+def test_lattices(recipe):
+    """Names that are the second of two words in each lattice win, with phrases alone."""
+    for part in ("dev", "test"):
+        home = recipe.home / "plf" / part
+        home.mkdir(parents=True)
+        with (home / "text").open("w") as refs, (home / "lattices").open("w") as out:
+            for row in range(12):
+                name = RARE[row % 4]
+                refs.write(f"{row + 1} the man {name} went\n")
+                arcs = f"(('the',0,1),),(('man',0,1),),(('house',-1,1),('{name}',-1.2,1),),"
+                out.write(f"({arcs}(('went',0,1),),)\n")
+    options = "--data plf --format plf --text books/train.txt --common 6 --expdir exp/lattices"
+    recipe(*options.split(), script="local/phrases_lattices.sh")
+    for name in ("lattices.0", "lattices.100", "most"):
+        file = recipe.home / f"exp/lattices/words/{name}.json"
+        words = json.loads(file.read_text())["words"]
+        assert words["counts"]["found"] == 12 and words["against"]["counts"]["found"] == 0
+        assert words["false alarms"] == 0

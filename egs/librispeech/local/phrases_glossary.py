@@ -1,10 +1,10 @@
-"""Glossaries of N-best lists with references: the rare words of each utterance's reference, among
-distractors drawn from the other rare words of a text.
+"""Glossaries of utterances with references: the rare words of each reference, among distractors
+drawn from the other rare words of a text.
 
-    phrases_glossary.py TEXT COMMON "0 100 1000" OUT LISTS..
+    phrases_glossary.py TEXT COMMON "0 100 1000" OUT REFERENCES..
 
-Rare words are those beyond the COMMON most frequent of TEXT. LISTS are SET=F.jsonl; OUT/N/SET.jsonl
-is the glossary with N distractors.
+Rare words are those beyond the COMMON most frequent of TEXT. REFERENCES are SET=F, lists (F.jsonl)
+or Kaldi text; OUT/N/SET.jsonl is the glossary with N distractors.
 """
 
 import json
@@ -15,7 +15,8 @@ from pathlib import Path
 
 from lmtools.base.errors import exit_with_message
 from lmtools.base.files import read_lines
-from lmtools.formats import read
+from lmtools.formats import kaldi_text, read
+from lmtools.text.phrases.tokens import split_text
 
 LEAST = 3  # times that a distractor comes in the text
 SEED = 1
@@ -29,24 +30,31 @@ def draw(rng: random.Random, pool: list[str], number: int, said: set[str]) -> li
     return [word for word, _ in zip(drawn, range(number), strict=False)]
 
 
-def main(text: str, common: str, numbers: str, out: str, *lists: str) -> None:
+def read_references(path: str) -> dict[str, str]:
+    """The reference of each utterance, in lists or in Kaldi text."""
+    if path.endswith(".jsonl"):
+        return {nbest.utt: nbest.ref for nbest in read(path)}
+    return kaldi_text.read(path)
+
+
+def main(text: str, common: str, numbers: str, out: str, *references: str) -> None:
     """Write the glossaries."""
     counts: Counter = Counter()
     for _, line in read_lines(text):
         counts.update(line.split())
-    ranked = [word for word, count in counts.most_common() if count >= LEAST]
+    ranked = [w for w, count in counts.most_common() if count >= LEAST and split_text(w)]
     usual, pool = set(ranked[: int(common)]), ranked[int(common) :]
     for number in map(int, numbers.split()):
-        for name, _, path in (pair.partition("=") for pair in lists):
+        for name, _, path in (pair.partition("=") for pair in references):
             file = Path(out, str(number), f"{name}.jsonl")
             file.parent.mkdir(parents=True, exist_ok=True)
             rng = random.Random(SEED)
             with file.open("w") as rows:
-                for nbest in read(path):
-                    said = nbest.ref.split()
-                    rare = [word for word in dict.fromkeys(said) if word not in usual]
+                for utt, ref in read_references(path).items():
+                    said = ref.split()
+                    rare = [w for w in dict.fromkeys(said) if w not in usual and split_text(w)]
                     phrases = rare + draw(rng, pool, number, set(said))
-                    row = {"id": nbest.utt, "phrases": phrases}
+                    row = {"id": utt, "phrases": phrases}
                     rows.write(json.dumps(row) + "\n")
 
 
