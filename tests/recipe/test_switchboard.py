@@ -251,7 +251,7 @@ def test_scored_as_hub5(recipe):
     shutil.copy(exp / "rescore/lstm/swb.txt", exp / "rescore/lstm/ch.txt")
     shutil.copytree(recipe.home / "data/swb", recipe.home / "data/ch")
     call = ["bash", "local/score_hub5.sh", "data", "exp", "small.glm", "test.stm", "segments"]
-    subprocess.run(call, cwd=recipe.home, check=True, timeout=120)
+    subprocess.run(call, cwd=recipe.home, env=recipe.env, check=True, timeout=120)
     words = (exp / "scored/lstm/test.ctm").read_text().splitlines()
     assert words[:2] == ["en_4156 A 1.000 0.500 hello", "en_4156 A 1.500 0.500 their"]
     tree = json.loads((exp / "scored/lstm/test.json").read_text())
@@ -263,7 +263,8 @@ def test_scored_as_hub5(recipe):
     for part in ("swb", "ch"):
         assert json.loads((exp / f"scored/lstm/{part}.json").read_text())["score"] == 0
     call[-1] = ""
-    done = subprocess.run(call, cwd=recipe.home, capture_output=True, text=True, timeout=120)
+    more = {"capture_output": True, "text": True, "timeout": 120}
+    done = subprocess.run(call, cwd=recipe.home, env=recipe.env, **more)
     assert done.returncode == 1 and "give Kaldi's segments after it" in done.stderr
 
 
