@@ -168,9 +168,12 @@ class PhraseEvaluation:
         """Return one of FIGURES in percent."""
         return float(rate(self.total, figure))
 
-    def interval(self, figure: str, seed: int = 1) -> tuple[float, float]:
-        """Return its 95% interval, by the bootstrap over utterances (Bisani and Ney 2004)."""
-        return interval(rate(resample(self.statistics, seed, RESAMPLES), figure))
+    def intervals(self, seed: int = 1) -> dict[str, tuple[float, float]]:
+        """Return the 95% intervals of FIGURES, by the bootstrap over utterances (Bisani and Ney
+        2004).
+        """
+        sums = resample(self.statistics, seed, RESAMPLES)
+        return {figure: interval(rate(sums, figure)) for figure in FIGURES}
 
     def per_hour(self, count: float) -> float | None:
         """Return a count by hour of speech; None where the seconds are not known."""

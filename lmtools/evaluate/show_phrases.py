@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from lmtools.evaluate.phrases import COUNTS, F1, FIGURES, RATES, PhraseDifference, PhraseEvaluation
+from lmtools.evaluate.phrases import COUNTS, F1, RATES, PhraseDifference, PhraseEvaluation
 
 LISTED = 20  # errors or changes that are printed
 SHOWN = 12  # words of a text in one
@@ -11,8 +11,7 @@ SHOWN = 12  # words of a text in one
 def lines(evaluation: PhraseEvaluation, seed: int) -> Iterator[str]:
     """Yield a line a figure: value, 95% interval, counts; and one of false alarms."""
     sums = dict(zip(COUNTS, map(int, evaluation.total), strict=True))
-    for figure in FIGURES:
-        low, high = evaluation.interval(figure, seed)
+    for figure, (low, high) in evaluation.intervals(seed).items():
         counts = "" if figure == F1 else " ({} of {})".format(*(sums[n] for n in RATES[figure]))
         yield f"{figure} {evaluation.score(figure):.2f}% [95% CI {low:.2f}, {high:.2f}]{counts}"
     hourly = evaluation.per_hour(evaluation.false_alarms)
@@ -31,11 +30,8 @@ def difference_lines(differences: Mapping[str, PhraseDifference]) -> Iterator[st
 def tree(evaluation: PhraseEvaluation, seed: int) -> dict:
     """Return an evaluation as JSON holds it."""
     figures = {
-        figure: {
-            "score": evaluation.score(figure),
-            "interval": list(evaluation.interval(figure, seed)),
-        }
-        for figure in FIGURES
+        figure: {"score": evaluation.score(figure), "interval": list(ends)}
+        for figure, ends in evaluation.intervals(seed).items()
     }
     counts = dict(zip(COUNTS, map(int, evaluation.total), strict=True))
     alarms = {"false alarms": evaluation.false_alarms}

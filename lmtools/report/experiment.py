@@ -5,11 +5,12 @@ models and pairs, and the lines that name it.
 import math
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
 from lmtools.base.errors import UserError
+from lmtools.formats.glossary import load_glossary
 from lmtools.report.artifacts import ARTIFACTS
 from lmtools.report.names import Names
 from lmtools.report.parts.grids import Grid, grids_of
@@ -20,6 +21,7 @@ from lmtools.report.parts.samples import lists_beside
 from lmtools.report.rows import BENCH, PACE, FigureRows, rows_of
 from lmtools.report.style import Style, load_style
 from lmtools.text.corpus import Header
+from lmtools.text.phrases import PhraseSpec
 from lmtools.version import __version__
 
 RESCORING, LM, STS = "rescoring", "lm", "sts"  # kinds of experiments
@@ -249,15 +251,21 @@ def collect(
     title: str | None = None,
     command: str = "lmtools report",
     style: Style | None = None,
+    words: PhraseSpec | None = None,
 ) -> Experiment:
     """Collect the experiment of that kind in directory `home`, its lists from the files `nbests`
-    (default: data/*/nbest.jsonl beside it).
+    (default: data/*/nbest.jsonl beside it). `command` is what the tables say made them, `style` has
+    names, order and looks, `words` is the glossary whose words are judged and marked.
     """
     names, with_lists = Names(style or load_style()), has_lists(home, kind, nbests)
+    if words:
+        check_words(words, kind, with_lists)
     trees = read_artifacts(home, [*[RESCORING] * with_lists, kind])
     parts, absent = {}, list_missing(home, kind, trees)
     if with_lists:
         parts["lists"], dropped = collect_lists(home, nbests, trees, names.style)
+    if words:
+        parts["lists"] = replace(parts["lists"], glossary=load_glossary(words))
     if kind == RESCORING:
         names, absent = parts["lists"].names, [*absent, *dropped]
         arranged = ("ppl", "learning", "configs")
@@ -275,6 +283,15 @@ def collect(
     parts |= {name: trees[name] for name in kept if name in trees}
     parts |= {"models": models, "names": names, "absent": tuple(dict.fromkeys(absent))}
     return Experiment(kind=kind, home=home, command=command, given_title=title, **parts)
+
+
+def check_words(words: PhraseSpec, kind: str, with_lists: bool) -> None:
+    """UserError for a glossary where no page shows utterances."""
+    if kind == STS or not with_lists:
+        raise UserError(
+            f"{words.path}: a report of kind {kind} has no rescored utterances whose words could be"
+            f" marked; leave out --words, or --what {kind}"
+        )
 
 
 def collect_models(trees: Mapping, apart: Collection[str], names: Names) -> dict[str, Model]:

@@ -12,12 +12,20 @@ import numpy as np
 from lmtools.base.atomic import atomic_text
 from lmtools.evaluate import METRICS
 from lmtools.evaluate.metrics import ErrorRate
+from lmtools.evaluate.phrases import (
+    COUNTS,
+    FALSE_ALARMS,
+    PhraseEvaluation,
+    compare_phrases,
+    count_texts,
+)
 from lmtools.evaluate.word_confidence import JudgedWords
 from lmtools.report.names import FIRST, ORACLE
 from lmtools.report.parts.lists import RescoredLists
-from lmtools.report.parts.measure import LENGTHS, Measured
+from lmtools.report.parts.measure import LENGTHS, SEED, Measured
 from lmtools.report.parts.models import Model
 from lmtools.report.parts.pairs import KINDS, REFERENCE, JudgedPairs, williams_p
+from lmtools.text.phrases import Glossary
 
 ERRORS = ("substitutions", "deletions", "insertions")
 CHANGE, RELATIVE, TUNED = "change", "relative change", "change, tuned first pass"
@@ -116,6 +124,8 @@ def rows_of_lists(lists: RescoredLists) -> Iterator[FigureRow]:
             yield FigureRow(*key, quantity, tree.get(quantity))
         for part in tree.get("by label", ()):
             yield FigureRow(*key, part["name"], part["score"])
+    for measured in lists.sets if lists.glossary else ():
+        yield from rows_of_phrases(measured, lists.glossary)
     for (name, place), held in lists.networks.items():
         for kind, words in held.judged.items():
             yield from rows_of_words(kind, name, place, words)
@@ -165,6 +175,28 @@ def rows_of_depths(measured: Measured) -> Iterator[FigureRow]:
     for name in measured.results:
         for (low, _), score in zip(LENGTHS, measured.by_length(name), strict=True):
             yield FigureRow("length", name, place, metric, value=score, at=low)
+
+
+def rows_of_phrases(measured: Measured, glossary: Glossary) -> Iterator[FigureRow]:
+    """Yield how well every system has the words of a glossary, and all others, with intervals; p is
+    that of the difference to the first pass, of the paired bootstrap.
+    """
+    refs, place = measured.sample.refs, measured.sample.name
+    judged = {
+        name: PhraseEvaluation(count_texts(refs, result.texts, glossary))
+        for name, result in {**measured.results, **measured.unnormalised}.items()
+    }
+    for name, evaluation in judged.items():
+        key, chances = ("phrases", name, place), {}
+        if name not in (FIRST, ORACLE):
+            gaps = compare_phrases(evaluation, judged[FIRST], SEED)
+            chances = {quantity: gap.p for quantity, gap in gaps.items()}
+        for figure, ends in evaluation.intervals(SEED).items():
+            yield FigureRow(*key, figure, evaluation.score(figure), *ends, chances.get(figure))
+        alarms = evaluation.false_alarms
+        yield FigureRow(*key, FALSE_ALARMS, alarms, p=chances.get(FALSE_ALARMS))
+        for quantity, count in zip(COUNTS, evaluation.total.tolist(), strict=True):
+            yield FigureRow(*key, quantity, count)
 
 
 def rows_of_words(kind: str, name: str, place: str, words: JudgedWords) -> Iterator[FigureRow]:

@@ -17,12 +17,12 @@ from lmtools.report.figures.speed import speed_pictures
 from lmtools.report.page.drawing import LIGHT, Picture
 from lmtools.report.page.html import page
 from lmtools.report.page.table import Table, guarded, markdown, plain
-from lmtools.report.style import Style
 from lmtools.report.tables import lms, rescoring, sts
 from lmtools.report.tables.confidences import confidence_tables
 from lmtools.report.tables.criteria import criteria_tables
 from lmtools.report.tables.machine import speed_tables, stage_tables
 from lmtools.report.tables.papers import paper_tables
+from lmtools.report.tables.phrases import phrase_tables
 from lmtools.report.tables.scores import main_tables, scored_tables
 from lmtools.report.tables.sts import gain_tables
 
@@ -30,7 +30,7 @@ Makers = Sequence[Callable[[Experiment], Iterable]]
 # by kind of report, in printing order; those of papers stand behind the first
 TABLES: Mapping[str, Makers] = {
     RESCORING: (
-        *(main_tables, scored_tables, criteria_tables),
+        *(main_tables, scored_tables, phrase_tables, criteria_tables),
         *(rescoring.weight_tables, rescoring.lambda_tables),
         *(rescoring.oracle_tables, rescoring.depth_tables, rescoring.ppl_tables),
         *(rescoring.length_tables, confidence_tables, speed_tables, rescoring.lattice_tables),
@@ -38,7 +38,7 @@ TABLES: Mapping[str, Makers] = {
     ),
     LM: (
         lms.ppl_tables,
-        *(main_tables, rescoring.ppl_tables, rescoring.weight_tables),
+        *(main_tables, phrase_tables, rescoring.ppl_tables, rescoring.weight_tables),
         *(lms.bench_tables, lms.grid_tables, lms.training_tables, stage_tables),
     ),
     STS: (
@@ -73,31 +73,24 @@ PICTURES: Mapping[str, Mapping[str, Callable[[Experiment], Iterable[Picture]]]] 
         "speed": speed_pictures,
     },
 }
-OF_LISTS = (main_tables, rescoring.ppl_tables, rescoring.weight_tables, ppl_pictures)
+OF_LISTS = (
+    *(main_tables, phrase_tables, rescoring.ppl_tables, rescoring.weight_tables),
+    ppl_pictures,
+)
 REPORTS = tuple(TABLES)
 
 
 def write_report(
-    home,
-    nbests: Sequence[str] = (),
-    *,
-    title: str | None = None,
-    command: str = "lmtools report",
-    what: str | None = None,
-    style: Style | None = None,
-    csv: str | None = None,
+    home, nbests: Sequence[str] = (), *, what: str | None = None, csv: str | None = None, **options
 ) -> tuple[str, tuple[str, ...]]:
     """Write RESULTS.md, *.png and index.html; return the main tables as text, and a line for each
     thing that is absent or does not fit.
 
-    They go to `home`/report; `command` is what the tables say made them; `what` is a name of
-    REPORTS (default: by what there is), `style` has names, order and looks; `csv` is a file for
-    the figures, a row each.
+    They go to `home`/report; `what` is a name of REPORTS (default: by what there is); `csv` is a
+    file for the figures, a row each; `options` are those of `collect`.
     """
     home = Path(home)
-    experiment = collect(
-        home, what or recognise(home, nbests), nbests, title, command=command, style=style
-    )
+    experiment = collect(home, what or recognise(home, nbests), nbests, **options)
     tables = make_tables(experiment)
     pictures = list(add_readings(experiment, make_pictures(experiment)))
     misfits = rescoring.list_misfits(experiment) if experiment.kind != STS else []

@@ -147,6 +147,11 @@ GROUPS: dict[str, dict[str, dict]] = {
             "a glossary, one phrase a line, `PHRASE :WEIGHT | SPOKEN`, or *.jsonl with phrases by"
             " id: the words of a hypothesis that it has are the column `phrases` (see --help-all)",
         ),
+        "--words": value(
+            "F[,OPTION=..]",
+            "a glossary as of --phrases of lmtools tune: error rates of its words and of all"
+            " others, recall, precision, false alarms",
+        ),
         "--experiment": value(
             "F.yaml",
             "all at once that an experiment's file has for this verb: language models, columns,"

@@ -8,7 +8,9 @@ from pathlib import Path
 from lmtools.base.log import say, say_lines
 from lmtools.report import REPORTS, write_report
 from lmtools.report.style import load_style
+from lmtools.text.phrases import PhraseSpec
 from lmtools.verbs.experiment import load_experiment
+from lmtools.verbs.options import GROUPS
 
 
 def arguments(parser):
@@ -26,6 +28,8 @@ def arguments(parser):
         required=False,
         help="N-best lists (default: data/*/nbest.jsonl beside it)",
     )
+    help_text = f"{GROUPS['input']['--words']['help']}; the page marks them"
+    parser.add("--words", help=help_text)
     parser.add_argument(
         "--what",
         choices=REPORTS,
@@ -54,7 +58,7 @@ def arguments(parser):
 def run(args: argparse.Namespace) -> None:
     """Write the report, print the main table, and say what is absent or does not fit."""
     words = ["lmtools", "report", args.exp]
-    for name in ("nbest", "what", "experiment", "conf", "title"):
+    for name in ("nbest", "words", "what", "experiment", "conf", "title"):
         if value := getattr(args, name):
             words += [f"--{name}", *(value if isinstance(value, list) else [value])]
     plan = load_experiment(args.experiment) if args.experiment else None
@@ -66,6 +70,7 @@ def run(args: argparse.Namespace) -> None:
         what=args.what,
         style=load_style(Path(args.conf) if args.conf else None, plan),
         csv=args.csv,
+        words=PhraseSpec.parse(args.words) if args.words else None,
     )
     print(text)
     home = f"{args.exp}/report"

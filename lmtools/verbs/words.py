@@ -12,15 +12,15 @@ from lmtools.formats import checks, kaldi_text
 from lmtools.formats.glossary import load_glossary
 from lmtools.text.phrases import PhraseSpec
 from lmtools.verbs.help import Rare
+from lmtools.verbs.options import GROUPS
 
 
 def add_words(parser):
     """Declare what --words takes."""
     help_text = (
-        "a glossary as of --phrases of lmtools tune: error rates of its words and of all others,"
-        " recall, precision, false alarms, the changes against --against or else the errors"
+        f"{GROUPS['input']['--words']['help']}, the changes against --against or else the errors"
     )
-    parser.groups["input"].add_argument("--words", metavar="F[,OPTION=..]", help=help_text)
+    parser.add("--words", help=help_text)
     help_text = "Kaldi utt2dur, for false alarms an hour"
     parser.add_argument("--utt2dur", metavar="F", help=Rare(help_text))
 

@@ -10,12 +10,14 @@ from html import escape
 from importlib.resources import files
 from string import Template
 
+from lmtools.evaluate.phrases import align_phrases
 from lmtools.report.experiment import Experiment
 from lmtools.report.page.drawing import DARK, Picture
 from lmtools.report.page.table import Table, code, html
 from lmtools.report.parts.confidences import WordConfidences
 from lmtools.report.parts.lists import RescoredLists
 from lmtools.report.parts.measure import Measured
+from lmtools.text.phrases import Glossary
 from lmtools.types import NBest
 
 POLICY = "default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'"
@@ -121,9 +123,11 @@ def browser_data(lists: RescoredLists) -> dict:
     """Return the browser's data as a JSON-able tree; judged sets come first.
 
     {"systems": [[name, label]], "sets": [{"name", "utts": [[id, reference, [[text, operations]],
-    [choice of each system], {system's index: [confidence of each word, in hundredths]}]]}]};
-    `operations` has one letter a step of the alignment: Correct, Substituted, Deleted, Inserted; a
-    choice is an index or null; confidences are those of networks that chose the system's words.
+    [choice of each system], {system's index: [confidence of each word, in hundredths]}, [[spans in
+    the reference, spans in the text] of each text]]]}]}; `operations` has one letter a step of the
+    alignment: Correct, Substituted, Deleted, Inserted; a choice is an index or null; confidences
+    are those of networks that chose the system's words; spans [first word, word behind the last,
+    phrase, 1 where it is missed or a false alarm] are there with a glossary.
     """
     names = lists.names
     systems = names.ordered({name for measured in lists.sets for name in measured.results})
@@ -131,23 +135,21 @@ def browser_data(lists: RescoredLists) -> dict:
     return {
         "systems": [[name, names.label(name)] for name in systems],
         "sets": [
-            {
-                "name": measured.sample.name,
-                "utts": utterances(measured, systems, lists.words_of(measured.sample.name)),
-            }
+            {"name": measured.sample.name, "utts": utterances(measured, systems, lists)}
             for measured in arranged
         ],
     }
 
 
-def utterances(
-    measured: Measured, systems: Sequence[str], words: Mapping[str, WordConfidences]
-) -> list[list]:
+def utterances(measured: Measured, systems: Sequence[str], lists: RescoredLists) -> list[list]:
     """Return a row an utterance of a set."""
-    return [
-        [*utterance(nbest, measured, systems), confidences(nbest.utt, measured, systems, words)]
-        for nbest in measured.sample.nbests
-    ]
+    words, rows = lists.words_of(measured.sample.name), []
+    for nbest in measured.sample.nbests:
+        row = utterance(nbest, measured, systems)
+        rows.append([*row, confidences(nbest.utt, measured, systems, words)])
+        if lists.glossary:
+            rows[-1].append([phrases(row, text, lists.glossary) for text, _ in row[2]])
+    return rows
 
 
 def utterance(nbest: NBest, measured: Measured, systems: Sequence[str]) -> list:
@@ -179,3 +181,11 @@ def confidences(
             if shares is not None:
                 known[str(place)] = [int(100 * share) for share in shares]
     return known
+
+
+def phrases(row: Sequence, text: str, glossary: Glossary) -> list[list[list]]:
+    """Return the spans of phrases in the reference of an utterance and in a text."""
+    utt, ref = row[:2]
+    aligned = align_phrases(utt, ref, {utt: text}, glossary)
+    sides = ((aligned.ref_spans, aligned.missed()), (aligned.hyp_spans, aligned.false_alarms()))
+    return [[[*span, int(span in wrong)] for span in spans] for spans, wrong in sides]

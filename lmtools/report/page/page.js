@@ -5,8 +5,12 @@
   const data = JSON.parse(document.getElementById("data").textContent);
   const byId = (id) => document.getElementById(id);
   const labels = new Map(data.systems);
-  const LABEL_OF = { all: "all", better: "better", worse: "worse", same: "same errors", changed: "words differ" };
+  const LABEL_OF = { all: "all", better: "better", worse: "worse", same: "same errors", changed: "words differ", words: "words of the glossary", faults: "missed or false alarm" };
   const state = { set: "", system: "", base: "@first", show: "all", sort: "file", colour: "changes", q: "" };
+  const some = (holds) => data.sets.some((set) => set.utts.some(holds));
+  const shaded = some((utt) => Object.keys(utt[4]).length);
+  const phrased = some((utt) => utt[5]);
+  const COLOURS = ["changes", ...(shaded ? ["confidence"] : []), ...(phrased ? ["words"] : [])];
   let rows = []; // what is shown: {utt, place, mine, theirs, length}
   let drawn = 0;
   let current = -1;
@@ -60,34 +64,50 @@
 
   const SHADES = [30, 50, 70, 90]; // hundredths below which a word has shade 0, 1, 2, 3
 
-  // A hypothesis with its errors marked and, where another is given, what differs from that; or the confidence of its words.
-  const marked = (node, alignment, other, sure) => {
-    let place = 0;
-    let said = 0;
+  // What marks steps: functions of a step, its word of the reference and its word of the hypothesis (from 0), which return class and title of its mark, or nothing.
+  const byChange = (other) => (step, ref) => {
+    const kind = comparison(step, 2 * ref, other);
+    return kind ? [kind, ""] : undefined;
+  };
+  const byConfidence = (shares) => (step, _, hyp) => {
+    if (step.hyp === null) return undefined;
+    const shade = SHADES.findIndex((limit) => shares[hyp] < limit);
+    return [shade < 0 ? "sure" : `sure sure${shade}`, `confidence ${(shares[hyp] / 100).toFixed(2)}`];
+  };
+  const VERDICTS = { found: "right", missed: "missed", false: "false alarm" };
+  const phraseAt = (spans, place, wrong) => {
+    const span = spans.find(([start, end]) => start <= place && place < end);
+    const kind = span?.[3] ? wrong : "found";
+    return span && [kind, `${VERDICTS[kind]}: ${span[2]}`];
+  };
+  const byReference = ([spans]) => (_, ref) => phraseAt(spans, ref, "missed");
+  const byPhrase = ([ofRef, ofHyp]) => (step, ref, hyp) => {
+    const mine = step.hyp === null ? undefined : phraseAt(ofHyp, hyp, "false");
+    return mine ?? (step.ref === null ? undefined : phraseAt(ofRef.filter((span) => span[3]), ref, "missed"));
+  };
+
+  // A hypothesis with its errors marked, and its steps by one of the functions above where one is given.
+  const marked = (node, alignment, mark) => {
+    let ref = 0;
+    let hyp = 0;
     alignment.forEach((step, index) => {
       const [tag, kind] = TAGS[step.op];
-      const change = other && !sure ? comparison(step, place, other) : "";
+      const [change, title] = mark?.(step, ref, hyp) ?? [];
       if (index) node.append(" ");
       let word = document.createTextNode(step.hyp ?? step.ref);
       if (kind) {
         word = element(tag, kind, step.hyp ?? step.ref);
         word.title = TITLES[step.op](step);
       }
-      if (sure && step.hyp !== null) {
-        const share = sure[said++];
-        const shade = SHADES.findIndex((limit) => share < limit);
-        const mark = element("mark", shade < 0 ? "sure" : `sure sure${shade}`);
-        mark.title = `confidence ${(share / 100).toFixed(2)}`;
-        mark.append(word);
-        word = mark;
-      }
       if (change) {
-        const mark = element("mark", change);
-        mark.append(word);
-        word = mark;
+        const outer = element("mark", change);
+        if (title) outer.title = title;
+        outer.append(word);
+        word = outer;
       }
       node.append(word);
-      if (step.op !== "I") place += 2;
+      if (step.op !== "I") ref++;
+      if (step.op !== "D") hyp++;
     });
     return node;
   };
@@ -104,7 +124,8 @@
     const list = element("dl", "lines");
     hyps.forEach((hyp, index) => {
       const names = data.systems.filter((_, system) => choices[system] === index).map(([, label]) => label);
-      line(list, `${names.join(" \u00b7 ")} (${errors(hyp)})`, marked(element("dd"), steps(reference, hyp)));
+      const mark = state.colour === "words" ? byPhrase(utt[5][index]) : undefined;
+      line(list, `${names.join(" \u00b7 ")} (${errors(hyp)})`, marked(element("dd"), steps(reference, hyp), mark));
     });
     box.append(list);
   };
@@ -117,10 +138,17 @@
     head.append(element("b", "", id), element("span", "", plural(row.length, "word")), verdict(row));
     const list = element("dl", "lines");
     const base = steps(reference, hyps[row.base]);
-    const sure = (name) => (state.colour === "confidence" ? row.utt[4][data.systems.findIndex(([system]) => system === name)] : undefined);
-    line(list, "reference", element("dd", "ref", reference));
-    line(list, labels.get(state.base), marked(element("dd", "base"), base, undefined, sure(state.base)));
-    line(list, labels.get(state.system), marked(element("dd", "system"), steps(reference, hyps[row.system]), state.colour === "changes" && places(base), sure(state.system)));
+    const phrases = state.colour === "words" ? row.utt[5] : undefined;
+    const mark = (name, hyp) => {
+      if (phrases) return byPhrase(phrases[hyp]);
+      const shares = state.colour === "confidence" ? row.utt[4][data.systems.findIndex(([system]) => system === name)] : undefined;
+      return shares && byConfidence(shares);
+    };
+    const said = steps(reference, [reference, "C".repeat(row.length)]);
+    line(list, "reference", marked(element("dd", "ref"), said, phrases && byReference(phrases[row.system])));
+    line(list, labels.get(state.base), marked(element("dd", "base"), base, mark(state.base, row.base)));
+    const change = state.colour === "changes" ? byChange(places(base)) : mark(state.system, row.system);
+    line(list, labels.get(state.system), marked(element("dd", "system"), steps(reference, hyps[row.system]), change));
     const details = element("details");
     details.append(element("summary", "", `all systems (${choices.filter((choice) => choice !== null).length})`));
     details.addEventListener("toggle", () => details.childElementCount === 1 && everySystem(details, row.utt));
@@ -134,6 +162,10 @@
     worse: (row) => row.mine > row.theirs,
     same: (row) => row.mine === row.theirs,
     changed: (row) => row.system !== row.base,
+    ...(phrased && {
+      words: (row) => row.utt[5][row.system].flat().length > 0,
+      faults: (row) => row.utt[5][row.system].flat().some((span) => span[3]),
+    }),
   };
   const SORTS = {
     file: (a, b) => a.place - b.place,
@@ -202,7 +234,7 @@
       base: [...labels.keys()],
       show: Object.keys(FILTERS),
       sort: Object.keys(SORTS),
-      colour: shaded ? ["changes", "confidence"] : ["changes"],
+      colour: COLOURS,
     };
     for (const [name, value] of asked) {
       if (name === "q" || known[name]?.includes(value)) state[name] = value;
@@ -280,8 +312,10 @@
     }
   };
 
-  const shaded = data.sets.some((set) => set.utts.some((utt) => Object.keys(utt[4]).length));
-  byId("colours").hidden = !shaded;
+  byId("colours").hidden = COLOURS.length === 1;
+  for (const option of [...byId("colour").options]) {
+    if (!COLOURS.includes(option.value)) option.remove();
+  }
   state.set = data.sets[0].name;
   state.system = data.systems.at(-1)[0];
   const asked = recall();
