@@ -104,7 +104,7 @@ def test_models_that_read_both_sides_score_the_rescored_lattice(scorers, model):
 def test_the_best_context_is_judged_by_all_scores_so_far(scorers, monkeypatch):
     given = {}
 
-    def recorded(lattice, scorer, weights, name):
+    def recorded(lattice, scorer, weights, name, **_):
         given[name] = dict(weights)
         return replace(lattice, scores={**lattice.scores, name: lattice.scores["am"]}), None
 
