@@ -16,9 +16,8 @@ import pytest
 from lmtools.base.files import sha256
 from lmtools.ngram.kenlm import SCRIPT, find_program
 
-pytestmark = pytest.mark.skipif(
-    find_program() is None, reason=f"no build_binary; {SCRIPT} makes it"
-)
+PLACE = find_program()
+pytestmark = pytest.mark.skipif(PLACE is None, reason=f"no build_binary; {SCRIPT} makes it")
 TINY = ("--vocab-size", "60", "--valid", "20", "--leave-out", "", "--threshold", "1e-5")
 OPTS = "epochs=1 arch.layers=1 arch.dim=16 arch.heads=2 arch.ffn=32 batch.tokens=256"
 MODELS = {"en-books-4gram": "small", "en-books-unilm": "causal", "en-books-tta": "tta"}
@@ -40,6 +39,7 @@ def recipe(librispeech):
     lines = (recipe.home / "small/train.txt").read_text().lower()
     (recipe.home / "books").mkdir()
     (recipe.home / "books/a.txt").write_text(lines)
+    recipe.env["LMTOOLS_KENLM"] = str(PLACE.parent)
     recipe("--text-dir", "books", *TINY, "--train-opts", OPTS, script="run_models.sh")
     return recipe
 
