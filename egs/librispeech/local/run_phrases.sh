@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Names and terms: the rare words of each utterance as its glossary, among 0, 100 and 1,000 others
-# that nobody said, and a glossary of another domain; new hypotheses with phrases in the place of near
+# that nobody said, and a glossary of another domain; new hypotheses with phrases in place of near
 # words. Lists and the 4-gram are run_books.sh's.
 #
 #   local/run_phrases.sh
@@ -28,8 +28,7 @@ declare -A opts=([native]="--fix avg=0" [non-native]="--fix avg=0" [vosk]="--fol
 sets="native/dev native/test non-native/dev non-native/test vosk/dev"
 
 if stage 1 "glossaries" $books/train.txt $books/{native,non-native,vosk} : $expdir/glossary; then
-  lists=
-  for set in $sets; do lists="$lists $set=$books/$set/nbest.jsonl"; done
+  for set in $sets; do lists="${lists-} $set=$books/$set/nbest.jsonl"; done
   python3 local/phrases_glossary.py $books/train.txt $common "$numbers" $expdir/glossary $lists
 fi
 
