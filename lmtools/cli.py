@@ -18,7 +18,6 @@ from lmtools.base.errors import UserError, one_line
 from lmtools.base.extras import explain_missing
 from lmtools.base.files import remedy
 from lmtools.base.log import say, whole_log_as_json
-from lmtools.base.renamed_options import update_spelling
 from lmtools.verbs.parser import Parser, add_common
 
 # Each verb is a module of this name in lmtools/verbs with `arguments(parser)` and `run(args)`; it
@@ -175,7 +174,6 @@ def parse(argv) -> argparse.Namespace:
         parser = verbs.add_parser(name, description=f"{purpose[0].upper()}{purpose[1:]}.")
         add_common(parser)
         if name == called:
-            argv = update_spelling(argv, f"lmtools {name}")
             module = import_verb(name)
             module.arguments(parser)
             parser.set_defaults(run=module.run)

@@ -14,7 +14,6 @@ from shell_scripts import count_scripts
 ROOT = Path(__file__).parent.parent
 # where a run begins: the command, what ESPnet imports by name, and what a user's program does
 ENTRIES = (
-    *("lmtools.decoders", "lmtools.espnet"),  # former names
     *("lmtools.__main__", "lmtools.cli", "lmtools.base.jobs.__main__"),
     *("lmtools.bridges.espnet.__main__", "lmtools.bridges.espnet.plugin"),
 )
@@ -33,7 +32,7 @@ def count_flags(sources: dict[Path, str]) -> Counter:
     what argparse takes for it, or as a field of a class that becomes flags.
     """
     flags, kinds, parts = Counter(), set(), set()
-    texts = [text for path, text in sources.items() if path.name != "renamed_options.py"]
+    texts = sources.values()
     for text in texts:
         for node in ast.walk(ast.parse(text)):
             names = []

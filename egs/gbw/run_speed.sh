@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Throughput and responsiveness (Table 4 of Dauphin et al. 2017) of the LMs that run.sh left.
 #
-# --bench-opts "--published" measures LSTM-2048, GCNN-9 and GCNN-8 Bottleneck at their published
+# --bench-opts "--set published=true" measures LSTM-2048, GCNN-9 and GCNN-8 Bottleneck at their published
 # sizes too, with random weights; "--lm NAME=DIR" another LM, such as a run of run_grids.sh.
 
 # shellcheck disable=SC2086  # bench_opts are words; paths have no blanks

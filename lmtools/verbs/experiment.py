@@ -31,7 +31,7 @@ class EntryParser(Parser):
     """
 
     def __init__(self, declare: Callable[[Parser], object]):
-        super().__init__(add_help=False, allow_abbrev=False)
+        super().__init__(add_help=False)
         declare(self)
 
     def error(self, message: str):

@@ -23,7 +23,7 @@ class Parser(HelpParser):
     """A parser with the groups of GROUPS; --help leaves out those that are empty."""
 
     def __init__(self, *args, **more):
-        super().__init__(*args, formatter_class=HelpText, **more)
+        super().__init__(*args, formatter_class=HelpText, allow_abbrev=False, **more)
         self.groups = {title: self.add_argument_group(title) for title in GROUPS}
         self.groups["options"] = self
 

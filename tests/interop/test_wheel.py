@@ -115,10 +115,10 @@ def test_lists_are_scored_tuned_rescored_and_reported(lmtools, models):
 
 
 BENCHES = {
-    "score": "--lm causal={1} --length 3 --repeats 1",
-    "lm": "--lm causal={1} --batch 1 --length 4 --contiguous 8 --repeats 1 --seconds 0.01",
-    "lattice": "lattices --lm ngram={0} --weights ngram=1,am=1 --repeats 1",
-    "criteria": "--vocab-size 50 --batch 2 --length 3 --criteria bce --repeats 1 --seconds 0.01",
+    "score": "--lm causal={1} --set length=3 repeats=1",
+    "lm": "--lm causal={1} --set batch=1 length=4 contiguous=8 repeats=1 seconds=0.01",
+    "lattice": "lattices --lm ngram={0} --weights ngram=1,am=1 --set repeats=1",
+    "criteria": "--vocab-size 50 --set batch=2 length=3 criteria=bce repeats=1 seconds=0.01",
 }
 LATTICE = """\
 VERSION=1.0

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Writes tests/old/VERSION by the lmtools of a commit of this repository: what tests/old/test_old.py
-# reads. Usage: tests/old/make.sh 0.4.0 1203ca13; tests/old/make.sh 0.5.0 c7fdcae4
+# reads. Usage: tests/old/make.sh VERSION COMMIT; 0.4.0 is 1203ca13, 0.5.0 c7fdcae4, 0.7.0 844d3ec6,
+# 1.0.0 the commit "Version 1.0.0"
 # PYTHON names a Python that has what lmtools needs.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -8,7 +9,7 @@ version=$1 commit=$2 home=$root/tests/old/$1
 python=${PYTHON:-$root/.venv/bin/python}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-git -C "$root" archive "$commit" lmtools | tar -x -C "$work"
+git -C "$root" archive "$commit" | tar -x -C "$work"
 export PYTHONPATH=$work OMP_NUM_THREADS=1 LMTOOLS_CACHE=$work/cache
 rm -rf "$home"
 mkdir -p "$home"
@@ -55,3 +56,5 @@ run(
 )
 END
 find lm -name 'checkpoint*' -delete
+names=$work/tests/old/interface.py # of 1.0 and later
+[[ ! -e $names ]] || "$python" -P "$names" > interface

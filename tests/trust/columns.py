@@ -166,10 +166,10 @@ OTHERS = {
         "ng=test.ngram.scores tta=test.causal.scores", "test.causal.scores",
     ),
     "other-penalty": (
-        "ng=new.scores tta=test.tta.scores", "new.scores", "--lm lm/ngram --oov-penalty 5",
+        "ng=new.scores tta=test.tta.scores", "new.scores", "--lm lm/ngram,oov_penalty=5",
     ),
     "other-normalisation": (
-        "ng=test.ngram.scores tta=new.scores", "new.scores", "--lm lm/tta --normalise none",
+        "ng=test.ngram.scores tta=new.scores", "new.scores", "--lm lm/tta,normalise=none",
     ),
 }  # fmt: skip
 

@@ -89,7 +89,7 @@ VERBS = {
         speech, "decode --asr fake:m --opts seconds=0.1 --audio set --nj 2 --out o.jsonl"
     ),
     "translate": Killed(
-        pairs, "translate --lm lm --source source --beam 8 --batch 4 --device cpu --out o.jsonl"
+        pairs, "translate --lm lm --source source --beam 8 --set batch=4 --device cpu --out o.jsonl"
     ),
     "ngram": Killed(text, "ngram --text text --order 3 --memory 64M --kenlm none --out o"),
     "shards": Killed(text, "corpus --text text --subword words --shard-size 1M --nj 2 --out o.bin"),

@@ -7,7 +7,6 @@ import sys
 
 from lmtools.base.errors import UserError, one_line
 from lmtools.base.log import say
-from lmtools.base.renamed_options import update_spelling
 from lmtools.bridges.espnet.export import CONFIG, WEIGHTS, export_model
 from lmtools.bridges.espnet.tokens import read_tokens
 
@@ -35,9 +34,7 @@ def main(argv: list[str]) -> int:
     command.add_argument("--token-list", required=True, metavar="F", help=text)
     text = f"directory to write: {CONFIG} and {WEIGHTS}"
     command.add_argument("--out", required=True, metavar="OUT", help=text)
-    return report_errors(
-        run_export, parser.parse_args(update_spelling(argv, "lmtools.bridges.espnet"))
-    )
+    return report_errors(run_export, parser.parse_args(argv))
 
 
 def run_export(args: argparse.Namespace) -> None:

@@ -3,7 +3,6 @@
 import pytest
 
 from lmtools.base.errors import UserError
-from lmtools.base.renamed_options import update_spelling
 from lmtools.base.specs import LMSpec
 
 
@@ -47,19 +46,3 @@ def test_what_is_none_is_refused(text, message, tmp_path):
 def test_a_path_that_exists_is_one_as_a_whole(tmp_path):
     (tmp_path / "lm,intact=true").mkdir()
     assert LMSpec.parse(f"{tmp_path}/lm,intact=true") == LMSpec(f"{tmp_path}/lm,intact=true")
-
-
-@pytest.mark.parametrize(
-    "command, before, after",
-    [
-        ("score", "--lm a --intact --out o", "--lm a,intact=true --out o"),
-        ("score", "--normalise none --lm=a --oov-penalty=7", "--lm=a,normalise=none,oov_penalty=7"),
-        ("ppl", "--lm a --lm b --oov-penalty 7", "--lm a,oov_penalty=7 --lm b,oov_penalty=7"),
-        ("rescore", "--lm n=a --noise unigram=c.bin", "--lm n=a,noise=unigram=c.bin"),
-        ("lattice", "rescore l --lm n=a --normalise none", "rescore l --lm n=a,normalise=none"),
-        ("convert", "--intact --lm a", "--intact --lm a"),
-    ],
-)
-def test_flags_of_before_are_options_of_the_model(command, before, after, capsys):
-    assert update_spelling(before.split(), f"lmtools {command}") == after.split()
-    assert ("is now an option of the model" in capsys.readouterr().err) == (before != after)

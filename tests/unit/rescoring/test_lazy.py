@@ -133,7 +133,7 @@ def test_weights_without_a_fitting_bound(here, capsys, change, told):
         ("lm2=", "other=", "no weight for 'other'"),
         ("--cache none", "--nbest-out new.jsonl", "--nbest-out: --lm leaves hypotheses"),
         ("--cache none", "--scores lm2=test.scores", "no weight for lm2"),
-        ("--cache none", "--oov-penalty 3", "not of what w.json was tuned on as 'lm2'"),
+        ("lm.arpa", "lm.arpa,oov_penalty=3", "not of what w.json was tuned on as 'lm2'"),
     ],
 )
 def test_what_does_not_go_together_is_told(here, capsys, old, new, told):

@@ -177,7 +177,7 @@ def test_score_verb_and_cache_keep_both_apart(made, tmp_path):
         arguments = split(
             f"--nbest {tmp_path}/n.jsonl --out {out} --cache {tmp_path}/cache --device cpu"
         )
-        assert main(["score", "--lm", lm, *arguments, "--normalise", normalise]) == 0
+        assert main(["score", "--lm", f"{lm},normalise={normalise}", *arguments]) == 0
         table = score_files.read(out)
         np.testing.assert_array_equal(
             found.setdefault(normalise, table).log_prob["u"], table.log_prob["u"]

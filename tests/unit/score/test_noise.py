@@ -102,10 +102,10 @@ def test_a_corpus_of_another_vocabulary_is_refused(made, tiny, tmp_path, capsys)
 def test_the_verb(made, tiny, tmp_path):
     text, out = tmp_path / "text", tmp_path / "ppl.json"
     text.write_text("\n".join(TEXTS) + "\n")
-    told = ["ppl", "--lm", made("bce-mcs"), "--text", str(text), "--cache", "none"]
+    told = ["ppl", "--text", str(text), "--cache", "none", "--out", str(out), "--lm"]
     found = []
-    for more in ([], ["--noise", f"unigram={tiny / 'train.bin'}", "--noise-power", "1"]):
-        assert main([*told, *more, "--out", str(out)]) == 0
+    for more in ("", f",noise=unigram={tiny / 'train.bin'},noise_power=1"):
+        assert main([*told, f"{made('bce-mcs')}{more}"]) == 0
         found.append(json.loads(out.read_text()))
     assert found[0]["word_ppl"] != found[1]["word_ppl"]
     assert found[1]["signature"]["noise"].startswith("unigram ")

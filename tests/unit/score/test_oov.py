@@ -134,20 +134,13 @@ def test_score_verb_says_how_many_and_what_they_cost(lms, tmp_path, capsys):
     hyps = ", ".join(json.dumps({"text": text}) for text in TEXTS)
     (tmp_path / "n.jsonl").write_text(f'{{"utt": "u", "hyps": [{hyps}]}}\n')
     arguments = [
-        "score",
-        "--lm",
-        lms["tta"],
-        "--nbest",
-        str(tmp_path / "n.jsonl"),
-        "--out",
-        str(tmp_path / "o"),
-        "--cache",
-        "none",
+        *("score", "--nbest", str(tmp_path / "n.jsonl"), "--out", str(tmp_path / "o")),
+        *("--cache", "none", "--lm"),
     ]
-    assert main(arguments) == 0
+    assert main([*arguments, lms["tta"]]) == 0
     assert capsys.readouterr().err.endswith("22 tokens, 7 unknown (31.82%)\n")
     free = score_files.read(tmp_path / "o").log_prob["u"]
-    assert main([*arguments, "--oov-penalty", "3.25"]) == 0
+    assert main([*arguments, f"{lms['tta']},oov_penalty=3.25"]) == 0
     assert capsys.readouterr().err.endswith(
         "22 tokens, 7 unknown (31.82%) at a penalty of 22.8 nats in all\n"
     )
@@ -183,10 +176,10 @@ def test_without_unk_one_unknown_word_decides_no_list(tmp_path, capfd, unk):
     lm.write_text(CLOSED.format(5 + bool(unk), unk))
     hyps = [{"text": "the zebra", "scores": {"am": -1.0}}, {"text": "king", "scores": {"am": -2.0}}]
     rows.write_text(json.dumps({"utt": "u", "hyps": hyps, "ref": "king"}) + "\n")
-    out, more = str(tmp_path / "c.scores"), ["--cache", "none", "--oov-penalty"]
-    call = ["score", "--lm", str(lm), "--nbest", str(rows), "--out", out]
+    out = str(tmp_path / "c.scores")
+    call = ["score", "--nbest", str(rows), "--out", out, "--cache", "none", "--lm"]
     for penalty in (0, 2):
-        assert main([*call, *more, str(penalty)]) == 0
+        assert main([*call, f"{lm},oov_penalty={penalty}"]) == 0
         told = capfd.readouterr().err
         assert told.count(SAID) == 1 and "KenLM" not in told and "Substituting" not in told
         table = score_files.read(out)

@@ -35,7 +35,7 @@ vectors:
 SINGLE = [
     ("score --lm CAUSAL", "causal"),
     ("score --lm MASKED", "masked"),
-    ("score --lm MASKED --intact --oov-penalty 2", "masked-intact"),
+    ("score --lm MASKED,intact=true,oov_penalty=2", "masked-intact"),
     ("mbr --utility wer --scale 0.5 --depth 2", "mbr"),
 ]
 
@@ -63,7 +63,10 @@ def call(home, trained, monkeypatch):
 
     def run(command):
         words = split(command.replace("LM/", f"{trained['causal'].parent}/"))
-        words = [str(trained.get(word.lower(), word)) for word in words]
+        words = [
+            str(trained.get(lm.lower(), lm)) + comma + options
+            for lm, comma, options in (word.partition(",") for word in words)
+        ]
         return main([*words, *split("--cache none" if words[0] in COMPUTING else "")])
 
     return run
@@ -183,9 +186,9 @@ def test_a_flag_beside_the_file_overrides_it(call, scored):
     assert call(f"tune --experiment f.yaml {common} file/{{system}}") == 0
     same("flags", "file")
     assert '"folds"' in Path("file/both").read_text()
-    score = "score --lm LM/{lm} --nbest dev.jsonl --oov-penalty 0.5 --out"
+    score = "score --lm LM/{lm},oov_penalty=0.5 --nbest dev.jsonl --out"
     assert call(f"{score} penalty/{{column}} --experiment e.yaml") == 0
-    assert call("score --lm MASKED --intact --nbest dev.jsonl --oov-penalty 0.5 --out one") == 0
+    assert call("score --lm MASKED,intact=true,oov_penalty=0.5 --nbest dev.jsonl --out one") == 0
     assert Path("one").read_bytes() == Path("penalty/masked-intact").read_bytes()
 
 

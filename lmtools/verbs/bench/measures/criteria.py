@@ -275,7 +275,7 @@ def check_options(output: Mapping, criteria: Sequence[str]) -> None:
     has.
     """
     if unknown := [name for name in criteria if name not in CRITERIA]:
-        raise UserError(f"--criteria: {unknown[0]!r} is unknown; known: {', '.join(CRITERIA)}")
+        raise UserError(f"criteria: {unknown[0]!r} is unknown; known: {', '.join(CRITERIA)}")
     known = set().union(*(option_names(name) for name in criteria))
     if unknown := [name for name in output if name not in known]:
         raise UserError(

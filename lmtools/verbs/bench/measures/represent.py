@@ -87,8 +87,8 @@ def measure_batches(scorer: NeuralScorer, tokens: int, count: int, rows: int) ->
 def bench_representation(
     scorers: Mapping[str, NeuralScorer], words: list[int], repeats: int
 ) -> dict:
-    """Measure everything of `lmtools bench score --representation` on these models; UserError for
-    lengths that one of them cannot read.
+    """Measure everything of `lmtools bench score --set representation=true` on these models;
+    UserError for lengths that one of them cannot read.
     """
     # without the softmax the vectors are the same
     scorers = {name: scorer for name, scorer in scorers.items() if scorer.normalised}

@@ -104,8 +104,8 @@ def row(number: int, gold: np.ndarray, cosines: np.ndarray) -> dict:
 
 
 def bench(rng) -> dict:
-    """What `lmtools bench score --representation` writes: run times of one sentence by length, and
-    batches.
+    """What `lmtools bench score --set representation=true` writes: run times of one sentence by
+    length, and batches.
     """
     rows = []
     models = {"causal": (0.9, 0.3), "masked": (1.1, 1.2), "masked-shared": (1.0, 1.0)}
