@@ -18,7 +18,7 @@ MIXTURE = "mix:LM=WEIGHT,LM=WEIGHT"
 @dataclass(frozen=True)
 class LMSpec:
     """Specification of a language model: its place (a directory, a KenLM or ARPA file, `hf:DIR`, or
-    `mix:LM=W,LM=W`) and how it scores. `parse` finds the place of an installed model by its name.
+    `mix:LM=W,LM=W`) and how it scores. The name of an installed model becomes its place.
 
     The text `LM,option=value,..` has the declared options. `pairs`: texts are pairs of source and
     target, of a translation model; with `context`, pairs of what was said before and a text.
@@ -50,6 +50,7 @@ class LMSpec:
     context: bool = False
 
     def __post_init__(self):
+        object.__setattr__(self, "lm", find_model(self.lm))
         check_options(self)
 
     @classmethod
@@ -60,7 +61,7 @@ class LMSpec:
         """
         lm, values = split_options(text)
         given = {name: parse_option(cls, name, value) for name, value in values.items()}
-        return cls(find_model(lm), **defaults | given)
+        return cls(lm, **defaults | given)
 
     def __str__(self) -> str:
         """Return the text that `parse` takes."""

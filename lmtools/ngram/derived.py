@@ -9,6 +9,7 @@ import numpy as np
 
 from lmtools.base.errors import UserError
 from lmtools.base.files import sha256
+from lmtools.base.installed import find_model
 from lmtools.base.options import check_options, option
 from lmtools.ngram import arrays, interpolation, pruning
 from lmtools.ngram.backoff import BackoffModel
@@ -45,10 +46,10 @@ class NgramSource:
 
     @classmethod
     def of(cls, lm) -> "NgramSource":
-        """Return the one in a directory of `lmtools ngram` or an ARPA file; UserError where there
-        is only KenLM's binary form.
+        """Return the one in a directory of `lmtools ngram`, of an installed model of this name, or
+        an ARPA file; UserError where there is only KenLM's binary form.
         """
-        path = Path(lm)
+        path = Path(find_model(str(lm)))
         if path.is_dir():
             return cls(
                 str(lm), find_arpa(path), Description.load(path), load_subword(path / SUBWORD)

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from lmtools.base.computing import Computing
 from lmtools.base.errors import UserError
+from lmtools.base.installed import find_model
 from lmtools.base.log import say, track
 from lmtools.base.options import fill
 from lmtools.embed import load_word_vectors, open_vectors
@@ -49,7 +50,7 @@ def run(args):
 def embed(args):
     """Embed with one model in one way."""
     texts = (row[-1] for row in (kaldi_text.rows if args.kaldi else read_text)(args.text))
-    if args.pool == WORDS or (args.pool is None and is_two_way(args.lm)):
+    if args.pool == WORDS or (args.pool is None and is_two_way(find_model(args.lm))):
         embed_words(args, texts)
     else:
         embed_lines(args, list(texts))

@@ -7,6 +7,7 @@ import contextlib
 from lmtools.base.assignments import parse_pairs
 from lmtools.base.config import from_yaml
 from lmtools.base.errors import UserError
+from lmtools.base.installed import find_model
 from lmtools.base.log import say
 from lmtools.models.settings import Settings
 from lmtools.text.corpus import read_header
@@ -27,7 +28,7 @@ def arguments(parser):
         "another validation corpus, as of the old domain: its loss is told too, and decides nothing"
     )
     add("--also-valid", metavar="NAME=F.bin", action="append", default=[], help=Rare(text))
-    text = "start from the weights of a model directory; where the vocabularies differ, by piece"
+    text = "start from the weights of a model; where the vocabularies differ, by piece"
     add("--init", metavar="DIR", help=text)
     parser.add(
         "--out", metavar="DIR", help="model directory; a killed run is continued, damage mended"
@@ -51,7 +52,7 @@ def run(args):
         where = {
             "out": args.out,
             "device": args.device,
-            "init": args.init,
+            "init": args.init and find_model(args.init),
             "events": args.tensorboard,
         }
         progress = train(settings, args.train, args.valid, **where, also=also)

@@ -6,6 +6,7 @@ import argparse
 import sys
 
 from lmtools.base.errors import UserError, one_line
+from lmtools.base.installed import find_model
 from lmtools.base.log import say
 from lmtools.bridges.espnet.export import CONFIG, WEIGHTS, export_model
 from lmtools.bridges.espnet.tokens import read_tokens
@@ -28,7 +29,7 @@ def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser("python -m lmtools.bridges.espnet", usage=USAGE)
     commands = parser.add_subparsers(required=True)
     command = commands.add_parser("export", help="write a model directory for ESPnet")
-    text = "model directory of lmtools train, left to right"
+    text = "model directory of lmtools train or installed model, left to right"
     command.add_argument("--lm", required=True, metavar="DIR", help=text)
     text = "config.yaml of the ESPnet recogniser, or its tokens.txt"
     command.add_argument("--token-list", required=True, metavar="F", help=text)
@@ -40,7 +41,7 @@ def main(argv: list[str]) -> int:
 def run_export(args: argparse.Namespace) -> None:
     """Write, and say how well the vocabularies fit and what comes next."""
     tokens = read_tokens(args.token_list)
-    lacking = export_model(args.lm, tokens, args.token_list, args.out)
+    lacking = export_model(find_model(args.lm), tokens, args.token_list, args.out)
     unknown = ""
     if lacking:
         unknown = f"; {len(lacking)} of them, such as {lacking[0]!r}, get the score of <unk>"

@@ -25,7 +25,7 @@ SETTINGS = EngineBench
 
 def arguments(parser):
     """Declare the benchmark's options."""
-    parser.add("--lm", help="the directory of a neural model")
+    parser.add("--lm", help="the directory or name of a neural model")
     parser.add("--nbest")
     help_text = (
         "what `lmtools tune` wrote of this model's scores: which winners change, and the metric"

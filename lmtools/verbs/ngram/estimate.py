@@ -16,6 +16,8 @@ from lmtools.verbs.numbers import positive, size
 from lmtools.verbs.options import SEVERAL_TEXTS
 from lmtools.verbs.parser import add_normaliser, normaliser_of
 
+NGRAM_MODEL = "directory of lmtools ngram, an installed model, or an ARPA file"
+
 
 def arguments(parser):
     """Declare the verb's options."""

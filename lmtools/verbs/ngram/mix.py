@@ -1,15 +1,14 @@
 """lmtools ngram mix: the linear mixture of n-gram models as one model."""
 
 from lmtools.ngram import derived
-from lmtools.verbs.ngram.estimate import add_kenlm
+from lmtools.verbs.ngram.estimate import NGRAM_MODEL, add_kenlm
 from lmtools.verbs.numbers import amount
 from lmtools.verbs.options import SEVERAL_TEXTS
 
 
 def arguments(parser):
     """Declare the action's options."""
-    help_text = "directories of lmtools ngram, or ARPA files"
-    parser.add_argument("models", nargs="+", metavar="LM", help=help_text)
+    parser.add_argument("models", nargs="+", metavar="LM", help=NGRAM_MODEL)
     weights = parser.add_mutually_exclusive_group(required=True)
     help_text = "weights by expectation maximisation: those under which this text is most probable"
     parser.add("--text", among=weights, help=help_text, **SEVERAL_TEXTS)

@@ -1,13 +1,13 @@
 """lmtools ngram prune: leave out the n-grams that matter least (entropy pruning)."""
 
 from lmtools.ngram import derived
-from lmtools.verbs.ngram.estimate import add_kenlm
+from lmtools.verbs.ngram.estimate import NGRAM_MODEL, add_kenlm
 from lmtools.verbs.numbers import amount
 
 
 def arguments(parser):
     """Declare the action's options."""
-    parser.add_argument("model", metavar="LM", help="directory of lmtools ngram, or an ARPA file")
+    parser.add_argument("model", metavar="LM", help=NGRAM_MODEL)
     help_text = (
         "leave out n-grams each of which alone raises the model's perplexity by a smaller share, as"
         " 1e-8 (SRILM's ngram -prune)"

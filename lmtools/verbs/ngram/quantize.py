@@ -1,14 +1,14 @@
 """lmtools ngram quantize: the smallest form of a model, KenLM's quantised trie."""
 
 from lmtools.ngram import derived
-from lmtools.verbs.ngram.estimate import add_kenlm
+from lmtools.verbs.ngram.estimate import NGRAM_MODEL, add_kenlm
 from lmtools.verbs.options import flags_of
 from lmtools.verbs.parser import add_settings, read_settings
 
 
 def arguments(parser):
     """Declare the action's options."""
-    parser.add_argument("model", metavar="LM", help="directory of lmtools ngram, or an ARPA file")
+    parser.add_argument("model", metavar="LM", help=NGRAM_MODEL)
     parser.add_argument("--bits", **flags_of(derived.Quantisation)["--bits"] | {"metavar": "N"})
     add_settings(parser, derived.Quantisation, ["backoff_bits", "pointer_bits"])
     add_kenlm(parser)

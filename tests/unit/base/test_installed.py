@@ -1,10 +1,19 @@
 """Language models of installed packages, found by name; no code of the package runs."""
 
+import json
+import shutil
+from pathlib import Path
+from shlex import split
+
 import pytest
+from toys import OBJECTIVE, TRANSFORMER, WORDS, sentences
+from translators import random_translator
 
 from lmtools.base.errors import UserError
 from lmtools.base.installed import find_model
 from lmtools.base.specs import LMSpec, parse_mixture
+from lmtools.bridges.espnet.__main__ import main as bridge
+from lmtools.cli import main
 from lmtools.score import load
 
 
@@ -12,9 +21,11 @@ from lmtools.score import load
 def install(tmp_path, monkeypatch):
     """A function that installs a package with one model in an environment of its own."""
 
-    def make(package: str, name: str = "en-x") -> str:
+    def make(package: str, name: str = "en-x", model: Path | None = None) -> str:
         site = tmp_path / f"site-{package}"
         (site / package / "en_x").mkdir(parents=True)
+        if model:
+            shutil.copytree(model, site / package / "en_x", dirs_exist_ok=True)
         (site / package / "__init__.py").write_text("raise SystemExit('imported')\n")
         metadata = site / f"{package}-1.0.dist-info"
         metadata.mkdir()
@@ -60,3 +71,47 @@ def test_a_model_that_is_not_installed(install):
     install("first")
     with pytest.raises(UserError, match=r"en-y: no such .*installed: en-x"):
         load("en-y")
+
+
+VERBS = {
+    "train": "train --conf conf.yaml --train TINY/train.bin --valid TINY/valid.bin --init LM",
+    "bench-lists": "bench lists --lm a=LM --nbest n.jsonl --set repeats=1",
+    "bench-score": "bench score --lm a=LM --set length=3 repeats=1",
+    "embed": "embed --lm LM --text text",
+    "embed-words": "embed --lm LM --pool words --text text",
+    "ppl": "ppl --lm LM --text text",
+    "score": "score --lm mix:LM=0.5,LM=0.5 --nbest n.jsonl",
+    "prune": "ngram prune NGRAM --threshold 1e-8",
+    "mix": "ngram mix NGRAM NGRAM --mix 0.5",
+    "export": "export --lm NGRAM --to arpa",
+    "doctor": "doctor --nbest n.jsonl --lm NGRAM",
+    "translate": "translate --lm PAIRS --source text --beam 2",
+}
+OUT = {"embed": "--out v.npz", "embed-words": "--out v.npz", "ppl": "", "doctor": ""}
+
+
+@pytest.fixture
+def here(install, tiny, trained, tmp_path):
+    """A directory with text, lists, a training's settings, and three installed models."""
+    text = sentences(12, 3)
+    Path("text").write_text("\n".join(text) + "\n")
+    rows = [{"utt": f"u{i}", "ref": t, "hyps": [{"text": t}]} for i, t in enumerate(text)]
+    Path("n.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    conf = {"model": "causal", "objective": OBJECTIVE["causal"], "arch": TRANSFORMER, "epochs": 1}
+    Path("conf.yaml").write_text(json.dumps(conf))
+    assert main(split(f"ngram --text {tiny}/train.txt --order 2 --out ngram")) == 0
+    models = {"en-lm": trained["causal"], "en-n": "ngram", "en-pairs": random_translator(tmp_path)}
+    for name, model in models.items():
+        install(name.replace("-", "_"), name, model)
+    return tiny
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_each_verb_takes_a_name(verb, here):
+    command = VERBS[verb].replace("NGRAM", "en-n").replace("LM", "en-lm").replace("TINY", str(here))
+    assert main(split(f"{command.replace('PAIRS', 'en-pairs')} {OUT.get(verb, '--out o')}")) == 0
+
+
+def test_the_bridge_to_espnet_takes_a_name(here):
+    Path("tokens.txt").write_text("\n".join(["<blank>", "<unk>", *WORDS, "<sos/eos>"]))
+    assert bridge(split("export --lm en-lm --token-list tokens.txt --out o")) == 0
