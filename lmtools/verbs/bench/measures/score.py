@@ -85,7 +85,7 @@ def naive_masked(scorer: NeuralScorer, sentence, hidden_only: bool) -> None:
     output layer at the masked positions only.
     """
     lm = scorer.lm
-    examples = lm.objective.scoring([sentence])
+    examples = lm.objective.scoring([sentence]).to(scorer.device)
     states = naive_states(scorer, examples.inputs, examples.rows)
     if not hidden_only:
         scorer.output.log_prob(lm.trunk.head(states), examples.targets)

@@ -3,10 +3,11 @@
 import json
 
 import pytest
+import torch
 from scoring import CPU
 
 from lmtools.cli import main
-from lmtools.verbs.bench.measures.score import random_family
+from lmtools.verbs.bench.measures.score import naive_masked, random_family
 
 ARCH = {"layers": 2, "dim": 16, "heads": 2, "ffn": 32, "positions": 64}
 
@@ -43,6 +44,13 @@ def test_bench_refuses_a_model_without_name(capsys):
 def test_random_models_score(family):
     scorer = random_family(family, ARCH, 50, CPU)
     assert scorer.log_probs([(7, 8, 9)])[0].shape == (4,)
+
+
+def test_copies_with_a_mask_are_made_where_the_model_is():
+    scorer = random_family("masked", ARCH, 50, CPU)
+    scorer.device = torch.device("meta")  # has no data, and refuses tensors of the CPU as a GPU does
+    scorer.lm.to(scorer.device)
+    naive_masked(scorer, (7, 8, 9), hidden_only=False)
 
 
 def test_lists_are_scored_by_models_of_any_kind(tmp_path, trained, capsys):
