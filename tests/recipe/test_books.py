@@ -1,4 +1,6 @@
-"""egs/librispeech/run_books.sh from end to end with n-grams, and what its text is made of."""
+"""egs/librispeech/run_books.sh from end to end with n-grams, what its text is made of, and
+run_seeds.sh, which goes on from there.
+"""
 
 import json
 import random
@@ -6,6 +8,7 @@ import re
 import subprocess
 import sys
 
+import jiwer
 import pytest
 import yaml
 
@@ -85,6 +88,35 @@ def test_curve(whole, tmp_path):
         subprocess.run(command, env=whole.env, check=True)
     drawn = (tmp_path / "one.png").read_bytes()
     assert drawn.startswith(b"\x89PNG") and drawn == (tmp_path / "two.png").read_bytes()
+
+
+def test_seeds(whole):
+    lms = ("causal-1", "masked-1", "tta-1")
+    columns = {"ngram4": {}} | {lm: {} for lm in lms}
+    systems = {"first-pass": [], "ngram4": ["ngram4"]}
+    for lm in lms:
+        kind = lm.partition("-")[0]
+        systems |= {lm: [lm], f"{kind}+ngram4-1": [lm, "ngram4"]}
+    conf = {"columns": columns, "systems": systems}
+    (whole.home / "conf/seeds.yaml").write_text(yaml.safe_dump(conf, sort_keys=False))
+    tiny = "steps=1 arch.layers=1 arch.dim=8 arch.ffn=8"
+    whole("--lms", " ".join(lms), "--train-opts", tiny, script="run_seeds.sh")
+    table = (whole.home / "exp/seeds/seeds.md").read_text().splitlines()
+    above, below = (
+        {row.split("|")[1].strip(): row.split("|")[2:-1] for row in part if row}
+        for part in (table[: table.index("")], table[table.index("") :])
+    )
+    for case, cell in zip(("native/test", "by-speaker/dev"), above["n-gram (4)"], strict=False):
+        home, part = case.split("/")
+        lists = whole.home / f"data/books/{case}/nbest.jsonl"
+        refs = {row["utt"]: row["ref"] for row in map(json.loads, lists.open())}
+        chosen = whole.home / f"exp/seeds/{home}/rescore/ngram4/{part}.txt"
+        hyps = dict(line.rstrip("\n").partition(" ")[::2] for line in chosen.open())
+        errors = jiwer.wer(list(refs.values()), [hyps[utt] for utt in refs])
+        assert float(cell) == round(100 * errors, 2)
+    for cells in zip(above["uniLM"], above["T-TA"], below["uniLM"], strict=True):
+        causal, tta, difference = (float(cell.split("[")[0]) for cell in cells)
+        assert abs(difference - (tta - causal)) < 0.011
 
 
 def test_text(recipe, tmp_path):

@@ -48,7 +48,7 @@ def test_random_models_score(family):
 
 def test_copies_with_a_mask_are_made_where_the_model_is():
     scorer = random_family("masked", ARCH, 50, CPU)
-    scorer.device = torch.device("meta")  # has no data, and refuses tensors of the CPU as a GPU does
+    scorer.device = torch.device("meta")  # refuses tensors of the CPU, as a GPU does
     scorer.lm.to(scorer.device)
     naive_masked(scorer, (7, 8, 9), hidden_only=False)
 

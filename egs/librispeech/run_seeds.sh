@@ -1,0 +1,71 @@
+#!/usr/bin/env bash
+# T-TA beside uniLM and biLM, three seeds each: LMs of equal size that read the same 10 million words
+# of books once rescore the lists of run_books.sh, alone and with its 4-gram, and a table tests T-TA
+# against both. Text, lists, pieces and the 4-gram are those of run_books.sh:
+#
+#   ./run_books.sh --text-dir BOOKS --nbest-dir LISTS --stop-stage 3 --lms "" && ./run_seeds.sh
+#
+# Nine trainings: three hours of a core, or four minutes of a GPU that --nj 9 shares.
+
+# shellcheck disable=SC2086  # options of several words are split
+cd "$(dirname "$0")" && . ../../utils/recipe.sh
+
+lms="causal-1 causal-2 causal-3 masked-1 masked-2 masked-3 tta-1 tta-2 tta-3" # conf/LM.yaml and
+                  # seed
+size=10M          # of the text that the LMs read: EXP/train-SIZE.bin of run_books.sh
+train_opts="epochs=1 arch.dim=192 arch.ffn=768 batch.tokens=2048" # key=value settings over conf
+precision=float32 # of matrix products in scoring: auto, float32 or bfloat16
+nj=2              # processes at a time
+datadir=data/books # of run_books.sh: lists
+books=exp/books   # of run_books.sh: pieces, binarised text, 4-gram
+expdir=exp/seeds  # for LMs and, in EXPDIR/CASE, what each case comes to
+options "$@"
+
+sets="native/dev native/test non-native/dev non-native/test by-speaker/dev vosk/dev"
+
+if stage 3 "train LMs" $books/{valid,train-$size}.bin conf ../../conf : $expdir/lm; then
+  for lm in $lms; do
+    echo --conf conf/${lm%-*}.yaml --train $books/train-$size.bin --valid $books/valid.bin \
+      --out $expdir/lm/$lm $train_opts seed=${lm#*-}
+  done | each lmtools train
+fi
+
+if stage 4 "score" conf/seeds.yaml $datadir $expdir/lm $books/lm/ngram4 \
+  : $expdir/{native,non-native,by-speaker,vosk}/score; then
+  ln -sfn "$(realpath $books/lm/ngram4)" $expdir/lm/ngram4
+  for set in $sets; do
+    lmtools score --experiment conf/seeds.yaml --lm "$expdir/lm/{lm}" --precision $precision \
+      --nj $nj --cache $expdir/cache --nbest $datadir/$set/nbest.jsonl \
+      --out "$expdir/${set%/*}/score/{column}/${set#*/}.scores"
+  done
+fi
+
+if stage 5 "tune and rescore" conf/seeds.yaml $datadir \
+  $expdir/{native,non-native,by-speaker,vosk}/score \
+  : $expdir/{native,non-native,by-speaker,vosk}/{tune,rescore}; then
+  lmtools tune --experiment conf/seeds.yaml --nbest $datadir/native/dev/nbest.jsonl --nj $nj \
+    --fix avg=0 --scores "$expdir/native/score/{column}/dev.scores" \
+    --out "$expdir/native/tune/{system}/weights.json"
+  lmtools tune --experiment conf/seeds.yaml --nbest $datadir/non-native/dev/nbest.jsonl --nj $nj \
+    --fix avg=0 --scores "$expdir/non-native/score/{column}/dev.scores" \
+    --out "$expdir/non-native/tune/{system}/weights.json"
+  lmtools tune --experiment conf/seeds.yaml --nbest $datadir/by-speaker/dev/nbest.jsonl --nj $nj \
+    --fix avg=0 --folds speaker --scores "$expdir/by-speaker/score/{column}/dev.scores" \
+    --out "$expdir/by-speaker/tune/{system}/weights.json"
+  lmtools tune --experiment conf/seeds.yaml --nbest $datadir/vosk/dev/nbest.jsonl --nj $nj \
+    --folds speaker --scores "$expdir/vosk/score/{column}/dev.scores" \
+    --out "$expdir/vosk/tune/{system}/weights.json"
+  for set in $sets; do
+    case=${set%/*}
+    lmtools rescore --experiment conf/seeds.yaml --nbest $datadir/$set/nbest.jsonl \
+      --scores "$expdir/$case/score/{column}/${set#*/}.scores" \
+      --weights "$expdir/$case/tune/{system}/weights.json" \
+      --out "$expdir/$case/rescore/{system}/${set#*/}.txt"
+  done
+fi
+
+if stage 6 "table" $datadir $expdir/{native,non-native,by-speaker,vosk}/rescore \
+  : $expdir/seeds.md; then
+  python3 local/seeds_table.py $datadir $expdir $expdir/seeds.md \
+    native/test by-speaker/dev non-native/test vosk/dev
+fi
