@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # T-TA beside uniLM and biLM, three seeds each: LMs of equal size that read the same 10 million words
-# of books once rescore the lists of run_books.sh, alone and with its 4-gram, and a table tests T-TA
-# against both. Text, lists, pieces and the 4-gram are those of run_books.sh:
+# of books once rescore the lists of run_books.sh, alone and with a 4-gram of all books, and a table
+# tests T-TA against both. Text, lists and pieces are those of run_books.sh:
 #
-#   ./run_books.sh --text-dir BOOKS --nbest-dir LISTS --stop-stage 3 --lms "" && ./run_seeds.sh
+#   ./run_books.sh --text-dir BOOKS --nbest-dir LISTS --stop-stage 2 && ./run_seeds.sh
 #
 # Nine trainings: three hours of a core, or four minutes of a GPU that --nj 9 shares.
 
@@ -16,23 +16,25 @@ size=10M          # of the text that the LMs read: EXP/train-SIZE.bin of run_boo
 train_opts="epochs=1 arch.dim=192 arch.ffn=768 batch.tokens=2048" # key=value settings over conf
 precision=float32 # of matrix products in scoring: auto, float32 or bfloat16
 nj=2              # processes at a time
-datadir=data/books # of run_books.sh: lists
-books=exp/books   # of run_books.sh: pieces, binarised text, 4-gram
+datadir=data/books # of run_books.sh: text and lists
+books=exp/books   # of run_books.sh: pieces and binarised text
 expdir=exp/seeds  # for LMs and, in EXPDIR/CASE, what each case comes to
 options "$@"
 
 sets="native/dev native/test non-native/dev non-native/test by-speaker/dev vosk/dev"
 
-if stage 3 "train LMs" $books/{valid,train-$size}.bin conf ../../conf : $expdir/lm; then
+if stage 3 "train LMs" $datadir/train.txt $books/{valid,train-$size}.bin conf ../../conf \
+  : $expdir/lm; then
+  submit lmtools ngram --text $datadir/train.txt --order 4 --normaliser librispeech \
+    --out $expdir/lm/ngram4
   for lm in $lms; do
     echo --conf conf/${lm%-*}.yaml --train $books/train-$size.bin --valid $books/valid.bin \
       --out $expdir/lm/$lm $train_opts seed=${lm#*-}
   done | each lmtools train
 fi
 
-if stage 4 "score" conf/seeds.yaml $datadir $expdir/lm $books/lm/ngram4 \
+if stage 4 "score" conf/seeds.yaml $datadir $expdir/lm \
   : $expdir/{native,non-native,by-speaker,vosk}/score; then
-  ln -sfn "$(realpath $books/lm/ngram4)" $expdir/lm/ngram4
   for set in $sets; do
     lmtools score --experiment conf/seeds.yaml --lm "$expdir/lm/{lm}" --precision $precision \
       --nj $nj --cache $expdir/cache --nbest $datadir/$set/nbest.jsonl \
