@@ -59,7 +59,8 @@ def make_model(directory: str, texts: list[str]) -> None:
     ).save_pretrained(directory)
 
 
-def main() -> None:
+def parse_arguments() -> argparse.Namespace:
+    """Return the options of the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
         "--nbest",
@@ -76,7 +77,12 @@ def main() -> None:
     )
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--threads", type=int, default=1)
-    args = parser.parse_args()
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Measure and print."""
+    args = parse_arguments()
     torch.set_num_threads(args.threads)
     lists = [json.loads(line)["hyps"] for _, line in read_lines(args.nbest)]
     texts = [
@@ -112,6 +118,11 @@ def main() -> None:
                 scores[name] = run()
                 seconds[name].append(time.perf_counter() - begin)
                 print(f"turn {turn + 1}: {name}: {seconds[name][-1]:.1f} s", file=sys.stderr)
+    print_figures(args, texts, seconds, scores)
+
+
+def print_figures(args: argparse.Namespace, texts: list[str], seconds: dict, scores: dict) -> None:
+    """Print rates, ratios and the greatest difference of `scores`, by program, as `seconds` are."""
     medians = {name: statistics.median(s) for name, s in seconds.items()}
     words = statistics.mean(len(text.split()) for text in texts)
     print(
@@ -120,7 +131,7 @@ def main() -> None:
     )
     for name, value in medians.items():
         print(f"{name}: {len(texts) / value:.1f} hypotheses a second (median of {args.turns})")
-    peers = [name for name in runs if name != "lmtools"]
+    peers = [name for name in seconds if name != "lmtools"]
     ratios = [
         min(seconds[name][turn] for name in peers) / seconds["lmtools"][turn]
         for turn in range(args.turns)

@@ -45,7 +45,8 @@ def sentences(args) -> list[str]:
     return list(dict.fromkeys(every))[: args.sentences]
 
 
-def main() -> None:
+def parse_arguments() -> argparse.Namespace:
+    """Return the options of the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     text = parser.add_mutually_exclusive_group()
     text.add_argument("--text", metavar="F", help="sentences, one a line")
@@ -75,7 +76,12 @@ def main() -> None:
     )
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--threads", type=int, default=1)
-    args = parser.parse_args()
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Measure and print."""
+    args = parse_arguments()
     torch.set_num_threads(args.threads)
     os.environ["RAYON_NUM_THREADS"] = str(args.threads)  # those of the tokenizer, which both use
     texts = sentences(args)

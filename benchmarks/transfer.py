@@ -44,8 +44,8 @@ from lmtools.rescoring.tuning import DevSet, padded_statistics, tune_features
 USELESS = ("random", "shuffled")
 
 
-def main() -> None:
-    """Read, tune on halves, print."""
+def parse_arguments() -> argparse.Namespace:
+    """Return the options of the command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -68,7 +68,12 @@ def main() -> None:
         "--objectives", nargs="+", choices=OBJECTIVES, default=OBJECTIVES, help="(default: all)"
     )
     parser.add_argument("--useless", action="store_true", help="with useless columns, too")
-    args = parser.parse_args()
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Read, tune on halves, print."""
+    args = parse_arguments()
     parts = [read_part(*files, args.derived) for files in args.lists]
     lists = [nbest for nbests, _, _ in parts for nbest in nbests]
     whole = join([features for _, features, _ in parts])

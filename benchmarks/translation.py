@@ -126,8 +126,8 @@ def ours(scorer, pairs: list[Pair]) -> np.ndarray:
     return score_texts(pairs, scorer, Computing(cache="none")).log_prob
 
 
-def main() -> None:
-    """Compare, measure and print."""
+def parse_arguments() -> argparse.Namespace:
+    """Return the options of the command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -145,7 +145,12 @@ def main() -> None:
     about = "of lmtools: float32, bfloat16 or auto (default: %(default)s)"
     parser.add_argument("--precision", default="float32", help=about)
     parser.add_argument("--turns", type=int, default=5, metavar="N", help="(default: %(default)s)")
-    args = parser.parse_args()
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Compare, measure and print."""
+    args = parse_arguments()
     torch.set_num_threads(1)
     lists = list(itertools.islice(jsonl.read(args.nbest), args.lists))
     if any("source" not in nbest.extra for nbest in lists):
