@@ -92,20 +92,20 @@ class KeyValues:
         """Find all rows (P, U) that the prefixes of each part of at most TOGETHER new ones attend
         to, filled up with row 0, and which of these each prefix does: bool (P, 1, B, U).
         """
-        count = first + len(depths)
-        parts = []
-        for begin in range(first, count, TOGETHER):
-            end = min(begin + TOGETHER, count)
-            paths = self.paths[begin:end, : depths[begin - first : end - first].max() + 1]
-            used = np.zeros(end, dtype=bool)
-            used[paths] = True  # what follows a path is 0, the root, an ancestor of all
-            parts.append((paths, np.flatnonzero(used)))
-        seen = np.zeros((len(parts), max(len(rows) for _, rows in parts)), dtype=np.int64)
-        mask = np.zeros((len(parts), 1, min(TOGETHER, len(depths)), seen.shape[1]), dtype=bool)
-        column = np.empty(count, dtype=np.int64)
-        for number, (paths, rows) in enumerate(parts):
-            seen[number, : len(rows)] = rows
-            column[rows] = np.arange(len(rows))
-            mask[number, 0, np.arange(len(paths))[:, None], column[paths]] = True
-            mask[number, 0, len(paths) :, 0] = True  # nobody reads these; all False would be NaN
-        return seen, mask
+        count, size = first + len(depths), min(TOGETHER, len(depths))
+        parts = -(-len(depths) // size)
+        paths = np.zeros((parts * size, depths.max() + 1), dtype=np.int64)  # of nobody: the root's
+        paths[: len(depths)] = self.paths[first:count, : paths.shape[1]]
+        # numbers of pairs of part and row, and of those in use, part by part
+        pairs = paths + np.arange(parts).repeat(size)[:, None] * count
+        used = np.zeros(parts * count, dtype=bool)
+        used[pairs] = True  # what follows a path is 0, the root, an ancestor of all
+        counts = used.reshape(parts, count).sum(1)
+        used = np.flatnonzero(used)
+        column = np.empty(parts * count, dtype=np.int64)
+        column[used] = np.arange(len(used)) - (counts.cumsum() - counts).repeat(counts)
+        seen = np.zeros((parts, counts.max()), dtype=np.int64)
+        seen[np.arange(counts.max()) < counts[:, None]] = used % count
+        mask = np.zeros(parts * size * counts.max(), dtype=bool)
+        mask[column[pairs] + np.arange(len(paths))[:, None] * counts.max()] = True
+        return seen, mask.reshape(parts, 1, size, -1)

@@ -55,11 +55,14 @@ def group_levels(parents: np.ndarray, first: int) -> Iterator[np.ndarray]:
     """Yield indices (.,) of the new rows first, first + 1 ..., group by group, each row in a later
     group than its parent.
     """
-    level = np.zeros(len(parents), dtype=np.int64)
-    for index in np.flatnonzero(parents >= first).tolist():
-        level[index] = level[parents[index] - first] + 1
-    for number in range(level.max() + 1):
-        yield np.flatnonzero(level == number)
+    level: list[int] = []
+    for parent in (parents - first).tolist():
+        level.append(level[parent] + 1 if parent >= 0 else 0)
+    order = np.argsort(level, kind="stable")
+    begin = 0
+    for end in np.bincount(level).cumsum().tolist():
+        yield order[begin:end]
+        begin = end
 
 
 class TokenTree:

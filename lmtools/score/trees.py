@@ -2,6 +2,7 @@
 hypotheses of a list share only once.
 """
 
+import itertools
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -46,11 +47,14 @@ class SentenceTree(NamedTuple):
 
     def split_values(self, values: np.ndarray) -> list[np.ndarray]:
         """Split values, one a prediction, into those of each sentence (tokens + 1,), end last."""
-        nodes, ends = np.split(values, [len(self.tokens) - 1])
-        return [
-            np.append(nodes[np.array(path[1:], dtype=np.int64) - 1], end)
-            for path, end in zip(self.paths, ends, strict=True)
+        places = [
+            place
+            for end, path in enumerate(self.paths, len(self.tokens))
+            for place in (*path[1:], end)
         ]
+        values = values[np.array(places, dtype=np.int64) - 1]
+        bounds = itertools.accumulate(map(len, self.paths), initial=0)
+        return [values[slice(*rows)] for rows in itertools.pairwise(bounds)]
 
     def ancestors(self) -> np.ndarray:
         """Return which nodes (column) begin which (row), itself included: bool (N, N)."""

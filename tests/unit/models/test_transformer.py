@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
@@ -399,3 +400,31 @@ def test_dropout_keeps_the_expectation_and_the_rate(rate, seed):
     assert abs(float((y == 0).float().mean()) - rate) < 0.01
     assert abs(float(y.mean()) - 1) < 0.02
     assert torch.equal(Dropout(rate).eval()(x), x)
+
+
+@pytest.mark.parametrize("counts", [(1, 1, 70, 5), (33,), (32, 64)])
+def test_prefixes_attend_to_their_ancestors(counts):
+    """Of a tree that grows: each part sees all that its prefixes attend to, each once, in order."""
+    rng = np.random.default_rng(0)
+    memory = model("causal", "small", positions=128).memory()
+    paths, first = [], 0
+    for count in counts:
+        parents = [int(rng.integers(max(0, row - 9), row)) if row else -1
+                   for row in range(first, first + count)]  # fmt: skip
+        for row, parent in enumerate(parents, first):
+            paths.append([*(paths[parent] if row else []), row])
+        depths = memory.place(memory.layers[0].add(count), np.array(parents))
+        seen, mask = memory.find_attended(first, depths)
+        assert depths.tolist() == [len(path) - 1 for path in paths[first:]]
+        size = mask.shape[2]
+        for number, path in enumerate(paths[first:]):
+            part, place = divmod(number, size)
+            assert seen[part][mask[part, 0, place]].tolist() == path
+        for part, rows in enumerate(seen):
+            begin = first + part * size
+            used = {row for path in paths[begin : min(begin + size, len(paths))] for row in path}
+            assert rows[: len(used)].tolist() == sorted(used) and not rows[len(used) :].any()
+        for number in range(count, len(seen) * size):  # nobody's: NaN if they saw nothing
+            part, place = divmod(number, size)
+            assert seen[part][mask[part, 0, place]].tolist() == [0]
+        first += count

@@ -238,6 +238,11 @@ def test_tree_of_beginnings():
         [1, 1, 1, 0],
         [1, 1, 0, 1],
     ]
+    before, after = tree.predictions(9)
+    values = np.array([10 * node + token for node, token in zip(before, after, strict=True)])
+    assert [row.tolist() for row in tree.split_values(values)] == [
+        [5, 16, 29], [5, 17, 39], [9], [5, 16, 29]
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("tokens", [1, 4, 6, 100])
