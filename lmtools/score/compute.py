@@ -25,12 +25,15 @@ from functools import partial
 
 import numpy as np
 
+from lmtools.base.allocator import keep_freed_memory
 from lmtools.base.batching import full_batch_size, plan_batches
 from lmtools.base.errors import UserError
 from lmtools.base.log import ProgressBar
 from lmtools.score.base import Scorer
 from lmtools.score.cache import Cache
 from lmtools.score.trees import TreeBatch
+
+KEPT = 1 << 25  # bytes of freed memory that a thread keeps for its next batch
 
 
 def compute_missing(
@@ -104,6 +107,7 @@ def compute_all(model, work: Sequence, compute: Callable) -> Iterator:
         if min(threads, len(work)) <= 1:
             yield from map(compute, work)
             return
+        keep_freed_memory(KEPT)  # the kernel would clear pages for all threads in turn
         with ThreadPoolExecutor(threads) as pool:
             try:
                 yield from pool.map(compute, work)
