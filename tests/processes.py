@@ -69,7 +69,7 @@ def descendants(pid: int) -> list[int]:
 
 def workers_of(pid: int) -> list[int]:
     """The worker processes under `pid`, without the helper that Python starts beside them."""
-    return [one for one in descendants(pid) if b"spawn_main" in command(one)]
+    return [one for one in descendants(pid) if b"resource_tracker" not in command(one)]
 
 
 def command(pid: int) -> bytes:

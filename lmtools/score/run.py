@@ -5,7 +5,7 @@ processes, unless a cache knows it, and written.
 import contextlib
 import itertools
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -17,7 +17,7 @@ from lmtools.base.context import LOCAL, current
 from lmtools.base.errors import UserError
 from lmtools.base.log import say
 from lmtools.base.specs import LMSpec
-from lmtools.base.workers import REMEDY, as_completed
+from lmtools.base.workers import REMEDY, as_completed, can_fork
 from lmtools.formats import kaldi_tables, scores, stream
 from lmtools.formats.registry import parse_specifier
 from lmtools.score.base import Scorer
@@ -29,6 +29,7 @@ from lmtools.text.unknown import LOOKED_AT, MANY, warn_unknown
 from lmtools.types import NBest
 
 WORTH_A_PROCESS = 100_000  # model rows; starting a process takes seconds
+WORTH_A_FORK = 10_000  # and a fork of this one milliseconds
 WRITTEN = {"text": "written"}  # in signatures: scores are of what the recogniser wrote
 TOGETHER = 200_000  # hypotheses, at least, of a file that are in memory and share their beginnings
 
@@ -215,11 +216,12 @@ def sum_batches(
     """Yield pairs (number of a batch, the sums of its log-probabilities), as they are computed here
     or by `nj` processes.
     """
-    processes = count_processes(work, scorer, computing) if computing.nj > 1 else 1
+    forks = can_fork() and scorer.signature.get("device", "cpu") == "cpu"
+    processes = count_processes(work, scorer, computing, forks) if computing.nj > 1 else 1
     if processes > 1:
         remedy = f"{REMEDY} or smaller batches (--rows)"
-        alone = partial(load_alone, scorer.spec, computing, scorer.signature)
-        done = as_completed(sum_batch, work, processes, alone, remedy=remedy)
+        own = OwnScorer(scorer, computing)
+        done = as_completed(sum_batch, work, processes, own, remedy=remedy, forks=forks)
     else:
         done = enumerate(compute_all(scorer, work, partial(sum_batch, scorer)))
     for number, values in done:
@@ -227,33 +229,43 @@ def sum_batches(
         yield number, values
 
 
-def count_processes(work: list[list], scorer: Scorer, computing: Computing) -> int:
+def count_processes(work: list[list], scorer: Scorer, computing: Computing, forks: bool) -> int:
     """Return the number of processes that this work is worth, at most `nj`."""
     rows = sum(scorer.cost(sentence) for batch in work for sentence in batch)
     # a machine with a queue is not one to compute on
-    worth = rows // WORTH_A_PROCESS if current().cmd == LOCAL else computing.nj
-    return min(computing.nj, len(work), worth)
+    worth = rows // (WORTH_A_FORK if forks else WORTH_A_PROCESS)
+    return min(computing.nj, len(work), worth if current().cmd == LOCAL else computing.nj)
 
 
-def load_alone(spec: LMSpec, computing: Computing, signature: Mapping[str, str]) -> Scorer:
-    """Load the scorer of a worker process, in which one thread computes a batch, as everywhere;
-    UserError where it is not the one of this signature, as on another kind of machine.
+class OwnScorer:
+    """The scorer of a worker process, in which one thread computes a batch, as everywhere: a fork
+    has that of its parent, others load it. UserError where that is another one, as on another kind
+    of machine.
     """
-    scorer = load(spec, computing)
-    if torch := sys.modules.get("torch"):  # which n-grams do without
-        torch.set_num_threads(1)
-    if scorer.signature != signature:
-        changed = [
-            f"{name} {scorer.signature.get(name)!r} for {value!r}"
-            for name, value in signature.items()
-            if scorer.signature.get(name) != value
-        ]
-        raise UserError(
-            f"{spec.lm}: scores otherwise here than where the command was given"
-            f" ({', '.join(changed) or 'more is said of it'}); give --device and --precision, and"
-            " let the model be while it scores"
-        )
-    return scorer
+
+    def __init__(self, scorer: Scorer, computing: Computing):
+        self.scorer, self.computing = scorer, computing
+        self.spec, self.signature = scorer.spec, scorer.signature
+
+    def __getstate__(self):
+        return {**vars(self), "scorer": None}
+
+    def __call__(self) -> Scorer:
+        scorer = self.scorer or load(self.spec, self.computing)
+        if torch := sys.modules.get("torch"):  # which n-grams do without
+            torch.set_num_threads(1)
+        if scorer.signature != self.signature:
+            changed = [
+                f"{name} {scorer.signature.get(name)!r} for {value!r}"
+                for name, value in self.signature.items()
+                if scorer.signature.get(name) != value
+            ]
+            raise UserError(
+                f"{self.spec.lm}: scores otherwise here than where the command was given"
+                f" ({', '.join(changed) or 'more is said of it'}); give --device and --precision,"
+                " and let the model be while it scores"
+            )
+        return scorer
 
 
 def sum_batch(scorer: Scorer, batch: list) -> list[float]:

@@ -12,13 +12,14 @@ from lmtools.base.context import LOCAL, SETTINGS, Context, current
 class Work:
     """Function `act` of an item, to which what `load()` returns, called once a process, comes first
     where there is one. `reads`: files that it reads by name; `context`: settings of the call that
-    the work is for.
+    the work is for; `forks`: whether processes of this machine may be forks of this one.
     """
 
     act: Callable
     load: Callable | None = None
     reads: tuple = ()
     context: Context = field(default_factory=current)
+    forks: bool = False
 
     def bind(self) -> Callable:
         """Return the function of an item alone."""

@@ -2,6 +2,8 @@
 of workers.
 """
 
+import sys
+import threading
 from dataclasses import replace
 from shlex import split
 
@@ -14,6 +16,7 @@ from scoring import ask, load_scorer
 from toys import OBJECTIVE, sentences
 
 import lmtools
+from lmtools.base import workers
 from lmtools.base.errors import UserError
 from lmtools.base.windows import cut_windows
 from lmtools.cli import main
@@ -99,10 +102,31 @@ def test_cache_of_another_model_is_not_used(trained, tmp_path):
 
 # passes a token and passes a sentence; processes start slowly
 @pytest.mark.parametrize("options", ["masked", "lstm"], indirect=True)
-def test_workers_give_the_same(options, monkeypatch):
+@pytest.mark.parametrize("forks", [True, False])
+def test_workers_give_the_same(options, monkeypatch, forks):
+    """Forks, which have the model of this process, and processes that load it."""
+    here, spread = options.change(rows=200), options.change(nj=2, rows=200)
+    scorer = load(*here)
+    monkeypatch.setattr(type(scorer.lm.trunk), "tree_tokens", 200)  # several trees
+    expected = score_texts(TEXTS, scorer, here.computing).log_prob
     monkeypatch.setattr(run, "WORTH_A_PROCESS", 100)
-    spread = options.change(nj=2, rows=200)
-    np.testing.assert_array_equal(scores(spread), scores(options.change(rows=200)))
+    monkeypatch.setattr(run, "WORTH_A_FORK", 100)
+    monkeypatch.setattr(workers, "can_fork", lambda: forks and sys.platform == "linux")
+    monkeypatch.setattr(run, "can_fork", workers.can_fork)
+    monkeypatch.setattr(run, "load", lambda *_: pytest.fail("loaded again"))
+    monkeypatch.setattr(run, "compute_all", lambda *_: pytest.fail("computed here"))
+    found = score_texts(TEXTS, scorer, spread.computing).log_prob
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_only_a_process_of_one_thread_is_forked():
+    done = threading.Event()
+    other = threading.Thread(target=done.wait)
+    other.start()
+    assert not workers.can_fork()
+    done.set()
+    other.join()
+    assert workers.can_fork() == (sys.platform == "linux" and threading.active_count() == 1)
 
 
 def test_out_of_memory_halves_the_batch(options, monkeypatch):

@@ -108,7 +108,7 @@ def test_batch_order_processes_and_cache_change_no_score(directory, monkeypatch,
     with monkeypatch.context() as patch:
         patch.setattr(type(scorer), "log_probs", None)  # all of it is known
         np.testing.assert_array_equal(score_texts(pairs, scorer, how.computing).log_prob, whole)
-    monkeypatch.setattr(run, "WORTH_A_PROCESS", 100)
+    monkeypatch.setattr(run, "WORTH_A_FORK", 100)
     spread = fresh.change(nj=2)
     np.testing.assert_array_equal(score_texts(pairs, scorer, spread.computing).log_prob, whole)
     for rows in (1, 4096):

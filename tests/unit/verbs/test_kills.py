@@ -31,7 +31,7 @@ SCRIPT = (
     "import sys; from lmtools.text import blocks; blocks.SIZE = 300; {}; from lmtools.cli import"
     " main; sys.exit(main(sys.argv[1:]))"
 )
-SCORING = "from lmtools.score import run; run.WORTH_A_PROCESS = 1"
+SCORING = "from lmtools.score import run; run.WORTH_A_FORK = 1"
 VERBS = {
     "score": (
         "score --lm {lm}/masked --nbest n.jsonl --out {out} --cache {out}.cache --rows 1 --nj 2"
