@@ -73,16 +73,15 @@ def as_completed(
     *,
     remedy: str = REMEDY,
     reads: Iterable = (),
-    context: Context | None = None,
     forks: bool = False,
 ) -> Iterator[tuple[int, Result]]:
     """Yield pairs (number of the item, `act` of it) as `nj` processes finish, also where nj is 1;
-    else as `map_ordered`.
+    else as `map_ordered`, under the caller's settings.
 
     All results that are there when a worker dies come before the error. `forks`: where `can_fork`
     the processes are forks of this one, in which `load` has all that it refers to here.
     """
-    work = Work(act, load, tuple(reads), context or current(), forks=forks)
+    work = Work(act, load, tuple(reads), current(), forks=forks)
     return run_numbered(work, items, nj, remedy, ordered=False)
 
 

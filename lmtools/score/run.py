@@ -30,6 +30,7 @@ from lmtools.types import NBest
 
 WORTH_A_PROCESS = 100_000  # model rows; starting a process takes seconds
 WORTH_A_FORK = 10_000  # and a fork of this one milliseconds
+FORKED = ("score", "ppl")  # verbs with forks in the place of threads, which wait for each other
 WRITTEN = {"text": "written"}  # in signatures: scores are of what the recogniser wrote
 TOGETHER = 200_000  # hypotheses, at least, of a file that are in memory and share their beginnings
 
@@ -214,12 +215,15 @@ def sum_batches(
     work: list[list], scorer: Scorer, computing: Computing
 ) -> Iterator[tuple[int, list[float]]]:
     """Yield pairs (number of a batch, the sums of its log-probabilities), as they are computed here
-    or by `nj` processes.
+    or by `nj` processes; where these may be forks, some verbs have one in the place of each thread.
     """
     forks = can_fork() and scorer.signature.get("device", "cpu") == "cpu"
-    processes = count_processes(work, scorer, computing, forks) if computing.nj > 1 else 1
+    asked, remedy = computing.nj, REMEDY
+    if asked == 1 and forks and scorer.rows and current().verb in FORKED:
+        asked, remedy = count_threads(), "give fewer threads (a lower OMP_NUM_THREADS)"
+    processes = count_processes(work, scorer, asked, forks) if asked > 1 else 1
     if processes > 1:
-        remedy = f"{REMEDY} or smaller batches (--rows)"
+        remedy = f"{remedy} or smaller batches (--rows)"
         own = OwnScorer(scorer, computing)
         done = as_completed(sum_batch, work, processes, own, remedy=remedy, forks=forks)
     else:
@@ -229,12 +233,20 @@ def sum_batches(
         yield number, values
 
 
-def count_processes(work: list[list], scorer: Scorer, computing: Computing, forks: bool) -> int:
-    """Return the number of processes that this work is worth, at most `nj`."""
+def count_threads() -> int:
+    """Return the number of threads that torch has; 1 where nothing brought it along, and where a
+    command of a cluster would get the work.
+    """
+    torch = sys.modules.get("torch") if current().cmd == LOCAL else None
+    return torch.get_num_threads() if torch else 1
+
+
+def count_processes(work: list[list], scorer: Scorer, asked: int, forks: bool) -> int:
+    """Return the number of processes that this work is worth, at most as many as are asked for."""
     rows = sum(scorer.cost(sentence) for batch in work for sentence in batch)
     # a machine with a queue is not one to compute on
     worth = rows // (WORTH_A_FORK if forks else WORTH_A_PROCESS)
-    return min(computing.nj, len(work), worth if current().cmd == LOCAL else computing.nj)
+    return min(asked, len(work), worth if current().cmd == LOCAL else asked)
 
 
 class OwnScorer:

@@ -119,6 +119,22 @@ def test_workers_give_the_same(options, monkeypatch, forks):
     np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.skipif(not workers.can_fork(), reason="this process cannot be forked")
+def test_a_verb_forks_in_the_place_of_threads(trained, tmp_path, monkeypatch):
+    jsonl.write([NBest(f"u{i}", (Hypothesis(t),)) for i, t in enumerate(TEXTS)], tmp_path / "n")
+    words = f"score --lm {trained['tta']} --nbest {tmp_path}/n --cache none --device cpu --out "
+    before = torch.get_num_threads()
+    try:
+        for threads in (1, 2):
+            torch.set_num_threads(threads)
+            assert main([*split(words), str(tmp_path / f"of{threads}")]) == 0
+            monkeypatch.setattr(run, "WORTH_A_FORK", 100)
+            monkeypatch.setattr(run, "compute_all", lambda *_: pytest.fail("by threads"))
+    finally:
+        torch.set_num_threads(before)
+    assert (tmp_path / "of1").read_bytes() == (tmp_path / "of2").read_bytes()
+
+
 def test_only_a_process_of_one_thread_is_forked():
     done = threading.Event()
     other = threading.Thread(target=done.wait)
