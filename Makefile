@@ -15,6 +15,8 @@ RECIPE := egs/librispeech
 FAST := $(addprefix tests/unit/,api base evaluate formats lattice rescoring text test_cli.py test_docs.py \
   test_house.py test_types.py) tests/old
 export PYTHONPATH :=
+# compiled modules are kept: each command that tests start would compile lmtools anew
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: setup demo test test-fast lint dist docs models trust clean
 

@@ -142,7 +142,7 @@ def test_two_trainings_of_other_settings_never_mix(tiny, tmp_path):
     both = [subprocess.Popen([*command, str(seed)], **pipes) for seed in (1, 2)]
     assert [process.stdout.readline() for process in both] == ["ready\n"] * 2
     refusals, whole = 0, {}
-    for number, offset in enumerate((0.0, 0.0, 0.005, 0.01, 0.03, 0.1, 0.3)):
+    for number, offset in enumerate((0.0, 0.005, 0.03, 0.3)):
         home = tmp_path / str(number)
         for process, wait in zip(both, (0.0, offset), strict=True):
             process.stdin.write(f"{wait} {home / 'm'}\n")

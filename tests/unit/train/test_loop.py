@@ -68,57 +68,58 @@ torch.set_num_threads(1)
 from toys import settings
 from lmtools.train import loop
 step = loop.Training.step
-def run(out, kill_at, sig):
+def run(model, train, valid, out, kill_at, sig):
     def killing(self, indices):
         if self.progress.step == kill_at:
             os.kill(os.getpid(), sig)
         return step(self, indices)
     loop.Training.step = killing
     try:
-        loop.train(settings({model!r}), {train!r}, {valid!r}, out, "cpu")
+        loop.train(settings(model), train, valid, out, "cpu")
     except loop.Stopped:
         os._exit(143)
     os._exit(0)
 ends = []
-for out, kill_at, sig in {runs!r}:
+for one in {runs!r}:
     child = os.fork()
     if not child:
-        run(out, kill_at, sig)
+        run(*one)
     ends.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 print(ends)
 """
 
 
-@pytest.mark.parametrize(("model", "corpus"), [("causal", ""), ("seq2seq", "-pairs")])
-def test_killed_at_any_step_and_resumed_gives_the_same_bytes(pairs, tmp_path, model, corpus):
+def test_killed_at_any_step_and_resumed_gives_the_same_bytes(pairs, tmp_path):
     """SIGKILL before, between and after checkpoints, and SIGTERM, in one chain of runs against one
-    that never stopped.
+    that never stopped; of text, and of pairs.
 
     Each is a process of its own, forked by one that has imported all that takes seconds.
     """
-    tests = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
     kills = ((3, signal.SIGKILL), (7, signal.SIGKILL), (9, signal.SIGTERM), (11, signal.SIGKILL))
-    whole, pieces = str(tmp_path / "whole"), str(tmp_path / "pieces")
-    runs = [(whole, -1, 0), *((pieces, step, int(sig)) for step, sig in kills), (pieces, -1, 0)]
-    corpora = {part: str(pairs / f"{part}{corpus}.bin") for part in ("train", "valid")}
-    command = [sys.executable, "-c", COMMAND.format(tests=tests, model=model, runs=runs, **corpora)]
+    steps = [("whole", -1, 0), *(("pieces", step, int(sig)) for step, sig in kills)]
+    runs = [
+        (
+            *(model, *(str(pairs / f"{part}{corpus}.bin") for part in ("train", "valid"))),
+            *(str(tmp_path / model / name), step, sig),
+        )
+        for model, corpus in (("causal", ""), ("seq2seq", "-pairs"))
+        for name, step, sig in (*steps, ("pieces", -1, 0))
+    ]
+    tests = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
+    command = [sys.executable, "-c", COMMAND.format(tests=tests, runs=runs)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert json.loads(done.stdout.splitlines()[-1]) == [
-        0,
-        -signal.SIGKILL,
-        -signal.SIGKILL,
-        143,
-        -signal.SIGKILL,
-        0,
-    ]
-    assert tensors(tmp_path / "pieces") == tensors(tmp_path / "whole")
-    logs = [
-        (tmp_path / name / "metrics.jsonl").read_text().splitlines() for name in ("whole", "pieces")
-    ]
-    whole, pieces = (
-        [line for line in map(json.loads, log) if "valid_loss" in line] for log in logs
-    )
-    assert pieces == whole
+    ends = [0, *(143 if sig == signal.SIGTERM else -sig for _, sig in kills), 0]
+    assert json.loads(done.stdout.splitlines()[-1]) == ends * 2
+    for model in ("causal", "seq2seq"):
+        whole, pieces = (tmp_path / model / name for name in ("whole", "pieces"))
+        assert tensors(pieces) == tensors(whole)
+        assert validations(pieces) == validations(whole) != []
+
+
+def validations(home) -> list[dict]:
+    """What a training's log says of its validations."""
+    lines = map(json.loads, (home / "metrics.jsonl").read_text().splitlines())
+    return [line for line in lines if "valid_loss" in line]
 
 
 ADAPTIVE = {"criterion": "adaptive", "output": {"cutoffs": [6, 16], "divide": 2.0}}
