@@ -219,7 +219,8 @@ def sum_batches(
     """
     forks = can_fork() and scorer.signature.get("device", "cpu") == "cpu"
     asked, remedy = computing.nj, REMEDY
-    if asked == 1 and forks and scorer.rows and current().verb in FORKED:
+    in_turn = scorer.rows and not scorer.left_to_right  # of trees, threads cost less
+    if asked == 1 and forks and in_turn and current().verb in FORKED:
         asked, remedy = count_threads(), "give fewer threads (a lower OMP_NUM_THREADS)"
     processes = count_processes(work, scorer, asked, forks) if asked > 1 else 1
     if processes > 1:
