@@ -9,13 +9,10 @@ from lmtools.base.errors import UserError
 from lmtools.base.files import read_lines
 from lmtools.base.log import track
 from lmtools.ngram.counts import Grams
+from lmtools.ngram.formatting import LineBytes, scale_logs
 from lmtools.ngram.parsing import read_log
 
 CHUNK = 1 << 16  # n-grams formatted at once
-DECIMALS = 6
-WIDTH = len("-99.") + DECIMALS
-TAB, NEWLINE = range(2)  # where they lie in a Pool's bytes
-LOWEST = -99.0  # log10 that ARPA files use for a probability of 0
 
 
 def write(stream: BinaryIO, vocabulary: Sequence[str], grams: Sequence[Grams]) -> None:
@@ -57,49 +54,8 @@ def write_sections(
     for n in range(1, len(padded) + 1):
         stream.write(f"\n\\{n}-grams:\n".encode())
         if n <= len(sizes):
-            stream.writelines(lines.join(*piece) for piece in pieces(n))
+            stream.writelines(lines.join(words, scale_logs(values)) for words, values in pieces(n))
     stream.write(b"\n\\end\\\n")
-
-
-class LineBytes:
-    """The bytes that lines are gathered from: tab, newline, and every word after a space."""
-
-    def __init__(self, vocabulary: Sequence[str]):
-        encoded = [f" {word}".encode() for word in vocabulary]
-        self.bytes = np.frombuffer(b"\t\n" + b"".join(encoded), dtype=np.uint8)
-        self.lengths = np.array([len(word) for word in encoded])
-        self.starts = 2 + np.cumsum(self.lengths) - self.lengths
-
-    def join(self, words: np.ndarray, values: np.ndarray) -> bytes:
-        """Return lines `number<TAB>words[<TAB>number]` of `words` (R, n) ids and `values` (1 or 2,
-        R).
-
-        A line is a row of parts: `starts` and `lengths` (R, parts) say where the bytes of each lie
-        in `letters`.
-        """
-        rows, n = words.shape
-        digits, skip = decimals(values)
-        letters = np.concatenate((self.bytes, digits.ravel()))
-        # (1 or 2, R)
-        number = len(self.bytes) + WIDTH * np.arange(skip.size).reshape(skip.shape) + skip
-        starts = np.full((rows, n + 1 + 2 * len(values)), TAB)
-        lengths = np.ones_like(starts)
-        starts[:, 0], lengths[:, 0] = number[0], WIDTH - skip[0]
-        starts[:, 2 : n + 2], lengths[:, 2 : n + 2] = self.starts[words], self.lengths[words]
-        starts[:, 2] += 1  # no space before the first word
-        lengths[:, 2] -= 1
-        if len(values) > 1:
-            starts[:, -2], lengths[:, -2] = number[1], WIDTH - skip[1]
-        starts[:, -1] = NEWLINE
-        return gather(letters, starts.ravel(), lengths.ravel())
-
-
-def gather(letters: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> bytes:
-    """Return the pieces of `letters` that begin at `starts` (P,), `lengths` (P,) long, in a row."""
-    ends = np.cumsum(lengths)
-    source = np.repeat(starts - ends + lengths, lengths)
-    source += np.arange(len(source))
-    return letters[source].tobytes()
 
 
 def spell(grams: Sequence[Grams], start: int, stop: int) -> np.ndarray:
@@ -114,23 +70,6 @@ def spell(grams: Sequence[Grams], start: int, stop: int) -> np.ndarray:
         columns.append(first[within])
         at = suffix[within]
     return np.stack(columns, axis=1)
-
-
-def decimals(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return log10 of probabilities (..., R) as ASCII (..., R, WIDTH), flush right, and the number
-    (..., R) of leading bytes to skip; 0 is `0`. Back-off weights may be greater than 1.
-    """
-    with np.errstate(divide="ignore"):
-        scaled = np.rint(np.clip(np.log10(values), LOWEST, -LOWEST) * -(10**DECIMALS))
-    scaled, positive = np.abs(scaled).astype(np.int64), scaled < 0
-    letters = np.full((*values.shape, WIDTH), ord("-"), dtype=np.uint8)
-    rest = scaled.astype(np.int32)
-    for place in [*range(WIDTH - 1, WIDTH - 1 - DECIMALS, -1), 2, 1]:
-        rest, letters[..., place] = rest // 10, rest % 10 + ord("0")
-    letters[..., 3] = ord(".")
-    small = scaled < 10 ** (DECIMALS + 1)
-    letters[..., 1][small] = ord("-")
-    return letters, np.where(scaled == 0, WIDTH - 1, small.astype(np.int64) + positive)
 
 
 def read(path) -> list[dict[tuple[str, ...], tuple[float, float]]]:

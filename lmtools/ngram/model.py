@@ -10,8 +10,8 @@ import numpy as np
 
 from lmtools.base.errors import UserError
 from lmtools.base.files import sha256
-from lmtools.ngram.arpa import LOWEST
 from lmtools.ngram.description import CONFIG, SUBWORD, Description
+from lmtools.ngram.formatting import LOWEST
 from lmtools.ngram.kenlm_files import kenlm, open_kenlm
 from lmtools.ngram.sentences import RESERVED, SYMBOLS, UNK, split_words
 from lmtools.text.subword import Subword, load_subword

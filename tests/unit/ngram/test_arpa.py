@@ -1,4 +1,5 @@
 import io
+import itertools
 import math
 
 import numpy as np
@@ -7,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lmtools.base.errors import UserError
-from lmtools.ngram import arpa
+from lmtools.ngram import arpa, formatting
 from lmtools.ngram.counts import count, index
 from lmtools.ngram.kneser_ney import estimate
 
@@ -22,22 +23,45 @@ def written(corpus, order):
     return stream.getvalue(), grams, text.vocabulary
 
 
+def spelled(values, words=("w",)):
+    """The lines of a unigram with these probabilities."""
+    ids = np.zeros((len(values), 1), dtype=np.int64)
+    logs = formatting.scale_logs(np.array([values]))
+    return formatting.LineBytes(words).join(ids, logs).decode().splitlines()
+
+
 @given(st.lists(st.floats(1e-98, 1), min_size=1, max_size=20))
 def test_decimals_are_log10_rounded(values):
-    letters, skip = arpa.decimals(np.array(values))
-    for row, start, value in zip(letters, skip, values, strict=True):
-        shown = bytes(row[start:]).decode()
-        assert float(shown) == pytest.approx(math.log10(value), abs=0.51e-6)
+    for line, value in zip(spelled(values), values, strict=True):
+        shown, word = line.split("\t")
+        assert word == "w" and float(shown) == pytest.approx(math.log10(value), abs=0.51e-6)
         assert shown == "0" or (shown.count("-") == 1 and len(shown.split(".")[1]) == 6)
 
 
 def test_decimals_of_zero_and_one():
-    letters, skip = arpa.decimals(np.array([0.0, 1.0, 1e-10]))
-    assert [bytes(row[start:]) for row, start in zip(letters, skip, strict=True)] == [
-        b"-99.000000",
-        b"0",
-        b"-10.000000",
+    lines = ["-99.000000\tw", "0\tw", "-10.000000\tw", "2.000000\tw", "-0.000001\tw"]
+    assert spelled([0.0, 1.0, 1e-10, 100.0, 10**-1e-6]) == lines
+
+
+@given(st.lists(st.text("aö", min_size=1, max_size=40), min_size=1, max_size=5, unique=True))
+def test_words_of_any_length(vocabulary):
+    """A line is 8 bytes at a time: none of a word's is lost, none of a neighbour's overwritten."""
+    words = np.array(list(itertools.product(range(len(vocabulary)), repeat=3)))
+    logs = np.random.default_rng(0).integers(-20_000_000, 3_000_000, (2, len(words)))
+    logs[:, ::3] = 0
+    lines = formatting.LineBytes(vocabulary).join(words, logs.astype(np.int32)).decode()
+    expected = [
+        "\t".join((number, " ".join(vocabulary[i] for i in row), weight))
+        for row, number, weight in zip(
+            words, *([shown(x) for x in log] for log in logs), strict=True
+        )
     ]
+    assert lines == "".join(f"{line}\n" for line in expected)
+
+
+def shown(log):
+    """A scaled logarithm as files have it."""
+    return f"{log / 1e6:.6f}" if log else "0"
 
 
 @pytest.mark.parametrize("order", [2, 3])

@@ -1,0 +1,107 @@
+"""Lines of ARPA files as bytes, many at a time.
+
+A line is a row of pieces of at most 8 bytes: halves of numbers, which tables have, and beginnings
+of words. Pieces are stored in their order, 8 bytes each, so that what a piece lacks of 8 bytes is
+overwritten by the next one. What words have beyond 8 bytes fills the gaps that were left for it.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+PART = 8  # bytes of a piece
+DECIMALS = 6
+SCALE = 10**DECIMALS
+LOWEST = -99.0  # log10 that ARPA files use for a probability of 0
+LOW = 10**4  # of a scaled logarithm the last four digits are one piece, what is before them another
+HIGH = 99 * SCALE // LOW + 1
+ZERO = 2 * HIGH  # where the piece of 0 stands, behind those of negative and of positive logarithms
+
+
+def scale_logs(values: np.ndarray) -> np.ndarray:
+    """Return log10 of probabilities or back-off weights in units of the last decimal, int32."""
+    with np.errstate(divide="ignore"):
+        logs = np.log10(values)
+    np.clip(logs, LOWEST, -LOWEST, out=logs)
+    logs *= SCALE
+    return np.rint(logs, out=logs).astype(np.int32)
+
+
+def eights(letters: np.ndarray) -> np.ndarray:
+    """Return the 8 bytes that begin at each of `letters`, as integers in the same memory."""
+    return np.ndarray(len(letters) - PART + 1, "<u8", letters, strides=(1,))
+
+
+def pack_pieces(pieces: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the first 8 bytes of pieces as (P,) uint64, and the lengths of the pieces, int32."""
+    padded = b"".join(piece[:PART].ljust(PART, b"\0") for piece in pieces)
+    return np.frombuffer(padded, "<u8"), np.fromiter(map(len, pieces), np.int32, len(pieces))
+
+
+def number_beginnings(before: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return the pieces of numbers up to the second decimal, with what comes `before` a number."""
+    places = [f"{high // 100}.{high % 100:02}" for high in range(HIGH)]
+    signed = [f"{before}{sign}{place}" for sign in ("-", "") for place in places]
+    return pack_pieces([piece.encode() for piece in (*signed, f"{before}0")])
+
+
+def number_ends(after: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return the pieces of the last four decimals, none for 0, with what comes `after`."""
+    return pack_pieces([f"{low:04}{after}".encode() for low in range(LOW)] + [after.encode()])
+
+
+class LineBytes:
+    """The pieces that lines are made of: numbers, and every word of a vocabulary, alone and after a
+    space.
+    """
+
+    def __init__(self, vocabulary: Sequence[str]):
+        words = [word.encode() for word in vocabulary]
+        spaced = [b" " + word for word in words]
+        self.first, self.others = pack_pieces(words), pack_pieces(spaced)
+        self.letters = eights(np.frombuffer(b"".join(spaced) + bytes(PART), dtype=np.uint8))
+        self.ends = np.cumsum(self.others[1], dtype=np.int64)
+        self.probs = number_beginnings("\n"), number_ends("\t")
+        self.weights = number_beginnings("\t"), number_ends("")
+
+    def join(self, words: np.ndarray, logs: np.ndarray) -> bytes:
+        """Return lines `number<TAB>words[<TAB>number]` of `words` (R, n) ids and `logs` (1 or 2, R)
+        of `scale_logs`.
+        """
+        if not len(words):
+            return b""
+        columns = [*self.number(self.probs, logs[0]), (self.first, words[:, 0])]
+        columns += [(self.others, word) for word in words.T[1:]]
+        if len(logs) > 1:
+            columns += self.number(self.weights, logs[1])
+        pieces = np.empty((len(words), len(columns)), dtype="<u8")
+        lengths = np.empty(pieces.shape, dtype=np.int32)
+        for place, ((content, sizes), index) in enumerate(columns):
+            pieces[:, place], lengths[:, place] = content[index], sizes[index]
+        ends = np.cumsum(lengths.ravel(), dtype=np.int64)
+        starts = (ends - lengths.ravel()).reshape(pieces.shape)
+        text = np.empty(ends[-1] + PART, dtype=np.uint8)
+        lines = eights(text)
+        lines[starts.ravel()] = pieces.ravel()
+        spelled = slice(2, 2 + words.shape[1])
+        self.fill(lines, words.ravel(), starts[:, spelled].ravel(), lengths[:, spelled].ravel())
+        text[ends[-1]] = ord("\n")
+        return text[1 : ends[-1] + 1].tobytes()  # each line has the end of the one before it
+
+    def number(self, tables, logs: np.ndarray) -> list[tuple]:
+        """Return the pieces of numbers: tables and which of their pieces."""
+        high, low = np.divmod(np.abs(logs), LOW)
+        high[logs > 0] += HIGH
+        zero = logs == 0
+        high[zero], low[zero] = ZERO, LOW
+        return [(tables[0], high), (tables[1], low)]
+
+    def fill(self, lines: np.ndarray, words: np.ndarray, starts: np.ndarray, lengths: np.ndarray):
+        """Store what words (W,) have beyond a piece: their last 8 bytes, then those in between."""
+        rows = np.flatnonzero(lengths > PART)
+        words, starts, lengths = words[rows], starts[rows], lengths[rows]
+        ends = self.ends[words]
+        lines[starts + lengths - PART] = self.letters[ends - PART]
+        for done in range(PART, int(lengths.max(initial=0)) - PART, PART):
+            rows = np.flatnonzero(lengths > done + PART)
+            lines[starts[rows] + done] = self.letters[ends[rows] - lengths[rows] + done]
