@@ -1,13 +1,15 @@
 """ARPA files, the text form of back-off n-gram models."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import BinaryIO
+from contextlib import nullcontext
+from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
 from lmtools.base.errors import UserError
 from lmtools.base.files import read_lines
 from lmtools.base.log import track
+from lmtools.ngram.archive import Archive
 from lmtools.ngram.counts import Grams
 from lmtools.ngram.formatting import LineBytes, scale_logs
 from lmtools.ngram.parsing import read_log
@@ -15,14 +17,32 @@ from lmtools.ngram.parsing import read_log
 CHUNK = 1 << 16  # n-grams formatted at once
 
 
-def write(stream: BinaryIO, vocabulary: Sequence[str], grams: Sequence[Grams]) -> None:
-    """Write the model that an estimator made of `grams`: those n-grams that are kept.
+class Piece(NamedTuple):
+    """N-grams of an order: word ids (R, n), probabilities, and below the highest order back-off
+    weights (1 or 2, R), no logs; (R,) indices of contexts and suffixes among those one shorter.
+    """
+
+    words: np.ndarray
+    values: np.ndarray
+    context: np.ndarray
+    suffix: np.ndarray
+
+
+def write(
+    stream: BinaryIO,
+    vocabulary: Sequence[str],
+    grams: Sequence[Grams],
+    archive: Archive | None = None,
+) -> None:
+    """Write the model that an estimator made of `grams`: those n-grams that are kept; to an
+    `archive` too.
 
     A model of order 1 gets an empty section of bigrams, without which KenLM would not load it.
     """
 
-    def pieces(n: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    def pieces(n: int) -> Iterator[Piece]:
         gram = grams[n - 1]
+        places = number_kept(grams[n - 2]) if archive and n > 1 else None
         starts = range(0, len(gram), CHUNK)
         label, size = f"write {n}-grams", len(gram)
         for start in track(starts, label, size, "n-gram", size=lambda at: min(CHUNK, size - at)):
@@ -30,31 +50,51 @@ def write(stream: BinaryIO, vocabulary: Sequence[str], grams: Sequence[Grams]) -
             columns = (gram.prob, gram.backoff)[: 1 + (n < len(grams))]
             values = np.stack([column.read(*rows) for column in columns])
             words = spell(grams[:n], *rows)
+            context, suffix = gram.context.read(*rows), gram.suffix.read(*rows)
             if gram.size < len(gram):
                 kept = gram.kept.read(*rows)
                 words, values = words[kept], values[:, kept]
-            yield words, values
+                context, suffix = context[kept], suffix[kept]
+            if places is not None:
+                context, suffix = places[context], places[suffix]
+            yield Piece(words, values, context, suffix)
 
-    write_sections(stream, vocabulary, [gram.size for gram in grams], pieces)
+    write_sections(stream, vocabulary, [gram.size for gram in grams], pieces, archive)
+
+
+def number_kept(gram: Grams) -> np.ndarray | None:
+    """Return (N,) int32 the index of each n-gram among those that are kept, -1 of others; None
+    where all are.
+    """
+    if gram.size == len(gram):
+        return None
+    kept = gram.kept.read()
+    return np.where(kept, np.cumsum(kept, dtype=np.int32) - 1, np.int32(-1))
 
 
 def write_sections(
     stream: BinaryIO,
     vocabulary: Sequence[str],
     sizes: Sequence[int],
-    pieces: Callable[[int], Iterable[tuple[np.ndarray, np.ndarray]]],
+    pieces: Callable[[int], Iterable[Piece]],
+    archive: Archive | None = None,
 ) -> None:
-    """Write an ARPA file of `sizes` n-grams an order; `pieces` of an order are word ids (R, n) and
-    probabilities, and below the highest order back-off weights (1 or 2, R), no logs.
-    """
+    """Write an ARPA file of `sizes` n-grams an order, which come in `pieces`, and an `archive`."""
     padded = [*sizes, 0] if len(sizes) == 1 else sizes
     header = [f"ngram {n}={size}\n" for n, size in enumerate(padded, 1)]
     stream.write(("\\data\\\n" + "".join(header)).encode())
     lines = LineBytes(vocabulary)
+    if archive:
+        archive.add_words(vocabulary)
     for n in range(1, len(padded) + 1):
         stream.write(f"\n\\{n}-grams:\n".encode())
-        if n <= len(sizes):
-            stream.writelines(lines.join(words, scale_logs(values)) for words, values in pieces(n))
+        if n > len(sizes):
+            continue
+        with archive.section(n, sizes) if archive else nullcontext(lambda piece, logs: None) as add:
+            for piece in pieces(n):
+                logs = scale_logs(piece.values)
+                stream.write(lines.join(piece.words, logs))
+                add(piece, logs)
     stream.write(b"\n\\end\\\n")
 
 

@@ -7,9 +7,10 @@ import numpy as np
 
 from lmtools.base.errors import UserError
 from lmtools.ngram import arpa
+from lmtools.ngram.archive import Archive
 from lmtools.ngram.arpa_lines import AGAIN, ArpaLines
 from lmtools.ngram.backoff import SHIFT, WORD, BackoffModel, Level, ones, pack
-from lmtools.ngram.disk_level import HIGHEST, ROW, DiskLevel
+from lmtools.ngram.disk_level import DiskLevel
 from lmtools.ngram.parsing import SHOWN, WordTable
 from lmtools.ngram.sentences import BOS, SYMBOLS
 
@@ -67,12 +68,12 @@ class ArpaReader:
         twice = UserError(f"{name} has an n-gram twice; {AGAIN}")
         rows = memory = LevelRows(size, n == len(self.sizes) > 1, twice)
         if self.folder is not None and n > 1:
-            row = ROW if any(self.sizes[n:]) else HIGHEST
-            rows = DiskLevel(self.folder, len(self.model.levels[-1]), row, twice)
+            columns = ["key", "prob", "backoff"] if any(self.sizes[n:]) else ["key", "prob"]
+            rows = DiskLevel(self.folder, len(self.model.levels[-1]), columns, twice)
         for batch in self.parse_batches(n, size):
             words, values = batch.words, batch.values
             if n == 1:
-                rows.add(words[:, 0], *values)
+                rows.append(key=words[:, 0], prob=values[0], backoff=values[1])
                 continue
             context = self.model.find(words[:, :-1])
             if len(missing := np.flatnonzero(context < 0)):
@@ -83,12 +84,12 @@ class ArpaReader:
                     rows = memory
                 rows.move(self.model.add_ngrams(words[missing, :-1]))
                 context = self.model.find(words[:, :-1])
-            rows.add(pack(context, words[:, -1]), *values)
+            rows.append(key=pack(context, words[:, -1]), prob=values[0], backoff=values[1])
         if len(rows) < size:
             raise UserError(f"{name} has {len(rows)} of {size} lines; {AGAIN}")
         if rows is memory:
             return memory.finish()
-        return rows.load() if rows.row is ROW else rows
+        return rows.sort()[0] if any(self.sizes[n:]) else rows
 
     def parse_batches(self, n: int, size: int) -> Iterator["NgramBatch"]:
         """Yield the next `size` n-grams of an order, as far as there are so many, TOGETHER at once:
@@ -145,7 +146,7 @@ class LevelRows:
     def __len__(self) -> int:
         return self.at
 
-    def add(self, key: np.ndarray, prob: np.ndarray, backoff: np.ndarray) -> None:
+    def append(self, *, key: np.ndarray, prob: np.ndarray, backoff: np.ndarray) -> None:
         """Add n-grams, in any order."""
         here = slice(self.at, self.at + len(key))
         self.key[here], self.prob[here] = key, prob
@@ -189,19 +190,23 @@ def fill_unigrams(model: BackoffModel, size: int) -> None:
     model.levels[0] = Level(np.arange(size), prob, backoff)
 
 
-def write_arpa(stream: BinaryIO, model: BackoffModel, ids: Mapping[str, int]) -> None:
-    """Write a model as an ARPA file."""
+def write_arpa(
+    stream: BinaryIO, model: BackoffModel, ids: Mapping[str, int], archive: Archive | None = None
+) -> None:
+    """Write a model as an ARPA file, and to an `archive`."""
     start = model.levels[0].prob.copy()
     start[BOS] = 1  # as lmplz and our estimator write it
 
-    def pieces(n: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    def pieces(n: int) -> Iterator[arpa.Piece]:
         level, done = model.levels[n - 1], 0
-        for key, prob in level.blocks():
+        for key, prob, suffix in level.blocks():
             backoff = level.backoff[done : done + len(key)]
+            columns = [start[done:] if n == 1 else prob, backoff][: 1 + (n < model.order)]
             done += len(key)
-            columns = [start if n == 1 else prob, backoff][: 1 + (n < model.order)]
             for first in range(0, len(key), arpa.CHUNK):
                 rows = slice(first, first + arpa.CHUNK)
-                yield model.spell_keys(n, key[rows]), np.stack([each[rows] for each in columns])
+                values = np.stack([each[rows] for each in columns])
+                words = model.spell_keys(n, key[rows])
+                yield arpa.Piece(words, values, key[rows] >> SHIFT, suffix[rows])
 
-    arpa.write_sections(stream, list(ids), model.counts, pieces)
+    arpa.write_sections(stream, list(ids), model.counts, pieces, archive)

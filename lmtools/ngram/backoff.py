@@ -1,13 +1,15 @@
 """Back-off n-gram models in sorted arrays: a trie of contexts, a level an order.
 
-N-grams take 24 bytes here, those of the highest order 16, and are looked up together, a level at a
-time. The highest order is read in the order of its contexts, so that it may lie on disk instead
-(lmtools.ngram.disk_level).
+N-grams are looked up together, a level at a time. The columns of a level are in memory, or maps of
+unnamed files, of which only what is looked at comes into memory; the highest order, read in the
+order of its contexts, may lie in parts on disk instead (lmtools.ngram.disk_level).
 """
 
-from collections.abc import Iterator
+import mmap
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,9 +17,18 @@ from lmtools.ngram.sentences import BOS
 
 SHIFT = 32  # a key's lower bits are the word's, the others the context's
 WORD = (1 << SHIFT) - 1
-CHUNK = 1 << 20  # n-grams at once
+CHUNK = 1 << 19  # n-grams at once
 STEP = 1024  # sorted keys that are searched for together
 TINY = 1e-12  # mass that is rounding
+ABSENT, UNKNOWN = -1, -2  # suffixes that are no n-grams, and those not looked up so far
+
+
+class Rows(NamedTuple):
+    """N-grams of a level in a row, all that their contexts have: columns of Level, (R,) each."""
+
+    key: np.ndarray
+    prob: np.ndarray
+    suffix: np.ndarray
 
 
 @dataclass(eq=False)
@@ -25,12 +36,20 @@ class Level:
     """The n-grams of one order, sorted by `key`, (N,) int64: the index of the context among the
     n-grams one shorter, and the last word's id (`pack`). Of a unigram the key is the word's id.
 
-    `prob` and `backoff`, (N,) float64: no logs. <s> has the probability 0.
+    `prob` and `backoff`, (N,) float64: no logs. <s> has the probability 0. `suffix`, (N,) int32:
+    the index, among the n-grams one shorter, of this one without its first word, ABSENT or UNKNOWN.
+    `maps`: of files that columns are read from.
     """
 
     key: np.ndarray
     prob: np.ndarray
     backoff: np.ndarray
+    suffix: np.ndarray | None = None
+    maps: Sequence[mmap.mmap] = ()
+
+    def __post_init__(self):
+        if self.suffix is None:
+            self.suffix = np.broadcast_to(np.int32(UNKNOWN), len(self.key))
 
     def __len__(self) -> int:
         return len(self.key)
@@ -45,16 +64,18 @@ class Level:
         """Return (N,) ids of the last words."""
         return self.key & WORD
 
-    def blocks(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yield keys and probabilities, (R,) each, of about CHUNK n-grams in a row: all that a
-        context has.
+    def blocks(self) -> Iterator[Rows]:
+        """Yield about CHUNK n-grams at once, all that a context has; what has been read of files
+        leaves memory.
         """
-        start = 0
-        while start < len(self):
-            last = self.key[min(start + CHUNK, len(self)) - 1] >> SHIFT
-            rows = slice(start, int(np.searchsorted(self.key, (last + 1) << SHIFT)))
-            yield self.key[rows], self.prob[rows]
-            start = rows.stop
+        for rows in cut_contexts(self.key):
+            yield Rows(self.key[rows], self.prob[rows], self.suffix[rows])
+            self.release()
+
+    def release(self) -> None:
+        """Let what has been read of files leave memory."""
+        for view in self.maps:
+            view.madvise(mmap.MADV_DONTNEED)
 
     def look_up(self, context: np.ndarray, word: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return which n-grams with these contexts and last words are here, bool (R,), and their
@@ -78,6 +99,16 @@ class Level:
             at = search_sorted(self.key, key)
         at = np.minimum(at, len(self) - 1)
         return np.where((self.key[at] == key) & (context >= 0), at, -1)
+
+
+def cut_contexts(key: np.ndarray) -> Iterator[slice]:
+    """Yield the rows of sorted keys, about CHUNK at once, all that a context has."""
+    start = 0
+    while start < len(key):
+        last = key[min(start + CHUNK, len(key)) - 1] >> SHIFT
+        stop = int(np.searchsorted(key, (last + 1) << SHIFT))
+        yield slice(start, stop)
+        start = stop
 
 
 def search_sorted(table: np.ndarray, keys: np.ndarray) -> np.ndarray:
@@ -163,14 +194,21 @@ class BackoffModel:
         result[rows] = weight[rows] * self.levels[0].prob[words[rows, -1]]
         return result
 
-    def shorten(self, order: int, below: np.ndarray | None, key: np.ndarray) -> np.ndarray:
-        """Return (R,) indices, among n-grams one shorter, of those of an order that have these keys
-        without their first words; -1: not there. `below`: the same of all n-grams one shorter, if
-        they are not unigrams.
+    def shorten(self, order: int, key: np.ndarray, suffix: np.ndarray) -> np.ndarray:
+        """Return (R,) the suffixes of an order's n-grams with these keys, with those that are
+        UNKNOWN looked up; those of contexts are known.
         """
         if order == 2:
             return key & WORD
-        return self.levels[order - 2].find(below[key >> SHIFT], key & WORD)
+        rows = np.flatnonzero(suffix == UNKNOWN)
+        if not len(rows):
+            return suffix
+        contexts, word = self.levels[order - 2], key[rows] & WORD
+        at = key[rows] >> SHIFT
+        at = contexts.key[at] & WORD if order == 3 else contexts.suffix[at]
+        found = suffix.astype(np.int32)
+        found[rows] = contexts.find(at, word)
+        return found
 
     def lower(self, order: int, key: np.ndarray, shorter: np.ndarray) -> np.ndarray:
         """Return (R,) what the n-grams of an order, 2 or more, that have these keys would have if
@@ -182,25 +220,28 @@ class BackoffModel:
             probs[rows] = self.query(self.spell_keys(order, key[rows])[:, 1:], order - 2)
         return probs
 
-    def suffixes(self, order: int, below: np.ndarray | None) -> np.ndarray:
-        """Return `shorten` of all n-grams of an order, int32 (N,)."""
-        parts = [self.shorten(order, below, key) for key, _ in self.levels[order - 1].blocks()]
-        return np.concatenate([np.empty(0, dtype=np.int32), *(x.astype(np.int32) for x in parts)])
+    def complete_suffixes(self) -> None:
+        """Look up what is UNKNOWN of the suffixes of all orders but the highest."""
+        for n in range(3, self.order):
+            level = self.levels[n - 1]
+            if any((rows.suffix == UNKNOWN).any() for rows in level.blocks()):
+                parts = [self.shorten(n, rows.key, rows.suffix) for rows in level.blocks()]
+                level.suffix = np.concatenate(parts)
 
     def set_backoffs(self) -> None:
         """Give every context the back-off weight with which its probabilities sum to 1."""
-        below = None
         for order in range(2, self.order + 1):
-            contexts = self.levels[order - 2]
-            contexts.backoff, parts = np.ones(len(contexts)), []
-            for key, prob in self.levels[order - 1].blocks():
-                shorter = self.shorten(order, below, key)
+            contexts, level = self.levels[order - 2 : order]
+            contexts.backoff, parts, known = np.ones(len(contexts)), [], True
+            for key, prob, suffix in level.blocks():
+                shorter = self.shorten(order, key, suffix)
                 first, *masses = sum_masses(key, prob, self.lower(order, key, shorter))
                 weights = backoff_weights(*masses)
                 contexts.backoff[first : first + len(weights)] = weights
-                if order < self.order:
-                    parts.append(shorter.astype(np.int32))
-            below = np.concatenate(parts) if parts else None
+                known = known and shorter is suffix
+                parts.append(shorter if shorter is suffix else shorter.astype(np.int32))
+            if not known:
+                level.suffix = np.concatenate(parts)
 
     def add_ngrams(self, words: np.ndarray) -> np.ndarray | None:
         """Add those of `words` (R, n), and of their beginnings, that are not there, with the
@@ -228,7 +269,9 @@ class BackoffModel:
         places = places[: len(level)]
         if n < self.order:
             above = self.levels[n]
-            above.key = pack(places[above.context], above.word)
+            self.levels[n] = Level(
+                pack(places[above.context], above.word), above.prob, above.backoff
+            )
         return places
 
     def add_endings(self) -> None:

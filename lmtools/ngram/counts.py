@@ -27,13 +27,14 @@ class Grams:
     `first`: the first word's id; `suffix`: the index, among the n-grams one shorter, of this one
     without its first word; `count`: the adjusted count, occurrences in the highest order and after
     <s>, elsewhere distinct words to the left; `kept`: whether it occurs often enough (`least`
-    times); `prob`, `backoff`: what the estimator makes of it, no logs. A unigram's index is its
-    word's id, and its suffix is 0. `size`: how many are kept.
+    times); `prob`, `backoff`: what the estimator makes of it, no logs; `context`, which it finds:
+    the index of this one without its last word. A unigram's index is its word's id, and its suffix
+    and context are 0. `size`: how many are kept.
     """
 
     def __init__(self, folder, least: int = 1):
         self.least = least
-        self.first, self.suffix = (DiskArray(folder, np.int32) for _ in range(2))
+        self.first, self.suffix, self.context = (DiskArray(folder, np.int32) for _ in range(3))
         self.count = DiskArray(folder, np.int64)
         self.kept = DiskArray(folder, bool)
         self.prob, self.backoff = (DiskArray(folder, np.float64) for _ in range(2))

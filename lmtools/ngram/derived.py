@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,8 @@ from lmtools.base.files import sha256
 from lmtools.base.installed import find_model
 from lmtools.base.options import check_options, option
 from lmtools.ngram import arrays, interpolation, pruning
+from lmtools.ngram.archive import NAME
+from lmtools.ngram.archive_reader import ArchiveReader
 from lmtools.ngram.backoff import BackoffModel
 from lmtools.ngram.description import KIND, SUBWORD, Description
 from lmtools.ngram.dialects import explain_refusal
@@ -21,8 +24,9 @@ from lmtools.ngram.directory import (
     claim_directory,
     describe_directory,
     find_arpa,
+    finish_model,
+    open_model,
     tokeniser,
-    write_model,
 )
 from lmtools.ngram.kenlm import SCRIPT, binarise, find_program
 from lmtools.ngram.kenlm_files import binary, uncompressed
@@ -68,10 +72,18 @@ class NgramSource:
         """Return the token that has the probability of unknown words."""
         return (self.description and self.description.unknown) or SYMBOLS[0]
 
+    @cached_property
+    def digest(self) -> str:
+        """Return the SHA-256 of its ARPA file."""
+        return sha256(self.arpa)
+
     def read(self, ids: dict[str, int], folder=None) -> BackoffModel:
         """Read its n-grams, as `read_arpa` does with a `folder`; `ids` gets the new words."""
         counts = self.description.counts if self.description else None
-        return arrays.read_arpa(self.arpa, ids, counts, folder)
+        archive = self.arpa.with_name(NAME)
+        if counts is None or not archive.is_file():
+            return arrays.read_arpa(self.arpa, ids, counts, folder)
+        return ArchiveReader(archive, self.digest, ids, folder).read()
 
 
 def no_ngrams(lm) -> UserError:
@@ -115,7 +127,7 @@ def mix(
                 weights = interpolation.tune_mixture(np.log(possible))
         model = interpolation.interpolate(models, weights, directory)
         parts = [
-            {"model": sha256(source.arpa), "weight": float(weight)}
+            {"model": source.digest, "weight": float(weight)}
             for source, weight in zip(sources, weights, strict=True)
         ]
         description = write(directory, model, ids, describe(sources, "mixture"), program=program)
@@ -133,7 +145,7 @@ def prune(lm, out, threshold: float, kenlm: str = "auto") -> tuple[Description, 
         model = source.read(ids, directory)
         subword = check_vocabularies([source])(ids)
         before = model.counts
-        model = pruning.prune(model, threshold)
+        model = pruning.prune(model, threshold, directory)
         description = write(directory, model, ids, describe([source], "pruned"), program=program)
         return describe_directory(
             directory, description, subword, source.foreign, threshold=threshold
@@ -245,8 +257,10 @@ def write(
     *,
     program: Path | None,
 ) -> Description:
-    """Write lm.arpa, with `program` lm.bin too; return the description with the n-grams."""
-    file = write_model(directory, program, lambda stream: arrays.write_arpa(stream, model, ids))
+    """Write the model's files; return the description with the n-grams."""
+    with open_model(directory, in_order=True) as (stream, archive):
+        arrays.write_arpa(stream, model, ids, archive)
+    file = finish_model(directory, program)
     return replace(description, order=model.order, counts=model.counts, file=file)
 
 

@@ -4,7 +4,6 @@ import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import BinaryIO
 
 from lmtools.base.atomic import atomic_directory
 from lmtools.base.config import dump, load_yaml
@@ -13,6 +12,7 @@ from lmtools.base.files import sha256
 from lmtools.base.lock import hold_lock
 from lmtools.base.seal import add_yaml_seal
 from lmtools.ngram import arpa, counts, kneser_ney
+from lmtools.ngram.archive import NAME, Archive, DigestedStream
 from lmtools.ngram.count_files import CountFiles
 from lmtools.ngram.description import AS_KENLM, CONFIG, KIND, SPACES, SUBWORD, Description
 from lmtools.ngram.kenlm import binarise, find_program
@@ -81,9 +81,9 @@ def build(texts: Sequence, order: int, out, tokens: Normaliser | Subword, **opti
                 " is left; give a lower count or --order"
             )
         estimate = kneser_ney.estimate(grams, options.memory, directory, options.closed)
-        file = write_model(
-            directory, program, lambda stream: arpa.write(stream, text.vocabulary, grams)
-        )
+        with open_model(directory, in_order=False) as (stream, archive):
+            arpa.write(stream, text.vocabulary, grams, archive)
+        file = finish_model(directory, program)
         subword = tokens if isinstance(tokens, Subword) else list_words(text, tokens)
         description = Description(
             kind=KIND, order=order, estimator="lmtools", file=file, sha256="",
@@ -136,10 +136,18 @@ def claim_directory(out) -> Iterator[Path]:
             yield directory
 
 
-def write_model(directory: Path, program: Path | None, write: Callable[[BinaryIO], None]) -> str:
-    """Write lm.arpa, and with `program` lm.bin too; return the name of the file to load."""
+@contextlib.contextmanager
+def open_model(directory: Path, in_order: bool) -> Iterator[tuple[DigestedStream, Archive]]:
+    """Yield the streams of lm.arpa and of lm.npz; `in_order` as in Archive."""
+    archive = Archive(directory / NAME, in_order)
     with open(directory / ARPA, "wb") as stream:
-        write(stream)
+        digested = DigestedStream(stream)
+        yield digested, archive
+    archive.finish(digested.digest.hexdigest())
+
+
+def finish_model(directory: Path, program: Path | None) -> str:
+    """Write lm.bin with `program`; return the name of the file to load."""
     if program is None:
         return ARPA
     binarise(program, directory / ARPA, directory / BINARY)

@@ -2,6 +2,7 @@
 rows; and records that are dealt into ranges of their keys, to be sorted one range at a time.
 """
 
+import mmap
 import tempfile
 from collections.abc import Iterable, Iterator
 
@@ -44,6 +45,16 @@ class DiskArray:
         """Yield all rows, BLOCK at once."""
         for start in range(0, self.size, BLOCK):
             yield self.read(start, start + BLOCK)
+
+    def map(self) -> tuple[np.ndarray, mmap.mmap | None]:
+        """Return all rows, to be read in the file where they are asked for, and the map of the
+        file, None where there are none; no row may come any more.
+        """
+        if not self.size:
+            return np.empty(0, dtype=self.dtype), None
+        self.file.flush()
+        view = mmap.mmap(self.file.fileno(), 0, access=mmap.ACCESS_READ)
+        return np.frombuffer(view, dtype=self.dtype), view
 
     def close(self) -> None:
         """Give the disk back."""

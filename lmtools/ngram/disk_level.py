@@ -1,29 +1,52 @@
-"""The n-grams of one order on disk: sorted there, to be loaded, or those of the highest order to be
-read in the order of their contexts and looked up many at a time.
+"""The n-grams of one order on disk: dealt by ranges of contexts and sorted, or written in order and
+mapped.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from lmtools.base.errors import UserError
-from lmtools.ngram.backoff import SHIFT, Level, ones, pack
+from lmtools.ngram.backoff import SHIFT, UNKNOWN, Level, Rows, cut_contexts, ones, pack
 from lmtools.ngram.disk import DiskArray, split
 
 RANGES = 64  # of contexts, each of which fits memory
-HIGHEST = np.dtype([("key", "i8"), ("prob", "f8")])  # of the highest order
-ROW = np.dtype([("key", "i8"), ("prob", "f8"), ("backoff", "f8")])
+# columns of Level, and where an n-gram stood before it was sorted
+TYPES = {"key": "i8", "prob": "f8", "backoff": "f8", "suffix": "i4", "place": "i4"}
+
+
+class LevelFile:
+    """A Level that is written in the order of its keys, a column at a time to unnamed files of
+    `folder`: these `columns` of TYPES.
+    """
+
+    def __init__(self, folder, columns: Sequence[str]):
+        self.columns = {name: DiskArray(folder, TYPES[name]) for name in columns}
+
+    def append(self, **columns: np.ndarray) -> None:
+        """Add n-grams that come after all others."""
+        for name, column in self.columns.items():
+            column.append(columns[name])
+
+    def map(self) -> Level:
+        """Return the n-grams; those without back-off weights are of the highest order."""
+        pairs = {name: column.map() for name, column in self.columns.items()}
+        arrays = {name: array for name, (array, _) in pairs.items()}
+        backoff = arrays.get("backoff", ones(len(arrays["key"])))
+        maps = [view for _, view in pairs.values() if view]
+        return Level(arrays["key"], arrays["prob"], backoff, arrays.get("suffix"), maps)
 
 
 class DiskLevel:
-    """A Level in unnamed files of `folder`, dealt by ranges of its `contexts`, the
-    number of n-grams one shorter; `row`: HIGHEST, or ROW of one that will be loaded; `twice`: the
-    error on an n-gram that is there twice.
+    """A Level in unnamed files of `folder`, dealt by ranges of its `contexts`, the number of
+    n-grams one shorter, with these `columns` of TYPES; `twice`: the error on an n-gram that comes
+    again.
     """
 
-    def __init__(self, folder, contexts: int, row=HIGHEST, twice: UserError | None = None):
-        self.width, self.twice, self.row = -(-contexts // RANGES), twice, row
-        self.parts = [DiskArray(folder, row) for _ in range(RANGES)]
+    def __init__(self, folder, contexts: int, columns: Sequence[str], twice: UserError):
+        self.folder, self.width, self.twice = folder, -(-contexts // RANGES), twice
+        self.row = np.dtype([(name, TYPES[name]) for name in columns])
+        self.parts = [DiskArray(folder, self.row) for _ in range(RANGES)]
 
     def __len__(self) -> int:
         return sum(map(len, self.parts))
@@ -32,44 +55,53 @@ class DiskLevel:
     def backoff(self) -> np.ndarray:
         return ones(len(self))
 
-    def add(self, key: np.ndarray, prob: np.ndarray, backoff: np.ndarray | None = None) -> None:
-        """Add n-grams, in any order; those of the highest order need no back-off weights."""
-        rows = np.empty(len(key), dtype=self.row)
-        rows["key"], rows["prob"] = key, prob
-        if self.row is ROW:
-            rows["backoff"] = backoff
-        where = ((key >> SHIFT) // self.width).astype(np.uint8)
+    def append(self, **columns: np.ndarray) -> None:
+        """Add n-grams, in any order; columns that this level has not are left out."""
+        rows = np.empty(len(columns["key"]), dtype=self.row)
+        for name in self.row.names:
+            rows[name] = columns[name]
+        where = ((rows["key"] >> SHIFT) // self.width).astype(np.uint8)
         for number, chosen in split(where, RANGES):
             self.parts[number].append(rows[chosen])
 
-    def blocks(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    def blocks(self) -> Iterator[Rows]:
         """See Level.blocks."""
         for number in range(RANGES):
-            if len(self.parts[number]):
-                yield self.read(number)
+            columns = self.read(number)
+            key, prob = columns["key"], columns["prob"]
+            suffix = columns.get("suffix", np.broadcast_to(np.int32(UNKNOWN), len(key)))
+            for rows in cut_contexts(key):
+                yield Rows(key[rows], prob[rows], suffix[rows])
 
-    def read(self, number: int) -> list[np.ndarray]:
-        """Read the keys, probabilities and, of a ROW, back-off weights of a range, sorted."""
+    def read(self, number: int) -> dict[str, np.ndarray]:
+        """Read the columns of a range, sorted."""
         rows = self.parts[number].read()
-        columns = [np.ascontiguousarray(rows[name]) for name in self.row.names]
-        if (np.diff(columns[0]) < 0).any():
-            by_key = np.argsort(columns[0])
-            columns = [column[by_key] for column in columns]
-        if self.twice and (np.diff(columns[0]) == 0).any():
+        columns = {name: np.ascontiguousarray(rows[name]) for name in self.row.names}
+        del rows
+        if (np.diff(columns["key"]) < 0).any():
+            by_key = np.argsort(columns["key"])
+            for name in columns:
+                columns[name] = columns[name][by_key]
+        if (np.diff(columns["key"]) == 0).any():
             raise self.twice
         return columns
 
-    def load(self) -> Level:
-        """Return the n-grams, of ROWs, in memory, and give the disk back."""
-        size, at = len(self), 0
-        columns = np.empty(size, dtype=np.int64), np.empty(size), np.empty(size)
+    def sort(self) -> tuple[Level, np.ndarray]:
+        """Return the n-grams as a Level of files, and what `place` each has in it, (N,) int32; give
+        the ranges back.
+        """
+        sorted_rows = LevelFile(self.folder, [name for name in self.row.names if name != "place"])
+        places = np.empty(len(self) if "place" in self.row.names else 0, dtype=np.int32)
+        at = 0
         for number, part in enumerate(self.parts):
-            rows = slice(at, at + len(part))
-            for column, values in zip(columns, self.read(number), strict=True):
-                column[rows] = values
-            at = rows.stop
+            columns = self.read(number)
+            sorted_rows.append(**columns)
+            size = len(columns["key"])
+            if len(places):
+                places[columns["place"]] = np.arange(at, at + size, dtype=np.int32)
+            at += size
             part.close()
-        return Level(*columns)
+        return sorted_rows.map(), places
 
     def look_up(self, context: np.ndarray, word: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """See Level.look_up."""
@@ -79,7 +111,8 @@ class DiskLevel:
         # words that came later, as contexts, are beyond the ranges
         ranges = np.minimum(context[known] // self.width, RANGES - 1).astype(np.uint8)
         for number, chosen in split(ranges, RANGES):
-            key, values = self.read(number)
+            columns = self.read(number)
+            key, values = columns["key"], columns["prob"]
             if not len(key):
                 continue
             at = np.minimum(np.searchsorted(key, wanted[chosen]), len(key) - 1)
@@ -92,6 +125,6 @@ class DiskLevel:
         """Add all to `rows`, and give the disk back."""
         for part in self.parts:
             content = part.read()
-            backoff = content["backoff"] if self.row is ROW else np.ones(len(content))
-            rows.add(content["key"], content["prob"], backoff)
+            backoff = content["backoff"] if "backoff" in self.row.names else ones(len(content))
+            rows.append(key=content["key"], prob=content["prob"], backoff=backoff)
             part.close()

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from lmtools.base.errors import UserError
-from lmtools.ngram.backoff import SHIFT, WORD, BackoffModel, Level, ones, pack
-from lmtools.ngram.disk_level import DiskLevel
+from lmtools.ngram.backoff import SHIFT, UNKNOWN, WORD, BackoffModel, Level, ones, pack
+from lmtools.ngram.disk_level import LevelFile
 from lmtools.ngram.sentences import BOS, EOS
 
 STEPS, CHANGE = 10_000, 1e-9  # of expectation maximisation: at most, and of a weight when it ends
@@ -19,38 +19,43 @@ STEPS, CHANGE = 10_000, 1e-9  # of expectation maximisation: at most, and of a w
 def interpolate(models: Sequence[BackoffModel], weights: np.ndarray, folder=None) -> BackoffModel:
     """Return the model of all n-grams of `models`, over the same ids, each with the weighted mean
     of their probabilities, and with back-off weights that make those of every history sum to 1. Its
-    highest order is in unnamed files of `folder`.
+    n-grams are in unnamed files of `folder`.
 
     What none of them lists is the mixture's only as far as back-off tells it.
     """
     order = max(model.order for model in models)
     parts = [MixedModel(model, order) for model in models]
     prob = sum(weight * part.probs for weight, part in zip(weights, parts, strict=True))
-    result, below = BackoffModel([Level(np.arange(len(prob)), prob, ones(len(prob)))]), None
+    result = BackoffModel([Level(np.arange(len(prob)), prob, ones(len(prob)))])
     for n in range(2, order + 1):
-        top = DiskLevel(folder, len(result.levels[-1])) if n == order else None
-        pieces, size = [], 0
+        level, size = LevelFile(folder, ["key", "prob", "suffix"]), 0
         for blocks in align_blocks([part.blocks(n) for part in parts]):
             key = merge_keys([block[0] for block in blocks])
-            shorter = result.shorten(n, below, key)
-            rows = zip(weights, parts, blocks, strict=True)
+            places = [np.searchsorted(key, block[0]) for block in blocks]
+            shorter = result.shorten(n, key, join_suffixes(len(key), places, blocks))
+            rows = zip(weights, parts, blocks, places, strict=True)
             prob = sum(
-                weight * part.find_probabilities(block, (key, shorter), size, result)
-                for weight, part, block in rows
+                weight * part.find_probabilities(block, at, (key, shorter, size), result)
+                for weight, part, block, at in rows
             )
             size += len(key)
-            if top is None:
-                pieces.append((key, prob, shorter.astype(np.int32)))
-            else:
-                top.add(key, prob)
-        if top is None:
-            key, prob, below = map(np.concatenate, zip(*pieces, strict=True))
-            top = Level(key, prob, ones(len(key)))
+            level.append(key=key, prob=prob, suffix=shorter)
+        if n < order:
             for part in parts:
                 part.advance()
-        result.levels.append(top)
+        result.levels.append(level.map())
     result.set_backoffs()
     return result
+
+
+def join_suffixes(size: int, places: Sequence[np.ndarray], blocks: Sequence[tuple]) -> np.ndarray:
+    """Return (size,) suffixes of n-grams of a mixture, as far as those of the models know them;
+    `places` are where the n-grams of `blocks` are among them.
+    """
+    suffix = np.full(size, UNKNOWN, dtype=np.int32)
+    for at, block in zip(places, blocks, strict=True):
+        suffix[at] = np.maximum(suffix[at], block[3])
+    return suffix
 
 
 class MixedModel:
@@ -68,34 +73,34 @@ class MixedModel:
 
     def blocks(self, n: int) -> Iterator[tuple[np.ndarray, ...]]:
         """Yield blocks of its n-grams of an order: keys in the mixture, probabilities, back-off
-        weights.
+        weights, suffixes in the mixture (UNKNOWN where it has none).
         """
         if n > self.model.order:
             return
         level, start = self.model.levels[n - 1], 0
-        for key, prob in level.blocks():
+        for key, prob, suffix in level.blocks():
             rows = slice(start, start + len(key))
-            yield pack(self.places[key >> SHIFT], key & WORD), prob, level.backoff[rows]
+            shorter = np.where(suffix < 0, np.int32(UNKNOWN), self.places[suffix])
+            yield pack(self.places[key >> SHIFT], key & WORD), prob, level.backoff[rows], shorter
             start = rows.stop
 
     def find_probabilities(
         self,
         block: tuple[np.ndarray, ...],
-        rows: tuple[np.ndarray, np.ndarray],
-        start: int,
+        at: np.ndarray,
+        rows: tuple[np.ndarray, np.ndarray, int],
         mixture: BackoffModel,
     ) -> np.ndarray:
-        """Return (R,) its probabilities of n-grams of the mixture: `rows` are their keys and what
-        BackoffModel.shorten gives of these, `start` is the first one's index, `block` those of its
-        own among them.
+        """Return (R,) its probabilities of n-grams of the mixture: `rows` are their keys, what
+        BackoffModel.shorten gives of these, and the first one's index; `block` those of its own
+        among them, which are `at` these places.
         """
-        (key, shorter), (own, prob, backoff) = rows, block
+        (key, shorter, start), (_, prob, backoff, _) = rows, block
         n = mixture.order + 1
         probs = self.backoffs[key >> SHIFT] * self.probs[shorter]
         if len(others := np.flatnonzero(shorter < 0)):
             words = mixture.spell_keys(n, key[others])
             probs[others] = self.model.query(words, n - 2)
-        at = np.searchsorted(key, own)
         probs[at] = prob
         if n < self.last:
             backoffs = np.ones(len(key))
@@ -114,7 +119,8 @@ def align_blocks(streams: Sequence[Iterator]) -> Iterator[list[tuple[np.ndarray,
     it have in any; the first columns are sorted keys.
     """
     held = [next(stream, None) for stream in streams]
-    nothing = tuple(np.empty(0, dtype=dtype) for dtype in (np.int64, np.float64, np.float64))
+    types = np.int64, np.float64, np.float64, np.int32
+    nothing = tuple(np.empty(0, dtype=dtype) for dtype in types)
     while not all(block is None for block in held):
         last = min(block[0][-1] >> SHIFT for block in held if block is not None)
         taken = []

@@ -49,13 +49,10 @@ def estimate(grams: Sequence[Grams], memory: int, folder=None, closed: bool = Fa
     prob[BOS] = 1
     prob[UNK] = 0 if closed else prob[UNK]
     grams[0].prob.append(prob)
-    context = DiskArray(folder, np.int32)  # of the n-grams one shorter
-    context.append(np.zeros(size))
+    grams[0].context.append(np.zeros(size))
     bits = (size - 1).bit_length()
     for lower, gram, amounts in zip(grams, grams[1:], discounts[1:], strict=False):
-        context = smooth_order(
-            lower, gram, context, amounts, bits=bits, memory=memory, folder=folder
-        )
+        smooth_order(lower, gram, amounts, bits=bits, memory=memory, folder=folder)
     return Estimate(discounts, [n for n, amounts in enumerate(given, 1) if amounts is None])
 
 
@@ -93,9 +90,9 @@ def discount(statistic: np.ndarray) -> tuple[float, ...] | None:
     return amounts if all(0 <= amount <= j for j, amount in enumerate(amounts, 1)) else None
 
 
-def pair_entries(lower: Grams, gram: Grams, shorter: DiskArray, bits: int) -> Iterator[np.ndarray]:
+def pair_entries(lower: Grams, gram: Grams, bits: int) -> Iterator[np.ndarray]:
     """Yield the n-grams of one order, two words or more, as blocks of ENTRYs; `lower` are those one
-    word shorter, whose contexts are `shorter`.
+    word shorter.
     """
     for start in range(0, len(gram), BLOCK):
         rows = start, start + BLOCK
@@ -104,7 +101,7 @@ def pair_entries(lower: Grams, gram: Grams, shorter: DiskArray, bits: int) -> It
         low, high = int(suffix[0]), int(suffix[-1]) + 1
         suffix -= low
         block = np.empty(len(suffix), dtype=ENTRY)
-        block["key"] = shorter.read(low, high)[suffix]
+        block["key"] = lower.context.read(low, high)[suffix]
         block["key"] <<= bits
         block["key"] |= gram.first.read(*rows)
         block["lower"] = lower.prob.read(low, high)[suffix]
@@ -113,27 +110,19 @@ def pair_entries(lower: Grams, gram: Grams, shorter: DiskArray, bits: int) -> It
 
 
 def smooth_order(
-    lower: Grams,
-    gram: Grams,
-    shorter: DiskArray,
-    amounts: Sequence[float],
-    *,
-    bits: int,
-    memory: int,
-    folder,
-) -> DiskArray:
-    """Give the n-grams of one order probabilities, and those one shorter back-off weights; return
-    the contexts of the former among the latter. Arguments are those of `pair_entries`.
+    lower: Grams, gram: Grams, amounts: Sequence[float], *, bits: int, memory: int, folder
+) -> None:
+    """Give the n-grams of one order probabilities and contexts, and those one shorter back-off
+    weights. Arguments are those of `pair_entries`.
 
     A context has as its suffix the context of its n-gram's suffix, and as its first word the
     n-gram's. By that pair all are sorted already.
     """
-    blocks = partial(pair_entries, lower, gram, shorter, bits=bits)
+    blocks = partial(pair_entries, lower, gram, bits=bits)
     bounds = choose_bounds((block["key"] for block in blocks()), len(gram), memory // RECORD)
     buckets, smoothed = Buckets(folder, bounds, ENTRY), []
     for block in blocks():
         buckets.deal(block["key"], block)
-    shorter.close()
     for part in track(buckets.parts, "smooth n-grams", len(gram), "n-gram", size=len):
         smoothed.append(DiskArray(folder, SMOOTHED))
         entry = part.read()
@@ -141,11 +130,9 @@ def smooth_order(
         if len(entry):
             smoothed[-1].append(smooth_range(entry, lower, amounts, bits))
     lower.backoff.append(np.ones(len(lower) - len(lower.backoff)))
-    contexts = DiskArray(folder, np.int32)
     for rows in buckets.collect(smoothed):
         gram.prob.append(rows["prob"])
-        contexts.append(rows["context"])
-    return contexts
+        gram.context.append(rows["context"])
 
 
 def smooth_range(

@@ -5,69 +5,66 @@ from collections.abc import Sequence
 import numpy as np
 
 from lmtools.ngram.backoff import (
+    ABSENT,
     SHIFT,
     TINY,
-    WORD,
     BackoffModel,
     Level,
+    Rows,
     backoff_weights,
     history_probabilities,
     ones,
     pack,
     sum_masses,
 )
+from lmtools.ngram.disk import DiskArray
+from lmtools.ngram.disk_level import LevelFile
 from lmtools.ngram.sentences import EOS
 
+COLUMNS = "key", "prob", "suffix"
 
-def prune(model: BackoffModel, threshold: float) -> BackoffModel:
+
+def prune(model: BackoffModel, threshold: float, folder=None) -> BackoffModel:
     """Return `model` without the n-grams, of two words and more, that change its perplexity by less
     than the factor 1 + `threshold` each; contexts of those that stay are kept, and back-off weights
-    are new. `model` is used up.
+    are new. `model` is used up; what stays waits in unnamed files of `folder`.
 
     As in SRILM each n-gram is judged alone, against the model as it was.
     """
     histories = history_probabilities(model, EOS)
-    suffixes: list[np.ndarray | None] = [None]  # of each order's n-grams but the highest's
-    for n in range(2, model.order):
-        suffixes.append(model.suffixes(n, suffixes[-1]))
+    model.complete_suffixes()
     needed, survivors = None, []
     for n in range(model.order, 1, -1):
         level, contexts = model.levels[n - 1], len(model.levels[n - 2])
-        kept, start = [tuple(np.empty(0, dtype=kind) for kind in (np.int64, float, bool))], 0
-        for key, prob in level.blocks():
-            change = relative_change(
-                model, n, (key, prob), below=suffixes[n - 2], histories=histories
-            )
-            stays = ~(change < threshold)
+        kept, stay, start = LevelFile(folder, COLUMNS), DiskArray(folder, bool), 0
+        for rows in level.blocks():
+            stays = ~(relative_change(model, n, rows, histories) < threshold)
             if needed is not None:
-                stays |= needed[start : start + len(key)]
-            start += len(key)
-            kept.append((key[stays], prob[stays], stays))
+                stays |= needed[start : start + len(stays)]
+            start += len(stays)
+            kept.append(**{name: getattr(rows, name)[stays] for name in COLUMNS})
+            stay.append(stays)
         model.levels.pop()
-        survivors.append(list(map(np.concatenate, zip(*kept, strict=True))))
+        level = kept.map()
+        survivors.append((level, stay.read()))
         needed = np.zeros(contexts, dtype=bool)
-        needed[survivors[-1][0] >> SHIFT] = True
+        for rows in level.blocks():
+            needed[rows.key >> SHIFT] = True
     return rebuild(model.levels[0], survivors[::-1])
 
 
 def relative_change(
-    model: BackoffModel,
-    order: int,
-    rows: tuple[np.ndarray, np.ndarray],
-    *,
-    below: np.ndarray | None,
-    histories: Sequence[np.ndarray],
+    model: BackoffModel, order: int, rows: Rows, histories: Sequence[np.ndarray]
 ) -> np.ndarray:
     """Return (R,) by what share perplexity rises without each of the n-grams of an order alone that
-    are `rows` of Level.blocks; `below` as in BackoffModel.shorten, `histories` those of the orders
-    that are two lower and more.
+    are `rows` of Level.blocks; `histories` are those of the orders that are two lower and more.
 
     With p of the n-gram and q of the shorter one, the context's back-off weight is b = s / t, s
     being the mass that backs off; without the n-gram it is c = (s + p) / (t + q). The relative
     entropy is P(history) [p (log p - log(c q)) + s (log b - log c)].
     """
-    key, prob = rows
-    q = model.lower(order, key, model.shorten(order, below, key))
+    key, prob, suffix = rows
+    q = model.lower(order, key, model.shorten(order, key, suffix))
     first, followed, left, shorter = sum_masses(key, prob, q)
     contexts = slice(first, first + len(followed))
     if order == 2:
@@ -87,16 +84,19 @@ def relative_change(
     return np.expm1(history[context] * (gain + backed_off))
 
 
-def rebuild(unigrams: Level, survivors: Sequence[Sequence[np.ndarray]]) -> BackoffModel:
-    """Return the model of unigrams and of what stays of each order from 2: keys and probabilities,
-    and which of the former n-grams these are, whose indices are those of contexts.
+def rebuild(unigrams: Level, survivors: Sequence[tuple[Level, np.ndarray]]) -> BackoffModel:
+    """Return the model of unigrams and of what stays of each order from 2, and which of the former
+    n-grams these are, (N,) bool: contexts and suffixes are indices of those.
     """
     result = BackoffModel([Level(unigrams.key, unigrams.prob, ones(len(unigrams)))])
-    place = None
-    for key, prob, stays in survivors:
-        context = key >> SHIFT if place is None else place[key >> SHIFT]
-        result.levels.append(Level(pack(context, key & WORD), prob, ones(len(key))))
-        place = np.cumsum(stays, dtype=np.int32) - 1
+    place = np.arange(len(unigrams), dtype=np.int32)
+    for level, stays in survivors:
+        key = pack(place[level.context], level.word)
+        known = level.suffix >= 0
+        suffix = np.where(known, place[level.suffix], level.suffix)
+        result.levels.append(Level(key, np.array(level.prob), ones(len(key)), suffix))
+        level.release()
+        place = np.where(stays, np.cumsum(stays, dtype=np.int32) - 1, np.int32(ABSENT))
     result.drop_empty()
     result.set_backoffs()
     return result
