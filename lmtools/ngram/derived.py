@@ -190,7 +190,10 @@ def quantize(lm, out, quantisation: Quantisation, kenlm: str = "auto") -> Descri
                 raise (
                     error if source.description else explain_refusal(source.arpa, arpa, str(error))
                 ) from None
-        description = replace(description, order=len(description.counts), file=BINARY)
+        digest = sha256(directory / BINARY)
+        description = replace(
+            description, order=len(description.counts), file=BINARY, sha256=digest
+        )
         widths = {"probability": bits, "backoff": backoff_bits, "pointer": pointer_bits}
         return describe_directory(directory, description, subword, source.foreign, bits=widths)
 
@@ -260,8 +263,8 @@ def write(
     """Write the model's files; return the description with the n-grams."""
     with open_model(directory, in_order=True) as (stream, archive):
         arrays.write_arpa(stream, model, ids, archive)
-    file = finish_model(directory, program)
-    return replace(description, order=model.order, counts=model.counts, file=file)
+    file, digest = finish_model(directory, program, stream)
+    return replace(description, order=model.order, counts=model.counts, file=file, sha256=digest)
 
 
 def file_size(directory, description: Description) -> int:

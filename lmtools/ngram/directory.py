@@ -83,10 +83,10 @@ def build(texts: Sequence, order: int, out, tokens: Normaliser | Subword, **opti
         estimate = kneser_ney.estimate(grams, options.memory, directory, options.closed)
         with open_model(directory, in_order=False) as (stream, archive):
             arpa.write(stream, text.vocabulary, grams, archive)
-        file = finish_model(directory, program)
+        file, digest = finish_model(directory, program, stream)
         subword = tokens if isinstance(tokens, Subword) else list_words(text, tokens)
         description = Description(
-            kind=KIND, order=order, estimator="lmtools", file=file, sha256="",
+            kind=KIND, order=order, estimator="lmtools", file=file, sha256=digest,
             text_sha256=[sha256(path) for path in texts if str(path) != "-"],
             sentences=sentences.sentences, tokens=sentences.tokens, reserved=sentences.reserved,
             counts=sizes, discounts=[list(amounts) for amounts in estimate.discounts],
@@ -146,12 +146,14 @@ def open_model(directory: Path, in_order: bool) -> Iterator[tuple[DigestedStream
     archive.finish(digested.digest.hexdigest())
 
 
-def finish_model(directory: Path, program: Path | None) -> str:
-    """Write lm.bin with `program`; return the name of the file to load."""
+def finish_model(directory: Path, program: Path | None, stream: DigestedStream) -> tuple[str, str]:
+    """Write lm.bin with `program`; return the name and the SHA-256 of the file to load; `stream`
+    wrote lm.arpa.
+    """
     if program is None:
-        return ARPA
+        return ARPA, stream.digest.hexdigest()
     binarise(program, directory / ARPA, directory / BINARY)
-    return BINARY
+    return BINARY, sha256(directory / BINARY)
 
 
 def describe_directory(
@@ -167,8 +169,7 @@ def describe_directory(
         **facts,
         **({SPACES: AS_KENLM} if foreign else {}),
     }
-    digest = sha256(directory / description.file)
-    description = replace(description, sha256=digest, facts=facts)
+    description = replace(description, facts=facts)
     (directory / CONFIG).write_text(add_yaml_seal(dump(description)), encoding="utf-8")
     return description
 

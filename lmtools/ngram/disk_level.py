@@ -8,7 +8,7 @@ import numpy as np
 
 from lmtools.base.errors import UserError
 from lmtools.ngram.backoff import SHIFT, UNKNOWN, Level, Rows, cut_contexts, ones, pack
-from lmtools.ngram.disk import DiskArray, split
+from lmtools.ngram.disk import BLOCK, DiskArray, split
 
 RANGES = 64  # of contexts, each of which fits memory
 # columns of Level, and where an n-gram stood before it was sorted
@@ -38,18 +38,18 @@ class LevelFile:
 
 
 class DiskLevel:
-    """A Level in unnamed files of `folder`, dealt by ranges of its `contexts`, the number of
-    n-grams one shorter, with these `columns` of TYPES; `twice`: the error on an n-gram that comes
-    again.
+    """A Level in unnamed files of `folder`, whose blocks are dealt by ranges of its `contexts`, the
+    number of n-grams one shorter, with these `columns` of TYPES; `twice`: the error on an n-gram
+    that comes again.
     """
 
     def __init__(self, folder, contexts: int, columns: Sequence[str], twice: UserError):
         self.folder, self.width, self.twice = folder, -(-contexts // RANGES), twice
-        self.row = np.dtype([(name, TYPES[name]) for name in columns])
-        self.parts = [DiskArray(folder, self.row) for _ in range(RANGES)]
+        self.columns = {name: DiskArray(folder, TYPES[name]) for name in columns}
+        self.ends: list[np.ndarray] = []  # of each block, where its rows of each range end
 
     def __len__(self) -> int:
-        return sum(map(len, self.parts))
+        return len(self.columns["key"])
 
     @property
     def backoff(self) -> np.ndarray:
@@ -57,12 +57,11 @@ class DiskLevel:
 
     def append(self, **columns: np.ndarray) -> None:
         """Add n-grams, in any order; columns that this level has not are left out."""
-        rows = np.empty(len(columns["key"]), dtype=self.row)
-        for name in self.row.names:
-            rows[name] = columns[name]
-        where = ((rows["key"] >> SHIFT) // self.width).astype(np.uint8)
-        for number, chosen in split(where, RANGES):
-            self.parts[number].append(rows[chosen])
+        where = ((columns["key"] >> SHIFT) // self.width).astype(np.uint8)
+        by_range = np.argsort(where, kind="stable")
+        self.ends.append(len(self) + np.cumsum(np.bincount(where, minlength=RANGES)))
+        for name, column in self.columns.items():
+            column.append(columns[name][by_range])
 
     def blocks(self) -> Iterator[Rows]:
         """See Level.blocks."""
@@ -75,9 +74,14 @@ class DiskLevel:
 
     def read(self, number: int) -> dict[str, np.ndarray]:
         """Read the columns of a range, sorted."""
-        rows = self.parts[number].read()
-        columns = {name: np.ascontiguousarray(rows[name]) for name in self.row.names}
-        del rows
+        columns, starts = {}, [0, *(int(ends[-1]) for ends in self.ends[:-1])]
+        cuts = [
+            (int(ends[number - 1]) if number else start, int(ends[number]))
+            for start, ends in zip(starts, self.ends, strict=False)
+        ]
+        for name, column in self.columns.items():
+            nothing = np.empty(0, dtype=TYPES[name])
+            columns[name] = np.concatenate([nothing, *(column.read(*cut) for cut in cuts)])
         if (np.diff(columns["key"]) < 0).any():
             by_key = np.argsort(columns["key"])
             for name in columns:
@@ -88,20 +92,20 @@ class DiskLevel:
 
     def sort(self) -> tuple[Level, np.ndarray]:
         """Return the n-grams as a Level of files, and what `place` each has in it, (N,) int32; give
-        the ranges back.
+        the disk back.
         """
-        sorted_rows = LevelFile(self.folder, [name for name in self.row.names if name != "place"])
-        places = np.empty(len(self) if "place" in self.row.names else 0, dtype=np.int32)
-        at = 0
-        for number, part in enumerate(self.parts):
+        ordered = LevelFile(self.folder, [name for name in self.columns if name != "place"])
+        places, at = np.empty(len(self) if "place" in self.columns else 0, dtype=np.int32), 0
+        for number in range(RANGES):
             columns = self.read(number)
-            sorted_rows.append(**columns)
+            ordered.append(**columns)
             size = len(columns["key"])
             if len(places):
                 places[columns["place"]] = np.arange(at, at + size, dtype=np.int32)
             at += size
-            part.close()
-        return sorted_rows.map(), places
+        for column in self.columns.values():
+            column.close()
+        return ordered.map(), places
 
     def look_up(self, context: np.ndarray, word: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """See Level.look_up."""
@@ -123,8 +127,10 @@ class DiskLevel:
 
     def move_to(self, rows) -> None:
         """Add all to `rows`, and give the disk back."""
-        for part in self.parts:
-            content = part.read()
-            backoff = content["backoff"] if "backoff" in self.row.names else ones(len(content))
-            rows.append(key=content["key"], prob=content["prob"], backoff=backoff)
-            part.close()
+        for start in range(0, len(self), BLOCK):
+            columns = {
+                name: column.read(start, start + BLOCK) for name, column in self.columns.items()
+            }
+            rows.append(**{"backoff": ones(len(columns["key"])), **columns})
+        for column in self.columns.values():
+            column.close()

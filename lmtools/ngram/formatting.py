@@ -32,22 +32,22 @@ def eights(letters: np.ndarray) -> np.ndarray:
     return np.ndarray(len(letters) - PART + 1, "<u8", letters, strides=(1,))
 
 
-def pack_pieces(pieces: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the first 8 bytes of pieces as (P,) uint64, and the lengths of the pieces, int32."""
-    padded = b"".join(piece[:PART].ljust(PART, b"\0") for piece in pieces)
-    return np.frombuffer(padded, "<u8"), np.fromiter(map(len, pieces), np.int32, len(pieces))
-
-
 def number_beginnings(before: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return the pieces of numbers up to the second decimal, with what comes `before` a number."""
+    """Return the pieces (P,) of numbers up to the second decimal, with the character that comes
+    `before` a number, and the lengths of the pieces.
+    """
     places = [f"{high // 100}.{high % 100:02}" for high in range(HIGH)]
-    signed = [f"{before}{sign}{place}" for sign in ("-", "") for place in places]
-    return pack_pieces([piece.encode() for piece in (*signed, f"{before}0")])
+    pieces = [f"{before}{sign}{place}" for sign in ("-", "") for place in places]
+    padded = np.array([*pieces, f"{before}0"], dtype=f"S{PART}")
+    return padded.view("<u8"), np.char.str_len(padded).astype(np.int32)
 
 
 def number_ends(after: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return the pieces of the last four decimals, none for 0, with what comes `after`."""
-    return pack_pieces([f"{low:04}{after}".encode() for low in range(LOW)] + [after.encode()])
+    """Return the pieces (P,) of the last four decimals, none for 0, with what comes `after`, and
+    the lengths of the pieces.
+    """
+    padded = np.array([*(f"{low:04}{after}" for low in range(LOW)), after], dtype=f"S{PART}")
+    return padded.view("<u8"), np.char.str_len(padded).astype(np.int32)
 
 
 class LineBytes:
@@ -56,11 +56,13 @@ class LineBytes:
     """
 
     def __init__(self, vocabulary: Sequence[str]):
-        words = [word.encode() for word in vocabulary]
-        spaced = [b" " + word for word in words]
-        self.first, self.others = pack_pieces(words), pack_pieces(spaced)
+        spaced = [f" {word}".encode() for word in vocabulary]
+        lengths = np.fromiter(map(len, spaced), np.int32, len(spaced))
         self.letters = eights(np.frombuffer(b"".join(spaced) + bytes(PART), dtype=np.uint8))
-        self.ends = np.cumsum(self.others[1], dtype=np.int64)
+        self.ends = np.cumsum(lengths, dtype=np.int64)
+        starts = self.ends - lengths
+        self.first = self.letters[starts + 1], lengths - 1
+        self.others = self.letters[starts], lengths
         self.probs = number_beginnings("\n"), number_ends("\t")
         self.weights = number_beginnings("\t"), number_ends("")
 
