@@ -21,14 +21,14 @@ FACTS = 1 << 20  # bytes of what model.json says, at most
 
 
 class ArchiveReader:
-    """The archive at `path` of the lm.arpa with this SHA-256 `digest`; `ids` gets its new words,
-    n-grams are sorted in unnamed files of `folder`.
+    """The archive at `path` of the lm.arpa with this SHA-256 `digest` and with `sizes` n-grams an
+    order; `ids` gets its new words, n-grams are sorted in unnamed files of `folder`.
 
     UserError where it is damaged, or of another lm.arpa.
     """
 
-    def __init__(self, path: Path, digest: str, ids: dict[str, int], folder):
-        self.path, self.ids, self.folder = path, ids, folder
+    def __init__(self, path: Path, digest: str, sizes: list[int], ids: dict[str, int], *, folder):
+        self.path, self.sizes, self.ids, self.folder = path, sizes, ids, folder
         with read_errors(path), unpacking(path):
             self.file = zipfile.ZipFile(path)
         facts = parse_json(self.read_member(MODEL, FACTS), f"{path}: its {MODEL}", REMEDY)
@@ -36,7 +36,9 @@ class ArchiveReader:
             raise UserError(f"{path}: another version of lmtools wrote it; {REMEDY}")
         if facts.get("arpa") != digest:
             raise UserError(f"{path}: of another lm.arpa than the one beside it; {REMEDY}")
-        self.sizes, self.in_order = facts["counts"], facts["in_order"]
+        if facts.get("counts") != sizes:
+            raise self.refuse(f"its {MODEL} has other numbers of n-grams than config.yaml")
+        self.in_order = facts.get("in_order") is True
         self.place = self.read_words()
 
     def refuse(self, cause: str) -> UserError:

@@ -83,7 +83,7 @@ class NgramSource:
         archive = self.arpa.with_name(NAME)
         if counts is None or not archive.is_file():
             return arrays.read_arpa(self.arpa, ids, counts, folder)
-        return ArchiveReader(archive, self.digest, ids, folder).read()
+        return ArchiveReader(archive, self.digest, counts, ids, folder=folder).read()
 
 
 def no_ngrams(lm) -> UserError:
