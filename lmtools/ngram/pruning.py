@@ -8,6 +8,7 @@ from lmtools.ngram.backoff import (
     ABSENT,
     SHIFT,
     TINY,
+    WORD,
     BackoffModel,
     Level,
     Rows,
@@ -44,13 +45,14 @@ def prune(model: BackoffModel, threshold: float, folder=None) -> BackoffModel:
             start += len(stays)
             kept.append(**{name: getattr(rows, name)[stays] for name in COLUMNS})
             stay.append(stays)
+            model.levels[n - 2].release()
         model.levels.pop()
         level = kept.map()
         survivors.append((level, stay.read()))
         needed = np.zeros(contexts, dtype=bool)
         for rows in level.blocks():
             needed[rows.key >> SHIFT] = True
-    return rebuild(model.levels[0], survivors[::-1])
+    return rebuild(model.levels[0], survivors[::-1], folder)
 
 
 def relative_change(
@@ -84,18 +86,19 @@ def relative_change(
     return np.expm1(history[context] * (gain + backed_off))
 
 
-def rebuild(unigrams: Level, survivors: Sequence[tuple[Level, np.ndarray]]) -> BackoffModel:
+def rebuild(unigrams: Level, survivors: Sequence[tuple[Level, np.ndarray]], folder) -> BackoffModel:
     """Return the model of unigrams and of what stays of each order from 2, and which of the former
     n-grams these are, (N,) bool: contexts and suffixes are indices of those.
     """
     result = BackoffModel([Level(unigrams.key, unigrams.prob, ones(len(unigrams)))])
     place = np.arange(len(unigrams), dtype=np.int32)
     for level, stays in survivors:
-        key = pack(place[level.context], level.word)
-        known = level.suffix >= 0
-        suffix = np.where(known, place[level.suffix], level.suffix)
-        result.levels.append(Level(key, np.array(level.prob), ones(len(key)), suffix))
-        level.release()
+        placed = LevelFile(folder, COLUMNS)
+        for key, prob, suffix in level.blocks():
+            key = pack(place[key >> SHIFT], key & WORD)
+            suffix = np.where(suffix < 0, suffix, place[suffix])
+            placed.append(key=key, prob=prob, suffix=suffix)
+        result.levels.append(placed.map())
         place = np.where(stays, np.cumsum(stays, dtype=np.int32) - 1, np.int32(ABSENT))
     result.drop_empty()
     result.set_backoffs()

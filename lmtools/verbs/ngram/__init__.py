@@ -4,6 +4,7 @@ from lmtools.base.allocator import keep_freed_memory
 from lmtools.verbs.ngram import convert, estimate, mix, prune, quantize
 from lmtools.verbs.parser import add_actions
 
+SMALL = 1 << 25  # bytes
 ACTIONS = {"convert": convert, "mix": mix, "prune": prune, "quantize": quantize}
 
 
@@ -17,5 +18,6 @@ def arguments(parser):
 
 def run(args):
     """Do what the action says; without one, estimate."""
-    keep_freed_memory()
+    # actions on models sort small blocks
+    keep_freed_memory(*([] if args.act is estimate.run else [SMALL]))
     return args.act(args)
