@@ -10,7 +10,7 @@ from lmtools.base.errors import UserError
 from lmtools.ngram.backoff import SHIFT, UNKNOWN, Level, Rows, cut_contexts, ones, pack
 from lmtools.ngram.disk import BLOCK, DiskArray, split
 
-RANGES = 64  # of contexts, each of which fits memory
+RANGES = 256  # of contexts, numbered by a byte, each of which fits memory
 # columns of Level, and where an n-gram stood before it was sorted
 TYPES = {"key": "i8", "prob": "f8", "backoff": "f8", "suffix": "i4", "place": "i4"}
 
