@@ -68,6 +68,12 @@ class Archive:
 
             yield add
 
+    def abandon(self) -> None:
+        """Close the file as it is, after writing failed."""
+        stream, self.file.fp = self.file.fp, None  # without which its collector would write on
+        with contextlib.suppress(OSError):
+            stream.close()
+
     def open_member(self, name: str):
         """Return the stream of a new member."""
         return self.file.open(zipfile.ZipInfo(name, MOMENT), "w", force_zip64=True)

@@ -23,7 +23,7 @@ TINY = 1e-12  # mass that is rounding
 ABSENT, UNKNOWN = -1, -2  # suffixes that are no n-grams, and those not looked up so far
 
 
-class Rows(NamedTuple):
+class NgramRows(NamedTuple):
     """N-grams of a level in a row, all that their contexts have: columns of Level, (R,) each."""
 
     key: np.ndarray
@@ -64,12 +64,12 @@ class Level:
         """Return (N,) ids of the last words."""
         return self.key & WORD
 
-    def blocks(self) -> Iterator[Rows]:
+    def blocks(self) -> Iterator[NgramRows]:
         """Yield about CHUNK n-grams at once, all that a context has; what has been read of files
         leaves memory.
         """
         for rows in cut_contexts(self.key):
-            yield Rows(self.key[rows], self.prob[rows], self.suffix[rows])
+            yield NgramRows(self.key[rows], self.prob[rows], self.suffix[rows])
             self.release()
 
     def release(self) -> None:
@@ -315,4 +315,5 @@ def history_probabilities(model: BackoffModel, eos: int) -> list[np.ndarray]:
     histories = [first]
     for level in model.levels[1:-2]:
         histories.append(histories[-1][level.context] * level.prob)
+        level.release()
     return histories

@@ -140,10 +140,14 @@ def claim_directory(out) -> Iterator[Path]:
 def open_model(directory: Path, in_order: bool) -> Iterator[tuple[DigestedStream, Archive]]:
     """Yield the streams of lm.arpa and of lm.npz; `in_order` as in Archive."""
     archive = Archive(directory / NAME, in_order)
-    with open(directory / ARPA, "wb") as stream:
-        digested = DigestedStream(stream)
-        yield digested, archive
-    archive.finish(digested.digest.hexdigest())
+    try:
+        with open(directory / ARPA, "wb") as stream:
+            digested = DigestedStream(stream)
+            yield digested, archive
+        archive.finish(digested.digest.hexdigest())
+    except BaseException:
+        archive.abandon()
+        raise
 
 
 def finish_model(directory: Path, program: Path | None, stream: DigestedStream) -> tuple[str, str]:

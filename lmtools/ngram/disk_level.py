@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from lmtools.base.errors import UserError
-from lmtools.ngram.backoff import SHIFT, UNKNOWN, Level, Rows, cut_contexts, ones, pack
+from lmtools.ngram.backoff import SHIFT, UNKNOWN, Level, NgramRows, cut_contexts, ones, pack
 from lmtools.ngram.disk import BLOCK, DiskArray, split
 
 RANGES = 256  # of contexts, numbered by a byte, each of which fits memory
@@ -63,14 +63,14 @@ class DiskLevel:
         for name, column in self.columns.items():
             column.append(columns[name][by_range])
 
-    def blocks(self) -> Iterator[Rows]:
+    def blocks(self) -> Iterator[NgramRows]:
         """See Level.blocks."""
         for number in range(RANGES):
             columns = self.read(number)
             key, prob = columns["key"], columns["prob"]
             suffix = columns.get("suffix", np.broadcast_to(np.int32(UNKNOWN), len(key)))
             for rows in cut_contexts(key):
-                yield Rows(key[rows], prob[rows], suffix[rows])
+                yield NgramRows(key[rows], prob[rows], suffix[rows])
 
     def read(self, number: int) -> dict[str, np.ndarray]:
         """Read the columns of a range, sorted."""

@@ -11,7 +11,7 @@ from lmtools.ngram.backoff import (
     WORD,
     BackoffModel,
     Level,
-    Rows,
+    NgramRows,
     backoff_weights,
     history_probabilities,
     ones,
@@ -56,7 +56,7 @@ def prune(model: BackoffModel, threshold: float, folder=None) -> BackoffModel:
 
 
 def relative_change(
-    model: BackoffModel, order: int, rows: Rows, histories: Sequence[np.ndarray]
+    model: BackoffModel, order: int, rows: NgramRows, histories: Sequence[np.ndarray]
 ) -> np.ndarray:
     """Return (R,) by what share perplexity rises without each of the n-grams of an order alone that
     are `rows` of Level.blocks; `histories` are those of the orders that are two lower and more.
@@ -99,7 +99,10 @@ def rebuild(unigrams: Level, survivors: Sequence[tuple[Level, np.ndarray]], fold
             suffix = np.where(suffix < 0, suffix, place[suffix])
             placed.append(key=key, prob=prob, suffix=suffix)
         result.levels.append(placed.map())
-        place = np.where(stays, np.cumsum(stays, dtype=np.int32) - 1, np.int32(ABSENT))
+        if len(result.levels) <= len(survivors):  # the next order's contexts and suffixes
+            place = np.cumsum(stays, dtype=np.int32)
+            place -= 1
+            place[~stays] = ABSENT
     result.drop_empty()
     result.set_backoffs()
     return result

@@ -200,3 +200,24 @@ def test_pruning_holds_few_bytes_an_ngram(tmp_path, way, most):
     peak, ngrams = map(int, done.stdout.split())
     assert ngrams > 300_000
     assert peak < most * ngrams  # in memory they would take 28 bytes each
+
+
+FULL = """
+import errno, os, sys, zipfile
+
+def fail(self, *content):
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+zipfile._ZipWriteFile.write = zipfile._ZipWriteFile.close = fail
+from lmtools.cli import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_a_full_disk_is_said_in_one_line(text, tmp_path):
+    verb = [sys.executable, "-c", FULL, "ngram", "--order", "2", "--kenlm", "none"]
+    command = [*verb, "--text", text, "--out", tmp_path / "here/lm"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 1 and done.stderr.count("\n") == 1
+    assert f"{tmp_path}/here/lm: cannot write: No space left" in done.stderr
+    assert not any(path.is_dir() for path in (tmp_path / "here").iterdir())
