@@ -34,7 +34,7 @@ class LevelFile:
         arrays = {name: array for name, (array, _) in pairs.items()}
         backoff = arrays.get("backoff", ones(len(arrays["key"])))
         maps = [view for _, view in pairs.values() if view]
-        return Level(arrays["key"], arrays["prob"], backoff, arrays.get("suffix"), maps)
+        return Level(arrays["key"], arrays["prob"], backoff, suffix=arrays.get("suffix"), maps=maps)
 
 
 class DiskLevel:
