@@ -59,7 +59,7 @@ def write(
                 context, suffix = places[context], places[suffix]
             yield Piece(words, values, context, suffix)
 
-    write_sections(stream, vocabulary, [gram.size for gram in grams], pieces, archive)
+    write_sections(stream, vocabulary, [gram.size for gram in grams], pieces, archive=archive)
 
 
 def number_kept(gram: Grams) -> np.ndarray | None:

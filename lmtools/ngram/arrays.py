@@ -209,4 +209,4 @@ def write_arpa(
                 words = model.spell_keys(n, key[rows])
                 yield arpa.Piece(words, values, key[rows] >> SHIFT, suffix[rows])
 
-    arpa.write_sections(stream, list(ids), model.counts, pieces, archive)
+    arpa.write_sections(stream, list(ids), model.counts, pieces, archive=archive)
