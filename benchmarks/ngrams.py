@@ -12,7 +12,7 @@ files, not of ARPA files. `prune-lm` takes an n-gram away where p(history, word)
 the shorter one with the back-off weight) is at most its threshold (the weighted difference of
 Seymore and Rosenfeld 1996, with probabilities for counts), `lmtools` where perplexity changes by
 less (Stolcke 1998): so each has perplexity beside its n-grams. Perplexities are of held-out
-sentences whose words all models know.
+sentences whose words all models know. lmtools mixes and prunes what it has estimated.
 """
 
 import argparse
@@ -29,6 +29,7 @@ from lmtools.base.computing import Computing
 from lmtools.base.files import raw_lines
 from lmtools.base.specs import LMSpec
 from lmtools.ngram import arrays
+from lmtools.ngram.derived import NgramSource
 from lmtools.score import perplexity
 
 HELD = 20_000  # lines
@@ -89,8 +90,8 @@ def beginning(lines: list[bytes], words: int) -> Iterator[bytes]:
 
 
 def estimate(kenlm: Path, name: str, order: int) -> None:
-    """Write the rows of estimation, lmplz's NAME.arpa, KenLM's intermediate files NAME.im.*, and
-    NAME.sorted for IRSTLM, which wants n-grams in the order of their contexts.
+    """Write the rows of estimation, lmplz's NAME.arpa, KenLM's intermediate files NAME.im.*, our
+    NAME.lm, and NAME.sorted for IRSTLM, which wants n-grams in the order of their contexts.
     """
     command = [kenlm / "lmplz", "--order", str(order), "-S", "2G", "-T", "./"]
     command += ["--discount_fallback", "--text", f"{name}.txt"]
@@ -103,8 +104,7 @@ def estimate(kenlm: Path, name: str, order: int) -> None:
     if name != "all":
         subprocess.run([*command, "--intermediate", f"{name}.im"], check=True, capture_output=True)
     ids = arrays.new_vocabulary()
-    model = arrays.read_arpa(f"{name}.arpa", ids)
-    arrays.fill_unigrams(model, len(ids))
+    model = NgramSource.of(f"{name}.lm").read(ids, ".")
     with open(f"{name}.sorted", "wb") as stream:
         arrays.write_arpa(stream, model, ids)
     print(f"{name}: order {order}, {sum(model.counts):,} n-grams", flush=True)
@@ -135,20 +135,10 @@ def unigrams(path: str) -> Iterator[str]:
 
 def mix(options) -> None:
     """The rows of mixtures."""
-    lmtools = [
-        sys.executable,
-        "-m",
-        "lmtools",
-        "ngram",
-        "mix",
-        "a.arpa",
-        "b.arpa",
-        "--kenlm",
-        "none",
-    ]
+    lmtools = [sys.executable, "-m", "lmtools", "ngram", "mix", "a.lm", "b.lm", "--kenlm", "none"]
     said, cost = measure([*lmtools, "--text", "known.txt", "--out", "tuned"])
     row("lmtools ngram mix --text", cost, "tuned")
-    weights = re.findall(r"^([\d.]+) [ab]\.arpa$", said, re.MULTILINE)
+    weights = re.findall(r"^([\d.]+) [ab]\.lm$", said, re.MULTILINE)
     rows = [f"{weight} {name}.sorted\n" for weight, name in zip(weights, "ab", strict=True)]
     Path("list").write_text("LMINTERPOLATION 2\n" + "".join(rows))
     irstlm = options.irstlm / "interpolate-lm"
@@ -157,7 +147,7 @@ def mix(options) -> None:
     row(f"interpolate-lm --learn, one step from {weights}: {learned}", cost)
     said, cost = measure([irstlm, "list", "--eval=marked.txt", "--dub=0"])
     row("interpolate-lm --eval", cost, shown=re.search(r"Nw=\d+ PP=([\d.]+)", said)[1])
-    lm = "mix:" + ",".join(f"{x}.arpa={weight}" for x, weight in zip("ab", weights, strict=True))
+    lm = "mix:" + ",".join(f"{x}.lm={weight}" for x, weight in zip("ab", weights, strict=True))
     command = [sys.executable, "-m", "lmtools", "ppl", "--text", "known.txt", "--lm", lm]
     _, cost = measure(command)
     row("lmtools ppl --lm mix:", cost, shown=found_perplexity(lm))
@@ -173,7 +163,7 @@ def prune(options) -> None:
     """The rows of pruned models."""
     row("not pruned", None, "all.arpa")
     ours, theirs = options.thresholds
-    command = [sys.executable, "-m", "lmtools", "ngram", "prune", "all.arpa", "--kenlm", "none"]
+    command = [sys.executable, "-m", "lmtools", "ngram", "prune", "all.lm", "--kenlm", "none"]
     _, first = measure([*command, "--threshold", ours, "--out", "pruned"])
     row(f"lmtools ngram prune --threshold {ours}", first, "pruned")
     command = [options.irstlm / "prune-lm", f"--threshold={theirs}", "all.sorted", "irstlm.arpa"]
