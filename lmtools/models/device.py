@@ -61,6 +61,14 @@ def resolve_precision(precision: str, device: torch.device, integers: bool = Fal
 
 
 @lru_cache
+def onednn_computes_bfloat16() -> bool:
+    """Return whether oneDNN has bfloat16 kernels for this processor: from AVX-512 on. Matrix
+    products of torch do without; recurrent layers and prepared products stop with an error.
+    """
+    return torch.backends.mkldnn.is_available() and torch.ops.mkldnn._is_mkldnn_bf16_supported()
+
+
+@lru_cache
 def cpu_multiplies_bfloat16() -> bool:
     """Return whether this processor has bfloat16 dot products, not slow emulated ones."""
     info = Path("/proc/cpuinfo")

@@ -13,6 +13,7 @@ from torch.nn import functional as F
 
 from lmtools.base.config import check_numbers
 from lmtools.models.base import Trunk
+from lmtools.models.device import onednn_computes_bfloat16
 from lmtools.models.dropout import Dropout
 from lmtools.models.memory import Rows, group_levels
 
@@ -72,7 +73,7 @@ class Lstm(Trunk):
         state = self.embedding(tokens)
         yield state
         for layer in self.layers:
-            state, _ = layer(self.dropout(state))
+            state, _ = run_layer(layer, self.dropout(state))
             yield state
 
     def carried(self, tokens, before=None):
@@ -80,7 +81,7 @@ class Lstm(Trunk):
         states, after = self.embedding(tokens), []
         for number, layer in enumerate(self.layers):
             old = before and tuple(part[None] for part in before[2 * number : 2 * number + 2])
-            states, (output, cell) = layer(self.dropout(states), old)
+            states, (output, cell) = run_layer(layer, self.dropout(states), old)
             after += [output[0], cell[0]]
         return states, after
 
@@ -93,6 +94,18 @@ class Lstm(Trunk):
     @classmethod
     def arch_of_size(cls, layers, dim):
         return {"layers": layers, "dim": dim, "units": dim}
+
+
+def run_layer(
+    layer: nn.LSTM, inputs: Tensor, before: tuple[Tensor, Tensor] | None = None
+) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+    """Return states (B, T, outputs) of a layer, and output and cell after the last; in float32 on
+    a CPU that has no bfloat16 kernel for it.
+    """
+    if inputs.device.type != "cpu" or onednn_computes_bfloat16():
+        return layer(inputs, before)
+    with torch.autocast("cpu", enabled=False):
+        return layer(inputs, before)
 
 
 class Cells:

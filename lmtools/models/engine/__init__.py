@@ -10,7 +10,7 @@ from torch import nn
 
 from lmtools.base.computing import ENGINES
 from lmtools.base.errors import UserError
-from lmtools.models.device import PRECISIONS, cpu_multiplies_bfloat16
+from lmtools.models.device import PRECISIONS, cpu_multiplies_bfloat16, onednn_computes_bfloat16
 from lmtools.models.engine.linear import Int8Linear, PackedLinear, multiplies_int8
 from lmtools.models.engine.matrix import PackedMatrix
 from lmtools.models.lm import LanguageModel
@@ -41,6 +41,11 @@ def resolve_engine(engine: str, precision: str, device: torch.device, refused: s
         return "prepared"
     if engine == "prepared" and not able:
         raise UserError(f"engine prepared: not on {device.type}, but on a CPU; leave --engine out")
+    if engine == "prepared" and precision == "bfloat16" and not onednn_computes_bfloat16():
+        raise UserError(
+            "engine prepared: not in bfloat16 on this processor (it needs AVX-512); leave --engine"
+            " or --precision out"
+        )
     if engine == "auto":
         exact = able and precision == "bfloat16" and cpu_multiplies_bfloat16()
         return "prepared" if exact else "torch"

@@ -2,6 +2,7 @@
 and, with weights, the hypotheses that win.
 """
 
+import contextlib
 import resource
 import time
 from collections.abc import Sequence
@@ -16,6 +17,7 @@ from lmtools.base.errors import UserError
 from lmtools.base.workers import CONTEXT
 from lmtools.evaluate import METRICS, evaluate
 from lmtools.formats import scores
+from lmtools.models.engine import resolve_engine
 from lmtools.rescoring import DERIVED, SystemPlan, Weights, make_columns, rescore_lists
 from lmtools.rescoring.features import summed
 from lmtools.score.load import load
@@ -34,6 +36,15 @@ WAYS = (
 )
 
 
+def list_ways() -> list[tuple[str, str]]:
+    """Return those of WAYS that this processor computes."""
+    ways = []
+    for precision, engine in WAYS:
+        with contextlib.suppress(UserError):
+            ways.append((precision, resolve_engine(engine, precision, torch.device("cpu"))))
+    return ways
+
+
 def bench_engines(
     lm: str, nbests: Sequence[NBest], weights: Weights | None, words: int, repeats: int
 ) -> dict:
@@ -44,7 +55,7 @@ def bench_engines(
     `weights` choose hypotheses; their one column that the lists lack is this model's.
     """
     texts = [hyp.text for nbest in nbests for hyp in nbest.hyps]
-    rows = [{"precision": precision, "engine": engine} for precision, engine in WAYS]
+    rows = [{"precision": precision, "engine": engine} for precision, engine in list_ways()]
     for row in rows:
         row |= measure_alone(lm, computing_of(row), texts[:FEW])
     scorers = [load(lm, computing_of(row)) for row in rows]
