@@ -122,3 +122,14 @@ def test_the_paper_size_builds_on_paper():
         lm = LanguageModel(settings("lstm", arch={}), 200_000)
     matrices = {tuple(p.shape) for p in lm.parameters() if p.dim() == 2}
     assert matrices == {(200_000, 128), (8192, 128), (8192, 2048), (200_000, 2048)}
+
+
+def test_processors_without_a_bfloat16_kernel_compute_in_float32(monkeypatch):
+    monkeypatch.setattr("lmtools.models.lstm.onednn_computes_bfloat16", lambda: False)
+    torch.manual_seed(1)
+    lm = Lstm(LstmConfig(layers=2, dim=8, units=12), 20)
+    tokens, lengths = torch.tensor([[7, 8, 9], [5, 6, 0]]), torch.tensor([3, 2])
+    plain = list(lm.layer_states(tokens, lengths))
+    with torch.autocast("cpu", torch.bfloat16):
+        states = list(lm.layer_states(tokens, lengths))
+    assert all(map(torch.equal, plain, states))

@@ -17,6 +17,7 @@ from lmtools.base.computing import Computing
 from lmtools.embed.encoders import ContextualEncoder
 from lmtools.embed.pooling import PoolingOptions
 from lmtools.embed.sentences import encode
+from lmtools.models.device import onednn_computes_bfloat16
 from lmtools.models.lm import LanguageModel
 from lmtools.models.settings import Settings
 from lmtools.score import compute as computing
@@ -139,6 +140,8 @@ PREPARED = {"float32": "causal", "bfloat16": "masked", "int8": "tta"}
 def test_nor_with_prepared_weights(precision):
     if precision == "int8" and not torch.cpu._is_vnni_supported():
         pytest.skip("this processor has no VNNI instructions")
+    if precision == "bfloat16" and not onednn_computes_bfloat16():
+        pytest.skip("oneDNN has no bfloat16 kernels for this processor")
     check([(PREPARED[precision], "softmax")], (1, 2), [precision], "prepared")
 
 
@@ -153,6 +156,8 @@ def test_nor_on_another_processor(processor):
     """As far as this one can stand for it: instruction sets that it has and is told not to use;
     they emulate bfloat16, slowly.
     """
+    if processor["ATEN_CPU_CAPABILITY"] == "avx512" and not torch.cpu._is_avx512_supported():
+        pytest.skip("this processor has no AVX-512 instructions")
     command = (
         "import test_numerics as t; t.check([('masked', 'softmax'), ('causal', 'softmax')], (1, 2),"
         " ['float32'])"

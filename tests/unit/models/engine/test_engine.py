@@ -11,6 +11,7 @@ from lmtools.base.computing import ENGINES
 from lmtools.base.errors import UserError
 from lmtools.embed.encoders import ContextualEncoder
 from lmtools.embed.pooling import PoolingOptions
+from lmtools.models.device import onednn_computes_bfloat16
 from lmtools.models.engine import resolve_engine
 from lmtools.models.engine.linear import Int8Linear, PackedLinear, quantise_rows
 
@@ -98,7 +99,7 @@ def test_the_signature_says_it_where_values_change():
         (precision, engine): scorer("causal", precision, engine).signature.get("engine")
         for precision, engine in [
             *(("float32", engine) for engine in ENGINES),
-            ("bfloat16", "prepared"),
+            *[("bfloat16", "prepared")] * onednn_computes_bfloat16(),
         ]
     }
     named = {how for how, engine in said.items() if engine}
@@ -115,3 +116,6 @@ def test_what_cannot_be_prepared_is_refused(monkeypatch):
     monkeypatch.setattr(torch.cpu, "_is_vnni_supported", lambda: False)
     with pytest.raises(UserError, match="VNNI"):
         resolve_engine("auto", "int8", CPU)
+    monkeypatch.setattr("lmtools.models.engine.onednn_computes_bfloat16", lambda: False)
+    with pytest.raises(UserError, match="AVX-512"):
+        resolve_engine("prepared", "bfloat16", CPU)
