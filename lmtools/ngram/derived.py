@@ -81,7 +81,7 @@ class NgramSource:
         """Read its n-grams, as `read_arpa` does with a `folder`; `ids` gets the new words."""
         counts = self.description.counts if self.description else None
         archive = self.arpa.with_name(NAME)
-        if counts is None or not archive.is_file():
+        if counts is None or self.arpa.name != ARPA or not archive.is_file():
             return arrays.read_arpa(self.arpa, ids, counts, folder)
         return ArchiveReader(archive, self.digest, counts, ids, folder=folder).read()
 
