@@ -13,7 +13,7 @@ from torch.nn import functional as F
 
 from lmtools.base.config import check_numbers
 from lmtools.models.base import Trunk
-from lmtools.models.device import onednn_computes_bfloat16
+from lmtools.models.device import onednn_computes_bfloat16, product_dtype
 from lmtools.models.dropout import Dropout
 from lmtools.models.memory import Rows, group_levels
 
@@ -102,7 +102,7 @@ def run_layer(
     """Return states (B, T, outputs) of a layer, and output and cell after the last; in float32 on
     a CPU that has no bfloat16 kernel for it.
     """
-    if inputs.device.type != "cpu" or onednn_computes_bfloat16():
+    if product_dtype(inputs) != torch.bfloat16 or onednn_computes_bfloat16():
         return layer(inputs, before)
     with torch.autocast("cpu", enabled=False):
         return layer(inputs, before)

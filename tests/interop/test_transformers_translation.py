@@ -94,5 +94,6 @@ def test_scores_are_the_loss_of_transformers(tmp_path, reverse):
             expected.append(-float(loss) * labels.shape[1])
     table = scores.read(tmp_path / "out")
     found = np.concatenate([table.log_prob[nbest.utt] for nbest in LISTS])
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-4)
+    # theirs is a mean in float32, times the number of pieces
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
     assert np.ptp(expected) > 10
