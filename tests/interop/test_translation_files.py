@@ -59,7 +59,7 @@ def rescored(run, text, form: str) -> tuple[Weights, float, float]:
     run("tune --nbest dev.jsonl --scores new=dev.scores --metric bleu --out weights.json")
     run(
         "rescore --nbest test.jsonl --scores new=test.scores --weights weights.json --out test.txt"
-        f" --nbest-out test.out --to {form}"
+        f" --nbest-out test.out --nbest-to {form}"
     )
     old, back = list(jsonl.read("test.jsonl")), list(read_lists("test.out", form))
     chosen = [line.partition(" ")[2] for _, line in read_lines("test.txt")]
