@@ -7,6 +7,7 @@ from scoring import CPU as ON_CPU
 from scoring import make_scorer
 
 from lmtools.models.device import cpu_multiplies_bfloat16
+from lmtools.models.engine.linear import multiplies_int8
 from lmtools.models.lm import LanguageModel
 from lmtools.models.settings import Settings
 from lmtools.score.neural import NeuralScorer
@@ -21,7 +22,7 @@ MODELS = {
     "masked": ("masked", ARCH),
     "lstm": ("causal", {"layers": 1, "dim": 32, "units": 64}),
 }
-vnni = pytest.mark.skipif(not torch.cpu._is_vnni_supported(), reason="no VNNI instructions")
+with_int8 = pytest.mark.skipif(not multiplies_int8(), reason="no AVX2 or VNNI instructions")
 native = pytest.mark.skipif(not cpu_multiplies_bfloat16(), reason="no bfloat16 instructions")
 
 

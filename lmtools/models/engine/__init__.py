@@ -11,7 +11,13 @@ from torch import nn
 from lmtools.base.computing import ENGINES
 from lmtools.base.errors import UserError
 from lmtools.models.device import PRECISIONS, cpu_multiplies_bfloat16, onednn_computes_bfloat16
-from lmtools.models.engine.linear import Int8Linear, PackedLinear, multiplies_int8
+from lmtools.models.engine.linear import (
+    LEVELS,
+    Int8Linear,
+    PackedLinear,
+    multiplies_int8,
+    weight_levels,
+)
 from lmtools.models.engine.matrix import PackedMatrix
 from lmtools.models.lm import LanguageModel
 from lmtools.models.outputs.base import OutputLayer
@@ -35,7 +41,7 @@ def resolve_engine(engine: str, precision: str, device: torch.device, refused: s
             raise UserError("engine torch: does not compute in int8; leave --engine out")
         if not (able and multiplies_int8()):
             raise UserError(
-                f"precision int8: not on this {device.type} (it needs a processor with VNNI"
+                f"precision int8: not on this {device.type} (it needs AVX2 or VNNI"
                 " instructions); use float32 or bfloat16"
             )
         return "prepared"
@@ -59,16 +65,22 @@ def check_onnx(precision: str, device: torch.device, cause: str) -> str:
     elif precision == "bfloat16":
         cause = "does not compute in bfloat16; leave --engine or --precision out"
     elif precision == "int8" and not multiplies_int8():
-        cause = "int8 needs a processor with VNNI instructions; use float32"
+        cause = "int8 needs a processor with AVX2 or VNNI instructions; use float32"
     if cause:
         raise UserError(f"engine onnx: {cause}")
     return "onnx"
 
 
 def describe_engine(engine: str, precision: str) -> dict[str, str]:
-    """Return a signature's entries for a resolved engine: none where the precision implies it."""
+    """Return a signature's entries for a resolved engine: none where the precision implies it; in
+    int8 how many levels weights have, where they are fewer than LEVELS.
+    """
     implied = engine == "torch" or (engine == "prepared" and precision != "float32")
-    return {} if implied else {"engine": engine}
+    fewer = precision == "int8" and weight_levels() < LEVELS
+    return {
+        **({} if implied else {"engine": engine}),
+        **({"levels": str(weight_levels())} if fewer else {}),
+    }
 
 
 def prepare(lm: LanguageModel, precision: str) -> OutputLayer:

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from lmtools.models.engine.linear import quantise_rows
+from lmtools.models.engine.linear import quantise_rows, weight_levels
 from lmtools.models.lm import LanguageModel
 from lmtools.models.transformer import TransformerBlock
 
@@ -192,7 +192,7 @@ class ScoringGraph(Graph):
 
     def multiply_int8(self, state: str, weight: Tensor, bias: Tensor) -> str:
         """Return x W^T + b with both in int8."""
-        levels, scale = quantise_rows(weight.detach().float())
+        levels, scale = quantise_rows(weight.detach().float(), weight_levels())
         kept = (self.keep(levels.T), self.keep(scale[:, 0].contiguous()), "", self.keep(bias))
         return self.add("DynamicQuantizeMatMul", state, *kept, domain=OWN)
 
@@ -201,7 +201,7 @@ class ScoringGraph(Graph):
         weight = linear.weight.detach().float()
         rows, columns = weight.shape
         weight = F.pad(weight, (0, -columns % BLOCK))
-        levels, scale = quantise_rows(weight.view(-1, BLOCK))
+        levels, scale = quantise_rows(weight.view(-1, BLOCK), weight_levels())
         levels = (levels.to(torch.int16) + 128).to(torch.uint8)  # 128 stands for 0
         kept = self.keep(levels.view(rows, -1, BLOCK)), self.keep(scale.view(-1).contiguous())
         product = self.add(

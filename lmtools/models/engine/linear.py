@@ -6,6 +6,8 @@ from torch import Tensor, nn
 # what the layout of packed weights is chosen for; other numbers of rows are as fast
 ROWS = 256
 LEVELS = 127  # of int8 on either side of 0
+# of weights where two products are added in 16 bits: 255 * 63 * 2 < 2 ** 15
+FEWER_LEVELS = 63
 
 
 class PackedLinear(nn.Module):
@@ -31,8 +33,15 @@ def pack_weight(weight: Tensor) -> Tensor:
 
 
 def multiplies_int8() -> bool:
-    """Return whether this processor has instructions for products of int8."""
-    return torch.cpu._is_vnni_supported()
+    """Return whether this processor has instructions for products of int8: VNNI, or AVX2's."""
+    return torch.cpu._is_vnni_supported() or torch.cpu._is_avx2_supported()
+
+
+def weight_levels() -> int:
+    """Return the levels of a weight in int8 on either side of 0 with which sums are exact on this
+    processor: fewer without VNNI, where AVX2 adds two products in 16 bits.
+    """
+    return LEVELS if torch.cpu._is_vnni_supported() else FEWER_LEVELS
 
 
 def packed_product(x: Tensor, packed: Tensor, bias: Tensor | None, post: str = "none") -> Tensor:
@@ -54,7 +63,7 @@ class Int8Linear(nn.Module):
         weight = weight.detach().float()
         self.columns = len(weight)
         self.bias = torch.zeros(self.columns) if bias is None else bias.detach().float()
-        levels, scale = quantise_rows(weight)
+        levels, scale = quantise_rows(weight, weight_levels())
         self.scale = scale[:, 0]
         self.zero = torch.zeros(self.columns, dtype=torch.int32)
         # x is multiplied as x + 128, which is never negative; this takes it off again
@@ -77,9 +86,11 @@ class Int8Linear(nn.Module):
         return torch.addcmul(bias, product, scale, out=product)
 
 
-def quantise_rows(x: Tensor) -> tuple[Tensor, Tensor]:
-    """Return levels (M, K) int8 and their scale (M, 1) of each row: x is about levels * scale."""
+def quantise_rows(x: Tensor, most: int = LEVELS) -> tuple[Tensor, Tensor]:
+    """Return levels (M, K) int8, at `most` on either side of 0, and their scale (M, 1) of each row:
+    x is about levels * scale.
+    """
     size = x.abs()
     largest = size.amax(-1, keepdim=True).clamp_(min=torch.finfo(torch.float32).tiny * 256)
-    torch.mul(x, LEVELS / largest, out=size)
-    return size.round_().to(torch.int8), largest / LEVELS
+    torch.mul(x, most / largest, out=size)
+    return size.round_().to(torch.int8), largest / most

@@ -6,7 +6,13 @@ import torch
 from torch import Tensor
 
 from lmtools.models.device import PRECISIONS
-from lmtools.models.engine.linear import Int8Linear, pack_weight, packed_product, quantise_rows
+from lmtools.models.engine.linear import (
+    Int8Linear,
+    pack_weight,
+    packed_product,
+    quantise_rows,
+    weight_levels,
+)
 
 
 class PackedMatrix:
@@ -39,7 +45,8 @@ class PackedMatrix:
         """Return h . W[target] (N,) float32 of the values that the blocks multiply."""
         rows = self.weight[targets]
         if self.precision == "int8":
-            states, rows = (levels * scale for levels, scale in map(quantise_rows, (states, rows)))
+            quantised = quantise_rows(states), quantise_rows(rows, weight_levels())
+            states, rows = (levels * scale for levels, scale in quantised)
         return (states.float() * rows.to(states.dtype).float()).sum(-1)
 
 

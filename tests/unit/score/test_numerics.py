@@ -18,6 +18,7 @@ from lmtools.embed.encoders import ContextualEncoder
 from lmtools.embed.pooling import PoolingOptions
 from lmtools.embed.sentences import encode
 from lmtools.models.device import onednn_computes_bfloat16
+from lmtools.models.engine.linear import multiplies_int8
 from lmtools.models.lm import LanguageModel
 from lmtools.models.settings import Settings
 from lmtools.score import compute as computing
@@ -138,8 +139,8 @@ PREPARED = {"float32": "causal", "bfloat16": "masked", "int8": "tta"}
 
 @pytest.mark.parametrize("precision", PREPARED)
 def test_nor_with_prepared_weights(precision):
-    if precision == "int8" and not torch.cpu._is_vnni_supported():
-        pytest.skip("this processor has no VNNI instructions")
+    if precision == "int8" and not multiplies_int8():
+        pytest.skip("this processor has no AVX2 or VNNI instructions")
     if precision == "bfloat16" and not onednn_computes_bfloat16():
         pytest.skip("oneDNN has no bfloat16 kernels for this processor")
     check([(PREPARED[precision], "softmax")], (1, 2), [precision], "prepared")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from engine_models import ARCH, CPU, MODELS, native, scorer, scores, vnni
+from engine_models import ARCH, CPU, MODELS, native, scorer, scores, with_int8
 from torch import nn
 from torch.nn import functional as F
 
@@ -13,7 +13,7 @@ from lmtools.embed.encoders import ContextualEncoder
 from lmtools.embed.pooling import PoolingOptions
 from lmtools.models.device import onednn_computes_bfloat16
 from lmtools.models.engine import resolve_engine
-from lmtools.models.engine.linear import Int8Linear, PackedLinear, quantise_rows
+from lmtools.models.engine.linear import Int8Linear, PackedLinear, quantise_rows, weight_levels
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -32,14 +32,14 @@ def test_bfloat16_has_the_same_bits(name, criterion):
     assert np.array_equal(plain, prepared)
 
 
-@vnni
+@with_int8
 @pytest.mark.parametrize("name", MODELS)
 def test_int8_is_near(name):
     plain, int8 = (scores(scorer(name, precision, "auto")) for precision in ("float32", "int8"))
     assert 0 < np.abs(plain - int8).max() < 0.5
 
 
-@vnni
+@with_int8
 @pytest.mark.parametrize("criterion", ["softmax", "bce-nce"])
 def test_int8_is_normalised(criterion):
     one = scorer("causal", "int8", "auto", criterion)
@@ -52,14 +52,14 @@ def test_int8_is_normalised(criterion):
         assert one.output.log_prob(states, ids).allclose(expected, atol=1e-4)
 
 
-@vnni
+@with_int8
 def test_int8_layer_multiplies_what_was_quantised():
     torch.manual_seed(0)
     linear, x = nn.Linear(96, 40), torch.randn(2, 5, 96) * torch.logspace(-3, 3, 5)[:, None]
     with torch.inference_mode():
         made = Int8Linear(linear.weight, linear.bias)(x)
         levels, scale = quantise_rows(x.flatten(0, 1))
-        rows, column = quantise_rows(linear.weight)
+        rows, column = quantise_rows(linear.weight, weight_levels())
         expected = F.linear(levels.double() * scale, rows.double() * column, linear.bias.double())
     assert (levels.abs().amax(-1) == 127).all()
     assert made.double().allclose(expected.view(2, 5, 40), rtol=1e-4, atol=1e-4)
@@ -68,6 +68,27 @@ def test_int8_layer_multiplies_what_was_quantised():
         layer = Int8Linear(linear.weight, linear.bias)
         assert layer(torch.zeros(1, 96)).allclose(linear.bias)
         assert layer(torch.full((1, 96), torch.nan)).isnan().all()
+
+
+@with_int8
+@pytest.mark.parametrize("rows", [1, 25, 256])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_the_largest_int8_are_added_exactly(rows, sign):
+    # where a processor adds two products in 16 bits, 255 * 127 * 2 would not fit
+    layer = Int8Linear(torch.full((64, 512), sign * 0.5), None)
+    levels = torch.full((rows, 512), 127, dtype=torch.int8)
+    product = layer.multiply(levels, torch.ones(rows, 1), torch.zeros(64))
+    assert product.allclose(torch.full_like(product, sign * 0.5 * 127 * 512), rtol=1e-6)
+
+
+@with_int8
+def test_processors_without_vnni_have_fewer_levels(monkeypatch):
+    monkeypatch.setattr(torch.cpu, "_is_vnni_supported", lambda: False)
+    one = scorer("causal", "int8", "auto")
+    assert one.signature["levels"] == "63"
+    assert 0 < np.abs(scores(scorer("causal", "float32", "torch")) - scores(one)).max() < 0.5
+    monkeypatch.setattr(torch.cpu, "_is_vnni_supported", lambda: True)
+    assert "levels" not in scorer("causal", "int8", "auto").signature
 
 
 def test_gelu_is_fused():
@@ -89,7 +110,7 @@ def test_vectors_of_a_prepared_model():
     assert np.abs(encode("float32", "torch") - encode("float32", "prepared")).max() < 1e-4
 
 
-@vnni
+@with_int8
 def test_vectors_in_int8_are_near():
     assert 0 < np.abs(encode("float32", "torch") - encode("int8", "auto")).max() < 0.5
 
@@ -113,8 +134,8 @@ def test_what_cannot_be_prepared_is_refused(monkeypatch):
         resolve_engine("torch", "int8", CPU)
     with pytest.raises(UserError, match="on a CPU"):
         resolve_engine("prepared", "float32", torch.device("meta"))
-    monkeypatch.setattr(torch.cpu, "_is_vnni_supported", lambda: False)
-    with pytest.raises(UserError, match="VNNI"):
+    monkeypatch.setattr("lmtools.models.engine.multiplies_int8", lambda: False)
+    with pytest.raises(UserError, match="AVX2 or VNNI"):
         resolve_engine("auto", "int8", CPU)
     monkeypatch.setattr("lmtools.models.engine.onednn_computes_bfloat16", lambda: False)
     with pytest.raises(UserError, match="AVX-512"):

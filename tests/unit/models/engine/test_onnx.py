@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from engine_models import CPU, SIZE, Ids, model, native, scorer, scores, vnni
+from engine_models import CPU, SIZE, Ids, model, native, scorer, scores, with_int8
 from scoring import CPU as ON_CPU
 from scoring import make_scorer
 
@@ -55,14 +55,14 @@ def test_an_intact_masked_model():
     assert np.abs(scores(plain) - scores(graph)).max() < 1e-4
 
 
-@vnni
+@with_int8
 @pytest.mark.parametrize("name", FAMILIES)
 def test_int8_is_near(name):
     plain, int8 = (scores(scorer(name, *how)) for how in (("float32", "torch"), ("int8", "onnx")))
     assert 0 < np.abs(plain - int8).max() < 0.5
 
 
-@vnni
+@with_int8
 @pytest.mark.parametrize("precision", ["float32", "int8"])
 def test_company_changes_no_bit(precision):
     one = scorer("tta", precision, "onnx")
@@ -74,7 +74,7 @@ def test_company_changes_no_bit(precision):
     assert np.array_equal(together, alone)
 
 
-@vnni
+@with_int8
 def test_int8_of_lists_is_that_of_single_texts():
     one = scorer("causal", "int8", "onnx")
     sentences = [(7, 8, 9, 10, 11, i) for i in range(20, 40)]
@@ -119,12 +119,12 @@ def test_what_is_not_computed_is_refused(monkeypatch):
     assert scorer("causal", "float32", "auto").live().engine == "torch"
     with pytest.raises(UserError, match=r"lmtools\[onnx\]"):
         scorer("causal", "float32", "onnx")
-    monkeypatch.setattr(torch.cpu, "_is_vnni_supported", lambda: False)
-    with pytest.raises(UserError, match="VNNI"):
+    monkeypatch.setattr("lmtools.models.engine.multiplies_int8", lambda: False)
+    with pytest.raises(UserError, match="AVX2 or VNNI"):
         resolve_engine("onnx", "int8", CPU)
 
 
-@vnni
+@with_int8
 def test_prefixes_are_those_of_torch_and_refused_in_int8():
     assert scorer("causal", "float32", "onnx").grow_prefixes()
     with pytest.raises(UserError, match="int8 of ONNX Runtime scores texts"):
