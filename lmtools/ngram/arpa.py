@@ -11,7 +11,7 @@ from lmtools.base.files import read_lines
 from lmtools.base.log import track
 from lmtools.ngram.archive import Archive
 from lmtools.ngram.counts import Grams
-from lmtools.ngram.formatting import LineBytes, scale_logs
+from lmtools.ngram.formatting import LineBytes
 from lmtools.ngram.parsing import read_log
 
 CHUNK = 1 << 16  # n-grams formatted at once
@@ -91,9 +91,8 @@ def write_sections(
         if n > len(sizes):
             continue
         with archive.section(n, sizes) if archive else nullcontext(lambda piece, logs: None) as add:
-            for piece in pieces(n):
-                logs = scale_logs(piece.values)
-                stream.write(lines.join(piece.words, logs))
+            for piece, logs, text in lines.join_ahead(pieces(n)):
+                stream.write(text)
                 add(piece, logs)
     stream.write(b"\n\\end\\\n")
 

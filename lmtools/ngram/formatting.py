@@ -5,10 +5,13 @@ of words. Pieces are stored in their order, 8 bytes each, so that what a piece l
 overwritten by the next one. What words have beyond 8 bytes fills the gaps that were left for it.
 """
 
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
+AHEAD = 2  # pieces of n-grams whose lines wait
 PART = 8  # bytes of a piece
 DECIMALS = 6
 SCALE = 10**DECIMALS
@@ -89,6 +92,24 @@ class LineBytes:
         self.fill(lines, words.ravel(), starts[:, spelled].ravel(), lengths[:, spelled].ravel())
         text[ends[-1]] = ord("\n")
         return text[1 : ends[-1] + 1].tobytes()  # each line has the end of the one before it
+
+    def join_ahead(self, pieces: Iterable) -> Iterator[tuple]:
+        """Yield each lmtools.ngram.arpa.Piece, its scaled logarithms and its lines, which a thread
+        makes while the next pieces are made and those before are written.
+        """
+
+        def form(piece) -> tuple:
+            logs = scale_logs(piece.values)
+            return piece, logs, self.join(piece.words, logs)
+
+        waiting: deque = deque()
+        with ThreadPoolExecutor(1) as pool:
+            for piece in pieces:
+                waiting.append(pool.submit(form, piece))
+                if len(waiting) > AHEAD:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
 
     def number(self, tables, logs: np.ndarray) -> list[tuple]:
         """Return the pieces of numbers: tables and which of their pieces."""

@@ -128,8 +128,9 @@ class Listed(Subword):
     def choose(cls, counts: Mapping[str, int], vocab_size: int | None, min_count: int) -> list[str]:
         """Return the items of the list, in order."""
         others = {*SPECIALS, *cls.always}
-        frequent = (x for x in counts if counts[x] >= min_count and x not in others)
-        chosen = [*cls.always, *sorted(frequent, key=lambda item: (-counts[item], item))]
+        frequent = sorted(x for x in counts if counts[x] >= min_count and x not in others)
+        frequent.sort(key=counts.__getitem__, reverse=True)  # equal ones stay in their order
+        chosen = [*cls.always, *frequent]
         if len(chosen) == len(cls.always):
             raise UserError(
                 f"the text holds nothing that occurs {min_count} times; give one sentence a line,"
