@@ -32,6 +32,18 @@ def prune(model: BackoffModel, threshold: float, folder=None) -> BackoffModel:
 
     As in SRILM each n-gram is judged alone, against the model as it was.
     """
+    result = renumber(model.levels[0], select_ngrams(model, threshold, folder), folder)
+    result.drop_empty()
+    result.set_backoffs()
+    return result
+
+
+def select_ngrams(
+    model: BackoffModel, threshold: float, folder
+) -> list[tuple[Level, np.ndarray | None]]:
+    """Return what stays of each order from 2, and which of the former n-grams these are, (N,) bool,
+    None of the highest order. Of `model` the unigrams are left.
+    """
     histories = history_probabilities(model, EOS)
     model.complete_suffixes()
     needed, survivors = None, []
@@ -48,11 +60,11 @@ def prune(model: BackoffModel, threshold: float, folder=None) -> BackoffModel:
             model.levels[n - 2].release()
         model.levels.pop()
         level = kept.map()
-        survivors.append((level, stay.read()))
+        survivors.append((level, stay.read() if survivors else None))
         needed = np.zeros(contexts, dtype=bool)
         for rows in level.blocks():
             needed[rows.key >> SHIFT] = True
-    return rebuild(model.levels[0], survivors[::-1], folder)
+    return survivors[::-1]
 
 
 def relative_change(
@@ -86,9 +98,11 @@ def relative_change(
     return np.expm1(history[context] * (gain + backed_off))
 
 
-def rebuild(unigrams: Level, survivors: Sequence[tuple[Level, np.ndarray]], folder) -> BackoffModel:
-    """Return the model of unigrams and of what stays of each order from 2, and which of the former
-    n-grams these are, (N,) bool: contexts and suffixes are indices of those.
+def renumber(
+    unigrams: Level, survivors: Sequence[tuple[Level, np.ndarray | None]], folder
+) -> BackoffModel:
+    """Return the model, without back-off weights, of unigrams and of what `select_ngrams` returned,
+    whose contexts and suffixes are indices of former n-grams.
     """
     result = BackoffModel([Level(unigrams.key, unigrams.prob, ones(len(unigrams)))])
     place = np.arange(len(unigrams), dtype=np.int32)
@@ -99,10 +113,8 @@ def rebuild(unigrams: Level, survivors: Sequence[tuple[Level, np.ndarray]], fold
             suffix = np.where(suffix < 0, suffix, place[suffix])
             placed.append(key=key, prob=prob, suffix=suffix)
         result.levels.append(placed.map())
-        if len(result.levels) <= len(survivors):  # the next order's contexts and suffixes
+        if stays is not None:  # where the next order's contexts and suffixes are
             place = np.cumsum(stays, dtype=np.int32)
             place -= 1
             place[~stays] = ABSENT
-    result.drop_empty()
-    result.set_backoffs()
     return result
