@@ -142,3 +142,29 @@ def test_the_weights_stay_outside_of_the_graph():
     values = sum(array.nbytes for array in graph.outside.values())
     shared = lm.output.weight.numel() * 4  # the embedding is the output matrix
     assert len(content) < 20_000 < shared < values < 2 * shared + 400_000
+
+
+@with_int8
+@pytest.mark.parametrize("multiply", ["multiply_int8", "multiply_blocks"])
+@pytest.mark.parametrize("rows", [1, 40])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_the_largest_int8_do_not_overflow(multiply, rows, sign):
+    import onnx as package
+    from onnxruntime import InferenceSession
+
+    from lmtools.models.engine.graph import IR, OPSET, OWN, ScoringGraph
+
+    graph, linear = ScoringGraph(package, model("causal"), int8=True), torch.nn.Linear(512, 64)
+    torch.nn.init.constant_(linear.weight, sign * 0.5)
+    torch.nn.init.zeros_(linear.bias)
+    blocks = multiply == "multiply_blocks"
+    given = (linear,) if blocks else (linear.weight, linear.bias)
+    name, helper = getattr(graph, multiply)("x", *given), package.helper
+    x, y = (helper.make_tensor_value_info(value, 1, None) for value in ("x", name))
+    weights = [package.numpy_helper.from_array(kept, key) for key, kept in graph.weights.items()]
+    made = helper.make_graph(graph.nodes, "product", [x], [y], initializer=weights)
+    domains = [helper.make_opsetid("", OPSET), helper.make_opsetid(OWN, 1)]
+    content = helper.make_model(made, opset_imports=domains, ir_version=IR).SerializeToString()
+    session = InferenceSession(content, providers=["CPUExecutionProvider"])
+    product = session.run(None, {"x": np.ones((rows, 512), dtype=np.float32)})[0]
+    assert np.allclose(product, sign * 0.5 * 512, rtol=1e-3)
