@@ -121,9 +121,12 @@ class ProgressBar:
         if sys.stderr.isatty() and current().log_format != JSON:
             from tqdm import tqdm
 
-            self.bar = tqdm(
+            class Bar(tqdm):
+                monitor_interval = 0  # no thread beside it: a process of several is not forked
+
+            self.bar = Bar(
                 total=total, initial=done, desc=label, unit=unit, unit_scale=unit == BYTES,
-                dynamic_ncols=True, delay=DELAY, file=sys.stderr,
+                dynamic_ncols=True, delay=DELAY, file=sys.stderr, miniters=1,
             )  # fmt: skip
         OPEN.append(self)
 

@@ -162,6 +162,15 @@ def test_a_bar_on_a_terminal(terminal):
     assert not log.OPEN
 
 
+def test_a_bar_starts_no_thread(terminal, monkeypatch):
+    """Which would keep the process from being forked (lmtools.base.workers.can_fork)."""
+    terminal()
+    monkeypatch.setattr("tqdm.std.TMonitor", lambda *_: pytest.fail("a thread"))
+    monkeypatch.setattr("tqdm.tqdm.monitor", None)
+    with ProgressBar("score lm", 4, "text") as progress:
+        assert progress.bar is not None
+
+
 def test_json_has_no_bar(terminal):
     read = terminal()
     with using(log_format="json"), ProgressBar("score lm", 4, "text") as progress:
