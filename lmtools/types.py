@@ -54,6 +54,10 @@ class Hypothesis:
         same = self.display.split() == text.split()
         return replace(self, text=text, written=None if same else self.display)
 
+    def with_scores(self, scores: Mapping[str, float]) -> "Hypothesis":
+        """Return the hypothesis with other scores."""
+        return Hypothesis(self.text, scores, self.extra, self.written)
+
     def __post_init__(self):
         if type(self.text) is not str:
             object.__setattr__(self, "text", check_text(self.text, "text"))

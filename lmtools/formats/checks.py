@@ -142,7 +142,7 @@ def write_lines(
 
 def component(name: str, where: str) -> str:
     """Return `name` if it can name a feature of the tuned weights."""
-    if not name or "=" in name or any(c.isspace() for c in name):
+    if name.split() != [name] or "=" in name:
         raise UserError(
             f"{where}: score name {name!r} is empty or holds white space or '='; rename it"
         )

@@ -120,7 +120,7 @@ def merge_equal(nbest: NBest, normalise: Callable[[str], str], source, mass: boo
         best = group[0] if total is None else max(group, key=lambda hyp: hyp.scores[total])
         if mass:
             whole = float(np.logaddexp.reduce([hyp.scores[total] for hyp in group]))
-            best = replace(best, scores={**best.scores, MASS: whole})
+            best = best.with_scores({**best.scores, MASS: whole})
         merged.append(best)
     return replace(nbest, hyps=tuple(merged))
 

@@ -132,8 +132,8 @@ def check_fields(tree, known: dict, where: str, what: str) -> None:
         raise UserError(
             f"{where}: {what} is {clip_value(tree)}; expected an object with {', '.join(known)}"
         )
-    for name in sorted(known.keys() - OPTIONAL - tree.keys()):
-        raise UserError(f"{where}: key {name!r} is missing; add it")
+    if missing := [name for name in known if name not in tree and name not in OPTIONAL]:
+        raise UserError(f"{where}: key {min(missing)!r} is missing; add it")
     for name, value in tree.items():
         if name not in known:
             raise UserError(

@@ -165,8 +165,8 @@ class NgramModel:
 
     def find_unknown(self, tokens: Sequence[str]) -> np.ndarray:
         """Return which tokens are unknown, bool (tokens,), as `query` does, without scores."""
-        known = (token.encode("utf-8", "replace") in self.kenlm for token in tokens)
-        unknown = ~np.fromiter(known, dtype=bool, count=len(tokens))
+        known = [token.encode("utf-8", "replace") in self.kenlm for token in tokens]
+        unknown = ~np.array(known, dtype=bool)
         if self.unknown:
             unknown |= np.array([token == self.unknown for token in tokens], dtype=bool)
         return unknown

@@ -8,6 +8,7 @@ from lmtools.rescoring.defaults import is_default, load_weights
 from lmtools.rescoring.features import (
     DERIVED,
     ScoreColumns,
+    divide,
     gather,
     make_columns,
     read_columns,
@@ -46,6 +47,7 @@ __all__ = [
     "check_signatures",
     "describe_lm",
     "describe_system",
+    "divide",
     "gather",
     "is_default",
     "load_weights",

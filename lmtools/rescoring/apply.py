@@ -114,18 +114,10 @@ def show(signature: Mapping, key: str) -> str:
 def reordered(nbest: NBest, features: Features, row: int, totals: np.ndarray) -> NBest:
     """Sort one list by total; give its hypotheses all features and `total`."""
     order = np.argsort(-totals[: len(nbest.hyps)], kind="stable")
-    return replace(
-        nbest,
-        hyps=tuple(
-            replace(
-                nbest.hyps[place],
-                scores={
-                    **dict(
-                        zip(features.names, features.values[:, row, place].tolist(), strict=True)
-                    ),
-                    TOTAL: float(totals[place]),
-                },
-            )
-            for place in order
-        ),
+    names = (*features.names, TOTAL)
+    columns = (*features.values[:, row, order].tolist(), totals[order].tolist())
+    hyps = (
+        nbest.hyps[place].with_scores(dict(zip(names, values, strict=True)))
+        for place, *values in zip(order.tolist(), *columns, strict=True)
     )
+    return replace(nbest, hyps=tuple(hyps))

@@ -38,9 +38,9 @@ NEAR = "near"
 # What is computed from a hypothesis's text alone.
 DERIVED = LENGTHS | {LOOP: lambda hyp: -count_looped(hyp.text)}
 # What the name of a column may end in: the counts (hypotheses,) by which the log-probabilities of a
-# list are divided then.
-MEANS: dict[str, Callable[[NBest, Mapping], Sequence[float]]] = {
-    "/token": lambda nbest, tokens: tokens.get(nbest.utt, ()),
+# list are divided then, from the list and the tokens of its hypotheses.
+MEANS: dict[str, Callable[[NBest, Sequence[float]], Sequence[float]]] = {
+    "/token": lambda nbest, tokens: tokens,
     "/word": lambda nbest, tokens: [LENGTHS["words"](hyp) for hyp in nbest.hyps],
 }
 # The feature of weight 1 is the first of these: the acoustic score, a total, the place in the list.
@@ -172,23 +172,28 @@ def summed(name: str) -> str:
 def take_mean(
     name: str, column: list[np.ndarray], table: ScoreTable, nbests: Sequence[NBest], path
 ) -> list[np.ndarray]:
-    """Divide the log-probabilities (hypotheses,) a list of `table`, read from `path`, by the counts
-    that MEANS has for `name`.
-
-    No tokens and no words count as one: the mean of an empty hypothesis is its sum.
+    """Return `divide` of the log-probabilities (hypotheses,) a list of `table`, read from `path`.
+    UserError where they have no tokens to divide by.
     """
-    counts = MEANS.get(name.removeprefix(summed(name)))
-    if counts is None:
-        return column
     if name.endswith("/token") and not table.tokens and table.log_prob:
         raise UserError(
             f"--scores {name}: {path} has plain numbers, which say nothing of tokens; divide by"
             f" words ({summed(name)}/word), or give a score file"
         )
     return [
-        values / np.maximum(counts(nbest, table.tokens), 1)
+        divide(name, nbest, values, table.tokens.get(nbest.utt, ()))
         for nbest, values in zip(nbests, column, strict=True)
     ]
+
+
+def divide(name: str, nbest: NBest, log_prob: np.ndarray, tokens: Sequence[float]) -> np.ndarray:
+    """Return a list's values in the column `name`: its log-probabilities (hypotheses,), divided by
+    the counts that MEANS has for the name.
+
+    No tokens and no words count as one: the mean of an empty hypothesis is its sum.
+    """
+    counts = MEANS.get(name.removeprefix(summed(name)))
+    return log_prob if counts is None else log_prob / np.maximum(counts(nbest, tokens), 1)
 
 
 def gather(

@@ -238,4 +238,4 @@ def mean_counts(nbests: Sequence[NBest], name: str, tokens: Mapping[str, np.ndar
     """
     count = MEANS.get(name.removeprefix(summed(name)), lambda nbest, _: np.ones(len(nbest.hyps)))
     for nbest in nbests:
-        yield np.maximum(count(nbest, tokens), 1) if nbest.hyps else np.ones(0)
+        yield np.maximum(count(nbest, tokens.get(nbest.utt, ())), 1) if nbest.hyps else np.ones(0)

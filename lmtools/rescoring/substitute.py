@@ -152,7 +152,7 @@ def compare(first: Sequence[str], second: Sequence[str], most: float | None = No
 
 def with_near(hyp: Hypothesis, share: float) -> Hypothesis:
     """Return a hypothesis with its score NEAR."""
-    return replace(hyp, scores={**hyp.scores, NEAR: -share})
+    return hyp.with_scores({**hyp.scores, NEAR: -share})
 
 
 def replace_words(hyp: Hypothesis, window: Stretch, form: NearForm) -> Hypothesis:

@@ -121,7 +121,7 @@ def files_of(settings: LatticeOptions) -> list:
 def drop_phrases(nbest: NBest) -> NBest:
     """Drop the score of phrases: `lmtools tune --phrases` counts them anew, of any glossary."""
     hyps = (
-        replace(hyp, scores={n: score for n, score in hyp.scores.items() if n != PHRASES})
+        hyp.with_scores({n: score for n, score in hyp.scores.items() if n != PHRASES})
         for hyp in nbest.hyps
     )
     return replace(nbest, hyps=tuple(hyps))

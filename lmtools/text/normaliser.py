@@ -49,6 +49,7 @@ class Blanking(dict):
 STRAIGHTEN = str.maketrans(dict.fromkeys(APOSTROPHES, "'"))
 REMOVE = str.maketrans(dict.fromkeys(APOSTROPHES))
 BLANK = Blanking()
+APOSTROPHE = re.compile(f"[{APOSTROPHES}]")
 QUOTES = re.compile(f"[{APOSTROPHES}]{{2,}}")  # ``quoted'' holds quotation marks, not apostrophes
 
 
@@ -115,7 +116,10 @@ class Normaliser:
             text = change_case(text, self.case, self.language)
         if self.punctuation == "keep":
             return " ".join(text.split())
-        words = QUOTES.sub(" ", text.translate(BLANK)).split()
+        text = text.translate(BLANK)
+        if not APOSTROPHE.search(text):
+            return " ".join(text.split())
+        words = QUOTES.sub(" ", text).split()
         return " ".join(bare for word in words if (bare := word.strip(APOSTROPHES)))
 
     @property

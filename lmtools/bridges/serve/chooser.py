@@ -1,7 +1,7 @@
 """What answers requests: language models and weights, loaded once."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple
@@ -12,14 +12,14 @@ from lmtools.api.weights import plan_of
 from lmtools.base.computing import Computing
 from lmtools.base.errors import UserError
 from lmtools.base.specs import LMSpec
-from lmtools.formats import jsonl, scores
+from lmtools.formats import jsonl
 from lmtools.formats.checks import Utterances, components
 from lmtools.rescoring import (
     ScoreColumns,
     check_signatures,
+    divide,
     is_default,
     load_weights,
-    make_columns,
     rescore_lists,
 )
 from lmtools.rescoring.features import summed
@@ -42,6 +42,20 @@ class Request(NamedTuple):
     def texts(self) -> list[str]:
         """The texts of all hypotheses."""
         return [hyp.text for nbest in self.lists for hyp in nbest.hyps]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the hypotheses' own scores."""
+        return next((tuple(nbest.hyps[0].scores) for nbest in self.lists if nbest.hyps), ())
+
+
+class Scored(NamedTuple):
+    """A request, and by model the log-probability and the tokens of its texts, float64 (2,
+    texts).
+    """
+
+    request: Request
+    rows: Mapping[str, np.ndarray]
 
 
 class Answer(NamedTuple):
@@ -78,48 +92,47 @@ class Chooser:
 
     def answer(self, bodies: Sequence[bytes]) -> list[Answer | Exception]:
         """Return the answer to each request, as `read_request` takes it, or its error; the
-        hypotheses of all are scored together.
+        hypotheses of all are scored together, and lists with the same scores sorted together.
         """
         results = [attempt(read_request, body) for body in bodies]
-        places = [i for i, request in enumerate(results) if isinstance(request, Request)]
-        texts = [results[i].texts for i in places]
-        bounds = np.cumsum([0, *map(len, texts)])
-        together = attempt(self.score, [text for some in texts for text in some])
-        for i, some, (begin, end) in zip(places, texts, pairwise(bounds), strict=True):
-            if isinstance(together, Exception):  # of one request's text; the others have scores
-                rows = attempt(self.score, some)
-            else:
-                rows = {name: row[:, begin:end] for name, row in together.items()}
-            failed = isinstance(rows, Exception)
-            results[i] = rows if failed else attempt(self.rescore, results[i], rows)
+        attempt_groups(self.score, results, lambda request: None)
+        attempt_groups(self.rescore, results, lambda scored: scored.request.names)
         return results
 
-    def score(self, texts: Sequence[str]) -> dict[str, np.ndarray]:
-        """Return the log-probability and the tokens of each text by each model, float64 (2,
-        texts).
-        """
-        if not texts:
-            return dict.fromkeys(self.scorers, np.zeros((2, 0)))
-        scored = {n: score_texts(texts, one, self.computing) for n, one in self.scorers.items()}
-        return {name: np.stack([one.log_prob, one.tokens]) for name, one in scored.items()}
+    def score(self, requests: Sequence[Request]) -> list[Scored]:
+        """Score the texts of requests, each text once."""
+        texts = [request.texts for request in requests]
+        flat = [text for some in texts for text in some]
+        rows = dict.fromkeys(self.scorers, np.zeros((2, 0)))
+        for name, scorer in self.scorers.items() if flat else ():
+            scored = score_texts(flat, scorer, self.computing)
+            rows[name] = np.stack([scored.log_prob, scored.tokens])
+        bounds = pairwise(np.cumsum([0, *map(len, texts)]))
+        return [
+            Scored(request, {name: row[:, begin:end] for name, row in rows.items()})
+            for request, (begin, end) in zip(requests, bounds, strict=True)
+        ]
 
-    def rescore(self, request: Request, rows: Mapping[str, np.ndarray]) -> Answer:
-        """Return the answer from the scores of the hypotheses, (2, hypotheses) a model."""
-        lists = [tag_places(nbest) for nbest in request.lists if nbest.hyps]
-        best = {nbest.utt: nbest for nbest in (self.sort(lists, rows) if lists else [])}
-        trees = [describe(nbest, best.get(nbest.utt, nbest)) for nbest in request.lists]
-        content = json.dumps(trees[0] if request.single else trees, ensure_ascii=False)
-        return Answer(content.encode(), len(trees), len(request.texts))
+    def rescore(self, scored: Sequence[Scored]) -> list[Answer]:
+        """Return the answers to requests whose hypotheses have scores of the same names."""
+        requests = [request for request, _ in scored]
+        lists = [tag_places(n) for request in requests for n in request.lists if n.hyps]
+        rows = {
+            name: np.concatenate([rows[name] for _, rows in scored], axis=1)
+            for name in self.scorers
+        }
+        best = iter(self.sort(lists, rows) if lists else ())
+        return [answer_request(request, best) for request in requests]
 
     def sort(self, lists: list[NBest], rows: Mapping[str, np.ndarray]) -> list[NBest]:
         """Return lists that have hypotheses in the order of their totals."""
         bounds = np.cumsum([len(nbest.hyps) for nbest in lists])[:-1]
-        tables = {}
+        values, signatures = {}, {}
         for name in self.columns:
-            values, counts = (np.split(row, bounds) for row in rows[summed(name)])
-            signature = self.scorers[summed(name)].signature
-            tables[name] = scores.make_table(lists, values, counts, signature)
-        columns = make_columns(tables, self.paths, lists, SOURCE)
+            parts = zip(lists, *(np.split(row, bounds) for row in rows[summed(name)]), strict=True)
+            values[name] = [divide(name, *part) for part in parts]
+            signatures[name] = self.scorers[summed(name)].signature
+        columns = ScoreColumns(values, signatures, self.paths, {name: {} for name in values})
         weights = self.weights
         if is_default(self.path):  # of whatever scores the lists have
             weights = load_weights(self.path, lists, columns)
@@ -129,7 +142,7 @@ class Chooser:
         return next(chosen)[1]
 
 
-def attempt(function, *arguments):
+def attempt(function: Callable, *arguments):
     """Return what the function does, or the error that it raises: one request's must not be
     another's.
     """
@@ -137,6 +150,24 @@ def attempt(function, *arguments):
         return function(*arguments)
     except Exception as error:
         return error
+
+
+def attempt_groups(function: Callable[[list], list], items: list, key: Callable) -> None:
+    """Put what the function makes of each item, given all that have the same key, in its place, or
+    the error that it raises of this item alone; errors among the items stay.
+    """
+    groups: dict = {}
+    for place, item in enumerate(items):
+        if not isinstance(item, Exception):
+            groups.setdefault(key(item), []).append(place)
+    for places in groups.values():
+        given = [items[place] for place in places]
+        made = attempt(function, given)
+        if isinstance(made, Exception):  # of one of them
+            parts = [attempt(function, [item]) for item in given] if len(given) > 1 else [made]
+            made = [one if isinstance(one, Exception) else one[0] for one in parts]
+        for place, result in zip(places, made, strict=True):
+            items[place] = result
 
 
 def read_request(body: bytes) -> Request:
@@ -161,12 +192,18 @@ def read_request(body: bytes) -> Request:
     return Request(lists, single)
 
 
+def answer_request(request: Request, best: Iterator[NBest]) -> Answer:
+    """Return the answer to a request, from the sorted lists that are next in `best`."""
+    trees = [describe(nbest, next(best) if nbest.hyps else nbest) for nbest in request.lists]
+    content = json.dumps(trees[0] if request.single else trees, ensure_ascii=False)
+    return Answer(content.encode(), len(trees), len(request.texts))
+
+
 def tag_places(nbest: NBest) -> NBest:
     """Return a list whose hypotheses have their place as their `extra`."""
     hyps = enumerate(nbest.hyps)
-    return replace(
-        nbest, hyps=tuple(replace(hyp, extra={PLACE: str(place)}) for place, hyp in hyps)
-    )
+    tagged = tuple(Hypothesis(hyp.text, hyp.scores, {PLACE: str(place)}) for place, hyp in hyps)
+    return replace(nbest, hyps=tagged)
 
 
 def describe(nbest: NBest, best: NBest) -> dict:
@@ -175,7 +212,7 @@ def describe(nbest: NBest, best: NBest) -> dict:
     """
     order = [int(hyp.extra[PLACE]) for hyp in best.hyps]
     pairs = zip(order, best.hyps, strict=True)
-    hyps = tuple(replace(nbest.hyps[place], scores=hyp.scores) for place, hyp in pairs)
+    hyps = tuple(nbest.hyps[place].with_scores(hyp.scores) for place, hyp in pairs)
     tree = jsonl.as_tree(replace(nbest, hyps=hyps))
     chosen = hyps[0].text if hyps else ""
     return {"chosen": chosen, "order": [place + 1 for place in order], **tree}

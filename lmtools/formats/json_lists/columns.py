@@ -119,7 +119,7 @@ def orient_scores(nbests: Iterable[NBest], path, bpe: str = "none") -> Iterator[
     nbests = list(nbests)
     sign = find_sign([[hyp.scores["am"] for hyp in nbest.hyps] for nbest in nbests], path)
     for nbest in nbests:
-        hyps = (replace(hyp, scores={"am": sign * hyp.scores["am"]}) for hyp in nbest.hyps)
+        hyps = (hyp.with_scores({"am": sign * hyp.scores["am"]}) for hyp in nbest.hyps)
         yield replace(nbest, hyps=tuple(hyps))
 
 

@@ -124,7 +124,7 @@ def drop_partial(nbests: Iterable[NBest], path, **options) -> Iterator[NBest]:
         yield from nbests
         return
     for nbest in nbests:
-        yield replace(nbest, hyps=tuple(replace(hyp, scores={}) for hyp in nbest.hyps))
+        yield replace(nbest, hyps=tuple(hyp.with_scores({}) for hyp in nbest.hyps))
 
 
 def write_lists(layout: Layout, nbests: Iterable[NBest], path, **options) -> None:

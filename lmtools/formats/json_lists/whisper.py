@@ -145,9 +145,7 @@ def name_scores(nbests: Iterable[NBest], path) -> Iterator[NBest]:
                 )
             first = kind
         scores = (dict(zip(("am",), hyp.scores.values(), strict=False)) for hyp in nbest.hyps)
-        hyps = (
-            replace(hyp, scores=renamed) for hyp, renamed in zip(nbest.hyps, scores, strict=True)
-        )
+        hyps = (hyp.with_scores(renamed) for hyp, renamed in zip(nbest.hyps, scores, strict=True))
         yield replace(nbest, hyps=tuple(hyps))
 
 

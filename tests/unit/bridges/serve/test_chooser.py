@@ -141,6 +141,18 @@ def test_default_weights_take_whatever_scores_lists_have(home):
         assert json.loads(answer.content)["chosen"] == "the king"
 
 
+def test_requests_together_are_answered_as_alone(home):
+    """Of one utterance and several, empty lists, and scores of other names and in another order."""
+    chooser = Chooser({"new": LMSpec(str(home / "ngram"))}, "default:whisper", USUAL)
+    lines = (home / "test.jsonl").read_text().replace("u-", "u").splitlines()[:4]
+    same = [line.replace("u0", "u").replace("u1", "u") for line in lines]
+    more = [line.replace('"am":', '"avg": 0.5, "am":') for line in lines]
+    other = [line.replace('"am":', '"am": 0.5, "avg":') for line in lines]
+    bodies = [*lines, f"[{','.join(more)}]", *other, *same, '{"utt": "e", "hyps": []}', *more, GOOD]
+    bodies = [body.encode() for body in bodies]
+    assert chooser.answer(bodies) == [chooser.answer([body])[0] for body in bodies]
+
+
 @pytest.mark.parametrize(
     ("lms", "why"),
     [
