@@ -12,7 +12,7 @@ from lmtools.rescoring.weights import Weights
 from lmtools.types import NUMERICS, TOTAL, NBest
 
 # Keys of a signature that change the rounding of scores at most.
-ROUNDING = frozenset({*NUMERICS, "engine", "version"})
+ROUNDING = frozenset({*NUMERICS, "engine", "levels", "version"})
 # Keys whose change is said, and no error: whose words a context has
 SAID = frozenset({"context_from"})
 VERSIONS = re.compile(r"\b(version:|by:)[^|]*")  # in the signature of a metric

@@ -399,7 +399,8 @@ def test_scores_that_differ_in_rounding_warn(here, capsys):
     rewritten("dev", utility="metric:bleu|version:2.4.0|missing:empty|by:lmtools-1")
     rewritten(
         "test",
-        precision="bfloat16",
+        levels="63",
+        precision="int8",
         version="2",
         utility="metric:bleu|version:2.5.0|missing:empty|by:lmtools-2",
     )
@@ -408,7 +409,7 @@ def test_scores_that_differ_in_rounding_warn(here, capsys):
     (line,) = [line for line in printed.err.splitlines() if "warning" in line]
     assert (
         status == 0
-        and "test.scores: made otherwise than what w.json was tuned on as 'lm': precision 'bfloat16' for 'float32'"  # noqa: E501
+        and "test.scores: made otherwise than what w.json was tuned on as 'lm': levels '63' for nothing, precision 'int8' for 'float32'"  # noqa: E501
         in line
     )
 

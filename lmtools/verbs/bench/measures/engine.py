@@ -2,10 +2,9 @@
 and, with weights, the hypotheses that win.
 """
 
-import contextlib
 import resource
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 
@@ -17,9 +16,9 @@ from lmtools.base.errors import UserError
 from lmtools.base.workers import CONTEXT
 from lmtools.evaluate import METRICS, evaluate
 from lmtools.formats import scores
-from lmtools.models.engine import resolve_engine
 from lmtools.rescoring import DERIVED, SystemPlan, Weights, make_columns, rescore_lists
 from lmtools.rescoring.features import summed
+from lmtools.score.base import Scorer
 from lmtools.score.load import load
 from lmtools.score.neural import NeuralScorer
 from lmtools.score.run import score_texts
@@ -30,19 +29,23 @@ from lmtools.verbs.bench.measures.score import TOKENS_A_WORD, random_sentences
 FEW = 200  # hypotheses that show the peak memory
 # (precision, engine); the first is what the others are compared with
 WAYS = (
-    *(("float32", engine) for engine in ("torch", "prepared")),
+    *(("float32", engine) for engine in ("torch", "prepared", "onnx")),
     *(("bfloat16", engine) for engine in ("torch", "prepared")),
-    ("int8", "prepared"),
+    *(("int8", engine) for engine in ("prepared", "onnx")),
 )
 
 
-def list_ways() -> list[tuple[str, str]]:
-    """Return those of WAYS that this processor computes."""
-    ways = []
-    for precision, engine in WAYS:
-        with contextlib.suppress(UserError):
-            ways.append((precision, resolve_engine(engine, precision, torch.device("cpu"))))
-    return ways
+def load_ways(lm: str) -> Iterator[tuple[dict, Scorer]]:
+    """Yield a row and the scorer of those of WAYS that this processor has for the model; UserError
+    where it has not the first.
+    """
+    for number, (precision, engine) in enumerate(WAYS):
+        row = {"precision": precision, "engine": engine}
+        try:
+            yield row, load(lm, computing_of(row))
+        except UserError:
+            if not number:
+                raise
 
 
 def bench_engines(
@@ -55,12 +58,11 @@ def bench_engines(
     `weights` choose hypotheses; their one column that the lists lack is this model's.
     """
     texts = [hyp.text for nbest in nbests for hyp in nbest.hyps]
-    rows = [{"precision": precision, "engine": engine} for precision, engine in list_ways()]
-    for row in rows:
-        row |= measure_alone(lm, computing_of(row), texts[:FEW])
-    scorers = [load(lm, computing_of(row)) for row in rows]
+    rows, scorers = zip(*load_ways(lm), strict=True)
     if not all(isinstance(scorer, NeuralScorer) for scorer in scorers):
         raise UserError(f"{lm}: not a neural model of `lmtools train`; engines are for these")
+    for row in rows:
+        row |= measure_alone(lm, computing_of(row), texts[:FEW])
     time_sentences(rows, scorers, words, repeats)
     computed = time_lists(rows, scorers, texts)
     for row, result in zip(rows, computed, strict=True):
@@ -71,7 +73,7 @@ def bench_engines(
             row["chosen"] = choose(nbests, weights, result)
         compare_choices(rows, nbests, weights)
     return {
-        "rows": rows, "lm": lm, "signature": scorers[0].signature, "words": words,
+        "rows": [*rows], "lm": lm, "signature": scorers[0].signature, "words": words,
         "lists": len(nbests), "hypotheses": len(texts), "repeats": repeats,
         "machine": describe_machine(torch.device("cpu")), "threads": torch.get_num_threads(),
     }  # fmt: skip
@@ -102,7 +104,7 @@ def load_and_score(lm: str, computing: Computing, texts: Sequence[str]) -> dict:
     return {"load_seconds": seconds, "peak_mib": peak}
 
 
-def time_sentences(rows: list[dict], scorers: Sequence, words: int, repeats: int) -> None:
+def time_sentences(rows: Sequence[dict], scorers: Sequence, words: int, repeats: int) -> None:
     """Add the seconds of one sentence to each row."""
     tokens = round(words * TOKENS_A_WORD)
     spent = [[] for _ in rows]
@@ -115,7 +117,7 @@ def time_sentences(rows: list[dict], scorers: Sequence, words: int, repeats: int
         row["sentence_seconds"] = min(times[1:])  # the first is a warm-up
 
 
-def time_lists(rows: list[dict], scorers: Sequence, texts: Sequence[str]) -> list:
+def time_lists(rows: Sequence[dict], scorers: Sequence, texts: Sequence[str]) -> list:
     """Add hypotheses a second to each row, the better of two turns; the scores of each."""
     computed, best = [None] * len(rows), [np.inf] * len(rows)
     for _ in range(2):
@@ -150,7 +152,7 @@ def choose(nbests: Sequence[NBest], weights: Weights, result) -> dict[str, str]:
     return {nbest.utt: nbest.hyps[0].text if nbest.hyps else "" for nbest in lists}
 
 
-def compare_choices(rows: list[dict], nbests: Sequence[NBest], weights: Weights) -> None:
+def compare_choices(rows: Sequence[dict], nbests: Sequence[NBest], weights: Weights) -> None:
     """Add the share of lists whose winner is not the first row's and, with references, the metric
     of the weights.
     """
