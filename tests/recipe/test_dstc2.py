@@ -20,7 +20,7 @@ BEST_COMBINATION = 36.2
 # does.
 OPTIONS = ("--vocab-size", "500", "--normaliser", "librispeech --apostrophe strip")
 SIZE = "arch.dim=192 arch.ffn=768 batch.tokens=2048"
-OPTIONS += ("--train-opts", f"epochs=20 optim.warmup=100 {SIZE}")
+OPTIONS += ("--train-opts", f"epochs=10 optim.warmup=100 {SIZE}")
 OPTIONS += ("--experiment", "conf/exact.yaml")
 # In place of librispeech's: even utterances are the development set, odd ones the test set; every
 # twentieth line of the text is for validation.
