@@ -23,7 +23,7 @@ cd "$(dirname "$0")" && . REPOSITORY/utils/recipe.sh
 
 words="pear fig apple" # what to sort,
                        # in any order
-slow=0                 # stage that takes some seconds
+slow=0                 # stage that takes minutes, and is killed
 nj=1                   # jobs
 loud=false             # shout
 note=
@@ -31,7 +31,7 @@ expdir=exp
 options "$@"
 
 work() {
-  ((slow != $1)) || sleep 5
+  ((slow != $1)) || sleep 600
 }
 
 if stage 1 "write" conf : $expdir/words; then
@@ -558,12 +558,15 @@ def test_what_a_killed_run_left_working_is_waited_for(toy):
     toy.said("writing", process)
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
-    done = toy()
-    assert re.match(
-        rf"run {process.pid} was killed but left process \d+ \(sleep\) working; waiting for it"
-        r" \(kill \d+ ends it\)\n",
-        done.stdout,
+    waiting = toy.start()
+    toy.said("waiting for it (kill", waiting)
+    said = re.match(
+        rf"run {process.pid} was killed but left process (\d+) \(sleep\) working; waiting for it"
+        r" \(kill \1 ends it\)\n",
+        (toy.home / "run.out").read_text(),
     )
+    os.kill(int(said[1]), signal.SIGKILL)
+    assert waiting.wait() == 0
     assert results(toy)["count"] == b"3\n"
 
 
