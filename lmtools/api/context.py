@@ -13,8 +13,7 @@ from lmtools.base.errors import UserError
 from lmtools.evaluate.nbest import reference
 from lmtools.formats.sessions import find_sessions
 from lmtools.rescoring import ScoreColumns, Weights, check_signatures
-from lmtools.rescoring.features import best, combine
-from lmtools.rescoring.lazy import mean_counts
+from lmtools.rescoring.features import best, combine, find_divisors
 from lmtools.score import score_texts
 from lmtools.score.base import Scorer
 from lmtools.score.cache import Cache
@@ -128,7 +127,7 @@ def read_chooser(
     rest = combine([weights.features[other] for other in others.names], others.values)
 
     def choose(place: int, log_prob: np.ndarray, tokens: np.ndarray) -> int:
-        (divisors,) = mean_counts([nbests[place]], name, {nbests[place].utt: tokens})
+        divisors = find_divisors(name, nbests[place], tokens)
         total = rest[place, : len(log_prob)] + weights.features[name] * log_prob / divisors
         return int(best(total[None], np.ones((1, len(total)), dtype=bool))[0])
 

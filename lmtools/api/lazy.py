@@ -15,8 +15,8 @@ from lmtools.base.specs import LMSpec
 from lmtools.evaluate import METRICS
 from lmtools.rescoring import DERIVED, ScoreColumns, Weights, check_signatures, gather
 from lmtools.rescoring.apply import check
-from lmtools.rescoring.features import best, combine
-from lmtools.rescoring.lazy import expect, mean_counts, pad, read_bound, score_lazily
+from lmtools.rescoring.features import best, combine, find_divisors
+from lmtools.rescoring.lazy import expect, pad, read_bound, score_lazily
 from lmtools.rescoring.tuning import padded_statistics
 from lmtools.score import load, score_texts
 from lmtools.score.run import open_cache
@@ -69,8 +69,8 @@ def choose_lazily(
 
     texts = [[hyp.text for hyp in nbest.hyps] for nbest in nbests]
     tokens = count_tokens(texts, scorer)
-    by_utterance = dict(zip((nbest.utt for nbest in nbests), tokens, strict=True))
-    divisors = pad([*mean_counts(nbests, name, by_utterance)], known)
+    pairs = zip(nbests, tokens, strict=True)
+    divisors = pad([find_divisors(name, nbest, counts) for nbest, counts in pairs], known)
     rest = combine([weights.features[other] for other in known.names], known.values)
     weight, line = weights.features[name], rest
     if bound:

@@ -122,7 +122,7 @@ class ProgressBar:
             from tqdm import tqdm
 
             class Bar(tqdm):
-                monitor_interval = 0  # no thread beside it: a process of several is not forked
+                monitor_interval = 0  # its thread would keep this process from being forked
 
             self.bar = Bar(
                 total=total, initial=done, desc=label, unit=unit, unit_scale=unit == BYTES,

@@ -8,7 +8,7 @@ from lmtools.rescoring.defaults import is_default, load_weights
 from lmtools.rescoring.features import (
     DERIVED,
     ScoreColumns,
-    divide,
+    find_divisors,
     gather,
     make_columns,
     read_columns,
@@ -47,7 +47,7 @@ __all__ = [
     "check_signatures",
     "describe_lm",
     "describe_system",
-    "divide",
+    "find_divisors",
     "gather",
     "is_default",
     "load_weights",

@@ -172,8 +172,8 @@ def summed(name: str) -> str:
 def take_mean(
     name: str, column: list[np.ndarray], table: ScoreTable, nbests: Sequence[NBest], path
 ) -> list[np.ndarray]:
-    """Return `divide` of the log-probabilities (hypotheses,) a list of `table`, read from `path`.
-    UserError where they have no tokens to divide by.
+    """Divide the log-probabilities (hypotheses,) a list of `table`, read from `path`, as
+    `find_divisors` says. UserError where they have no tokens to divide by.
     """
     if name.endswith("/token") and not table.tokens and table.log_prob:
         raise UserError(
@@ -181,19 +181,19 @@ def take_mean(
             f" words ({summed(name)}/word), or give a score file"
         )
     return [
-        divide(name, nbest, values, table.tokens.get(nbest.utt, ()))
+        values / find_divisors(name, nbest, table.tokens.get(nbest.utt, ()))
         for nbest, values in zip(nbests, column, strict=True)
     ]
 
 
-def divide(name: str, nbest: NBest, log_prob: np.ndarray, tokens: Sequence[float]) -> np.ndarray:
-    """Return a list's values in the column `name`: its log-probabilities (hypotheses,), divided by
-    the counts that MEANS has for the name.
+def find_divisors(name: str, nbest: NBest, tokens: Sequence[float]) -> np.ndarray:
+    """Return what a list's log-probabilities are divided by in the column `name` (hypotheses,): the
+    counts that MEANS has for it, from the tokens of each hypothesis, or 1.
 
     No tokens and no words count as one: the mean of an empty hypothesis is its sum.
     """
     counts = MEANS.get(name.removeprefix(summed(name)))
-    return log_prob if counts is None else log_prob / np.maximum(counts(nbest, tokens), 1)
+    return np.ones(len(nbest.hyps)) if counts is None else np.maximum(counts(nbest, tokens), 1)
 
 
 def gather(

@@ -9,13 +9,13 @@ and Shafer 2005, Algorithmic Learning in a Random World), so that k lists of n t
 for a share of (k + 1) / (n + 1) among lists of the same kind.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 
 import numpy as np
 
 from lmtools.base.errors import UserError
-from lmtools.rescoring.features import LENGTHS, MEANS, Features, ScoreColumns, combine, summed
+from lmtools.rescoring.features import LENGTHS, Features, ScoreColumns, combine
 from lmtools.rescoring.weights import CheckedJson, Weights
 from lmtools.types import NBest
 
@@ -230,12 +230,3 @@ def pad(lists: Sequence[Sequence[float]], features: Features) -> np.ndarray:
     for row, values in zip(padded, lists, strict=True):
         row[: len(values)] = values
     return padded
-
-
-def mean_counts(nbests: Sequence[NBest], name: str, tokens: Mapping[str, np.ndarray]) -> Iterator:
-    """Yield the divisors of log-probabilities in the column `name`, (hypotheses,) a list, from the
-    tokens of each.
-    """
-    count = MEANS.get(name.removeprefix(summed(name)), lambda nbest, _: np.ones(len(nbest.hyps)))
-    for nbest in nbests:
-        yield np.maximum(count(nbest, tokens.get(nbest.utt, ())), 1) if nbest.hyps else np.ones(0)

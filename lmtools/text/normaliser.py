@@ -49,7 +49,7 @@ class Blanking(dict):
 STRAIGHTEN = str.maketrans(dict.fromkeys(APOSTROPHES, "'"))
 REMOVE = str.maketrans(dict.fromkeys(APOSTROPHES))
 BLANK = Blanking()
-APOSTROPHE = re.compile(f"[{APOSTROPHES}]")
+ANY_APOSTROPHE = re.compile(f"[{APOSTROPHES}]")
 QUOTES = re.compile(f"[{APOSTROPHES}]{{2,}}")  # ``quoted'' holds quotation marks, not apostrophes
 
 
@@ -117,7 +117,7 @@ class Normaliser:
         if self.punctuation == "keep":
             return " ".join(text.split())
         text = text.translate(BLANK)
-        if not APOSTROPHE.search(text):
+        if not ANY_APOSTROPHE.search(text):
             return " ".join(text.split())
         words = QUOTES.sub(" ", text).split()
         return " ".join(bare for word in words if (bare := word.strip(APOSTROPHES)))

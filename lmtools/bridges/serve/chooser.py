@@ -17,7 +17,7 @@ from lmtools.formats.checks import Utterances, components
 from lmtools.rescoring import (
     ScoreColumns,
     check_signatures,
-    divide,
+    find_divisors,
     is_default,
     load_weights,
     rescore_lists,
@@ -130,7 +130,9 @@ class Chooser:
         values, signatures = {}, {}
         for name in self.columns:
             parts = zip(lists, *(np.split(row, bounds) for row in rows[summed(name)]), strict=True)
-            values[name] = [divide(name, *part) for part in parts]
+            values[name] = [
+                log_prob / find_divisors(name, nbest, tokens) for nbest, log_prob, tokens in parts
+            ]
             signatures[name] = self.scorers[summed(name)].signature
         columns = ScoreColumns(values, signatures, self.paths, {name: {} for name in values})
         weights = self.weights

@@ -13,6 +13,7 @@ import torch
 
 from lmtools.base.computing import Computing
 from lmtools.base.errors import UserError
+from lmtools.base.log import say
 from lmtools.base.workers import CONTEXT
 from lmtools.evaluate import METRICS, evaluate
 from lmtools.formats import scores
@@ -36,16 +37,17 @@ WAYS = (
 
 
 def load_ways(lm: str) -> Iterator[tuple[dict, Scorer]]:
-    """Yield a row and the scorer of those of WAYS that this processor has for the model; UserError
-    where it has not the first.
+    """Yield a row and the scorer of each of WAYS that the processor and the model have; others are
+    named on standard error. UserError where they lack the first.
     """
     for number, (precision, engine) in enumerate(WAYS):
         row = {"precision": precision, "engine": engine}
         try:
             yield row, load(lm, computing_of(row))
-        except UserError:
+        except UserError as error:
             if not number:
                 raise
+            say(f"skipped: {precision} {engine}: {error}")
 
 
 def bench_engines(
@@ -73,7 +75,7 @@ def bench_engines(
             row["chosen"] = choose(nbests, weights, result)
         compare_choices(rows, nbests, weights)
     return {
-        "rows": [*rows], "lm": lm, "signature": scorers[0].signature, "words": words,
+        "rows": rows, "lm": lm, "signature": scorers[0].signature, "words": words,
         "lists": len(nbests), "hypotheses": len(texts), "repeats": repeats,
         "machine": describe_machine(torch.device("cpu")), "threads": torch.get_num_threads(),
     }  # fmt: skip

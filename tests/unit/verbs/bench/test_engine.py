@@ -63,9 +63,10 @@ def test_bench_engine(model, tmp_path, monkeypatch, capsys):
     assert main(["bench", "engine", *how, "--precision", "int8"]) == 1
 
 
-def test_ways_that_do_not_take_the_model_are_left_out(trained):
+def test_ways_that_do_not_take_the_model_are_skipped(trained, capsys):
     rows, scorers = zip(*bench.load_ways(str(trained["lstm"])), strict=True)
     assert {"float32"} <= {row["precision"] for row in rows} and len(rows) == len(scorers)
     assert "onnx" not in {row["engine"] for row in rows}
+    assert "skipped: float32 onnx: " in capsys.readouterr().err
     with pytest.raises(UserError, match="no such language model"):
         list(bench.load_ways("none"))
