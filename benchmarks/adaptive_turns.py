@@ -15,11 +15,11 @@ from types import SimpleNamespace
 import torch
 from fairseq.criterions.adaptive_loss import AdaptiveLoss
 from fairseq.modules import AdaptiveSoftmax
+from measures.machine import describe_machine, stopwatch
 from torch import Tensor, nn
 
 from lmtools.models.outputs.adaptive import Adaptive
 from lmtools.models.outputs.noise import LogUniform
-from lmtools.verbs.bench.measures.machine import describe_machine, stopwatch
 
 # fairseq leaves the padding id out of the loss, in each cluster the id at its place too: here no id
 # is one

@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 import torch
+from measures.machine import describe_machine
 from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
@@ -30,7 +31,6 @@ from lmtools.base.files import read_lines
 from lmtools.embed import load_word_vectors
 from lmtools.models.projected import TwoWayLstm
 from lmtools.text.subword import PAD
-from lmtools.verbs.bench.measures.machine import describe_machine
 
 BATCH = 64  # sentences, of the plain implementation
 NEAR = 1e-4

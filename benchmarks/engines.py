@@ -27,6 +27,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from engine_workers import ENGINES, Engine
+from measures.machine import describe_machine
 
 import lmtools
 from lmtools.base.errors import UserError
@@ -36,7 +37,6 @@ from lmtools.models.lm import LanguageModel
 from lmtools.models.settings import Settings
 from lmtools.text.normaliser import Normaliser
 from lmtools.text.subword.lists import Word
-from lmtools.verbs.bench.measures.machine import describe_machine
 
 LISTS = Path(__file__).parents[1] / "egs/librispeech/mini/test.nbest.jsonl.xz"
 CLOSE = 1e-3  # nats that a sum in float32 may differ

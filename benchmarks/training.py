@@ -14,10 +14,9 @@ import time
 from collections.abc import Iterator
 
 import torch
+from measures.criteria import Bench, Job
 from torch import Tensor, nn
 from torch.profiler import ProfilerActivity, profile
-
-from lmtools.verbs.bench.measures.criteria import Bench, Job
 
 ARCH = {"positions": 128, "dropout": 0.1, "attention_dropout": 0.1}
 

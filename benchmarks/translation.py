@@ -27,6 +27,7 @@ from pathlib import Path
 import numpy as np
 import sentencepiece
 import torch
+from measures.machine import describe_machine
 from torch.nn import functional as F
 from transformers import MarianConfig, MarianMTModel
 
@@ -40,7 +41,6 @@ from lmtools.score import load, score_texts
 from lmtools.score.huggingface_trees import HuggingFaceTranslation, split
 from lmtools.score.translation import TranslationScorer
 from lmtools.text.subword import EOS, SPECIALS
-from lmtools.verbs.bench.measures.machine import describe_machine
 
 NEAR = {"float32": 1e-3, "bfloat16": 1.0}
 

@@ -13,10 +13,10 @@ from pathlib import Path
 from statistics import median
 
 import torch
+from measures.criteria import Bench, Job
+from measures.machine import stopwatch
 
 from lmtools.base.config import override, read_layers
-from lmtools.verbs.bench.measures.criteria import Bench, Job
-from lmtools.verbs.bench.measures.machine import stopwatch
 
 CASES = {
     "both": [],

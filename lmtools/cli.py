@@ -54,7 +54,6 @@ VERB_GROUPS = {
         "sts": "measure how well cosines of sentence vectors agree with people's judgements",
         "export": "write a language model for transformers, CTranslate2 or ONNX",
         "serve": "answer programs: rescore lists as they come, over HTTP or line by line",
-        "bench": "measure the speed of models",
     },
 }
 VERBS = {name: purpose for group in VERB_GROUPS.values() for name, purpose in group.items()}

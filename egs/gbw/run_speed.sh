@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # Throughput and responsiveness (Table 4 of Dauphin et al. 2017) of the LMs that run.sh left.
 #
-# --bench-opts "--set published=true" measures LSTM-2048, GCNN-9 and GCNN-8 Bottleneck at their published
+# --bench-opts --published measures LSTM-2048, GCNN-9 and GCNN-8 Bottleneck at their published
 # sizes too, with random weights; "--lm NAME=DIR" another LM, such as a run of run_grids.sh.
 
 # shellcheck disable=SC2086  # bench_opts are words; paths have no blanks
 cd "$(dirname "$0")" && . ../../utils/recipe.sh
 
 corpus=mini        # name of the text in the report
-bench_opts="--set seconds=0.2" # options of lmtools bench lm, as in "--device cuda"
+bench_opts="--seconds 0.2" # options of benchmarks/bench.py lm, as in "--device cuda"
 precision=auto     # of matrix products: auto, float32 or bfloat16
 datadir=data       # where prepared data is
 expdir=exp         # where models are, for results
@@ -16,8 +16,8 @@ options "$@"
 
 if stage 4 "throughput and responsiveness" $datadir/test/text $expdir/lm/kn5/config.yaml \
   $expdir/lm/{lstm,gcnn,elmo-char,esulmo-bpe-500}/model.safetensors : $expdir/bench/lm.json; then
-  lmtools bench lm --lm kn5=$expdir/lm/kn5 --lm lstm=$expdir/lm/lstm --lm gcnn=$expdir/lm/gcnn \
-    --lm elmo-char=$expdir/lm/elmo-char --lm esulmo-bpe-500=$expdir/lm/esulmo-bpe-500 \
+  python3 ../../benchmarks/bench.py lm --lm kn5=$expdir/lm/kn5 --lm lstm=$expdir/lm/lstm \
+    --lm gcnn=$expdir/lm/gcnn --lm elmo-char=$expdir/lm/elmo-char --lm esulmo-bpe-500=$expdir/lm/esulmo-bpe-500 \
     --text $datadir/test/text --precision $precision $bench_opts --out $expdir/bench/lm.json
 fi
 

@@ -64,8 +64,8 @@ if stage 4 "score" "$experiment" "$datadir/valid/text" "$datadir"/dev/{text,nbes
       --nbest "$datadir/$set/nbest.jsonl" --nj "$nj" --cache "$expdir/cache" \
       --out "$expdir/score/{column}/$set.scores"
   done
-  lmtools bench score --lm causal="$expdir/lm/causal" --lm masked="$expdir/lm/masked" \
-    --lm tta="$expdir/lm/tta" --out "$expdir/bench/speed.json"
+  python3 ../../benchmarks/bench.py score --lm causal="$expdir/lm/causal" \
+    --lm masked="$expdir/lm/masked" --lm tta="$expdir/lm/tta" --out "$expdir/bench/speed.json"
 fi
 
 if stage 5 "tune on dev, rescore all sets" "$experiment" "$datadir/dev/nbest.jsonl" \

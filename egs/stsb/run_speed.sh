@@ -16,8 +16,8 @@ expdir=exp         # that of run.sh
 options "$@"
 
 if stage 4 "score: run time by length" conf/report.yaml : $expdir/bench/speed.json; then
-  lmtools bench score --precision $precision --device $device --out $expdir/bench/speed.json \
-    --set representation=true length=$lengths repeats=$repeats threads=$threads
+  python3 ../../benchmarks/bench.py score --representation --length $lengths --repeats $repeats \
+    --threads $threads --precision $precision --device $device --out $expdir/bench/speed.json
 fi
 
 if stage 6 "report" conf/{experiment,report}.yaml $expdir/bench/speed.json \

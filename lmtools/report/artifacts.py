@@ -281,8 +281,8 @@ ARTIFACTS = {
     ),
     "speed": (
         partial(read_bench, "speed", SPEED_SHAPE),
-        "bench/speed.json: absent, so there is no figure of run time (`lmtools bench score --out`"
-        " writes it)",
+        "bench/speed.json: absent, so there is no figure of run time (`benchmarks/bench.py score"
+        " --out` writes it)",
     ),
     "networks": (read_networks, ""),
     "scored": (partial(read_by_set, "scored", SCORED_SHAPE), ""),

@@ -56,8 +56,8 @@ class Experiment:
     configs: Mapping[str, Mapping]  # config.yaml, by language model
     learning: Mapping[str, Sequence[Mapping]]  # the lines of metrics.jsonl, by language model
     ppl: Mapping[tuple[str, str], Mapping]  # by (language model, set)
-    speed: Mapping | None = None  # what `lmtools bench score` wrote
-    bench: Mapping | None = None  # what `lmtools bench lm` wrote
+    speed: Mapping | None = None  # what `bench.py score` wrote
+    bench: Mapping | None = None  # what `bench.py lm` wrote
     training: Header | None  # what the training corpus says of itself
     absent: tuple[str, ...]
     lists: RescoredLists | None = None

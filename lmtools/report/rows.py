@@ -236,7 +236,7 @@ def rows_of_models(
 
 def rows_of_speeds(speed: Mapping, bench: Mapping) -> Iterator[FigureRow]:
     """Yield the run times by sentence length with their middle half, batched rates, and what
-    `lmtools bench lm` measured, with the slowest and the fastest turn.
+    `benchmarks/bench.py lm` measured, with the slowest and the fastest turn.
     """
     for row in speed.get("rows", ()):
         times = row.get("seconds") or [row["seconds_median"]]

@@ -71,11 +71,6 @@ def share(text: str) -> float:
     return value
 
 
-def several(text: str) -> list[int]:
-    """Parse whole numbers from 1 with commas between them."""
-    return [positive(part) for part in text.split(",")]
-
-
 def named(text: str) -> tuple[str, float]:
     """Parse NAME=NUMBER."""
     name, sign, value = text.rpartition("=")

@@ -3,7 +3,6 @@ repository. Without the extras it tunes, rescores, evaluates and converts, and s
 rest.
 """
 
-import json
 import re
 import shutil
 import subprocess
@@ -114,33 +113,6 @@ def test_lists_are_scored_tuned_rescored_and_reported(lmtools, models):
     assert (lmtools.home / "exp/report/index.html").stat().st_size > 10_000
 
 
-BENCHES = {
-    "score": "--lm causal={1} --set length=3 repeats=1",
-    "lm": "--lm causal={1} --set batch=1 length=4 contiguous=8 repeats=1 seconds=0.01",
-    "lattice": "lattices --lm ngram={0} --weights ngram=1,am=1 --set repeats=1",
-    "criteria": "--vocab-size 50 --set batch=2 length=3 criteria=bce repeats=1 seconds=0.01",
-}
-LATTICE = """\
-VERSION=1.0
-UTTERANCE=u
-N=3 L=3
-I=0 t=0.0
-I=1 t=0.5
-I=2 t=1.0
-J=0 S=0 E=1 W=the a=-1.0
-J=1 S=1 E=2 W=cat a=-2.0
-J=2 S=1 E=2 W=dog a=-2.5
-"""
-
-
-@pytest.mark.parametrize("kind", BENCHES)
-def test_speed_is_measured(lmtools, models, kind):
-    (lmtools.home / "lattices").mkdir(exist_ok=True)
-    (lmtools.home / "lattices/u.slf").write_text(LATTICE)
-    lmtools(f"bench {kind} {BENCHES[kind].format(*models)} --out {kind}.json")
-    assert json.loads((lmtools.home / f"{kind}.json").read_text())["rows"]
-
-
 BEYOND = {"torch": "neural", "safetensors": "neural", "transformers": "hf", "h5py": "hdf5"}
 
 
@@ -198,7 +170,7 @@ def test_a_neural_model_says_what_brings_it(base, models):
     assert base(str(program), program="python") == message
 
 
-@pytest.mark.parametrize("verb", ["train", "embed --help", "bench score", "translate"])
+@pytest.mark.parametrize("verb", ["train", "embed --help", "translate"])
 def test_a_verb_beyond_the_base_says_what_brings_it(base, verb):
     message = f"lmtools {verb.split()[0]}: this needs the package torch; pip install"
     assert base(verb, 1) == f"{message} 'lmtools[neural]'\n"

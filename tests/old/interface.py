@@ -46,7 +46,7 @@ def list_names(name: str, value: object) -> Iterator[tuple[str, set]]:
 def list_interface() -> dict[str, set[str]]:
     """Every line: what it is of, and the names."""
     found = {"--lm LM,": {*OPTIONS}}
-    for verb in VERBS.keys() - {"bench"}:
+    for verb in VERBS:
         parser = Parser()
         add_common(parser)
         importlib.import_module(f"lmtools.verbs.{verb}").arguments(parser)

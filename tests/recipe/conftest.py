@@ -150,7 +150,7 @@ def copy_recipe(recipe: str, tree: Path) -> Path:
     for another; the recipe's directory.
     """
     source, copy = REPOSITORY / "egs" / recipe, tree / "egs" / recipe
-    for folder in ("utils", "conf"):
+    for folder in ("utils", "conf", "benchmarks"):
         (tree / folder).symlink_to(REPOSITORY / folder)
     for folder in ("local", "conf", "tasks"):
         if (source / folder).exists():

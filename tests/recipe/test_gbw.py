@@ -252,7 +252,7 @@ def test_published_corpora(tree, make_recipe, shell, corpus):
 
 
 def test_speed(whole):
-    options = "--set repeats=1 seconds=0 batch=4 contiguous=30"
+    options = "--repeats 1 --seconds 0 --batch 4 --contiguous 30"
     beside(whole, "run_speed.sh", f"--bench-opts={options}")
     rows = json.loads((whole.home / "exp/bench/lm.json").read_text())["rows"]
     assert {row["name"] for row in rows} == set(LMS)

@@ -193,7 +193,7 @@ def test_scripts_beside_run_sh(whole):
     done = whole(*OPTIONS, "--skip-done", "true", "--stop-stage", 5)
     assert done.stdout.count("is done already: skipped") == 6, done.stdout
     printed = beside(whole, "run_speed.sh", "--dry-run", "--lengths", "5,9").stdout
-    assert " --set representation=true length=5\\,9 repeats=15 threads=1" in printed
+    assert " --representation --length 5\\,9 --repeats 15 " in printed
 
 
 def test_controls(whole):

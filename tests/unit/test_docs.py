@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from bench import build_parser
 
 import lmtools
 from lmtools.cli import VERBS
@@ -78,6 +79,8 @@ def anything() -> frozenset[str]:
     known = set(OPTION.findall(FOREIGN))
     for verb in VERBS:
         known |= options(verb).union(*(options(verb, action) for action in actions(verb)))
+    for part in build_parser()._subparsers._group_actions:
+        known |= {name for kind in part.choices.values() for name in kind._option_string_actions}
     places = ("egs/*/*.sh", "egs/*/tasks/**/*", "egs/*/local/*", "egs/*/make_mini/*")
     for pattern in (*places, "benchmarks/*", "utils/**/*", "tests/trust/*"):
         for script in (path for path in ROOT.glob(pattern) if path.suffix in (".py", ".sh")):

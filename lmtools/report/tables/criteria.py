@@ -23,8 +23,8 @@ SAMPLING = (
 )
 COSTS = (
     "ms a step is from the trainings, validation and saving not counted; they may have run side by"
-    " side on one machine: `lmtools bench criteria`, one criterion after the other, is the honest"
-    " comparison."
+    " side on one machine: `benchmarks/bench.py criteria`, one criterion after the other, is the"
+    " honest comparison."
 )
 LOG_Z = (
     "log Z is what scoring without normalisation leaves out: its mean and standard deviation over"

@@ -75,8 +75,6 @@ def test_a_model_that_is_not_installed(install):
 
 VERBS = {
     "train": "train --conf conf.yaml --train TINY/train.bin --valid TINY/valid.bin --init LM",
-    "bench-lists": "bench lists --lm a=LM --nbest n.jsonl --set repeats=1",
-    "bench-score": "bench score --lm a=LM --set length=3 repeats=1",
     "embed": "embed --lm LM --text text",
     "embed-words": "embed --lm LM --pool words --text text",
     "ppl": "ppl --lm LM --text text",

@@ -8,14 +8,14 @@ import importlib
 import pytest
 
 from lmtools.cli import VERBS, main
-from lmtools.verbs import bench, lattice
+from lmtools.verbs import lattice
 from lmtools.verbs import numbers as types
 from lmtools.verbs.parser import Parser
 
-WHOLE = {types.positive, types.from_zero, types.seed, types.several}
-FROM_ONE = {types.positive, types.several}
+WHOLE = {types.positive, types.from_zero, types.seed}
+FROM_ONE = {types.positive}
 SIGNED = {types.weight, types.named}
-ACTIONS = {"bench": bench.KINDS, "lattice": lattice.ACTIONS}
+ACTIONS = {"lattice": lattice.ACTIONS}
 
 
 def parser_of(words: list[str]) -> argparse.ArgumentParser:
@@ -84,7 +84,7 @@ def test_what_is_no_number_is_wrong_usage(words, option, kind, capsys):
 @pytest.mark.parametrize(("kind", "text", "value"), [
     (types.positive, "1", 1), (types.from_zero, "0", 0), (types.seed, "4294967295", 2**32 - 1),
     (types.weight, "-1e-3", -1e-3),
-    (types.amount, "0", 0.0), (types.several, "3,5", [3, 5]),
+    (types.amount, "0", 0.0),
     (types.named, "a=b=-2", ("a=b", -2.0)),
 ])  # fmt: skip
 def test_what_is_one_is_taken(kind, text, value):

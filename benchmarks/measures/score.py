@@ -22,7 +22,7 @@ from lmtools.score.compute import score_batch
 from lmtools.score.load import load
 from lmtools.score.neural import NeuralScorer
 from lmtools.text.subword import MASK, SPECIALS
-from lmtools.verbs.bench.measures.machine import describe_machine, stopwatch
+from measures.machine import describe_machine, stopwatch
 
 TOKENS_A_WORD = 1.2  # of English text with about 30k pieces
 FAMILIES = ("tta", "masked", "causal")
@@ -248,7 +248,7 @@ def select_transformers(scorers: Mapping[str, NeuralScorer]) -> dict[str, Neural
 
 
 def bench_score(scorers: Mapping[str, NeuralScorer], words: list[int], repeats: int) -> dict:
-    """Measure everything of `lmtools bench score` on these models."""
+    """Measure everything of `bench.py score` on these models."""
     rows = by_length(scorers, words, repeats)
     rates = {
         name: measure_batches(scorer, 24, 256, 2048)

@@ -1,19 +1,20 @@
-"""lmtools bench criteria: time and memory of a training step by criterion, against full cross
+"""bench.py criteria: time and memory of a training step by criterion, against full cross
 entropy
 """
 
 from dataclasses import dataclass
 from pathlib import Path
 
+from measures.criteria import Job, bench_criteria
+from measures.machine import CLOCKS
+
+from kinds.settings import BenchSettings
 from lmtools.base.config import override, read_layers
 from lmtools.base.options import option
 from lmtools.models import MODELS
 from lmtools.models.device import choose_device, resolve_precision
 from lmtools.models.outputs import CRITERIA
-from lmtools.verbs.bench.common import BenchSettings
-from lmtools.verbs.bench.measures.criteria import Job, bench_criteria
-from lmtools.verbs.bench.measures.machine import CLOCKS
-from lmtools.verbs.numbers import several
+from lmtools.verbs.numbers import positive
 
 SIZES = [30_000, 200_000, 800_000]
 PAPER = {"name": "sgd", "lr": 1.0, "clip": 1.0}
@@ -82,3 +83,8 @@ def usual_settings(model: str) -> dict:
         "arch": MODELS[model].arch_of_size(layers=3, dim=512),
         "optim": PAPER,
     }
+
+
+def several(text: str) -> list[int]:
+    """Parse whole numbers from 1 with commas between them."""
+    return [positive(part) for part in text.split(",")]

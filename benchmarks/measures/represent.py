@@ -15,7 +15,7 @@ from lmtools.models.device import autocast
 from lmtools.models.transformer import matrix_flops
 from lmtools.score.neural import NeuralScorer
 from lmtools.text.subword import MASK
-from lmtools.verbs.bench.measures.score import (
+from measures.score import (
     TOKENS_A_WORD,
     Tasks,
     TimedWork,
@@ -87,7 +87,7 @@ def measure_batches(scorer: NeuralScorer, tokens: int, count: int, rows: int) ->
 def bench_representation(
     scorers: Mapping[str, NeuralScorer], words: list[int], repeats: int
 ) -> dict:
-    """Measure everything of `lmtools bench score --set representation=true` on these models;
+    """Measure everything of `bench.py score --set representation=true` on these models;
     UserError for lengths that one of them cannot read.
     """
     # without the softmax the vectors are the same

@@ -1,10 +1,14 @@
-"""lmtools bench lattice: real-time factor of rescoring lattices, by density and by histories
+"""bench.py lattice: real-time factor of rescoring lattices, by density and by histories
 kept
 """
 
 from dataclasses import dataclass
 from itertools import islice
 
+from measures.drawing import draw_bench
+from measures.lattice import bench_lattice, format_lines
+
+from kinds.settings import BenchSettings
 from lmtools.base.assignments import parse_pairs
 from lmtools.base.atomic import atomic_path
 from lmtools.base.computing import Computing
@@ -13,11 +17,8 @@ from lmtools.base.options import option
 from lmtools.base.specs import LMSpec
 from lmtools.formats.lattices import stream
 from lmtools.lattice.check import drop_unusable
-from lmtools.report.figures.speed import draw_bench
 from lmtools.rescoring import parse_weights
 from lmtools.score.lattices import LatticeOptions
-from lmtools.verbs.bench.common import BenchSettings
-from lmtools.verbs.bench.measures.lattice import bench_lattice, format_lines
 from lmtools.verbs.options import SEVERAL_LMS, WEIGHTS
 
 

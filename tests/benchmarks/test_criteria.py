@@ -6,22 +6,16 @@ from dataclasses import replace
 
 import pytest
 import torch
+from bench import main
+from measures.criteria import REFERENCE, Bench, Job, measure_growth, measure_memory
+from measures.machine import describe_trunk, stopwatch
 
 from lmtools.base.allocator import keep_freed_memory
 from lmtools.base.workers import Work, WorkerPool
-from lmtools.cli import main
 from lmtools.models.lm import LanguageModel
 from lmtools.models.outputs import CRITERIA
 from lmtools.models.outputs.sampled import SAMPLED
 from lmtools.text.subword import EOS, SPECIALS
-from lmtools.verbs.bench.measures.criteria import (
-    REFERENCE,
-    Bench,
-    Job,
-    measure_growth,
-    measure_memory,
-)
-from lmtools.verbs.bench.measures.machine import describe_trunk, stopwatch
 
 SMALL = {"layers": 1, "dim": 16, "heads": 2, "ffn": 32, "dropout": 0.0}
 ARCH = {"causal": SMALL, "lstm": {"layers": 1, "dim": 16, "units": 24}}
@@ -49,14 +43,13 @@ def test_rows_cover_sizes_batches_and_criteria(tmp_path, monkeypatch, capsys):
     """Without the processes that measure memory: dozens of them are started in vain here."""
     peaks = iter([None, *range(1_000_000, 56_000_000, 1_000_000)])
     monkeypatch.setattr(
-        "lmtools.verbs.bench.measures.criteria.measure_memory",
-        lambda job, criterion: {"peak": next(peaks), "state": 7},
+        "measures.criteria.measure_memory", lambda job, criterion: {"peak": next(peaks), "state": 7}
     )
     out = tmp_path / "criteria.json"
     small = [f"arch.{name}={value}" for name, value in SMALL.items()]
-    sizes = ["--set", "batch=2,4", "length=3", "repeats=2", "seconds=0", "--out", str(out)]
+    sizes = f"--batch 2,4 --length 3 --repeats 2 --seconds 0 --out {out}".split()
     settings = [*small, "output.samples=20", "optim.lr=0.1"]
-    assert main(["bench", "criteria", "--vocab-size", "60,300", *sizes, *settings]) == 0
+    assert main(["criteria", "--vocab-size", "60,300", *sizes, *settings]) == 0
     figures = json.loads(out.read_text())
     keys = [(row["size"], row["sentences"], row["criterion"]) for row in figures["rows"]]
     assert keys == [
@@ -210,23 +203,23 @@ def test_memory_of_a_step_has_no_part_of_batch_x_vocabulary():
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--set", "criteria=nce"], "'criteria' is 'nce', not one of softmax, bce"),
+        (["--criteria", "nce"], "'criteria' is 'nce', not one of softmax, bce"),
         (
             ["output.sample=9"],
             "output.sample: no option of these criteria; known: compensate, cutoffs",
         ),
         (
-            ["output.samples=9", "--set", "criteria=bce"],
+            ["output.samples=9", "--criteria", "bce"],
             "output.samples: no option of these criteria; known: rival",
         ),
     ],
 )
 def test_what_is_refused(words, message, capsys):
-    assert main(["bench", "criteria", "--vocab-size", "60", *words]) == 1
+    assert main(["criteria", "--vocab-size", "60", *words]) == 1
     assert message in capsys.readouterr().err
 
 
 def test_sizes_are_numbers(capsys):
     with pytest.raises(SystemExit):
-        main(["bench", "criteria", "--vocab-size", "30k"])
+        main(["criteria", "--vocab-size", "30k"])
     assert "'30k' is not a whole number from 1" in capsys.readouterr().err

@@ -4,10 +4,11 @@ import json
 
 import pytest
 import torch
+from bench import main as measure_speed
+from measures.score import naive_masked, random_family
 from scoring import CPU
 
 from lmtools.cli import main
-from lmtools.verbs.bench.measures.score import naive_masked, random_family
 
 ARCH = {"layers": 2, "dim": 16, "heads": 2, "ffn": 32, "positions": 64}
 
@@ -16,7 +17,7 @@ def test_rows_cover_models_tasks_and_lengths(tmp_path, trained, capsys):
     out = tmp_path / "speed.json"
     lms = [word for name, path in trained.items() for word in ("--lm", f"{name}={path}")]
     assert (
-        main(["bench", "score", *lms, "--set", "length=2,5", "repeats=2", "--out", str(out)]) == 0
+        measure_speed(["score", *lms, "--length", "2,5", "--repeats", "2", "--out", str(out)]) == 0
     )
     figures = json.loads(out.read_text())
     keys = {(row["lm"], row["task"], row["words"]) for row in figures["rows"]}
@@ -36,7 +37,7 @@ def test_rows_cover_models_tasks_and_lengths(tmp_path, trained, capsys):
 
 
 def test_bench_refuses_a_model_without_name(capsys):
-    assert main(["bench", "score", "--lm", "exp/lm/tta"]) == 1
+    assert measure_speed(["score", "--lm", "exp/lm/tta"]) == 1
     assert "give a name" in capsys.readouterr().err
 
 
@@ -64,8 +65,8 @@ def test_lists_are_scored_by_models_of_any_kind(tmp_path, trained, capsys):
     lm, out = str(tmp_path / "ngram"), str(tmp_path / "speed.json")
     assert main(["ngram", "--text", str(tmp_path / "t"), "--order", "2", "--out", lm]) == 0
     lms = ["--lm", f"causal={trained['causal']}", "--lm", f"ngram={lm}"]
-    how = ["--nbest", str(tmp_path / "n.jsonl"), "--set", "hypotheses=3", "repeats=2"]
-    assert main(["bench", "lists", *lms, *how, "--out", out]) == 0
+    how = ["--nbest", str(tmp_path / "n.jsonl"), "--hypotheses", "3", "--repeats", "2"]
+    assert measure_speed(["lists", *lms, *how, "--out", out]) == 0
     figures = json.loads((tmp_path / "speed.json").read_text())
     assert (figures["hypotheses"], figures["distinct"]) == (4, 3)
     assert [row["lm"] for row in figures["rows"]] == ["causal", "ngram"]
@@ -75,5 +76,5 @@ def test_lists_are_scored_by_models_of_any_kind(tmp_path, trained, capsys):
 
 
 def test_lists_without_a_model(tmp_path, capsys):
-    assert main(["bench", "lists", "--nbest", "n.jsonl"]) == 1
+    assert measure_speed(["lists", "--nbest", "n.jsonl"]) == 1
     assert "no model; give NAME=LM" in capsys.readouterr().err

@@ -16,7 +16,7 @@ from lmtools.lattice.prune import prune
 from lmtools.score import load
 from lmtools.score.lattices import LatticeOptions, Rescorer
 from lmtools.types import Lattice
-from lmtools.verbs.bench.measures.machine import describe_machine
+from measures.machine import describe_machine
 
 
 def bench_lattice(

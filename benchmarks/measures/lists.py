@@ -12,7 +12,7 @@ from lmtools.base.computing import Computing
 from lmtools.score.base import Scorer
 from lmtools.score.run import score_texts
 from lmtools.types import NBest
-from lmtools.verbs.bench.measures.machine import describe_machine, stopwatch
+from measures.machine import describe_machine, stopwatch
 
 
 def take_hypotheses(nbests: Sequence[NBest], count: int) -> list[str]:

@@ -1,15 +1,10 @@
-"""lmtools bench lm: throughput and responsiveness of left-to-right models, LSTM against gated
+"""bench.py lm: throughput and responsiveness of left-to-right models, LSTM against gated
 convolutions
 """
 
 from dataclasses import dataclass
 
-from lmtools.base.assignments import parse_pairs
-from lmtools.base.computing import Computing
-from lmtools.base.options import option
-from lmtools.models.device import choose_device
-from lmtools.verbs.bench.common import BenchSettings
-from lmtools.verbs.bench.measures.lm import (
+from measures.lm import (
     IDS,
     Sizes,
     bench_lm,
@@ -18,6 +13,12 @@ from lmtools.verbs.bench.measures.lm import (
     published_models,
     read_settings,
 )
+
+from kinds.settings import BenchSettings
+from lmtools.base.assignments import parse_pairs
+from lmtools.base.computing import Computing
+from lmtools.base.options import option
+from lmtools.models.device import choose_device
 from lmtools.verbs.options import SEVERAL_LMS
 
 

@@ -39,9 +39,9 @@ from lmtools.text.blocks import read_text
 from lmtools.text.subword import SPECIALS
 from lmtools.text.subword.lists import Word
 from lmtools.text.subword.spelled import Spelled
-from lmtools.verbs.bench.measures.machine import describe_machine, stopwatch
-from lmtools.verbs.bench.measures.score import random_scorer
 from lmtools.version import __version__
+from measures.machine import describe_machine, stopwatch
+from measures.score import random_scorer
 
 # Table 4's models; what they are made of, as in the repository's conf/NAME.yaml
 ADAPTIVE = {"cutoffs": [4_000, 40_000, 200_000], "divide": 4}
@@ -251,7 +251,7 @@ def load_scorers(
 def bench_lm(
     scorers: Mapping[str, Scorer], sizes: Sizes, repeats: int, least: float, device: str, text=None
 ) -> dict:
-    """Measure everything of `lmtools bench lm`: a row a model; `text` is the file that the words
+    """Measure everything of `bench.py lm`: a row a model; `text` is the file that the words
     come from.
     """
     words = None if text is None else words_of(text, sizes.batch * sizes.length + sizes.contiguous)

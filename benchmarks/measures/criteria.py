@@ -36,8 +36,8 @@ from lmtools.models.outputs.noise import LogUniform
 from lmtools.models.settings import Settings
 from lmtools.text.subword import SPECIALS
 from lmtools.train.optim import build_optimiser, clip_gradients
-from lmtools.verbs.bench.measures.machine import describe_machine, describe_trunk, stopwatch
 from lmtools.version import __version__
+from measures.machine import describe_machine, describe_trunk, stopwatch
 
 REFERENCE = "softmax"
 CUTOFFS = (4_000, 40_000, 200_000)  # those below the vocabulary's size
@@ -251,7 +251,7 @@ def measure_job(job: Job, criteria: Sequence[str], turns: int, least: float) -> 
 def bench_criteria(
     jobs: Sequence[Job], criteria: Sequence[str], turns: int, least: float, say: Callable = print
 ) -> dict:
-    """Measure everything of `lmtools bench criteria`; full cross entropy is always among the
+    """Measure everything of `bench.py criteria`; full cross entropy is always among the
     criteria. `say` gets each job's table.
     """
     criteria = list(dict.fromkeys([REFERENCE, *criteria]))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-HOME = Path(__file__).parents[4] / "benchmarks/scale.py"
+HOME = Path(__file__).parents[2] / "benchmarks/scale.py"
 spec = importlib.util.spec_from_file_location("scale", HOME)
 scale = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(scale)

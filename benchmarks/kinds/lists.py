@@ -1,9 +1,12 @@
-"""lmtools bench lists: hypotheses a second of language models of any kind on the same N-best
+"""bench.py lists: hypotheses a second of language models of any kind on the same N-best
 lists, in turns
 """
 
 from dataclasses import dataclass
 
+from measures.lists import bench_lists, take_hypotheses
+
+from kinds.settings import BenchSettings
 from lmtools.base.assignments import parse_pairs
 from lmtools.base.computing import Computing
 from lmtools.base.errors import UserError
@@ -11,8 +14,6 @@ from lmtools.base.options import option
 from lmtools.formats import read
 from lmtools.models.device import choose_device
 from lmtools.score import load
-from lmtools.verbs.bench.common import BenchSettings
-from lmtools.verbs.bench.measures.lists import bench_lists, take_hypotheses
 from lmtools.verbs.options import SEVERAL_LMS
 
 

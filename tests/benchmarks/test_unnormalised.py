@@ -2,17 +2,17 @@
 
 import pytest
 import torch
-from scoring import CPU
-from toys import settings
-
-from lmtools.train import train
-from lmtools.verbs.bench.measures.score import (
+from measures.score import (
     bench_score,
     format_ratios,
     random_family,
     random_scorers,
     trained_scorers,
 )
+from scoring import CPU
+from toys import settings
+
+from lmtools.train import train
 
 ARCH = {"layers": 2, "dim": 16, "heads": 2, "ffn": 32, "positions": 64}
 SIZE = 500

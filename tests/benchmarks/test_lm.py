@@ -1,4 +1,4 @@
-"""What `lmtools bench lm` counts, reads and writes (never how fast it was)."""
+"""What `bench.py lm` counts, reads and writes (never how fast it was)."""
 
 import json
 import statistics
@@ -8,17 +8,8 @@ import numpy as np
 import pytest
 import torch
 import yaml
-from scoring import CPU, load_scorer
-
-from lmtools.base.computing import Computing
-from lmtools.base.config import from_yaml
-from lmtools.cli import main
-from lmtools.models.settings import Settings
-from lmtools.models.transformer import TransformerConfig, matrix_flops
-from lmtools.ngram import build
-from lmtools.text import Normaliser
-from lmtools.text.subword import SPECIALS
-from lmtools.verbs.bench.measures.lm import (
+from bench import main
+from measures.lm import (
     HIDDEN,
     TASKS,
     Reader,
@@ -29,9 +20,18 @@ from lmtools.verbs.bench.measures.lm import (
     published_models,
     words_of,
 )
-from lmtools.verbs.bench.measures.score import random_scorer
+from measures.score import random_scorer
+from scoring import CPU, load_scorer
 
-SMALL = ["--set", "batch=3", "length=4", "contiguous=9", "repeats=3", "seconds=0"]
+from lmtools.base.computing import Computing
+from lmtools.base.config import from_yaml
+from lmtools.models.settings import Settings
+from lmtools.models.transformer import TransformerConfig, matrix_flops
+from lmtools.ngram import build
+from lmtools.text import Normaliser
+from lmtools.text.subword import SPECIALS
+
+SMALL = ["--batch", "3", "--length", "4", "--contiguous", "9", "--repeats", "3", "--seconds", "0"]
 SIZES = Sizes(batch=6, length=5, contiguous=11)
 LSTM = {"model": "lstm", "objective": "causal", "arch": {"layers": 2, "dim": 6, "units": 10}}
 CAUSAL = {
@@ -122,7 +122,7 @@ def test_rows_cover_models_and_tasks(tmp_path, trained, tiny, conf, capsys):
     # of one name the trained one is taken
     random = f"--conf random={conf(LSTM)} --conf lstm={conf(CAUSAL, 'lstm.yaml')}".split()
     random += ["--vocab-size", "60"]
-    assert main(["bench", "lm", *models, *random, *SMALL, "--out", str(out)]) == 0
+    assert main(["lm", *models, *random, *SMALL, "--out", str(out)]) == 0
     figures = json.loads(out.read_text())
     kinds = [("random", "lstm"), ("lstm", "lstm"), ("ngram", "ngram"), ("causal", "causal")]
     assert [(row["name"], row["model"]) for row in figures["rows"]] == kinds
@@ -248,7 +248,7 @@ def test_published_models_are_those_of_conf():
     """An installed package has no conf/."""
     assert list(published_models()) == ["lstm-2048", "gcnn-9", "gcnn-8b"]
     for name, settings in published_models().items():
-        of_file = from_yaml(Settings, Path(__file__).parents[4] / "conf" / f"{name}.yaml")
+        of_file = from_yaml(Settings, Path(__file__).parents[2] / "conf" / f"{name}.yaml")
         for part in ("model", "objective", "criterion", "architecture", "output_layer", "seed"):
             assert getattr(settings, part) == getattr(of_file, part)
 
@@ -266,9 +266,9 @@ def test_mistakes_are_one_line(tmp_path, tiny, conf, capsys):
             "--lm bare: lists no words to draw from; give a text by --text",
         ),
         ([*some, "--text", f"{tmp_path}/empty"], "empty:1: no words in the text"),
-        ([*some, "--set", "length=1"], "length: 1 (int) is not a whole number from 2"),
+        ([*some, "--length", "1"], "length: 1 (int) is not a whole number from 2"),
         (["--conf", f"two={two_way}"], "two.yaml: a two-way model is measured with its vocabulary"),
     ):
-        assert main(["bench", "lm", *words]) == 1
+        assert main(["lm", *words]) == 1
         said = capsys.readouterr().err
         assert message in said and said.count("\n") == 1

@@ -1,21 +1,17 @@
-"""lmtools bench score: run time of language models by sentence length, and batched; of scoring or
+"""bench.py score: run time of language models by sentence length, and batched; of scoring or
 of sentence vectors
 """
 
 from dataclasses import dataclass
 
+from measures.represent import bench_representation
+from measures.score import bench_score, format_ratios, random_scorers, trained_scorers
+
+from kinds.settings import BenchSettings
 from lmtools.base.assignments import parse_pairs
 from lmtools.base.computing import Computing
 from lmtools.base.errors import UserError
 from lmtools.base.options import option
-from lmtools.verbs.bench.common import BenchSettings
-from lmtools.verbs.bench.measures.represent import bench_representation
-from lmtools.verbs.bench.measures.score import (
-    bench_score,
-    format_ratios,
-    random_scorers,
-    trained_scorers,
-)
 from lmtools.verbs.options import SEVERAL_LMS
 
 PAPER = {"layers": 3, "dim": 512, "heads": 8, "ffn": 2048, "positions": 128}

@@ -24,8 +24,8 @@ from lmtools.score.load import load
 from lmtools.score.neural import NeuralScorer
 from lmtools.score.run import score_texts
 from lmtools.types import NBest
-from lmtools.verbs.bench.measures.machine import describe_machine, stopwatch
-from lmtools.verbs.bench.measures.score import TOKENS_A_WORD, random_sentences
+from measures.machine import describe_machine, stopwatch
+from measures.score import TOKENS_A_WORD, random_sentences
 
 FEW = 200  # hypotheses that show the peak memory
 # (precision, engine); the first is what the others are compared with

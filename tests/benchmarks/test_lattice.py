@@ -1,19 +1,19 @@
-"""What `lmtools bench lattice` counts, writes and draws (never how fast it was)."""
+"""What `bench.py lattice` counts, writes and draws (never how fast it was)."""
 
 import dataclasses
 import json
 from shlex import split
 
 import pytest
+from bench import main
 from lattices import random_lattice
+from measures.drawing import draw_bench
+from measures.lattice import format_lines
 from toys import WORDS
 
-from lmtools.cli import main
 from lmtools.formats import lattices
 from lmtools.ngram import build
-from lmtools.report.figures.speed import draw_bench
 from lmtools.text import Normaliser
-from lmtools.verbs.bench.measures.lattice import format_lines
 
 WEIGHTS = "am=1,lm=1,ngram=2,causal=2,words=0.5"
 
@@ -35,9 +35,9 @@ def here(tmp_path, monkeypatch, trained, tiny):
 
 
 def test_rows_cover_models_beams_and_tokens(here, tmp_path, capsys):
-    settings = "by_beam=0,2 by_tokens=1,3 repeats=2 figure=b.png"
-    out = split(f"--max-ngram-order 3 --out b.json --set {settings}")
-    assert main(["bench", "lattice", "l", *here, *out]) == 0
+    settings = "--by-beam 0,2 --by-tokens 1,3 --repeats 2 --figure b.png"
+    out = split(f"--max-ngram-order 3 --out b.json {settings}")
+    assert main(["lattice", "l", *here, *out]) == 0
     printed = capsys.readouterr().out
     figures = json.loads((tmp_path / "b.json").read_text())
     kinds = [
@@ -83,7 +83,7 @@ def test_the_figure_has_a_panel_a_kind_with_numbers_on_its_axes(monkeypatch, kin
     """The labels are numbers: the house's figures do not read formulas, in which logarithmic axes
     are labelled otherwise.
     """
-    from lmtools.report.figures import speed as module
+    from measures import drawing as module
 
     drawn = []
     monkeypatch.setattr(
@@ -126,12 +126,7 @@ def test_the_figure_has_a_panel_a_kind_with_numbers_on_its_axes(monkeypatch, kin
     ],
 )
 def test_mistakes_are_one_line_and_write_nothing(here, tmp_path, capsys, arguments, message):
-    assert (
-        main(
-            ["bench", "lattice", "l", *here, "--out", "b.json", "--set", "figure=b.png", *arguments]
-        )
-        == 1
-    )
+    assert main(["lattice", "l", *here, "--out", "b.json", "--figure", "b.png", *arguments]) == 1
     said = capsys.readouterr().err
     assert message in said and said.count("\n") == 1 and not list(tmp_path.glob("b.*"))
 
@@ -143,6 +138,6 @@ def test_lattices_without_times_or_none_at_all(here, tmp_path, capsys):
         ("plain", "the lattices have no times"),
         ("none", "no lattices to measure with; give the recogniser's"),
     ):
-        assert main(["bench", "lattice", f"{name}.plf", "--format", "plf", *here]) == 1
+        assert main(["lattice", f"{name}.plf", "--format", "plf", *here]) == 1
         said = capsys.readouterr().err
         assert message in said and said.count("\n") == 1

@@ -1,9 +1,11 @@
-"""What `lmtools bench engine` measures of a model (never how fast it was)."""
+"""What `bench.py engine` measures of a model (never how fast it was)."""
 
 import json
 
 import pytest
 import torch
+from bench import main as measure_speed
+from measures import engine as bench
 from toys import sentences, settings
 
 from lmtools.base.errors import UserError
@@ -14,7 +16,6 @@ from lmtools.models.checkpoint import prepare_directory, save_weights
 from lmtools.models.lm import LanguageModel
 from lmtools.text.subword import load_subword
 from lmtools.types import Hypothesis, NBest
-from lmtools.verbs.bench.measures import engine as bench
 
 
 @pytest.fixture
@@ -44,8 +45,8 @@ def test_bench_engine(model, tmp_path, monkeypatch, capsys):
     assert main(["score", *how, "--out", scores, "--cache", "none", "--device", "cpu"]) == 0
     assert main(["tune", "--nbest", lists, "--scores", f"a={scores}", "--out", weights]) == 0
     capsys.readouterr()
-    arguments = ["--weights", weights, "--set", "words=5", "repeats=1", "--out", out]
-    assert main(["bench", "engine", *how, *arguments]) == 0
+    arguments = ["--weights", weights, "--words", "5", "--repeats", "1", "--out", out]
+    assert measure_speed(["engine", *how, *arguments]) == 0
     rows = json.loads((tmp_path / "b.json").read_text())["rows"]
     differences = {(row["precision"], row["engine"]): row["greatest_difference"] for row in rows}
     lacking = {
@@ -60,7 +61,7 @@ def test_bench_engine(model, tmp_path, monkeypatch, capsys):
         assert differences["bfloat16", "torch"] == differences["bfloat16", "prepared"]
     assert all(0 <= row["changed"] <= 1 and row["wer"] >= 0 for row in rows)
     assert len(capsys.readouterr().out.splitlines()) == 1 + len(rows)
-    assert main(["bench", "engine", *how, "--precision", "int8"]) == 1
+    assert measure_speed(["engine", *how, "--precision", "int8"]) == 1
 
 
 def test_ways_that_do_not_take_the_model_are_skipped(trained, capsys):

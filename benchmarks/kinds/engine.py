@@ -1,15 +1,16 @@
-"""lmtools bench engine: what each engine and precision costs a language model on a CPU, and what it
+"""bench.py engine: what each engine and precision costs a language model on a CPU, and what it
 changes
 """
 
 from dataclasses import dataclass
 
+from measures.engine import bench_engines, describe_row
+
+from kinds.settings import BenchSettings
 from lmtools.base.errors import UserError
 from lmtools.base.options import option
 from lmtools.formats import read
 from lmtools.rescoring import Weights
-from lmtools.verbs.bench.common import BenchSettings
-from lmtools.verbs.bench.measures.engine import bench_engines, describe_row
 
 
 @dataclass(frozen=True)

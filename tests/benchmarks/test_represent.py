@@ -6,14 +6,11 @@ import json
 
 import pytest
 import torch
+from bench import main
 from hypothesis import given
 from hypothesis import strategies as st
-from scoring import CPU
-
-from lmtools.cli import main
-from lmtools.text.subword import BOS, EOS, MASK
-from lmtools.verbs.bench.measures.lm import multiply_adds
-from lmtools.verbs.bench.measures.represent import (
+from measures.lm import multiply_adds
+from measures.represent import (
     bench_representation,
     embed_intact,
     embed_masked,
@@ -21,13 +18,10 @@ from lmtools.verbs.bench.measures.represent import (
     measure_batches,
     representation_tasks,
 )
-from lmtools.verbs.bench.measures.score import (
-    FAMILIES,
-    format_ratios,
-    random_family,
-    random_scorers,
-    random_sentences,
-)
+from measures.score import FAMILIES, format_ratios, random_family, random_scorers, random_sentences
+from scoring import CPU
+
+from lmtools.text.subword import BOS, EOS, MASK
 
 ARCH = {"layers": 2, "dim": 16, "heads": 2, "ffn": 32, "positions": 64}
 SIZE = 50
@@ -107,7 +101,7 @@ def test_models_that_differ_by_the_softmax_alone_are_measured_once():
 def test_what_is_written_has_the_ratio_at_each_length(tmp_path, trained, capsys):
     out = tmp_path / "speed.json"
     lms = [word for name, path in trained.items() for word in ("--lm", f"{name}={path}")]
-    words = ["bench", "score", "--set", "representation=true", "length=2,5", "repeats=3"]
+    words = ["score", "--representation", "--length", "2,5", "--repeats", "3"]
     assert main([*words, *lms, "--out", str(out)]) == 0
     figures, printed = json.loads(out.read_text()), capsys.readouterr().out
     seconds = {(row["lm"], row["words"]): row["seconds_median"] for row in figures["rows"]}
@@ -131,8 +125,8 @@ def test_what_is_written_has_the_ratio_at_each_length(tmp_path, trained, capsys)
 
 def test_lengths_that_a_model_cannot_read_are_refused(trained, tmp_path, capsys):
     out = tmp_path / "speed.json"
-    some = f"--set representation=true length=5,50 --lm tta={trained['tta']} --out {out}".split()
-    assert main(["bench", "score", *some]) == 1
+    some = f"--representation --length 5,50 --lm tta={trained['tta']} --out {out}".split()
+    assert main(["score", *some]) == 1
     assert (
         "length=50: 60 tokens, but tta takes 14 at most; give shorter lengths"
         in capsys.readouterr().err

@@ -1,0 +1,1 @@
+"""What each kind of benchmark measures, and its options."""
