@@ -25,7 +25,7 @@ from lmtools.base.computing import Computing
 from lmtools.base.specs import LMSpec
 from lmtools.models.lm import LanguageModel
 from lmtools.models.settings import Settings
-from lmtools.score.compute import score_batch
+from lmtools.score.batches import run_batches
 from lmtools.score.neural import NeuralScorer
 
 SIZE, BUDGET = 2000, 4096  # pieces; model rows of a batch that is as full as it comes
@@ -100,7 +100,7 @@ def planned(scorer: NeuralScorer, some: list) -> None:
     """Score in the scorer's own batches."""
     costs = [scorer.cost(sentence) for sentence in some]
     for batch in plan_batches(costs, scorer.rows, scorer.ragged):
-        score_batch(scorer, [some[i] for i in batch])
+        list(run_batches(scorer, [[some[i] for i in batch]], scorer.log_probs))
 
 
 def loose(scorer: NeuralScorer, some: list) -> None:

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 import torch
 from scoring import CPU as ON_CPU
-from scoring import make_scorer
+from scoring import make_scorer, score_sentences
 
 from lmtools.models.device import cpu_multiplies_bfloat16
 from lmtools.models.engine.linear import multiplies_int8
 from lmtools.models.lm import LanguageModel
 from lmtools.models.settings import Settings
 from lmtools.score.neural import NeuralScorer
-from lmtools.score.run import open_cache, score_sentences
+from lmtools.score.texts import open_cache
 
 SIZE, CPU = 2500, torch.device("cpu")  # more ids than a block of the output matrix has
 ARCH = {"layers": 2, "dim": 64, "heads": 2, "ffn": 128, "positions": 32}

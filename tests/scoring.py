@@ -4,6 +4,7 @@ name.
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ from lmtools.embed.words import Embedded, word_vectors
 from lmtools.score import load
 from lmtools.score.base import Scorer
 from lmtools.score.ngram import NgramScorer
+from lmtools.score.texts import compute_missing, score_batches
 
 CPU = Computing("cpu", cache="none")
 
@@ -62,3 +64,10 @@ def walk(prefixes, words) -> list[float]:
         (log_p,), node = prefixes.words(node, [word])
         scores.append(float(log_p))
     return [*scores, float(prefixes.end(node)[0])]
+
+
+def score_sentences(sentences, scorer, computing, cache) -> np.ndarray:
+    """The log-probabilities of distinct prepared sentences, as `score_texts` computes them."""
+    compute = partial(score_batches, scorer=scorer, computing=computing)
+    trees = scorer.plan_trees(sentences)
+    return np.array(compute_missing(sentences, scorer, cache, compute, label="", trees=trees))

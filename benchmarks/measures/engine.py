@@ -22,7 +22,7 @@ from lmtools.rescoring.features import summed
 from lmtools.score.base import Scorer
 from lmtools.score.load import load
 from lmtools.score.neural import NeuralScorer
-from lmtools.score.run import score_texts
+from lmtools.score.texts import score_texts
 from lmtools.types import NBest
 from measures.machine import describe_machine, stopwatch
 from measures.score import TOKENS_A_WORD, random_sentences

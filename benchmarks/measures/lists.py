@@ -10,7 +10,7 @@ import torch
 
 from lmtools.base.computing import Computing
 from lmtools.score.base import Scorer
-from lmtools.score.run import score_texts
+from lmtools.score.texts import score_texts
 from lmtools.types import NBest
 from measures.machine import describe_machine, stopwatch
 

@@ -4,7 +4,6 @@ T-TA paper), and batched against the machine's own rate of matrix products.
 
 import statistics
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +17,7 @@ from lmtools.models.device import PRECISIONS
 from lmtools.models.lm import LanguageModel
 from lmtools.models.settings import Settings
 from lmtools.models.transformer import Transformer, matrix_flops
-from lmtools.score.compute import score_batch
+from lmtools.score.batches import run_batches
 from lmtools.score.load import load
 from lmtools.score.neural import NeuralScorer
 from lmtools.text.subword import MASK, SPECIALS
@@ -174,7 +173,11 @@ def measure_batches(scorer: NeuralScorer, tokens: int, count: int, rows: int) ->
     width, multiplied = tokens + lm.objective.boundary, lm.size if scorer.normalised else 0
     flops = matrix_flops(config, width, width, multiplied, predicted=tokens + 1)
     shapes = [*layer_shapes(config), (config.dim, config.dim), (config.dim, multiplied)]
-    work = TimedWork("hypotheses", partial(score_batch, scorer), flops, shapes)
+
+    def score(batch: list) -> None:
+        list(run_batches(scorer, [batch], scorer.log_probs))
+
+    work = TimedWork("hypotheses", score, flops, shapes)
     return measure_throughput(scorer, work, tokens, count, rows=rows)
 
 

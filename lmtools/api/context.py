@@ -27,7 +27,7 @@ from lmtools.score.context import (
     History,
     list_contexts,
 )
-from lmtools.score.run import TextScores, open_cache
+from lmtools.score.texts import TextScores, open_cache
 from lmtools.types import NBest
 
 

@@ -19,7 +19,7 @@ from lmtools.rescoring.features import best, combine, find_divisors
 from lmtools.rescoring.lazy import expect, pad, read_bound, score_lazily
 from lmtools.rescoring.tuning import padded_statistics
 from lmtools.score import load, score_texts
-from lmtools.score.run import open_cache
+from lmtools.score.texts import open_cache
 from lmtools.types import NBest
 
 

@@ -23,9 +23,10 @@ from lmtools.rescoring import DERIVED, ScoreColumns, Weights, is_default, load_w
 from lmtools.rescoring.features import summed
 from lmtools.score import Sources, score_texts
 from lmtools.score import load as load_scorer
-from lmtools.score.compute import score_all
+from lmtools.score.batches import score_all
 from lmtools.score.context import FIRST, ContextScorer
-from lmtools.score.run import WRITTEN, TextScores, hypothesis_texts
+from lmtools.score.lists import WRITTEN, hypothesis_texts
+from lmtools.score.texts import TextScores
 from lmtools.score.words import count_tokens
 from lmtools.types import NBest, ScoreTable
 

@@ -9,22 +9,20 @@ import numpy as np
 
 from lmtools.base.batching import prepare_distinct
 from lmtools.embed.base import Encoder
+from lmtools.score.batches import run_batches
 from lmtools.score.cache import VECTORS, Cache
-from lmtools.score.compute import compute_all, compute_batch, compute_missing
+from lmtools.score.texts import compute_missing
 
 
 def encode(texts: Sequence[str], encoder: Encoder, cache=None) -> np.ndarray:
     """Return the vectors of `texts`, float32 (N, layers, D); equal texts have equal ones, whatever
-    else is in the list (on a CPU; see lmtools.score.compute).
+    else is in the list (on a CPU; see lmtools.score.batches).
 
     `cache`: a directory that keeps vectors between runs, None for none.
     """
 
-    def compute_vectors(batch: list) -> list[np.ndarray]:
-        return compute_batch(encoder, lambda part: list(encoder.vectors(part)), batch)
-
     def compute(work: list[list]) -> Iterator[tuple[int, list[np.ndarray]]]:
-        return enumerate(compute_all(encoder, work, compute_vectors))
+        return enumerate(run_batches(encoder, work, lambda part: list(encoder.vectors(part))))
 
     sentences, which = prepare_distinct(texts, encoder.prepare)
     signature = encoder.signature | {"layers": ",".join(map(str, encoder.layers))}

@@ -1,11 +1,13 @@
 """Scoring texts and N-best lists with any language model."""
 
+from lmtools.score.lists import ListParts, score_lists
 from lmtools.score.load import load
 from lmtools.score.ppl import mixture_perplexity, perplexity
-from lmtools.score.run import TextScores, score_lists, score_texts
 from lmtools.score.sources import Sources
+from lmtools.score.texts import TextScores, score_texts
 
 __all__ = [
+    "ListParts",
     "Sources",
     "TextScores",
     "load",

@@ -121,7 +121,12 @@ class Scorer:
         sentence; those of a TreeBatch are computed together.
         """
         together = isinstance(sentences, TreeBatch)
-        scores = (self.from_tree if together else self.token_log_probs)(sentences)
+        return self.penalise(
+            sentences, (self.from_tree if together else self.token_log_probs)(sentences)
+        )
+
+    def penalise(self, sentences: Sequence[tuple], scores: list[np.ndarray]) -> list[np.ndarray]:
+        """Return `scores` of the tokens of sentences less the penalty of unknown ones."""
         if not self.oov_penalty:
             return scores
         return [

@@ -10,7 +10,7 @@ from lmtools.base.errors import UserError
 from lmtools.models.device import PRECISIONS, autocast
 from lmtools.score.base import Scorer
 from lmtools.score.neural import NeuralScorer
-from lmtools.score.run import TextScores, count_scored, refuse_not_finite
+from lmtools.score.texts import TextScores, count_scored, refuse_not_finite
 from lmtools.text.subword import BOS, EOS
 
 POSITIONS = 4096  # that are computed at a time

@@ -17,8 +17,8 @@ from lmtools.lattice.order import levels, no_path
 from lmtools.lattice.paths import nbest
 from lmtools.lattice.weights import total
 from lmtools.score.base import Scorer
-from lmtools.score.compute import score_all
-from lmtools.score.run import refuse_not_finite
+from lmtools.score.batches import score_all
+from lmtools.score.texts import refuse_not_finite
 from lmtools.types import Lattice
 
 

@@ -18,7 +18,7 @@ from lmtools.lattice.histories import MixtureLM
 from lmtools.lattice.phrases import PhrasePrefixes
 from lmtools.lattice.prune import prune
 from lmtools.score.base import Scorer
-from lmtools.score.compute import out_of_memory
+from lmtools.score.batches import out_of_memory
 from lmtools.score.context import PrefixesBehind
 from lmtools.score.cover import rescore_cover
 from lmtools.score.load import load

@@ -45,8 +45,11 @@ class NgramScorer(Scorer):
     def token_names(self, sentence):
         return list(sentence)
 
-    def token_log_probs(self, sentences):
-        return [self.model.query(sentence)[0] for sentence in sentences]
+    def log_probs(self, sentences):
+        scores = []
+        for sentence in sentences:
+            scores.append(self.model.query(sentence)[0])
+        return self.penalise(sentences, scores)
 
     def grow_prefixes(self):
         return NgramPrefixes(self)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from lmtools.base.batching import plan_batches
-from lmtools.score.compute import one_thread
+from lmtools.score.batches import one_thread
 from lmtools.score.neural import NeuralScorer
 
 # texts whose normalisers are looked at: their scores may be known already, and log Z costs a pass

@@ -13,7 +13,7 @@ from lmtools.score.base import Scorer
 from lmtools.score.context import CONTEXT, list_contexts
 from lmtools.score.load import load
 from lmtools.score.mixture import MixtureScorer
-from lmtools.score.run import TextScores, count_scored, refuse_not_finite, score_texts
+from lmtools.score.texts import TextScores, count_scored, refuse_not_finite, score_texts
 
 RULES = (
     "natural log; the end of sentence is predicted and counted; unknown {unit} count with"

@@ -19,7 +19,7 @@ from lmtools.base.specs import LMSpec
 from lmtools.ngram import build
 from lmtools.ngram.sentences import UNKNOWN
 from lmtools.score.load import load
-from lmtools.score.run import score_texts
+from lmtools.score.texts import score_texts
 from lmtools.text import Normaliser
 from lmtools.text.blocks import read_text
 

@@ -8,7 +8,7 @@ from lmtools.base.seal import write_json
 from lmtools.base.specs import LMSpec
 from lmtools.formats import kaldi_text
 from lmtools.score import load, mixture_perplexity, perplexity
-from lmtools.score.run import warn_scored
+from lmtools.score.lists import warn_scored
 from lmtools.text.blocks import read_text
 from lmtools.text.unknown import MANY
 from lmtools.verbs.experiment import split_lms

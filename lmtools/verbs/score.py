@@ -6,8 +6,8 @@ from lmtools.base.log import say
 from lmtools.base.options import fill
 from lmtools.base.specs import LMSpec
 from lmtools.formats import read
-from lmtools.score import Sources, score_lists
-from lmtools.score.run import write_scores
+from lmtools.score import ListParts, Sources, score_lists
+from lmtools.score.lists import Totals, write_scores
 from lmtools.verbs.experiment import split_columns
 from lmtools.verbs.help import Rare
 from lmtools.verbs.options import COMPUTING, PROCESSES
@@ -45,35 +45,44 @@ def arguments(parser):
 
 
 def run(args):
-    """Score the lists, with one model or every column of an experiment."""
+    """Score the lists, with one model or every column of an experiment; say what was scored."""
+    lists = ListParts(args.nbest, args.format)
     for each in split_columns(args) if args.experiment else [args]:
-        write_risk(each) if each.lm is None else score(each)
+        if each.lm is None:
+            write_risk(each)
+            continue
+        sources = read_sources(each)
+        spec = LMSpec.parse(each.lm, pairs=sources is not None)
+        if each.context:
+            score_sessions(each, spec)
+            continue
+        more = {"sources": sources, "written": each.written}
+        describe(score_lists(lists, each.out, spec, fill(Computing, each), **more), each.out, spec)
 
 
-def score(args):
-    """Score with one model, and say on standard error what was scored."""
-    sources = None
+def read_sources(args) -> Sources | None:
+    """Return what the hypotheses translate, if anything; UserError for options that contradict."""
     if args.source and args.source_lines:
         raise UserError("--source: --source-lines is given too; leave one out")
-    if path := args.source or args.source_lines:
-        sources = Sources.read(path, lines=path == args.source_lines, reverse=args.reverse)
-    elif args.reverse:
-        raise UserError("--reverse: of which source? give --source or --source-lines")
-    if sources and args.written:
+    path = args.source or args.source_lines
+    if path and args.written:
         raise UserError("--written: is for recognisers; leave it out, or --source")
-    spec = LMSpec.parse(args.lm, pairs=sources is not None)
-    if args.context:
-        score_sessions(args, spec)
-        return
-    more = {"computing": fill(Computing, args), "sources": sources, "written": args.written}
-    totals = score_lists(args.nbest, args.format, args.out, spec, **more)
+    if path:
+        return Sources.read(path, lines=path == args.source_lines, reverse=args.reverse)
+    if args.reverse:
+        raise UserError("--reverse: of which source? give --source or --source-lines")
+    return None
+
+
+def describe(totals: Totals, out: str, spec: LMSpec) -> None:
+    """Say on standard error what was scored."""
     unknown, note = totals.unknown, ""
     if unknown:
         note = f", {unknown:,} unknown ({unknown / totals.tokens:.2%})"
         if spec.oov_penalty:
             note += f" at a penalty of {unknown * spec.oov_penalty:,.1f} nats in all"
     say(
-        f"{args.out}: {totals.hypotheses:,} hypotheses of {totals.utterances:,} utterances,"
+        f"{out}: {totals.hypotheses:,} hypotheses of {totals.utterances:,} utterances,"
         f" {totals.tokens:,} tokens{note}",
         **vars(totals),
     )

@@ -13,7 +13,7 @@ from lmtools.models.lm import LanguageModel
 from lmtools.models.ragged import STEP, Ragged
 from lmtools.models.settings import Settings
 from lmtools.score import neural
-from lmtools.score.compute import plan_work, score_all
+from lmtools.score.batches import plan_work, score_all
 from lmtools.score.neural import NeuralScorer
 
 SIZE = 300

@@ -28,8 +28,8 @@ from lmtools.ngram import build
 from lmtools.score import cache, load, score_texts
 from lmtools.score import segments as files
 from lmtools.score.cache import VECTORS, Cache
-from lmtools.score.run import open_cache
 from lmtools.score.segments import HEADER, MAGIC, UNFINISHED, merge_segments, write_values
+from lmtools.score.texts import open_cache
 from lmtools.text import Normaliser
 from lmtools.types import Hypothesis, NBest
 
@@ -432,7 +432,7 @@ def test_a_full_disk(lm, nbest, tmp_path, capsys, monkeypatch):
 
 def test_a_directory_to_read_only_is_read(lm, plain, filled, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(cache, "write_values", lambda *_: stale())
-    monkeypatch.setattr("lmtools.score.run.score_batch", lambda *_: pytest.fail("computed again"))
+    monkeypatch.setattr("lmtools.score.texts.run_batches", lambda *_: pytest.fail("computed again"))
     np.testing.assert_array_equal(scores(lm, filled), plain)
     assert capsys.readouterr().err == ""
 
@@ -475,7 +475,7 @@ def test_a_pipe_opens_the_cache_once_and_writes_each_second(
     assert main(split(f"score --lm {lm} --nbest - --out {tmp_path}/o --cache {tmp_path}/c")) == 0
     assert calls.count("open") == 1 and calls.count("write") < 20 < len(TEXTS)
     np.testing.assert_array_equal(scores(lm, "none"), scores(lm, tmp_path / "c"))
-    monkeypatch.setattr("lmtools.score.run.score_batch", lambda *_: pytest.fail("computed again"))
+    monkeypatch.setattr("lmtools.score.texts.run_batches", lambda *_: pytest.fail("computed again"))
     scores(lm, tmp_path / "c")
 
 

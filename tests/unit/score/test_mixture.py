@@ -59,9 +59,7 @@ def paths(lms, *names):
 def by_hand(path: str) -> np.ndarray:
     """The probability of every token and end of TEXTS under one model."""
     scorer = load(*ask(path, device="cpu"))
-    return np.exp(
-        np.concatenate([scorer.token_log_probs([one])[0] for one in scorer.prepare(TEXTS)])
-    )
+    return np.exp(np.concatenate([scorer.log_probs([one])[0] for one in scorer.prepare(TEXTS)]))
 
 
 def test_probabilities_are_added_token_by_token(lms):

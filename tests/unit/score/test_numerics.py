@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from scoring import make_scorer
+from scoring import make_scorer, score_sentences
 
 from lmtools.base import batching
 from lmtools.base.computing import Computing
@@ -21,9 +21,9 @@ from lmtools.models.device import onednn_computes_bfloat16
 from lmtools.models.engine.linear import multiplies_int8
 from lmtools.models.lm import LanguageModel
 from lmtools.models.settings import Settings
-from lmtools.score import compute as computing
+from lmtools.score.batches import run_threads
 from lmtools.score.neural import NeuralScorer
-from lmtools.score.run import open_cache, score_sentences
+from lmtools.score.texts import open_cache
 from lmtools.types import NUMERICS
 
 SIZE = 1000
@@ -267,17 +267,16 @@ def test_batches_have_one_shape(rows):
 def test_an_error_in_a_thread_ends_the_rest():
     done = []
 
-    def compute(item):
-        if item == 3:
+    def compute(batch, size):
+        if batch == [(3,)]:
             raise ValueError("three")
-        done.append(item)
+        done.append(batch)
 
-    scorer = make_scorer(NeuralScorer, model("causal"), Ids(), "0" * 16)
     before = torch.get_num_threads()
     torch.set_num_threads(2)
     try:
         with pytest.raises(ValueError, match="three"):
-            list(computing.compute_all(scorer, range(1000), compute))
+            list(run_threads(compute, [[(i,)] for i in range(1000)], [1] * 1000))
         assert len(done) < 1000 and torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(before)

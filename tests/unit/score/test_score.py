@@ -2,6 +2,7 @@
 of workers.
 """
 
+import os
 import subprocess
 import sys
 import threading
@@ -22,7 +23,7 @@ from lmtools.base.errors import UserError
 from lmtools.base.windows import cut_windows
 from lmtools.cli import main
 from lmtools.formats import jsonl, write
-from lmtools.score import load, perplexity, run, score_texts
+from lmtools.score import ListParts, lists, load, perplexity, score_lists, score_texts, texts
 from lmtools.text.subword import BOS, EOS, MASK
 from lmtools.types import Hypothesis, NBest
 
@@ -92,7 +93,7 @@ def test_cache_gives_the_same_and_computes_nothing_again(options, tmp_path, monk
     cached = options.change(cache=str(tmp_path))
     first = scores(cached)
     np.testing.assert_array_equal(first, scores(options))
-    monkeypatch.setattr(run, "score_batch", lambda *_: pytest.fail("computed again"))
+    monkeypatch.setattr(texts, "run_batches", lambda *_: pytest.fail("computed again"))
     np.testing.assert_array_equal(scores(cached), first)
 
 
@@ -110,33 +111,41 @@ def test_workers_give_the_same(options, monkeypatch, forks):
     scorer = load(*here)
     monkeypatch.setattr(type(scorer.lm.trunk), "tree_tokens", 200)  # several trees
     expected = score_texts(TEXTS, scorer, here.computing).log_prob
-    monkeypatch.setattr(run, "WORTH_A_PROCESS", 100)
-    monkeypatch.setattr(run, "WORTH_A_FORK", 100)
+    monkeypatch.setattr(texts, "WORTH_A_PROCESS", 100)
+    monkeypatch.setattr(texts, "WORTH_A_FORK", 100)
     monkeypatch.setattr(workers, "can_fork", lambda: forks and sys.platform == "linux")
-    monkeypatch.setattr(run, "can_fork", workers.can_fork)
-    monkeypatch.setattr(run, "load", lambda *_: pytest.fail("loaded again"))
-    monkeypatch.setattr(run, "compute_all", lambda *_: pytest.fail("computed here"))
+    monkeypatch.setattr(texts, "can_fork", workers.can_fork)
+    monkeypatch.setattr(texts, "load", lambda *_: pytest.fail("loaded again"))
+    process, run = os.getpid(), texts.run_batches
+
+    def by_others(*work):
+        return run(*work) if os.getpid() != process else pytest.fail("computed here")
+
+    monkeypatch.setattr(texts, "run_batches", by_others)
     found = score_texts(TEXTS, scorer, spread.computing).log_prob
     np.testing.assert_array_equal(found, expected)
 
 
 # a program of its own: a thread that any other test has left would keep it from being forked
 FORKS = """
+import os
 import sys
 import torch
 from lmtools.cli import main
-from lmtools.score import run
+from lmtools.score import texts
 
-def by_threads(*_):
-    sys.exit("by threads")
+here, run = os.getpid(), texts.run_batches
+
+def by_forks(*work):
+    return run(*work) if os.getpid() != here else sys.exit("by threads")
 
 lm, nbest, out = sys.argv[1:]
 command = ["score", "--lm", lm, "--nbest", nbest, "--cache", "none", "--device", "cpu", "--out"]
-run.WORTH_A_FORK = 100
+texts.WORTH_A_FORK = 100
 for threads in (1, 2):
     torch.set_num_threads(threads)
     assert main([*command, f"{out}{threads}"]) == 0
-    run.compute_all = by_threads
+    texts.run_batches = by_forks
 """
 
 
@@ -276,23 +285,23 @@ def test_score_verb_writes_in_input_order(trained, tmp_path):
 
 
 def test_a_file_in_parts_gives_the_same_and_holds_one_part(options, tmp_path, monkeypatch):
-    lists = [
+    nbests = [
         NBest(f"u{i}", tuple(Hypothesis(text) for text in TEXTS[i : i + 3]))
         for i in range(0, 60, 3)
     ]
-    write(lists, tmp_path / "lists.jsonl", "jsonl")
+    write(nbests, tmp_path / "lists.jsonl", "jsonl")
     held, tables = [], {}
-    count = run.score_texts
+    count = lists.score_texts
 
     def counted(texts, *more):
         held.append(len(texts))
         return count(texts, *more)
 
-    monkeypatch.setattr(run, "score_texts", counted)
+    monkeypatch.setattr(lists, "score_texts", counted)
     for together in (1000, 8, 1):
-        monkeypatch.setattr(run, "TOGETHER", together)
+        monkeypatch.setattr(lists, "TOGETHER", together)
         out = tmp_path / f"{together}.scores"
-        totals = run.score_lists(str(tmp_path / "lists.jsonl"), None, str(out), *options)
+        totals = score_lists(ListParts(str(tmp_path / "lists.jsonl"), None), str(out), *options)
         assert (totals.utterances, totals.hypotheses) == (20, 60)
         tables[together] = out.read_text().splitlines()
     assert held == [60, *[9] * 6, 6, *[3] * 20]
@@ -303,7 +312,7 @@ def test_a_file_in_parts_gives_the_same_and_holds_one_part(options, tmp_path, mo
         assert values[0] == values[1] == values[2]
     (tmp_path / "none.jsonl").write_text("\n")
     with pytest.raises(UserError, match="no utterances"):
-        run.score_lists(str(tmp_path / "none.jsonl"), None, str(tmp_path / "none"), *options)
+        score_lists(ListParts(str(tmp_path / "none.jsonl"), None), str(tmp_path / "none"), *options)
 
 
 def test_what_the_recogniser_wrote_is_scored(tmp_path, monkeypatch, capsys):

@@ -6,16 +6,15 @@ from shlex import split
 import numpy as np
 import pytest
 import torch
-from scoring import CPU, ask
+from scoring import CPU, ask, score_sentences
 from toys import WORDS, sentences
 from translators import random_translator
 
 from lmtools.cli import main
 from lmtools.formats import jsonl, kaldi_text, plain, scores
 from lmtools.models.checkpoint import load_model
-from lmtools.score import Sources, load, run, score_lists, score_texts
+from lmtools.score import ListParts, Sources, lists, load, score_lists, score_texts, texts
 from lmtools.score.cache import Cache
-from lmtools.score.run import score_sentences
 from lmtools.score.trees import TreeBatch, plan_pairs
 from lmtools.text.subword import BOS, EOS, UNK
 from lmtools.types import Hypothesis, NBest
@@ -108,7 +107,7 @@ def test_batch_order_processes_and_cache_change_no_score(directory, monkeypatch,
     with monkeypatch.context() as patch:
         patch.setattr(type(scorer), "log_probs", None)  # all of it is known
         np.testing.assert_array_equal(score_texts(pairs, scorer, how.computing).log_prob, whole)
-    monkeypatch.setattr(run, "WORTH_A_FORK", 100)
+    monkeypatch.setattr(texts, "WORTH_A_FORK", 100)
     spread = fresh.change(nj=2)
     np.testing.assert_array_equal(score_texts(pairs, scorer, spread.computing).log_prob, whole)
     for rows in (1, 4096):
@@ -179,7 +178,7 @@ def test_a_source_is_read(directory):
 
 
 def test_lines_stand_for_utterances_in_their_order(directory, files, monkeypatch):
-    monkeypatch.setattr(run, "TOGETHER", 20)  # in several parts
+    monkeypatch.setattr(lists, "TOGETHER", 20)  # in several parts
     assert score(files, directory, "--source", str(files / "source")) == 0
     assert score(files, directory, "--source-lines", str(files / "lines"), out="other") == 0
     assert (files / "out").read_text() == (files / "other").read_text()
@@ -256,10 +255,11 @@ def test_whoever_gives_no_source_is_told_so(tmp_path, files, capsys, command):
 
 
 def test_lists_of_a_pipe_take_their_sources_one_by_one(directory, files, monkeypatch):
-    monkeypatch.setattr(run, "parse_specifier", lambda path: path.endswith(".jsonl"))
+    monkeypatch.setattr(lists, "parse_specifier", lambda path: path.endswith(".jsonl"))
     where = str(files / "nbest.jsonl")
     for sources in (Sources("s", SOURCES), Sources("l", list(SOURCES.values()))):
-        totals = score_lists(where, "jsonl", str(files / "o"), *options(directory), sources)
+        parts = ListParts(where, "jsonl")
+        totals = score_lists(parts, str(files / "o"), *options(directory), sources)
         assert (totals.utterances, totals.hypotheses) == (12, 96)
     found = scores.read(files / "o").log_prob["u11"]
     pairs = Sources("s", SOURCES).pair(LISTS[11:], 11, "lists")

@@ -21,8 +21,8 @@ from toys import WORDS, sentences
 from lmtools.formats import jsonl
 from lmtools.formats.lattices import slf
 from lmtools.score import load
-from lmtools.score.run import open_cache
 from lmtools.score.segments import Segment
+from lmtools.score.texts import open_cache
 from lmtools.types import Hypothesis, NBest
 
 ROOT = Path(__file__).parents[3]
@@ -31,7 +31,7 @@ SCRIPT = (
     "import sys; from lmtools.text import blocks; blocks.SIZE = 300; {}; from lmtools.cli import"
     " main; sys.exit(main(sys.argv[1:]))"
 )
-SCORING = "from lmtools.score import run; run.WORTH_A_FORK = 1"
+SCORING = "from lmtools.score import texts; texts.WORTH_A_FORK = 1"
 VERBS = {
     "score": (
         "score --lm {lm}/masked --nbest n.jsonl --out {out} --cache {out}.cache --rows 1 --nj 2"

@@ -5,14 +5,14 @@ import pytest
 import torch
 from engine_models import CPU, SIZE, Ids, model, native, scorer, scores, with_int8
 from scoring import CPU as ON_CPU
-from scoring import make_scorer
+from scoring import make_scorer, score_sentences
 
 from lmtools.base.errors import UserError
 from lmtools.models.engine import onnx, resolve_engine
 from lmtools.models.lm import LanguageModel
 from lmtools.models.settings import Settings
 from lmtools.score.neural import NeuralScorer
-from lmtools.score.run import open_cache, score_sentences
+from lmtools.score.texts import open_cache
 
 pytest.importorskip("onnxruntime")
 FAMILIES = ("causal", "pre", "tta", "masked")

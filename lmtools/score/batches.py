@@ -1,5 +1,5 @@
-"""Computation for many sentences with the least work and the same bits each time: sentences that a
-cache lacks, in batches of one shape, by threads, within memory.
+"""Batches of sentences, computed with the least work and the same bits each time: of one shape, by
+threads, within memory.
 
 The bits of a matrix product depend on its shape, and with several threads on the place of a row in
 it. So a sentence goes through only with sentences of its own cost, always as many of them as
@@ -28,54 +28,10 @@ import numpy as np
 from lmtools.base.allocator import keep_freed_memory
 from lmtools.base.batching import full_batch_size, plan_batches
 from lmtools.base.errors import UserError
-from lmtools.base.log import ProgressBar
 from lmtools.score.base import Scorer
-from lmtools.score.cache import Cache
 from lmtools.score.trees import TreeBatch
 
 KEPT = 1 << 25  # bytes of freed memory that a thread keeps for its next batch
-
-
-def compute_missing(
-    sentences: Sequence,
-    model,
-    cache: Cache,
-    compute: Callable[[list[list]], Iterator],
-    label: str,
-    trees: Sequence[TreeBatch] = (),
-) -> list:
-    """Return a value for each of the distinct `sentences`: the one in `cache`, else that of
-    `compute`, which the cache keeps.
-
-    `compute` takes batches of sentences for `model`, a scorer or an encoder, and gives pairs
-    (number of the batch, its values) in any order. `label` stands before the progress. Of `trees`,
-    numbers of sentences that go through together, one that lacks any value is computed whole: what
-    is known changes no bit of the others.
-    """
-    known = cache.get(sentences)
-    plan, values = plan_work(sentences, model, trees, known), dict(known)
-    missing = len(sentences) - len(known)
-    with show_progress(missing if len(plan) > 1 else 0, label) as advance:
-        for number, results in compute(
-            [type(batch)(sentences[i] for i in batch) for batch in plan]
-        ):
-            new = {i: v for i, v in zip(plan[number], results, strict=True) if i not in known}
-            values |= new
-            cache.put((sentences[i], value) for i, value in new.items())
-            advance(len(new))
-    return [values[i] for i in range(len(sentences))]
-
-
-@contextlib.contextmanager
-def show_progress(total: int, label: str) -> Iterator[Callable[[int], object]]:
-    """Yield a function that is given what more of `total` texts is done, and shows it; of none it
-    shows nothing, which costs a live program nothing.
-    """
-    if not total:
-        yield lambda more: None
-        return
-    with ProgressBar(label, total, "text") as progress:
-        yield progress.advance
 
 
 def plan_work(
@@ -93,24 +49,35 @@ def plan_work(
     return plan + [[rest[i] for i in batch] for batch in batches]
 
 
-def compute_all(model, work: Sequence, compute: Callable) -> Iterator:
-    """Yield the results of `compute` for each piece of work for `model`, a scorer or an encoder, in
-    order.
+def run_batches(model, work: Sequence[list], ask: Callable[[list], list]) -> Iterator[list]:
+    """Return an iterator of what `ask` of `model`, a scorer or an encoder, answers to each batch of
+    `plan_work`: a list of one value a sentence, in order.
 
     On a CPU they are as many at a time as torch has threads, each with one thread; elsewhere one
     after the other, and of a mixture too, whose models come here themselves.
     """
-    if model.rows is None or model.signature.get("device") != "cpu":
-        yield from map(compute, work)
-        return
+    if model.rows is None:
+        return map(ask, work)
+    sizes = [
+        len(batch) if isinstance(batch, TreeBatch) else full_batch_size(model, batch)
+        for batch in work
+    ]
+    run = partial(within_memory, ask)
+    if model.signature.get("device") != "cpu":
+        return map(run, work, sizes)
+    return run_threads(run, work, sizes)
+
+
+def run_threads(run: Callable, work: Sequence[list], sizes: Sequence[int]) -> Iterator[list]:
+    """Yield `run` of each batch and its full size, by as many threads as torch has."""
     with one_thread() as threads:
         if min(threads, len(work)) <= 1:
-            yield from map(compute, work)
+            yield from map(run, work, sizes)
             return
         keep_freed_memory(KEPT)  # the kernel would clear pages for all threads in turn
         with ThreadPoolExecutor(threads) as pool:
             try:
-                yield from pool.map(compute, work)
+                yield from pool.map(run, work, sizes)
             finally:
                 pool.shutdown(cancel_futures=True)
 
@@ -128,13 +95,6 @@ def one_thread() -> Iterator[int]:
     finally:
         if before > 1:
             torch.set_num_threads(before)
-
-
-def compute_batch(model, compute: Callable[[list], list], sentences: list) -> list:
-    """Return the values of `compute` for a batch of `plan_batches` for `model`, one a sentence."""
-    if model.rows is None:
-        return compute(sentences)
-    return within_memory(compute, sentences, full_batch_size(model, sentences))
 
 
 def within_memory(compute: Callable[[list], list], sentences: list, size: int) -> list:
@@ -171,15 +131,8 @@ def out_of_memory(error: Exception) -> bool:
     return of_device or isinstance(error, MemoryError) or "allocate memory" in str(error)
 
 
-def score_batch(scorer: Scorer, sentences: list) -> list[np.ndarray]:
-    """Score a batch of `plan_work`: token log-probabilities, an array a sentence."""
-    if isinstance(sentences, TreeBatch):
-        return within_memory(scorer.log_probs, sentences, len(sentences))
-    return compute_batch(scorer, scorer.log_probs, sentences)
-
-
 def score_all(scorer: Scorer, sentences: Sequence) -> Iterator[tuple[list[int], list[np.ndarray]]]:
     """Yield (indices, their token log-probabilities) of distinct `sentences`, batch by batch."""
     plan = plan_work(sentences, scorer, scorer.plan_trees(sentences))
     work = [type(batch)(sentences[i] for i in batch) for batch in plan]
-    yield from zip(plan, compute_all(scorer, work, partial(score_batch, scorer)), strict=True)
+    yield from zip(plan, run_batches(scorer, work, scorer.log_probs), strict=True)

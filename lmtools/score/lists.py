@@ -1,0 +1,150 @@
+"""N-best lists scored: read, scored part by part (lmtools.score.texts), and written."""
+
+import contextlib
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from lmtools.base.computing import Computing
+from lmtools.base.errors import UserError
+from lmtools.base.log import say
+from lmtools.base.specs import LMSpec
+from lmtools.formats import kaldi_tables, scores, stream
+from lmtools.formats.registry import parse_specifier
+from lmtools.score.base import Scorer
+from lmtools.score.load import load
+from lmtools.score.sources import Sources
+from lmtools.score.texts import TextScores, open_cache, score_texts
+from lmtools.text.unknown import LOOKED_AT, MANY, warn_unknown
+from lmtools.types import NBest
+
+WRITTEN = {"text": "written"}  # in signatures: scores are of what the recogniser wrote
+TOGETHER = 200_000  # hypotheses, at least, of a file that are in memory and share their beginnings
+
+
+@dataclass
+class Totals:
+    """Numbers of scored utterances, hypotheses, tokens and unknown tokens."""
+
+    utterances: int = 0
+    hypotheses: int = 0
+    tokens: int = 0
+    unknown: int = 0
+
+    def add(self, utterances: int, scores: TextScores) -> None:
+        """Add the scores of the hypotheses of so many utterances."""
+        self.utterances += utterances
+        self.hypotheses += len(scores.tokens)
+        self.tokens += int(scores.tokens.sum())
+        self.unknown += int(scores.unknown.sum())
+
+
+class ListParts:
+    """N-best lists in `source`, in parts that are scored together, at least one: of a file TOGETHER
+    hypotheses, whatever the number of processes; of a pipe (`-`, Kaldi's rspecifiers) one list.
+
+    `form` None: recognised; in a pipe JSON lines, or Kaldi's lists. A file of one part is read
+    once, however often it is gone through. UserError without lists.
+    """
+
+    def __init__(self, source: str, form: str | None):
+        self.source, self.form = source, form
+        self.piped = source == "-" or bool(parse_specifier(source))
+        if self.piped:
+            self.form = form or ("jsonl" if source == "-" else "kaldi-nbest")
+        self.only: list[NBest] | None = None
+
+    def __iter__(self) -> Iterator[list[NBest]]:
+        if self.only:
+            yield self.only
+            return
+        part, size, parts = [], 0, 0
+        for nbest in stream(self.source, self.form):
+            part.append(nbest)
+            size += len(nbest.hyps)
+            if self.piped or size >= TOGETHER:
+                yield part
+                part, size, parts = [], 0, parts + 1
+        if part:
+            self.only = None if parts else part
+            yield part
+        elif not parts:
+            raise UserError(f"{self.source}: no utterances; give the recogniser's N-best lists")
+
+
+def score_lists(
+    lists: ListParts,
+    out: str,
+    spec: LMSpec,
+    computing: Computing,
+    sources: Sources | None = None,
+    written: bool = False,
+) -> Totals:
+    """Write the scores of N-best lists to `out`, each part as soon as it is done.
+
+    `sources`: what the hypotheses translate, for a `spec` of `pairs`. `written`: of hypotheses,
+    what the recogniser wrote in the place of their texts. UserError without lists.
+    """
+    source, parts = lists.source, iter(lists)
+    first = next(parts)  # before the model, which takes longer
+    scorer, totals, texts, write = load(spec, computing), Totals(), [], None
+    more = sources.signature if sources else WRITTEN if written else {}
+    with (
+        contextlib.closing(open_cache(scorer, computing)) as cache,
+        contextlib.ExitStack() as output,
+    ):
+        for nbests in itertools.chain([first], parts):
+            hyps = hypothesis_texts(nbests, written)
+            pairs = sources and sources.pair(nbests, totals.utterances, source)
+            flat = score_texts(hyps if pairs is None else pairs, scorer, computing, cache)
+            write = write or output.enter_context(write_scores(out, {**scorer.signature, **more}))
+            bounds = itertools.accumulate((len(nbest.hyps) for nbest in nbests), initial=0)
+            for nbest, rows in zip(nbests, itertools.pairwise(bounds), strict=True):
+                write(nbest, flat.log_prob[slice(*rows)], flat.tokens[slice(*rows)])
+            predicted = hyps if pairs is None else [target for _, target in pairs]
+            texts += predicted[: LOOKED_AT - len(texts)]
+            totals.add(len(nbests), flat)
+        if sources is not None:
+            sources.check_number(totals.utterances, source)
+    for note in scorer.notes if totals.unknown else ():
+        say(note)
+    words = totals.tokens - totals.hypotheses
+    warn_scored(source, texts, (totals.unknown, words), scorer, lists=True)
+    return totals
+
+
+def hypothesis_texts(nbests: Iterable[NBest], written: bool) -> list[str]:
+    """Return the texts of all hypotheses, or what the recogniser wrote for them."""
+    return [hyp.display if written else hyp.text for nbest in nbests for hyp in nbest.hyps]
+
+
+@contextlib.contextmanager
+def write_scores(path: str, signature) -> Iterator[Callable[[NBest, Sequence, Sequence], None]]:
+    """Yield a function that writes one list's log-probabilities and tokens: rows of a score file,
+    or costs of a Kaldi table.
+    """
+    if not parse_specifier(path):
+        with scores.writing(path, signature) as write:
+            yield write
+        return
+    with kaldi_tables.Writer(path) as table:
+
+        def write_costs(nbest, log_prob, tokens):
+            for rank, (hyp, value) in enumerate(zip(nbest.hyps, log_prob, strict=True), 1):
+                cost = kaldi_tables.pack_float(-float(value), table.text)
+                table.write(f"{nbest.utt}-{hyp.extra.get('n', rank)}", cost)
+
+        yield write_costs
+
+
+def warn_scored(
+    path, texts: Iterable[str], counts: tuple[int, int], scorer: Scorer, lists: bool = False
+) -> None:
+    """Warn, by `warn_unknown`, of unknown tokens among all (`counts`, without ends) of `texts` from
+    `path`.
+    """
+    unknown, tokens = counts
+    if unknown <= MANY * tokens:
+        return
+    read = {"texts": map(scorer.normalise, texts), "known": scorer.knows, "lists": lists}
+    warn_unknown(path, unknown, tokens, scorer.spec.lm, **read)
