@@ -30,7 +30,7 @@ from lmtools.base.files import raw_lines
 from lmtools.base.specs import LMSpec
 from lmtools.ngram import arrays
 from lmtools.ngram.derived import NgramSource
-from lmtools.score import perplexity
+from lmtools.score.ppl import perplexity
 
 HELD = 20_000  # lines
 ROWS = ["estimate", "mix", "prune", "answer"]

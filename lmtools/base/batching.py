@@ -13,6 +13,20 @@ RAGGED_ROWS = 256  # the most of a ragged batch; a sentence of more is a batch o
 APART = 4096  # sentences at a time of models that compute each by itself
 
 
+class Numbering:
+    """Numbers of hashable things, from 0 in the order of their coming."""
+
+    def __init__(self, *things):
+        self.things = list(things)
+        self.numbers = {thing: number for number, thing in enumerate(things)}
+
+    def __call__(self, thing) -> int:
+        number = self.numbers.setdefault(thing, len(self.things))
+        if number == len(self.things):
+            self.things.append(thing)
+        return number
+
+
 def find_distinct(items: Iterable[Hashable]) -> tuple[list, np.ndarray]:
     """Return the distinct items by first places, and which of them each is, int64 (N,)."""
     number: dict[Hashable, int] = {}

@@ -26,9 +26,9 @@ from functools import partial
 from multiprocessing import resource_tracker
 from typing import Any, TypeVar
 
-from lmtools.base.context import Context, current
+from lmtools.base.context import LOCAL, Context, current
 from lmtools.base.errors import UserError
-from lmtools.base.jobs import Work, find_queue, run_items
+from lmtools.base.jobs.work import Work
 
 AHEAD = 3  # items a process that are under way: what bounds the memory
 PATIENCE = 5  # seconds that a process which was killed has to be gone
@@ -98,8 +98,10 @@ def run_numbered(
         if len(head) < 2:
             yield from enumerate(map(work.bind(), items))
             return
-    if nj > 1 and (queue := find_queue(work.context.cmd)):
-        yield from enumerate(run_items(queue, work, items, nj))
+    if nj > 1 and work.context.cmd != LOCAL:
+        from lmtools.base.jobs.arrays import find_queue, run_items
+
+        yield from enumerate(run_items(find_queue(work.context.cmd), work, items, nj))
         return
     waiting: dict[Future, int] = {}
     with WorkerPool(work, nj, remedy) as pool:

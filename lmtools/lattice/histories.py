@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from lmtools.base.batching import Numbering
 from lmtools.base.errors import UserError
 
 SHIFT = 1 << 31  # nodes and word ids are below this, so that a pair of them is one int64
@@ -44,20 +45,6 @@ class CachedPrefixes:
         """Return `Prefixes.end` for nodes (N,), repeats allowed."""
         distinct, place = np.unique(nodes, return_inverse=True)
         return self.lm.end(distinct)[place] if len(distinct) else np.zeros(0)
-
-
-class Numbering:
-    """Numbers of hashable things, from 0 in the order of their coming."""
-
-    def __init__(self, *things):
-        self.things = list(things)
-        self.numbers = {thing: number for number, thing in enumerate(things)}
-
-    def __call__(self, thing) -> int:
-        number = self.numbers.setdefault(thing, len(self.things))
-        if number == len(self.things):
-            self.things.append(thing)
-        return number
 
 
 class Suffixes:

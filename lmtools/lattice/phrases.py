@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lmtools.lattice.histories import Numbering
+from lmtools.base.batching import Numbering
 from lmtools.text.phrases import PhraseAutomaton
 from lmtools.text.phrases.tokens import split_word
 

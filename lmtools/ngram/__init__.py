@@ -1,7 +1,12 @@
-"""n-gram language models: estimated here, queried through KenLM."""
+"""n-gram models: estimated here, queried through KenLM. A query does not import the estimation."""
 
-from lmtools.ngram.description import Description
-from lmtools.ngram.directory import build
-from lmtools.ngram.model import NgramModel
+import importlib
 
-__all__ = ["Description", "NgramModel", "build"]
+HOMES = {"Description": "description", "NgramModel": "model", "build": "directory"}
+
+
+def __getattr__(name: str):
+    """Return the name, imported from its module (PEP 562)."""
+    if name not in HOMES:
+        raise AttributeError(f"module 'lmtools.ngram' has no attribute {name!r}")
+    return getattr(importlib.import_module(f"lmtools.ngram.{HOMES[name]}"), name)

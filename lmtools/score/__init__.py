@@ -2,17 +2,7 @@
 
 from lmtools.score.lists import ListParts, score_lists
 from lmtools.score.load import load
-from lmtools.score.ppl import mixture_perplexity, perplexity
 from lmtools.score.sources import Sources
 from lmtools.score.texts import TextScores, score_texts
 
-__all__ = [
-    "ListParts",
-    "Sources",
-    "TextScores",
-    "load",
-    "mixture_perplexity",
-    "perplexity",
-    "score_lists",
-    "score_texts",
-]
+__all__ = ["ListParts", "Sources", "TextScores", "load", "score_lists", "score_texts"]

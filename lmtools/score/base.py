@@ -17,12 +17,13 @@ from lmtools.base.arguments import check_number
 from lmtools.base.errors import UserError
 from lmtools.base.specs import LMSpec
 from lmtools.base.windows import cut_windows
-from lmtools.lattice.expand import Prefixes
 from lmtools.score.trees import TreeBatch
 from lmtools.score.words import WordTokens, check_wordwise
 
 if TYPE_CHECKING:  # n-grams compute without torch, which takes seconds to import
     from torch import Tensor, device
+
+    from lmtools.lattice.expand import Prefixes
 
 
 class BatchStates(NamedTuple):

@@ -12,8 +12,6 @@ from lmtools.base.specs import HF, MIX, WEIGHTS, LMSpec, parse_mixture
 from lmtools.ngram.description import CONFIG
 from lmtools.ngram.model import NgramModel
 from lmtools.score.base import Scorer
-from lmtools.score.context import ContextScorer
-from lmtools.score.mixture import MixtureScorer
 from lmtools.score.ngram import NgramScorer
 
 
@@ -33,7 +31,11 @@ def load(spec: LMSpec | str, computing: Computing = USUAL) -> Scorer:
             f"{spec.lm}: no translation model, so it reads no source; leave --source out"
         )
     scorer = scorer.with_oov_penalty(spec.oov_penalty)
-    return ContextScorer(scorer) if spec.context else scorer
+    if not spec.context:
+        return scorer
+    from lmtools.score.context import ContextScorer
+
+    return ContextScorer(scorer)
 
 
 def load_kind(spec: LMSpec, computing: Computing) -> Scorer:
@@ -57,8 +59,10 @@ def find_loader(lm: str) -> Callable[[LMSpec, Computing], Scorer]:
     return load_neural if (path / WEIGHTS).exists() else load_ngram
 
 
-def load_mixture(spec: LMSpec, computing: Computing) -> MixtureScorer:
+def load_mixture(spec: LMSpec, computing: Computing) -> Scorer:
     """Load the models of `mix:LM=WEIGHT,LM=WEIGHT`."""
+    from lmtools.score.mixture import MixtureScorer
+
     refuse_options(spec, "mixes probabilities", "mixes probabilities")
     lms, weights = parse_mixture(spec.lm)
     parts = [load_kind(replace(spec, lm=part, pairs=False), computing) for part in lms]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lmtools.lattice.histories import Numbering
+from lmtools.base.batching import Numbering
 from lmtools.ngram.kenlm_files import kenlm
 from lmtools.ngram.model import LN10
 

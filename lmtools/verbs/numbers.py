@@ -8,7 +8,6 @@ import sys
 
 from lmtools.base.context import parse_size
 from lmtools.base.errors import UserError
-from lmtools.base.jobs import QUEUES
 from lmtools.text.unify import unifier
 
 
@@ -125,8 +124,12 @@ def metric(text: str) -> str:
 
 def place(text: str) -> str:
     """Parse where pieces of work run: `local`, or a queue and perhaps its settings."""
+    if text == "local":
+        return text
+    from lmtools.base.jobs.arrays import QUEUES  # as above
+
     kind, colon, path = text.partition(":")
-    if text != "local" and (kind not in QUEUES or (colon and not path)):
+    if kind not in QUEUES or (colon and not path):
         known = ", ".join(f"{name}[:F.yaml]" for name in QUEUES)
         raise argparse.ArgumentTypeError(f"{text[:40]!r} is not local, {known}")
     return text

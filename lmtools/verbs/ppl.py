@@ -7,8 +7,9 @@ from lmtools.base.options import fill
 from lmtools.base.seal import write_json
 from lmtools.base.specs import LMSpec
 from lmtools.formats import kaldi_text
-from lmtools.score import load, mixture_perplexity, perplexity
+from lmtools.score import load
 from lmtools.score.lists import warn_scored
+from lmtools.score.ppl import mixture_perplexity, perplexity
 from lmtools.text.blocks import read_text
 from lmtools.text.unknown import MANY
 from lmtools.verbs.experiment import split_lms

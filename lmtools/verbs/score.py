@@ -8,11 +8,9 @@ from lmtools.base.specs import LMSpec
 from lmtools.formats import read
 from lmtools.score import ListParts, Sources, score_lists
 from lmtools.score.lists import Totals, write_scores
-from lmtools.verbs.experiment import split_columns
 from lmtools.verbs.help import Rare
 from lmtools.verbs.options import COMPUTING, PROCESSES
 from lmtools.verbs.parser import add_context, add_lm
-from lmtools.verbs.risk import write_risk
 
 
 def arguments(parser):
@@ -47,8 +45,10 @@ def arguments(parser):
 def run(args):
     """Score the lists, with one model or every column of an experiment; say what was scored."""
     lists = ListParts(args.nbest, args.format)
-    for each in split_columns(args) if args.experiment else [args]:
+    for each in list_calls(args):
         if each.lm is None:
+            from lmtools.verbs.risk import write_risk
+
             write_risk(each)
             continue
         sources = read_sources(each)
@@ -58,6 +58,15 @@ def run(args):
             continue
         more = {"sources": sources, "written": each.written}
         describe(score_lists(lists, each.out, spec, fill(Computing, each), **more), each.out, spec)
+
+
+def list_calls(args) -> list:
+    """Return the call of each column: of an experiment, or the one that was given."""
+    if not args.experiment:
+        return [args]
+    from lmtools.verbs.experiment import split_columns  # which imports all of tuning
+
+    return split_columns(args)
 
 
 def read_sources(args) -> Sources | None:

@@ -10,7 +10,7 @@ import pytest
 from scoring import ask
 
 from lmtools.ngram import arpa, build, derived
-from lmtools.score import perplexity
+from lmtools.score.ppl import perplexity
 from lmtools.text import Normaliser
 
 PROGRAM = shutil.which("interpolate-lm", path="/usr/lib/irstlm/bin")

@@ -13,7 +13,7 @@ import lmtools
 from lmtools.base.context import CMD, MAX_LINE, Context, current, parse_size, using
 from lmtools.base.errors import UserError
 from lmtools.base.files import read_lines
-from lmtools.base.jobs import Work
+from lmtools.base.jobs.work import Work
 from lmtools.base.workers import as_completed, map_ordered
 
 PACKAGE = Path(lmtools.__file__).parent

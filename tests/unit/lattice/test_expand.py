@@ -11,10 +11,11 @@ from hypothesis import settings as limited
 from hypothesis import strategies as st
 from lattices import all_paths, named_sums, random_lattice
 
+from lmtools.base.batching import Numbering
 from lmtools.base.errors import UserError
 from lmtools.lattice import expand as module
 from lmtools.lattice.expand import expand
-from lmtools.lattice.histories import Mixture, MixtureLM, Numbering
+from lmtools.lattice.histories import Mixture, MixtureLM
 from lmtools.lattice.order import trim
 from lmtools.types import Arc, Final, Lattice
 

@@ -13,7 +13,8 @@ from toys import sentences, settings
 from lmtools.cli import main
 from lmtools.models.checkpoint import load_model, prepare_directory, save_weights
 from lmtools.models.lm import LanguageModel
-from lmtools.score import carried, load, perplexity
+from lmtools.score import carried, load
+from lmtools.score.ppl import perplexity
 from lmtools.text import Normaliser
 from lmtools.text.subword import BOS, EOS, train
 

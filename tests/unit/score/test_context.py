@@ -19,8 +19,9 @@ from lmtools.formats.sessions import find_sessions
 from lmtools.models.checkpoint import prepare_directory, save_weights
 from lmtools.models.lm import LanguageModel
 from lmtools.rescoring import Weights
-from lmtools.score import load, perplexity, score_texts
+from lmtools.score import load, score_texts
 from lmtools.score.context import ContextScorer, list_contexts
+from lmtools.score.ppl import perplexity
 from lmtools.text import Normaliser
 from lmtools.text.subword import train
 from lmtools.types import Hypothesis, NBest

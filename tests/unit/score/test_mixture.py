@@ -18,8 +18,9 @@ from lmtools.models.checkpoint import prepare_directory, save_weights
 from lmtools.models.lm import LanguageModel
 from lmtools.ngram import NgramModel, build
 from lmtools.ngram.interpolation import tune_mixture
-from lmtools.score import load, mixture_perplexity, perplexity, score_texts
+from lmtools.score import load, score_texts
 from lmtools.score.mixture import MixtureScorer
+from lmtools.score.ppl import mixture_perplexity, perplexity
 from lmtools.text import Normaliser
 from lmtools.text.subword import load_subword, train
 

@@ -12,8 +12,9 @@ from lmtools.cli import main
 from lmtools.formats import scores as score_files
 from lmtools.lattice.paths import nbest
 from lmtools.ngram import build
-from lmtools.score import load, perplexity, score_texts
+from lmtools.score import load, score_texts
 from lmtools.score.lattices import LatticeOptions
+from lmtools.score.ppl import perplexity
 from lmtools.text import Normaliser
 from lmtools.types import Arc, Final, Lattice
 

@@ -23,7 +23,8 @@ from lmtools.base.errors import UserError
 from lmtools.base.windows import cut_windows
 from lmtools.cli import main
 from lmtools.formats import jsonl, write
-from lmtools.score import ListParts, lists, load, perplexity, score_lists, score_texts, texts
+from lmtools.score import ListParts, lists, load, score_lists, score_texts, texts
+from lmtools.score.ppl import perplexity
 from lmtools.text.subword import BOS, EOS, MASK
 from lmtools.types import Hypothesis, NBest
 

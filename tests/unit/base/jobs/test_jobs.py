@@ -10,7 +10,6 @@ import pytest
 
 from lmtools.base.context import CMD, using
 from lmtools.base.errors import UserError
-from lmtools.base.jobs import Work
 from lmtools.base.jobs.arrays import IDLE, SILENT, Array, find_queue, run_items
 from lmtools.base.jobs.gridengine import GridEngine
 from lmtools.base.jobs.gridengine import describe as gridengine_describe
@@ -19,6 +18,7 @@ from lmtools.base.jobs.queues import Queue, Queued, Refused
 from lmtools.base.jobs.shards import PART, RESULTS, Shards, run_shard, write_shards
 from lmtools.base.jobs.slurm import Slurm
 from lmtools.base.jobs.slurm import describe as slurm_describe
+from lmtools.base.jobs.work import Work
 from lmtools.base.workers import map_ordered
 
 # sbatch: note the call, then do each task, its output to the log; squeue and scancel: nothing

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from lmtools.base.errors import UserError
-from lmtools.base.jobs import Work
 from lmtools.base.jobs.records import LENGTH
 from lmtools.base.jobs.shards import ITEMS, PART, RESULTS, WORK, run_shard, write_shards
+from lmtools.base.jobs.work import Work
 from lmtools.base.keys import SIZE, STATE, read_key
 
 
