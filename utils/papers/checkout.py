@@ -4,6 +4,7 @@ that reports quote; of utils/papers/check.py.
 
 import importlib.util
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -66,6 +67,7 @@ class Checkout:
         if name.startswith("lmtools/"):
             return importlib.import_module(name.removesuffix(".py").replace("/", "."))
         spec = importlib.util.spec_from_file_location("script", self.root / name)
+        sys.path.insert(0, str(self.root / "benchmarks"))  # whose modules import each other
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
         return module
