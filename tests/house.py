@@ -2,8 +2,12 @@
 
 import ast
 import graphlib
+import json
+import os
 import re
+import subprocess
 import sys
+import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -51,10 +55,12 @@ def count_flags(sources: dict[Path, str]) -> Counter:
     return flags + Counter(name for text in texts for name in list_declared(text, kinds))
 
 
-def list_declared(text: str, kinds: set[str]) -> Iterator[str]:
-    """The fields of the classes `kinds` that are declared as options, each a flag."""
+def list_declared(text: str, kinds: set[str] | None = None) -> Iterator[str]:
+    """The fields of the classes `kinds`, or of all, that are declared as options, as flags are
+    spelt, whatever else spells them: a name after --set, an option in the value of --lm.
+    """
     for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.ClassDef) and node.name in kinds:
+        if isinstance(node, ast.ClassDef) and (kinds is None or node.name in kinds):
             for field in node.body:
                 call = getattr(field, "value", None)
                 if isinstance(call, ast.Call) and getattr(call.func, "id", "") == "option":
@@ -126,6 +132,44 @@ def find_unreached(graph: grimp.ImportGraph) -> set[str]:
     return graph.modules - reached
 
 
+# in a process of its own: what a score of lists by an n-gram passes through and imports
+TRACE = """\
+import json, sys
+from lmtools.cli import main
+depths = []
+
+def look(frame, event, argument):
+    if event == "call" and frame.f_code.co_name == "query":
+        depth = 1
+        while frame.f_code is not main.__code__:
+            frame, depth = frame.f_back, depth + 1
+        depths.append(depth)
+
+sys.setprofile(look)
+status = main("score --nbest n.jsonl --lm lm --out s --cache none".split())
+sys.setprofile(None)
+modules = [name for name in sys.modules if name.partition(".")[0] == "lmtools"]
+print(json.dumps([max(depths), len(modules)]))
+"""
+TEXT = "the king came to the city\n" * 9
+LIST = {"utt": "u", "hyps": [{"text": "the king came"}, {"text": "the city"}]}
+
+
+def trace_score(tree: Path) -> tuple[int, int]:
+    """The frames from `main` to an n-gram's query in `lmtools score` of a checkout, both counted,
+    and the modules of lmtools that it imports.
+    """
+    with tempfile.TemporaryDirectory() as home:
+        Path(home, "t").write_text(TEXT)
+        Path(home, "n.jsonl").write_text(json.dumps(LIST) + "\n")
+        python = {"env": {**os.environ, "PYTHONPATH": str(tree)}, "cwd": home, "check": True}
+        command = "-m lmtools ngram --text t --order 2 --out lm".split()
+        subprocess.run([sys.executable, *command], stderr=subprocess.DEVNULL, **python)
+        traced = subprocess.run([sys.executable, "-c", TRACE], capture_output=True, **python)
+        frames, modules = json.loads(traced.stdout)
+    return frames, modules
+
+
 def percentile(values: list[int], share: float) -> int:
     """The value below which that share of sorted `values` lies."""
     return values[min(len(values) - 1, int(len(values) * share))]
@@ -143,6 +187,7 @@ def count(tree: Path = ROOT) -> dict[str, object]:
     sys.path.insert(0, str(tree))
     graph = grimp.build_graph("lmtools", cache_dir=None, exclude_type_checking_imports=True)
     sys.path.remove(str(tree))
+    frames, imported = trace_score(tree)
     return {
         "lines of lmtools": sum(files),
         "statements of lmtools": sum(
@@ -153,6 +198,14 @@ def count(tree: Path = ROOT) -> dict[str, object]:
         "rooms": len({path.parts[1] for path in sources if len(path.parts) > 2}),
         "lines of tests": sum(text.count("\n") for text in tests.values()),
         "files of lmtools": len(files),
+        "files under 40 lines": sum(
+            text.count("\n") < 40
+            for path, text in sources.items()
+            if path.name not in ("__init__.py", "__main__.py")
+        ),
+        "frames of score by an n-gram": frames,
+        "modules that score by an n-gram imports": imported,
+        "knobs": len({*flags}.union(*map(list_declared, sources.values()))),
         "lines a file (median, p90, max)": [percentile(files, share) for share in (0.5, 0.9, 1)],
         "lines a function (median, p90, max)": [
             percentile(functions, share) for share in (0.5, 0.9, 1)

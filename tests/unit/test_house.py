@@ -17,8 +17,15 @@ def test_there_is_none(figures, name):
 @pytest.mark.parametrize(
     ("name", "most"),
     [
+        ("lines of lmtools", 61_100),
+        ("statements of lmtools", 36_750),
+        ("files of lmtools", 480),
+        ("files under 40 lines", 47),
+        ("frames of score by an n-gram", 9),
+        ("modules that score by an n-gram imports", 112),
         ("rooms", 16),
         ("flags", 130),
+        ("knobs", 166),
         ("declarations a flag", 1.2),
         ("columns a line (p90)", 96),
         ("longest function", 60),
