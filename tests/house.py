@@ -163,7 +163,7 @@ def trace_score(tree: Path) -> tuple[int, int]:
         Path(home, "t").write_text(TEXT)
         Path(home, "n.jsonl").write_text(json.dumps(LIST) + "\n")
         python = {"env": {**os.environ, "PYTHONPATH": str(tree)}, "cwd": home, "check": True}
-        command = "-m lmtools ngram --text t --order 2 --out lm".split()
+        command = ["-m", "lmtools", "ngram", "--text", "t", "--order", "2", "--out", "lm"]
         subprocess.run([sys.executable, *command], stderr=subprocess.DEVNULL, **python)
         traced = subprocess.run([sys.executable, "-c", TRACE], capture_output=True, **python)
         frames, modules = json.loads(traced.stdout)
