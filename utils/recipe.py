@@ -113,12 +113,18 @@ def save(path: Path, content: dict):
         temporary.write_text(json.dumps(sealed, indent=1, ensure_ascii=False) + "\n")
 
 
+SHARED = Path(__file__).with_name("rescore.sh")
+
+
 def hash_commands(script: Path, stage: int) -> str:
-    """Return the SHA-256 of the lines of `script` from `if stage N` to its `fi`: another command
-    in a stage makes it another stage.
+    """Return the SHA-256 of the lines of `script` from `if stage N` to its `fi`, and of what
+    rescore.sh does in them: another command in a stage makes it another stage.
     """
     block = re.search(rf"^if stage {stage}\b.*?^fi\b", script.read_text(), re.MULTILINE | re.DOTALL)
-    return hashlib.sha256(block[0].encode()).hexdigest() if block else ""
+    if not block:
+        return ""
+    shared = SHARED.read_text() if re.search(r"\b(re)?score_sets\b", block[0]) else ""
+    return hashlib.sha256((block[0] + shared).encode()).hexdigest()
 
 
 def begin(

@@ -38,6 +38,7 @@ recipe_open= # number of the stage that runs now
 recipe_line= # of the script, where a command failed
 recipe_names=() # of options
 recipe_declared= # lines of stage, reads or writes, and path, with tabs between them
+. "$recipe_home/utils/rescore.sh"
 # an environment that is active comes first
 if ! command -v lmtools >/dev/null && [[ -d $recipe_home/.venv/bin ]]; then
   PATH=$recipe_home/.venv/bin:$PATH

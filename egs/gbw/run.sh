@@ -91,22 +91,14 @@ if stage 4 "perplexity, scores of lists" conf/experiment.yaml $expdir/lm/kn5/con
     lmtools ppl --experiment conf/experiment.yaml --lm "$expdir/lm/{lm}" --precision $precision \
       --nj $nj --cache $expdir/cache --kaldi --text $datadir/$set/text \
       --out "$expdir/ppl/{lm}/$set.json"
-    lmtools score --experiment conf/experiment.yaml --lm "$expdir/lm/{lm}" --precision $precision \
-      --nj $nj --cache $expdir/cache --nbest $datadir/$set/nbest.jsonl \
-      --out "$expdir/score/{column}/$set.scores"
   done
+  score_sets conf/experiment.yaml "$expdir/lm/{lm}" $datadir $expdir "asr-dev asr-test"
 fi
 
 if stage 5 "tune on dev and rescore test" conf/experiment.yaml $datadir/asr-{dev,test}/nbest.jsonl \
   $expdir/score/{kn5,lstm,gcnn,elmo-char,esulmo-bpe-500}/asr-{dev,test}.scores \
   : $expdir/{tune,rescore}; then
-  lmtools tune --experiment conf/experiment.yaml --nbest $datadir/asr-dev/nbest.jsonl \
-    --scores "$expdir/score/{column}/asr-dev.scores" --out "$expdir/tune/{system}/weights.json"
-  for set in asr-dev asr-test; do
-    lmtools rescore --experiment conf/experiment.yaml --nbest $datadir/$set/nbest.jsonl \
-      --scores "$expdir/score/{column}/$set.scores" \
-      --weights "$expdir/tune/{system}/weights.json" --out "$expdir/rescore/{system}/$set.txt"
-  done
+  rescore_sets conf/experiment.yaml $datadir $expdir asr-dev "asr-dev asr-test"
 fi
 
 if stage 6 "report" conf/{experiment,report}.yaml $expdir/{tune,rescore} \

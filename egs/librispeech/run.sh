@@ -75,22 +75,12 @@ if stage 4 "score" "$experiment" "$datadir"/{valid,test}/text "$datadir"/{dev,te
   lmtools ppl --experiment "$experiment" --lm "$expdir/lm/{lm}" --text "$datadir/test/text" \
     --kaldi --precision "$precision" --nj "$nj" --cache "$expdir/cache" \
     --out "$expdir/ppl/{lm}/test.json"
-  for set in dev test; do
-    lmtools score --experiment "$experiment" --lm "$expdir/lm/{lm}" --precision "$precision" \
-      --nbest "$datadir/$set/nbest.jsonl" --nj "$nj" --cache "$expdir/cache" \
-      --out "$expdir/score/{column}/$set.scores"
-  done
+  score_sets "$experiment" "$expdir/lm/{lm}" "$datadir" "$expdir" "dev test"
 fi
 
 if stage 5 "tune on dev, rescore dev and test" "$experiment" "$datadir"/{dev,test}/nbest.jsonl \
   "$expdir/score" : "$expdir/tune" "$expdir/rescore"; then
-  lmtools tune --experiment "$experiment" --nbest "$datadir/dev/nbest.jsonl" \
-    --scores "$expdir/score/{column}/dev.scores" --out "$expdir/tune/{system}/weights.json"
-  for set in dev test; do
-    lmtools rescore --experiment "$experiment" --nbest "$datadir/$set/nbest.jsonl" \
-      --scores "$expdir/score/{column}/$set.scores" \
-      --weights "$expdir/tune/{system}/weights.json" --out "$expdir/rescore/{system}/$set.txt"
-  done
+  rescore_sets "$experiment" "$datadir" "$expdir" dev "dev test"
 fi
 
 if stage 6 "report" "$experiment" conf/report.yaml "$datadir"/{dev,test}/nbest.jsonl \

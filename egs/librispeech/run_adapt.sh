@@ -92,22 +92,13 @@ if stage 4 "score" $data $expdir/general $lms $experiment conf : $scores; then
       --text $data/test-general.txt --out "$home/ppl/{lm}/general.json"
     lmtools ppl --experiment $experiment --lm "$home/lm/{lm},oov_penalty=11" --precision auto \
       --kaldi --text $data/test/text --out "$home/ppl/{lm}/test.json"
-    lmtools score --experiment $experiment --lm "$home/lm/{lm}" --precision auto --nj $nj \
-      --cache $expdir/cache --nbest $data/dev/nbest.jsonl --out "$home/score/{column}/dev.scores"
-    lmtools score --experiment $experiment --lm "$home/lm/{lm}" --precision auto --nj $nj \
-      --cache $expdir/cache --nbest $data/test/nbest.jsonl --out "$home/score/{column}/test.scores"
+    score_sets $experiment "$home/lm/{lm}" $data $home "dev test"
   done
 fi
 
 if stage 5 "tune on dev and rescore" $data $scores $experiment conf : $systems; then
   for size in $lines; do
-    home=$expdir/$size weights="$expdir/$size/tune/{system}/weights.json"
-    lmtools tune --experiment $experiment --nbest $data/dev/nbest.jsonl --nj $nj \
-      --scores "$home/score/{column}/dev.scores" --out $weights
-    lmtools rescore --experiment $experiment --nbest $data/dev/nbest.jsonl --weights $weights \
-      --scores "$home/score/{column}/dev.scores" --out "$home/rescore/{system}/dev.txt"
-    lmtools rescore --experiment $experiment --nbest $data/test/nbest.jsonl --weights $weights \
-      --scores "$home/score/{column}/test.scores" --out "$home/rescore/{system}/test.txt"
+    rescore_sets $experiment $data $expdir/$size dev "dev test"
   done
 fi
 

@@ -40,22 +40,12 @@ if stage 1 "decode" "${asr#*:}" "$audio" "$word_map" : "$datadir"; then
 fi
 
 if stage 4 "score" "$experiment" "$lm_dir" "$datadir/dev/nbest.jsonl" : "$expdir/score"; then
-  for set in $sets; do
-    lmtools score --experiment "$experiment" --lm "$lm_dir/{lm}" --precision "$precision" \
-      --nbest "$datadir/$set/nbest.jsonl" --nj "$nj" --cache "$expdir/cache" \
-      --out "$expdir/score/{column}/$set.scores"
-  done
+  score_sets "$experiment" "$lm_dir/{lm}" "$datadir" "$expdir" "$sets"
 fi
 
 if stage 5 "tune on dev, rescore all sets" "$experiment" "$datadir/dev/nbest.jsonl" \
   "$expdir/score" : "$expdir/tune" "$expdir/rescore"; then
-  lmtools tune --experiment "$experiment" --nbest "$datadir/dev/nbest.jsonl" \
-    --scores "$expdir/score/{column}/dev.scores" --out "$expdir/tune/{system}/weights.json"
-  for set in $sets; do
-    lmtools rescore --experiment "$experiment" --nbest "$datadir/$set/nbest.jsonl" \
-      --scores "$expdir/score/{column}/$set.scores" \
-      --weights "$expdir/tune/{system}/weights.json" --out "$expdir/rescore/{system}/$set.txt"
-  done
+  rescore_sets "$experiment" "$datadir" "$expdir" dev "$sets"
 fi
 
 if stage 6 "report" "$experiment" conf/report.yaml "$datadir"/*/nbest.jsonl "$expdir/tune" \

@@ -71,9 +71,7 @@ fi
 if stage 4 "score" $datadir $expdir/lm conf \
   : $expdir/{native,non-native,by-speaker,vosk}/score; then
   for set in $sets; do
-    lmtools score --experiment conf/books.yaml --lm "$expdir/lm/{lm}" --precision auto --nj $nj \
-      --cache $expdir/cache --nbest $datadir/$set/nbest.jsonl \
-      --out "$expdir/${set%/*}/score/{column}/${set#*/}.scores"
+    score_sets conf/books.yaml "$expdir/lm/{lm}" $datadir/${set%/*} $expdir/${set%/*} ${set#*/}
   done
 fi
 

@@ -85,23 +85,15 @@ if stage 4 "score" "$experiment" "$datadir/valid/text" "$datadir"/{dev,test}-{cl
       --kaldi --precision auto --nj "$nj" --cache "$expdir/cache" \
       --out "$expdir/ppl/{lm}/$set.json"
   done
-  for set in dev {dev,test}-{clean,other}; do
-    lmtools score --experiment "$experiment" --lm "$expdir/lm/{lm}" --precision auto \
-      --nbest "$datadir/$set/nbest.jsonl" --nj "$nj" --cache "$expdir/cache" \
-      --out "$expdir/score/{column}/$set.scores"
-  done
+  score_sets "$experiment" "$expdir/lm/{lm}" "$datadir" "$expdir" \
+    "dev dev-clean dev-other test-clean test-other"
 fi
 
 if stage 5 "tune on dev, rescore all sets" "$experiment" \
   "$datadir"/{dev,{dev,test}-{clean,other}}/nbest.jsonl "$expdir/score" \
   : "$expdir/tune" "$expdir/rescore"; then
-  lmtools tune --experiment "$experiment" --nbest "$datadir/dev/nbest.jsonl" \
-    --scores "$expdir/score/{column}/dev.scores" --out "$expdir/tune/{system}/weights.json"
-  for set in dev {dev,test}-{clean,other}; do
-    lmtools rescore --experiment "$experiment" --nbest "$datadir/$set/nbest.jsonl" \
-      --scores "$expdir/score/{column}/$set.scores" \
-      --weights "$expdir/tune/{system}/weights.json" --out "$expdir/rescore/{system}/$set.txt"
-  done
+  rescore_sets "$experiment" "$datadir" "$expdir" dev \
+    "dev dev-clean dev-other test-clean test-other"
 fi
 
 if stage 6 "report" "$experiment" conf/report.yaml "$expdir/tune" "$expdir/rescore" \

@@ -40,22 +40,12 @@ fi
 
 [[ $tune_on != all ]] || sets="all $sets"
 if stage 4 "score" "$experiment" "$lm_dir" "$datadir/$tune_on/nbest.jsonl" : "$expdir/score"; then
-  for set in $sets; do
-    lmtools score --experiment "$experiment" --lm "$lm_dir/{lm}" --precision "$precision" \
-      --nbest "$datadir/$set/nbest.jsonl" --nj "$nj" --cache "$expdir/cache" \
-      --out "$expdir/score/{column}/$set.scores"
-  done
+  score_sets "$experiment" "$lm_dir/{lm}" "$datadir" "$expdir" "$sets"
 fi
 
 if stage 5 "tune, rescore all sets" "$experiment" "$datadir/$tune_on/nbest.jsonl" \
   "$expdir/score" : "$expdir/tune" "$expdir/rescore"; then
-  lmtools tune --experiment "$experiment" --nbest "$datadir/$tune_on/nbest.jsonl" \
-    --scores "$expdir/score/{column}/$tune_on.scores" --out "$expdir/tune/{system}/weights.json"
-  for set in $sets; do
-    lmtools rescore --experiment "$experiment" --nbest "$datadir/$set/nbest.jsonl" \
-      --scores "$expdir/score/{column}/$set.scores" \
-      --weights "$expdir/tune/{system}/weights.json" --out "$expdir/rescore/{system}/$set.txt"
-  done
+  rescore_sets "$experiment" "$datadir" "$expdir" "$tune_on" "$sets"
 fi
 
 if stage 6 "report" "$experiment" conf/report.yaml "$datadir"/*/nbest.jsonl "$expdir/tune" \

@@ -60,23 +60,15 @@ if stage 4 "score" "$experiment" "$datadir/valid/text" "$datadir"/dev/{text,nbes
     [[ $set = dev ]] || lmtools ppl --experiment "$experiment" --lm "$expdir/lm/{lm}" \
       --text "$datadir/$set/text" --kaldi --precision "$precision" --nj "$nj" \
       --cache "$expdir/cache" --out "$expdir/ppl/{lm}/$set.json"
-    lmtools score --experiment "$experiment" --lm "$expdir/lm/{lm}" --precision "$precision" \
-      --nbest "$datadir/$set/nbest.jsonl" --nj "$nj" --cache "$expdir/cache" \
-      --out "$expdir/score/{column}/$set.scores"
   done
+  score_sets "$experiment" "$expdir/lm/{lm}" "$datadir" "$expdir" "$sets"
   python3 ../../benchmarks/bench.py score --lm causal="$expdir/lm/causal" \
     --lm masked="$expdir/lm/masked" --lm tta="$expdir/lm/tta" --out "$expdir/bench/speed.json"
 fi
 
 if stage 5 "tune on dev, rescore all sets" "$experiment" "$datadir/dev/nbest.jsonl" \
   "$expdir/score" : "$expdir/tune" "$expdir/rescore"; then
-  lmtools tune --experiment "$experiment" --nbest "$datadir/dev/nbest.jsonl" \
-    --scores "$expdir/score/{column}/dev.scores" --out "$expdir/tune/{system}/weights.json"
-  for set in $sets; do
-    lmtools rescore --experiment "$experiment" --nbest "$datadir/$set/nbest.jsonl" \
-      --scores "$expdir/score/{column}/$set.scores" \
-      --weights "$expdir/tune/{system}/weights.json" --out "$expdir/rescore/{system}/$set.txt"
-  done
+  rescore_sets "$experiment" "$datadir" "$expdir" dev "$sets"
 fi
 
 if stage 6 "report" "$experiment" conf/report.yaml "$datadir"/*/nbest.jsonl \

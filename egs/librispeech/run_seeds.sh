@@ -36,34 +36,19 @@ fi
 if stage 4 "score" conf/seeds.yaml $datadir $expdir/lm \
   : $expdir/{native,non-native,by-speaker,vosk}/score; then
   for set in $sets; do
-    lmtools score --experiment conf/seeds.yaml --lm "$expdir/lm/{lm}" --precision $precision \
-      --nj $nj --cache $expdir/cache --nbest $datadir/$set/nbest.jsonl \
-      --out "$expdir/${set%/*}/score/{column}/${set#*/}.scores"
+    score_sets conf/seeds.yaml "$expdir/lm/{lm}" $datadir/${set%/*} $expdir/${set%/*} ${set#*/}
   done
 fi
 
 if stage 5 "tune and rescore" conf/seeds.yaml $datadir \
   $expdir/{native,non-native,by-speaker,vosk}/score \
   : $expdir/{native,non-native,by-speaker,vosk}/{tune,rescore}; then
-  lmtools tune --experiment conf/seeds.yaml --nbest $datadir/native/dev/nbest.jsonl --nj $nj \
-    --fix avg=0 --scores "$expdir/native/score/{column}/dev.scores" \
-    --out "$expdir/native/tune/{system}/weights.json"
-  lmtools tune --experiment conf/seeds.yaml --nbest $datadir/non-native/dev/nbest.jsonl --nj $nj \
-    --fix avg=0 --scores "$expdir/non-native/score/{column}/dev.scores" \
-    --out "$expdir/non-native/tune/{system}/weights.json"
-  lmtools tune --experiment conf/seeds.yaml --nbest $datadir/by-speaker/dev/nbest.jsonl --nj $nj \
-    --fix avg=0 --folds speaker --scores "$expdir/by-speaker/score/{column}/dev.scores" \
-    --out "$expdir/by-speaker/tune/{system}/weights.json"
-  lmtools tune --experiment conf/seeds.yaml --nbest $datadir/vosk/dev/nbest.jsonl --nj $nj \
-    --folds speaker --scores "$expdir/vosk/score/{column}/dev.scores" \
-    --out "$expdir/vosk/tune/{system}/weights.json"
-  for set in $sets; do
-    case=${set%/*}
-    lmtools rescore --experiment conf/seeds.yaml --nbest $datadir/$set/nbest.jsonl \
-      --scores "$expdir/$case/score/{column}/${set#*/}.scores" \
-      --weights "$expdir/$case/tune/{system}/weights.json" \
-      --out "$expdir/$case/rescore/{system}/${set#*/}.txt"
+  for case in native non-native; do
+    rescore_sets conf/seeds.yaml $datadir/$case $expdir/$case dev "dev test" --fix avg=0
   done
+  rescore_sets conf/seeds.yaml $datadir/by-speaker $expdir/by-speaker dev dev \
+    --fix avg=0 --folds speaker
+  rescore_sets conf/seeds.yaml $datadir/vosk $expdir/vosk dev dev --folds speaker
 fi
 
 if stage 6 "table" $datadir $expdir/{native,non-native,by-speaker,vosk}/rescore \

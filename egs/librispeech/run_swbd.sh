@@ -85,22 +85,12 @@ if stage 4 "score" $expdir/lm $experiment conf $datadir/valid/text \
     lmtools ppl $mixed --text $datadir/swb/text --out $expdir/ppl/$name+ngram/swb.json
     lmtools ppl $mixed --text $datadir/ch/text --out $expdir/ppl/$name+ngram/ch.json
   done
-  for set in dev test swb ch; do
-    lmtools score --experiment $experiment --lm "$expdir/lm/{lm}" \
-      --nbest $datadir/$set/nbest.jsonl --precision $precision --nj $nj --cache $expdir/cache \
-      --out "$expdir/score/{column}/$set.scores"
-  done
+  score_sets $experiment "$expdir/lm/{lm}" $datadir $expdir "dev test swb ch"
 fi
 
 if stage 5 "tune on dev and rescore" $expdir/{lm,score} $experiment conf \
   $datadir/{dev,test,swb,ch}/nbest.jsonl : $expdir/{tune,rescore}; then
-  lmtools tune --experiment $experiment --nbest $datadir/dev/nbest.jsonl --nj $nj \
-    --scores "$expdir/score/{column}/dev.scores" --out "$expdir/tune/{system}/weights.json"
-  for set in dev test swb ch; do
-    lmtools rescore --experiment $experiment --nbest $datadir/$set/nbest.jsonl \
-      --scores "$expdir/score/{column}/$set.scores" \
-      --weights "$expdir/tune/{system}/weights.json" --out "$expdir/rescore/{system}/$set.txt"
-  done
+  rescore_sets $experiment $datadir $expdir dev "dev test swb ch"
   for lm in $lattices; do
     bash local/rescore_lattices.sh $lm+ngram $datadir $expdir "dev test swb ch" $lattice_opts \
       --precision $precision --lm $lm=$expdir/lm/$lm --lm ngram=$expdir/lm/ngram

@@ -69,22 +69,12 @@ if stage 4 "score" $expdir/lm $experiment conf $lists : $expdir/ppl $expdir/scor
       --text $datadir/$set/text --precision $precision --cache $expdir/cache \
       --out "$expdir/ppl/{lm}/$set.json"
   done
-  for set in dev $tests; do
-    lmtools score --experiment $experiment --lm "$expdir/lm/{lm},oov_penalty=$oov_penalty" \
-      --nbest $datadir/$set/nbest.jsonl --precision $precision --nj $nj --cache $expdir/cache \
-      --out "$expdir/score/{column}/$set.scores"
-  done
+  score_sets $experiment "$expdir/lm/{lm},oov_penalty=$oov_penalty" $datadir $expdir "dev $tests"
 fi
 
 if stage 5 "tune on dev and rescore" $expdir/lm $expdir/score $experiment conf $lists \
   : $expdir/tune $expdir/rescore; then
-  lmtools tune --experiment $experiment --nbest $datadir/dev/nbest.jsonl --nj $nj \
-    --scores "$expdir/score/{column}/dev.scores" --out "$expdir/tune/{system}/weights.json"
-  for set in dev $tests; do
-    lmtools rescore --experiment $experiment --nbest $datadir/$set/nbest.jsonl \
-      --scores "$expdir/score/{column}/$set.scores" \
-      --weights "$expdir/tune/{system}/weights.json" --out "$expdir/rescore/{system}/$set.txt"
-  done
+  rescore_sets $experiment $datadir $expdir dev "dev $tests"
   for lm in $lattices; do
     bash local/rescore_lattices.sh $lm+ngram $datadir $expdir "dev $tests" $lattice_opts \
       --precision $precision --lm $lm=$expdir/lm/$lm,oov_penalty=$oov_penalty \

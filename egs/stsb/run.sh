@@ -85,23 +85,15 @@ if stage 4 "score: vectors, similarity, lists" conf/experiment.yaml $expdir/word
   for set in dev test; do
     lmtools sts --pairs $datadir/$set/pairs.tsv --out "$expdir/sts/{system}/$set.json" \
       --vectors $expdir/embed/{causal,causal-eos,masked,masked-masked,tta,tta-eos,words,tfidf}.npz
-    lmtools score --experiment conf/experiment.yaml --lm "$expdir/lm/{lm}" \
-      --nbest $datadir/$set/nbest.jsonl --precision $precision --nj $nj --cache $expdir/cache \
-      --out "$expdir/score/{column}/$set.scores"
   done
+  score_sets conf/experiment.yaml "$expdir/lm/{lm}" $datadir $expdir "dev test"
 fi
 
 if stage 5 "tune on dev and rescore test" conf/experiment.yaml $datadir/{dev,test}/nbest.jsonl \
   $expdir/score/{causal,masked,tta}/{dev,test}.scores \
   : $expdir/tune/{first-pass,causal,masked,tta}/weights.json \
   $expdir/rescore/{first-pass,causal,masked,tta}/{dev,test}.txt; then
-  lmtools tune --experiment conf/experiment.yaml --nbest $datadir/dev/nbest.jsonl \
-    --scores "$expdir/score/{column}/dev.scores" --out "$expdir/tune/{system}/weights.json"
-  for set in dev test; do
-    lmtools rescore --experiment conf/experiment.yaml --nbest $datadir/$set/nbest.jsonl \
-      --scores "$expdir/score/{column}/$set.scores" \
-      --weights "$expdir/tune/{system}/weights.json" --out "$expdir/rescore/{system}/$set.txt"
-  done
+  rescore_sets conf/experiment.yaml $datadir $expdir dev "dev test"
 fi
 
 if stage 6 "report" conf/experiment.yaml conf/report.yaml $datadir/{dev,test}/nbest.jsonl \

@@ -30,22 +30,14 @@ if stage 4 "score: vectors, similarity, lists" conf/{experiment,paper}.yaml \
   for set in dev test; do
     lmtools sts --pairs $datadir/$set/pairs.tsv --out "$expdir/sts/{system}/$set.json" \
       --vectors $expdir/embed/{bert,bert-masked,bert-cls}.npz
-    lmtools score --experiment conf/paper.yaml --lm "$expdir/lm/{lm}" \
-      --nbest $datadir/$set/nbest.jsonl --precision $precision --nj $nj --cache $expdir/cache \
-      --out "$expdir/score/{column}/$set.scores"
   done
+  score_sets conf/paper.yaml "$expdir/lm/{lm}" $datadir $expdir "dev test"
 fi
 
 if stage 5 "tune on dev and rescore test" conf/{experiment,paper}.yaml \
   $datadir/{dev,test}/nbest.jsonl $expdir/score/{causal,masked,tta,bert}/{dev,test}.scores \
   : $expdir/tune/bert/weights.json $expdir/rescore/bert/{dev,test}.txt; then
-  lmtools tune --experiment conf/paper.yaml --nbest $datadir/dev/nbest.jsonl \
-    --scores "$expdir/score/{column}/dev.scores" --out "$expdir/tune/{system}/weights.json"
-  for set in dev test; do
-    lmtools rescore --experiment conf/paper.yaml --nbest $datadir/$set/nbest.jsonl \
-      --scores "$expdir/score/{column}/$set.scores" \
-      --weights "$expdir/tune/{system}/weights.json" --out "$expdir/rescore/{system}/$set.txt"
-  done
+  rescore_sets conf/paper.yaml $datadir $expdir dev "dev test"
 fi
 
 if stage 6 "report" conf/{experiment,paper,report}.yaml $datadir/{dev,test}/nbest.jsonl \

@@ -70,11 +70,7 @@ fi
 
 if stage 4 "score" $trained $experiment $datadir/english/valid.txt \
   $datadir/$pair/{dev,test}/{nbest.jsonl,text} : $expdir/$pair/{score,ppl}; then
-  for set in dev test; do
-    lmtools score --experiment $experiment --lm "$expdir/english/lm/{lm}" \
-      --nbest $datadir/$pair/$set/nbest.jsonl --precision $precision --nj $nj \
-      --cache $expdir/english/cache --out "$expdir/$pair/score/{column}/$set.scores"
-  done
+  cache=$expdir/english/cache score_sets $experiment "$expdir/english/lm/{lm}" $datadir/$pair $expdir/$pair "dev test"
   lmtools ppl --experiment $experiment --lm "$expdir/english/lm/{lm}" --precision $precision \
     --cache $expdir/english/cache --text $datadir/english/valid.txt \
     --out "$expdir/$pair/ppl/{lm}/valid.json"
@@ -85,15 +81,7 @@ fi
 
 if stage 5 "tune on dev and rescore" $experiment $datadir/$pair/{dev,test}/nbest.jsonl \
   $expdir/$pair/score : $expdir/$pair/{tune,rescore}; then
-  lmtools tune --experiment $experiment --nbest $datadir/$pair/dev/nbest.jsonl --nj $nj \
-    --scores "$expdir/$pair/score/{column}/dev.scores" \
-    --out "$expdir/$pair/tune/{system}/weights.json"
-  for set in dev test; do
-    lmtools rescore --experiment $experiment --nbest $datadir/$pair/$set/nbest.jsonl \
-      --scores "$expdir/$pair/score/{column}/$set.scores" \
-      --weights "$expdir/$pair/tune/{system}/weights.json" \
-      --out "$expdir/$pair/rescore/{system}/$set.txt"
-  done
+  rescore_sets $experiment $datadir/$pair $expdir/$pair dev "dev test"
 fi
 
 if stage 6 "report" $experiment conf/report.yaml $expdir/$pair/{tune,rescore,ppl} $trained \

@@ -29,11 +29,7 @@ fi
 
 if stage 4 "score" $expdir/english/lm/ngram $experiment $datadir/english/valid.txt \
   $datadir/$pair/{dev,test}/{nbest.jsonl,text} : $home/{score,ppl}; then
-  for set in dev test; do
-    lmtools score --experiment $experiment --lm "$expdir/english/lm/{lm}" \
-      --nbest $datadir/$pair/$set/nbest.jsonl --precision $precision --nj $nj \
-      --cache $expdir/english/cache --out "$home/score/{column}/$set.scores"
-  done
+  cache=$expdir/english/cache score_sets $experiment "$expdir/english/lm/{lm}" $datadir/$pair $home "dev test"
   lmtools ppl --experiment $experiment --lm "$expdir/english/lm/{lm}" --precision $precision \
     --cache $expdir/english/cache --text $datadir/english/valid.txt \
     --out "$home/ppl/{lm}/valid.json"
@@ -44,13 +40,7 @@ fi
 
 if stage 5 "tune on dev and rescore" $experiment $datadir/$pair/{dev,test}/nbest.jsonl $home/score \
   : $home/{tune,rescore}; then
-  lmtools tune --experiment $experiment --nbest $datadir/$pair/dev/nbest.jsonl --nj $nj \
-    --scores "$home/score/{column}/dev.scores" --out "$home/tune/{system}/weights.json"
-  for set in dev test; do
-    lmtools rescore --experiment $experiment --nbest $datadir/$pair/$set/nbest.jsonl \
-      --scores "$home/score/{column}/$set.scores" --weights "$home/tune/{system}/weights.json" \
-      --out "$home/rescore/{system}/$set.txt"
-  done
+  rescore_sets $experiment $datadir/$pair $home dev "dev test"
 fi
 
 if stage 6 "report" $experiment conf/report.yaml $home/{tune,rescore,ppl} \

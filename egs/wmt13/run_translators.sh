@@ -70,10 +70,8 @@ if stage 4 "score" $trained $expdir/english/lm/ngram $experiment \
   mkdir -p $home/models
   ln -sfnrt $home/models $expdir/english/lm/{ngram,causal,masked,tta}
   for set in dev test; do
-    lmtools score --experiment $experiment --lm "$home/models/{lm}" \
-      --source $datadir/$pair/$set/source --nbest $datadir/$pair/$set/nbest.jsonl \
-      --precision $precision --nj $nj --cache $expdir/english/cache \
-      --out "$home/score/{column}/$set.scores"
+    cache=$expdir/english/cache score_sets $experiment "$home/models/{lm}" $datadir/$pair $home $set \
+      --source $datadir/$pair/$set/source
   done
   lmtools ppl --experiment $experiment --lm "$home/models/{lm}" --precision $precision \
     --cache $expdir/english/cache --text $datadir/english/valid.txt \
@@ -85,13 +83,7 @@ fi
 
 if stage 5 "tune on dev and rescore" $experiment $datadir/$pair/{dev,test}/nbest.jsonl $home/score \
   : $home/{tune,rescore}; then
-  lmtools tune --experiment $experiment --nbest $datadir/$pair/dev/nbest.jsonl --nj $nj \
-    --scores "$home/score/{column}/dev.scores" --out "$home/tune/{system}/weights.json"
-  for set in dev test; do
-    lmtools rescore --experiment $experiment --nbest $datadir/$pair/$set/nbest.jsonl \
-      --scores "$home/score/{column}/$set.scores" --weights "$home/tune/{system}/weights.json" \
-      --out "$home/rescore/{system}/$set.txt"
-  done
+  rescore_sets $experiment $datadir/$pair $home dev "dev test"
 fi
 
 if stage 6 "report" $experiment conf/report.yaml $home/{tune,rescore,ppl} \
