@@ -10,6 +10,7 @@ from pathlib import Path
 LINES, OPTIONS, CONSTRUCTS = 120, 15, 10  # the most that a script may have
 # what a command of a stage may begin with, so that --dry-run prints what one can paste
 PROGRAMS = {"lmtools", "python3", "bash", "cp", "ln", "rm", "mkdir"}
+SHARED = {"score_sets", "rescore_sets"}  # of utils/rescore.sh, whose commands are programs
 WRAPPERS = {"each", "submit"}  # of utils/recipe.sh; a program stands behind them
 FEEDS = {"echo", "quoted"}  # their lines go to `each`
 KEYWORDS = {"do", "then", "else", "!", "{"}  # what a command may stand behind
@@ -149,7 +150,7 @@ def find_stage_faults(block: str) -> Iterator[str]:
             yield "a `for` inside a `for`"
         while words and (words[0] in KEYWORDS | WRAPPERS or ASSIGNMENT.match(words[0])):
             words = words[1:]
-        if words and words[0] not in PROGRAMS | FEEDS | SILENT and not words[0].startswith("(("):
+        if words and words[0] not in PROGRAMS | SHARED | FEEDS | SILENT and not words[0].startswith("(("):
             yield f"the command {' '.join(words[:3])} .. begins with no program of {PROGRAMS}"
 
 
@@ -184,6 +185,6 @@ def count_scripts(tree: Path) -> dict[str, tuple[int, int, int]]:
             len(script.options),
             len(script.constructs),
         )
-    for path in sorted(tree.glob("utils/recipe*.*")):
+    for path in sorted([*tree.glob("utils/recipe*.*"), *tree.glob("utils/rescore.sh")]):
         counts[str(path.relative_to(tree))] = (path.read_text().count("\n"), 0, 0)
     return counts
