@@ -150,7 +150,11 @@ def find_stage_faults(block: str) -> Iterator[str]:
             yield "a `for` inside a `for`"
         while words and (words[0] in KEYWORDS | WRAPPERS or ASSIGNMENT.match(words[0])):
             words = words[1:]
-        if words and words[0] not in PROGRAMS | SHARED | FEEDS | SILENT and not words[0].startswith("(("):
+        if (
+            words
+            and words[0] not in PROGRAMS | SHARED | FEEDS | SILENT
+            and not words[0].startswith("((")
+        ):
             yield f"the command {' '.join(words[:3])} .. begins with no program of {PROGRAMS}"
 
 

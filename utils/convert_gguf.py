@@ -4,7 +4,7 @@ bfloat16, config and tokenizer.
 
 transformers reads the weights. It takes SentencePiece's BPE for a unigram model in some families
 (Gemma), so that words fall into letters; here the tokenizer comes from the file's own pieces,
-scores and types. Needs transformers, gguf and accelerate (`pip install 'lmtools[hf,gguf]'`).
+scores and types. Needs transformers, gguf and accelerate (`pip install -e '.[hf,gguf]'`).
 """
 
 import argparse
@@ -12,6 +12,7 @@ import os
 from pathlib import Path
 
 from lmtools.base.errors import UserError, exit_with_message
+from lmtools.base.extras import install_extra
 
 NORMAL, CONTROL, USER_DEFINED = 1, 3, 4  # types of pieces, as SentencePiece numbers them
 SPACE = "▁"
@@ -29,7 +30,7 @@ def convert_gguf(path: str, out: str) -> None:
         from gguf import GGUFReader
         from transformers import AutoModelForCausalLM
     except ImportError as error:
-        remedy = "pip install 'lmtools[hf,gguf]'"
+        remedy = install_extra("hf", "gguf")
         raise UserError(f"{path}: needs the package {error.name}; {remedy}") from None
     try:
         fields = {name: field.contents() for name, field in GGUFReader(path).fields.items()}

@@ -1,6 +1,10 @@
-"""Packages beyond the base install, by the extra that brings each (`lmtools[neural]`)."""
+"""Packages beyond the base install, by the extra of ours that brings each."""
+
+import shlex
+from pathlib import Path
 
 from lmtools.base.errors import UserError
+from lmtools.version import __version__
 
 # module -> extra of pyproject.toml
 EXTRAS = {
@@ -17,6 +21,17 @@ EXTRAS = {
 }
 
 
+def install_extra(*extras: str) -> str:
+    """Return the command that installs extras of this very lmtools: of its checkout, or of its
+    wheel's file. The name alone is nobody's on PyPI: whoever takes it there would be installed.
+    """
+    home = Path(__file__).parents[2]
+    if not (home / "pyproject.toml").exists():
+        return f"pip install 'lmtools-{__version__}-py3-none-any.whl[{','.join(extras)}]'"
+    place = "." if home == Path.cwd() else home
+    return f"pip install -e {shlex.quote(f'{place}[' + ','.join(extras) + ']')}"
+
+
 def explain_missing(error: ImportError, purpose: str = "", otherwise: str = "") -> UserError:
     """Return what the user does about a module that cannot be imported: the extra to install, or
     what to do `otherwise`. `purpose` says what needs it. Whatever no extra brings is a fault of
@@ -25,7 +40,7 @@ def explain_missing(error: ImportError, purpose: str = "", otherwise: str = "") 
     module = (error.name or "").partition(".")[0]
     if module not in EXTRAS:
         raise error
-    remedy = f"pip install 'lmtools[{EXTRAS[module]}]'"
+    remedy = install_extra(EXTRAS[module])
     remedy += f", or {otherwise}" if otherwise else ""
     where = f"{purpose} needs" if purpose else "this needs"
     return UserError(f"{where} the package {module}; {remedy}")

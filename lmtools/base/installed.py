@@ -38,4 +38,4 @@ def find_folder(point: EntryPoint) -> Path:
 def list_models() -> str:
     """Return what installed models there are, or how they come, to end an error message."""
     names = ", ".join(sorted({point.name for point in entry_points(group=GROUP)}))
-    return f"installed: {names or f'none, pip install {PACKAGE} brings some'}"
+    return f"installed: {names or 'none; docs/models.md says how a wheel of some is made'}"

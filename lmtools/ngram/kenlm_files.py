@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from lmtools.base.errors import UserError
+from lmtools.base.extras import install_extra
 from lmtools.base.files import OPENERS, cannot, count_byte, raw_chunks, raw_lines
 from lmtools.ngram.arpa_lines import CHUNK, ArpaLines
 from lmtools.ngram.dialects import explain_refusal
@@ -26,8 +27,8 @@ def open_kenlm(path: Path) -> tuple["kenlm.Model", int | None]:
     """
     if kenlm is None:
         raise UserError(
-            f"{path}: n-gram models need KenLM's Python module; pip install 'lmtools[ngram]', or"
-            " kenlm where that is built already"
+            f"{path}: n-gram models need KenLM's Python module; {install_extra('ngram')}, or kenlm"
+            " where that is built already"
         )
     config = kenlm.Config()
     config.show_progress = False

@@ -17,7 +17,7 @@ from lmtools.text.subword import BOS, EOS, PAD
 from lmtools.types import Hypothesis, NBest
 
 transformers = pytest.importorskip(
-    "transformers", reason="transformers is not installed; pip install 'lmtools[hf]'"
+    "transformers", reason="transformers is not installed; pip install -e '.[hf]'"
 )
 SOURCES = {f"u{n}": text for n, text in enumerate(sentences(8, 3, longest=12))}
 LISTS = [NBest(utt, tuple(map(Hypothesis, sentences(6, n)))) for n, utt in enumerate(SOURCES)]

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from lmtools.base.extras import EXTRAS
+from lmtools.version import __version__
 
 ROOT = Path(__file__).parent.parent.parent
 LISTS = """\
@@ -113,6 +114,7 @@ def test_lists_are_scored_tuned_rescored_and_reported(lmtools, models):
     assert (lmtools.home / "exp/report/index.html").stat().st_size > 10_000
 
 
+WHEEL = f"pip install 'lmtools-{__version__}-py3-none-any.whl[{{}}]'"
 BEYOND = {"torch": "neural", "safetensors": "neural", "transformers": "hf", "h5py": "hdf5"}
 
 
@@ -159,7 +161,7 @@ def test_the_base_install_needs_no_extra(base, lmtools):
 def test_a_neural_model_says_what_brings_it(base, models):
     """As a command and in Python."""
     (base.home / "neural.jsonl").write_text(LISTS)
-    message = f"{models[1]}: needs the package torch; pip install 'lmtools[neural]'\n"
+    message = f"{models[1]}: needs the package torch; {WHEEL.format('neural')}\n"
     said = base(f"score --nbest neural.jsonl --lm {models[1]} --out neural.scores", 1)
     assert said == f"lmtools score: {message}"
     program = base.home / "program.py"
@@ -172,8 +174,8 @@ def test_a_neural_model_says_what_brings_it(base, models):
 
 @pytest.mark.parametrize("verb", ["train", "embed --help", "translate"])
 def test_a_verb_beyond_the_base_says_what_brings_it(base, verb):
-    message = f"lmtools {verb.split()[0]}: this needs the package torch; pip install"
-    assert base(verb, 1) == f"{message} 'lmtools[neural]'\n"
+    message = f"lmtools {verb.split()[0]}: this needs the package torch"
+    assert base(verb, 1) == f"{message}; {WHEEL.format('neural')}\n"
 
 
 def test_extras_bring_what_messages_name(lmtools):

@@ -8,7 +8,8 @@ import pytest
 from shell_scripts import LINES, OPTIONS, Script, count_scripts, find_scripts, find_stage_faults
 
 ROOT = Path(__file__).parents[2]
-BASE = {"utils/recipe.sh": 250, "utils/recipe.py": 300, "utils/rescore.sh": 40}  # lines of what scripts stand on
+# lines of what scripts stand on
+BASE = {"utils/recipe.sh": 250, "utils/recipe.py": 300, "utils/rescore.sh": 40}
 SCRIPT = """#!/usr/bin/env bash
 # A recipe.
 

@@ -17,7 +17,7 @@ import pytest
 from lmtools.formats import jsonl
 
 transformers = pytest.importorskip(
-    "transformers", reason="transformers is not installed; pip install 'lmtools[hf]'"
+    "transformers", reason="transformers is not installed; pip install -e '.[hf]'"
 )
 LOCAL = Path(__file__).parents[2] / "egs/wmt13/local"
 WORDS = {

@@ -13,9 +13,10 @@ import torch
 from scoring import load_scorer
 
 from lmtools.base.errors import UserError
+from lmtools.base.extras import install_extra
 
 transformers = pytest.importorskip(
-    "transformers", reason="transformers is not installed; pip install 'lmtools[hf]'"
+    "transformers", reason="transformers is not installed; pip install -e '.[hf]'"
 )
 PATH = Path(__file__).parents[2] / "utils/convert_gguf.py"
 SPEC = importlib.util.spec_from_file_location("convert_gguf", PATH)
@@ -60,7 +61,7 @@ def test_texts_fall_into_the_pieces_of_sentencepiece(pieces, prefix):
 
 
 def test_a_gguf_scores_as_the_model_it_was_written_from(pieces, tmp_path):
-    reason = "pip install 'lmtools[hf,gguf]'"
+    reason = install_extra("hf", "gguf")
     pytest.importorskip("accelerate", reason=reason)
     gguf = pytest.importorskip("gguf", reason=reason)
     bpe, names, scores, types = pieces

@@ -199,3 +199,12 @@ def test_the_site_has_a_way_to_every_page():
 def test_the_reference_has_every_public_name():
     page = (ROOT / "docs/api.md").read_text()
     assert {*re.findall(r":: lmtools\.(\w+)", page)} == {*lmtools.__all__}
+
+
+def test_no_name_that_others_may_take():
+    """Neither the package nor its models are on PyPI: what is installed is named by its place."""
+    wrong = re.compile(r"pip install[^\n]*[ '\"]lmtools(\[|-models-en(?![\w.-]))")
+    places = [ROOT.rglob("*.md"), *((ROOT / home).rglob("*.py") for home in ("lmtools", "utils"))]
+    for path in (path for place in places for path in place):
+        if not {".venv", "tools", "build"} & set(path.relative_to(ROOT).parts):
+            assert not wrong.search(path.read_text()), path

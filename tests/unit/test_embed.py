@@ -234,6 +234,6 @@ def test_other_kinds_of_file_are_refused(tmp_path, monkeypatch):
         open_vectors(tmp_path / "v.txt", [0], 6)
     monkeypatch.setitem(__import__("sys").modules, "h5py", None)
     with pytest.raises(
-        UserError, match=r"needs the package h5py; pip install 'lmtools\[hdf5\]', or write \.npz"
+        UserError, match=r"needs the package h5py; pip install -e .*\[hdf5\]'?, or write \.npz"
     ):
         open_vectors(tmp_path / "v.h5", [0], 6)

@@ -10,6 +10,7 @@ from typing import ClassVar, NamedTuple, Protocol
 import numpy as np
 
 from lmtools.base.errors import UserError
+from lmtools.base.extras import install_extra
 from lmtools.base.files import sha256
 from lmtools.first_pass.asr.options import parse_options
 from lmtools.first_pass.asr.vosk import Vosk, VoskOptions
@@ -82,7 +83,7 @@ def find_versions(name: str) -> dict[str, str]:
         except metadata.PackageNotFoundError:
             raise UserError(
                 f"--asr {name}: package {package} is not installed; install it with"
-                " utils/install_asr.sh or pip install 'lmtools[asr]'"
+                f" utils/install_asr.sh or {install_extra('asr')}"
             ) from None
     return versions
 

@@ -8,6 +8,7 @@ from importlib.util import find_spec
 
 import numpy as np
 
+from lmtools.base.extras import install_extra
 from lmtools.models.engine.graph import INPUTS, OUTPUT, ScoringGraph
 from lmtools.models.lm import LanguageModel
 from lmtools.text.subword import BOS, EOS, MASK
@@ -20,7 +21,7 @@ def refuse_graph(lm: LanguageModel, normalised: bool) -> str:
     """Return why ONNX Runtime does not compute this model's scores here, or "" where it does."""
     missing = [name for name in PACKAGES if find_spec(name) is None]
     if missing:
-        return f"needs the package {' and '.join(missing)}; pip install 'lmtools[onnx]'"
+        return f"needs the package {' and '.join(missing)}; {install_extra('onnx')}"
     if lm.settings.model not in FAMILIES:
         return f"computes {', '.join(FAMILIES)} models, not {lm.settings.model}; leave --engine out"
     if not normalised:

@@ -66,7 +66,7 @@ def test_a_name_of_two_packages_is_refused(install):
 
 
 def test_a_model_that_is_not_installed(install):
-    with pytest.raises(UserError, match=r"en-y: no such .*none, pip install lmtools-models-en"):
+    with pytest.raises(UserError, match=r"en-y: no such .*none; docs/models.md says"):
         load("en-y")
     install("first")
     with pytest.raises(UserError, match=r"en-y: no such .*installed: en-x"):

@@ -4,6 +4,7 @@ from shlex import split
 
 import pytest
 
+from lmtools.base.extras import install_extra
 from lmtools.cli import main
 from lmtools.formats import jsonl, kaldi_text
 from lmtools.types import Hypothesis, NBest
@@ -133,7 +134,7 @@ def test_detokenising_needs_sacremoses(here, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "sacremoses", None)
     assert convert("n.jsonl o.jsonl --detokenise en") == 1
     message = capsys.readouterr().err
-    assert "--detokenise en needs the package sacremoses; pip install 'lmtools[mt]'" in message
+    assert f"--detokenise en needs the package sacremoses; {install_extra('mt')}" in message
     assert message.count("\n") == 1
 
 

@@ -16,7 +16,7 @@ from lmtools.score.cover import rescore_cover
 from lmtools.types import Arc, Final, Lattice
 
 transformers = pytest.importorskip(
-    "transformers", reason="transformers is not installed; pip install 'lmtools[hf]'"
+    "transformers", reason="transformers is not installed; pip install -e '.[hf]'"
 )
 WORDS = [
     "[PAD]",

@@ -15,7 +15,7 @@ from lmtools.score import huggingface, load, score_texts
 from lmtools.score.trees import SentenceTree, cut_parts
 
 transformers = pytest.importorskip(
-    "transformers", reason="transformers is not installed; pip install 'lmtools[hf]'"
+    "transformers", reason="transformers is not installed; pip install -e '.[hf]'"
 )
 WORDS = ["<unk>", "<s>", "</s>", *["the", "king", "queen", "came", "to", "city", "a", "of"]]
 TEXTS = [

@@ -19,7 +19,7 @@ from lmtools.score import Sources, huggingface_trees, load, score_texts
 from lmtools.types import Hypothesis, NBest
 
 transformers = pytest.importorskip(
-    "transformers", reason="transformers is not installed; pip install 'lmtools[hf]'"
+    "transformers", reason="transformers is not installed; pip install -e '.[hf]'"
 )
 SOURCES = {f"u{n}": text for n, text in enumerate(sentences(6, 3, longest=12))}
 LISTS = [

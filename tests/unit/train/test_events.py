@@ -10,6 +10,7 @@ import yaml
 from toys import settings
 
 from lmtools.base.config import as_tree
+from lmtools.base.extras import install_extra
 from lmtools.cli import main
 from lmtools.train import loop, train
 
@@ -75,7 +76,7 @@ def test_a_missing_package_is_named_before_anything_is_written(tiny, tmp_path, m
     words = f"train --conf {conf} --train {tiny}/train.bin --valid {tiny}/valid.bin"
     words += f" --out {tmp_path}/lm --tensorboard {tmp_path}/events"
     assert main(split(words)) == 1
-    told = "--tensorboard needs the package tensorboard; pip install 'lmtools[tensorboard]'"
+    told = f"--tensorboard needs the package tensorboard; {install_extra('tensorboard')}"
     assert told in capsys.readouterr().err
     assert not (tmp_path / "lm/metrics.jsonl").exists() and not (tmp_path / "events").exists()
 

@@ -20,7 +20,7 @@ from lmtools.cli import main
 from lmtools.first_pass.asr import recognisers
 from lmtools.formats import jsonl
 
-pytest.importorskip("soundfile", reason="soundfile is not installed (pip install 'lmtools[asr]')")
+pytest.importorskip("soundfile", reason="soundfile is not installed (pip install -e '.[asr]')")
 TESTS = Path(__file__).parents[3]
 SCRIPT = (
     "import fake_recogniser, sys; fake_recogniser.install(); from lmtools.cli import main;"
