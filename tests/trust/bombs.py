@@ -156,10 +156,11 @@ YAML = {
             "a0: &a0 {x: 1}\n"
             + "".join(
                 f"a{n}: &a{n} {{<<: [{', '.join([f'*a{n - 1}'] * 9)}], y{n}: 1}}\n"
-                for n in range(1, 9)
+                for n in range(1, 12)
             )
         )
     ),
+    "pipe": lambda: "base: pipe.yaml",
     "self": lambda: "arch: &a [*a]",
     "long": lambda: "arch: " + "x" * (30 << 20),
     "number": lambda: "steps: " + "9" * 100000,
@@ -196,6 +197,7 @@ def yaml(home: Path, name: str, where: str) -> None:
         ),
     }
     file, args = targets[where]
+    os.mkfifo(home / "pipe.yaml")
     (home / file).write_text(YAML[name]() + "\n")
     bounded(watched(home, args))
 
