@@ -6,16 +6,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lmtools.base.config import (
-    build,
-    convert,
-    dump,
-    from_yaml,
-    load_yaml,
-    merge,
-    override,
-    read_layers,
-)
+from lmtools.base.config import build, dump, from_yaml, load_yaml, merge, override, read_layers
 from lmtools.base.errors import UserError
 
 
