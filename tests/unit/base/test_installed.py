@@ -67,7 +67,11 @@ def test_a_name_of_two_packages_is_refused(install):
 
 BROKEN = {
     "name": ("-.dist-info", "METADATA", b""),
-    "nameless": ("no_name-1.dist-info", "entry_points.txt", b"[lmtools.models]\nen-z = no_name.z\n"),
+    "nameless": (
+        "no_name-1.dist-info",
+        "entry_points.txt",
+        b"[lmtools.models]\nen-z = no_name.z\n",
+    ),
     "bytes": ("bad-1.dist-info", "entry_points.txt", b"[lmtools.models]\n\xff = \xff\n"),
     "points": ("odd-1.dist-info", "entry_points.txt", b"en-x = odd\n[lmtools.models\n=\n"),
 }
