@@ -13,6 +13,7 @@ EXTRAS = {
     "h5py": "hdf5",
     "sacremoses": "mt",
     "soundfile": "asr",
+    "av": "asr",
     "tensorboard": "tensorboard",
 }
 
