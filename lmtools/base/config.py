@@ -5,6 +5,7 @@ YAML; unknown names are refused.
 import dataclasses
 import difflib
 import functools
+import itertools
 import json
 import math
 import reprlib
@@ -20,6 +21,7 @@ from lmtools.base.errors import UserError
 from lmtools.base.files import read_bytes
 
 LONGEST = 4 << 20  # bytes of a YAML file; its reader needs a minute for them
+MOST = 100_000  # values that aliases and merge keys may make of a YAML file
 # PyYAML, of values such as 2024-13-45 or `!!int x`
 UNFIT = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 DEPTH = 4  # of keys whose lines messages name
@@ -33,17 +35,45 @@ def show_value(value) -> str:
     return SHOWN.repr(value)
 
 
+class Loader(yaml.SafeLoader):
+    """PyYAML's safe loader, but RecursionError where aliases (`*a`, `<<: [*a, *a]`) make more than
+    MOST values of a small file.
+    """
+
+    def get_single_node(self):
+        """Return the document."""
+        node = super().get_single_node()
+        sizes: dict[int, int] = {}  # values of each node, written without aliases; 0: inside it
+
+        def count(node) -> int:
+            if id(node) not in sizes:
+                sizes[id(node)] = 0
+                inner = node.value if isinstance(node, yaml.CollectionNode) else []
+                pairs = (part if isinstance(part, tuple) else (part,) for part in inner)
+                sizes[id(node)] = 1 + sum(map(count, itertools.chain.from_iterable(pairs)))
+            return sizes[id(node)] or len(sizes) + MOST
+
+        if node and count(node) > MOST + len(sizes):
+            raise RecursionError
+        return node
+
+
 def load_yaml(path) -> dict:
-    """Return the mapping in a YAML file; UserError with the line where it is malformed."""
+    """Return the mapping in a YAML file; UserError with the line where it is malformed, and for a
+    named pipe, which would be waited for.
+    """
     try:
-        content = yaml.safe_load(read_bytes(path, LONGEST))
+        if Path(path).is_fifo() and not Path(path).is_relative_to("/dev"):
+            raise UserError(f"{path}: is a pipe; give a file")
+        content = yaml.load(read_bytes(path, LONGEST), Loader)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f":{mark.line + 1}" if mark else ""
         cause = " ".join(str(getattr(error, "problem", error)).split())
         raise UserError(f"{path}{line}: not YAML ({cause}); mend the line") from None
     except RecursionError:
-        raise UserError(f"{path}: nested too deeply; write `name: value` lines") from None
+        cause = "nested too deeply, or made too large by aliases (*name)"
+        raise UserError(f"{path}: {cause}; write `name: value` lines") from None
     except UNFIT as error:
         raise UserError(
             f"{path}: a value is not of the kind that it looks like ({show_value(error)}); quote it"
@@ -118,7 +148,7 @@ def override(tree: dict, assignments: Sequence[str]) -> dict:
             node[group] = dict(inner)
             node = node[group]
         try:
-            node[leaf] = yaml.safe_load(value)
+            node[leaf] = yaml.load(value, Loader)
         except (yaml.YAMLError, RecursionError, *UNFIT):
             raise UserError(f"{assignment}: cannot read the value; quote it") from None
     return tree
@@ -269,7 +299,9 @@ def read_layers(path: Path) -> dict:
 
 
 def list_layers(path: Path) -> dict[Path, dict]:
-    """Return the mapping in each file that `path` refines, lowest first, and in `path` itself."""
+    """Return the mapping in each file that `path` refines, lowest first, and in `path` itself;
+    UserError for a base that is no file, and bases that form a circle.
+    """
     layers: dict[Path, dict] = {}
     seen: set[Path] = set()
     while True:
@@ -279,10 +311,11 @@ def list_layers(path: Path) -> dict[Path, dict]:
         layers = {path: (tree := load_yaml(path)), **layers}
         if not (base := tree.pop("base", None)):
             return layers
-        if not isinstance(base, str) or "\0" in base:
+        above = path.parent / base if isinstance(base, str) and "\0" not in base else None
+        if above is None or (above.exists() and not above.is_file()):
             place = Place((path,)) / "base"
-            raise UserError(f"{place}: base: {show_value(base)} is no path; name one file")
-        path = path.parent / base
+            raise UserError(f"{place}: base: {show_value(base)} names no file; name one")
+        path = above
 
 
 def merge(lower: dict, upper: dict) -> dict:

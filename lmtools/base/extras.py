@@ -17,6 +17,7 @@ EXTRAS = {
     "h5py": "hdf5",
     "sacremoses": "mt",
     "soundfile": "asr",
+    "av": "asr",
     "tensorboard": "tensorboard",
 }
 

@@ -4,8 +4,9 @@ A package lists its models as entry points of GROUP. What an entry point names i
 of the package, never imported: nothing of the package runs.
 """
 
+import contextlib
 import re
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint, distributions
 from pathlib import Path
 
 from lmtools.base.errors import UserError
@@ -21,12 +22,22 @@ def find_model(lm: str) -> str:
     """
     if not NAME.fullmatch(lm) or Path(lm).exists():
         return lm
-    folders = {str(find_folder(point)) for point in entry_points(group=GROUP, name=lm)}
+    folders = {str(find_folder(point)) for point in list_points() if point.name == lm}
     if len(folders) > 1:
         raise UserError(
             f"{lm}: is in {' and in '.join(sorted(folders))}; give one of these, or uninstall one"
         )
     return folders.pop() if folders else lm
+
+
+def list_points() -> list[EntryPoint]:
+    """Return the models of all packages; a package that is broken has none."""
+    found: dict[str, list[EntryPoint]] = {}  # the first of a name is the one that is imported
+    for package in distributions():
+        with contextlib.suppress(Exception):  # whatever the parser says of a file that is none
+            if points := [point for point in package.entry_points if point.group == GROUP]:
+                found.setdefault(package.name, points)
+    return [point for points in found.values() for point in points]
 
 
 def find_folder(point: EntryPoint) -> Path:
@@ -37,5 +48,5 @@ def find_folder(point: EntryPoint) -> Path:
 
 def list_models() -> str:
     """Return what installed models there are, or how they come, to end an error message."""
-    names = ", ".join(sorted({point.name for point in entry_points(group=GROUP)}))
+    names = ", ".join(sorted({point.name for point in list_points()}))
     return f"installed: {names or 'none; docs/models.md says how a wheel of some is made'}"

@@ -8,11 +8,12 @@ from lmtools.base.files import read_lines
 VARIANT = re.compile(r"\(\d+\)$")  # behind a word: `read(2)`
 STRESS = re.compile(r"(?<=[^\d\W])[0-2]$")  # of a vowel: `AH0`
 COMMENTS = (";;;", "#")
+MOST = 10_000  # sounds, each of which becomes a character
 
 
 def read_lexicon(path) -> dict[str, str]:
     """Read the first pronunciation of each word, in lower case, as one character a sound; stress is
-    left out. UserError for a word without sounds, and for a file without words.
+    left out. UserError for a word without sounds, more than MOST sounds, and a file without words.
     """
     numbers: dict[str, int] = {}
     sounds: dict[str, str] = {}
@@ -24,6 +25,11 @@ def read_lexicon(path) -> dict[str, str]:
             raise UserError(
                 f"{path}:{number}: no sounds of {word!r:.40}; write a word and its sounds with"
                 " blanks between them"
+            )
+        if len(numbers) > MOST:
+            raise UserError(
+                f"{path}:{number}: more than {MOST:,} different sounds; give a pronunciation"
+                " dictionary, as CMUdict"
             )
         places = [numbers.setdefault(STRESS.sub("", name), len(numbers)) for name in names]
         sounds.setdefault(VARIANT.sub("", word).lower(), "".join(map(chr, places)))

@@ -2,6 +2,7 @@
 
 import json
 import struct
+import tokenize
 import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from lmtools.base.errors import UserError
 from lmtools.base.files import DAMAGED, cannot
 
 # What NumPy and zipfile raise for a file that is another one or damaged (RuntimeError: a bit says
-# that it is encrypted).
+# that it is encrypted; the last two: NumPy parses a header as Python).
 NO_VECTORS = (
     ValueError,
     KeyError,
@@ -23,6 +24,8 @@ NO_VECTORS = (
     MemoryError,
     struct.error,
     zipfile.BadZipFile,
+    tokenize.TokenError,
+    SyntaxError,
 )
 
 

@@ -103,7 +103,8 @@ class ArchiveReader:
         ordered, place, at = LevelFile(self.folder, columns), self.place, 0
         for rows in self.rows(n):
             prob, backoff = self.convert(rows)
-            suffix = np.where(rows["suffix"] < 0, rows["suffix"], place[rows["suffix"]])
+            suffix = rows["suffix"].copy()
+            suffix[suffix >= 0] = place[suffix[suffix >= 0]]
             key = pack(place[rows["context"]], words[rows["word"]])
             (ordered if in_order else dealt).append(
                 key=key, prob=prob, backoff=backoff, suffix=suffix,
@@ -130,8 +131,11 @@ class ArchiveReader:
         below, words = self.sizes[n - 2] if n > 1 else 1, self.sizes[0]
         name = f"{n}.npy"
         with unpacking(self.path), self.open_member(name) as stream:
-            np.lib.format.read_magic(stream)
-            shape, _, found = np.lib.format.read_array_header_1_0(stream)
+            try:
+                np.lib.format.read_magic(stream)
+                shape, _, found = np.lib.format.read_array_header_1_0(stream)
+            except Exception:  # NumPy parses it as Python, which has an error for every damage
+                shape = found = None
             if shape != (size,) or found != dtype:
                 raise self.refuse(f"its {name} has another form")
             for start in range(0, size, BLOCK):

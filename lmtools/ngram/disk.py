@@ -2,6 +2,7 @@
 rows; and records that are dealt into ranges of their keys, to be sorted one range at a time.
 """
 
+import contextlib
 import mmap
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -57,11 +58,13 @@ class DiskArray:
         return np.frombuffer(view, dtype=self.dtype), view
 
     def close(self) -> None:
-        """Give the disk back."""
-        self.file.close()
+        """Give the disk back; what could not be written is not wanted any more."""
+        with contextlib.suppress(OSError):
+            self.file.close()
 
     def __del__(self):
-        self.close()  # so that the file does not wait for a warning of the collector
+        if hasattr(self, "file"):  # so that it does not wait for a warning of the collector
+            self.close()
 
 
 class Buckets:

@@ -80,7 +80,8 @@ class MixedModel:
         level, start = self.model.levels[n - 1], 0
         for key, prob, suffix in level.blocks():
             rows = slice(start, start + len(key))
-            shorter = np.where(suffix < 0, np.int32(UNKNOWN), self.places[suffix])
+            shorter = np.full(len(suffix), UNKNOWN, dtype=np.int32)
+            shorter[suffix >= 0] = self.places[suffix[suffix >= 0]]
             yield pack(self.places[key >> SHIFT], key & WORD), prob, level.backoff[rows], shorter
             start = rows.stop
 

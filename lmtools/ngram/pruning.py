@@ -110,8 +110,9 @@ def renumber(
         placed = LevelFile(folder, COLUMNS)
         for key, prob, suffix in level.blocks():
             key = pack(place[key >> SHIFT], key & WORD)
-            suffix = np.where(suffix < 0, suffix, place[suffix])
-            placed.append(key=key, prob=prob, suffix=suffix)
+            shorter = suffix.copy()
+            shorter[suffix >= 0] = place[suffix[suffix >= 0]]
+            placed.append(key=key, prob=prob, suffix=shorter)
         result.levels.append(placed.map())
         if stays is not None:  # where the next order's contexts and suffixes are
             place = np.cumsum(stays, dtype=np.int32)

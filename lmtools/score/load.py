@@ -1,5 +1,6 @@
 """The one place where a language model of any kind is loaded."""
 
+import importlib.util
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -7,7 +8,7 @@ from pathlib import Path
 from lmtools.base.computing import USUAL, Computing
 from lmtools.base.errors import UserError
 from lmtools.base.extras import explain_missing
-from lmtools.base.installed import list_models
+from lmtools.base.installed import find_model, list_models
 from lmtools.base.specs import HF, MIX, WEIGHTS, LMSpec, parse_mixture
 from lmtools.ngram.description import CONFIG
 from lmtools.ngram.model import NgramModel
@@ -123,7 +124,18 @@ def refuse_options(spec: LMSpec, without_noise: str, normalised: str) -> None:
         raise UserError(f"{spec.lm}: {normalised}; leave normalise={spec.normalise} out")
 
 
+def check_packages(lm: str) -> None:
+    """Raise UserError where a package that models of the kind of `lm` need is not installed; what
+    is no file yet counts as an n-gram. Nothing is loaded.
+    """
+    for part in parse_mixture(lm)[0] if lm.startswith(MIX) else [find_model(lm)]:
+        module = PACKAGES[find_loader(part)]
+        if importlib.util.find_spec(module) is None:
+            raise explain_missing(ImportError(name=module), f"{part}:")
+
+
 UNTRAINED = "no model of `lmtools train`, so without noise"
 UNNORMALISED = "{} model has no score without normalisation"
 # by what a specification begins with
 LOADERS: dict[str, Callable[[LMSpec, Computing], Scorer]] = {MIX: load_mixture, HF: load_foreign}
+PACKAGES = {load_neural: "torch", load_foreign: "transformers", load_ngram: "kenlm"}

@@ -22,8 +22,9 @@ def arguments(parser):
     names = "|".join(f"{name}:DIR" for name in RECOGNISERS)
     group.add_argument("--asr", metavar=names, required=True, help=help_text)
     help_text = (
-        "directory with FLAC, WAV, Ogg or MP3 files, one an utterance, at any depth, as LibriSpeech"
-        " has them; Kaldi's wav.scp, or a directory with one; with `segments` beside it, if any"
+        "directory with a recording (FLAC, WAV, MP3, M4A ..) an utterance, at any depth,"
+        " as LibriSpeech has them; Kaldi's wav.scp, or a directory with one; `segments` beside it,"
+        " if any"
     )
     group.add_argument("--audio", metavar="DIR", required=True, help=help_text)
     help_text = (

@@ -17,6 +17,7 @@ from lmtools.formats import read
 from lmtools.formats.registry import parse_specifier
 from lmtools.rescoring.experiment import check_name
 from lmtools.rescoring.features import DERIVED
+from lmtools.score.load import check_packages
 from lmtools.verbs.commands import repeat_options, run_command
 from lmtools.verbs.options import COMPUTING, PROCESSES, SEVERAL_LMS
 
@@ -56,6 +57,8 @@ def arguments(parser):
 def run(args):
     """Check the input, run each command, and print the table."""
     lms = find_lms(args)
+    for lm in lms.values():  # before steps that take long
+        check_packages(lm)
     referenced = check_lists(args, lms)
     with hold_lock(args.out):
         try:

@@ -156,10 +156,11 @@ YAML = {
             "a0: &a0 {x: 1}\n"
             + "".join(
                 f"a{n}: &a{n} {{<<: [{', '.join([f'*a{n - 1}'] * 9)}], y{n}: 1}}\n"
-                for n in range(1, 9)
+                for n in range(1, 12)
             )
         )
     ),
+    "pipe": lambda: "base: pipe.yaml",
     "self": lambda: "arch: &a [*a]",
     "long": lambda: "arch: " + "x" * (30 << 20),
     "number": lambda: "steps: " + "9" * 100000,
@@ -196,6 +197,7 @@ def yaml(home: Path, name: str, where: str) -> None:
         ),
     }
     file, args = targets[where]
+    os.mkfifo(home / "pipe.yaml")
     (home / file).write_text(YAML[name]() + "\n")
     bounded(watched(home, args))
 
@@ -237,6 +239,7 @@ def claims(home: Path, name: str) -> None:
     """Headers that claim more than there is."""
     take(home, *NEEDS, "train.bin", "valid.bin", "test.ngram.scores", "pairs.tsv")
     (home / "words.txt").write_text("<eps> 0\na 1\n")
+    (home / "x").write_text("king\n")
     weights = "lm/causal/model.safetensors"
     scoring = reading("score", "test.jsonl")
     vectors = ("sts", "--vectors", "vectors.npz", "--pairs", "pairs.tsv", "--out", "o.json")
@@ -288,6 +291,16 @@ def claims(home: Path, name: str) -> None:
             "x.slf",
             b"VERSION=1.0\nN=1000000000 L=1000000000\nI=0\nI=999999999\nJ=0 S=0 E=999999999 W=a\n",
             reading("slf", "x.slf"),
+        ),
+        "slf-scores": (
+            "x.slf",
+            b"VERSION=1.0\nN=3 L=2\nI=0\nI=1\nI=2\nJ=0 S=0 E=1 a=1e308\nJ=1 S=1 E=2 a=1e308\n",
+            reading("slf", "x.slf"),
+        ),
+        "lexicon-sounds": (
+            "x.lex",
+            lambda: "\n".join(f"w{n} {n}" for n in range(1_200_000)).encode(),
+            split("network substitute --nbest test.jsonl --phrases x --lexicon x.lex --out o"),
         ),
         "openfst-states": (
             "x.fst",
@@ -380,6 +393,8 @@ CLAIMS = (
         "kaldi-list",
         "kaldi-lattice",
         "slf-states",
+        "slf-scores",
+        "lexicon-sounds",
         "openfst-states",
         "openfst-digits",
     ),

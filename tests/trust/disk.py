@@ -2,7 +2,7 @@
 half-written; with room it succeeds.
 
 A limit on the size of files stands for a quota, a small tmpfs (needs root) for a full disk,
-/dev/full for a full standard output.
+/dev/full for a full standard output; it is closed, too.
 """
 
 import contextlib
@@ -12,15 +12,17 @@ import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from shlex import split
+from shlex import join, split
 
 from trust.common import (
     Case,
     Done,
     Skipped,
+    Started,
     Wrong,
     changes,
     drawn,
+    lmtools,
     refused,
     run,
     snapshot,
@@ -252,6 +254,17 @@ def full_output(home: Path, verb: str) -> None:
         raise done.wrong("accepted", "status 0 though nothing could be printed")
 
 
+def closed_output(home: Path, verb: str) -> None:
+    """Standard streams that are closed: all goes as where they lead nowhere."""
+    everything(home)
+    statuses = []
+    for how in ("< /dev/null > /dev/null", "<&- >&-", "<&- >&- 2>&-"):
+        done = Started(["sh", "-c", f"{join(lmtools(*OUTPUTS[verb]))} {how}"], home).done()
+        statuses.append(sound(done).status)
+    if len(set(statuses)) > 1:
+        raise done.wrong("wrong status", f"{statuses}")
+
+
 def unwritable(home: Path, name: str) -> None:
     """An output below a file, and one that is a directory of something else."""
     writer = WRITERS[name]
@@ -299,3 +312,5 @@ def cases(size: str, seed: int) -> Iterator[Case]:
     for verb in OUTPUTS:
         if size != "short" or verb in ("tune", "doctor"):
             yield Case(f"output-{verb}", lambda home, v=verb: full_output(home, v))
+        if size != "short":
+            yield Case(f"closed-{verb}", lambda home, v=verb: closed_output(home, v))

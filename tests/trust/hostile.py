@@ -213,6 +213,9 @@ SPEECH = {
     "link": lambda folder: (folder / "x.wav").symlink_to("/dev/zero"),
     "circle": lambda folder: (folder / "x").symlink_to("."),
     "pipe": lambda folder: os.mkfifo(folder / "x.wav"),
+    "twins": lambda folder: [(folder / f"x y.{end}").write_text("x") for end in ("wav", "mp3")],
+    "bytes-name": lambda folder: (folder / "\udcff.wav").write_text("x"),
+    "playlist": lambda folder: (folder / "x.m4a").write_text("#EXTM3U\n#EXTINF:1,\n/etc/passwd\n"),
 }
 
 

@@ -3,7 +3,7 @@ repeats it, and a table.
 
 `python tests/trust/run.py` is the short campaign of `make test`, `--long` that of `make trust`;
 `--only damage` one attack, `--case NAME` one case of it. What a case does is a function of (attack,
-seed, case).
+seed, case). Attacks take turns, each as much of the time as the others.
 """
 
 import argparse
@@ -69,24 +69,35 @@ def attacked(name: str, case: common.Case, seed: int, keep: bool) -> dict:
     }
 
 
-def share(names: list[str], options, frontier, queue) -> None:
-    """The cases that no other process has begun, in this one; results go into the queue, None at
-    the end.
+def chosen(name: str, options):
+    """The cases of an attack that the options allow."""
+    for case in importlib.import_module(f"trust.{name}").cases(options.size, options.seed):
+        if not options.case or case.name in options.case:
+            yield case
+
+
+def share(names: list[str], options, begun, spent, queue) -> None:
+    """Cases in this process, each the next one that no other has begun of the attack that has had
+    the least time, so that all are reached however soon the campaign ends: `begun` cases and
+    seconds `spent` are in the order of `names`. Results go into the queue, None at the end.
     """
     # so that what a case started is ended
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(1))
-    place = 0
+    left = {place: enumerate(chosen(name, options)) for place, name in enumerate(names)}
     try:
-        for name in names:
-            for case in importlib.import_module(f"trust.{name}").cases(options.size, options.seed):
-                if options.case and case.name not in options.case:
-                    continue
-                with frontier.get_lock():
-                    mine = place >= frontier.value and time.time() < options.end
-                    frontier.value = max(frontier.value, place + mine)
-                place += 1
-                if mine:
-                    queue.put(attacked(name, case, options.seed, options.keep))
+        while left and time.time() < options.end:
+            with begun.get_lock():
+                place = min(left, key=lambda place: spent[place])
+                wanted = begun[place]
+                begun[place] += 1
+            case = next((case for number, case in left[place] if number == wanted), None)
+            if case is None:
+                del left[place]
+                continue
+            begin = time.monotonic()
+            queue.put(attacked(names[place], case, options.seed, options.keep))
+            with begun.get_lock():
+                spent[place] += time.monotonic() - begin
     finally:
         queue.put(None)
 
@@ -96,9 +107,10 @@ def results(names: list[str], options):
     common.warm()
     World.get()
     context = multiprocessing.get_context("fork")
-    queue, frontier = context.Queue(), context.Value("l", 0)
+    queue = context.Queue()
+    begun, spent = context.Array("l", len(names)), context.Array("d", len(names))
     processes = [
-        context.Process(target=share, args=(names, options, frontier, queue))
+        context.Process(target=share, args=(names, options, begun, spent, queue))
         for _ in range(options.jobs)
     ]
     for process in processes:
@@ -130,7 +142,7 @@ def command(result: dict, size: str) -> str:
 def table(found: list[dict]) -> str:
     """Trials and outcomes of each attack and kind, in Markdown."""
     rows = collections.defaultdict(collections.Counter)
-    for result in found:
+    for result in sorted(found, key=lambda result: [*ATTACKS].index(result["attack"])):
         kind = result["case"].rstrip("0123456789").rstrip("-") or result["case"]
         row = rows[result["attack"], kind]
         row["trials"] += result["trials"]
@@ -175,7 +187,12 @@ def parsed() -> argparse.Namespace:
     size.add_argument(
         "--short", dest="size", action="store_const", const="short", help="a minute (the default)"
     )
-    parser.add_argument("--minutes", type=float, default=1e6, help="begin no case after so long")
+    parser.add_argument(
+        "--minutes",
+        type=float,
+        default=1e6,
+        help="begin no case after so long, which the attacks share",
+    )
     parser.add_argument(
         "--patience", default="1", metavar="X", help="limits of time, times X: the machine is busy"
     )
@@ -244,6 +261,10 @@ def main() -> int:
             }
         ):
             print(f"skipped: {reason}")
+        for name in names:
+            done = sum(result["attack"] == name for result in found)
+            if (all_of := sum(1 for _ in chosen(name, options))) > done:
+                print(f"for want of time: {done} of {all_of} cases of {name}")
         trials, seconds = sum(result["trials"] for result in found), time.monotonic() - begin
         cpu = sum(os.times()[:4])
         print(

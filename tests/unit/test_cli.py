@@ -320,3 +320,24 @@ def test_streams_that_tests_replace_are_left_alone(monkeypatch):
     monkeypatch.setattr(cli.sys, "stdout", io.StringIO())
     assert main(["corpus"]) == 0
     assert cli.sys.stdout.getvalue() == "é\n"
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-", "<&- >&- 2>&-"])
+def test_closed_standard_streams(tmp_path, closed):
+    """Nobody is told, and what is written is right."""
+    (tmp_path / "a.trn").write_text("the cat (u1)\n")
+    for words, status in (("convert a.trn b.jsonl --ref a.trn", 0), ("convert none b.jsonl", 1)):
+        command = f"{sys.executable} -m lmtools {words} {closed}"
+        done = subprocess.run(command, shell=True, cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == status
+        assert done.stderr.count("\n") == ("2>" not in closed)
+    assert '"ref": "the cat"' in (tmp_path / "b.jsonl").read_text()
+
+
+def test_interrupted_imports(monkeypatch, capsys):
+    def interrupted(name):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli.importlib, "import_module", interrupted)
+    assert main(["convert", "a", "b"]) == 130
+    assert capsys.readouterr() == ("", "")

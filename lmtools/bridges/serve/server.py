@@ -5,6 +5,9 @@ One loop reads and writes, and one thread scores meanwhile (`batcher`).
 
 import asyncio
 import contextlib
+import errno
+import ipaddress
+import re
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -23,6 +26,9 @@ LINGER = 2.0  # seconds for a client that still sends to read why it is refused
 HELD = 4  # bodies of the greatest size that may be in memory
 METHODS = {"/rescore": "POST", "/health": "GET", "/metrics": "GET"}
 JSON, TEXT = "application/json", "text/plain; version=0.0.4"
+# names of this machine, which no site of the web can have
+OWN = re.compile(r"([\w-]*|[\d.]+|\[[\da-f:.]+\])(:\d*)?", re.IGNORECASE)
+TELL = 60.0  # seconds from line to line about one fault
 GONE = (OSError, EOFError, asyncio.CancelledError)  # of a client, or of a connection closed here
 
 
@@ -35,6 +41,7 @@ class Server:
         self.batcher = Batcher(chooser, serving, self.metrics)
         self.tasks: set[asyncio.Task] = set()  # one a connection
         self.idle: dict[asyncio.Task, None] = {}  # those without a request, longest first
+        self.told, self.local = -TELL, False
 
     async def run(self) -> None:
         """Serve until SIGTERM or SIGINT; then answer what has come. UserError where the address
@@ -49,6 +56,8 @@ class Server:
                 " --set host=ADDRESS port=N"
             ) from None
         host, port = server.sockets[0].getsockname()[:2]
+        self.local = ipaddress.ip_address(host).is_loopback
+        asyncio.get_running_loop().set_exception_handler(lambda _, fault: self.tell(fault))
         place = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         working = asyncio.create_task(self.batcher.run())
         await wait_for_signal(f"listening on http://{place}")
@@ -60,6 +69,17 @@ class Server:
             await asyncio.wait(self.tasks)
         self.batcher.close()
         await working
+
+    def tell(self, fault: dict) -> None:
+        """Say in one line, once in TELL, what asyncio would log with a traceback each time: a
+        hundred times a second that there is no descriptor for a connection.
+        """
+        if self.told + TELL <= time.monotonic():
+            self.told, error = time.monotonic(), fault.get("exception")
+            short = getattr(error, "errno", None) in (errno.EMFILE, errno.ENFILE)
+            remedy = "; raise ulimit -n, or give fewer --set connections=N" if short else ""
+            cause = one_line(error or UserError(fault["message"]))
+            say(f"lmtools serve: {cause}{remedy}", "error")
 
     async def converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer the requests of a connection."""
@@ -149,6 +169,8 @@ class Server:
         if "origin" in head.headers:  # a page of the web asks through the user's browser
             raise Refusal(403, "not for pages in browsers; ask without the header Origin")
         if method == "GET":
+            if self.local and not OWN.fullmatch(head.headers.get("host", "")):
+                raise Refusal(403, "Host is another machine; ask by the address, or localhost")
             self.metrics.queue = len(self.batcher.waiting)
             if head.path == "/metrics":
                 return 200, str(self.metrics).encode(), TEXT

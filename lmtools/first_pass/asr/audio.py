@@ -1,14 +1,19 @@
-"""Recordings as samples: any format of libsndfile, one channel, at the rate of the recogniser."""
+"""Recordings as samples: any format of libsndfile, and by PyAV what phones and cameras write; one
+channel, at the rate of the recogniser.
+"""
 
 import functools
 import io
+import itertools
 import math
+import os
 
 import numpy as np
 
 from lmtools.base.errors import UserError
+from lmtools.base.extras import explain_missing
 from lmtools.base.files import cannot
-from lmtools.first_pass.asr.utterances import Recording, Utterance, check_file
+from lmtools.first_pass.asr.utterances import MEDIA, Recording, Utterance, check_file
 from lmtools.formats import kaldi_io
 
 BLOCK = 60  # seconds read at a time: a header may claim any length
@@ -37,10 +42,7 @@ def read_samples(utterance: Utterance, rate: int) -> np.ndarray:
                 )
             samples = read_part(sound, utterance, where)
     except (soundfile.LibsndfileError, RuntimeError, TypeError) as error:
-        cause = " ".join(str(getattr(error, "error_string", error)).split()).rstrip(".")
-        raise UserError(
-            f"{where}: cannot be read as audio ({cause}); replace it, or take it out"
-        ) from None
+        raise no_audio(where, getattr(error, "error_string", error)) from None
     except OSError as error:
         raise cannot("read", where, error) from None
     if not np.isfinite(samples).all():
@@ -53,7 +55,48 @@ def open_recording(recording: Recording):
     if recording.command:
         return io.BytesIO(run_command(recording.place))
     check_file(recording)
+    suffix = os.path.splitext(recording.place)[1].lower()
+    if suffix in MEDIA:
+        return io.BytesIO(decode_media(recording.place, MEDIA[suffix], recording.where))
     return recording.place
+
+
+def no_audio(where: str, cause) -> UserError:
+    """Return the error on a file that is no audio."""
+    cause = " ".join(str(cause).split()).rstrip(".")
+    return UserError(f"{where}: cannot be read as audio ({cause}); replace it, or take it out")
+
+
+@functools.lru_cache(maxsize=1)
+def decode_media(place: str, form: str, where: str) -> bytes:
+    """Return the first sound of a file of FFmpeg's format `form` as a WAV file; that of the last
+    stays, as segments share it.
+    """
+    import soundfile
+
+    try:
+        import av
+    except ImportError as error:
+        raise explain_missing(error, f"{where}:") from None
+    content = io.BytesIO()
+    try:
+        # the format is not guessed: a playlist would name other files
+        with av.open(place, format=form) as media:
+            (stream, *_) = media.streams.audio
+            rate, layout = stream.sample_rate, stream.layout
+            even = av.AudioResampler(format="flt", layout=layout, rate=rate)
+            shape = {"samplerate": rate, "channels": layout.nb_channels}
+            with soundfile.SoundFile(content, "w", format="WAV", subtype="FLOAT", **shape) as out:
+                for frame in itertools.chain(media.decode(stream), [None]):
+                    for part in even.resample(frame):
+                        out.write(part.to_ndarray().reshape(-1, layout.nb_channels))
+                    if out.frames > MOST * rate:
+                        raise UserError(f"{where}: more than {MOST // 3600} hours; cut it")
+    except UserError:
+        raise
+    except Exception as error:  # FFmpeg has a class of its own for each fault
+        raise no_audio(where, error) from None
+    return content.getvalue()
 
 
 @functools.lru_cache(maxsize=1)

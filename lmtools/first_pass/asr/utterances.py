@@ -3,16 +3,24 @@ wav.scp, with segments and transcripts where these are given.
 """
 
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lmtools.base.errors import UserError, one_line
 from lmtools.base.files import read_lines, sha256
+from lmtools.base.log import say
 from lmtools.formats import kaldi_io, kaldi_text
 from lmtools.formats.checks import first_time, identifier, number
 
-SUFFIXES = (".flac", ".wav", ".ogg", ".mp3")
+MEDIA = {  # suffix -> FFmpeg's name of the format: what libsndfile does not read
+    ".m4a": "mov", ".mp4": "mov", ".mov": "mov", ".3gp": "mov", ".aac": "aac", ".amr": "amr",
+    ".webm": "matroska", ".mkv": "matroska", ".wma": "asf",
+}  # fmt: skip
+# the first of two files of a name is decoded
+SUFFIXES = (
+    ".flac", ".wav", ".wave", ".aiff", ".aif", ".sph", ".opus", ".ogg", ".oga", ".mp3", *MEDIA
+)  # fmt: skip
 TRANSCRIPTS = ".trans.txt"  # LibriSpeech's, one file a chapter
 
 
@@ -30,7 +38,7 @@ class Recording:
 @dataclass(frozen=True)
 class Utterance:
     """Utterance, decoded to one list: a recording, from `start` to `end` in seconds (None: its
-    end), and its transcript (None: unknown).
+    end), and its transcript (None: unknown); `wrong`: why it is passed over.
     """
 
     utt: str
@@ -38,6 +46,7 @@ class Utterance:
     start: float = 0.0
     end: float | None = None
     ref: str | None = None
+    wrong: str = ""
 
 
 def find_utterances(source, ref=None) -> list[Utterance]:
@@ -46,7 +55,8 @@ def find_utterances(source, ref=None) -> list[Utterance]:
     `text` beside wav.scp, or of LibriSpeech's *.trans.txt.
 
     UserError for what is malformed, commands that are not allowed, and utterances without a
-    transcript where others have one; whether recordings are there is not looked at.
+    transcript where others have one; whether recordings are there is not looked at. Of a directory
+    of recordings, those that cannot be named stay, as `wrong`.
     """
     path = Path(source)
     script = path / "wav.scp" if path.is_dir() else path
@@ -58,6 +68,7 @@ def find_utterances(source, ref=None) -> list[Utterance]:
     elif path.is_dir():
         files = sorted(list_files(path), key=lambda file: (file.stem, file))
         utterances = list(read_names([file for file in files if file.suffix.lower() in SUFFIXES]))
+        say_renamed(utterances)
         texts = [path / "text", *(file for file in files if file.name.endswith(TRANSCRIPTS))]
     else:
         raise UserError(
@@ -80,12 +91,33 @@ def list_files(directory: Path) -> Iterator[Path]:
 
 
 def read_names(files: Sequence[Path]) -> Iterator[Utterance]:
-    """Yield an utterance a file, called as the file is."""
-    seen: set[str] = set()
-    for file in files:
-        first_time(identifier(file.stem, str(file)), seen, str(file))
-        seen.add(file.stem)
-        yield Utterance(file.stem, Recording(str(file), str(file)))
+    """Yield an utterance a file, called as the file is, with _ for blanks; of files of one name in
+    one folder the first of SUFFIXES, and what cannot be an id or comes again as `wrong`.
+    """
+    seen: dict[str, Path] = {}
+    for file in sorted(files, key=lambda file: (file.stem, file.parent, rank(file))):
+        utt, recording = "_".join(file.stem.split()), Recording(str(file), str(file))
+        try:
+            identifier(utt, str(file))
+            cause = f"{file}: {seen[utt]} is called so, too; rename it" if utt in seen else ""
+        except UserError as error:
+            cause = str(error)
+        name = "_".join(str(file).encode(errors="replace").decode().split())
+        yield Utterance(name if cause else utt, recording, wrong=cause)
+        seen.setdefault(utt, file)
+
+
+def rank(file: Path) -> int:
+    """Return how late a file is decoded of those of its name."""
+    return SUFFIXES.index(file.suffix.lower())
+
+
+def say_renamed(utterances: Iterable[Utterance]) -> None:
+    """Say that names of files with blanks are not the ids."""
+    names = [(Path(one.recording.place).stem, one.utt) for one in utterances if not one.wrong]
+    if renamed := [(name, utt) for name, utt in names if name != utt]:
+        name, utt = renamed[0]
+        say(f"blanks in {len(renamed)} names of recordings are _ in their ids: {name!r} is {utt}")
 
 
 def read_script(path: Path) -> Iterator[Utterance]:
@@ -117,8 +149,9 @@ def read_segments(path: Path, whole: Sequence[Utterance]) -> Iterator[Utterance]
         start, end = (number(time, where, "a time") for time in times)
         if name not in recordings:
             raise UserError(f"{where}: no recording {name!a} in wav.scp; add its line")
-        if not 0 <= start < end:
-            raise UserError(f"{where}: from {start:g} to {end:g} s is no time; correct the line")
+        end = None if end == -1 else end  # Kaldi: to the end of the recording
+        if start < 0 or (end is not None and end <= start):
+            raise UserError(f"{where}: from {start:g} to {times[1]} s is no time; correct the line")
         recording = replace(recordings[name], where=f"{where}: {recordings[name].place}")
         yield Utterance(utt, recording, start, end)
 
@@ -145,24 +178,27 @@ def attach_transcripts(utterances: Sequence[Utterance], texts: Collection[Path])
         for row, utt, words in kaldi_text.rows(text):
             first_time(utt, refs, f"{text}:{row}")
             refs[utt] = words
-    if missing := [utterance.utt for utterance in utterances if utterance.utt not in refs]:
+    missing = [one.utt for one in utterances if one.utt not in refs and not one.wrong]
+    if missing:
         where = str(texts[0]) + (" and others like it" if len(texts) > 1 else "")
         raise UserError(
             f"{where}: no transcript of {len(missing)} of {len(utterances)} utterances (first"
             f" {missing[0]!r}); add them, or take the recordings out"
         )
-    return [replace(utterance, ref=refs[utterance.utt]) for utterance in utterances]
+    return [replace(utterance, ref=refs.get(utterance.utt)) for utterance in utterances]
 
 
 def identify_audio(utterances: Sequence[Utterance]) -> tuple[dict[str, str], dict[str, str]]:
     """Return what stands for the audio of each utterance, the hash of its file, or the command, and
-    its times; and in one line why others have none: their files cannot be read.
+    its times; and in one line why others have none: they are `wrong`, or cannot be read.
     """
     known: dict[str, str] = {}
     audio, failed = {}, {}
     for utterance in utterances:
         place = utterance.recording.place
         try:
+            if utterance.wrong:
+                raise UserError(utterance.wrong)
             if place not in known:
                 known[place] = identify_recording(utterance.recording)
             audio[utterance.utt] = f"{known[place]} {utterance.start}-{utterance.end}"

@@ -21,15 +21,17 @@ from lmtools.types import TOTAL, Lattice
 REAL = re.compile(r"[-+]?((\d+\.?\d*|\.\d+)(e[-+]?\d+)?|inf(inity)?|nan)", re.ASCII | re.IGNORECASE)
 Spell = Callable[[Lattice, str], str]  # the text of a lattice, by the place for messages
 WHOLE = re.compile(r"\d{1,9}", re.ASCII)
+LARGEST = 1e100  # beyond which sums along paths, and their squares, might overflow
 
 
 def parse_real(text: str, where: str, what: str) -> float:
-    """Parse the number in `text`, infinity and NaN included (lmtools.lattice.check reports them);
-    UserError for anything else.
+    """Parse the number in `text`, infinity and NaN included (lmtools.lattice.check reports them),
+    infinity for one beyond LARGEST; UserError for anything else.
     """
     if not REAL.fullmatch(text):
         raise UserError(f"{where}: {what} is {text[:40]!r}; expected a number")
-    return float(text)
+    value = float(text)
+    return math.copysign(math.inf, value) if abs(value) > LARGEST else value
 
 
 def parse_number(text: str, where: str, what: str) -> int:

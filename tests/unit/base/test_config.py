@@ -1,3 +1,4 @@
+import os
 from dataclasses import asdict, dataclass, field
 
 import pytest
@@ -5,7 +6,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lmtools.base.config import build, convert, dump, from_yaml, load_yaml, merge, override
+from lmtools.base.config import build, dump, from_yaml, load_yaml, merge, override, read_layers
 from lmtools.base.errors import UserError
 
 
@@ -205,14 +206,36 @@ def test_a_value_that_its_reader_stumbles_over(value):
         override({}, [f"a={value}"])
 
 
-def test_aliases_do_not_make_a_message_without_end(tmp_path):
-    """A value of ten lists of ten lists and so on, thirty deep, is a small file."""
+MERGED = "{{<<: [{}]}}"  # PyYAML copies what is merged
+
+
+@pytest.mark.parametrize("form", ["[{}]", MERGED])
+def test_aliases_do_not_make_a_small_file_large(tmp_path, form):
+    """A value of ten lists of ten lists and so on, thirty deep."""
     lines = [
-        "a0: &a0 [x]",
-        *(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 30)),
-        "lr: *a29",
+        "a0: &a0 {x: 1}",
+        *(f"a{n}: &a{n} {form.format(', '.join([f'*a{n - 1}'] * 10))}" for n in range(1, 30)),
     ]
     (tmp_path / "c.yaml").write_text("\n".join(lines))
-    with pytest.raises(UserError) as refused:
-        convert(float, load_yaml(tmp_path / "c.yaml")["lr"], "c.yaml", "lr")
-    assert len(str(refused.value)) < 20_000
+    with pytest.raises(UserError, match=r"c.yaml: .*too large by aliases"):
+        load_yaml(tmp_path / "c.yaml")
+    for what in ("[*a]", "{<<: *a}"):
+        (tmp_path / "c.yaml").write_text(f"a: &a {what}")
+        with pytest.raises(UserError, match=r"c.yaml: .*too large by aliases"):
+            load_yaml(tmp_path / "c.yaml")
+
+
+def test_aliases_as_people_use_them(tmp_path):
+    lines = ["usual: &usual {x: 1, y: 2}", "a: {<<: *usual, y: 3}", "b: *usual"]
+    (tmp_path / "c.yaml").write_text("\n".join([*lines, f"many: [{'1, ' * 200_000}]"]))
+    tree = load_yaml(tmp_path / "c.yaml")
+    assert tree["a"] == {"x": 1, "y": 3} and tree["b"] == tree["usual"]
+
+
+def test_a_pipe_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "config.yaml")
+    with pytest.raises(UserError, match=r"config.yaml: is a pipe; give a file"):
+        load_yaml(tmp_path / "config.yaml")
+    (tmp_path / "c.yaml").write_text("steps: 1\nbase: config.yaml\n")
+    with pytest.raises(UserError, match=r"c.yaml:2: base: 'config.yaml' names no file; name one"):
+        read_layers(tmp_path / "c.yaml")

@@ -65,6 +65,29 @@ def test_a_name_of_two_packages_is_refused(install):
     assert all(folder in str(error.value) for folder in folders)
 
 
+BROKEN = {
+    "name": ("-.dist-info", "METADATA", b""),
+    "nameless": (
+        "no_name-1.dist-info",
+        "entry_points.txt",
+        b"[lmtools.models]\nen-z = no_name.z\n",
+    ),
+    "bytes": ("bad-1.dist-info", "entry_points.txt", b"[lmtools.models]\n\xff = \xff\n"),
+    "points": ("odd-1.dist-info", "entry_points.txt", b"en-x = odd\n[lmtools.models\n=\n"),
+}
+
+
+@pytest.mark.parametrize("how", BROKEN)
+def test_a_broken_package_hides_no_other(install, how):
+    site = Path(install("first")).parents[1]
+    folder, name, content = BROKEN[how]
+    (site / folder).mkdir()
+    (site / folder / name).write_bytes(content)
+    assert find_model("en-x") == str(site / "first" / "en_x")
+    with pytest.raises(UserError, match=r"en-y: no such .*installed: .*en-x"):
+        load("en-y")
+
+
 def test_a_model_that_is_not_installed(install):
     with pytest.raises(UserError, match=r"en-y: no such .*none; docs/models.md says"):
         load("en-y")

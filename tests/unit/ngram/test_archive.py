@@ -172,6 +172,19 @@ def test_damage_and_another_text_are_refused(models, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize("begin", [b"\x93NUMPY", b"{'descr'", b"[('", b"')", b"}"])
+def test_a_bit_of_a_header(models, tmp_path, begin):
+    """NumPy parses it as Python, and has an error of its own for each."""
+    for bit in range(8):
+        lm = tmp_path / f"{bit}"
+        shutil.copytree(models / "a", lm)
+        whole = (lm / NAME).read_bytes()
+        at = whole.index(begin, whole.rindex(b"\x93NUMPY"))
+        (lm / NAME).write_bytes(whole[:at] + bytes([whole[at] ^ 1 << bit]) + whole[at + 1 :])
+        with pytest.raises(UserError, match=r"lm.npz: .*; remove it"):
+            derived.prune(lm, tmp_path / "out", 1e-3, kenlm="none")
+
+
 PEAK = """
 import sys, tracemalloc
 import lmtools

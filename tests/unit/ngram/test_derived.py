@@ -343,3 +343,41 @@ def test_quantised_tries_are_smaller_and_close(home, tmp_path, capsys):
     found, close = (NgramModel.load(tmp_path / name).conditional(line)[0] for name in ("lm", "q"))
     np.testing.assert_allclose(close, found, atol=0.1)
     assert not np.array_equal(close, found)
+
+
+FEW = """\\data\\
+ngram 1=4
+ngram 2=1
+ngram 3=1
+
+\\1-grams:
+-1 <unk>
+-1 <s> -0.3
+-1 </s>
+-1 the -0.2
+
+\\2-grams:
+-0.5 <s> the -0.1
+
+\\3-grams:
+-0.2 <s> the </s>
+
+\\end\\
+"""
+
+
+@pytest.mark.parametrize("archived", [False, True])
+def test_an_order_of_one_ngram(tmp_path, archived):
+    """Its suffixes are looked up, or absent, and no index."""
+    lm = tmp_path / "x.arpa"
+    lm.write_text(FEW)
+    if archived:
+        derived.mix([lm, lm], tmp_path / "lm", [0.5], kenlm="none")
+        lm = tmp_path / "lm"
+    description, _ = derived.mix([lm, lm], tmp_path / "mixed", [0.5], kenlm="none")
+    assert description.counts == [4, 1, 1]
+    pruned, before = derived.prune(lm, tmp_path / "pruned", 0, kenlm="none")
+    assert pruned.counts == before == [4, 1, 1]
+    prob, _ = brute(tmp_path / "mixed/lm.arpa")
+    assert prob("<s>", "the", "</s>") == pytest.approx(10**-0.2)
+    assert prob("the", "</s>") == pytest.approx(10**-1, rel=1e-5)

@@ -88,3 +88,20 @@ def test_a_full_disk_is_said_in_one_line(text, tmp_path):
     assert str(out) in done.stderr
     assert os.strerror(errno.EFBIG) in done.stderr
     assert os.listdir(out.parent) == []
+
+
+DROPPED = """
+import resource, numpy
+from lmtools.ngram.disk import DiskArray
+resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+DiskArray(None, "u1").append(numpy.zeros(500))  # as where another file met the limit first
+try:
+    DiskArray("/nowhere", "u1")
+except OSError:
+    pass
+"""
+
+
+def test_nothing_is_said_of_what_is_dropped():
+    done = subprocess.run([sys.executable, "-c", DROPPED], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")

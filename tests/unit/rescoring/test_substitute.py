@@ -101,7 +101,9 @@ def test_sounds(tmp_path, capsys):
     assert "1 of 1 lists" in capsys.readouterr().err
     assert main([*command.replace("n.jsonl", "o.jsonl").split(), "--out", "-"]) == 1
     assert "the lists have a score 'near'" in capsys.readouterr().err
-    for text, message in (("night\n", "lex:1: no sounds of 'night'"), ("", "lex: no words")):
+    many = "".join(f"a {' '.join(f'{row}-{i}' for i in range(1000))}\n" for row in range(1200))
+    refusals = {"night\n": "lex:1: no sounds of 'night'", "": "lex: no words", many: "lex:12: more"}
+    for text, message in refusals.items():
         (tmp_path / "lex").write_text(text)
         assert main([*command.split(), "--lexicon", f"{tmp_path}/lex", "--out", "-"]) == 1
         assert message in capsys.readouterr().err

@@ -1,8 +1,11 @@
 """TensorBoard's event files, read back by TensorBoard."""
 
 import json
+import os
 import signal
+import socket
 import sys
+from pathlib import Path
 from shlex import split
 
 import pytest
@@ -12,7 +15,7 @@ from toys import settings
 from lmtools.base.config import as_tree
 from lmtools.base.extras import install_extra
 from lmtools.cli import main
-from lmtools.train import loop, train
+from lmtools.train import events, loop, train
 
 tensorboard = pytest.importorskip("tensorboard", reason="tensorboard is not installed")
 
@@ -41,10 +44,10 @@ def test_events_are_the_metrics(tiny, tmp_path):
     words = f"train --conf {conf} --train {tiny}/train.bin --valid {tiny}/valid.bin --device cpu"
     words += f" --also-valid old={tiny}/train.bin --out {tmp_path}/lm"
     assert main([*split(words), "--tensorboard", str(tmp_path / "events")]) == 0
-    events = read_events(tmp_path / "events")
-    assert events.keys() == {"loss/train", "loss/valid", "loss/old", "lr", "epoch"}
+    found = read_events(tmp_path / "events")
+    assert found.keys() == {"loss/train", "loss/valid", "loss/old", "lr", "epoch"}
     for tag, name in (("loss/train", "train_loss"), ("loss/valid", "valid_loss"), ("lr", "lr")):
-        assert len(events[tag]) >= 2 and events[tag] == read_metrics(tmp_path / "lm", name)
+        assert len(found[tag]) >= 2 and found[tag] == read_metrics(tmp_path / "lm", name)
 
 
 def test_a_training_that_goes_on_has_each_step_once(tiny, tmp_path, monkeypatch):
@@ -62,15 +65,16 @@ def test_a_training_that_goes_on_has_each_step_once(tiny, tmp_path, monkeypatch)
     monkeypatch.setattr(loop.Training, "step", step)
     (tmp_path / "lm/metrics.jsonl").read_text()
     train(settings("causal"), *places, events=tmp_path / "events")
-    events = read_events(tmp_path / "events")
-    assert events["loss/train"] == read_metrics(tmp_path / "lm", "train_loss")
-    steps = [step for step, _ in events["loss/train"]]
+    found = read_events(tmp_path / "events")
+    assert found["loss/train"] == read_metrics(tmp_path / "lm", "train_loss")
+    steps = [step for step, _ in found["loss/train"]]
     assert len(set(steps)) == len(steps) and steps[0] < 12 < steps[-1]
 
 
 def test_a_missing_package_is_named_before_anything_is_written(tiny, tmp_path, monkeypatch, capsys):
+    for name in [name for name in sys.modules if name.startswith("tensorboard.")]:
+        monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "tensorboard", None)
-    monkeypatch.delitem(sys.modules, "torch.utils.tensorboard", raising=False)
     conf = tmp_path / "c.yaml"
     conf.write_text(yaml.safe_dump(as_tree(settings("causal"))))
     words = f"train --conf {conf} --train {tiny}/train.bin --valid {tiny}/valid.bin"
@@ -88,3 +92,22 @@ def test_a_place_for_events_that_is_a_file(tiny, tmp_path, capsys):
     assert main([*split(words), "--out", str(tmp_path / "lm"), "--tensorboard", str(conf)]) == 1
     said = capsys.readouterr().err
     assert f"{conf}: cannot write event files" in said and "Traceback" not in said
+
+
+def test_a_training_goes_on_where_event_files_find_no_room(tiny, tmp_path, monkeypatch, capsys):
+    """Links to /dev/full stand for files on a full disk."""
+    made, places = Path.mkdir, (tiny / "train.bin", tiny / "valid.bin", tmp_path / "lm", "cpu")
+    monkeypatch.setattr(events.time, "time", lambda: 0.0)
+
+    def make(self, **how):
+        made(self, **how)
+        if self.name == "events":
+            name = f"events.out.tfevents.0.000000.{socket.gethostname()}.{os.getpid()}"
+            (self / name).symlink_to("/dev/full")
+
+    monkeypatch.setattr(Path, "mkdir", make)
+    train(settings("causal"), *places, events=tmp_path / "events")
+    said = capsys.readouterr().err
+    assert said.count("cannot write: No space left on device; free space") == 1
+    assert "training goes on without" in said and "Traceback" not in said
+    assert len(read_metrics(tmp_path / "lm", "train_loss")) > 1

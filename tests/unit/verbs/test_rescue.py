@@ -147,3 +147,18 @@ def test_bad_input_is_refused_in_one_line(home, capsys, more, said):
     assert errors[-1].startswith("lmtools rescue: ") and said in errors[-1]
     assert len(errors[-1]) <= 500
     assert "upper" in said or contents(home) == before
+
+
+@pytest.mark.parametrize(
+    ("more", "package"),
+    [("--text 'my text'", "kenlm"), ("--lm old=out.lm", "kenlm"), ("--lm new=hf:m", "transformers"),
+     ("--lm mixed=mix:out.lm=0.5,out.lm=0.5", "kenlm")],
+)  # fmt: skip
+def test_a_missing_package_is_told_before_the_first_step(home, capsys, monkeypatch, more, package):
+    monkeypatch.setitem(sys.modules, package, None)
+    (home / "m").mkdir()
+    (home / "out.lm").write_text("")
+    assert main([*shlex.split(CALL), *shlex.split(more)]) == 1
+    said = capsys.readouterr()
+    assert re.search(rf": needs the package {package}; .*pip install", said.err)
+    assert said.err.count("\n") == 1 and not said.out and not (home / "out").exists()

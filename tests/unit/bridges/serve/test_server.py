@@ -4,6 +4,7 @@ import asyncio
 import http.client
 import json
 import re
+import resource
 import signal
 import socket
 import threading
@@ -143,6 +144,33 @@ def test_wrong_requests(service, request_, status, why):
 
 def test_pages_in_browsers_are_refused(service):
     assert service.ask("POST", "/rescore", body("u"), Origin="http://a.example")[0] == 403
+
+
+def test_names_of_other_machines_are_refused(service):
+    """A page whose name leads to this machine asks without Origin."""
+    for path in ("/health", "/metrics"):
+        for host in ("localhost", "127.0.0.1:8000", "[::1]:80", "gpu-1:8000"):
+            assert service.ask("GET", path, Host=host)[0] == 200
+        for host in ("a.example", "a.example:8000", "127.0.0.1.a.example", "localhost.a"):
+            status, _, content = service.ask("GET", path, Host=host)
+            assert status == 403 and "ask by the address, or localhost" in content
+    assert service.send(b"GET /health HTTP/1.0\r\n\r\n").startswith(b"HTTP/1.1 200")
+
+
+def test_no_descriptors_are_told_in_one_line(words):
+    def few():
+        resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40))
+
+    with Service(*words, "--set", "port=0", preexec_fn=few) as service:
+        address = ("127.0.0.1", service.listen().port)
+        clients = [socket.create_connection(address, SILENCE) for _ in range(60)]
+        time.sleep(2.5)  # asyncio tries each second
+        for client in clients:
+            client.close()
+        assert service.ask("GET", "/health")[0] == 200
+        status, err = service.end()
+    assert status == 0 and err.count(b"\n") == 1
+    assert b"Too many open files; raise ulimit -n, or give fewer --set connections=N" in err
 
 
 START = b"POST /rescore HTTP/1.1\r\n"

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from lmtools.base.errors import UserError
+from lmtools.first_pass.asr import audio
 from lmtools.first_pass.asr.audio import read_samples
 from lmtools.first_pass.asr.utterances import Recording, Utterance
 
@@ -31,6 +32,40 @@ def test_formats(suffix):
     samples = read_samples(utterance(f"x.{suffix}"), 16_000)
     assert samples.dtype == np.float32
     assert np.allclose(samples, tone(), atol=0.05 if suffix == "ogg" else 1e-4)
+
+
+@pytest.mark.parametrize("form", ["m4a", "mp4", "webm", "mkv"])
+def test_what_phones_write(form):
+    av = pytest.importorskip("av", reason="PyAV is not installed")
+    codec, rate = ("libopus", 48_000) if form == "webm" else ("aac", 16_000)
+    sound = tone(rate=rate).astype(np.float32)
+    with av.open(f"x.{form}", "w") as media:
+        stream = media.add_stream(codec, rate=rate, layout="mono")
+        frame = av.AudioFrame.from_ndarray(sound[None], format="fltp", layout="mono")
+        frame.rate = rate
+        media.mux([*stream.encode(frame), *stream.encode(None)])
+    samples = read_samples(utterance(f"x.{form}"), 16_000)
+    assert abs(len(samples) - 16_000) < 2_000
+    assert np.abs(np.fft.rfft(samples[:16_000], 16_000)).argmax() == 440
+    part = read_samples(utterance(f"x.{form}", 0.5, 0.75), 16_000)
+    assert np.allclose(part, samples[8_000:12_000], atol=0.02)
+    Path(f"x.{form}").write_bytes(Path(f"x.{form}").read_bytes()[:100])
+    audio.decode_media.cache_clear()
+    with pytest.raises(UserError, match=rf"x.{form}: cannot be read as audio"):
+        read_samples(utterance(f"x.{form}"), 16_000)
+
+
+def test_a_playlist_names_no_other_file():
+    """FFmpeg would guess what it is, and read what it names."""
+    pytest.importorskip("av", reason="PyAV is not installed")
+    soundfile.write("x.wav", tone(), 16_000)
+    for text in (
+        "#EXTM3U\n#EXTINF:1,\nx.wav\n#EXT-X-ENDLIST\n",
+        "ffconcat version 1.0\nfile x.wav",
+    ):
+        Path("x.m4a").write_text(text)
+        with pytest.raises(UserError, match=r"x.m4a: cannot be read as audio"):
+            read_samples(utterance("x.m4a"), 16_000)
 
 
 @pytest.mark.parametrize("rate", [8_000, 22_050, 44_100, 48_000])

@@ -176,6 +176,25 @@ def test_bad_audio_is_told_and_the_rest_decoded(home, capsys):
     assert Path("o.jsonl").read_bytes() == Path("p.jsonl").read_bytes()
 
 
+def test_names_that_cannot_be_stop_nothing(home, capsys):
+    record(home / "set/7/1/7-1-0.flac", 1000)
+    Path("set/7/1/7-1-1.wav").rename("set/7/1/7-1 one.wav")
+    text = "refs"
+    Path(text).write_text(
+        "".join(f"{s}-1-{n} x\n" for s in (7, 10) for n in range(4)) + "7-1_one y\n"
+    )
+    assert decode("--ref", text) == 3
+    said = capsys.readouterr().err
+    assert "blanks in 1 names of recordings are _ in their ids: '7-1 one' is 7-1_one" in said
+    lists = {nbest.utt: nbest.ref for nbest in jsonl.read("o.jsonl")}
+    assert len(lists) == 8 and lists["7-1_one"] == "y"
+    assert Path("o.jsonl.failed").read_text() == (
+        "set/7/1/7-1-0.wav set/7/1/7-1-0.wav: set/7/1/7-1-0.flac is called so, too; rename it\n"
+    )
+    assert decode("--ref", text, "--strict") == 1
+    assert "7-1-0.flac is called so, too; rename it" in capsys.readouterr().err
+
+
 def test_strict_ends_at_the_first(home, capsys):
     Path("set/7/1/7-1-1.wav").write_text("no audio")
     assert decode("--strict") == 1

@@ -1,5 +1,6 @@
 """Which utterances a directory or a wav.scp has, and what is refused before anything is decoded."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -130,6 +131,7 @@ def test_recordings_that_are_not_there_are_told_apart(home):
         ({"wav_scp": "r a.wav\n", "segments": "u1 q 0 1\n"}, "d/segments:1: no recording 'q' in"),
         ({"wav_scp": "r a.wav\n", "segments": "u1 r 1 1\n"}, "d/segments:1: from 1 to 1 s is no"),
         ({"wav_scp": "r a.wav\n", "segments": "u1 r -1 1\n"}, "d/segments:1: from -1 to 1 s"),
+        ({"wav_scp": "r a.wav\n", "segments": "u1 r 0 -2\n"}, "d/segments:1: from 0 to -2 s is no"),
         ({"wav_scp": "r a.wav\n", "segments": "u1 r 0 nan\n"}, "d/segments:1: a time is 'nan'"),
         ({"wav_scp": "r a.wav\n", "segments": "u1 r 0\n"}, "d/segments:1: 'u1 r 0' is not `utt re"),
         ({"wav_scp": "r a.wav\n", "segments": ""}, "d: no recordings"),
@@ -143,13 +145,43 @@ def test_what_is_refused(home, files, said):
 
 
 def test_two_of_a_name(home):
+    """The first of SUFFIXES is decoded, and of two folders the first; the other is named."""
+    for path in ("d/a.wav", "d/a.mp3", "e/a.flac"):
+        Path(path).parent.mkdir(exist_ok=True)
+        Path(path).write_text("")
+    (home / "a.wav").unlink()
+    audio, failed = identify_audio(find_utterances("."))
+    assert list(audio) == ["a", "b"] and failed == {
+        "d/a.mp3": "d/a.mp3: d/a.wav is called so, too; rename it",
+        "e/a.flac": "e/a.flac: d/a.wav is called so, too; rename it",
+    }
+
+
+def test_names_that_are_no_ids(home, capsys):
+    """Blanks become _; what is no text, or exists already so, is passed over."""
     Path("d").mkdir()
-    Path("d/a.wav").write_text("")
-    with pytest.raises(UserError, match=r"d/a\.wav: utterance 'a' occurs a second time"):
-        find_utterances(home)
+    for name in ("take 2.wav", "take_3.wav", "take 3.wav"):
+        Path("d", name).write_text("")
+    Path(os.fsdecode(b"d/\xff.wav")).write_text("")
+    Path("d/text").write_text("take_2 two\ntake_3 three\n")
+    utterances = find_utterances("d")
+    audio, failed = identify_audio(utterances)
+    assert list(audio) == ["take_2", "take_3"]
+    assert [one.ref for one in utterances if not one.wrong] == ["two", "three"]
+    assert failed["d/take_3.wav"] == "d/take_3.wav: d/take 3.wav is called so, too; rename it"
+    assert "holds half a surrogate pair" in failed["d/?.wav"]
+    said = "blanks in 2 names of recordings are _ in their ids: 'take 2' is take_2\n"
+    assert capsys.readouterr().err == said
 
 
-def test_a_name_that_is_no_id(home):
-    Path("two words.wav").write_text("")
-    with pytest.raises(UserError, match="utterance id 'two words' is empty or holds white space"):
-        find_utterances(home)
+def test_a_segment_to_the_end_of_the_recording(home):
+    """As Kaldi's extract-segments has it."""
+    kaldi(wav_scp="r a.wav\n", segments="u1 r 1.5 -1\nu2 r 0 -1.0\n")
+    assert [(one.start, one.end) for one in find_utterances("d")] == [(1.5, None), (0.0, None)]
+
+
+def test_every_kind_of_recording_is_found(home):
+    Path("d").mkdir()
+    for suffix in ("m4a", "MP4", "opus", "wave", "webm"):
+        Path(f"d/{suffix}.{suffix}").write_text("")
+    assert [one.utt for one in find_utterances("d")] == ["MP4", "m4a", "opus", "wave", "webm"]

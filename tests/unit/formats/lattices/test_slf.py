@@ -8,6 +8,7 @@ import pytest
 from lattices import sentences
 
 from lmtools.base.errors import UserError
+from lmtools.cli import main
 from lmtools.formats import jsonl, lattices
 from lmtools.formats.lattices import slf
 from lmtools.types import Arc, Final, Lattice
@@ -219,3 +220,15 @@ def best(lattice, words):
                 score = at[arc.source, count] + arc.scores["am"]
                 at[arc.target, after] = max(at.get((arc.target, after), -math.inf), score)
     return at[int(lattice.finals[0]), len(words)]
+
+
+def test_scores_whose_sums_would_overflow(tmp_path, capsys):
+    """They count as infinite, which lmtools lattice info tells."""
+    lines = ["VERSION=1.0", "N=3 L=2", "I=0", "I=1", "I=2"]
+    lines += [f"J={i} S={i} E={i + 1} W=a a={score}" for i, score in enumerate(("1e308", "1e101"))]
+    (tmp_path / "file.slf").write_text("\n".join(lines))
+    assert main(["lattice", "info", str(tmp_path / "file.slf")]) == 0
+    said = capsys.readouterr()
+    assert "infinite score: 2 in 1 lattices, first am of arc 0" in said.out + said.err
+    assert main(["lattice", "nbest", str(tmp_path / "file.slf"), "--out", "-"]) == 0
+    assert "Warning" not in capsys.readouterr().err
