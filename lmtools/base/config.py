@@ -37,7 +37,7 @@ def show_value(value) -> str:
 
 class Loader(yaml.SafeLoader):
     """PyYAML's safe loader, but RecursionError where aliases (`*a`, `<<: [*a, *a]`) make more than
-    MOST values of a small file.
+    MOST values of a small file, and ConstructorError for a key that comes twice in a mapping.
     """
 
     def get_single_node(self):
@@ -48,6 +48,7 @@ class Loader(yaml.SafeLoader):
         def count(node) -> int:
             if id(node) not in sizes:
                 sizes[id(node)] = 0
+                refuse_twice(node)
                 inner = node.value if isinstance(node, yaml.CollectionNode) else []
                 pairs = (part if isinstance(part, tuple) else (part,) for part in inner)
                 sizes[id(node)] = 1 + sum(map(count, itertools.chain.from_iterable(pairs)))
@@ -56,6 +57,17 @@ class Loader(yaml.SafeLoader):
         if node and count(node) > MOST + len(sizes):
             raise RecursionError
         return node
+
+
+def refuse_twice(node: yaml.Node) -> None:
+    """Raise ConstructorError for a key that a mapping has twice, of which PyYAML takes the last."""
+    seen = set()
+    for key, _ in node.value if isinstance(node, yaml.MappingNode) else ():
+        if isinstance(key, yaml.ScalarNode) and (key.tag, key.value) in seen:
+            raise yaml.constructor.ConstructorError(
+                problem=f"the key {key.value!r} comes twice", problem_mark=key.start_mark
+            )
+        seen.add((key.tag, key.value) if isinstance(key, yaml.ScalarNode) else None)
 
 
 def load_yaml(path) -> dict:

@@ -19,13 +19,35 @@ from lmtools.verbs.options import GROUPS
 LEARNING = "what is done to text in training, and by itself to hypotheses in scoring"
 
 
+class StoreOnce(argparse._StoreAction):
+    """Action of an option with one value, which is refused where it is given again: argparse takes
+    the last. One of several values takes all.
+    """
+
+    def __call__(self, parser, namespace, values, option_string=None):
+        """Store the value, or values, unless the option has one."""
+        before = parser.given.get(self.dest)
+        if before is not None and self.nargs != "+":
+            raise argparse.ArgumentError(self, "is given twice; leave one out")
+        parser.given[self.dest] = values = values if before is None else [*before, *values]
+        super().__call__(parser, namespace, values, option_string)
+
+
 class Parser(HelpParser):
     """A parser with the groups of GROUPS; --help leaves out those that are empty."""
 
     def __init__(self, *args, **more):
         super().__init__(*args, formatter_class=HelpText, allow_abbrev=False, **more)
+        self.given: dict[str, object] = {}  # values of options with StoreOnce in what is parsed
+        self.register("action", None, StoreOnce)
+        self.register("action", "store", StoreOnce)
         self.groups = {title: self.add_argument_group(title) for title in GROUPS}
         self.groups["options"] = self
+
+    def parse_known_args(self, args=None, namespace=None):
+        """Parse as argparse does, each time anew."""
+        self.given = {}
+        return super().parse_known_args(args, namespace)
 
     def add(self, *names: str, among=None, **changes) -> None:
         """Declare options of GROUPS, each in its group or `among` some of which one may be given,

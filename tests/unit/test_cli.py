@@ -341,3 +341,22 @@ def test_interrupted_imports(monkeypatch, capsys):
     monkeypatch.setattr(cli.importlib, "import_module", interrupted)
     assert main(["convert", "a", "b"]) == 130
     assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("words", [
+    "score --nbest n --lm a --lm b --out o", "evaluate --ref r --hyp a --hyp b",
+    "rescore --nbest n --weights w --phrases a --phrases b --out o",
+])  # fmt: skip
+def test_an_option_of_one_value_is_given_once(words, capsys):
+    with pytest.raises(SystemExit):
+        main(words.split())
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert said.endswith(": is given twice; leave one out")
+
+
+def test_several_values_are_taken_from_all_places(tmp_path, capsys):
+    (tmp_path / "r").write_text("a-1 one two\nb-1 three\n")
+    call = f"evaluate --ref {tmp_path}/r --hyp {tmp_path}/r --by speaker --by length"
+    assert main(call.split()) == 0
+    printed = capsys.readouterr().out
+    assert "by speaker:" in printed and "by length:" in printed

@@ -239,3 +239,11 @@ def test_a_pipe_is_not_waited_for(tmp_path):
     (tmp_path / "c.yaml").write_text("steps: 1\nbase: config.yaml\n")
     with pytest.raises(UserError, match=r"c.yaml:2: base: 'config.yaml' names no file; name one"):
         read_layers(tmp_path / "c.yaml")
+
+
+def test_a_key_comes_once(tmp_path):
+    (tmp_path / "c.yaml").write_text("arch: &a {layers: 1}\nbig: {<<: *a, layers: 2}\nsteps: 9\n")
+    assert load_yaml(tmp_path / "c.yaml")["big"] == {"layers": 2}
+    (tmp_path / "c.yaml").write_text("steps: 1\narch: {layers: 1}\nsteps: 9\n")
+    with pytest.raises(UserError, match=r"c\.yaml:3: .*the key 'steps' comes twice"):
+        load_yaml(tmp_path / "c.yaml")
