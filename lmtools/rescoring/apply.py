@@ -40,7 +40,17 @@ def weighted_totals(utterances: Sequence[str], features: Features, weights: Weig
     totals = total(weights.features, features.values)
     for part, rows in weights.folds.divide(utterances) if weights.folds else ():
         totals[rows] = total(part, features.values[:, rows])
+    if not weights.tuned and "words" in features.names:
+        keep_silence(totals, features.values[features.names.index("words")])
     return totals
+
+
+def keep_silence(totals: np.ndarray, words: np.ndarray) -> None:
+    """Let no words win (in place) where the first of a list, the recogniser's own answer, has none:
+    default weights pay for each word, and no references say that a noise is one.
+    """
+    silent = words[:, 0] == 0
+    totals[silent, 1:] = np.minimum(totals[silent, 1:], totals[silent, :1])
 
 
 def check(features: Features, weights: Weights, source) -> None:

@@ -82,3 +82,16 @@ def test_what_does_not_fit_is_refused(scores, more, message, capsys):
     error = capsys.readouterr().err
     assert error.startswith("lmtools rescore: --weights default:") and message in error
     assert error.count("\n") == 1
+
+
+def test_silence_stays_silence():
+    """The recogniser heard nothing: no noise wins by its words, however well the LM likes them."""
+    lists = [
+        NBest("u", (Hypothesis("", {"am": -1.0}), Hypothesis("music", {"am": -1.2}))),
+        NBest("v", (Hypothesis("a", {"am": -1.0}), Hypothesis("a b", {"am": -1.2}))),
+    ]
+    jsonl.write(lists, "test.jsonl")
+    with open("lm.txt", "w") as out:
+        out.write("-9\n-1\n-9\n-8\n")
+    assert run("--weights", "default:whisper", "--scores", "new=lm.txt") == 0
+    assert kaldi_text.read("out.txt") == {"u": "", "v": "a b"}
