@@ -6,9 +6,12 @@ until tuned weights are better.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+
+import numpy as np
 
 from lmtools.base.errors import UserError
+from lmtools.evaluate.signs import are_positive
 from lmtools.rescoring.features import NEAR, PHRASES, ScoreColumns, components, summed
 from lmtools.rescoring.tuning_options import LINEAR
 from lmtools.rescoring.weights import Dev, Weights, describe_system
@@ -16,10 +19,15 @@ from lmtools.types import NBest
 
 PREFIX = "default:"
 GIVEN = ("words", "rank", PHRASES)  # what no list need have
+WHISPER = "whisper"
+OF_WHISPER = {"am", "avg", "nospeech", "length", "compression", "temperature"}
+FAR = 20.0  # nats a word that no recogniser's probabilities cost on the whole
+MEANS = 0.3  # nats from the best to the worst of a list, less than a token costs
+TUNE = "with references, lmtools tune finds weights of these lists"
 LM = "LM"  # stands for the one column of a language model
 # weights of natural-log scores: `am` is the sum of the log-probabilities of the recogniser's tokens
 DEFAULTS = {
-    "whisper": {"am": 1.0, LM: 0.15, "words": 1.3},
+    WHISPER: {"am": 1.0, LM: 0.15, "words": 1.3},
     # whatever the recogniser: the order of its lists, so that a hypothesis of rank r wins by one
     # word of the glossary more if log r is less than the weight
     PHRASES: {"rank": 1.0, PHRASES: 2.0},
@@ -95,3 +103,30 @@ def check_columns(names: Sequence[str], columns: ScoreColumns, path: str) -> Non
         raise UserError(
             f"--weights {path}: is for sums; give {summed(names[0])} in place of its mean"
         )
+
+
+def doubt_scores(nbests: Sequence[NBest], weights: Weights, source) -> Iterator[str]:
+    """Yield warnings where default weights of Whisper meet lists from `source` whose scores are not
+    those of Whisper: sums of natural-log probabilities of tokens, under a nat a token.
+    """
+    if weights.dev.path != PREFIX + WHISPER:
+        return
+    scored = [nbest for nbest in nbests if nbest.hyps]
+    values = [np.array([hyp.scores.get("am", 0.0) for hyp in nbest.hyps]) for nbest in scored]
+    words = sum(len(hyp.text.split()) for nbest in scored for hyp in nbest.hyps)
+    if not words or not any(map(len, values)):
+        return
+    flat = np.concatenate(values)
+    spreads = [np.ptp(row) for row in values if len(row) > 1]
+    others = sorted({*scored[0].hyps[0].scores} - OF_WHISPER)
+    if are_positive(flat):
+        cause = "all values of 'am' are positive: costs? Give their negative"
+    elif np.abs(flat).sum() > FAR * words:
+        cause = f"'am' has {np.abs(flat).sum() / words:.0f} nats a word, Whisper under 3"
+    elif np.median(np.abs(flat)) < 1 and spreads and np.median(spreads) < MEANS:
+        cause = "'am' looks like a mean of tokens, not their sum: multiply it by their number"
+    elif others:
+        cause = f"Whisper has no score {', '.join(others)}, which these weights leave out"
+    else:
+        return
+    yield f"warning: {source}: {PREFIX}{WHISPER} is for scores of Whisper: {cause}; {TUNE}"

@@ -8,6 +8,7 @@ from lmtools.evaluate.blanks import advise_metric
 from lmtools.evaluate.fit import doubt_references
 from lmtools.rescoring.apply import check_signatures, rescore
 from lmtools.rescoring.crossing import Crossing
+from lmtools.rescoring.defaults import doubt_scores
 from lmtools.rescoring.features import DERIVED, ScoreColumns, gather
 from lmtools.rescoring.systems import (
     SystemPlan,
@@ -87,7 +88,8 @@ def rescore_lists(
         for name in columns.unchecked
         if all(weights.signatures.get(name) == {} for weights in tuned.values())
     ]
-    return [*columns.warn_unchecked(plain), *features.warnings], choose()
+    doubts = [line for weights in tuned.values() for line in doubt_scores(nbests, weights, source)]
+    return [*columns.warn_unchecked(plain), *features.warnings, *doubts], choose()
 
 
 def warn_empty(nbests: Sequence[NBest], what: str) -> Iterator[str]:

@@ -95,3 +95,32 @@ def test_silence_stays_silence():
         out.write("-9\n-1\n-9\n-8\n")
     assert run("--weights", "default:whisper", "--scores", "new=lm.txt") == 0
     assert kaldi_text.read("out.txt") == {"u": "", "v": "a b"}
+
+
+@pytest.mark.parametrize(
+    ("factor", "name", "message"),
+    [
+        (-1.0, "avg", "all values of 'am' are positive: costs?"),
+        (0.1, "avg", "looks like a mean of tokens, not their sum"),
+        (100.0, "avg", "nats a word, Whisper under 3"),
+        (1.0, "graph", "Whisper has no score graph"),
+        (1.0, "avg", None),
+    ],
+)
+def test_scores_that_are_not_whispers_are_told(factor, name, message, capsys):
+    """By the command and in Python, by one function."""
+    lists = [
+        NBest(f"u{i}", tuple(Hypothesis(t, {"am": factor * am, name: -0.1}) for t, am, _ in HYPS))
+        for i in range(3)
+    ]
+    jsonl.write(lists, "test.jsonl")
+    with open("lm.txt", "w") as out:
+        out.writelines(f"{lm}\n" for _, _, lm in HYPS * 3)
+    assert run("--weights", "default:whisper", "--scores", "new=lm.txt") == 0
+    said = [
+        line for line in capsys.readouterr().err.splitlines() if "for scores of Whisper" in line
+    ]
+    assert len(said) == bool(message) and all(message in line for line in said)
+    if message:
+        with pytest.warns(UserWarning, match="is for scores of Whisper"):
+            lmtools.rescore(lists, "default:whisper", {"new": "lm.txt"})
