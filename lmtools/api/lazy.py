@@ -14,12 +14,14 @@ from lmtools.base.errors import UserError
 from lmtools.base.specs import LMSpec
 from lmtools.evaluate import METRICS
 from lmtools.rescoring import DERIVED, ScoreColumns, Weights, check_signatures, gather
-from lmtools.rescoring.apply import check
+from lmtools.rescoring.apply import check, keep_silence
+from lmtools.rescoring.defaults import doubt_scores
 from lmtools.rescoring.features import best, combine, find_divisors
 from lmtools.rescoring.lazy import expect, pad, read_bound, score_lazily
 from lmtools.rescoring.tuning import padded_statistics
 from lmtools.score import load, score_texts
-from lmtools.score.texts import open_cache
+from lmtools.score.lists import doubt_scored
+from lmtools.score.texts import count_scored, open_cache
 from lmtools.types import NBest
 
 
@@ -68,7 +70,10 @@ def choose_lazily(
     warnings += check_signatures(weights, columns, path) + check_signatures(weights, column, path)
 
     texts = [[hyp.text for hyp in nbest.hyps] for nbest in nbests]
-    tokens = count_tokens(texts, scorer)
+    tokens, unknown = count_tokens(texts, scorer)
+    counts = unknown, int(sum(map(np.sum, tokens))) - sum(map(len, texts))
+    warnings += doubt_scored(source, chain.from_iterable(texts), counts, scorer, lists=True)
+    warnings += doubt_scores(nbests, weights, source)
     pairs = zip(nbests, tokens, strict=True)
     divisors = pad([find_divisors(name, nbest, counts) for nbest, counts in pairs], known)
     rest = combine([weights.features[other] for other in known.names], known.values)
@@ -88,6 +93,8 @@ def choose_lazily(
         lazily = score_lazily(rest, line, weight, exists, margin=most, score=score)
     values = dict(zip(known.names, known.values, strict=True)) | {name: lazily.values}
     totals = combine(weights.features.values(), np.stack([values[i] for i in weights.features]))
+    if not weights.tuned and "words" in values:
+        keep_silence(totals, values["words"])
     places = best(totals, np.where(exists.any(1)[:, None], lazily.scored, known.valid))
     return LazyChoice(places, int(lazily.scored.sum()), int(exists.sum()), tuple(warnings))
 
@@ -124,11 +131,12 @@ def without(weights: Weights, name: str) -> dict[str, float]:
     return {feature: weight for feature, weight in weights.features.items() if feature != name}
 
 
-def count_tokens(texts: Sequence[Sequence[str]], scorer) -> list[np.ndarray]:
-    """Return the tokens of each text, its end counted (texts,) a list."""
+def count_tokens(texts: Sequence[Sequence[str]], scorer) -> tuple[list[np.ndarray], int]:
+    """Return the tokens of each text, its end counted (texts,) a list, and the unknown of all."""
     sentences, which = prepare_distinct(list(chain.from_iterable(texts)), scorer.prepare)
-    counts = np.array([len(scorer.unknown(tokens)) + 1 for tokens in sentences], dtype=np.int64)
-    return np.split(counts[which], np.cumsum(list(map(len, texts)))[:-1])
+    counts, unknown = count_scored(scorer, sentences)
+    parts = np.split(counts[which], np.cumsum(list(map(len, texts)))[:-1])
+    return parts, int(unknown[which].sum())
 
 
 def measure_choice(chosen: Sequence[NBest], metric: str) -> float | None:

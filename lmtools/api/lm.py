@@ -11,7 +11,7 @@ import numpy as np
 
 from lmtools.api.checks import list_nbests
 from lmtools.api.context import SessionContext, score_in_context
-from lmtools.api.weights import rescore
+from lmtools.api.weights import rescore, warn
 from lmtools.base.arguments import check_kind, check_path, check_text, check_whole, list_texts
 from lmtools.base.batching import prepare_distinct
 from lmtools.base.computing import Computing
@@ -25,7 +25,7 @@ from lmtools.score import Sources, score_texts
 from lmtools.score import load as load_scorer
 from lmtools.score.batches import score_all
 from lmtools.score.context import FIRST, ContextScorer
-from lmtools.score.lists import WRITTEN, hypothesis_texts
+from lmtools.score.lists import WRITTEN, doubt_scored, hypothesis_texts
 from lmtools.score.texts import TextScores
 from lmtools.score.words import count_tokens
 from lmtools.types import NBest, ScoreTable
@@ -152,6 +152,9 @@ class LM:
             texts, more = given.pair(lists, 0, "the lists"), given.signature
             given.check_number(len(lists), "the lists")
         flat = score_texts(texts, self.scorer, self.computing)
+        if sources is None:
+            counts = int(flat.unknown.sum()), int(flat.tokens.sum()) - len(texts)
+            warn(doubt_scored("lists", texts, counts, self.scorer, lists=True))
         return divide_scores(lists, replace(flat, signature={**flat.signature, **more}))
 
     def score_in_context(

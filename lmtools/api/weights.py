@@ -2,7 +2,7 @@
 
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from lmtools.api.checks import list_nbests, map_texts, read_column
@@ -145,7 +145,7 @@ def plan_of(columns: ScoreColumns) -> dict[str | None, SystemPlan]:
     return {None: SystemPlan(tuple(columns.values))}
 
 
-def warn(lines: Sequence[str]) -> None:
+def warn(lines: Iterable[str]) -> None:
     """Say what the verbs print as warnings, where the caller's caller stands."""
     for line in lines:
         warnings.warn(line.removeprefix("warning: "), stacklevel=3)

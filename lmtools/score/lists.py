@@ -15,7 +15,7 @@ from lmtools.score.base import Scorer
 from lmtools.score.load import load
 from lmtools.score.sources import Sources
 from lmtools.score.texts import TextScores, open_cache, score_texts
-from lmtools.text.unknown import LOOKED_AT, MANY, warn_unknown
+from lmtools.text.unknown import LOOKED_AT, describe_unknown
 from lmtools.types import NBest
 
 WRITTEN = {"text": "written"}  # in signatures: scores are of what the recogniser wrote
@@ -137,14 +137,17 @@ def write_scores(path: str, signature) -> Iterator[Callable[[NBest, Sequence, Se
         yield write_costs
 
 
-def warn_scored(
+def warn_scored(path, texts, counts: tuple[int, int], scorer: Scorer, lists: bool = False) -> None:
+    """Say the line of `doubt_scored`, if there is one."""
+    for line in doubt_scored(path, texts, counts, scorer, lists):
+        say(line)
+
+
+def doubt_scored(
     path, texts: Iterable[str], counts: tuple[int, int], scorer: Scorer, lists: bool = False
-) -> None:
-    """Warn, by `warn_unknown`, of unknown tokens among all (`counts`, without ends) of `texts` from
-    `path`.
+) -> Iterator[str]:
+    """Yield the line of `describe_unknown` on unknown tokens among all (`counts`, without ends) of
+    `texts` from `path`.
     """
-    unknown, tokens = counts
-    if unknown <= MANY * tokens:
-        return
     read = {"texts": map(scorer.normalise, texts), "known": scorer.knows, "lists": lists}
-    warn_unknown(path, unknown, tokens, scorer.spec.lm, **read)
+    yield from describe_unknown(path, *counts, scorer.spec.lm, **read)

@@ -2,7 +2,7 @@
 
 import itertools
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from lmtools.base.log import say
 from lmtools.text.normaliser import NORMALISERS, Normaliser
@@ -60,7 +60,13 @@ def unknown_words(texts: Iterable[str], known: Callable[[str], bool]) -> Counter
     )
 
 
-def warn_unknown(
+def warn_unknown(path, unknown: int, tokens: int, model, **more) -> None:
+    """Print the line of `describe_unknown` on standard error, if there is one."""
+    for line in describe_unknown(path, unknown, tokens, model, **more):
+        say(line)
+
+
+def describe_unknown(
     path,
     unknown: int,
     tokens: int,
@@ -68,8 +74,8 @@ def warn_unknown(
     texts: Iterable[str] = (),
     known: Callable[[str], bool] | None = None,
     lists: bool = False,
-) -> None:
-    """Print one line on standard error where more than MANY of the `tokens` are `unknown`.
+) -> Iterator[str]:
+    """Yield one line where more than MANY of the `tokens` are `unknown`.
 
     The words are sought among the `texts`, normalised as the model does, by `known`. `lists`:
     `path` holds N-best lists.
@@ -90,4 +96,4 @@ def warn_unknown(
         remedy = f"lmtools doctor --nbest {path} --lm {model} says more"
     else:
         remedy = "give text like that of the model's vocabulary"
-    say(f"{line}; {remedy}")
+    yield f"{line}; {remedy}"

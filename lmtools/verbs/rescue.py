@@ -15,10 +15,12 @@ from lmtools.evaluate import METRICS
 from lmtools.evaluate.metrics import METRIC_HELP
 from lmtools.formats import read
 from lmtools.formats.registry import parse_specifier
+from lmtools.rescoring import set_hash
 from lmtools.rescoring.experiment import check_name
 from lmtools.rescoring.features import DERIVED
 from lmtools.score.load import check_packages
 from lmtools.verbs.commands import repeat_options, run_command
+from lmtools.verbs.help import Rare
 from lmtools.verbs.options import COMPUTING, PROCESSES, SEVERAL_LMS
 
 NGRAM = "ngram"  # the column of the model that --text makes
@@ -51,6 +53,8 @@ def arguments(parser):
     parser.add("--lm", **SEVERAL_LMS, help=help_text)
     parser.add("--metric", help=f"what is tuned and compared: {METRIC_HELP} (default: %(default)s)")
     parser.add("--out", metavar="DIR", help="directory to write")
+    help_text = "go on where --test is --dev, or where --text holds the references"
+    parser.add_argument("--in-sample", action="store_true", help=Rare(help_text))
     parser.add(*COMPUTING, *PROCESSES)
 
 
@@ -73,6 +77,8 @@ def run(args):
                 )
     if referenced:
         print("\n".join(["", *draw_table(Path(args.out), args.metric)]))
+        if args.in_sample:
+            print("--in-sample: these figures flatter where test is dev, or the text has its words")
     else:
         print(f"{args.out}/test.txt: not evaluated, since {args.test} has no references")
 
@@ -105,8 +111,10 @@ def check_lists(args, names: Iterable[str]) -> bool:
         if path == "-" or parse_specifier(path):
             raise UserError(f"{option} {path}: is read several times; give a file")
     remedy = "attach them with lmtools convert --ref"
+    hashes = set()
     for path in (args.dev, args.test):
         nbests = read(path)
+        hashes.add(set_hash(nbests))
         without = [nbest.utt for nbest in nbests if nbest.ref is None]
         if not nbests:
             raise UserError(f"{path}: no utterances; give the recogniser's N-best lists")
@@ -117,6 +125,11 @@ def check_lists(args, names: Iterable[str]) -> bool:
             raise UserError(
                 f"--lm {taken[0]}: {path} has a score of this name; write --lm OTHER=LM"
             )
+    if len(hashes) == 1 and not args.in_sample:
+        raise UserError(
+            f"--test {args.test}: has the lists of --dev, on which weights are tuned; give others,"
+            " or --in-sample to go on all the same"
+        )
     return not without
 
 
@@ -130,7 +143,8 @@ def plan_commands(args, lms: Mapping[str, str], referenced: bool) -> Iterator[li
     # the doctor reads no mixtures; lists and text look to it as a model's normaliser leaves them
     known = [word for lm in lms.values() if not lm.startswith("mix:") for word in ("--lm", lm)]
     for nbest in sets.values():
-        yield ["doctor", "--nbest", nbest, *text, *known[:2]]
+        leaky = [] if args.in_sample else text
+        yield ["doctor", "--nbest", nbest, *leaky, *known[:2]]
     # before language models score, which may take long: what cannot be tuned is refused here
     yield from plan_system(args, NO_LM, (), referenced)
     machine = repeat_options(args, (*COMPUTING, *PROCESSES))

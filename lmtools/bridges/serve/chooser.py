@@ -11,6 +11,7 @@ import numpy as np
 from lmtools.api.weights import plan_of
 from lmtools.base.computing import Computing
 from lmtools.base.errors import UserError
+from lmtools.base.log import say
 from lmtools.base.specs import LMSpec
 from lmtools.formats import jsonl
 from lmtools.formats.checks import Utterances, components
@@ -24,6 +25,7 @@ from lmtools.rescoring import (
 )
 from lmtools.rescoring.features import summed
 from lmtools.score import load, score_texts
+from lmtools.score.lists import doubt_scored
 from lmtools.types import Hypothesis, NBest
 
 SOURCE = "the request"  # in messages
@@ -75,6 +77,7 @@ class Chooser:
 
     def __init__(self, specs: Mapping[str, LMSpec], path: str, computing: Computing):
         self.path, self.computing = path, computing
+        self.told: set[str] = set()  # models of which it is said that they hardly know a word
         names = {name: [] for name in specs}
         self.weights = load_weights(path, PROBE, ScoreColumns(names, {}, {}, {}))
         self.columns = [name for name in self.weights.features if summed(name) in specs]
@@ -106,6 +109,11 @@ class Chooser:
         rows = dict.fromkeys(self.scorers, np.zeros((2, 0)))
         for name, scorer in self.scorers.items() if flat else ():
             scored = score_texts(flat, scorer, self.computing)
+            if name not in self.told:
+                counts = int(scored.unknown.sum()), int(scored.tokens.sum()) - len(flat)
+                for line in doubt_scored(SOURCE, flat, counts, scorer, lists=True):
+                    say(line)
+                    self.told.add(name)  # once: lists of one client are alike
             rows[name] = np.stack([scored.log_prob, scored.tokens])
         bounds = pairwise(np.cumsum([0, *map(len, texts)]))
         return [

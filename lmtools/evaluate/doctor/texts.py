@@ -16,6 +16,7 @@ from lmtools.text.unknown import conversion, explain
 
 BLOCK = 1 << 20
 LONG = 8  # words from which a sentence is unlikely to be said twice
+LEAK = 0.2  # share of long references in the text that makes figures worthless
 ENOUGH = 20  # lines from which it means something that they lack a character
 
 
@@ -236,5 +237,6 @@ def leak(inputs: DoctorInputs) -> Iterator[Finding]:
                 f"{share(len(copied), len(long))} references of {LONG} words or more stand in"
                 f" {inputs.text.path}"
             )
-            remedy = "take them out of the text: a model that learnt them by heart shows nothing"
-            yield Finding(HINT, inputs.ref_places[copied[0]], cause, remedy)
+            remedy = "remove these lines from the text: the LM has seen the references"
+            level = ERROR if len(copied) >= LEAK * len(long) else HINT
+            yield Finding(level, inputs.ref_places[copied[0]], cause, remedy)

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from toys import WORDS, sentences
 
+import lmtools
 from lmtools.cli import main
 from lmtools.formats import jsonl, kaldi_text
 from lmtools.types import Hypothesis, NBest
@@ -142,7 +143,10 @@ def test_bad_input_is_refused_in_one_line(home, capsys, more, said):
     jsonl.write(upper, home / "upper")
     (home / "empty").write_text("")
     before = contents(home)
-    assert main([*CALL.split(), *shlex.split(more)]) == 1
+    words = shlex.split(more)
+    usual = dict(zip(*[iter(CALL.split()[1:])] * 2, strict=True))  # but for what is given anew
+    usual = [word for pair in usual.items() if pair[0] not in words for word in pair]
+    assert main(["rescue", *usual, *words]) == 1
     errors = capsys.readouterr().err.splitlines()
     assert errors[-1].startswith("lmtools rescue: ") and said in errors[-1]
     assert len(errors[-1]) <= 500
@@ -162,3 +166,37 @@ def test_a_missing_package_is_told_before_the_first_step(home, capsys, monkeypat
     said = capsys.readouterr()
     assert re.search(rf": needs the package {package}; .*pip install", said.err)
     assert said.err.count("\n") == 1 and not said.out and not (home / "out").exists()
+
+
+def test_dev_is_not_test_and_references_are_not_text(home, capsys):
+    """An error, since the table would flatter; by --in-sample a line under the table."""
+    call = "rescue --dev dev.jsonl --test dev.jsonl --text 'my text' --out out --cache none"
+    assert main(shlex.split(call)) == 1
+    assert "--test dev.jsonl: has the lists of --dev" in capsys.readouterr().err
+    assert main(shlex.split(f"{call} --in-sample")) == 0
+    assert "--in-sample: these figures flatter" in capsys.readouterr().out.splitlines()[-1]
+    texts = [nbest.ref for nbest in jsonl.read("test.jsonl")]
+    long = [f"{text} {other}" for text, other in zip(texts, texts[::-1], strict=True)]
+    lists = [NBest(f"l{i}", (Hypothesis(t, {"am": -1.0}),), t) for i, t in enumerate(long)]
+    jsonl.write(lists, home / "test.jsonl")
+    (home / "leaky").write_text("\n".join(long * 9) + "\n")
+    assert main(shlex.split(f"{CALL} --text leaky")) == 1
+    assert "the LM has seen the references" in capsys.readouterr().out
+
+
+def test_unknown_words_are_told_by_every_way(home, capsys):
+    assert main(shlex.split("ngram --text 'my text' --order 2 --out lm")) == 0
+    upper = [
+        replace(nbest, hyps=tuple(replace(h, text=h.text.upper()) for h in nbest.hyps))
+        for nbest in jsonl.read("test.jsonl")
+    ]
+    jsonl.write(upper, home / "upper.jsonl")
+    capsys.readouterr()
+    for call in (
+        "score --nbest upper.jsonl --lm lm --out s",
+        "rescore --nbest upper.jsonl --lm new=lm --weights default:whisper --out t",
+    ):
+        assert main(shlex.split(call)) == 0
+        assert "tokens are unknown to lm" in capsys.readouterr().err
+    with pytest.warns(UserWarning, match="tokens are unknown to lm"):
+        lmtools.load("lm").rescore(upper, "default:whisper")
