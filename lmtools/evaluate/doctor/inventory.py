@@ -155,8 +155,9 @@ def spell_numbers(inputs: DoctorInputs, remedy: str) -> str:
     name = min(rates, key=rates.get)
     if rates[name] < BETTER * before and inputs.trial.pairs:
         title, start = inputs.trial.metric.title, inputs.trial.rate()
-        return (
-            f"{remedy}, lmtools convert --normaliser {name} ({title} {start:.1f} as written,"
-            f" {rates[name]:.1f} then)"
-        )
+        rates = f"({title} {start:.1f} as written, {rates[name]:.1f} then)"
+        if NORMALISERS[name].wordwise:
+            return f"{remedy}, lmtools convert --normaliser {name} {rates}"
+        # a language model would see its spellings, which the text has not
+        return f"count by lmtools evaluate --normaliser {name} {rates}; lists stay as they are"
     return f"{remedy}; numbers by lines `21 twenty one` of a file: lmtools convert --map-words"

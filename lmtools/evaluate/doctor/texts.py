@@ -5,6 +5,7 @@ vocabulary.
 from collections import Counter
 from collections.abc import Iterator
 
+from lmtools.base.context import current
 from lmtools.base.errors import UserError
 from lmtools.evaluate.doctor.finding import ERROR, HINT, Finding, grade_rate, plural, share, some
 from lmtools.evaluate.doctor.inputs import DoctorInputs, is_huggingface, most
@@ -39,6 +40,8 @@ def remedy_of(inputs: DoctorInputs, remedy: str, other: Profile, option: str) ->
     for hypotheses and references if that brings them nearer.
     """
     if other.name == "text":
+        if current().verb == "rescue":
+            return "add --normaliser librispeech (or cased), which normalises both"
         return f"{remedy} {option}"
     if inputs.helps(option):
         return f"{remedy}, {convert_options([option])}"
@@ -185,35 +188,29 @@ def text_start(text: Profile, inputs: DoctorInputs) -> Iterator[Finding]:
 
 
 def vocabulary(inputs: DoctorInputs) -> Iterator[Finding]:
-    """Find words of hypotheses and references that the text or the language model does not have."""
-    judges = (
-        [(inputs.text.path, inputs.text.words.__contains__)]
-        if inputs.text and inputs.text.lines
-        else []
-    )
-    if inputs.known:
-        judges.append((inputs.lm, inputs.known))
-    elif inputs.lm and is_huggingface(inputs.lm):
+    """Find words of hypotheses, or else of references, that the language model, or else the text,
+    does not have.
+    """
+    path, known = inputs.lm, inputs.known
+    if not known and inputs.lm and is_huggingface(inputs.lm):
         cause = "the vocabulary of a Hugging Face model is not looked into"
         yield Finding(HINT, inputs.lm, cause, "lmtools score says how many tokens are unknown")
-    for path, known in judges:
-        for profile in filter(
-            lambda profile: profile.lines, (inputs.model_hyps, inputs.model_references)
-        ):
-            unknown = Counter(
-                {word: count for word, count in profile.words.items() if not known(word)}
+    if not known and inputs.text and inputs.text.lines:  # the model, if any, is what scores
+        path, known = inputs.text.path, inputs.text.words.__contains__
+    for profile in (inputs.model_hyps, inputs.model_references) if known else ():
+        unknown = Counter({word: count for word, count in profile.words.items() if not known(word)})
+        total = max(1, profile.words.total())
+        if level := grade_rate(unknown.total() / total, 0.02, 0.1):
+            cause = (
+                f"{share(unknown.total(), total)} words of the {profile.name} are not in"
+                f" {path}: {some(most(unknown, unknown))}"
             )
-            total = max(1, profile.words.total())
-            if level := grade_rate(unknown.total() / total, 0.02, 0.1):
-                cause = (
-                    f"{share(unknown.total(), total)} words of the {profile.name} are not in"
-                    f" {path}: {some(most(unknown, unknown))}"
-                )
-                why, option = explain(unknown, known)
-                remedy = (
-                    conversion(option) if option else "give text of the same kind, written alike"
-                )
-                yield Finding(level, profile.path, cause + (f" ({why})" if option else ""), remedy)
+            why, option = explain(unknown, known)
+            if option and any(case(inputs)):
+                return  # which says it already
+            remedy = conversion(option) if option else "give text of the same kind, written alike"
+            yield Finding(level, profile.path, cause + (f" ({why})" if option else ""), remedy)
+            return  # references lack what hypotheses lack
 
 
 def unseen(inputs: DoctorInputs) -> Iterator[Finding]:
