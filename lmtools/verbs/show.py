@@ -32,7 +32,7 @@ def arguments(parser):
     parser.add("--depth", default=10, help="hypotheses of each to show (default: %(default)s)")
     parser.add("--format")
     add_references(parser)
-    parser.add("--metric", help="what is aligned: words (wer), characters (cer)")
+    parser.add("--metric", help="whose words, characters or tokens are aligned")
     add_normaliser(parser, "what is done to hypotheses and references before they are compared")
 
 
