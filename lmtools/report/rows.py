@@ -119,11 +119,11 @@ def rows_of_lists(lists: RescoredLists) -> Iterator[FigureRow]:
                 )
     for (name, place), tree in lists.scored.items():
         key = ("scored", name, place)
-        yield FigureRow(*key, tree["metric"], tree["score"], *(tree.get("interval") or ()))
+        yield FigureRow(*key, tree["metric"], tree.get("score"), *(tree.get("interval") or ()))
         for quantity in (*ERRORS, "length"):
             yield FigureRow(*key, quantity, tree.get(quantity))
         for part in tree.get("by label", ()):
-            yield FigureRow(*key, part["name"], part["score"])
+            yield FigureRow(*key, part["name"], part.get("score"))
     for measured in lists.sets if lists.glossary else ():
         yield from rows_of_phrases(measured, lists.glossary)
     for (name, place), held in lists.networks.items():

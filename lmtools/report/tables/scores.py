@@ -8,7 +8,7 @@ from lmtools.evaluate import METRICS
 from lmtools.evaluate.metrics import ErrorRate
 from lmtools.evaluate.sacre import Sacre
 from lmtools.report.experiment import Experiment
-from lmtools.report.names import ORACLE
+from lmtools.report.names import FIRST, ORACLE
 from lmtools.report.page.table import Column, Table, decimal, probability, table_of
 from lmtools.report.parts.measure import Measured
 from lmtools.report.rows import CHANGE, ERRORS, RELATIVE, TUNED
@@ -123,7 +123,7 @@ def list_signed(experiment: Experiment, measured: Measured) -> Iterator[str]:
     names = [
         experiment.lists.names.label(name)
         for name, result in measured.results.items()
-        if result.pairs and result.pairs.z is None and result.pairs.segments
+        if name not in (FIRST, ORACLE) and result.pairs and result.pairs.z is None
     ]
     if names:
         yield (
