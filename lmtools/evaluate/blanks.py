@@ -18,15 +18,17 @@ CHINESE, JAPANESE = "Chinese", "Japanese"
 SCRIPTS = {
     "CJK": CHINESE,
     **dict.fromkeys(("HIRAGANA", "KATAKANA", "HALFWIDTH KATAKANA"), JAPANESE),
-    **{name.upper(): name for name in ("Thai", "Lao", "Khmer", "Myanmar", "Tibetan")},
+    **{name.upper(): name for name in ("Thai", "Lao", "Khmer", "Tibetan")},
+    "MYANMAR": "Burmese",
 }
 # The letters a word, on average, that no language has which puts blanks between words.
 LONG = {CHINESE: 4, JAPANESE: 4}
-LONG_ELSEWHERE = 10
-# Metrics that take what stands between blanks for a word, and language -> the one to take; None: of
-# the others.
-OF_WORDS: dict[tuple[str, ...], dict[str | None, str]] = {
+LONG_ELSEWHERE = 5
+# Metrics that take what stands between blanks for a word, and language (None: of the others) -> the
+# one to take, None where it is right.
+OF_WORDS: dict[tuple[str, ...], dict[str | None, str | None]] = {
     ("wer",): {None: "cer:blanks=no"},
+    ("mer",): {CHINESE: None, None: "cer:blanks=no"},
     ("bleu", "bleu:tokenize=intl", "bleu:tokenize=none"): {
         CHINESE: "bleu:tokenize=zh",
         JAPANESE: "bleu:tokenize=ja-mecab",
@@ -86,8 +88,8 @@ def advise_metric(refs: Iterable[str], hyps: Iterable[str], metric: str, source)
     sides = [side for side in (find_spacing(refs), find_spacing(hyps)) if side.language]
     bare = next((side.language for side in sides if not side.blanks), None)
     name, title = find_metric(metric)[0], METRICS[metric].title
-    if bare and name in REMEDIES:
-        remedy = remedy_of(name, bare)
+    remedy = remedy_of(name, bare) if bare and name in REMEDIES else None
+    if remedy:
         cause = f"{bare} without blanks between words, so that {title} takes a phrase for a word"
     elif name == OF_CHARACTERS[0] and any(side.blanks for side in sides):
         remedy = OF_CHARACTERS[1]
@@ -97,7 +99,7 @@ def advise_metric(refs: Iterable[str], hyps: Iterable[str], metric: str, source)
     yield f"warning: {source}: {cause}; take --metric {remedy}"
 
 
-def remedy_of(metric: str, language: str) -> str:
+def remedy_of(metric: str, language: str) -> str | None:
     """Return the metric to take in place of one that takes what stands between blanks for a
     word.
     """

@@ -9,12 +9,12 @@ import numpy as np
 from lmtools.base.errors import UserError
 from lmtools.evaluate.corpus import Evaluation, References
 from lmtools.evaluate.edits import Alignment
-from lmtools.evaluate.metrics import METRICS
+from lmtools.evaluate.metrics import METRICS, find_aligner
 from lmtools.evaluate.nist.alignment import WordPairs
 from lmtools.evaluate.nist.segments import StmSegment
 from lmtools.formats import kaldi_text
 
-LENGTHS = (5, 10, 20, 40)  # last of each group of lengths, in words of the reference
+LENGTHS = (5, 10, 20, 40)  # last of each group of lengths, in units of the metric
 WORDS = "words"
 Segments = Mapping[str, StmSegment]
 
@@ -30,14 +30,15 @@ class Part:
 
 
 def split_evaluation(
-    evaluation: Evaluation, utts: Sequence[str], name_part: Callable[[str, np.ndarray], str]
+    evaluation: Evaluation, utts: Sequence[str], name_part: Callable[[str, int], str]
 ) -> list[Part]:
-    """Split an evaluation of `utts` by what `name_part` says of (utterance, statistics), in the
-    order in which the parts appear.
+    """Split an evaluation of `utts` by what `name_part` says of (utterance, length of its
+    reference in the metric's units), in the order in which the parts appear.
     """
     rows: dict[str, list[np.ndarray]] = {}
-    for utt, row in zip(utts, evaluation.statistics, strict=True):
-        rows.setdefault(name_part(utt, row), []).append(row)
+    lengths = METRICS[evaluation.metric].length(evaluation.statistics)
+    for utt, row, length in zip(utts, evaluation.statistics, lengths.tolist(), strict=True):
+        rows.setdefault(name_part(utt, int(length)), []).append(row)
     if name_part is name_length:
         rows = dict(sorted(rows.items(), key=lambda item: int(item[0].partition("-")[0])))
     totals = {name: np.sum(part, axis=0) for name, part in rows.items()}
@@ -55,9 +56,8 @@ def name_speaker(utt: str) -> str:
     return utt[: min(ends)] if ends else utt
 
 
-def name_length(utt: str, row: np.ndarray) -> str:
-    """Return the group of lengths of a reference, from the statistics of an error rate."""
-    length = int(row[-1])
+def name_length(utt: str, length: int) -> str:
+    """Return the group of lengths that the length of a reference falls into."""
     first = 0
     for last in LENGTHS:
         if length <= last:
@@ -66,7 +66,7 @@ def name_length(utt: str, row: np.ndarray) -> str:
     return f"{first}-"
 
 
-def find_namer(by: str, segments: Segments) -> Callable[[str, np.ndarray], str]:
+def find_namer(by: str, segments: Segments) -> Callable[[str, int], str]:
     """Return what names the part of an utterance: speaker, speaker=F (Kaldi's utt2spk), label or
     length; UserError for another.
     """
@@ -74,12 +74,12 @@ def find_namer(by: str, segments: Segments) -> Callable[[str, np.ndarray], str]:
     if by == "length":
         return name_length
     if by == "label" and segments:
-        return lambda utt, row: segments[utt].label
+        return lambda utt, _: segments[utt].label
     if kind == "speaker" and path:
         speakers = kaldi_text.read(path)
-        return lambda utt, row: look_up(speakers, utt, path)
+        return lambda utt, _: look_up(speakers, utt, path)
     if by == "speaker":
-        return lambda utt, row: segments[utt].speaker if segments else name_speaker(utt)
+        return lambda utt, _: segments[utt].speaker if segments else name_speaker(utt)
     more = "; label needs an stm as --ref and a ctm as --hyp" if kind == "label" else ""
     raise UserError(
         f"--by {by}: parts are speaker, speaker=F (Kaldi's utt2spk), length, label and"
@@ -96,8 +96,11 @@ def look_up(speakers: Mapping[str, str], utt: str, path: str) -> str:
 
 @dataclass
 class WordErrors:
-    """How often each word was taken for which, missed or inserted, and was there at all."""
+    """How often each word, or other `unit` of a metric, was taken for which, missed or inserted,
+    and was there at all.
+    """
 
+    unit: str = WORDS
     confusions: Counter = field(default_factory=Counter)
     deletions: Counter = field(default_factory=Counter)
     insertions: Counter = field(default_factory=Counter)
@@ -128,12 +131,13 @@ def rank(counter: Counter) -> list[tuple]:
 
 
 def count_words(refs: References, hyps: Mapping[str, str]) -> WordErrors:
-    """Count the errors of hypotheses by word, in the alignments of `refs`."""
-    errors = WordErrors()
+    """Count the errors of hypotheses by unit of the metric, in the alignments of `refs`."""
+    aligner = find_aligner(refs.metric)
+    errors = WordErrors(aligner.unit)
     for utt, ref in refs.refs.items():
         text = hyps.get(utt, "")
         first = ref if isinstance(ref, str) else ref[0]
-        for step in pair_words(refs.align(utt, text), first.split(), text.split()):
+        for step in pair_words(refs.align(utt, text), aligner.split(first), aligner.split(text)):
             errors.add(*step)
     return errors
 

@@ -8,7 +8,7 @@ import numpy as np
 from lmtools.base.arguments import check_whole
 from lmtools.base.errors import UserError
 from lmtools.evaluate.edits import Alignment
-from lmtools.evaluate.metrics import METRICS, ErrorRate
+from lmtools.evaluate.metrics import METRICS, find_aligner
 from lmtools.evaluate.nist.alignment import WordPairs
 from lmtools.evaluate.significance import MatchedPairs, confidence, matched_pairs
 
@@ -53,7 +53,9 @@ class References:
             yield from (ref,) if isinstance(ref, str) else ref
 
     def align(self, utt: str, text: str) -> Alignment | WordPairs:
-        """Return the words of an utterance's hypothesis beside those of its first reference."""
+        """Return an utterance's hypothesis aligned with its first reference, in the metric's
+        units.
+        """
         known = self.alignments[utt]
         if text not in known:
             ref = self.refs[utt]
@@ -108,13 +110,6 @@ class References:
 def is_wer(metric: str) -> bool:
     """Return whether a metric is the word error rate, by whatever rules."""
     return metric.partition(":")[0] == "wer"
-
-
-def find_aligner(metric: str) -> ErrorRate:
-    """Return what aligns the words of texts beside a metric: its own rules, if it is of words."""
-    measure = METRICS[metric if is_wer(metric) else "wer"]
-    assert isinstance(measure, ErrorRate)
-    return measure
 
 
 def evaluate(

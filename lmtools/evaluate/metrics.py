@@ -95,6 +95,12 @@ class ErrorRate:
         totals = np.asarray(totals)
         return 100 * totals[..., :3].sum(-1) / np.maximum(totals[..., 3], 1)
 
+    def length(self, totals: np.ndarray) -> np.ndarray:
+        """Return the units of references (...,) from statistics (..., 4); a score of none is
+        undefined.
+        """
+        return totals[..., 3]
+
     def gain(self, statistics: np.ndarray) -> np.ndarray:
         """Return the quality of each hypothesis by itself (...,) from statistics (..., 4), higher
         is better: minus its errors.
@@ -208,7 +214,7 @@ METRICS = Metrics(
         sentence_score=sentence_bleu,
         choices={"tokenize": {name: {"tokenize": name} for name in TOKENISERS}},
     ),
-    chrf=Sacre("chrF", "CHRF", 3 * CHRF_ORDER, chrf),
+    chrf=Sacre("chrF", "CHRF", 3 * CHRF_ORDER, chrf, unit="characters"),
     ter=Sacre(
         "TER",
         "TER",
@@ -221,4 +227,17 @@ METRICS = Metrics(
         },
     ),
 )
+
+
+def find_aligner(metric: str) -> ErrorRate:
+    """Return what aligns texts in the units of a metric: its own error rate, or one of the tokens
+    or characters that BLEU, chrF and TER count.
+    """
+    measure = METRICS[metric]
+    if isinstance(measure, ErrorRate):
+        return measure
+    split = characters_alone if measure.unit == "characters" else measure.tokenise
+    return ErrorRate(measure.title, measure.unit, split)
+
+
 METRIC_HELP = f"NAME or NAME:option=value,... of {describe_metrics()}"

@@ -130,14 +130,15 @@ def align_phrases(utt: str, ref: str, hyps: Mapping[str, str], glossary: Glossar
 
 
 def rate(sums: np.ndarray, figure: str) -> np.ndarray:
-    """Return a figure in percent (...,) from summed statistics (..., 7); 0 where nothing is to be
-    found.
+    """Return a figure in percent (...,) from summed statistics (..., 7); NaN where it is of
+    nothing.
     """
     if figure == F1:
-        recall, precision = rate(sums, "recall"), rate(sums, "precision")
-        return 2 * recall * precision / np.maximum(recall + precision, 1e-12)
-    above, below = (sums[..., PLACES[name]] for name in RATES[figure])
-    return 100 * above / np.maximum(below, 1)
+        above = 2 * sums[..., PLACES["found"]]
+        below = sums[..., PLACES["phrases"]] + sums[..., PLACES["claimed"]]
+    else:
+        above, below = (sums[..., PLACES[name]] for name in RATES[figure])
+    return 100 * above / np.where(below > 0, below, np.nan)
 
 
 def false_alarms(sums: np.ndarray) -> np.ndarray:
@@ -164,16 +165,20 @@ class PhraseEvaluation:
         """Return the phrases in hypotheses that are not said."""
         return int(false_alarms(self.total))
 
-    def score(self, figure: str) -> float:
-        """Return one of FIGURES in percent."""
-        return float(rate(self.total, figure))
+    def score(self, figure: str) -> float | None:
+        """Return one of FIGURES in percent; None where it is of nothing."""
+        value = float(rate(self.total, figure))
+        return None if np.isnan(value) else value
 
-    def intervals(self, seed: int = 1) -> dict[str, tuple[float, float]]:
+    def intervals(self, seed: int = 1) -> dict[str, tuple[float, float] | None]:
         """Return the 95% intervals of FIGURES, by the bootstrap over utterances (Bisani and Ney
-        2004).
+        2004); None for those of nothing.
         """
         sums = resample(self.statistics, seed, RESAMPLES)
-        return {figure: interval(rate(sums, figure)) for figure in FIGURES}
+        return {
+            figure: None if self.score(figure) is None else interval(rate(sums, figure))
+            for figure in FIGURES
+        }
 
     def per_hour(self, count: float) -> float | None:
         """Return a count by hour of speech; None where the seconds are not known."""
@@ -183,12 +188,12 @@ class PhraseEvaluation:
 @dataclass(frozen=True)
 class PhraseDifference:
     """Difference of two systems in a figure, first minus second, its 95% interval and two-sided p,
-    of the paired bootstrap.
+    of the paired bootstrap; all None where the figure of either is of nothing.
     """
 
-    difference: float
-    interval: tuple[float, float]
-    p: float
+    difference: float | None = None
+    interval: tuple[float, float] | None = None
+    p: float | None = None
 
 
 def compare_phrases(
@@ -202,8 +207,11 @@ def compare_phrases(
     measures = {figure: lambda rows, figure=figure: rate(rows, figure) for figure in FIGURES}
     results = {}
     for name, measure in (measures | {FALSE_ALARMS: false_alarms}).items():
-        gaps = measure(sums[:, :width]) - measure(sums[:, width:])
-        tail = min((gaps >= 0).sum() + 1, (gaps <= 0).sum() + 1) / (len(gaps) + 1)
         gap = float(measure(first.total) - measure(second.total))
+        if np.isnan(gap):
+            results[name] = PhraseDifference()
+            continue
+        gaps = measure(sums[:, :width]) - measure(sums[:, width:])
+        tail = min((~(gaps < 0)).sum() + 1, (~(gaps > 0)).sum() + 1) / (len(gaps) + 1)
         results[name] = PhraseDifference(gap, interval(gaps), float(min(1, 2 * tail)))
     return results

@@ -48,6 +48,7 @@ class Sacre:
 
     `sentence_score` is the score of statistics of single sentences where that is another. A missing
     hypothesis counts as an empty one. `choices`: option -> value, the default first -> settings.
+    `unit`: what it counts.
     """
 
     title: str
@@ -58,6 +59,7 @@ class Sacre:
     lower_is_better: bool = False
     settings: Mapping = field(default_factory=lambda: EMPTY, hash=False)
     choices: Mapping[str, Mapping[str, Mapping]] = field(default_factory=lambda: EMPTY, hash=False)
+    unit: str = "tokens"
 
     @cached_property
     def corpus(self):
@@ -91,6 +93,10 @@ class Sacre:
     def score(self, totals: np.ndarray) -> np.ndarray:
         """Return the metric (...,) from summed statistics (..., width), equal to sacrebleu's."""
         return self.corpus_score(np.asarray(totals, dtype=np.float64))
+
+    def length(self, totals: np.ndarray) -> np.ndarray:
+        """Return the units of references (...,), the second of all three metrics' statistics."""
+        return totals[..., 1]
 
     def gain(self, statistics: np.ndarray) -> np.ndarray:
         """Return the quality of each hypothesis by itself (...,) from statistics (..., width),

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from lmtools.evaluate.breakdown import Part, WordErrors, rank
+from lmtools.evaluate.breakdown import WORDS, Part, WordErrors, rank
 from lmtools.evaluate.corpus import Evaluation
 from lmtools.evaluate.metrics import METRICS, ErrorRate
 from lmtools.evaluate.sacre import SacrePaired
@@ -12,46 +12,71 @@ from lmtools.evaluate.significance import Bootstrap, MatchedPairs
 
 DEPTHS = (1, 2, 5, 10, 20, 50, 100)
 MOST = 20  # lines of a table of words
+FEW = 20  # segments, of fewer of which the mean is not near the normal distribution
+NONE = "-"  # an undefined figure
 
 
 def line(evaluation: Evaluation, interval: tuple[float, float]) -> str:
     """Return one line: score, 95% interval, counts, signature."""
-    measure = METRICS[evaluation.metric]
+    measure, total = METRICS[evaluation.metric], evaluation.total
     percent = "%" if measure.lower_is_better else ""
     sizes = f"{len(evaluation.statistics)} utterances"
-    counts = ", ".join(filter(None, [measure.describe(evaluation.total), sizes]))
-    score = f"{evaluation.score:.2f}{percent} [95% CI {interval[0]:.2f}, {interval[1]:.2f}]"
+    counts = ", ".join(filter(None, [measure.describe(total), sizes]))
+    score = figure(defined(evaluation.metric, total, evaluation.score), interval, percent)
     return f"{measure.title} {score} ({counts}) {evaluation.signature}"
+
+
+def figure(score: float | None, interval: Sequence[float] | None = None, percent: str = "") -> str:
+    """Return a score with its interval, if it is there; a dash for an undefined one."""
+    if score is None:
+        return NONE
+    ends = f" [95% CI {interval[0]:.2f}, {interval[1]:.2f}]" if interval else ""
+    return f"{score:.2f}{percent}{ends}"
+
+
+def defined(metric: str, total: np.ndarray, value):
+    """Return a figure of summed statistics; None where the references have no units, so that it is
+    undefined.
+    """
+    return value if METRICS[metric].length(total) else None
 
 
 def part_lines(metric: str, by: str, parts: Sequence[Part]) -> Iterator[str]:
     """Yield a table of parts of an evaluation: name, utterances, score, and its counts."""
     measure = METRICS[metric]
     width = max(len(part.name) for part in parts) if parts else 0
-    yield f"by {by}:"
+    in_units = f", in {measure.unit}" if by == "length" and measure.unit != WORDS else ""
+    yield f"by {by}{in_units}:"
     for part in parts:
         counts = measure.describe(part.total)
-        score = f"{measure.title} {part.score:.2f}" + ("%" if measure.lower_is_better else "")
+        percent = "%" if measure.lower_is_better else ""
+        score = figure(defined(metric, part.total, part.score), percent=percent)
+        score = f"{measure.title} {score}"
         yield f"  {part.name:{width}}  {part.utterances:5} utterances  {score}  {counts}".rstrip()
 
 
 def word_lines(errors: WordErrors) -> Iterator[str]:
-    """Yield the most frequent confusions, deletions and insertions, and the words of references
+    """Yield the most frequent confusions, deletions and insertions, and the units of references
     with most errors, MOST of each.
     """
-    confusions = [(f"{ref} -> {hyp}", times) for (ref, hyp), times in rank(errors.confusions)]
+    confusions = [(" -> ".join(map(quote, pair)), n) for pair, n in rank(errors.confusions)]
     tables = {
         "confusions": confusions,
-        "deletions": rank(errors.deletions),
-        "insertions": rank(errors.insertions),
+        "deletions": [(quote(unit), n) for unit, n in rank(errors.deletions)],
+        "insertions": [(quote(unit), n) for unit, n in rank(errors.insertions)],
     }
     for title, rows in tables.items():
         total = sum(times for _, times in rows)
         yield f"{title}: {total}" + (f", the {MOST} most frequent" if len(rows) > MOST else "")
         yield from (f"  {times:5}  {words}" for words, times in rows[:MOST])
-    yield "words with most errors, of how many times they are spoken:"
+    yield f"{errors.unit} with most errors, of how many times they are spoken:"
     for word, wrong, spoken in errors.rank_words()[:MOST]:
-        yield f"  {wrong:5} of {spoken}  {word}"
+        yield f"  {wrong:5} of {spoken}  {quote(word)}"
+
+
+def quote(unit: str) -> str:
+    """Return a unit, in quotes if it is a blank."""
+    return repr(unit) if unit.isspace() else unit
 
 
 def parts_tree(metric: str, parts: Sequence[Part]) -> list[dict]:
@@ -60,7 +85,7 @@ def parts_tree(metric: str, parts: Sequence[Part]) -> list[dict]:
         {
             "name": part.name,
             "utterances": part.utterances,
-            "score": part.score,
+            "score": defined(metric, part.total, part.score),
             **count_tree(metric, part.total),
         }
         for part in parts
@@ -70,6 +95,7 @@ def parts_tree(metric: str, parts: Sequence[Part]) -> list[dict]:
 def words_tree(errors: WordErrors) -> dict:
     """Return the errors by word as JSON holds them, most frequent first."""
     return {
+        "unit": errors.unit,
         "confusions": [[*pair, times] for pair, times in rank(errors.confusions)],
         "deletions": [list(row) for row in rank(errors.deletions)],
         "insertions": [list(row) for row in rank(errors.insertions)],
@@ -118,21 +144,31 @@ def sacre_line(result: SacrePaired) -> str:
 
 
 def matched_pairs_line(result: MatchedPairs) -> str:
-    """Return the matched pairs test in one line."""
-    mean = f"{result.mean:+.3f} errors a segment"
-    return (
-        f"matched pairs (MAPSSWE): {result.segments} segments, {mean}, z = {result.z:.2f}, p ="
-        f" {result.p:.2g}"
-    )
+    """Return the matched pairs test in one line, and the sign test where it is undefined or of
+    fewer segments than FEW.
+    """
+    mean = NONE if result.mean is None else f"{result.mean:+.3f}"
+    line = f"matched pairs (MAPSSWE): {result.segments} segments, {mean} errors a segment, "
+    if result.z is None:
+        line += f"z undefined ({'the same difference in all' if result.segments else 'none'})"
+    else:
+        line += f"z = {result.z:.2f}, p = {result.p:.2g}"
+    if result.z is None or result.segments < FEW:
+        sides = f"{result.better} better, {result.worse} worse"
+        line += f"; exact sign test of segments: {sides}, p = {result.sign_p:.2g}"
+    return line
 
 
 def tree(evaluation: Evaluation, interval: tuple[float, float]) -> dict:
-    """Return an evaluation as JSON holds it; of the error rates also the counts."""
-    counts = count_tree(evaluation.metric, evaluation.total)
+    """Return an evaluation as JSON holds it, null for an undefined score; of the error rates also
+    the counts.
+    """
+    metric, total = evaluation.metric, evaluation.total
+    counts = count_tree(metric, total)
     return {
-        "metric": evaluation.metric,
-        "score": evaluation.score,
-        "interval": list(interval),
+        "metric": metric,
+        "score": defined(metric, total, evaluation.score),
+        "interval": defined(metric, total, list(interval)),
         "utterances": len(evaluation.statistics),
         **counts,
         "missing": list(evaluation.missing),

@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from lmtools.base.errors import UserError, escape
 from lmtools.evaluate.edits import Alignment
-from lmtools.evaluate.metrics import METRICS, ErrorRate
+from lmtools.evaluate.metrics import find_aligner
 from lmtools.types import NBest
 
 # What stands around units that a hypothesis lacks (D), has too many (I) or in the place of others
@@ -27,8 +27,8 @@ def list_lines(nbest: NBest, metric: str, marks: Marks, depth: int) -> Iterator[
     without one the first hypothesis) and a row for each of the first `depth` hypotheses, of rank,
     errors, scores and text.
 
-    What would move the cursor or not be seen is escaped. UserError for a metric that aligns neither
-    words nor characters.
+    What would move the cursor or not be seen is escaped. UserError for a metric that aligns texts
+    with alternatives.
     """
     base = nbest.ref
     if base is None and nbest.hyps:
@@ -60,8 +60,8 @@ def align_columns(rows: Sequence[Sequence[str]]) -> Iterator[str]:
 
 def mark_errors(base: str, text: str, metric: str, marks: Marks) -> tuple[str, str]:
     """Return the errors of a text against `base`, as `1S 2D`, and the text with these marked."""
-    measure = METRICS[metric]
-    alignment = measure.align(base, text) if isinstance(measure, ErrorRate) else None
+    measure = find_aligner(metric)
+    alignment = measure.align(base, text)
     if not isinstance(alignment, Alignment):
         raise UserError(f"--metric {metric}: aligns no words or characters as they are; take wer")
     there, here = measure.split(base), measure.split(text)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from lmtools.evaluate.phrases import COUNTS, F1, RATES, PhraseDifference, PhraseEvaluation
+from lmtools.evaluate.show import NONE, figure
 
 LISTED = 20  # errors or changes that are printed
 SHOWN = 12  # words of a text in one
@@ -11,9 +12,9 @@ SHOWN = 12  # words of a text in one
 def lines(evaluation: PhraseEvaluation, seed: int) -> Iterator[str]:
     """Yield a line a figure: value, 95% interval, counts; and one of false alarms."""
     sums = dict(zip(COUNTS, map(int, evaluation.total), strict=True))
-    for figure, (low, high) in evaluation.intervals(seed).items():
-        counts = "" if figure == F1 else " ({} of {})".format(*(sums[n] for n in RATES[figure]))
-        yield f"{figure} {evaluation.score(figure):.2f}% [95% CI {low:.2f}, {high:.2f}]{counts}"
+    for name, ends in evaluation.intervals(seed).items():
+        counts = "" if name == F1 else " ({} of {})".format(*(sums[n] for n in RATES[name]))
+        yield f"{name} {figure(evaluation.score(name), ends, '%')}{counts}"
     hourly = evaluation.per_hour(evaluation.false_alarms)
     rate = "" if hourly is None else f", {hourly:.2f} an hour of {evaluation.seconds:.0f} s"
     yield f"false alarms {evaluation.false_alarms}{rate}"
@@ -21,17 +22,20 @@ def lines(evaluation: PhraseEvaluation, seed: int) -> Iterator[str]:
 
 def difference_lines(differences: Mapping[str, PhraseDifference]) -> Iterator[str]:
     """Yield a line a figure: the difference of two systems, its interval, and p."""
-    for figure, result in differences.items():
+    for name, result in differences.items():
+        if result.interval is None:
+            yield f"difference in {name} {NONE}"
+            continue
         low, high = result.interval
         gap = f"{result.difference:+.2f} [95% CI {low:+.2f}, {high:+.2f}]"
-        yield f"difference in {figure} {gap}; p = {result.p:.2g}"
+        yield f"difference in {name} {gap}; p = {result.p:.2g}"
 
 
 def tree(evaluation: PhraseEvaluation, seed: int) -> dict:
     """Return an evaluation as JSON holds it."""
     figures = {
-        figure: {"score": evaluation.score(figure), "interval": list(ends)}
-        for figure, ends in evaluation.intervals(seed).items()
+        name: {"score": evaluation.score(name), "interval": ends and list(ends)}
+        for name, ends in evaluation.intervals(seed).items()
     }
     counts = dict(zip(COUNTS, map(int, evaluation.total), strict=True))
     alarms = {"false alarms": evaluation.false_alarms}

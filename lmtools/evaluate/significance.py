@@ -1,5 +1,5 @@
-"""Tests of the difference of two systems: matched pairs (MAPSSWE) for word errors, the paired
-bootstrap for every metric.
+"""Tests of the difference of two systems: matched pairs (MAPSSWE) and the exact sign test for word
+errors, the paired bootstrap for every metric.
 """
 
 import math
@@ -20,16 +20,25 @@ BLOCK = 1 << 22  # resampled utterances drawn at once
 @dataclass(frozen=True)
 class MatchedPairs:
     """Result of the matched pairs test: differences are errors of the first system minus errors of
-    the second, a segment.
+    the second, a segment; the first is `better` in so many segments, and `worse` in others.
 
-    `z` is negative where the first system is better; `p` is two-tailed.
+    `z` is negative where the first system is better; `p` is two-tailed. Where the differences do
+    not vary, `z` is None, since it is not defined, and `p` is that of the sign test. `mean` and
+    `deviation` are None where there are too few segments for them.
     """
 
     segments: int
-    mean: float
-    deviation: float
-    z: float
+    mean: float | None
+    deviation: float | None
+    z: float | None
     p: float
+    better: int
+    worse: int
+
+    @property
+    def sign_p(self) -> float:
+        """Two-tailed p of the exact sign test of the segments."""
+        return sign_test(self.better, self.worse)
 
 
 @dataclass(frozen=True)
@@ -58,9 +67,9 @@ def matched_pairs(first: Sequence[Alignment], second: Sequence[Alignment]) -> Ma
 
     Segments are stretches with an error of either system, bounded by at least two words that both
     have right or by the ends of the utterance. The statistic is sqrt(n) mean / deviation, referred
-    to the normal distribution; it is 0 where the differences do not vary. Equal to sc_stats on
-    equal alignments; sclite's alignments have more correct words than `align`'s and so a few
-    segments more.
+    to the normal distribution; where the differences do not vary, the exact sign test takes its
+    place (sc_stats says 0 there). Equal to sc_stats on equal alignments; sclite's alignments have
+    more correct words than `align`'s and so a few segments more.
     """
     pairs = [
         segment_errors(slots(left.steps), slots(right.steps))
@@ -99,10 +108,20 @@ def z_test(segments: np.ndarray) -> MatchedPairs:
     """Return the test of whether the mean difference of `segments` (n, 2) is zero."""
     difference = segments[:, 0] - segments[:, 1]
     n = len(difference)
-    mean = float(difference.mean()) if n else 0.0
-    deviation = float(difference.std(ddof=1)) if n > 1 else 0.0
-    z = mean * math.sqrt(n) / deviation if deviation else 0.0
-    return MatchedPairs(n, mean, deviation, z, p=math.erfc(abs(z) / math.sqrt(2)))
+    mean = float(difference.mean()) if n else None
+    deviation = float(difference.std(ddof=1)) if n > 1 else None
+    better, worse = int((difference < 0).sum()), int((difference > 0).sum())
+    z = mean * math.sqrt(n) / deviation if deviation else None
+    p = sign_test(better, worse) if z is None else math.erfc(abs(z) / math.sqrt(2))
+    return MatchedPairs(n, mean, deviation, z, p=p, better=better, worse=worse)
+
+
+def sign_test(better: int, worse: int) -> float:
+    """Return the two-tailed p of the exact sign test: the probability of so uneven a split, if
+    either side is as likely; 1 of nothing.
+    """
+    tail = sum(math.comb(better + worse, few) for few in range(min(better, worse) + 1))
+    return min(1.0, 2 * tail / 2 ** (better + worse))
 
 
 def resample(statistics: np.ndarray, seed: int, resamples: int = RESAMPLES) -> np.ndarray:
@@ -125,8 +144,11 @@ def resample(statistics: np.ndarray, seed: int, resamples: int = RESAMPLES) -> n
 
 
 def interval(scores: np.ndarray) -> tuple[float, float]:
-    """Return the central 95% of resampled scores."""
-    low, high = np.percentile(scores, [50 - LEVEL / 2, 50 + LEVEL / 2])
+    """Return the central 95% of resampled scores, without draws of which the score is undefined
+    (NaN); NaN where it is of all.
+    """
+    known = scores[~np.isnan(scores)]
+    low, high = np.percentile(known if len(known) else scores, [50 - LEVEL / 2, 50 + LEVEL / 2])
     return float(low), float(high)
 
 
@@ -136,7 +158,12 @@ def confidence(
     """Return the 95% interval of one system's score by the bootstrap over utterances (Bisani and
     Ney 2004).
     """
-    return interval(METRICS[metric].score(resample(statistics, seed, resamples)))
+    return interval(score_draws(METRICS[metric], resample(statistics, seed, resamples)))
+
+
+def score_draws(measure, sums: np.ndarray) -> np.ndarray:
+    """Return the metric of resampled sums; NaN where references have nothing to compare with."""
+    return np.where(measure.length(sums) > 0, measure.score(sums), np.nan)
 
 
 def paired_bootstrap(
@@ -151,11 +178,12 @@ def paired_bootstrap(
     assert first.shape == second.shape, (first.shape, second.shape)
     measure = METRICS[metric]
     left, right = (
-        measure.score(sums)
+        score_draws(measure, sums)
         for sums in np.split(resample(np.hstack([first, second]), seed, resamples), 2, axis=1)
     )
-    better = (left < right) if measure.lower_is_better else (left > right)
-    worse = ~better & (left != right)
+    better, worse = left < right, left > right
+    if not measure.lower_is_better:
+        better, worse = worse, better
     tail = min((resamples - better.sum() + 1), (resamples - worse.sum() + 1)) / (resamples + 1)
     score, against = float(measure.score(first.sum(0))), float(measure.score(second.sum(0)))
     intervals = interval(left), interval(right), interval(left - right)

@@ -65,9 +65,9 @@ SCORED_SHAPE = {
     **dict.fromkeys(("substitutions?", "deletions?", "insertions?", "length?"), WHOLE),
     "metric": TEXT,
     "signature": TEXT,
-    "score": NUMBER,
+    "score?": NUMBER,
     "interval?": (NUMBER, NUMBER),
-    "by label?": [{"name": TEXT, "score": NUMBER}],
+    "by label?": [{"name": TEXT, "score?": NUMBER}],
 }
 METRICS_SHAPE = {
     "step": WHOLE,

@@ -119,11 +119,11 @@ def rows_of_lists(lists: RescoredLists) -> Iterator[FigureRow]:
                 )
     for (name, place), tree in lists.scored.items():
         key = ("scored", name, place)
-        yield FigureRow(*key, tree["metric"], tree["score"], *tree.get("interval", ()))
+        yield FigureRow(*key, tree["metric"], tree.get("score"), *(tree.get("interval") or ()))
         for quantity in (*ERRORS, "length"):
             yield FigureRow(*key, quantity, tree.get(quantity))
         for part in tree.get("by label", ()):
-            yield FigureRow(*key, part["name"], part["score"])
+            yield FigureRow(*key, part["name"], part.get("score"))
     for measured in lists.sets if lists.glossary else ():
         yield from rows_of_phrases(measured, lists.glossary)
     for (name, place), held in lists.networks.items():
@@ -192,7 +192,8 @@ def rows_of_phrases(measured: Measured, glossary: Glossary) -> Iterator[FigureRo
             gaps = compare_phrases(evaluation, judged[FIRST], SEED)
             chances = {quantity: gap.p for quantity, gap in gaps.items()}
         for figure, ends in evaluation.intervals(SEED).items():
-            yield FigureRow(*key, figure, evaluation.score(figure), *ends, chances.get(figure))
+            value, ends = evaluation.score(figure), ends or (None, None)
+            yield FigureRow(*key, figure, value, *ends, chances.get(figure))
         alarms = evaluation.false_alarms
         yield FigureRow(*key, FALSE_ALARMS, alarms, p=chances.get(FALSE_ALARMS))
         for quantity, count in zip(COUNTS, evaluation.total.tolist(), strict=True):
@@ -210,7 +211,7 @@ def rows_of_words(kind: str, name: str, place: str, words: JudgedWords) -> Itera
         if count:
             yield FigureRow(*key, RELIABILITY, right, at=mean)
     false, true = words.roc().T
-    for hundredth in range(101):
+    for hundredth in range(101) if math.isfinite(words.area) else ():
         share = hundredth / 100
         yield FigureRow(*key, ROC, float(np.interp(share, false, true)), at=share)
 

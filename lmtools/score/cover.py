@@ -5,6 +5,7 @@ How near that is to whole sentences depends on how good the paths are: left-to-r
 first, and the cover's beam prunes between.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -231,7 +232,8 @@ def approximation(
     distinct word sequences (by the other weights).
 
     Absolute differences in nats: `word_mean`, `word_max` of a word's score on the path to that in
-    its sentence, `sentence_mean`, `sentence_max` of the path's sum to the sentence's, ends counted.
+    its sentence (NaN without words), `sentence_mean`, `sentence_max` of the path's sum to the
+    sentence's, ends counted.
     `agrees` is 1 where the best sequence, with the score weighted by weights[name] (1 if there is
     none), is the same either way. `lattice` is what `rescore_cover` gave, or what it would be
     given.
@@ -256,7 +258,8 @@ def approximation(
     best = [int((score + scale * each).argmax()) for each in sums]
     return {
         "sentences": len(paths), "words": len(by_word),
-        "word_mean": float(by_word.mean()) if len(by_word) else 0.0,
-        "word_max": float(by_word.max(initial=0.0)), "sentence_mean": float(by_sentence.mean()),
+        "word_mean": float(by_word.mean()) if len(by_word) else math.nan,
+        "word_max": float(by_word.max()) if len(by_word) else math.nan,
+        "sentence_mean": float(by_sentence.mean()),
         "sentence_max": float(by_sentence.max()), "agrees": int(best[0] == best[1]),
     }  # fmt: skip

@@ -89,11 +89,15 @@ class LatticeTotals:
         )
 
     def facts(self) -> dict:
-        """Return the sums as JSON, with the mean approximation of the LMs that read both sides."""
+        """Return the sums as JSON, with the mean approximation of the LMs that read both sides,
+        without what is undefined.
+        """
         rows = [row for near in self.near.values() for row in near]
-        means = {
-            name: float(np.mean([row[name] for row in rows])) for name in (rows[0] if rows else ())
+        known = {
+            name: [row[name] for row in rows if not np.isnan(row[name])]
+            for name in (rows[0] if rows else ())
         }
+        means = {name: float(np.mean(values)) for name, values in known.items() if values}
         sums = ("lattices", "arcs", "rescored_arcs", "speech", "seconds")
         return {name: getattr(self, name) for name in sums} | {
             "signatures": dict(self.signatures),

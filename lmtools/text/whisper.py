@@ -7,8 +7,10 @@ import functools
 import importlib
 import re
 from collections.abc import Callable
+from unicodedata import category
 
 from lmtools.base.errors import UserError
+from lmtools.base.log import say
 
 PACKAGE = "whisper-normalizer"
 MADE = {n: "".join(f"\\{place}" for place in range(1, n + 1)) for n in (2, 3, 4)}
@@ -33,6 +35,8 @@ ELLIPSES = [(r"\.{3,}\s*$", ""), (r"\s*\.{3,}\s*", " ")]
 # What stands for a bracket that nothing closes: to the package both are signs, but it looks for the
 # end of each bracket, in time that grows with the square of their number.
 SIGN = "*"
+# Scripts whose vowels are marks: from Devanagari to Burmese, and Khmer; a syllable with a mark
+SIGNED, SYLLABLE = re.compile("[\u0900-\u109f\u1780-\u17ff]+"), "\u0915\u093f"
 MARKUP = "<["
 INSIDE = re.compile(r"[<\[][^>\]]*[>\]]")
 
@@ -83,11 +87,29 @@ def apply_rules(text: str, rules: str) -> str:
     one is written by the basic rules.
     """
     text = drop_brackets(" ".join(text.split()))
+    if removes_signs(text, rules):
+        warn_of_signs(rules)
     try:
         written = load_rules(rules)(text)
     except (AssertionError, ValueError):
         written = load_rules("basic")(text)
     return " ".join(written.split())
+
+
+def removes_signs(text: str, rules: str) -> bool:
+    """Return whether a text has vowel signs, and rules remove them."""
+    signs = (category(letter)[0] == "M" for run in SIGNED.findall(text) for letter in run)
+    return any(signs) and SYLLABLE not in load_rules(rules)(SYLLABLE)
+
+
+@functools.cache
+def warn_of_signs(rules: str) -> None:
+    """Say once that rules remove vowel signs."""
+    name = next(name for name, known in NAMES.items() if known == rules)
+    say(
+        f"warning: normaliser {name}: removes vowel signs (Hindi, Tamil, Thai ..), so that"
+        " different words are equal and words fall apart; take whisper-basic-marks"
+    )
 
 
 def drop_brackets(text: str) -> str:

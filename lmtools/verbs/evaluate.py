@@ -93,7 +93,8 @@ def add_rules(parser):
     parser.groups["normaliser"].add_argument("--glm", metavar="F.glm", help=help_text)
     help_text = (
         "tables besides: speaker (of an stm, or the id's first part), speaker=UTT2SPK, length,"
-        " label (of an stm), words: the most frequent confusions, deletions, insertions"
+        " label (of an stm), words: the most frequent confusions, deletions, insertions; counted in"
+        " the metric's words, characters or tokens"
     )
     parser.add_argument("--by", nargs="+", default=[], metavar="PART", help=help_text)
 
@@ -245,7 +246,11 @@ def find_oracle(nbests, refs: References, args) -> list[float]:
 
 
 def compare_systems(refs: References, hyp: Texts, against: Texts, first, second, args) -> dict:
-    """Return the significance tests of two systems, printed on the way."""
+    """Return the significance tests of two systems, printed on the way; none of references without
+    words.
+    """
+    if not METRICS[args.metric].length(first.total):
+        return {}
     if isinstance(METRICS[args.metric], Sacre):
         result = METRICS[args.metric].paired_bootstrap(first.statistics, second.statistics)
         print(show.sacre_line(result))

@@ -133,8 +133,8 @@ def rescore_lazily(args, nbests):
 
 def describe_lazy(choice, weights, name, margin):
     """Yield how much was scored, line by line."""
-    share = choice.scored / max(choice.hypotheses, 1)
-    yield f"{name}: scored {choice.scored} of {choice.hypotheses} hypotheses ({share:.1%})"
+    share = f" ({choice.scored / choice.hypotheses:.1%})" if choice.hypotheses else ""
+    yield f"{name}: scored {choice.scored} of {choice.hypotheses} hypotheses{share}"
     bound = weights.search.get(LAZY, {}).get(name)
     if bound and margin < float("inf"):
         yield (

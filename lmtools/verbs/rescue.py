@@ -11,7 +11,7 @@ from lmtools.base.errors import UserError
 from lmtools.base.files import cannot
 from lmtools.base.installed import find_model, list_models
 from lmtools.base.lock import hold_lock
-from lmtools.evaluate import METRICS
+from lmtools.evaluate import METRICS, show
 from lmtools.evaluate.metrics import METRIC_HELP
 from lmtools.formats import read
 from lmtools.formats.registry import parse_specifier
@@ -186,7 +186,11 @@ def draw_table(out: Path, metric: str) -> Iterator[str]:
     rows = {"first pass": best["against"], "tuned without LM": without, "with LM": best}
     yield f"{'':16}  {METRICS[metric].title:>6}  95% interval    p"
     for name, tree in (rows | {"oracle": oracle}).items():
-        low, high = tree["interval"]
+        score, interval = show.figure(tree["score"]), show.NONE
+        if tree["interval"]:
+            interval = "{:.2f}, {:.2f}".format(*tree["interval"])
         tests = [tree[kind] for kind in ("matched_pairs", "sacre", "bootstrap") if kind in tree]
         p = f"{tests[0]['p']:.2g}" if tests else ""
-        yield f"{name:16}  {tree['score']:6.2f}  {f'{low:.2f}, {high:.2f}':14}  {p}".rstrip()
+        # None: of the matched pairs test, which the exact sign test stands for
+        p += " (sign test)" if tests and tests[0].get("z", 0) is None else ""
+        yield f"{name:16}  {score:>6}  {interval:14}  {p}".rstrip()

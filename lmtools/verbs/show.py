@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from itertools import islice
 
 from lmtools.base.errors import UserError
+from lmtools.base.log import say_lines
+from lmtools.evaluate.blanks import advise_metric
 from lmtools.evaluate.show_lists import COLOURS, PLAIN, list_lines
 from lmtools.formats import edits, stream
 from lmtools.formats.lists import join_refs
@@ -32,7 +34,7 @@ def arguments(parser):
     parser.add("--depth", default=10, help="hypotheses of each to show (default: %(default)s)")
     parser.add("--format")
     add_references(parser)
-    parser.add("--metric", help="what is aligned: words (wer), characters (cer)")
+    parser.add("--metric", help="whose words, characters or tokens are aligned")
     add_normaliser(parser, "what is done to hypotheses and references before they are compared")
 
 
@@ -40,8 +42,10 @@ def run(args) -> None:
     """Print the lists."""
     marks = COLOURS if wants_colours(sys.stdout) else PLAIN
     normalise = normaliser_of(args)
-    for number, nbest in enumerate(choose_lists(args)):
-        nbest = edits.rewrite_list(nbest, hyps=normalise, refs=normalise)
+    chosen = [edits.rewrite_list(one, hyps=normalise, refs=normalise) for one in choose_lists(args)]
+    refs, hyps = ((nbest.ref or "" for nbest in chosen), (h.text for n in chosen for h in n.hyps))
+    say_lines(advise_metric(refs, hyps, args.metric, args.lists))
+    for number, nbest in enumerate(chosen):
         lines = list_lines(nbest, args.metric, marks, args.depth)
         print("\n" * (number > 0) + "\n".join(lines))
 

@@ -10,6 +10,7 @@ from lmtools.evaluate.word_confidence import JudgedWords
 from lmtools.report.experiment import Experiment
 from lmtools.report.names import Names
 from lmtools.report.page.drawing import LIGHT, Picture, Theme, beside, line
+from lmtools.report.page.table import decimal
 from lmtools.report.parts.confidences import POSTERIOR
 from lmtools.report.style import Look
 
@@ -66,8 +67,8 @@ def draw_panels(
         rows = words.reliability()
         rows = rows[rows[:, 2] > 0]
         label = (
-            f"{name}\nECE {100 * words.calibration_error:.1f}%, NCE {words.cross_entropy:.2f},"
-            f" area {words.area:.2f}"
+            f"{name}\nECE {100 * words.calibration_error:.1f}%, NCE {decimal(words.cross_entropy)},"
+            f" area {decimal(words.area)}"
         )
         line(reliability, theme, looks[name], label, x=rows[:, 0], y=rows[:, 1])
         false, true = words.roc().T

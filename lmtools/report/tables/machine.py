@@ -70,13 +70,13 @@ def stage_tables(experiment: Experiment) -> Iterator[Table]:
     stages = [stage for stage in every if stage.get("seconds") is not None]
     if not stages:
         return
-    seconds = [stage["seconds"] for stage in stages]
-    total = sum(seconds)
+    parts = [stage["seconds"] for stage in stages]
+    parts.append(total := sum(parts))
     columns = [
         Column("stage", [*(str(stage.get("stage", NONE)) for stage in stages), ""]),
         Column("title", [*(stage.get("title", NONE) for stage in stages), "all"]),
-        figures("seconds", [*seconds, total], 1),
-        Column("share", [*(f"{100 * value / (total or 1):.1f}%" for value in seconds), "100.0%"]),
+        figures("seconds", parts, 1),
+        Column("share", [f"{100 * value / total:.1f}%" if total else NONE for value in parts]),
     ]
     running = [f"{st.get('stage')} ({st.get('title')})" for st in every if st not in stages]
     note = f"Not finished when this was written: stage {', '.join(running)}."

@@ -8,7 +8,7 @@ from lmtools.evaluate import METRICS
 from lmtools.evaluate.metrics import ErrorRate
 from lmtools.evaluate.sacre import Sacre
 from lmtools.report.experiment import Experiment
-from lmtools.report.names import ORACLE
+from lmtools.report.names import FIRST, ORACLE
 from lmtools.report.page.table import Column, Table, decimal, probability, table_of
 from lmtools.report.parts.measure import Measured
 from lmtools.report.rows import CHANGE, ERRORS, RELATIVE, TUNED
@@ -105,7 +105,8 @@ def main_table(experiment: Experiment, measured: Measured) -> Table:
     title = f"{METRICS[lists.metric].title} after rescoring: {name}"
     test = "matched pairs" if lists.metric == "wer" else "the bootstrap"
     note = f"p (tuned): against the first pass with tuned weights and no LM, of {test}."
-    notes = [*[note] * beyond, *list_missing(experiment, measured)]
+    notes = [*[note] * beyond, *list_signed(experiment, measured)]
+    notes += list_missing(experiment, measured)
     columns = [system_column(experiment, query), *columns]
     return table_of(title, columns, notes, part="results", full=True)
 
@@ -115,6 +116,20 @@ def tests_of(metric: str) -> dict[str, str]:
     if isinstance(METRICS[metric], Sacre):
         return {"p (sacreBLEU)": metric}
     return ({"p (MAPSSWE)": metric} if metric == "wer" else {}) | {"p (bootstrap)": CHANGE}
+
+
+def list_signed(experiment: Experiment, measured: Measured) -> Iterator[str]:
+    """Yield a note on the systems whose matched pairs test is undefined."""
+    names = [
+        experiment.lists.names.label(name)
+        for name, result in measured.results.items()
+        if name not in (FIRST, ORACLE) and result.pairs and result.pairs.z is None
+    ]
+    if names:
+        yield (
+            f"p (MAPSSWE) of {', '.join(names)} is that of the exact sign test: the difference is"
+            " the same in all segments, so that the matched pairs test is undefined."
+        )
 
 
 def list_missing(experiment: Experiment, measured: Measured) -> Iterator[str]:

@@ -2,7 +2,7 @@
 `--calibration` of the other actions
 """
 
-from lmtools.base.log import say
+from lmtools.base.log import say, say_lines
 from lmtools.rescoring.calibration import METHODS, calibrate, learn_calibration, save_calibration
 from lmtools.verbs.network.common import describe_confidences, judge_file
 
@@ -23,6 +23,7 @@ def arguments(parser):
 def run(args):
     """Learn, write, and say what it brings on the set."""
     judged, networks, refs = judge_file(args.networks, args.ref)
+    say_lines(f"warning: {args.networks}: {doubt}" for doubt in judged.doubts())
     calibration = learn_calibration(judged, args.method)
     save_calibration(calibration, args.out)
     after, _, _ = judge_file(args.networks, None, calibrate(networks, calibration), refs)

@@ -1,9 +1,11 @@
 """What the actions on networks share."""
 
+import math
 from collections.abc import Iterable, Mapping
 
 from lmtools.base.errors import UserError
 from lmtools.evaluate import oracle
+from lmtools.evaluate.show import NONE
 from lmtools.evaluate.word_confidence import JudgedWords, judge_words
 from lmtools.formats import networks as network_files
 from lmtools.formats.lattices import LATTICES
@@ -77,11 +79,14 @@ def judge_file(
 
 
 def describe_confidences(name: str, judged: JudgedWords) -> str:
-    """Describe confidences in a line."""
+    """Describe confidences in a line; undefined figures are dashes."""
+    nce, area = (
+        NONE if math.isnan(value) else f"{value:.3f}"
+        for value in (judged.cross_entropy, judged.area)
+    )
     return (
-        f"{name}: {len(judged.correct)} words, {100 * judged.correct.mean():.1f}% right; NCE"
-        f" {judged.cross_entropy:.3f}, ECE {100 * judged.calibration_error:.2f}%, ROC area"
-        f" {judged.area:.3f}"
+        f"{name}: {len(judged.correct)} words, {100 * judged.correct.mean():.1f}% right; NCE {nce},"
+        f" ECE {100 * judged.calibration_error:.2f}%, ROC area {area}"
     )
 
 

@@ -3,6 +3,7 @@ of their confidences, a figure of reliability and ROC
 """
 
 from lmtools.base.atomic import atomic_binary
+from lmtools.base.log import say_lines
 from lmtools.evaluate import evaluate
 from lmtools.verbs.network.common import describe_confidences, judge_file
 
@@ -20,6 +21,7 @@ def run(args):
     judged = {}
     for path in args.networks:
         judged[path], networks, refs = judge_file(path, args.ref)
+        say_lines(f"warning: {path}: {doubt}" for doubt in judged[path].doubts())
         score = evaluate(refs, {one.utt: one.text for one in networks}, "wer", path).score
         print(f"{describe_confidences(path, judged[path])}; WER {score:.2f}")
     if args.figure:

@@ -15,6 +15,12 @@ TEXTS = {
     "Chinese with English": ["我今天去shopping mall买东西所以很累", "这个app的UI真的很nice我喜欢"],
     "Japanese": ["今日は天気がいいですね。", "ｶﾀｶﾅで書いてください"],
     "Thai": ["ข้าพเจ้าไปตลาดเพื่อซื้อผลไม้", "วันนี้อากาศดีมาก"],
+    "a Thai sentence": ["ฉันไม่ไป"],
+    "Lao": ["ຂ້ອຍບໍ່ໄປຕະຫຼາດ"],
+    "Khmer": ["ខ្ញុំមិនទៅផ្សារទេ"],
+    "Burmese": ["ကျွန်တော်ဈေးကိုမသွားဘူး"],
+    "Burmese in words": ["ကျွန်တော် ဈေး ကို မ သွား ဘူး"],
+    "Hindi": ["मैं कल जाऊंगा", "दिल की बात"],
     "Thai in words": ["ข้าพเจ้า ไป ตลาด เพื่อ ซื้อ ผลไม้", "วันนี้ อากาศ ดี มาก"],
     "Korean": ["오늘은 날씨가 좋네요", "저는 시장에 갑니다"],
     "German": ["Donaudampfschifffahrtsgesellschaftskapitän", "ja"],
@@ -29,6 +35,11 @@ FOUND = {
     "Chinese with English": ("Chinese", False),
     "Japanese": ("Japanese", False),
     "Thai": ("Thai", False),
+    "a Thai sentence": ("Thai", False),
+    "Lao": ("Lao", False),
+    "Khmer": ("Khmer", False),
+    "Burmese": ("Burmese", False),
+    "Burmese in words": ("Burmese", True),
     "Thai in words": ("Thai", True),
 }
 
@@ -59,6 +70,10 @@ def test_the_language_and_its_blanks(name):
         ("Japanese", "Japanese", "bleu", "bleu:tokenize=ja-mecab"),
         ("Japanese", "Japanese", "ter", "chrf"),
         ("Thai", "Thai", "bleu", "bleu:tokenize=char"),
+        ("a Thai sentence", "a Thai sentence", "wer", "cer:blanks=no"),
+        ("Burmese", "Burmese", "mer", "cer:blanks=no"),
+        ("Chinese", "Chinese", "mer", None),
+        ("Hindi", "Hindi", "wer", None),
         ("Korean", "Korean", "wer", None),
         ("German", "German", "bleu", None),
     ],
@@ -69,7 +84,7 @@ def test_the_metric_to_take_is_named(refs, hyps, metric, advice):
     assert all(line.startswith("warning: F: ") for line in lines)
 
 
-def test_evaluate_tune_and_doctor_say_it(tmp_path, capsys):
+def test_evaluate_tune_doctor_and_show_say_it(tmp_path, capsys):
     ref, hyp = tmp_path / "ref.txt", tmp_path / "n.jsonl"
     ref.write_text("".join(f"{i} {text}\n" for i, text in enumerate(CHINESE)))
     rows = (
@@ -81,6 +96,7 @@ def test_evaluate_tune_and_doctor_say_it(tmp_path, capsys):
         "evaluate": ["--ref", ref, "--hyp", hyp],
         "tune": ["--nbest", hyp, "--out", tmp_path / "w"],
         "doctor": ["--nbest", hyp],
+        "show": [hyp],
     }
     for verb, words in commands.items():
         assert not main([verb, *map(str, words)])

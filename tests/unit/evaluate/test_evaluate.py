@@ -271,6 +271,92 @@ def test_options_that_do_not_go_together(spoken, capsys, more, cause):
     assert cause in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("left", "line", "z", "p"),
+    [
+        (0, "-1.000 errors a segment, z undefined (the same difference in all)", None, 2**-9),
+        (1, "-0.900 errors a segment, z = -9.00, p = 2.3e-19", -9, 2.26e-19),
+    ],
+)
+def test_what_the_matched_pairs_test_cannot_say(tmp_path, capsys, left, line, z, p):
+    """All errors mended: the differences do not vary; one left: far fewer segments than the normal
+    distribution needs.
+    """
+    wrong = {f"u{i}": "a x c" for i in range(10)}
+    refs = dict.fromkeys(wrong, "a b c")
+    for name, texts in (
+        ("ref", refs),
+        ("old", wrong),
+        ("new", refs | dict(list(wrong.items())[:left])),
+    ):
+        kaldi_text.write(texts, tmp_path / name)
+    paths = {name: str(tmp_path / name) for name in ("ref", "old", "new", "out.json")}
+    files = ["--ref", paths["ref"], "--hyp", paths["new"], "--against", paths["old"]]
+    said = output(capsys, *files, "--out", paths["out.json"])[-1]
+    sides = f"{10 - left} better, 0 worse, p = {2.0 ** (left - 9):.2g}"
+    assert said == (
+        f"matched pairs (MAPSSWE): 10 segments, {line}; exact sign test of segments: {sides}"
+    )
+    tree = json.loads(Path(paths["out.json"]).read_text())["matched_pairs"]
+    assert tree["z"] == z and tree["p"] == pytest.approx(p, rel=0.01)
+    assert (tree["better"], tree["worse"]) == (10 - left, 0)
+
+
+def test_rates_of_no_words_are_undefined(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    kaldi_text.write({"ann-1": "a b", "bob-1": "", "bob-2": ""}, "ref")
+    kaldi_text.write({"ann-1": "a", "bob-1": "", "bob-2": "x"}, "hyp")
+    lines = output(capsys, *split("--ref ref --hyp hyp --by speaker --out o.json"))
+    assert "  bob      2 utterances  WER -  0 sub, 0 del, 1 ins; 0 words" in lines
+    assert [part["score"] for part in json.loads(Path("o.json").read_text())["by speaker"]] == [
+        50,
+        None,
+    ]
+    kaldi_text.write({"bob-1": "", "bob-2": ""}, "ref")
+    kaldi_text.write({"bob-1": "", "bob-2": "x"}, "hyp")
+    for metric in ("wer", "cer", "ter", "chrf"):
+        files = split("--ref ref --hyp hyp --against ref --out o.json --metric")
+        lines = output(capsys, *files, metric)
+        assert lines[0].split()[1] == "-" and "95%" not in "".join(lines) and len(lines) == 2
+        tree = json.loads(Path("o.json").read_text())
+        assert tree["score"] is tree["interval"] is tree["against"]["score"] is None
+
+
+@pytest.mark.parametrize(
+    ("metric", "unit", "confusions"),
+    [
+        ("wer", "words", {("我想", "想"): 1, ("mat,", "bat,"): 1}),
+        ("cer", "characters", {("m", "b"): 1}),
+        ("cer:blanks=no", "characters", {("m", "b"): 1}),
+        ("mer", "words and characters", {("mat,", "bat,"): 1}),
+        ("bleu", "tokens", {("我想", "想"): 1, ("mat", "bat"): 1}),
+        ("bleu:tokenize=zh", "tokens", {("mat", "bat"): 1}),
+        ("chrf", "characters", {("m", "b"): 1}),
+        ("ter", "tokens", {("我想", "想"): 1, ("mat,", "bat,"): 1}),
+    ],
+)
+def test_tables_count_the_units_of_the_metric(
+    tmp_path, monkeypatch, capsys, metric, unit, confusions
+):
+    monkeypatch.chdir(tmp_path)
+    kaldi_text.write({"a-1": "我想 the mat,", "a-2": "one"}, "ref")
+    kaldi_text.write({"a-1": "我 想 the bat,", "a-2": "one"}, "hyp")
+    by = split("--ref ref --hyp hyp --by words length --out o.json --metric")
+    lines = output(capsys, *by, metric)
+    tree = json.loads(Path("o.json").read_text())
+    table = tree["by words"]
+    assert table["unit"] == unit
+    assert f"{unit} with most errors, of how many times they are spoken:" in lines
+    assert f"by length{'' if metric == 'wer' else f', in {unit}'}:" in lines
+    assert {(ref, hyp): times for ref, hyp, times in table["confusions"]} == confusions
+    if "substitutions" in tree:
+        sums = [sum(row[-1] for row in table[k]) for k in ("confusions", "deletions", "insertions")]
+        assert sums == [tree[k] for k in ("substitutions", "deletions", "insertions")]
+    if metric == "cer":
+        assert table["insertions"] == [[" ", 1]] and "      1  ' '" in lines
+    assert sum(part["utterances"] for part in tree["by length"]) == 2
+
+
 def test_mixed_error_rate(tmp_path, capsys):
     (tmp_path / "ref").write_text("a 我们 go to 北京\n")
     (tmp_path / "hyp").write_text("a 我 们 go 北 海\n")

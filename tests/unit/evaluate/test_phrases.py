@@ -103,3 +103,29 @@ def test_command(tmp_path, monkeypatch, capsys):
     command = "evaluate --ref ref ref --hyp hyp --words g --metric bleu"
     assert main(command.split()) == 1
     assert "--words: utterance 'u1' has 2 references" in capsys.readouterr().err
+
+
+def test_figures_of_nothing_are_undefined(tmp_path, monkeypatch, capsys):
+    """No phrase is said: no recall and no B-WER; nobody has any: no precision."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "g").write_text("Kubernetes\n")
+    kaldi_text.write({"u1": "the red fox", "u2": "yes"}, "ref")
+    kaldi_text.write({"u1": "the red kubernetes", "u2": "yes"}, "hyp")
+    command = ["evaluate", "--ref", "ref", "--words", "g", "--out", "o.json", "--hyp"]
+    assert main([*command, "hyp", "--against", "ref"]) == 0
+    out = capsys.readouterr().out.splitlines()
+    assert "B-WER - (0 of 0)" in out and "recall - (0 of 0)" in out
+    assert any(line.startswith("precision 0.00% [95% CI 0.00, 0.00] (0 of 1)") for line in out)
+    assert "against ref: precision - (0 of 0)" in out and "against ref: F1 -" in out
+    assert "difference in recall -" in out and "difference in precision -" in out
+    tree = json.loads((tmp_path / "o.json").read_text())["words"]
+    assert tree["figures"]["recall"] == {"score": None, "interval": None}
+    assert tree["figures"]["U-WER"]["score"] == 25
+    assert tree["differences"]["B-WER"] == {"difference": None, "interval": None, "p": None}
+
+
+def test_draws_without_phrases_have_no_recall():
+    """One of four utterances has a phrase: many draws lack it, which is no recall of 0."""
+    refs = {"u1": "on kubernetes", "u2": "a", "u3": "b", "u4": "c"}
+    result = PhraseEvaluation(count_texts(refs, refs, GLOSSARY))
+    assert result.intervals()["recall"] == (100, 100) == result.intervals()["F1"]

@@ -7,7 +7,14 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from lmtools.evaluate import METRICS, align, confidence, evaluate, matched_pairs, paired_bootstrap
-from lmtools.evaluate.significance import resample, segment_errors, slots, z_test
+from lmtools.evaluate.significance import (
+    interval,
+    resample,
+    segment_errors,
+    sign_test,
+    slots,
+    z_test,
+)
 
 # (reference, first system, second system, errors of both in each segment), counted by hand
 SEGMENTS = [
@@ -61,12 +68,33 @@ def test_segments_hold_all_errors(ref, first, second):
 
 
 @pytest.mark.parametrize(
-    "segments",
-    [np.zeros((0, 2), int), np.array([[3, 1]]), np.array([[1, 0]] * 5), np.array([[2, 2]] * 5)],
+    ("segments", "better", "worse", "p"),
+    [
+        (np.zeros((0, 2), int), 0, 0, 1),
+        (np.array([[3, 1]]), 0, 1, 1),
+        (np.array([[0, 1]] * 10), 10, 0, 2**-9),
+        (np.array([[1, 0]] * 5), 0, 5, 2**-4),
+        (np.array([[2, 2]] * 5), 0, 0, 1),
+        (np.array([[0, 1]] * 3000), 3000, 0, 0),  # below what a float holds
+    ],
 )
-def test_differences_that_do_not_vary_show_nothing(segments):
+def test_differences_that_do_not_vary_are_tested_by_sign(segments, better, worse, p):
     result = z_test(segments)
-    assert (result.z, result.p) == (0, 1)
+    assert result.z is None
+    assert (result.better, result.worse, result.p, result.sign_p) == (better, worse, p, p)
+
+
+def test_one_segment_of_many_that_differs():
+    """Mean d / n and variance d^2 / n, so that z is 1 whatever d and n are."""
+    for size, count in ((1, 2), (3, 10), (2, 500)):
+        result = z_test(np.array([[size, 0]] + [[1, 1]] * (count - 1)))
+        assert result.z == pytest.approx(1) and result.sign_p == 1
+
+
+@given(st.integers(0, 300), st.integers(0, 300))
+def test_the_sign_test_is_exact(better, worse):
+    expected = stats.binomtest(better, better + worse).pvalue if better + worse else 1
+    assert sign_test(better, worse) == pytest.approx(expected, rel=1e-9)
 
 
 def systems(metric, seed=0, utterances=40):
@@ -127,6 +155,15 @@ def test_bootstrap_approaches_the_exact_distribution():
     result = paired_bootstrap(first, second, "wer", seed=5, resamples=20_000)
     assert result.improvement == pytest.approx(better, abs=0.015)
     assert 0 < better < 1
+
+
+def test_draws_without_words_have_no_rate():
+    """Of two utterances one has no words: a quarter of the draws have none and do not count."""
+    statistics = np.array([[1, 0, 0, 2], [0, 0, 3, 0]])
+    low, high = confidence(statistics, "wer", seed=1, resamples=500)
+    assert (low, high) == (50, 200)  # draws of both have 4 errors of 2 words
+    assert np.isnan(confidence(statistics[1:], "wer", seed=1, resamples=50)).all()
+    assert interval(np.array([np.nan, 1.0, 1.0])) == (1, 1)
 
 
 def test_resamples_draw_whole_utterances(monkeypatch):

@@ -47,7 +47,20 @@ def test_ends():
     assert same.area == 0.5
     perfect = JudgedWords(np.array([1.0, 1.0, 0.0]), np.array([True, True, False]))
     assert perfect.cross_entropy > 0.999 and perfect.area == 1
-    assert math.isnan(JudgedWords(np.ones(3), np.ones(3, dtype=bool)).cross_entropy)
+    for correct in (np.ones(3, dtype=bool), np.zeros(3, dtype=bool)):
+        judged = JudgedWords(np.array([0.9, 0.5, 0.1]), correct)
+        assert math.isnan(judged.cross_entropy) and math.isnan(judged.area)
+
+
+def test_doubts():
+    """Confidences that are the same, or the wrong way round, are told; chance is not."""
+    correct = np.arange(60) % 4 > 0
+    falling = JudgedWords(np.where(correct, 0.2, 0.9), correct)
+    assert "wrong words have more confidence" in next(falling.doubts())
+    assert not list(JudgedWords(1 - falling.confidence, correct).doubts())
+    assert not list(JudgedWords(np.random.default_rng(0).random(60), correct).doubts())
+    assert next(JudgedWords(np.ones(60), correct).doubts()).startswith("all 60 confidences are 1")
+    assert next(JudgedWords(np.ones(3), np.ones(3, bool)).doubts()).startswith("all 3 words are")
 
 
 def test_words_are_judged_by_alignment():

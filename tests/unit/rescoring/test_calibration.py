@@ -1,6 +1,7 @@
 """Calibrations, and `lmtools network calibrate` and `measure`."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -118,6 +119,26 @@ def test_verbs(here, capsys):
     assert (here / "f.png").read_bytes().startswith(b"\x89PNG")
     first = next(networks.read("after.json"))
     assert first.slots[0].confidence != first.slots[0].words["a"]
+
+
+def test_what_no_calibration_mends_is_told(here, capsys):
+    """Words that are all right have no NCE; words of the same confidence cannot be told apart."""
+    rows = [
+        ConfusionNetwork(f"u{n}", (Slot({"a": 0.7, "b": 0.3}, "a", 0.7),), "a") for n in range(30)
+    ]
+    networks.write(rows, "right.json")
+    networks.write([replace(one, ref="c") if one.utt < "u2" else one for one in rows], "same.json")
+    assert main(["network", "measure", "right.json", "same.json", "--figure", "f.png"]) == 0
+    said = capsys.readouterr()
+    assert said.out.splitlines()[0] == (
+        "right.json: 30 words, 100.0% right; NCE -, ECE 30.00%, ROC area -; WER 0.00"
+    )
+    assert "warning: right.json: all 30 words are right" in said.err
+    for verb in ("measure", "calibrate"):
+        out = ["--out", "c.json"] if verb == "calibrate" else []
+        assert main(["network", verb, "same.json", *out]) == 0
+        said = capsys.readouterr().err.splitlines()
+        assert said[0] == "warning: same.json: all 30 confidences are 0.7: they tell nothing"
 
 
 def test_refusals(here, capsys):

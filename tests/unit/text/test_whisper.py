@@ -79,3 +79,29 @@ def test_without_the_package(monkeypatch):
     with pytest.raises(UserError, match="whisper-english: needs whisper-normalizer; pip install"):
         NORMALISERS["whisper-english"]("a")
     whisper.load_rules.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("text", "removed"),
+    [
+        ("दिल की बात", True),
+        ("போகிறேன்", True),
+        ("ฉันไม่ไป", True),
+        ("ខ្ញុំ", True),
+        ("ကျွန်တော်", True),
+        ("दल", False),  # no vowel sign
+        ("café naïve", False),
+        ("شَعْر", False),  # points, which readers leave out themselves
+        ("한국어", False),
+    ],
+)
+def test_removed_vowel_signs_are_told(text, removed, capsys):
+    """Once for each normaliser, and not by the one that keeps them."""
+    for name, rules in whisper.NAMES.items():
+        whisper.warn_of_signs.cache_clear()
+        assert [NORMALISERS[name](text) for _ in range(2)]
+        said = capsys.readouterr().err
+        told = removed and rules != "basic-marks"
+        assert said.count("\n") == told and said.startswith(f"warning: normaliser {name}:") == told
+        if told:
+            assert said.endswith("take whisper-basic-marks\n")

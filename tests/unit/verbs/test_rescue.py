@@ -15,6 +15,7 @@ import lmtools
 from lmtools.cli import main
 from lmtools.formats import jsonl, kaldi_text
 from lmtools.types import Hypothesis, NBest
+from lmtools.verbs.rescue import draw_table
 
 CALL = "rescue --dev dev.jsonl --test test.jsonl --out out --cache none"
 
@@ -200,3 +201,21 @@ def test_unknown_words_are_told_by_every_way(home, capsys):
         assert "tokens are unknown to lm" in capsys.readouterr().err
     with pytest.warns(UserWarning, match="tokens are unknown to lm"):
         lmtools.load("lm").rescore(upper, "default:whisper")
+
+
+def test_the_table_says_which_test_and_what_is_undefined(home):
+    """Ten mended errors: the matched pairs test is undefined; no words at all: so is the score."""
+    wrong = {f"u{number}": "a x c" for number in range(10)}
+    texts = {"old": wrong, "new": dict.fromkeys(wrong, "a b c"), "none": dict.fromkeys(wrong, "")}
+    for name, each in texts.items():
+        kaldi_text.write(each, name)
+
+    def table(ref):
+        for before, against in (("no-lm.", "new"), ("", "old"), ("oracle.", "new")):
+            words = ["--ref", ref, "--hyp", "new", "--against", against]
+            assert main(["evaluate", *words, "--out", f"{before}test.json"]) == 0
+        return list(draw_table(Path(), "wer"))
+
+    row = next(row for row in table("new") if row.startswith("with LM"))
+    assert row.split(maxsplit=2)[2].split(maxsplit=1)[1] == "0.00, 0.00      0.002 (sign test)"
+    assert all(row.split()[-2:] == ["-", "-"] for row in table("none")[1:])

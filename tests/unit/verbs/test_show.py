@@ -109,7 +109,15 @@ def test_references_and_normalisers_of_the_command_line(show):
 def test_characters(show):
     assert "[-x-]{+y+}" in show("u3", "--metric", "cer")
     assert "no reference{+s+}" in show("u2", "--metric", "cer")
-    assert "--metric bleu: aligns no words" in show("--metric", "bleu", status=1)
+    assert "[-x-]{+y+}" in show("u3", "--metric", "chrf")
+    said = show("--metric", "wer:rules=sclite", status=1)
+    assert "--metric wer:rules=sclite: aligns no words" in said
+
+
+def test_tokens_of_bleu(show):
+    with open("ref", "w") as out:
+        out.write("u1 the cat, sat\nu2 -\nu3 -\n")
+    assert "1      1D  -1.00  the cat [-,-] sat" in show("u1", "--ref", "ref", "--metric", "bleu")
 
 
 def test_nothing_of_a_list_reaches_the_terminal_as_it_is(show):

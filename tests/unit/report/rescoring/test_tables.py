@@ -6,7 +6,7 @@ from dataclasses import replace
 from html import unescape
 
 import pytest
-from unit.report.conftest import collect_rescoring, hash_of, titled
+from unit.report.conftest import collect_rescoring, experiment, hash_of, rows_of, titled
 
 from lmtools.base.seal import write_json
 from lmtools.formats import jsonl, kaldi_text
@@ -14,7 +14,7 @@ from lmtools.report.page.html import page
 from lmtools.report.page.table import NONE, decimal, probability
 from lmtools.report.rows import rows_of_set
 from lmtools.report.tables.rescoring import span
-from lmtools.report.tables.scores import main_tables
+from lmtools.report.tables.scores import main_table, main_tables, scored_tables
 from lmtools.report.write import make_pictures, make_tables, results
 from lmtools.version import __version__
 
@@ -330,3 +330,26 @@ def test_what_rescoring_lattices_took(fresh):
         (*sizes, "20.0", "0.100", "200", "0.046", "0.500"),
         (*sizes, "20.0", "0.000", NONE, NONE, NONE),
     ]
+
+
+def test_a_matched_pairs_test_that_is_undefined_is_told(report):
+    test = next(measured for measured in report.lists.sets if measured.sample.name == "test")
+    assert not any("sign test" in note for note in main_table(report, test).notes)
+    pairs = replace(test.results["tta"].pairs, z=None, p=0.002)
+    results = {**test.results, "tta": replace(test.results["tta"], pairs=pairs)}
+    table = main_table(report, replace(test, results=results))
+    assert "p (MAPSSWE) of T-TA is that of the exact sign test" in " ".join(table.notes)
+
+
+def test_undefined_scores_of_evaluate_are_dashes(tmp_path):
+    """A label none of whose segments has words: null in the JSON of evaluate, a dash here."""
+    home = experiment(tmp_path / "exp")
+    tree = {"metric": "wer", "signature": "s", "score": 50.0, "interval": [0, 100]}
+    tree["by label"] = [{"name": "CH", "score": None}, {"name": "SW", "score": 50.0}]
+    for place, more in (("test", {}), ("dev", {"score": None, "interval": None})):
+        (home / "scored/tta").mkdir(parents=True, exist_ok=True)
+        (home / f"scored/tta/{place}.json").write_text(json.dumps(tree | more))
+    tables = list(scored_tables(collect_rescoring(home)))
+    cells = {table.title.split(": ")[1]: rows_of(table)[0] for table in tables}
+    assert cells["test"]["score"] == "50.00" == cells["test"]["SW"]
+    assert "CH" not in cells["test"] and "score" not in cells["dev"]
