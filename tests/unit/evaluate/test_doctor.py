@@ -670,10 +670,6 @@ def test_unknown_words_that_another_case_makes_known(here):
     assert main(["ngram", "--text", "text", "--order", "2", "--out", "lm"]) == 0
     edit(texts(str.upper))
     assert {"case"} == found(lm="lm").keys()  # one finding a cause
-    edit(lambda nbest: dataclasses.replace(nbest, ref=None))
-    (finding,) = found(lm="lm")["vocabulary"]
-    assert finding.level == ERROR and "(most of them are known in lower case)" in finding.cause
-    assert finding.remedy == "lmtools convert --normaliser none --case lower"
 
 
 def test_costs(here):
