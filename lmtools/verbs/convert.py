@@ -159,7 +159,9 @@ def convert_lists(args, source: str, target: str) -> str:
         message += describe(before, nbests) if describe else ""
     registry.find_format(target, FORMATS).write(nbests, args.output)
     hyps = sum(len(nbest.hyps) for nbest in nbests)
-    return f"{args.output}: {len(nbests)} utterances, {hyps} hypotheses{message}"
+    bare = hyps > len(nbests) and not any(hyp.scores for nbest in nbests for hyp in nbest.hyps)
+    scores = ", no scores" if bare else ""
+    return f"{args.output}: {len(nbests)} utterances, {hyps} hypotheses{scores}{message}"
 
 
 def plan_edits(args) -> Iterator[tuple[Edit, Describe | None]]:

@@ -648,6 +648,18 @@ def test_what_is_far_outside(odd):
     assert find_outliers(np.array(odd)).tolist() == [abs(value) == 1e30 for value in odd]
 
 
+def test_lists_without_scores(here):
+    jsonl.write([strip_scores(nbest) for nbest in lists()], "n.jsonl")
+    only("scores", HINT, "n.jsonl", "no scores in the lists", remedy="recogniser's scores")
+    jsonl.write([strip_scores(nbest, depth=1) for nbest in lists()], "n.jsonl")
+    assert "scores" not in found()
+
+
+def strip_scores(nbest, depth=None):
+    hyps = tuple(hyp.with_scores({}) for hyp in nbest.hyps[:depth])
+    return dataclasses.replace(nbest, hyps=hyps)
+
+
 def test_lists_pooled_from_systems(here):
     """System indicators are no log-probabilities, nor are a system's votes repetitions that one
     should merge.

@@ -41,6 +41,13 @@ def test_references_dedup_then_depth(here, capsys):
     assert "2 utterances, 3 hypotheses" in capsys.readouterr().err
 
 
+def test_lists_without_scores_are_told(here, capsys):
+    (here / "words_text").write_text("a-1 x\na-2 y\n")
+    assert convert("words_text o.jsonl") == 0
+    assert capsys.readouterr().err == "o.jsonl: 1 utterances, 2 hypotheses, no scores\n"
+    assert convert("n.jsonl o.jsonl") == 0 and "no scores" not in capsys.readouterr().err
+
+
 def test_best_as_kaldi_text_from_and_to_streams(here, capsys, monkeypatch):
     stream = io.BytesIO((here / "n.jsonl").read_bytes())
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(stream))
