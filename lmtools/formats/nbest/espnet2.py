@@ -204,7 +204,7 @@ def write_rank(hyps: Mapping[str, Hypothesis], folder: Path, path) -> None:
         total = hyp.with_scores({k: v for k, v in hyp.scores.items() if k not in parts})
         if (score := one_score(total, f"{path}: utterance {utt!r}")) is not None:
             totals[utt] = f"tensor({float(score)!r})"
-        rows[utt] = " ".join(f"{k}={float(v)!r}" for k, v in hyp.scores.items() if k in parts)
+        rows[utt] = " ".join(f"{name}={float(hyp.scores[name])!r}" for name in sorted(parts))
     if totals:
         kaldi_text.write(totals, folder / "score")
     if parts:
