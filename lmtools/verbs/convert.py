@@ -211,7 +211,7 @@ def attach_references(args, nbests: Sequence[NBest]) -> tuple[Sequence[NBest], s
         return lists.attach_lines(nbests, lines, args.input), ""
     if not args.ref:
         return nbests, ""
-    refs = read_texts(args.ref)
+    refs = lists.match_ids(read_texts(args.ref), [nbest.utt for nbest in nbests], args.ref)
     nbests = lists.attach_refs(nbests, refs, args.input, args.ref)
     unused = lists.count_unused(nbests, refs)
     message = f", {unused:,} of {len(refs):,} references not used: they have no list"
