@@ -9,6 +9,7 @@ from itertools import groupby
 
 from lmtools.base.atomic import atomic_text
 from lmtools.base.errors import UserError
+from lmtools.base.log import say
 from lmtools.types import TOTAL, Hypothesis, NBest
 
 # float() alone would also take '1_000', 'infinity' and digits of other scripts.
@@ -138,6 +139,13 @@ def write_lines(
             out.writelines(f"{line}\n" for line in lines)
             if str(path) == "-":
                 out.flush()
+
+
+def name_unread(path, names: Iterable[str], remedy: str) -> None:
+    """Say which files of scores stand beside lists and are not read, if there are any."""
+    if names := sorted(names):
+        shown = ", ".join(names[:5]) + (" .." if len(names) > 5 else "")
+        say(f"{path}: scores beside the lists are not read: {shown}; {remedy}", "warning")
 
 
 def component(name: str, where: str) -> str:

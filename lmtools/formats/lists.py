@@ -1,10 +1,12 @@
 """References joined to N-best lists and lattices; what changes lists is in `edits`."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
 from lmtools.base.errors import UserError
+from lmtools.base.log import say
 from lmtools.formats import plain
 from lmtools.formats.texts import read_texts
 from lmtools.types import NBest
@@ -28,6 +30,32 @@ def attach_refs(
             f"{lines if len(refs) == len(nbests) else ''}"
         )
     return [replace(nbest, ref=refs[nbest.utt], more_refs=()) for nbest in nbests]
+
+
+def match_ids(refs: Mapping[str, str], utts: Sequence[str], path) -> Mapping[str, str]:
+    """Return references under the ids of the lists where one side has a speaker before each id, as
+    ESPnet's trn has (SPK-UTT), and all of `utts` find one reference of their own in this way; say
+    so. Return them as they are otherwise.
+    """
+    if not utts or any(utt in refs for utt in utts):
+        return refs
+    whole: dict[str, list[str]] = {}
+    for utt in refs:
+        for end in list_ends(utt):
+            whole.setdefault(end, []).append(utt)
+    found = [whole.get(utt) or [end for end in list_ends(utt) if end in refs] for utt in utts]
+    keys = [candidates[0] for candidates in found if len(candidates) == 1]
+    if len(keys) < len(utts) or len({*keys}) < len(utts):
+        return refs
+    say(f"{path}: ids joined without the speaker in front: {keys[0]!r} is {utts[0]!r}, and so on")
+    joined = set(keys)
+    rest = {utt: text for utt, text in refs.items() if utt not in joined}
+    return {utt: refs[key] for utt, key in zip(utts, keys, strict=True)} | rest
+
+
+def list_ends(utt: str) -> list[str]:
+    """Return what stands after each `-` and `_` of an id."""
+    return [utt[mark.end() :] for mark in re.finditer("[-_]", utt)]
 
 
 def count_unused(nbests: Sequence[NBest], refs: Mapping[str, str]) -> int:

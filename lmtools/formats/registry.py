@@ -18,6 +18,15 @@ from lmtools.base.files import DAMAGED, OPENERS, cannot, not_as_named
 from lmtools.text.foreign import ARTIFACTS, HEAD, identify
 from lmtools.types import EMPTY
 
+FEW = 8  # formats that a message may name
+# What a file may be that no format recognises, by what it looks like
+NEAREST = {
+    "directory": ("kaldi-nbest", "espnet2", "srilm"),
+    "JSON": ("whisper", "cloud", "vosk"),
+    "|||": ("moses", "marian", "fairseq"),
+    "lines": ("kaldi-text", "trn", "ctm"),
+    "stream": ("jsonl", "kaldi-nbest", "kaldi-text"),
+}
 SPECIFIER = re.compile(r"(ark|scp)(,[a-z,]+)?:")
 INSIDE = {  # files of directories that are no lists, and what these are
     "model.safetensors": "a model directory, which goes to --lm",
@@ -160,24 +169,41 @@ def detect(path, formats: Mapping[str, Format], default: str | None = None) -> s
     UserError, which says what it is, for what can hold neither lists nor lattices: language models,
     wrongly named archives.
     """
-    remedy = f"name its format: {', '.join(formats)}"
-    if path == "-":
-        raise UserError(f"standard input is not looked into; {remedy}")
-    if is_pipe(path) and default is None:
-        raise UserError(f"{path}: a pipe is not looked into; {remedy}")
+    if path == "-" or (is_pipe(path) and default is None):
+        what = "standard input" if path == "-" else f"{path}: a pipe"
+        near = name_nearest("stream", formats)
+        raise UserError(f"{what} is not looked into; name its format: {near}")
+    first = ""
     if parse_specifier(path):
         names = [name for name, form in formats.items() if form.tables]
     else:
         first = "" if Path(path).is_dir() or is_pipe(path) else read_first_line(path)
         names = [name for name, form in formats.items() if form.recognises(Path(path), first)]
     if not names and not parse_specifier(path) and (other := unlike_lists(path, default is None)):
+        near = name_nearest("stream", formats)
         raise UserError(
-            f"{path}: is {other}; give a file or directory in one of the formats"
-            f" {', '.join(formats)}"
+            f"{path}: is {other}; give a file or directory in one of the formats {near}"
         )
     if len(names) > 1 or not (names or default):
-        raise UserError(f"{path}: could be {' or '.join(names) or 'anything'}; {remedy}")
+        near = ", ".join(names) or name_nearest(look_at(path, first), formats)
+        what = " or ".join(names) or "anything"
+        raise UserError(f"{path}: could be {what}; name its format: {near}")
     return names[0] if names else default
+
+
+def look_at(path, first: str) -> str:
+    """Return the key of NEAREST that a path with this first line looks like."""
+    if not first and Path(path).is_dir():
+        return "directory"
+    return "JSON" if first.lstrip().startswith(("{", "[")) else "|||" if "|||" in first else "lines"
+
+
+def name_nearest(look: str, formats: Mapping[str, Format]) -> str:
+    """Return names of `formats` for a message: all if they are few, else the nearest."""
+    near = [name for name in NEAREST[look] if name in formats]
+    if len(formats) <= FEW or not near:
+        return ", ".join(formats)
+    return f"{', '.join(near)}, or another of lmtools convert --help"
 
 
 def is_pipe(path) -> bool:

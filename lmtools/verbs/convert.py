@@ -159,7 +159,9 @@ def convert_lists(args, source: str, target: str) -> str:
         message += describe(before, nbests) if describe else ""
     registry.find_format(target, FORMATS).write(nbests, args.output)
     hyps = sum(len(nbest.hyps) for nbest in nbests)
-    return f"{args.output}: {len(nbests)} utterances, {hyps} hypotheses{message}"
+    bare = hyps > len(nbests) and not any(hyp.scores for nbest in nbests for hyp in nbest.hyps)
+    scores = ", no scores" if bare else ""
+    return f"{args.output}: {len(nbests)} utterances, {hyps} hypotheses{scores}{message}"
 
 
 def plan_edits(args) -> Iterator[tuple[Edit, Describe | None]]:
@@ -209,7 +211,7 @@ def attach_references(args, nbests: Sequence[NBest]) -> tuple[Sequence[NBest], s
         return lists.attach_lines(nbests, lines, args.input), ""
     if not args.ref:
         return nbests, ""
-    refs = read_texts(args.ref)
+    refs = lists.match_ids(read_texts(args.ref), [nbest.utt for nbest in nbests], args.ref)
     nbests = lists.attach_refs(nbests, refs, args.input, args.ref)
     unused = lists.count_unused(nbests, refs)
     message = f", {unused:,} of {len(refs):,} references not used: they have no list"

@@ -25,6 +25,7 @@ CHECKS = {
     "vocabulary": texts.vocabulary,
     "unseen": texts.unseen,
     "leak": texts.leak,
+    "scores": scores.missing,
     "sentinels": scores.sentinels,
     "signs": scores.signs,
     "base": scores.base,

@@ -14,6 +14,7 @@ from lmtools.base.installed import find_model
 from lmtools.evaluate.doctor.profile import Profile
 from lmtools.evaluate.doctor.trials import MARKS, Trial, choose_forms, choose_remedies
 from lmtools.formats import read
+from lmtools.formats.lists import match_ids
 from lmtools.formats.texts import read_texts
 from lmtools.ngram.description import SUBWORD, is_foreign
 from lmtools.ngram.model import ModelNote, NgramModel
@@ -84,6 +85,7 @@ def read_inputs(
     refs, ref_places = {item.utt: item.ref for item in nbests if item.ref is not None}, places
     if ref:
         texts = attempt(problems, None, lambda: read_texts(ref, "lmtools convert --ref-lines"))
+        texts = texts and match_ids(texts, [nbest.utt for nbest in nbests], ref)
         refs, ref_places = read_leniently(ref)
         if texts is not None:
             refs, ref_places = texts, {utt: ref_places.get(utt, ref) for utt in texts}

@@ -57,6 +57,17 @@ def find_outliers(values: np.ndarray) -> np.ndarray:
     return far | large if large.mean() < 0.5 else far
 
 
+def missing(inputs: DoctorInputs) -> Iterator[Finding]:
+    """Find lists without any scores, whose order alone says what the recogniser found."""
+    hyps = [hyp for nbest in inputs.nbests for hyp in nbest.hyps]
+    if len(hyps) > len(inputs.nbests) and not any(hyp.scores for hyp in hyps):
+        remedy = (
+            "write the recogniser's scores into the lists, too, if it has any; else only ranks are"
+            " weighed"
+        )
+        yield Finding(HINT, inputs.nbest, "no scores in the lists", remedy)
+
+
 def sentinels(inputs: DoctorInputs) -> Iterator[Finding]:
     """Find values that stand for `no score`, such as -1e30: one of them makes a column useless, or
     a list.

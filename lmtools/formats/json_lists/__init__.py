@@ -85,12 +85,14 @@ LAYOUTS = {
     ),
     # Google  {"results": [{"alternatives": [{"transcript": "blue", "confidence": 0.9}, ..]}, ..]}
     # AWS     {"results": {"segments": [{"alternatives": [{"transcript": .., "items": [..]}, ..]}]}}
+    # Deepgram {"results": {"channels": [{"alternatives": [{"transcript": .., ..}]}]}}
     # Azure   {"NBest": [{"Confidence": 0.9, "Lexical": "blue", "Display": "Blue."}, ..]}, or, of
     #         batches, {"recognizedPhrases": [{"nBest": [{"confidence": 0.9, ..}, ..]}, ..]}
     # `am` is the logarithm of the confidence (of AWS the sum over the words) where all hypotheses
     # of the file have one above 0: Google gives it to the first one alone
     "cloud": Layout(
-        "results of Google's, Amazon's and Azure's recognisers: lines with utt, or UTT.json each",
+        "results of the recognisers of Google, Amazon, Azure, Watson, Deepgram: lines with utt, or"
+        " UTT.json each",
         json_io.recognise_results(
             r'"(results|NBest|recognizedPhrases)"\s*:', r'"(transcripts?|[Ll]exical)"\s*:'
         ),

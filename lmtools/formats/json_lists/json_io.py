@@ -15,11 +15,13 @@ KINDS = {str: "a text", dict: "an object", list: "a list", float: "a number"}
 Entry = tuple[str, dict, str]  # an utterance, its object, the place for messages
 
 
-def load(path):
-    """Load the JSON value in `path` (.gz, .xz, `-`); refuse repeated keys, which Python takes."""
+def load(path, errors: str = "strict"):
+    """Load the JSON value in `path` (.gz, .xz, `-`); refuse repeated keys, which Python takes.
+    `errors` says what becomes of bytes that are no UTF-8, as of `bytes.decode`.
+    """
     data = read_bytes(path)
     try:
-        return json.loads(data.decode("utf-8-sig"), object_pairs_hook=unique)
+        return json.loads(data.decode("utf-8-sig", errors), object_pairs_hook=unique)
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise not_utf8(path, f"{path}:{line}") from None
@@ -50,11 +52,11 @@ def recognise(opening: str, *names: str) -> Callable[[Path, str], bool]:
     return recognises
 
 
-def recognise_results(*names: str) -> Callable[[Path, str], bool]:
+def recognise_results(*names: str, opening: str = "{") -> Callable[[Path, str], bool]:
     """Return `recognises` of a format of `results`: objects, or a directory whose first file holds
     one.
     """
-    recognises = recognise("{", *names)
+    recognises = recognise(opening, *names)
 
     def recognises_any(path: Path, first: str) -> bool:
         if not path.is_dir():
@@ -73,20 +75,38 @@ def result_files(path) -> list[Path]:
 
 
 def read_results(path) -> Iterator[Entry]:
-    """Yield what a recogniser returned: lines with `utt`, or a directory with a file UTT.json each.
-    UserError for an utterance that comes twice.
+    """Yield what a recogniser returned: lines with `utt`, or a file UTT.json, or a directory with
+    one each. UserError for an utterance that comes twice.
+    """
+    if Path(path).is_dir() or holds_one(Path(path)):
+        yield from read_files(path)
+        return
+    utterances = Utterances()
+    for tree, where in read_objects(path):
+        yield utterances.add(member(tree, "utt", str, where), where), tree, where
+
+
+def holds_one(path: Path) -> bool:
+    """Return whether a file is one object without an id, on one line or many, not lines of them."""
+    if not path.is_file():
+        return False
+    lines = (line.rstrip() for _, line in read_lines(path) if line.strip())
+    first, more = next(lines, ""), next(lines, None)
+    alone = first and (more is None or not first.endswith("}"))
+    return bool(alone) and not re.search(r'"utt"\s*:', first)
+
+
+def read_files(path, read: Callable[[Path], object] = load) -> Iterator[Entry]:
+    """Yield what a file UTT.json holds, or each in a directory, as `read` reads it; UserError for
+    what is no object, and for an utterance that comes twice.
     """
     utterances = Utterances()
-    if not Path(path).is_dir():
-        for tree, where in read_objects(path):
-            yield utterances.add(member(tree, "utt", str, where), where), tree, where
-        return
-    files = result_files(path)
+    files = result_files(path) if Path(path).is_dir() else [Path(path)]
     if not files:
         raise UserError(f"{path}: no file UTT.json; write the recogniser's results there")
     for child in files:
-        tree = expect(load(child), dict, str(child), "the file")
-        yield utterances.add(child.name.removesuffix(".json"), str(child)), tree, str(child)
+        tree = expect(read(child), dict, str(child), "the file")
+        yield utterances.add(child.name.partition(".json")[0], str(child)), tree, str(child)
 
 
 def read_objects(path) -> Iterator[tuple[dict, str]]:

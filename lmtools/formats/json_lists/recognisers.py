@@ -8,6 +8,7 @@ from pathlib import Path
 
 from lmtools.base.errors import UserError
 from lmtools.base.files import read_lines
+from lmtools.base.log import say
 from lmtools.formats import checks
 from lmtools.formats.json_lists import json_io
 from lmtools.formats.json_lists.json_io import Entry, expect, member
@@ -25,6 +26,7 @@ from lmtools.types import Hypothesis, NBest
 LOG_PROBS = "ys_log_probs"  # of sherpa-onnx
 BEAM = ("words", "text", "score", "logit_score", "lm_score", "last_lm_state")
 COLUMNS = ("text", "logit_score", "lm_score")  # of Hugging Face
+FINALS = ("final", "is_final", "isFinal")  # of Watson, Google
 # what the clouds return of silence
 SILENT = ("RecognitionStatus", "requestId", "totalBilledTime", "request_id", "total_billed_time")
 
@@ -144,16 +146,23 @@ def parse_named_beam(beam: Mapping, where: str) -> Hypothesis:
 
 
 def read_segments(path) -> Iterator[Entry]:
-    """Yield the segments of the clouds' results, each an utterance of `alternatives`."""
-    return unique(
-        segment for entry in json_io.read_results(path) for segment in segments_of(*entry)
-    )
+    """Yield the segments of the clouds' results, each an utterance of `alternatives`; say how many
+    interim results were left out.
+    """
+    interim: list[str] = []
+    entries = json_io.read_results(path)
+    yield from unique(part for entry in entries for part in segments_of(*entry, interim))
+    if interim:
+        results = "1 interim result" if len(interim) == 1 else f"{len(interim)} interim results"
+        say(f"{path}: {results} left out: they are not final", "warning")
 
 
-def segments_of(utt: str, tree: Mapping, where: str) -> Iterator[Entry]:
-    """Yield the segments of one result; UTT-1, UTT-2 .. where there are several."""
+def segments_of(utt: str, tree: Mapping, where: str, interim: list[str]) -> Iterator[Entry]:
+    """Yield the segments of one result; UTT-1, UTT-2 .. where there are several. The place of each
+    interim result is added to `interim`.
+    """
     ref = json_io.optional(tree, "ref", str, where)
-    segments = list(alternatives_of(tree, where)) or [[]]
+    segments = list(alternatives_of(tree, where, interim)) or [[]]
     several = len(segments) > 1
     if several and ref is not None:
         raise UserError(
@@ -165,8 +174,18 @@ def segments_of(utt: str, tree: Mapping, where: str) -> Iterator[Entry]:
         yield f"{utt}-{number}" if several else utt, segment, f"{where}: segment {number}"
 
 
-def alternatives_of(tree: Mapping, where: str) -> Iterator[Sequence]:
-    """Yield the alternatives of each segment of a result of Google, AWS or Azure."""
+def is_interim(result: Mapping) -> bool:
+    """Return whether a recogniser may still change this result. Google leaves `isFinal` out where
+    it is false, and gives only such results a `stability`.
+    """
+    finals = [result[name] for name in FINALS if name in result]
+    return False in finals or (not finals and bool(result.get("stability")))
+
+
+def alternatives_of(tree: Mapping, where: str, interim: list[str]) -> Iterator[Sequence]:
+    """Yield the alternatives of each segment of a result of Google, AWS, Azure, Watson or Deepgram
+    that is final.
+    """
     if isinstance(tree.get("response"), dict):  # of Google's long recordings
         tree = tree["response"]
     if "NBest" in tree:
@@ -176,18 +195,24 @@ def alternatives_of(tree: Mapping, where: str) -> Iterator[Sequence]:
             yield member(phrase, "nBest", list, where)
     elif isinstance(tree.get("results"), dict):
         results = tree["results"]
-        if "segments" in results:
+        if "channels" in results:
+            for channel in members(results, "channels", where):
+                yield member(channel, "alternatives", list, where)
+        elif "segments" in results:
             for segment in members(results, "segments", where):
                 yield member(segment, "alternatives", list, where)
         else:
             yield member(results, "transcripts", list, where)
     elif "results" in tree:
         for result in members(tree, "results", where):
-            yield member(result, "alternatives", list, where) if result else []
+            if is_interim(result):
+                interim.append(where)
+            else:
+                yield member(result, "alternatives", list, where) if result else []
     elif others := tree.keys() - {"utt", "ref", *SILENT, "DisplayText", "Offset", "Duration"}:
         raise UserError(
-            f"{where}: no results of Google, AWS or Azure, but {sorted(others)[0]!a}; give what"
-            " they return as it is"
+            f"{where}: no results of Google, AWS, Azure or Deepgram, but {sorted(others)[0]!a};"
+            " give what they return as it is"
         )
 
 

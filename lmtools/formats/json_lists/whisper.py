@@ -13,33 +13,42 @@ Hypotheses stand best first; `ref` may be missing. A hypothesis has its `text` a
 `am` is the sum; without it `am` is the average as it stands, which compares hypotheses of different
 length by another rule. What else there is is kept as extra. Lists are written with `sum_logprob`.
 
-Read alone is what the command lines of openai-whisper (`--output_format json`), whisper-ctranslate2
-and whisper.cpp (`--output-json`) leave, a file UTT.json each: a directory of them, or one. Each is
-a list of one hypothesis without score, since the averages in it are of windows, not of texts.
+Read alone is what the command lines of openai-whisper (`--output_format json`),
+whisper-ctranslate2, whisperX and whisper.cpp (`--output-json`) leave, OpenAI's `verbose_json`, what
+Hugging Face's pipeline returns (`chunks`) and lists of faster-whisper's segments, a file UTT.json
+each: a directory of them, or one. Each is a list of one hypothesis without score, since the
+averages in it are of windows, not of texts.
 """
 
+import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from lmtools.base.errors import UserError
-from lmtools.formats.checks import identifier
+from lmtools.base.log import say
 from lmtools.formats.json_lists import json_io
 from lmtools.formats.json_lists.json_io import Entry, expect, member
 from lmtools.formats.json_lists.layout import parse_keyed, spell_keyed, spell_scored, unique
-from lmtools.formats.registry import read_beginning
+from lmtools.formats.registry import read_beginning, read_first_line
 from lmtools.types import Hypothesis, NBest
 
 SCORES = ("sum_logprob", "avg_logprob", "score")
 OUTPUT = "output"  # the key under which `read_entries` yields what a command line left
 NO_SCORE = "no score"
 
+SPACELESS = ("zh", "ja", "th", "lo", "my", "yue")  # languages whose segments no space separates
+
 is_dump = json_io.recognise("[", '"utt"', '"hypotheses"')
+OTHERS = r'\A(?s:(?!.*"(utt|utts|results|transcripts?|beams|alternatives|hypotheses|input)"\s*:))'
 are_outputs = json_io.recognise_results(
-    r'"(segments|transcription)"\s*:\s*\[',
-    r'"text"\s*:',
-    r'\A(?s:(?!.*"(utt|results|transcripts?|beams|alternatives)"\s*:))',
+    r'"(segments|transcription|chunks)"\s*:\s*(\[|null)|"words"\s*:\s*\[\s*\{[^{}]*"word"',
+    r'"(text|word_segments)"\s*:',
+    OTHERS,
+)
+are_segments = json_io.recognise_results(
+    r'"(start|timestamp)"\s*:', r'"text"\s*:', OTHERS, opening="["
 )
 
 
@@ -47,23 +56,62 @@ def recognises(path: Path, first: str) -> bool:
     """Return whether the file is such a dump, or the file or the first of a directory is an output
     of Whisper's command line.
     """
-    return is_dump(path, first) or are_outputs(path, first)
+    return is_dump(path, first) or are_outputs(path, first) or are_segments(path, first)
 
 
 def read_entries(path) -> Iterator[Entry]:
-    """Yield the lists of a dump, or the outputs of a directory or file, each under OUTPUT."""
-    if Path(path).is_dir():
-        for utt, tree, where in json_io.read_results(path):
+    """Yield the lists of a dump, or the outputs of a directory or file, each under OUTPUT; name
+    those that held cut characters.
+    """
+    if Path(path).is_dir() or holds_output(Path(path)):
+        cut: list[Path] = []
+        for utt, tree, where in json_io.read_files(path, lambda file: load_output(file, cut)):
             yield utt, {OUTPUT: tree}, where
-    elif Path(path).is_file() and is_object(read_beginning(path)):
-        tree = expect(json_io.load(path), dict, str(path), "the file")
-        utt = identifier(Path(path).name.partition(".json")[0], str(path))
-        yield utt, {OUTPUT: tree}, str(path)
-    else:
-        lists = json_io.read_list(path)
-        entries = ((member(tree, "utt", str, where), tree, where) for tree, where in lists)
-        for utt, tree, _ in unique(entries):
-            yield utt, tree, f"{path}: utterance {utt!r}"
+        if cut:
+            more = f", and {len(cut) - 1} other file{'s' * (len(cut) > 2)} of {path}"
+            more = more if len(cut) > 1 else ""
+            remedy = "halves that do not meet are read as \ufffd"
+            say(f"{cut[0]}: cuts characters in two{more}; {remedy}", "warning")
+        return
+    lists = json_io.read_list(path)
+    entries = ((member(tree, "utt", str, where), tree, where) for tree, where in lists)
+    for utt, tree, _ in unique(entries):
+        yield utt, tree, f"{path}: utterance {utt!r}"
+
+
+def holds_output(path: Path) -> bool:
+    """Return whether a file holds what a command line left, not a dump."""
+    return path.is_file() and (
+        is_object(read_beginning(path)) or are_segments(path, read_first_line(path))
+    )
+
+
+def load_output(path: Path, cut: list[Path]):
+    """Load an output. whisper.cpp ends tokens and lines inside a character: the halves are joined
+    again in its `text`, and are U+FFFD elsewhere; its path is added to `cut`.
+    """
+    tree = json_io.load(path, "surrogateescape")
+    if not isinstance(tree, dict) or "transcription" not in tree:
+        tree = json_io.load(path) if is_cut(tree) else tree
+        if isinstance(tree, list):  # segments, or parts of a pipeline's output
+            timed = any(isinstance(part, dict) and "timestamp" in part for part in tree)
+            tree = {"chunks" if timed else "segments": tree}
+        return tree
+    text = join_texts(tree["transcription"], "", str(path))
+    if not is_cut(tree):
+        return tree | {"text": text}
+    cut.append(path)
+    spelled = json.dumps(tree | {"text": text}, ensure_ascii=False)
+    return json.loads(spelled.encode("utf-8", "surrogateescape").decode("utf-8", "replace"))
+
+
+def is_cut(tree) -> bool:
+    """Return whether a value holds what UTF-8 does not."""
+    try:
+        json.dumps(tree, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return True
+    return False
 
 
 def is_object(beginning: bytes) -> bool:
@@ -79,16 +127,26 @@ def parse_list(utt: str, tree: Mapping, where: str) -> NBest:
 
 
 def parse_output(tree: Mapping, where: str) -> Hypothesis:
-    """Return what Whisper's command line writes of one recording."""
-    if "transcription" in tree:  # of whisper.cpp
-        parts = [
-            expect(part, dict, where, "a part")
-            for part in member(tree, "transcription", list, where)
-        ]
-        text = "".join(member(part, "text", str, where) for part in parts)
-    else:
+    """Return what Whisper's command line writes of one recording: its text, or that of its parts,
+    where it has none.
+    """
+    names = ("segments", "chunks")
+    parts = next((tree[name] for name in names if isinstance(tree.get(name), list)), None)
+    if "text" in tree or parts is None:
         text = member(tree, "text", str, where)
+    else:
+        between = "" if tree.get("language") in SPACELESS else " "
+        text = expect(join_texts(parts, between, where), str, where, "the text")
     return Hypothesis(" ".join(text.split()), {}, json_io.extras(tree, ("text",), where))
+
+
+def join_texts(parts, between: str, where: str) -> str:
+    """Return the texts of the parts of an output as one, which may hold halves of characters."""
+    texts = []
+    for part in expect(parts, list, where, "'transcription'"):
+        text = expect(part, dict, where, "a part").get("text")
+        texts.append(text if isinstance(text, str) else member(part, "text", str, where))
+    return between.join(texts)
 
 
 def parse_hypothesis(tree, where: str) -> Hypothesis:

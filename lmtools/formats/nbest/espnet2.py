@@ -1,11 +1,13 @@
-"""ESPnet2 decode directories: `[logdir/output.J/]{n}best_recog/{text,score,token,token_int}`, one
-directory a rank, one file a field.
+"""ESPnet2 decode directories `[logdir/output.J/]{n}best_recog/{text,score,scores,token,token_int}`,
+one directory a rank, one file a field.
 
 `score` is the printed total of the first pass (decoder, CTC and LM parts already weighted and
-added), a number or `tensor(-7.41)` with or without `device=`; it becomes the component `am`. A rank
-directory may lack utterances; a too-short utterance has the text " " and becomes an empty
-hypothesis. `token` and `token_int`, the recogniser's own units, are kept as extras, and so is the
-rank where ranks are missing before it: lists that keep their order are written with the same gaps.
+added), a number or `tensor(-7.41)` with or without `device=`; it becomes the component `am`.
+`scores`, if it is there, has the parts, `{'decoder': tensor(-4.1), 'ctc': -2.0}` or `decoder=-4.1
+ctc=-2.0`, which become components of these names. A rank directory may lack utterances; a too-short
+utterance has the text " ", no parts, and becomes an empty hypothesis whose scores are 0. `token`
+and `token_int`, the recogniser's own units, are kept as extras, and so is the rank where ranks are
+missing before it: lists that keep their order are written with the same gaps.
 """
 
 import contextlib
@@ -18,16 +20,26 @@ from pathlib import Path
 from lmtools.base.atomic import new_directory
 from lmtools.base.errors import UserError
 from lmtools.formats import kaldi_text
-from lmtools.formats.checks import check_nbests, number, one_score
-from lmtools.formats.registry import list_numbered
-from lmtools.types import Hypothesis, NBest
+from lmtools.formats.checks import (
+    check_nbests,
+    component,
+    components,
+    name_unread,
+    number,
+    one_score,
+)
+from lmtools.formats.registry import list_children, list_numbered
+from lmtools.types import TOTAL, Hypothesis, NBest
 
-SUMMARY = "ESPnet2 decode directory with {n}best_recog/text and score"
+SUMMARY = "ESPnet2 decode directory with {n}best_recog/text, score and perhaps scores"
 RANK = re.compile(r"([1-9][0-9]*)best_recog")
 JOB = re.compile(r"output\.([0-9]+)")
 PLACE = re.compile("[1-9][0-9]{0,5}", re.ASCII)
 UNITS = ("token", "token_int")
 TENSOR = re.compile(r"tensor\((.*?)(,.*)?\)")
+NAME = re.compile(r"""[^\W\d][^\s'":=,(){}]*""")
+VALUE = r"tensor\([^)]*\)|[^\s,:=()]+"
+PART = re.compile(rf"""['"]?({NAME.pattern})['"]?(?: ?[:=] ?| )({VALUE})(?:,? ?|$)""")
 
 
 def recognises(path: Path, first: str) -> bool:
@@ -40,26 +52,43 @@ def read(path) -> list[NBest]:
     in the order of the jobs' best lists.
     """
     lists: dict[str, dict[int, Hypothesis]] = {}
-    scored = None
+    present, unread = None, set()
     for folder, rank in find_ranks(Path(path)):
-        if scored not in (None, (folder / "score").exists()):
+        names = {child.name for child in list_children(folder)}
+        scored = [name for name in PARSERS if name in names]
+        if present not in (None, scored):
             raise UserError(
-                f"{folder}: some rank directories have a file `score` and some do not; decode again"
-                " or remove them all"
+                f"{folder}: some rank directories have a file"
+                f" `{min({*present} ^ {*scored})}` and some do not; decode again or remove them all"
             )
-        scored = (folder / "score").exists()
+        present = scored
+        unread |= {name for name in names - {*PARSERS} if "score" in name}
         for utt, hyp in read_hypotheses(folder, scored):
             if rank in lists.setdefault(utt, {}):
                 raise UserError(
                     f"{folder}/text: utterance {utt!r} occurs in two jobs; keep one of them"
                 )
             lists[utt][rank] = hyp
-    if scored is None:
+    if present is None:
         raise UserError(
             f"{path}: no directory like 1best_recog in it or in its output.J; give an ESPnet2"
             " decode directory"
         )
-    return [NBest(utt, tuple(sort_by_rank(ranks))) for utt, ranks in lists.items()]
+    name_unread(path, unread, "lines `utt NAME=number NAME=number` in a file `scores` are read")
+    nbests = [NBest(utt, tuple(sort_by_rank(ranks))) for utt, ranks in lists.items()]
+    return list(add_missing(nbests, path)) if "scores" in present else nbests
+
+
+def add_missing(nbests: Iterable[NBest], path) -> Iterator[NBest]:
+    """Yield lists, empty hypotheses with scores of 0; UserError where others lack some."""
+    nbests = list(nbests)
+    zeros = {name: 0.0 for nbest in nbests for hyp in nbest.hyps for name in hyp.scores}
+    names = frozenset(zeros) or None
+    for nbest in nbests:
+        hyps = (hyp if hyp.text else hyp.with_scores({**zeros, **hyp.scores}) for hyp in nbest.hyps)
+        filled = replace(nbest, hyps=tuple(hyps))
+        components(filled, names, f"{path}: utterance {nbest.utt!r}")
+        yield filled
 
 
 def sort_by_rank(hyps: Mapping[int, Hypothesis]) -> Iterator[Hypothesis]:
@@ -86,37 +115,65 @@ def numbered_directories(path: Path, name: re.Pattern) -> list[tuple[Path, int]]
     return [(child, number) for number, child in inside if child.is_dir()]
 
 
-def read_hypotheses(folder: Path, scored: bool) -> Iterator[tuple[str, Hypothesis]]:
-    """Yield pairs (utterance, hypothesis) of one rank directory, text and score joined by id."""
+def read_hypotheses(folder: Path, scored: Iterable[str]) -> Iterator[tuple[str, Hypothesis]]:
+    """Yield pairs (utterance, hypothesis) of one rank directory, its text and the files `scored`
+    joined by id.
+    """
     texts = kaldi_text.read(folder / "text")
-    scores = {}
-    if scored:
-        scores = {
-            utt: parse_score(text, f"{folder}/score:{line}")
-            for line, utt, text in kaldi_text.rows(folder / "score", text=False)
+    scores: dict[str, dict[str, float]] = {utt: {} for utt in texts}
+    for name in scored:
+        rows = {
+            utt: PARSERS[name](text, f"{folder}/{name}:{line}")
+            for line, utt, text in kaldi_text.rows(folder / name, text=False)
         }
-        if alone := texts.keys() ^ scores.keys():
+        if alone := texts.keys() ^ rows.keys():
             raise UserError(
-                f"{folder}: utterance {min(alone)!r} is only in one of `text` and `score`; decode"
+                f"{folder}: utterance {min(alone)!r} is only in one of `text` and `{name}`; decode"
                 " it again or drop it from both"
             )
+        for utt, row in rows.items():
+            scores[utt] |= row
     units = {name: kaldi_text.read(folder / name) for name in UNITS if (folder / name).exists()}
     for utt, text in texts.items():
         extra = {name: column[utt] for name, column in units.items() if utt in column}
-        yield utt, Hypothesis(text, {"am": scores[utt]} if scored else {}, extra)
+        yield utt, Hypothesis(text, scores[utt], extra)
 
 
-def parse_score(text: str, where: str) -> float:
+def parse_score(text: str, where: str, what: str = "score") -> float:
     """Return the number in `text`, bare or as `tensor(...)`."""
     match = TENSOR.fullmatch(text)
-    return number(match[1].strip() if match else text, where, "score")
+    return number(match[1].strip() if match else text, where, what)
+
+
+def parse_total(text: str, where: str) -> dict[str, float]:
+    """Return the total in `text` as `am`."""
+    return {"am": parse_score(text, where)}
+
+
+def parse_parts(text: str, where: str) -> dict[str, float]:
+    """Return the numbers in `text` by the names before them."""
+    body, at = text.strip().removeprefix("{").removesuffix("}").strip(), 0
+    parts: dict[str, float] = {}
+    while at < len(body):
+        match = PART.match(body, at)
+        if not match or match[1] in (*parts, "am", TOTAL):
+            raise UserError(
+                f"{where}: {body[at : at + 40]!r} is no score with a name of its own; write `utt"
+                " decoder=-4.1 ctc=-2.0`, or take the file `scores` away"
+            )
+        parts[component(match[1], where)] = parse_score(match[2], where, match[1])
+        at = match.end()
+    return parts
+
+
+PARSERS = {"score": parse_total, "scores": parse_parts}
 
 
 def write(nbests: Iterable[NBest], path) -> None:
     """Write a decode directory, one directory a rank; the whole appears at once.
 
-    UserError if the lists have other scores than `am` and no total, or if `path` holds anything but
-    rank directories.
+    The total, or else `am`, is `score`; without a total, other scores are `scores`. UserError for
+    names that have no place there, and if `path` holds anything but rank directories.
     """
     nbests = list(check_nbests(nbests, path))
     with replace_directory(Path(path)) as temporary:
@@ -139,12 +196,19 @@ def list_ranks(nbest: NBest) -> list[int]:
 
 def write_rank(hyps: Mapping[str, Hypothesis], folder: Path, path) -> None:
     """Write the files of one rank directory from its hypotheses; `path` is what messages name."""
-    scores = {utt: one_score(hyp, f"{path}: utterance {utt!r}") for utt, hyp in hyps.items()}
     kaldi_text.write({utt: hyp.text for utt, hyp in hyps.items()}, folder / "text")
-    if any(value is not None for value in scores.values()):
-        kaldi_text.write(
-            {utt: f"tensor({float(value)!r})" for utt, value in scores.items()}, folder / "score"
-        )
+    names = {name for hyp in hyps.values() for name in hyp.scores}
+    parts = names - {"am"} if TOTAL not in names and all(map(NAME.fullmatch, names)) else set()
+    totals, rows = {}, {}
+    for utt, hyp in hyps.items():
+        total = hyp.with_scores({k: v for k, v in hyp.scores.items() if k not in parts})
+        if (score := one_score(total, f"{path}: utterance {utt!r}")) is not None:
+            totals[utt] = f"tensor({float(score)!r})"
+        rows[utt] = " ".join(f"{name}={float(hyp.scores[name])!r}" for name in sorted(parts))
+    if totals:
+        kaldi_text.write(totals, folder / "score")
+    if parts:
+        kaldi_text.write(rows, folder / "scores")
     for name in UNITS:
         if column := {utt: hyp.extra[name] for utt, hyp in hyps.items() if name in hyp.extra}:
             kaldi_text.write(column, folder / name)

@@ -4,12 +4,13 @@
 
 Archives hold costs, which become scores by changing the sign: `am` = -acwt, `graph` = -lmwt.nolm
 (the graph without the LM), `lm` = -lmwt.lmonly, or nolm - withlm where lmonly is missing (-withlm,
-graph included, where nolm is missing too). Any other file `lmwt.NAME` is the component NAME, as the
-scripts for neural LMs leave it; components besides am, graph and lm, a rescored list's total among
-them, are written in this way. Hypotheses are joined by key, not by line. Numbers n may have gaps;
-lists come in their order and, unless it changes, keep them. Files may be text or binary, NAME,
-NAME.gz, NAME.ark or NAME.scp; `ali` and the word ids are kept as extras. Text comes from
-words_text, or from words and a words.txt.
+graph included, where nolm is missing too). `ac_cost`, `graph_cost` and `lm_cost`, as others call
+what nbest-to-linear writes, are acwt, lmwt.nolm and lmwt.lmonly. Any other file `lmwt.NAME` is the
+component NAME, as the scripts for neural LMs leave it; components besides am, graph and lm, a
+rescored list's total among them, are written in this way. Hypotheses are joined by key, not by
+line. Numbers n may have gaps; lists come in their order and, unless it changes, keep them. Files
+may be text or binary, NAME, NAME.gz, NAME.ark or NAME.scp; `ali` and the word ids are kept as
+extras. Text comes from words_text, or from words and a words.txt.
 
 A single archive of texts (`ark:-`, `ark,t:FILE`, a file called words_text) is lists without scores,
 read and written one by one.
@@ -17,15 +18,15 @@ read and written one by one.
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from itertools import groupby, pairwise
 from pathlib import Path
 
 from lmtools.base.atomic import atomic_directory
 from lmtools.base.errors import UserError
 from lmtools.formats import kaldi_tables
-from lmtools.formats.checks import Utterances, check_nbests, no_score
-from lmtools.formats.registry import list_children, list_numbered, parse_specifier
+from lmtools.formats.checks import Utterances, check_nbests, name_unread, no_score
+from lmtools.formats.registry import list_children, list_numbered, parse_specifier, read_first_line
 from lmtools.types import Hypothesis, NBest
 
 SUMMARY = "Kaldi's archives of N-best rescoring, a directory, or one archive of texts such as ark:-"
@@ -37,6 +38,14 @@ OPTIONS = {
 JOB = re.compile(r"archives\.([0-9]+)")
 FILE = re.compile(r"(.*?)(\.ark)?(\.gz|\.xz|\.bz2|\.scp)?", re.DOTALL)
 COSTS = {"acwt": "am", "lmwt.nolm": "graph", "lmwt.lmonly": "lm"}
+# other names of these files, `-` for `_` or an `s` at the end apart
+SPELLINGS = {
+    "ac_cost": "acwt",
+    "acoustic_cost": "acwt",
+    "graph_cost": "lmwt.nolm",
+    "lm_cost": "lmwt.lmonly",
+}
+ROW = re.compile(r"\S+-[0-9]{1,9}\s+[-+]?[0-9]*\.[0-9]*(e[-+]?[0-9]+)?\s*", re.IGNORECASE)
 EXTRAS = ("words", "ali")
 NUMBER = re.compile("[0-9]{1,9}", re.ASCII)
 
@@ -45,7 +54,7 @@ def recognises(path: Path, first: str) -> bool:
     """Return whether `path` is such a directory, or a file called words_text."""
     if path.is_dir():
         return any(
-            inside.keys() & {"words_text", "words"} and (inside.keys() & COSTS.keys())
+            "words_text" in inside or ("words" in inside and inside.keys() & COSTS.keys())
             for inside in map(list_archives, list_folders(path))
         )
     return is_list(path)
@@ -66,10 +75,14 @@ def list_folders(path: Path) -> list[Path]:
 
 
 def list_archives(folder: Path) -> dict[str, Path]:
-    """Return the archives in a directory by names without endings; a plain file comes first."""
+    """Return the archives in a directory by names without endings, those of SPELLINGS by Kaldi's; a
+    plain file comes first.
+    """
     files = [child for child in list_children(folder) if child.is_file()]
     files.sort(key=lambda child: (child.suffix in (".scp", ".ark"), child), reverse=True)
-    return {FILE.fullmatch(child.name)[1]: child for child in files}
+    named = {FILE.fullmatch(child.name)[1]: child for child in files}
+    names = {name: SPELLINGS.get(name.replace("-", "_").removesuffix("s"), name) for name in named}
+    return {name if names[name] in named else names[name]: file for name, file in named.items()}
 
 
 def read(path, words: str | None = None) -> Iterator[NBest]:
@@ -120,9 +133,13 @@ def sort_by_number(numbered: Iterable[tuple[int, Hypothesis]], where: str) -> li
 
 
 def read_directory(path: Path, words: str | None) -> Iterator[tuple[str, list[Hypothesis], str]]:
-    """Yield (utterance, hypotheses, where) of a directory of archives."""
-    for folder in list_folders(path):
-        files = list_archives(folder)
+    """Yield (utterance, hypotheses, where) of a directory of archives; name the scores in it that
+    are not read.
+    """
+    folders = {folder: list_archives(folder) for folder in list_folders(path)}
+    unread = {name for files in folders.values() for name in files if is_unread(name, files)}
+    name_unread(path, unread, "costs in a file lmwt.NAME are read as the score NAME")
+    for folder, files in folders.items():
         texts, source = hypothesis_texts(folder, files, words or find_words(path, folder))
         scores = read_components(folder, files)
         extras = {name: read_integers(files[name]) for name in EXTRAS if name in files}
@@ -143,6 +160,22 @@ def read_directory(path: Path, words: str | None) -> Iterator[tuple[str, list[Hy
             )
         for utt, numbered in lists.items():
             yield utt, sort_by_number(numbered, f"{source}: utterance {utt!r}"), source
+
+
+def is_cost(name: str) -> bool:
+    """Return whether a file of this name holds costs."""
+    return name == "acwt" or name.startswith("lmwt.")
+
+
+def is_unread(name: str, files: Mapping[str, Path]) -> bool:
+    """Return whether one of the archives of a directory begins as scores do, and none of its name
+    is read.
+    """
+    if is_cost(name) or name in ("words_text", *EXTRAS):
+        return False
+    with suppress(UserError):  # of a damaged archive that nobody asked for
+        return bool(ROW.fullmatch(read_first_line(files[name])))
+    return False
 
 
 def find_words(path: Path, folder: Path) -> Path | None:
@@ -198,8 +231,7 @@ def read_components(folder: Path, files: Mapping[str, Path]) -> dict[str, dict[s
     costs = {
         name: column_of(file, "float")
         for name, file in files.items()
-        if name == "acwt"
-        or (name.startswith("lmwt.") and (name != "lmwt.withlm" or "lmwt.lmonly" not in files))
+        if is_cost(name) and (name != "lmwt.withlm" or "lmwt.lmonly" not in files)
     }
     if (total := costs.pop("lmwt.withlm", None)) is not None:
         graph = costs.get("lmwt.nolm", dict.fromkeys(total, 0.0))

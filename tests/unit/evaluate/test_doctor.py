@@ -153,7 +153,7 @@ def test_references_that_are_empty(here):
         (str.upper, "differ in case"),
         (lambda utt: f"wav/{utt}", "have a directory"),
         (lambda utt: f"{utt}.wav", "have a file ending"),
-        (lambda utt: f"spk_{utt}", "have a speaker"),
+        (lambda utt: f"spk_{utt}" if utt > "u2" else f"{utt}x", "have a speaker"),
         (lambda utt: f"x{utt}x", ""),
     ],
 )
@@ -646,6 +646,18 @@ def test_sentinels(here, value):
 )
 def test_what_is_far_outside(odd):
     assert find_outliers(np.array(odd)).tolist() == [abs(value) == 1e30 for value in odd]
+
+
+def test_lists_without_scores(here):
+    jsonl.write([strip_scores(nbest) for nbest in lists()], "n.jsonl")
+    only("scores", HINT, "n.jsonl", "no scores in the lists", remedy="recogniser's scores")
+    jsonl.write([strip_scores(nbest, depth=1) for nbest in lists()], "n.jsonl")
+    assert "scores" not in found()
+
+
+def strip_scores(nbest, depth=None):
+    hyps = tuple(hyp.with_scores({}) for hyp in nbest.hyps[:depth])
+    return dataclasses.replace(nbest, hyps=hyps)
 
 
 def test_lists_pooled_from_systems(here):

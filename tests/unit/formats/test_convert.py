@@ -42,6 +42,13 @@ def test_references_dedup_then_depth(here, capsys):
     assert "2 utterances, 3 hypotheses" in capsys.readouterr().err
 
 
+def test_lists_without_scores_are_told(here, capsys):
+    (here / "words_text").write_text("a-1 x\na-2 y\n")
+    assert convert("words_text o.jsonl") == 0
+    assert capsys.readouterr().err == "o.jsonl: 1 utterances, 2 hypotheses, no scores\n"
+    assert convert("n.jsonl o.jsonl") == 0 and "no scores" not in capsys.readouterr().err
+
+
 def test_best_as_kaldi_text_from_and_to_streams(here, capsys, monkeypatch):
     stream = io.BytesIO((here / "n.jsonl").read_bytes())
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(stream))
@@ -52,7 +59,10 @@ def test_best_as_kaldi_text_from_and_to_streams(here, capsys, monkeypatch):
 KIND = "n.jsonl: format jsonl holds N-best lists, slf does not; choose a format of N-best lists"
 MISTAKES = {
     "n.jsonl o.trn --to trn": "--depth 1",
-    "ref o.jsonl": "ref: could be anything; name its format: jsonl, kaldi-nbest",
+    "ref o.jsonl": "ref: could be anything; name its format: kaldi-text, trn, ctm, or another of",
+    "some.json o.jsonl": "could be anything; name its format: whisper, cloud, vosk, or another of",
+    "some o.jsonl": "some: could be anything; name its format: kaldi-nbest, espnet2, srilm, or",
+    "bars o.jsonl": "bars: could be anything; name its format: moses, marian, fairseq, or",
     "none o.jsonl": "none: cannot read",
     "empty.jsonl o.jsonl": "no utterances",
     "n.jsonl o.jsonl --ref short": "1 of 2 utterances",
@@ -71,6 +81,10 @@ MISTAKES = {
 def test_mistakes_are_one_line_and_leave_nothing(here, words, capsys):
     (here / "empty.jsonl").write_text("")
     (here / "short").write_text("a x\n")
+    (here / "some.json").write_text('{"say": 1}\n')
+    (here / "bars").write_text("a ||| b\n")
+    (here / "some").mkdir()
+    (here / "some/text").write_text("")
     assert convert(words) == 1
     message = capsys.readouterr().err
     assert MISTAKES[words] in message and message.count("\n") == 1
@@ -147,3 +161,37 @@ def test_a_format_with_options(here):
         lists = jsonl.read("back.jsonl")
         scores.append([hyp.scores["am"] for nbest in lists for hyp in nbest.hyps])
     assert scores[0] == pytest.approx([-1.0, -1.0, -1.0, -2.0], rel=1e-6) != scores[1]
+
+
+@pytest.mark.parametrize(
+    ("ids", "joined"),
+    [
+        ("spk1-a spk2-b spk2-c", "spk1-a"),
+        ("spk1_a s-2-b", "spk1_a"),
+        ("spk1-a b", None),
+        ("spk1-a spk2-a s-b", None),
+        ("spk1-b spk2-c", None),
+    ],
+)
+def test_references_with_a_speaker_before_the_id(here, capsys, ids, joined):
+    """ESPnet's ref.trn; joined only where every list finds one reference."""
+    rows = "".join(f"ref {utt[-1]} ({utt})\n" for utt in ids.split())
+    (here / "ref.trn").write_text(rows)
+    assert convert("n.jsonl o.jsonl --ref ref.trn") == (joined is None)
+    said = capsys.readouterr().err
+    if joined:
+        assert [ref for ref, _ in texts()] == ["ref a", "ref b"]
+        assert said.startswith(
+            f"ref.trn: ids joined without the speaker in front: {joined!r} is 'a', and so on\n"
+        )
+        unused = len(ids.split()) - 2
+        assert (f"{unused} of 3 references not used" in said) == (unused > 0)
+    else:
+        assert "no reference" in said and said.count("\n") == 1
+
+
+def test_lists_with_a_speaker_before_the_id(here):
+    """ESPnet's hyp.trn beside the references of a Kaldi directory."""
+    (here / "hyp.trn").write_text("x (spk1-a)\ny (spk2-b)\n")
+    assert convert("hyp.trn o.jsonl --ref ref") == 0
+    assert texts() == [("ref a", ["x"]), ("ref b", ["y"])]

@@ -66,7 +66,7 @@ WRITE = [
     ("trn", [one(utt="a(b")], "'a(b'"), ("trn", [one(utt="a)")], "'a)'"),
     ("trn", [one("{ x }")], "markup"), ("trn", [one("x @")], "markup"),
     ("trn", [one(utt="a b")], "white space"),
-    ("espnet2 hyporadise", [one(am=-1.0, lm=-2.0)], "'a': has the scores am, lm"),
+    ("hyporadise", [one(am=-1.0, lm=-2.0)], "'a': has the scores am, lm"),
     ("mlm", [one(lm=-3.0)], "has the scores lm"),
     ("icefall kaldi-nbest:words_text", [one(am=1.0)], "scores am, and this format holds none"),
     ("fairseq", [one("")], "has no score"), ("fairseq", [one("", am=1.7e308)], "too large"),

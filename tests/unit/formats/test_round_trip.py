@@ -149,7 +149,8 @@ TRIPS = [
     (["espnet1"], ["data.json"],
      lists(MARKS, rows(MARKS), ref=NO_REF | rows(MARKS), bare_ref=NO_REF), same),
     (["espnet2"], ["d"],
-     lists(PLAIN, rows(PLAIN), extra=extras(token=rows(PLAIN), token_int=rows(PLAIN)), min_size=1)
+     lists(PLAIN, rows(PLAIN), AM | st.sampled_from([("am", "decoder", "ctc"), ("lm.2", "é-x")]),
+           extras(token=rows(PLAIN), token_int=rows(PLAIN)), min_size=1)
      .filter(bool), same),
     (["fairseq", "fairseq:normalised=no", "fairseq:lenpen=0.6"], ["log"], LOG, bare),
     (["hyporadise"], ["n.json", "n.json.gz"], lists(ref=NO_REF | ANY), same),

@@ -117,3 +117,35 @@ def test_sherpa_onnx(tmp_path):
 
 def scored_as_sherpa(path):
     return [nbest.hyps[0].scores for nbest in read(path, "sherpa-onnx")]
+
+
+DEEPGRAM = {
+    "metadata": {"channels": 2},
+    "results": {"channels": [GOOGLE["results"][0], GOOGLE["results"][0]], "utterances": []},
+}
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_deepgram_has_a_list_a_channel(tmp_path, indent):
+    (tmp_path / "call.json").write_text(json.dumps(DEEPGRAM, indent=indent))
+    hyps = [("blue finch", {"am": math.log(0.5)}), ("blue fins", {"am": math.log(0.25)})]
+    for path in (tmp_path, tmp_path / "call.json"):
+        assert FORMATS.detect(path) == "cloud"
+        assert scored(path) == [("call-1", hyps), ("call-2", hyps)]
+
+
+@pytest.mark.parametrize(
+    "mark", [{"final": False}, {"is_final": False}, {"isFinal": False}, {"stability": 0.9}]
+)
+def test_interim_results_are_left_out_and_counted(tmp_path, mark, capsys):
+    (final,) = GOOGLE["results"]
+    interim = {"alternatives": [{"transcript": "blue"}], **mark}
+    done = {"stability": 0.0} if "stability" in mark else dict.fromkeys(mark, True)
+    path = write(
+        tmp_path / "g.json",
+        {"utt": "a", "results": [interim, interim, {**final, **done}]},
+        {"utt": "b", "results": [interim]},
+    )
+    hyps = [("blue finch", {"am": math.log(0.5)}), ("blue fins", {"am": math.log(0.25)})]
+    assert scored(path) == [("a", hyps), ("b", [])]
+    assert capsys.readouterr().err == f"{path}: 3 interim results left out: they are not final\n"

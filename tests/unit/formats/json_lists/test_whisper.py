@@ -2,6 +2,7 @@ import json
 
 import pytest
 
+from lmtools.base.errors import UserError
 from lmtools.formats import FORMATS
 from lmtools.types import TOTAL, Hypothesis, NBest
 
@@ -98,3 +99,70 @@ def test_what_the_command_line_leaves(tmp_path):
     assert [(nbest.utt, nbest.hyps[0].text) for nbest in FORMATS.read(other)] == [
         ("u3", "The red fox.")
     ]
+
+
+SAID = [{"start": 0.0, "end": 1.2, "text": " The red"}, {"start": 1.2, "end": 2.4, "text": "fox. "}]
+CHUNKS = [
+    {"timestamp": [0.0, 1.2], "text": " The red"},
+    {"timestamp": [1.2, None], "text": " fox."},
+]
+WORDS = [{"word": word, "start": 0.0, "end": 1.0} for word in ("The", "red", "fox")]
+
+
+@pytest.mark.parametrize(
+    "tree",
+    [
+        {"segments": SAID, "word_segments": [], "language": "en"},  # whisperX
+        {"text": "The red fox.", "words": WORDS, "segments": None, "duration": 2.4},  # OpenAI
+        {"task": "transcribe", "text": "The red fox.", "words": WORDS},
+        {"text": " The red fox.", "chunks": CHUNKS},  # Hugging Face
+        {"speakers": [], "chunks": CHUNKS, "text": " The red fox."},
+        CHUNKS,
+        [{"id": 1, "avg_logprob": -0.3, "words": None, **part} for part in SAID],  # faster-whisper
+    ],
+)
+def test_what_whispers_family_leaves(tmp_path, tree):
+    for indent in (None, 2):
+        (tmp_path / "u1.json").write_text(json.dumps(tree, indent=indent))
+        for path in (tmp_path, tmp_path / "u1.json"):
+            assert FORMATS.detect(path) == "whisper"
+            lists = FORMATS.read(path)
+            assert [(n.utt, [h.text for h in n.hyps]) for n in lists] == [("u1", ["The red fox."])]
+
+
+def test_silence_and_languages_without_spaces(tmp_path):
+    parts = [{"text": "你好"}, {"text": "世界"}]
+    trees = {
+        "a": {"segments": [], "word_segments": [], "language": "en"},
+        "b": [],
+        "c": {"segments": parts, "word_segments": [], "language": "zh"},
+        "d": {"segments": parts, "word_segments": [], "language": "ko"},
+    }
+    for utt, tree in trees.items():
+        (tmp_path / f"{utt}.json").write_text(json.dumps(tree))
+    texts = [nbest.hyps[0].text for nbest in FORMATS.read(tmp_path)]
+    assert texts == ["", "", "你好世界", "你好 世界"]
+
+
+def test_whisper_cpp_cuts_characters_in_two(tmp_path, capsys):
+    whole = json.dumps({"transcription": [{"text": " caf|"}, {"text": "|"}]}).encode()
+    halves = "é".encode()
+    cut = whole.replace(b"|", halves[:1], 1).replace(b"|", halves[1:])
+    (tmp_path / "u1.json").write_bytes(cut)
+    (tmp_path / "u2.json").write_bytes(whole.replace(b"|", b"\xc3"))
+    (tmp_path / "u3.json").write_bytes(whole.replace(b"|", b"s"))
+    lists = FORMATS.read(tmp_path)
+    assert [nbest.hyps[0].text for nbest in lists] == ["café", "caf\ufffd\ufffd", "cafss"]
+    assert json.loads(lists[0].hyps[0].extra["transcription"])[1] == {"text": "\ufffd"}
+    assert capsys.readouterr().err == (
+        f"{tmp_path}/u1.json: cuts characters in two, and 1 other file of {tmp_path}; halves that"
+        " do not meet are read as \ufffd\n"
+    )
+    FORMATS.write(lists, tmp_path / "n.jsonl", "jsonl")
+    assert FORMATS.read(tmp_path / "n.jsonl") == lists
+
+
+def test_a_byte_that_python_would_not_write_is_refused(tmp_path):
+    (tmp_path / "u1.json").write_bytes(b'{"text": "caf\xe9", "segments": []}')
+    with pytest.raises(UserError, match=r"u1.json:1: not UTF-8; convert it with iconv"):
+        FORMATS.read(tmp_path)

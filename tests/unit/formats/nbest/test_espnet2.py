@@ -1,3 +1,5 @@
+import re
+
 import pytest
 
 from lmtools.base.errors import UserError
@@ -101,9 +103,60 @@ def test_lists_without_scores_have_no_score_file(tmp_path):
     assert espnet2.read(tmp_path / "d") == lists
 
 
-def test_refuses_other_components_and_foreign_directories(tmp_path):
-    with pytest.raises(UserError, match="'a': has the scores am, lm"):
-        espnet2.write([NBest("a", (Hypothesis("x", {"am": -1.0, "lm": -2.0}),))], tmp_path / "d")
+PARTS = {
+    "1best_recog/text": "zed1 blue finch\nzed2  \n",
+    "1best_recog/score": "zed1 tensor(-7.41)\nzed2 0.0\n",
+    "1best_recog/scores": "zed1 {'decoder': tensor(-4.1, device='cuda:0'), 'ctc': -2.5e+00,"
+    " 'lm': tensor(-9.)}\nzed2 {}\n",
+    "2best_recog/text": "zed1 blue fin\n",
+    "2best_recog/score": "zed1 -8.5\n",
+    "2best_recog/scores": "zed1 decoder=-5 ctc: tensor(-3.0) lm -8\n",
+}
+
+
+def test_the_parts_of_a_score_are_scores_of_their_names(tmp_path, capsys):
+    root = decoded(tmp_path / "d", PARTS)
+    lists = espnet2.read(root)
+    assert [[dict(hyp.scores) for hyp in nbest.hyps] for nbest in lists] == [
+        [
+            {"am": -7.41, "decoder": -4.1, "ctc": -2.5, "lm": -9.0},
+            {"am": -8.5, "decoder": -5.0, "ctc": -3.0, "lm": -8.0},
+        ],
+        [{"am": 0.0, "decoder": 0.0, "ctc": 0.0, "lm": 0.0}],
+    ]
+    espnet2.write(lists, tmp_path / "again")
+    assert espnet2.read(tmp_path / "again") == lists
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("line", "cause"),
+    [
+        ("decoder=-5 -3", "'-3' is no score with a name"),
+        ("decoder=-5 decoder=-3", "'decoder=-3' is no score with a name"),
+        ("am=-5", "'am=-5' is no score with a name"),
+        ("decoder=nan", "decoder is 'nan'; expected a finite number"),
+        ("decoder=-5", "hypothesis 2 has scores am, decoder, earlier ones am, ctc, decoder, lm"),
+    ],
+)
+def test_refuses_parts_that_are_none(tmp_path, line, cause):
+    root = decoded(tmp_path, PARTS | {"2best_recog/scores": f"zed1 {line}\n"})
+    with pytest.raises(UserError, match=re.escape(cause)):
+        espnet2.read(root)
+
+
+def test_names_scores_that_it_does_not_read(tmp_path, capsys):
+    others = {f"{rank}best_recog/ctc_score": "zed1 -3\n" for rank in (1, 2)}
+    assert len(espnet2.read(decoded(tmp_path, PARTS | others))) == 2
+    assert capsys.readouterr().err == (
+        f"{tmp_path}: scores beside the lists are not read: ctc_score; lines `utt NAME=number"
+        " NAME=number` in a file `scores` are read\n"
+    )
+
+
+def test_refuses_names_without_place_and_foreign_directories(tmp_path):
+    with pytest.raises(UserError, match="'a': has the scores 2, am"):
+        espnet2.write([NBest("a", (Hypothesis("x", {"am": -1.0, "2": -2.0}),))], tmp_path / "d")
     assert not list(tmp_path.iterdir())
     (tmp_path / "mine").write_text("")
     with pytest.raises(UserError, match="choose another name"):

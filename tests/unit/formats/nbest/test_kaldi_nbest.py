@@ -160,3 +160,33 @@ def test_refuses_to_lose_scores_or_foreign_directories(tmp_path):
     with pytest.raises(UserError, match="expected integers"):
         kaldi_nbest.write([NBest("a", (Hypothesis("x", {}, {"ali": "1 x"}),))], tmp_path / "d")
     assert [child.name for child in tmp_path.iterdir()] == ["mine"]
+
+
+@pytest.mark.parametrize(
+    ("acoustic", "lm"), [("ac_cost", "lm_cost"), ("acoustic-costs.gz", "lm-costs.gz")]
+)
+def test_costs_under_the_names_of_nbest_to_linear(tmp_path, capsys, acoustic, lm):
+    root = laid(tmp_path, {"words_text": FILES["words_text"]})
+    for name, rows in ((acoustic, FILES["acwt"]), (lm, FILES["lmwt.withlm"])):
+        data = rows.encode()
+        (root / "archives.1" / name).write_bytes(
+            gzip.compress(data) if name.endswith(".gz") else data
+        )
+    assert kaldi_nbest.recognises(root, "")
+    assert [dict(hyp.scores) for nbest in kaldi_nbest.read(root) for hyp in nbest.hyps] == [
+        {"am": 3120.5, "lm": -20.25},
+        {"am": 3118.0, "lm": -22.5},
+        {"am": 7.0, "lm": -1.0},
+    ]
+    assert capsys.readouterr().err == ""
+
+
+def test_names_scores_that_it_does_not_read(tmp_path, capsys):
+    files = {"acscore": FILES["acwt"].replace("1-1 -3120.5", "1-1\t-3120.5"), "words": "zed1-1 5\n"}
+    root = laid(tmp_path, FILES | files)
+    (root / "archives.1/log.gz").write_bytes(b"\x1f\x8b")
+    assert list(kaldi_nbest.read(root))[1].hyps[0].scores == {"am": 7.0, "graph": 0.0, "lm": -1.0}
+    assert capsys.readouterr().err == (
+        f"{root}: scores beside the lists are not read: acscore; costs in a file lmwt.NAME are read"
+        " as the score NAME\n"
+    )
