@@ -18,7 +18,7 @@ import yaml
 
 from lmtools.base.assignments import parse_pair
 from lmtools.base.errors import UserError
-from lmtools.base.files import read_bytes
+from lmtools.base.files import read_bytes, refuse_pipe
 
 LONGEST = 4 << 20  # bytes of a YAML file; its reader needs a minute for them
 MOST = 100_000  # values that aliases and merge keys may make of a YAML file
@@ -72,11 +72,10 @@ def refuse_twice(node: yaml.Node) -> None:
 
 def load_yaml(path) -> dict:
     """Return the mapping in a YAML file; UserError with the line where it is malformed, and for a
-    named pipe, which would be waited for.
+    named pipe.
     """
     try:
-        if Path(path).is_fifo() and not Path(path).is_relative_to("/dev"):
-            raise UserError(f"{path}: is a pipe; give a file")
+        refuse_pipe(path)
         content = yaml.load(read_bytes(path, LONGEST), Loader)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)

@@ -84,6 +84,14 @@ def read_errors(path, place: Callable[[], str] | None = None) -> Iterator[None]:
         raise cannot("read", path, error) from None
 
 
+def refuse_pipe(path) -> None:
+    """Raise UserError for a named pipe where an artifact's file should be: it would be waited for.
+    Those of a shell (`<(command)`) are under /dev.
+    """
+    if Path(path).is_fifo() and not Path(path).is_relative_to("/dev"):
+        raise UserError(f"{path}: is a pipe; give a file")
+
+
 def read_bytes(path, most: int | None = None) -> bytes:
     """Return all of `path` (`-`: standard input), decompressed by its suffix (.gz, .xz, .bz2).
 
@@ -228,6 +236,7 @@ def unpacking(archive) -> Iterator[None]:
 def sha256(path) -> str:
     """Return the hexadecimal SHA-256 of a file's bytes."""
     digest = hashlib.sha256()
+    refuse_pipe(path)
     with read_errors(path), open(path, "rb") as stream:
         while block := stream.read(1 << 20):
             digest.update(block)

@@ -17,7 +17,7 @@ from safetensors.torch import save_file
 from lmtools.base.atomic import atomic_path, atomic_text
 from lmtools.base.config import as_tree, build, dump, load_yaml
 from lmtools.base.errors import UserError
-from lmtools.base.files import cannot, sha256
+from lmtools.base.files import cannot, refuse_pipe, sha256
 from lmtools.base.seal import SEAL, Damaged, add_seal, add_yaml_seal, check_seal, digest
 from lmtools.base.specs import WEIGHTS
 from lmtools.models.lm import LanguageModel
@@ -59,6 +59,7 @@ def open_tensors(path) -> Iterator[tuple]:
     """Yield a safetensors file for reading, and its metadata, the seal checked; Damaged, or
     UserError if it cannot be opened at all, which says nothing of what is in it.
     """
+    refuse_pipe(path)
     try:
         open(path, "rb").close()  # safetensors calls every file missing that it cannot open
     except OSError as error:

@@ -5,6 +5,7 @@ Lists and lattices are the user's own files, which nothing vouches for: there a 
 score is no damage that can be seen, and only the way of refusing is looked at.
 """
 
+import contextlib
 import functools
 import os
 import random
@@ -110,7 +111,8 @@ def interrupted(home: Path) -> None:
             os.killpg(started.process.pid, signal.SIGKILL)
             started.process.wait()
             if b'"done": true' not in (place / "run/checkpoint.safetensors").read_bytes()[:5000]:
-                (place / "run").rename(half)
+                with contextlib.suppress(OSError):  # another process has made one meanwhile
+                    (place / "run").rename(half)
                 break
         else:
             raise Skipped("no training could be killed half-way")

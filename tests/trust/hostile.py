@@ -29,13 +29,14 @@ from trust.common import (
     environment,
     lmtools,
     patience,
+    refused,
     run,
     snapshot,
     sound,
     succeeded,
 )
 from trust.damage import recipe
-from trust.world import take, training, write_lists
+from trust.world import everything, take, training, write_lists
 
 CANARY = "canary"  # the file that a hostile command makes
 RUN = f"touch {CANARY}"
@@ -231,6 +232,28 @@ def speech(home: Path, make: Callable) -> None:
         done = run("decode", "--asr", "vosk:m", "--audio", "d", "--out", "o.jsonl", home=home)
     if sound(done).status == 0:
         raise Wrong("accepted", "there was nothing to decode")
+
+
+SCORE = "score --nbest test.jsonl --cache none --device cpu --out s --lm"
+PIPES = {  # a file of what comes along -> a verb that reads it
+    "lm/causal/model.safetensors": f"{SCORE} lm/causal",
+    "lm/causal/subword/vocab.txt": f"{SCORE} lm/causal",
+    "lm/ngram/config.yaml": f"{SCORE} lm/ngram",
+    "lm/ngram/lm.arpa": f"{SCORE} lm/ngram",
+    "words/normaliser.yaml": "corpus --text train.txt --subword words --out o",
+    "train.bin": shlex.join(map(str, training("tta", "o"))),
+    "d/segments": "decode --asr vosk:m --audio d --out o",
+}
+
+
+def piped(home: Path, file: str) -> None:
+    """A named pipe, which nobody writes, in the place of a file."""
+    everything(home)
+    (home / "d").mkdir()
+    (home / "d/wav.scp").write_text("u1 ok.wav\n")
+    (home / file).unlink(missing_ok=True)
+    os.mkfifo(home / file)
+    refused(run(*split(PIPES[file]), home=home), f"{file}: is a pipe; give a file")
 
 
 NAMES = {
@@ -768,6 +791,8 @@ def cases(size: str, seed: int) -> Iterator[Case]:
         every.append(Case(f"options-{name}", lambda home, f=file: options(home, f)))
     for name, make in SPEECH.items():
         every.append(Case(f"speech-{name}", lambda home, m=make: speech(home, m)))
+    for name in PIPES:
+        every.append(Case(f"piped-{name}", lambda home, n=name: piped(home, n)))
     for name, word in WORDS.items():
         for where in ("id", "word"):
             every.append(

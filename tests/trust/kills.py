@@ -48,7 +48,8 @@ def pairs(home: Path) -> None:
     model = World.base / "translator"
     if not model.exists():
         place = Path(tempfile.mkdtemp(dir=World.base))
-        random_translator(place).rename(model)
+        with contextlib.suppress(OSError):  # another process has made one meanwhile
+            random_translator(place).rename(model)
     shutil.copytree(model, home / "lm")
     (home / "source").write_text("\n".join(sentences(48, 5, longest=8)) + "\n")
 

@@ -3,6 +3,7 @@ import importlib
 import io
 import json
 import os
+import signal
 import subprocess
 import sys
 from shlex import split
@@ -360,3 +361,23 @@ def test_several_values_are_taken_from_all_places(tmp_path, capsys):
     assert main(call.split()) == 0
     printed = capsys.readouterr().out
     assert "by speaker:" in printed and "by length:" in printed
+
+
+INTERRUPTED = """
+import os, signal, sys
+class Finder:
+    def find_spec(self, name, *more):
+        if name == "lmtools.cli":
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Finder())
+from lmtools.__main__ import run
+sys.exit(run())
+"""
+
+
+def test_interrupted_before_the_first_verb():
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED, "--version"], capture_output=True)
+    assert (done.returncode, done.stderr) == (-signal.SIGINT, b"")
+    ignored = f"import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\n{INTERRUPTED}"
+    done = subprocess.run([sys.executable, "-c", ignored, "--version"], capture_output=True)
+    assert (done.returncode, done.stderr) == (0, b"")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lmtools.base.errors import UserError, one_line
-from lmtools.base.files import read_lines, sha256
+from lmtools.base.files import read_lines, refuse_pipe, sha256
 from lmtools.base.log import say
 from lmtools.formats import kaldi_io, kaldi_text
 from lmtools.formats.checks import first_time, identifier, number
@@ -62,6 +62,7 @@ def find_utterances(source, ref=None) -> list[Utterance]:
     script = path / "wav.scp" if path.is_dir() else path
     if script.is_file():
         beside = script.with_name("segments")
+        refuse_pipe(beside)
         utterances = list(read_script(script))
         utterances = list(read_segments(beside, utterances)) if beside.exists() else utterances
         texts = [script.with_name("text")]
@@ -78,7 +79,7 @@ def find_utterances(source, ref=None) -> list[Utterance]:
     if not utterances:
         endings = ", ".join(f"*{suffix}" for suffix in SUFFIXES)
         raise UserError(f"{source}: no recordings; give a directory with {endings}, or a wav.scp")
-    texts = [Path(ref)] if ref else [text for text in texts if text.exists()]
+    texts = [Path(ref)] if ref else [text for text in texts if text.is_file()]
     return attach_transcripts(utterances, texts) if texts else utterances
 
 

@@ -23,7 +23,7 @@ import numpy as np
 
 from lmtools.base.config import as_tree, build
 from lmtools.base.errors import UserError
-from lmtools.base.files import cannot, sha256
+from lmtools.base.files import cannot, refuse_pipe, sha256
 from lmtools.base.seal import SEAL, Damaged, add_seal, check_seal, digest, say_unchecked
 from lmtools.text import Normaliser
 from lmtools.text.subword import EOS, VOCABULARIES, Subword, assemble
@@ -296,6 +296,7 @@ def index_of(shards: list[Header], sources: list[str], empty: int) -> Index:
 
 def read_header(path) -> tuple[Header, int]:
     """Read the header of a corpus file or of an index, and the number of bytes it takes."""
+    refuse_pipe(path)
     try:
         with open(path, "rb") as stream:
             kinds = {kind.magic: kind for kind in (Header, Index)}

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from lmtools.base.config import load_yaml
 from lmtools.base.errors import UserError
-from lmtools.base.files import read_bytes
+from lmtools.base.files import read_bytes, refuse_pipe
 from lmtools.base.seal import check_seal
 from lmtools.text import Normaliser
 from lmtools.text.subword.base import DESCRIPTION, Subword, room
@@ -116,6 +116,7 @@ def load_subword(directory) -> Subword:
             f"{path / DESCRIPTION}:1: scheme is {description.get('scheme')!r}; expected one of"
             f" {', '.join(VOCABULARIES)}"
         )
+    refuse_pipe(path / kind.file)
     content, normaliser = read_bytes(path / kind.file), Normaliser.load(path)
     return assemble(kind, content, normaliser, expected=description.get("hash"), source=path)
 
