@@ -23,7 +23,8 @@ def arguments(parser):
     group.add_argument("--asr", metavar=names, required=True, help=help_text)
     help_text = (
         "directory with FLAC, WAV, Ogg or MP3 files, one an utterance, at any depth, as LibriSpeech"
-        " has them; Kaldi's wav.scp, or a directory with one; with `segments` beside it, if any"
+        " has them; or one such file; Kaldi's wav.scp, or a directory with one; with `segments`"
+        " beside it, if any"
     )
     group.add_argument("--audio", metavar="DIR", required=True, help=help_text)
     help_text = (
