@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from lmtools.base.errors import UserError
 from lmtools.formats import plain
+from lmtools.formats.joining import Side, join_ids
 from lmtools.formats.texts import read_texts
 from lmtools.types import NBest
 
@@ -15,24 +16,16 @@ Item = TypeVar("Item")  # with the utterance's id as `utt`
 def attach_refs(
     nbests: Sequence[NBest], refs: Mapping[str, str], nbest_path, ref_path
 ) -> list[NBest]:
-    """Return `nbests` with the references of `refs`, joined by utterance id. References of other
-    utterances, as of a bigger set, are not used; UserError if a list has none.
+    """Return `nbests` with the references of `refs`, joined by utterance id as `join_ids` does.
+    References of other utterances, as of a bigger set, are not used; UserError if a list has none.
     """
-    if missing := [nbest.utt for nbest in nbests if nbest.utt not in refs]:
-        unused = count_unused(nbests, refs)
-        other = f", {unused} of {len(refs)} references have no list" if unused else ""
+    utts = Side([nbest.utt for nbest in nbests], str(nbest_path))
+    try:
+        ids = join_ids(utts, Side(refs, str(ref_path)), "utterances have no reference")
+    except UserError as error:
         lines = ", or give them with --ref-lines if each line is a whole reference"
-        raise UserError(
-            f"{ref_path}: {len(missing)} of {len(nbests)} utterances in {nbest_path} have no"
-            f" reference (first {missing[0]!r}){other}; make the ids the same on both sides"
-            f"{lines if len(refs) == len(nbests) else ''}"
-        )
-    return [replace(nbest, ref=refs[nbest.utt], more_refs=()) for nbest in nbests]
-
-
-def count_unused(nbests: Sequence[NBest], refs: Mapping[str, str]) -> int:
-    """Return how many references have no list."""
-    return len(refs.keys() - {nbest.utt for nbest in nbests})
+        raise UserError(f"{error}{lines if len(refs) == len(nbests) else ''}") from None
+    return [replace(nbest, ref=refs[ids[nbest.utt]], more_refs=()) for nbest in nbests]
 
 
 def attach_lines(

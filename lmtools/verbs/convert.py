@@ -211,7 +211,7 @@ def attach_references(args, nbests: Sequence[NBest]) -> tuple[Sequence[NBest], s
         return nbests, ""
     refs = read_texts(args.ref)
     nbests = lists.attach_refs(nbests, refs, args.input, args.ref)
-    unused = lists.count_unused(nbests, refs)
+    unused = len(refs) - len(nbests)
     message = f", {unused:,} of {len(refs):,} references not used: they have no list"
     return nbests, message if unused else ""
 
