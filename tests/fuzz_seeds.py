@@ -222,6 +222,12 @@ SEEDS: dict[str, list[dict[str, bytes]]] = {
         single('{"utt": "zed1", "text": "blue finch"}'),
     ],
     "nemo": [single("blue finch\t-3.2", "\t-4", "x\t-1", "y\t-2")],
+    "manifest": [
+        single('{"audio_filepath": "/d/zed1.wav", "text": "blue", "pred_text": "blew"}'),
+        single('[{"id": "zed1", "text": "blue finch"}, {"id": "zed2", "text": ""}]'),
+        single("client_id\tpath\tsentence", "a\tzed1.mp3\tBlue.", "b\tzed2.mp3\tA finch"),
+        single("wav_filename,wav_filesize,transcript", 'zed1.wav,12,"blue, finch"'),
+    ],
     "wenet": [single("wav zed1", "candidate -3.25 blue finch", "candidate -4", "wav zed2")],
     "beams": [
         single(

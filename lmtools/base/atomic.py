@@ -30,6 +30,7 @@ from lmtools.base.files import DAMAGED, OPENERS, cannot, system_error
 # the directory that a writer works in
 LEFT = re.compile(r"\.(.+)\.([0-9a-f]{16})\.[a-z0-9_]{8}\.tmp")
 LONGEST_NAME = 150  # bytes of a name that such a directory's name repeats; file systems permit 255
+STDOUT = ("-", "/dev/stdout")  # which may be a file that holds more than is written now
 NEW, OLD = "new", "old"  # what a directory that is being replaced is called there
 # what only writing gives, where no name comes with the error
 DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}
@@ -46,18 +47,24 @@ def atomic_path(
     cannot be replaced and is given as it is. UserError if it cannot be written, also for those
     `failures` by which a library says so.
     """
-    path = Path(os.path.realpath(path)) if follow else Path(path)
-    if follow and path.exists() and not path.is_file():
-        if path.is_dir():
+    if follow and os.path.exists(path) and not os.path.isfile(path):
+        if os.path.isdir(path):
             raise UserError(f"{path}: cannot write: is a directory; give the name of a file")
-        yield path
+        yield Path(path)  # a link of /dev/fd to a pipe leads to no name
         return
+    path = Path(os.path.realpath(path)) if follow else Path(path)
     with workplace(path, failures) as folder:
         temporary = folder / path.name
         temporary.touch()
         yield temporary
         flush(temporary)
         os.replace(temporary, path)
+
+
+def is_stream(path) -> bool:
+    """Return whether what is written to `path` goes on, to standard output, a pipe or a device."""
+    other = os.path.isfile(path) or os.path.isdir(path)
+    return path in STDOUT or (os.path.exists(path) and not other)
 
 
 @contextlib.contextmanager
@@ -226,11 +233,11 @@ def flush(path) -> None:
 
 @contextlib.contextmanager
 def atomic_text(path, follow: bool = True) -> Iterator[io.TextIOBase]:
-    """Yield a UTF-8 text stream that becomes `path` (`-`: standard output) when the block ends
-    well; compressed by suffix (.gz, .xz, .bz2). A link is followed, or replaced if not `follow`, as
-    at names that the user did not give.
+    """Yield a UTF-8 text stream that becomes `path` (`-` and /dev/stdout: standard output) when the
+    block ends well; compressed by suffix (.gz, .xz, .bz2). A link is followed, or replaced if not
+    `follow`, as at names that the user did not give.
     """
-    if path == "-":
+    if path in STDOUT:
         yield sys.stdout
         sys.stdout.flush()
         return

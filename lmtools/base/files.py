@@ -18,6 +18,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from lmtools.base.binary import UTF16, name_binary
 from lmtools.base.context import current
 from lmtools.base.errors import UserError
 
@@ -28,6 +29,8 @@ MAGIC = {  # how compressed files begin: what compressed them, the suffix by whi
     rb"\(\xb5/\xfd": ("Zstandard", ""), rb"\x04\x22\x4d\x18": ("LZ4", ""),
     rb"\x1f\x9d": ("compress", ""), rb"PK\x03\x04": ("zip", ""),
 }  # fmt: skip
+ENCODING = "convert it with iconv"
+LOOKED_AT = 1 << 16  # bytes in which a NUL byte shows binary data
 DAMAGED = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error)
 WHOLE = 16  # longest lines that a file may have which is read whole
 REMEDIES = {
@@ -133,9 +136,19 @@ def raw_lines(path) -> Iterator[tuple[int, bytes]]:
     with read_errors(path, lambda: f"{path}:{number + 1}"), stream_of(path) as stream:
         lines = iter(functools.partial(stream.readline, most + 1), b"")
         for number, raw in enumerate(lines, 1):
+            if number == 1:
+                refuse_cr(raw, path)
             if len(raw) > most:
                 raise too_long(f"{path}:{number}", most)
             yield number, raw
+
+
+def refuse_cr(first: bytes, path) -> None:
+    """Raise UserError for a file that begins with `first` where several CRs and no LF are in it."""
+    if b"\n" not in first and first.count(b"\r") > 1:
+        raise UserError(
+            f"{path}:1: its lines end in CR alone; end them in LF: tr '\\r' '\\n' < {path} > NEW"
+        )
 
 
 def raw_chunks(path, size: int, end: bytes = b"\n") -> Iterator[bytes]:
@@ -189,9 +202,32 @@ def compression_error(path, head: bytes, suffix: str = "") -> UserError | None:
     return UserError(f"{path}: is compressed with {name}, {why} decompress it")
 
 
-def not_utf8(path, where: str) -> UserError:
-    """Return the user's view of bytes at `where` that are no UTF-8: perhaps compressed."""
-    return not_as_named(path) or UserError(f"{where}: not UTF-8; convert it with iconv")
+def not_utf8(path, where: str, remedy: str = ENCODING) -> UserError:
+    """Return the user's view of bytes at `where` that are no UTF-8: perhaps of no text at all."""
+    head = read_head(path)
+    if what := name_binary(head):
+        return UserError(f"{path}:1: is no text but {what}; give text")
+    if error := not_as_named(path):
+        return error
+    if UTF16.match(head):
+        return in_utf16(path)
+    cause = "binary data; give text" if b"\0" in head else f"not UTF-8; {remedy}"
+    return UserError(f"{where}: {cause}")
+
+
+def in_utf16(path) -> UserError:
+    """Return the refusal of text in UTF-16."""
+    return UserError(f"{path}:1: in UTF-16; write it as UTF-8: iconv -f UTF-16 -t UTF-8")
+
+
+def read_head(path) -> bytes:
+    """Return the first LOOKED_AT bytes of a file, decompressed; none of what cannot be read."""
+    try:
+        # a pipe could wait for ever
+        with stream_of(path if os.path.isfile(path) else Path(os.devnull)) as stream:
+            return stream.read(LOOKED_AT)
+    except (*DAMAGED, OSError):
+        return b""
 
 
 def cannot(verb: str, path, error: OSError) -> UserError:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 import yaml
 
 from lmtools.base.atomic import atomic_text
+from lmtools.base.binary import name_binary
 from lmtools.base.errors import UserError
 from lmtools.base.files import read_bytes
 from lmtools.base.log import say
@@ -107,7 +108,9 @@ def parse_json(content, where, remedy: str) -> dict:
     try:
         tree = json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise UserError(f"{where}: not JSON ({error}); {remedy}") from None
+        cause = "binary data" if isinstance(error, UnicodeDecodeError) else error
+        what = name_binary(content) if isinstance(content, bytes) else None
+        raise UserError(f"{where}: not JSON ({what or cause}); {remedy}") from None
     if not isinstance(tree, dict):
         raise UserError(f"{where}: expected a JSON object; {remedy}")
     return tree

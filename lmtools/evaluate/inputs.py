@@ -1,11 +1,12 @@
 """References and hypotheses from files of any known format, joined by utterance id."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lmtools.base.errors import UserError
 from lmtools.evaluate.nbest import reference
 from lmtools.formats import FORMATS, detect, plain
+from lmtools.formats.joining import Side, join_ids
 from lmtools.formats.nbest import trn
 from lmtools.formats.registry import find_format
 from lmtools.formats.texts import KALDI, read_kaldi
@@ -36,7 +37,8 @@ def load(path: str, spec: str | None = None, markup: bool = False) -> Texts:
         return Texts(path, trn.read(path, markup=True), form=name)
     nbests = list(form.read(path))
     best = {nbest.utt: nbest.hyps[0].text for nbest in nbests if nbest.hyps}
-    return Texts(path, best, tuple(nbests) if form.lists else None, name.partition(":")[0])
+    lists = form.lists or any(nbest.ref is not None for nbest in nbests)
+    return Texts(path, best, tuple(nbests) if lists else None, name.partition(":")[0])
 
 
 def load_plain(path: str) -> Texts:
@@ -88,6 +90,17 @@ def own_references(source: Texts) -> dict[str, str | tuple[str, ...]]:
         return {nbest.utt: reference(nbest) for nbest in source.lists}
     except UserError as error:
         raise UserError(f"{source.path}: {error}") from None
+
+
+def join(hyp: Texts, refs: Mapping[str, object], ref: Texts) -> Texts:
+    """Return hypotheses under the ids of their references, which `ref` has; UserError where some
+    have none.
+    """
+    if not refs:  # which evaluation tells
+        return hyp
+    ids = join_ids(Side(hyp.texts, hyp.path), Side(refs, ref.path), "hypotheses have no reference")
+    lists = hyp.lists and tuple(replace(n, utt=ids.get(n.utt, n.utt)) for n in hyp.lists)
+    return replace(hyp, texts={ids[utt]: text for utt, text in hyp.texts.items()}, lists=lists)
 
 
 def same_length(ref: Texts, hyp: Texts) -> None:

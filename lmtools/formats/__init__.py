@@ -17,6 +17,7 @@ from lmtools.formats.nbest import (
     fairseq,
     icefall,
     kaldi_nbest,
+    manifest,
     marian,
     moses,
     nemo,
@@ -68,6 +69,7 @@ FORMATS = Formats(
         "trn": one_best(trn),
         "ctm": format_of(ctm, lists=False),
         "stm": format_of(stm, lists=False),
+        "manifest": format_of(manifest, lists=False),
         "kaldi-text": one_best(kaldi_text),
     }
 )

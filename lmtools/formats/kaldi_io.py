@@ -14,7 +14,7 @@ from pathlib import Path
 
 from lmtools.base.context import current
 from lmtools.base.errors import UserError
-from lmtools.base.files import DAMAGED, OPENERS, cannot, longest_line, not_as_named, too_long
+from lmtools.base.files import DAMAGED, ENCODING, OPENERS, cannot, longest_line, not_utf8, too_long
 from lmtools.formats.checks import identifier
 
 BLANK, KEY = re.compile(rb"[ \t\n\v\f\r]*"), re.compile(rb"[^ \t\n\v\f\r]*")
@@ -129,10 +129,8 @@ class Stream:
         try:
             return data.decode()
         except UnicodeDecodeError:
-            error = UserError(
-                f"{where}: not UTF-8; convert it with iconv, or give a table of the right kind"
-            )
-            raise not_as_named(self.name) or error from None
+            remedy = f"{ENCODING}, or give a table of the right kind"
+            raise not_utf8(self.name, where, remedy) from None
 
 
 @contextlib.contextmanager

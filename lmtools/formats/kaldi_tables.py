@@ -21,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
-from lmtools.base.atomic import atomic_text
+from lmtools.base.atomic import atomic_text, is_stream
 from lmtools.base.errors import UserError
 from lmtools.base.files import OPENERS, read_lines
 from lmtools.formats import kaldi_io
@@ -242,7 +242,7 @@ class Writer:
                 f"{path}: tables are written as ark:F, ark,t:F or ark,scp:F,G; give one of them"
             )
         if self.script and (
-            self.place == "-" or Path(self.place).suffix in OPENERS or self.command is not None
+            is_stream(self.place) or Path(self.place).suffix in OPENERS or self.command is not None
         ):
             raise UserError(
                 f"{path}: a script file can only point into a plain file; write"

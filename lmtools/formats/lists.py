@@ -1,13 +1,12 @@
 """References joined to N-best lists and lattices; what changes lists is in `edits`."""
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
 from lmtools.base.errors import UserError
-from lmtools.base.log import say
 from lmtools.formats import plain
+from lmtools.formats.joining import Side, join_ids
 from lmtools.formats.texts import read_texts
 from lmtools.types import NBest
 
@@ -17,50 +16,16 @@ Item = TypeVar("Item")  # with the utterance's id as `utt`
 def attach_refs(
     nbests: Sequence[NBest], refs: Mapping[str, str], nbest_path, ref_path
 ) -> list[NBest]:
-    """Return `nbests` with the references of `refs`, joined by utterance id. References of other
-    utterances, as of a bigger set, are not used; UserError if a list has none.
+    """Return `nbests` with the references of `refs`, joined by utterance id as `join_ids` does.
+    References of other utterances, as of a bigger set, are not used; UserError if a list has none.
     """
-    if missing := [nbest.utt for nbest in nbests if nbest.utt not in refs]:
-        unused = count_unused(nbests, refs)
-        other = f", {unused} of {len(refs)} references have no list" if unused else ""
+    utts = Side([nbest.utt for nbest in nbests], str(nbest_path))
+    try:
+        ids = join_ids(utts, Side(refs, str(ref_path)), "utterances have no reference")
+    except UserError as error:
         lines = ", or give them with --ref-lines if each line is a whole reference"
-        raise UserError(
-            f"{ref_path}: {len(missing)} of {len(nbests)} utterances in {nbest_path} have no"
-            f" reference (first {missing[0]!r}){other}; make the ids the same on both sides"
-            f"{lines if len(refs) == len(nbests) else ''}"
-        )
-    return [replace(nbest, ref=refs[nbest.utt], more_refs=()) for nbest in nbests]
-
-
-def match_ids(refs: Mapping[str, str], utts: Sequence[str], path) -> Mapping[str, str]:
-    """Return references under the ids of the lists where one side has a speaker before each id, as
-    ESPnet's trn has (SPK-UTT), and all of `utts` find one reference of their own in this way; say
-    so. Return them as they are otherwise.
-    """
-    if not utts or any(utt in refs for utt in utts):
-        return refs
-    whole: dict[str, list[str]] = {}
-    for utt in refs:
-        for end in list_ends(utt):
-            whole.setdefault(end, []).append(utt)
-    found = [whole.get(utt) or [end for end in list_ends(utt) if end in refs] for utt in utts]
-    keys = [candidates[0] for candidates in found if len(candidates) == 1]
-    if len(keys) < len(utts) or len({*keys}) < len(utts):
-        return refs
-    say(f"{path}: ids joined without the speaker in front: {keys[0]!r} is {utts[0]!r}, and so on")
-    joined = set(keys)
-    rest = {utt: text for utt, text in refs.items() if utt not in joined}
-    return {utt: refs[key] for utt, key in zip(utts, keys, strict=True)} | rest
-
-
-def list_ends(utt: str) -> list[str]:
-    """Return what stands after each `-` and `_` of an id."""
-    return [utt[mark.end() :] for mark in re.finditer("[-_]", utt)]
-
-
-def count_unused(nbests: Sequence[NBest], refs: Mapping[str, str]) -> int:
-    """Return how many references have no list."""
-    return len(refs.keys() - {nbest.utt for nbest in nbests})
+        raise UserError(f"{error}{lines if len(refs) == len(nbests) else ''}") from None
+    return [replace(nbest, ref=refs[ids[nbest.utt]], more_refs=()) for nbest in nbests]
 
 
 def attach_lines(

@@ -2,13 +2,14 @@
 text, which nothing tells from other lines, is looked at for what it may be instead.
 """
 
+import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
 
 from lmtools.base.errors import UserError
 from lmtools.formats import FORMATS, kaldi_text
-from lmtools.formats.registry import is_pipe, parse_specifier, read_first_line
+from lmtools.formats.registry import HEAD, is_pipe, parse_specifier, read_beginning, read_first_line
 
 KALDI = "kaldi-text"
 TEXTS = {name: form for name, form in FORMATS.items() if not form.lists}
@@ -21,6 +22,20 @@ OTHERS = {
     ),
     "an scp file, places in archives": re.compile(r"\S+:\d+(\[.*\])?"),
 }
+# Files that no line of an utterance begins, by how they begin: what they are, and what to do
+LINES = "give lines `utt w1 w2 ...`"
+OBJECTS = LINES + """, or objects such as {"utt": "u1", "text": "w1 w2"}"""
+SHAPES = {
+    r"[\[\s]*\{\s*\"": ("JSON of no known format", OBJECTS),
+    r"WEBVTT\b|\s*[0-9]+\s*\n[0-9]+:[0-9:]+[.,][0-9]+ -->": ("subtitles (SubRip, WebVTT)", LINES),
+    r"SPEAKER \S+ [0-9]+ [0-9.]+ ": ("RTTM, which says who speaks when", LINES),
+    r"%WER ": ("a report of errors", "give the texts that were compared"),
+    r"File: \S": ("what Vosk prints", "give its JSON, or lines `utt w1 w2 ...`"),
+    r"(?:[^\n]*\([^()\s]*[0-9][^()\s]*(?: -?[0-9]+)?\)\r?(?:\n|\Z))+\Z": (
+        "trn, ids in parentheses behind the words",
+        "let its name end in .trn",
+    ),
+}
 FEWEST = 3  # lines whose first words may show that they are no ids
 
 
@@ -31,7 +46,10 @@ def read_texts(path, plain: str = "--ref-lines") -> dict[str, str]:
     name = recognise_text(path)
     if name == KALDI:
         return read_kaldi(path, plain)
-    return {nbest.utt: nbest.hyps[0].text for nbest in TEXTS[name].read(path)}
+    return {
+        nbest.utt: nbest.hyps[0].text if nbest.ref is None else nbest.ref
+        for nbest in TEXTS[name].read(path)
+    }
 
 
 def recognise_text(path) -> str:
@@ -49,6 +67,7 @@ def read_kaldi(path, plain: str, otherwise: str = "give ids that are no words") 
     """Return the texts of a file that is taken for Kaldi text, for want of any other format; else
     as `read_texts`. `otherwise` is what to do where first words are ids.
     """
+    refuse_shapes(path)
     remedy = f"keep one of them, or give the file with {plain} if its lines have no ids"
     texts = {utt: text for _, utt, text in kaldi_text.rows(path, repeated=remedy)}
     for what, mark in OTHERS.items():
@@ -60,6 +79,18 @@ def read_kaldi(path, plain: str, otherwise: str = "give ids that are no words") 
             f" file with {plain} if its lines have no ids, or {otherwise}"
         )
     return texts
+
+
+def refuse_shapes(path) -> None:
+    """Raise UserError with what a file is that is no Kaldi text and that no format recognises."""
+    if path == "-" or parse_specifier(path) or not os.path.isfile(path):
+        return
+    head = read_beginning(path)
+    head = head.rpartition(b"\n")[0] if len(head) == HEAD else head
+    head = head.decode("utf-8-sig", "replace")
+    for mark, (what, remedy) in SHAPES.items():
+        if re.match(mark, head) and FORMATS.detect(path, KALDI) == KALDI:
+            raise UserError(f"{path}:1: is {what}; {remedy}")
 
 
 def lacks_ids(texts: Mapping[str, str]) -> bool:

@@ -3,7 +3,7 @@
 import tempfile
 from pathlib import Path
 
-from lmtools.base.atomic import atomic_path, atomic_text
+from lmtools.base.atomic import atomic_path, atomic_text, is_stream
 from lmtools.base.errors import UserError
 from lmtools.base.files import OPENERS
 from lmtools.ngram import arrays
@@ -59,7 +59,7 @@ def check_names(path, out, kenlm: str) -> Path | None:
     name = Path(str(out))
     suffix = name.with_suffix("").suffix if name.suffix in OPENERS else name.suffix
     if suffix not in BINARIES:
-        if suffix not in (".arpa", ".lm") and str(out) != "-":
+        if suffix not in (".arpa", ".lm") and not is_stream(out):
             raise UserError(f"{out}: its suffix names no form; call it .arpa, .arpa.gz or .bin")
         return None
     if (program := find_program(kenlm)) is None:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lmtools.base.errors import UserError
-from lmtools.base.files import sha256
+from lmtools.base.files import ENCODING, sha256
 from lmtools.ngram.description import CONFIG, SUBWORD, Description
 from lmtools.ngram.formatting import LOWEST
 from lmtools.ngram.kenlm_files import kenlm, open_kenlm
@@ -102,7 +102,7 @@ class NgramModel:
             notes.append(ModelNote(str(self.path), cause, remedy))
         if self.odd:
             cause = "not UTF-8, so that no text has its words"
-            notes.append(ModelNote(f"{self.path}:{self.odd}", cause, "convert it with iconv"))
+            notes.append(ModelNote(f"{self.path}:{self.odd}", cause, ENCODING))
         return notes
 
     def unigram(self, token: str) -> float:

@@ -7,7 +7,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lmtools.base.errors import UserError
-from lmtools.base.files import DAMAGED, OPENERS, cannot, longest_line, stream_of, too_long
+from lmtools.base.files import (
+    DAMAGED,
+    OPENERS,
+    cannot,
+    longest_line,
+    not_utf8,
+    refuse_cr,
+    stream_of,
+    too_long,
+)
 from lmtools.text.foreign import refuse_foreign, refuse_nul
 
 NEWLINE = b"\n"
@@ -40,7 +49,7 @@ class TextBlock(NamedTuple):
         except UnicodeDecodeError as error:
             line = self.first + error.object.count(NEWLINE, 0, error.start)
             line += count_lines(self.path, self.start)
-            raise UserError(f"{self.path}:{line}: not UTF-8; convert it with iconv") from None
+            raise not_utf8(self.path, f"{self.path}:{line}") from None
 
     def lines(self) -> list[str]:
         """Return the lines without their ends, as lmtools.base.files.read_lines: LF, or CR and LF,
@@ -76,6 +85,8 @@ class TextPart(NamedTuple):
                         return
                     if not content.endswith(NEWLINE):
                         content += stream.readline(most + 1)
+                    if at == 0:
+                        refuse_cr(content, self.path)
                     if len(content) - content.rfind(NEWLINE, 0, -1) - 1 > most:
                         line = number + content.count(NEWLINE, 0, -1)
                         raise too_long(f"{self.path}:{line + count_lines(self.path, start)}", most)

@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from lmtools.base.binary import BINARY, UTF16
 from lmtools.base.errors import UserError
-from lmtools.base.files import compression_error
+from lmtools.base.files import compression_error, in_utf16
 
 HEAD = 1 << 16  # bytes that are looked at
 
@@ -35,22 +36,12 @@ ARTIFACTS = tuple(
             SOURCE,
         ),
         (
-            rb"mmap lm http://kheafield",
-            "KenLM's binary of a language model, which goes to --lm",
-            SOURCE,
-        ),
-        (
             rb"lmtools-corpus-(?:index-)?[0-9]+\n",
             "a binarised corpus, which goes to lmtools train",
             SOURCE,
         ),
-        (
-            rb".{4}\0{4}\{\"",
-            "weights of a neural network (safetensors); a model directory as a whole goes to --lm",
-            PLAIN,
-        ),
         (rb"# lmtools-scores", "a file of scores, which goes to --scores", PLAIN),
-        (rb"\x89HDF|\x80[\x02-\x05]|\x7fELF|RIFF", "binary data", PLAIN),
+        *((mark, what, PLAIN) for mark, what in BINARY.items()),
     )
 )
 # What may be lists or lattices, or else markup
@@ -84,10 +75,12 @@ def refuse_foreign(head: bytes, path) -> None:
     """Raise UserError with what a file is that begins with `head` (decompressed) and holds no text;
     nothing is said of what might be text.
     """
-    if error := compression_error(path, head):
-        raise error
     if kind := identify(head, (*ARTIFACTS, *SHAPES)):
         raise UserError(f"{path}:1: is no text but {kind.what}; {kind.remedy}")
+    if error := compression_error(path, head):
+        raise error
+    if UTF16.match(head):
+        raise in_utf16(path)
 
 
 def refuse_nul(block: bytes, path, first: int) -> None:

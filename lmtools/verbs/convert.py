@@ -211,9 +211,9 @@ def attach_references(args, nbests: Sequence[NBest]) -> tuple[Sequence[NBest], s
         return lists.attach_lines(nbests, lines, args.input), ""
     if not args.ref:
         return nbests, ""
-    refs = lists.match_ids(read_texts(args.ref), [nbest.utt for nbest in nbests], args.ref)
+    refs = read_texts(args.ref)
     nbests = lists.attach_refs(nbests, refs, args.input, args.ref)
-    unused = lists.count_unused(nbests, refs)
+    unused = len(refs) - len(nbests)
     message = f", {unused:,} of {len(refs):,} references not used: they have no list"
     return nbests, message if unused else ""
 

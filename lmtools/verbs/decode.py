@@ -23,8 +23,8 @@ def arguments(parser):
     group.add_argument("--asr", metavar=names, required=True, help=help_text)
     help_text = (
         "directory with a recording (FLAC, WAV, MP3, M4A ..) an utterance, at any depth,"
-        " as LibriSpeech has them; Kaldi's wav.scp, or a directory with one; `segments` beside it,"
-        " if any"
+        " as LibriSpeech has them; or one recording; Kaldi's wav.scp, or a directory with one;"
+        " `segments` beside it, if any"
     )
     group.add_argument("--audio", metavar="DIR", required=True, help=help_text)
     help_text = (

@@ -26,6 +26,7 @@ from lmtools.evaluate.corpus import is_wer
 from lmtools.evaluate.fit import doubt_references
 from lmtools.evaluate.inputs import (
     Texts,
+    join,
     lists_of,
     load,
     load_plain,
@@ -104,6 +105,8 @@ def run(args):
     hyp, sources, against, rules, segments = read_inputs(args)
     namers = {by: find_namer(by, segments) for by in args.by if by != WORDS}
     ref, refs = sources[0], References(references(sources), args.metric)
+    hyp = hyp if hyp is ref else join(hyp, refs.refs, ref)
+    against = against and join(against, refs.refs, ref)
     say_lines(advise_metric(refs.texts(), hyp.texts.values(), args.metric, hyp.path))
     tree, first = evaluate_system(refs, hyp, args, prefix="", rules=rules)
     place = hyp.path if ref is hyp else f"{ref.path} beside {hyp.path}"

@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 from lmtools.base.assignments import parse_pair
+from lmtools.base.atomic import is_stream
 from lmtools.base.computing import Computing
 from lmtools.base.errors import UserError
 from lmtools.base.log import say, say_lines
@@ -165,7 +165,7 @@ def write_written(nbests, lists, out, spelled):
     """
     if all(hyp.written is None for nbest in (*nbests, *lists) for hyp in nbest.hyps):
         return []
-    if out == "-" or (Path(out).exists() and not Path(out).is_file()):
+    if is_stream(out):
         return ["the recogniser's own writing is in --nbest-out, or beside --out if that is a file"]
     texts = {nbest.utt: nbest.hyps[0].display if nbest.hyps else "" for nbest in lists}
     kaldi_text.write(texts, f"{out}{WRITTEN}")

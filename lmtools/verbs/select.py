@@ -1,13 +1,12 @@
 """lmtools select: the lines of a large text that are most like a domain's."""
 
 import os
-import sys
 import tempfile
 from pathlib import Path
 
 import numpy as np
 
-from lmtools.base.atomic import atomic_text, workplace
+from lmtools.base.atomic import atomic_text, is_stream, workplace
 from lmtools.base.computing import Computing
 from lmtools.base.errors import UserError
 from lmtools.base.log import say_lines
@@ -74,9 +73,7 @@ def run(args):
     if not selection.lines:
         raise UserError(f"{args.pool[0]}: no sentence in the text; give text to choose from")
     for path, rows in ((args.out, selection.lines), (args.differences, selection.differences)):
-        if path == "-":
-            sys.stdout.writelines(f"{row}\n" for row in rows)
-        elif path:
+        if path:
             with atomic_text(path) as text:
                 text.writelines(f"{row}\n" for row in rows)
     say_lines(describe(args.out, selection, args.keep))
@@ -86,10 +83,9 @@ def make_place(out: str):
     """Return a context with a directory for the LMs: beside `out`, where the next run sweeps away
     what a kill leaves, unless that is no file.
     """
-    path = Path(os.path.realpath(out))
-    if out == "-" or (path.exists() and not path.is_file()):
+    if is_stream(out):
         return tempfile.TemporaryDirectory()
-    return workplace(path)
+    return workplace(Path(os.path.realpath(out)))
 
 
 def describe(out: str, selection: Selection, keep: int):

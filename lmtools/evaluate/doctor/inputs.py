@@ -14,7 +14,7 @@ from lmtools.base.installed import find_model
 from lmtools.evaluate.doctor.profile import Profile
 from lmtools.evaluate.doctor.trials import MARKS, Trial, choose_forms, choose_remedies
 from lmtools.formats import read
-from lmtools.formats.lists import match_ids
+from lmtools.formats.joining import Side, join_ids
 from lmtools.formats.texts import read_texts
 from lmtools.ngram.description import SUBWORD, is_foreign
 from lmtools.ngram.model import ModelNote, NgramModel
@@ -69,6 +69,20 @@ class DoctorInputs:
         return not self.trial.pairs or errors([*others, option]) < errors(others)
 
 
+def join_references(texts: Mapping[str, str], nbests, nbest: str, ref: str) -> Mapping[str, str]:
+    """Return references under the ids of the lists where all agree by one rule (`join_ids`), or
+    as they are.
+    """
+    utts = [nbest.utt for nbest in nbests]
+    try:
+        ids = join_ids(Side(utts, nbest), Side(texts, ref), "utterances have no reference")
+    except UserError:  # which has a finding of its own
+        return texts
+    joined = set(ids.values())
+    rest = {utt: text for utt, text in texts.items() if utt not in joined}
+    return {utt: texts[ids[utt]] for utt in utts} | rest
+
+
 def read_inputs(
     nbest: str,
     form: str | None = None,
@@ -85,7 +99,7 @@ def read_inputs(
     refs, ref_places = {item.utt: item.ref for item in nbests if item.ref is not None}, places
     if ref:
         texts = attempt(problems, None, lambda: read_texts(ref, "lmtools convert --ref-lines"))
-        texts = texts and match_ids(texts, [nbest.utt for nbest in nbests], ref)
+        texts = texts and join_references(texts, nbests, nbest, ref)
         refs, ref_places = read_leniently(ref)
         if texts is not None:
             refs, ref_places = texts, {utt: ref_places.get(utt, ref) for utt in texts}

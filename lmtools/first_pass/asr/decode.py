@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from lmtools.base.atomic import atomic_text
+from lmtools.base.atomic import atomic_text, is_stream
 from lmtools.base.errors import UserError, one_line
 from lmtools.base.lock import hold_lock
 from lmtools.base.log import ProgressBar, say
@@ -65,8 +65,8 @@ def decode_speech(source, out: str, options: DecodeOptions, ref=None) -> Decoded
     journal; what failed is tried again. UserError for what cannot be read or decoded where
     `strict`, or of all recordings; what was decoded is kept.
     """
-    if out == "-":
-        raise UserError("-: lists of speech are resumed by the name of their file; give one")
+    if is_stream(out):
+        raise UserError(f"{out}: lists of speech are resumed by the name of their file; give one")
     utterances = find_utterances(source, ref)
     recogniser = make_recogniser(options.asr, options.opts, options.device)
     with hold_lock(out):

@@ -7,8 +7,9 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from lmtools.base.binary import SOUND, name_binary
 from lmtools.base.errors import UserError, one_line
-from lmtools.base.files import read_lines, refuse_pipe, sha256
+from lmtools.base.files import read_head, read_lines, refuse_pipe, sha256
 from lmtools.base.log import say
 from lmtools.formats import kaldi_io, kaldi_text
 from lmtools.formats.checks import first_time, identifier, number
@@ -52,7 +53,7 @@ class Utterance:
 def find_utterances(source, ref=None) -> list[Utterance]:
     """Return the utterances of `source`: a wav.scp, a directory that has one, or a directory with
     recordings at any depth, by name; transcripts are those of the Kaldi text `ref`, or else of
-    `text` beside wav.scp, or of LibriSpeech's *.trans.txt.
+    `text` beside wav.scp, or of LibriSpeech's *.trans.txt; or the one recording that it is.
 
     UserError for what is malformed, commands that are not allowed, and utterances without a
     transcript where others have one; whether recordings are there is not looked at. Of a directory
@@ -60,7 +61,9 @@ def find_utterances(source, ref=None) -> list[Utterance]:
     """
     path = Path(source)
     script = path / "wav.scp" if path.is_dir() else path
-    if script.is_file():
+    if script.is_file() and is_recording(script):
+        utterances, texts = list(read_names([script])), []
+    elif script.is_file():
         beside = script.with_name("segments")
         refuse_pipe(beside)
         utterances = list(read_script(script))
@@ -73,14 +76,19 @@ def find_utterances(source, ref=None) -> list[Utterance]:
         texts = [path / "text", *(file for file in files if file.name.endswith(TRANSCRIPTS))]
     else:
         raise UserError(
-            f"{source}: no such directory or wav.scp; give LibriSpeech's directory of a set, or"
-            " Kaldi's wav.scp"
+            f"{source}: no such directory, wav.scp or recording; give LibriSpeech's directory of a"
+            " set, Kaldi's wav.scp, or one recording"
         )
     if not utterances:
         endings = ", ".join(f"*{suffix}" for suffix in SUFFIXES)
         raise UserError(f"{source}: no recordings; give a directory with {endings}, or a wav.scp")
     texts = [Path(ref)] if ref else [text for text in texts if text.is_file()]
     return attach_transcripts(utterances, texts) if texts else utterances
+
+
+def is_recording(path: Path) -> bool:
+    """Return whether a file is called, or begins, as a recording does."""
+    return path.suffix.lower() in SUFFIXES or name_binary(read_head(path), SOUND) is not None
 
 
 def list_files(directory: Path) -> Iterator[Path]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
+from lmtools.base.atomic import is_stream
 from lmtools.base.computing import USUAL, Computing
 from lmtools.base.errors import UserError
 from lmtools.base.lock import hold_lock
@@ -73,8 +74,10 @@ def translate(
     run made of the same sentences with the same model and options is taken from its journal.
     UserError for what cannot be read or does not fit; all lists that were made are kept.
     """
-    if out == "-":
-        raise UserError("-: lists of translations are resumed by the name of their file; give one")
+    if is_stream(out):
+        raise UserError(
+            f"{out}: lists of translations are resumed by the name of their file; give one"
+        )
     scorer = load_kind(LMSpec(options.lm, pairs=True), options.computing)
     if not isinstance(scorer, TranslationScorer):
         raise UserError(

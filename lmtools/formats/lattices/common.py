@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from lmtools.base.atomic import atomic_directory, atomic_text
+from lmtools.base.atomic import atomic_directory, atomic_text, is_stream
 from lmtools.base.errors import UserError
 from lmtools.base.files import OPENERS, read_lines
 from lmtools.formats.checks import encodable, file_name, list_names
@@ -134,15 +134,15 @@ def write_files(
     """Write one lattice to the file `path` (its name has `suffix`), or any number into a directory,
     `UTT` + suffix each.
 
-    On standard output several lattices follow each other if `many`. A directory appears when all
-    are written, in place of an earlier one that holds nothing else.
+    On standard output or a pipe several lattices follow each other if `many`. A directory appears
+    when all are written, in place of an earlier one that holds nothing else.
     """
-    if path != "-" and not stem(Path(path), (suffix,)):
+    if not is_stream(path) and not stem(Path(path), (suffix,)):
         write_directory(lattices, Path(path), suffix, spell)
         return
     with atomic_text(path) as out:
         for count, lattice in enumerate(lattices):
-            if count and not (many and str(path) == "-"):
+            if count and not (many and is_stream(path)):
                 raise UserError(
                     f"{path}: holds one lattice, and there are more; give the name of a directory,"
                     f" without {suffix}"

@@ -23,7 +23,7 @@ from pathlib import Path
 
 import numpy as np
 
-from lmtools.base.atomic import atomic_text
+from lmtools.base.atomic import atomic_text, is_stream
 from lmtools.base.errors import UserError
 from lmtools.formats import kaldi_tables
 from lmtools.formats.checks import list_names
@@ -241,8 +241,8 @@ def write(
     """
     if form not in (None, "compact", "lattice"):
         raise UserError(f"{path}: form={form}; expected compact or lattice")
-    folder = (
-        not parse_specifier(path) and path != "-" and (Path(path).is_dir() or not Path(path).suffix)
+    folder = not parse_specifier(path) and (
+        Path(path).is_dir() or (not is_stream(path) and not Path(path).suffix)
     )
     symbols = kaldi_tables.read_symbols(words or table_of(path))
     ids = {word: number for number, word in symbols.items() if number}

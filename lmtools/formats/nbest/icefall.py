@@ -20,6 +20,7 @@ from lmtools.types import Hypothesis, NBest
 
 SUMMARY = "icefall recogs: `id:TAB ref=[...]`, `id:TAB hyp=[...]`"
 LINE = re.compile(r"(.*?):\t(ref|hyp|timestamp_\w+)=(.*)", re.DOTALL)
+BARE = re.compile(r"\[[^\s\[\],'\"]+(?:, [^\s\[\],'\"]+)*\]")  # what str.join wrote
 STAMP = re.compile(r"timestamp_\w+")
 
 
@@ -67,6 +68,8 @@ def parse_words(value: str, where: str) -> str:
     """Return the text of a Python list of words, or of bare text."""
     if not value.startswith("["):
         return " ".join(value.split())
+    if BARE.fullmatch(value):
+        return encodable(" ".join(value[1:-1].replace(", ", " ").split()), where)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Python's remarks on the value as a program

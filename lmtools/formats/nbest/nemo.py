@@ -17,7 +17,7 @@ from pathlib import Path
 from lmtools.base.errors import UserError
 from lmtools.base.files import read_lines
 from lmtools.formats import checks
-from lmtools.formats.json_lists import json_io
+from lmtools.formats.nbest.manifest import rows
 from lmtools.types import Hypothesis, NBest
 
 SUMMARY = "NeMo's beams: `text TAB score`, width lines an utterance, and a manifest"
@@ -41,7 +41,7 @@ def read(path, manifest: str | None = None, width: str | None = None) -> Iterato
     hyps = list(read_rows(path))
     most = width_of(path, width)
     if manifest:
-        known = list(read_manifest(manifest))
+        known = [(utt, text) for utt, text, _, _ in rows(manifest)]
         starts = divide_among(hyps, len(known), most)
         if starts is None:
             raise UserError(
@@ -118,14 +118,3 @@ def width_of(path, width: str | None) -> int | None:
         raise UserError(f"width={width}: expected a number of lines, from 1")
     match = NAME.match(Path(path).name)
     return int(width or match[1]) if width or match else None
-
-
-def read_manifest(path) -> Iterator[tuple[str, str | None]]:
-    """Read the name of each utterance, and its text where it has one."""
-    utterances = checks.Utterances()
-    for tree, where in json_io.read_objects(path):
-        audio = json_io.member(tree, "audio_filepath", str, where)
-        utt = Path(audio).stem
-        if utt in utterances and "offset" in tree:
-            utt = f"{utt}-{tree['offset']}"
-        yield utterances.add(utt, where), json_io.optional(tree, "text", str, where)

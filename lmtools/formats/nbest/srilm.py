@@ -22,7 +22,7 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from lmtools.base.atomic import atomic_directory, atomic_text
+from lmtools.base.atomic import atomic_directory, atomic_text, is_stream
 from lmtools.base.errors import UserError
 from lmtools.base.files import OPENERS, read_lines
 from lmtools.formats.checks import (
@@ -248,10 +248,10 @@ def write(nbests: Iterable[NBest], path, version: str | None = None) -> None:
     nbests = check_nbests(nbests, path)
     first = next(nbests, None)
     second = next(nbests, None)
-    if first and not second and (str(path) == "-" or utterance_of(Path(path)) == first.utt):
+    if first and not second and (is_stream(path) or utterance_of(Path(path)) == first.utt):
         write_one(first, path, version, path)
         return
-    if str(path) == "-":
+    if is_stream(path):
         raise UserError(
             f"{path}: SRILM keeps one list a file, and there is not exactly one; give the name of a"
             " directory"

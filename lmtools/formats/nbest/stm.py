@@ -29,7 +29,8 @@ write = refuse_write
 
 def recognises(path: Path, first: str) -> bool:
     """Return whether the name is that of an stm file, or each line has its fields."""
-    return ".stm" in path.suffixes or all_rows(path, first, is_segment)
+    rttm = first.startswith("SPEAKER ") and "<NA>" in first
+    return ".stm" in path.suffixes or (not rttm and all_rows(path, first, is_segment))
 
 
 def is_segment(line: str) -> bool:

@@ -15,16 +15,20 @@ from lmtools.base.errors import UserError
 from lmtools.base.files import read_lines
 from lmtools.formats.checks import encodable, first_time, identifier
 
-SUMMARY = "sclite: words, then the id in parentheses; one hypothesis an utterance"
-LINE = re.compile(r"(.*?)\(([^()\s]+)\)\s*")
+SUMMARY = "sclite, CMU Sphinx: words, then the id in parentheses; one hypothesis an utterance"
+# CMU Sphinx has marks of sentences, and scores behind ids
+LINE = re.compile(r"(?:<s> )?(.*?)(?:</s> )?\(([^()\s]+)(?: -?[0-9]+)?\)\s*")
+SUFFIXES = {".trn", ".transcription", ".match"}
 # What sclite takes for more than letters: braces, a word in parentheses, the null word, a final
 # star, `word;tag`, a backslash.
 MARKUP = re.compile(r".*[{}].*|\(.*\)|@|.+\*|.*[;\\].*")
 
 
 def recognises(path: Path, first: str) -> bool:
-    """Return whether the name is a trn file's; content cannot tell, Kaldi text may end alike."""
-    return ".trn" in path.suffixes
+    """Return whether the name is a trn file's, or Sphinx's; content cannot tell, Kaldi text may end
+    alike.
+    """
+    return not SUFFIXES.isdisjoint(path.suffixes)
 
 
 def read(path, markup: bool = False) -> dict[str, str]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from lmtools.base.errors import UserError
-from lmtools.base.files import longest_line, too_long
+from lmtools.base.files import ENCODING, longest_line, not_utf8, too_long
 from lmtools.text import Normaliser
 from lmtools.text.subword.base import SPECIALS, LeftOut, room
 from lmtools.text.subword.lists import Word
@@ -56,9 +56,8 @@ def read_rows(content: bytes, path) -> Iterator[tuple[str, ...]]:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise UserError(
-            f"{path}:{line}: not UTF-8; convert it with iconv, or give SentencePiece's .model file"
-        ) from None
+        remedy = f"{ENCODING}, or give SentencePiece's .model file"
+        raise not_utf8(path, f"{path}:{line}", remedy) from None
     columns, most = 0, longest_line()
     for number, line in enumerate(text.split("\n"), 1):
         if len(line) > most:

@@ -172,7 +172,7 @@ def test_other_metrics(here, capsys, metric, start):
         (["--hyp", "good.txt", "--plain"], "good.txt: plain text holds no references"),
         (
             ["--ref", "ref", "--hyp", "other"],
-            "other: 1 of 1 hypotheses have no reference (first 'x')",
+            "other: 1 of 1 hypotheses have no reference in ref (first 'x', there 's_a'); make",
         ),
         (["--ref", "other", "--hyp", "good"], "good: 3 of 3 hypotheses"),
         (["--ref", "empty", "--hyp", "good"], "good: no references"),

@@ -28,7 +28,7 @@ def toys(name: str) -> list[NBest]:
     return [NBest("s_a", (Hypothesis("x y", scores),)), NBest("s_b", (Hypothesis("", scores),))]
 
 
-READ_ONLY = ("nemo", "wenet", "beams", "cloud", "sherpa-onnx", "sockeye", "stm")
+READ_ONLY = ("nemo", "wenet", "beams", "cloud", "sherpa-onnx", "sockeye", "stm", "manifest")
 
 
 @pytest.mark.parametrize("name", READ_ONLY)
@@ -127,11 +127,11 @@ def test_attach_joins_by_id():
 @pytest.mark.parametrize(
     ("refs", "message"),
     [
-        ({"s_a": "x"}, "r: 1 of 2 utterances in n have no reference \\(first 's_b'\\); make"),
+        ({"s_a": "x"}, "n: 1 of 2 utterances have no reference in r \\(first 's_b'\\); make"),
         (
-            {"s_A": "x", "s_B": "x"},
-            "r: 2 of 2 utterances in n .*first 's_a'.*, 2 of 2 references have no list; make the"
-            " ids the same on both sides, or give them with --ref-lines",
+            {"x_a": "x", "s_c": "x"},
+            "n: 2 of 2 utterances have no reference in r .first 's_a', there 'x_a'.; make the ids"
+            " the same on both sides, or give them with --ref-lines",
         ),
     ],
 )

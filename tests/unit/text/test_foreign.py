@@ -57,6 +57,27 @@ FOREIGN = {
     "xml": (b'<?xml version="1.0"?>\n<srcset setid="x">\n', "XML or HTML; take the text out of it"),
     "sgm": (b'<refset setid="newstest" srclang="de">\n<seg id="1">a</seg>\n', "XML or HTML"),
     "html": (b"<!DOCTYPE html>\n<html>\n", "XML or HTML"),
+    "wav": (
+        b"RIFF\x24\0\0\0WAVEfmt \x10\0\0\0",
+        "a recording (WAV), which lmtools decode makes lists of; give text, one sentence a line",
+    ),
+    "flac": (b"fLaC\0\0\0\x22\x10\0", "a recording (FLAC)"),
+    "mp3": (b"ID3\4\0\0\0\0\0\0", "a recording (MP3)"),
+    "mp3 without tags": (b"\xff\xfb\x90\xc4\0\0", "a recording (MP3)"),
+    "m4a": (b"\0\0\0\x20ftypM4A \0", "a recording (MP4 or M4A)"),
+    "ogg": (b"OggS\0\2\0\0", "a recording (Ogg)"),
+    "safetensors": (b'\x28\0\0\0\0\0\0\0{"a": {"dtype"', "weights of a neural network"),
+    "sqlite": (b"SQLite format 3\0\x10\0\1\1", "a database (SQLite)"),
+    "npz": (b"PK\3\4" + bytes(26) + b"vectors.npy\x93NUMPY", "NumPy's arrays"),
+    "docx": (b"PK\3\4" + bytes(26) + b"[Content_Types].xml", "an office document"),
+    "zip": (b"PK\3\4" + bytes(26) + b"text.txt", ": is compressed with zip, which"),
+    "pdf": (b"%PDF-1.7\n%\xb5\xb5\n", "a PDF document"),
+    "utf-16": (LINES.decode().encode("utf-16"), ":1: in UTF-16; write it as UTF-8: iconv -f"),
+    "utf-16 without mark": (LINES.decode().encode("utf-16-le"), ":1: in UTF-16; write it as"),
+    "carriage returns": (
+        LINES.replace(b"\n", b"\r"),
+        ":1: its lines end in CR alone; end them in LF: tr '\\r' '\\n' < ",
+    ),
     "nul later": (LINES + b"a\0b\n", ":81: holds a NUL byte"),
 }
 FOREIGN = {

@@ -1,6 +1,8 @@
 """Programs in a pipe: the result of an utterance is there before the next one is sent."""
 
 import io
+import os
+import subprocess
 import sys
 from shlex import split
 
@@ -172,3 +174,35 @@ def test_a_table_of_costs_from_a_file(lm, capsys):
     assert [float(cost) for _, cost in rows] == pytest.approx(
         [-value for values in wanted.values() for value in values], rel=1e-6
     )
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "score --cache none --lm {0}/lm --nbest {0}/one.jsonl --out {1}",
+        "select --lm {0}/lm --general {0}/lm --pool {0}/pool --keep 2 --out {1}",
+        "ngram convert {0}/lm/lm.arpa {1}",
+        "convert {0}/one.jsonl {1} --depth 1 --to srilm",
+        "lattice posteriors {0}/u.slf --out {1}",
+    ],
+)
+def test_outputs_of_a_shell(lm, capsys, words):
+    """`>(program)` names a pipe that has no place, and what stands in a log stays there."""
+    (lm / "pool").write_text("king\nqueen\nking queen\n")
+    (lm / "u.slf").write_text(
+        "VERSION=1.0\nUTTERANCE=u\nN=2 L=1\nI=0\nI=1 W=a\nJ=0 S=0 E=1 a=-1 l=-1\n"
+    )
+    jsonl.write(LISTS[:1], lm / "one.jsonl")
+    assert main(split(words.format(lm, "/dev/stdout"))) == 0
+    printed = capsys.readouterr().out
+    reading, writing = os.pipe()
+    with open(reading, "rb") as stream:
+        assert main(split(words.format(lm, f"/dev/fd/{writing}"))) == 0
+        os.close(writing)
+        assert stream.read().decode() == printed != ""
+    with open(lm / "log", "w") as log:
+        log.write("before\n")
+        log.flush()
+        words = [sys.executable, "-m", "lmtools", *split(words.format(lm, "/dev/stdout"))]
+        assert subprocess.run(words, stdout=log, check=False).returncode == 0
+    assert (lm / "log").read_text() == "before\n" + printed

@@ -254,6 +254,17 @@ def test_long_utterances_are_told(home, capsys):
     assert "of 8 utterances, 1 of them in several windows," in capsys.readouterr().err
 
 
+def test_one_recording(home, capsys):
+    """A recording in place of a directory is decoded, by its name or by its first bytes."""
+    (home / "set/7/1/7-1-1.wav").rename("speech")
+    assert decode("--audio", "set/7/1/7-1-0.wav") == 0
+    assert decode("--audio", "speech", out="p.jsonl") == 0
+    assert [nbest.utt for out in "op" for nbest in jsonl.read(f"{out}.jsonl")] == [
+        "7-1-0",
+        "speech",
+    ]
+
+
 @pytest.mark.parametrize(
     "options, said",
     [
@@ -265,7 +276,7 @@ def test_long_utterances_are_told(home, capsys):
         (("--asr", "sphinx:m"), "--asr sphinx:m: no recogniser is called so; give whisper:DIR or"),
         (("--asr", "fake"), "--asr fake: no recogniser is called so"),
         (("--asr", "fake:nowhere"), "nowhere: no model"),
-        (("--audio", "nowhere"), "nowhere: no such directory or wav.scp"),
+        (("--audio", "nowhere"), "nowhere: no such directory, wav.scp or recording"),
         (("--audio", "m"), "m: no recordings; give a directory with *.flac, *.wav"),
         (("--out", "-"), "-: lists of speech are resumed by the name of their file"),
         (("--ref", "m/model"), "m/model: no transcript of 8 of 8 utterances (first '10-1-0')"),
