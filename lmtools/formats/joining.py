@@ -16,6 +16,7 @@ RULES = {
     "in lower case": str.lower,
     "in one form of Unicode (NFC)": lambda utt: unicodedata.normalize("NFC", utt),
 }
+BEHIND = "without what stands before - or _"
 CSV = "looks like CSV without names of columns; let its first line be utt,text"
 TABLE = "looks like a table with | between its columns; take two: cut -d'|' -f1,3 F | tr '|' ' '"
 
@@ -57,10 +58,9 @@ def alike(wanted: Collection[str], given: Collection[str]) -> Iterator[tuple[str
     for rule, change in RULES.items():
         forms = {utt: [change(utt)] for utt in wanted}
         yield rule, match(forms, {utt: change(utt) for utt in given})
-    behind = "without what stands before - or _"
-    yield behind, match({utt: tails(utt) for utt in wanted}, {utt: utt for utt in given})
+    yield BEHIND, match({utt: tails(utt) for utt in wanted}, {utt: utt for utt in given})
     turned = match({utt: tails(utt) for utt in given}, {utt: utt for utt in wanted})
-    yield behind, {utt: other for other, utt in turned.items()}
+    yield BEHIND, {utt: other for other, utt in turned.items()}
 
 
 def match(forms: Mapping[str, list[str]], given: Mapping[str, str]) -> dict[str, str]:

@@ -19,17 +19,24 @@ from lmtools.verbs.options import GROUPS
 LEARNING = "what is done to text in training, and by itself to hypotheses in scoring"
 
 
+# options by which whoever gives two means both; of others, as of argparse, the last counts, which
+# is how scripts change their own defaults
+ONCE = {"against", "hyp", "lm", "nbest", "phrases", "weights", "words"}
+
+
 class StoreOnce(argparse._StoreAction):
-    """Action of an option with one value, which is refused where it is given again: argparse takes
-    the last. One of several values takes all.
+    """Action of an option with one value, which is refused where it is given again, if in ONCE. One
+    of several values takes all.
     """
 
     def __call__(self, parser, namespace, values, option_string=None):
         """Store the value, or values, unless the option has one."""
         before = parser.given.get(self.dest)
-        if before is not None and self.nargs != "+":
+        if before is not None and self.nargs == "+":
+            values = [*before, *values]
+        elif before is not None and self.dest in ONCE:
             raise argparse.ArgumentError(self, "is given twice; leave one out")
-        parser.given[self.dest] = values = values if before is None else [*before, *values]
+        parser.given[self.dest] = values
         super().__call__(parser, namespace, values, option_string)
 
 

@@ -14,7 +14,7 @@ from lmtools.base.installed import find_model
 from lmtools.evaluate.doctor.profile import Profile
 from lmtools.evaluate.doctor.trials import MARKS, Trial, choose_forms, choose_remedies
 from lmtools.formats import read
-from lmtools.formats.joining import Side, join_ids
+from lmtools.formats.joining import BEHIND, alike
 from lmtools.formats.texts import read_texts
 from lmtools.ngram.description import SUBWORD, is_foreign
 from lmtools.ngram.model import ModelNote, NgramModel
@@ -69,14 +69,13 @@ class DoctorInputs:
         return not self.trial.pairs or errors([*others, option]) < errors(others)
 
 
-def join_references(texts: Mapping[str, str], nbests, nbest: str, ref: str) -> Mapping[str, str]:
-    """Return references under the ids of the lists where all agree by one rule (`join_ids`), or
-    as they are.
+def join_references(texts: Mapping[str, str], nbests) -> Mapping[str, str]:
+    """Return references under the ids of the lists where one side has a speaker before each, as
+    ESPnet's trn has; or as they are, with a finding of their own.
     """
     utts = [nbest.utt for nbest in nbests]
-    try:
-        ids = join_ids(Side(utts, nbest), Side(texts, ref), "utterances have no reference")
-    except UserError:  # which has a finding of its own
+    ids = next((pairs for rule, pairs in alike(utts, texts) if rule == BEHIND and pairs), {})
+    if ids.keys() != set(utts) or len(set(ids.values())) < len(ids):
         return texts
     joined = set(ids.values())
     rest = {utt: text for utt, text in texts.items() if utt not in joined}
@@ -99,7 +98,7 @@ def read_inputs(
     refs, ref_places = {item.utt: item.ref for item in nbests if item.ref is not None}, places
     if ref:
         texts = attempt(problems, None, lambda: read_texts(ref, "lmtools convert --ref-lines"))
-        texts = texts and join_references(texts, nbests, nbest, ref)
+        texts = texts and join_references(texts, nbests)
         refs, ref_places = read_leniently(ref)
         if texts is not None:
             refs, ref_places = texts, {utt: ref_places.get(utt, ref) for utt in texts}

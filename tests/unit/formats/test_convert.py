@@ -182,7 +182,7 @@ def test_references_with_a_speaker_before_the_id(here, capsys, ids, joined):
     if joined:
         assert [ref for ref, _ in texts()] == ["ref a", "ref b"]
         assert said.startswith(
-            f"ref.trn: ids joined without the speaker in front: {joined!r} is 'a', and so on\n"
+            f"n.jsonl: ids are joined without what stands before - or _ (a = {joined})\n"
         )
         unused = len(ids.split()) - 2
         assert (f"{unused} of 3 references not used" in said) == (unused > 0)
