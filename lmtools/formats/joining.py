@@ -4,6 +4,7 @@
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
@@ -60,7 +61,8 @@ def alike(wanted: Collection[str], given: Collection[str]) -> Iterator[tuple[str
         yield rule, match(forms, {utt: change(utt) for utt in given})
     yield BEHIND, match({utt: tails(utt) for utt in wanted}, {utt: utt for utt in given})
     turned = match({utt: tails(utt) for utt in given}, {utt: utt for utt in wanted})
-    yield BEHIND, {utt: other for other, utt in turned.items()}
+    alone = Counter(turned.values())  # no other id of these stands for it too
+    yield BEHIND, {utt: other for other, utt in turned.items() if alone[utt] == 1}
 
 
 def match(forms: Mapping[str, list[str]], given: Mapping[str, str]) -> dict[str, str]:

@@ -118,7 +118,8 @@ def read_names(files: Sequence[Path]) -> Iterator[Utterance]:
 
 def rank(file: Path) -> int:
     """Return how late a file is decoded of those of its name."""
-    return SUFFIXES.index(file.suffix.lower())
+    suffix = file.suffix.lower()
+    return SUFFIXES.index(suffix) if suffix in SUFFIXES else len(SUFFIXES)
 
 
 def say_renamed(utterances: Iterable[Utterance]) -> None:
