@@ -35,7 +35,10 @@ class ArchiveReader:
         if facts.get("version") != VERSION:
             raise UserError(f"{path}: another version of lmtools wrote it; {REMEDY}")
         if facts.get("arpa") != digest:
-            raise UserError(f"{path}: of another lm.arpa than the one beside it; {REMEDY}")
+            raise UserError(
+                f"{path}: of another lm.arpa than the one beside it; copy both again, or estimate"
+                " the model again"
+            )
         if facts.get("counts") != sizes:
             raise self.refuse(f"its {MODEL} has other numbers of n-grams than config.yaml")
         self.in_order = facts.get("in_order") is True

@@ -17,6 +17,7 @@ from lmtools.base.files import (
     not_as_named,
     not_utf8,
     raw_chunks,
+    raw_lines,
     stream_of,
 )
 from lmtools.ngram.parsing import NewWords, WordTable, parse_lines, parse_section
@@ -109,6 +110,14 @@ class ArpaLines:
     def cut_off(self, where: str) -> UserError:
         """Return the error on a file that ends too early."""
         return UserError(f"{self.name}: ends {where} (cut off?); fetch or write it again")
+
+    def refuse_capitals(self) -> UserError:
+        """Return the error on a file whose marks of sentences are <S> and </S>."""
+        lines = (number for number, raw in raw_lines(self.path) if b"<S>" in raw.split())
+        return UserError(
+            f"{self.name}:{next(lines, 1)}: <S> and </S> in place of <s> and </s>; write these: sed"
+            f" 's,<S>,<s>,g;s,</S>,</s>,g' {self.name} > NEW.arpa"
+        )
 
     def read_header(self) -> list[int]:
         """Read the number of n-grams of each order from 1. UserError where there is no header, an

@@ -58,6 +58,9 @@ class ArpaReader:
                 self.table = WordTable(self.ids)
             level = self.read_level(n)
             self.model.levels.append(level if n > 1 else complete_unigrams(level, len(self.ids)))
+            prob = self.model.levels[0].prob
+            if n == 1 and not prob[BOS] and prob[self.ids.get(SYMBOLS[BOS].upper(), BOS)]:
+                raise self.lines.refuse_capitals()
         self.lines.expect_end(self.sizes)
         self.model.drop_empty()
         return self.model

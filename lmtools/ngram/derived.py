@@ -74,16 +74,20 @@ class NgramSource:
 
     @cached_property
     def digest(self) -> str:
-        """Return the SHA-256 of its ARPA file."""
+        """Return the SHA-256 of its ARPA file, which is as described where that can be told."""
+        if self.description and self.description.file == self.arpa.name:
+            return self.description.verify(self.arpa.parent)
         return sha256(self.arpa)
 
     def read(self, ids: dict[str, int], folder=None) -> BackoffModel:
         """Read its n-grams, as `read_arpa` does with a `folder`; `ids` gets the new words."""
-        counts = self.description.counts if self.description else None
+        if self.description is None:
+            return arrays.read_arpa(self.arpa, ids, None, folder)
+        digest, counts = self.digest, self.description.counts
         archive = self.arpa.with_name(NAME)
-        if counts is None or self.arpa.name != ARPA or not archive.is_file():
+        if self.arpa.name != ARPA or not archive.is_file():
             return arrays.read_arpa(self.arpa, ids, counts, folder)
-        return ArchiveReader(archive, self.digest, counts, ids, folder=folder).read()
+        return ArchiveReader(archive, digest, counts, ids, folder=folder).read()
 
 
 def no_ngrams(lm) -> UserError:

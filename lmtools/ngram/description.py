@@ -5,6 +5,7 @@ from pathlib import Path
 
 from lmtools.base.config import build, load_yaml
 from lmtools.base.errors import UserError
+from lmtools.base.files import sha256
 from lmtools.base.seal import check_seal
 
 CONFIG = "config.yaml"
@@ -42,6 +43,17 @@ class Description:
         """Return whether words are those that KenLM splits, as in the models behind this one."""
         return (self.facts or {}).get(SPACES) == AS_KENLM
 
+    def verify(self, directory) -> str:
+        """Return the SHA-256 of the model file in `directory`; UserError if it is another file."""
+        file = Path(directory) / self.file
+        digest = sha256(file)
+        if digest != self.sha256:
+            raise UserError(
+                f"{file}: is not the file that {Path(directory) / CONFIG} describes (damaged or"
+                " changed); estimate it again, or give this file by itself if the change was meant"
+            )
+        return digest
+
     @classmethod
     def load(cls, directory) -> "Description":
         """Load the description in `directory`; UserError if it holds no n-gram model."""
@@ -61,7 +73,12 @@ class Description:
         )
 
 
+def is_ngram(lm) -> bool:
+    """Return whether `lm` is the directory of an n-gram model."""
+    path = Path(lm) / CONFIG
+    return path.is_file() and load_yaml(path).get("kind") == KIND
+
+
 def is_foreign(lm) -> bool:
     """Return whether `lm` is the directory of an n-gram model whose words KenLM splits."""
-    path = Path(lm) / CONFIG
-    return path.is_file() and load_yaml(path).get("kind") == KIND and Description.load(lm).foreign
+    return is_ngram(lm) and Description.load(lm).foreign

@@ -58,6 +58,8 @@ def find_quirk(lines: ArpaLines) -> tuple[int, str] | None:
         lines.expect_section(n, sizes)
         table = WordTable(ids) if n == 2 else table
         read_section(lines, n, sizes, ids, table=table)
+        if n == 1 and SYMBOLS[BOS] not in ids and SYMBOLS[BOS].upper() in ids:
+            raise lines.refuse_capitals()
         if n == 1 and not lines.quirks:
             missing = (symbol for symbol in (SYMBOLS[BOS], SYMBOLS[EOS]) if symbol not in ids)
             lines.quirks += [(lines.following - 1, f"no unigram {each} stands") for each in missing]

@@ -10,7 +10,7 @@ import numpy as np
 
 from lmtools.base.errors import UserError
 from lmtools.base.files import ENCODING, sha256
-from lmtools.ngram.description import CONFIG, SUBWORD, Description
+from lmtools.ngram.description import SUBWORD, Description
 from lmtools.ngram.formatting import LOWEST
 from lmtools.ngram.kenlm_files import kenlm, open_kenlm
 from lmtools.ngram.sentences import RESERVED, SYMBOLS, UNK, split_words
@@ -78,12 +78,7 @@ class NgramModel:
             return cls(path, path, sha256(path), None)
         description = Description.load(path)
         file = path / description.file
-        digest = sha256(file)
-        if digest != description.sha256:
-            raise UserError(
-                f"{file}: is not the file that {path / CONFIG} describes (damaged or changed);"
-                " estimate it again"
-            )
+        digest = description.verify(path)
         subword = load_subword(path / SUBWORD)
         return cls(
             path, file, digest, subword, unknown=description.unknown, foreign=description.foreign

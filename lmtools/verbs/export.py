@@ -1,9 +1,12 @@
 """lmtools export: a language model in a form that other programs load."""
 
+from pathlib import Path
+
 from lmtools.base.errors import UserError
 from lmtools.base.installed import find_model
 from lmtools.base.lock import hold_lock
-from lmtools.bridges.export import FORMS
+from lmtools.bridges.export import FORMS, NGRAM_FORMS
+from lmtools.ngram.description import is_ngram
 
 
 def arguments(parser):
@@ -24,5 +27,10 @@ def run(args):
             f"--{next(iter(given))}: a form {args.to} has no model card; leave it out, or export"
             " --to hf"
         )
+    lm = find_model(args.lm)
+    if Path(lm).is_file():
+        raise UserError(f"{lm}: is one file; give the directory of lmtools ngram or train")
+    if args.to not in NGRAM_FORMS and is_ngram(lm):
+        raise UserError(f"{lm}: is an n-gram model; export it --to arpa or fst")
     with hold_lock(args.out):
-        print(FORMS[args.to](find_model(args.lm), args.out, **given))
+        print(FORMS[args.to](lm, args.out, **given))

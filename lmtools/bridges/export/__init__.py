@@ -24,4 +24,6 @@ FORMS: dict[str, Callable[..., str]] = {
     "onnx-icefall": write_onnx_icefall,
 }
 
-__all__ = ["FORMS"]
+NGRAM_FORMS = ("arpa", "arpa-ids", "arpa-nemo", "fst")  # of n-gram models, others of neural ones
+
+__all__ = ["FORMS", "NGRAM_FORMS"]

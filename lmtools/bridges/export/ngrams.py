@@ -31,6 +31,8 @@ def read_ngrams(directory) -> list[Order]:
     call it. UserError where only KenLM's binary file is there, which lists no n-grams.
     """
     description, path = Description.load(directory), find_arpa(directory)
+    if description.file == path.name:
+        description.verify(directory)
     orders: list[Order] = arpa.read(path)[: description.order]
     if [len(order) for order in orders] != description.counts:
         raise UserError(

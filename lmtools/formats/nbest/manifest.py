@@ -36,7 +36,7 @@ def recognises(path: Path, first: str) -> bool:
             tree, _ = json.JSONDecoder().raw_decode(head)
         except (ValueError, RecursionError):
             return False
-        if isinstance(tree, dict) and tree and not any(map(is_more, *zip(*tree.items(), strict=True))):
+        if isinstance(tree, dict) and not any(is_more(*pair) for pair in tree.items()):
             names = [name for name, value in tree.items() if isinstance(value, str)]
     elif first:
         names = split_row(first)

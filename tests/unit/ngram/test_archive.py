@@ -149,7 +149,8 @@ def test_what_is_not_so_is_refused(models, tmp_path, change, cause, capsys):
         assert status == 0
         return
     assert status == 1 and message.count("\n") == 1
-    assert f"{tmp_path}/a/{NAME}: " in message and "remove it, so that lm.arpa is read" in message
+    remedy = "copy both again" if "another lm" in cause else "remove it, so that lm.arpa is read"
+    assert f"{tmp_path}/a/{NAME}: " in message and remedy in message
     with pytest.raises(UserError, match=cause):
         derived.prune(tmp_path / "a", tmp_path / "out", 1e-3, kenlm="none")
     assert not (tmp_path / "out").exists()
@@ -167,9 +168,13 @@ def test_damage_and_another_text_are_refused(models, tmp_path):
     path.write_bytes(whole)
     text = tmp_path / "a/lm.arpa"
     text.write_bytes(text.read_bytes().replace(b"-1.", b"-2.", 1))
-    with pytest.raises(UserError, match=r"lm.npz: of another lm.arpa than"):
-        derived.mix([tmp_path / "a", models / "b"], tmp_path / "out", [0.5], kenlm="none")
-    assert not (tmp_path / "out").exists()
+    for remove in (None, path):  # nor is it read without its sound neighbour
+        if remove:
+            remove.unlink()
+        with pytest.raises(UserError, match=r"lm.arpa: is not the file that .* give this file by"):
+            derived.mix([tmp_path / "a", models / "b"], tmp_path / "out", [0.5], kenlm="none")
+        assert not (tmp_path / "out").exists()
+    assert derived.prune(text, tmp_path / "out", 1e-3, kenlm="none")
 
 
 @pytest.mark.parametrize("begin", [b"\x93NUMPY", b"{'descr'", b"[('", b"')", b"}"])

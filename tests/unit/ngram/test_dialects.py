@@ -4,6 +4,7 @@ what `lmtools ngram convert` makes of them.
 
 import gzip
 import itertools
+import subprocess
 
 import kenlm
 import numpy as np
@@ -223,6 +224,20 @@ def test_symbols_that_are_missing(tmp_path, capfd):
         "lists no </s>"
     ]
     assert arpa.read(out)[0]["</s>",][0] == arpa.read(out)[0]["<unk>",][0] == -99
+
+
+def test_capital_marks_of_sentences_are_refused_with_what_mends_them(tmp_path):
+    """As CMU Sphinx has them, which would be words: every sentence would be improbable."""
+    path = tmp_path / "lm.arpa"
+    path.write_text(PLAIN.replace("<s>", "<S>").replace("</s>", "</S>"))
+    with pytest.raises(UserError, match=r"lm.arpa:\d+: <S> and </S> in place of <s>") as told:
+        NgramModel.load(path)
+    with pytest.raises(UserError, match=r"lm.arpa:\d+: <S> and </S> in place of <s>"):
+        convert(path, tmp_path / "out.arpa")
+    assert not (tmp_path / "out.arpa").exists()
+    command = str(told.value).partition("; write these: ")[2].replace("NEW.arpa", "new.arpa")
+    subprocess.run(command, shell=True, cwd=tmp_path, check=True)
+    assert (tmp_path / "new.arpa").read_text() == PLAIN
 
 
 def test_names_of_outputs_and_inputs(tmp_path):
