@@ -3,15 +3,16 @@
 """
 
 import math
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from lmtools.base.errors import UserError
+from lmtools.formats.checks import NUMBER
 from lmtools.formats.json_lists.json_io import value_of
+from lmtools.formats.nbest import ctm
 from lmtools.types import Hypothesis
 
 KEYS = ("conf", "confidence", "probability")  # of Vosk, of clouds, of Whisper
-TIMES = re.compile(r"\S+ (\d*\.?\d+) (\d*\.?\d+)(?: (\d*\.?\d+))?", re.ASCII)  # of a ctm
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class WordMark:
 
 def read_marks(hyp: Hypothesis) -> list[WordMark] | None:
     """Return the mark of each word of a hypothesis, or None where its format has none, or of
-    another number of words.
+    another number of words. UserError for confidences that are no probabilities.
     """
     extra = hyp.extra
     if not extra:
@@ -47,11 +48,22 @@ def read_marks(hyp: Hypothesis) -> list[WordMark] | None:
 
 def parse_columns(line: str) -> WordMark | None:
     """Return the mark in `channel start duration [confidence]`, None where it is no such line."""
-    match = TIMES.fullmatch(line)
-    if not match:
+    _, *fields = line.split(" ") if line else [""]
+    numbers = fields[:2] if fields[2:] in ([], [ctm.NONE]) else fields
+    if len(numbers) not in (2, 3) or not all(map(NUMBER.fullmatch, numbers)):
         return None
-    start, duration = float(match[1]), float(match[2])
-    return WordMark(start, start + duration, None if match[3] is None else float(match[3]))
+    start, duration, *confidence = map(float, numbers)
+    return WordMark(start, start + duration, check_confidence(*confidence))
+
+
+def check_confidence(value: float | None = None) -> float | None:
+    """Return a confidence; UserError for one that is no probability."""
+    if value is not None and not 0 <= value <= 1:
+        raise UserError(
+            f"a word's confidence is {value:g}; expected a probability from 0 to 1: divide percent"
+            " by 100"
+        )
+    return value
 
 
 def parse_words(words: Iterable[Mapping] | None) -> list[WordMark | None]:
@@ -68,4 +80,6 @@ def parse_word(word) -> WordMark | None:
         isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
         for value in numbers
     ]
-    return WordMark(*numbers[:3]) if all(plain) else None
+    if not all(plain):
+        return None
+    return WordMark(*numbers[:2], check_confidence(*numbers[2:3]))

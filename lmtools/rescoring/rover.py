@@ -15,11 +15,10 @@ from lmtools.formats import networks as network_files
 from lmtools.formats.networks import NETWORKS
 from lmtools.formats.registry import is_pipe, read_first_line
 from lmtools.formats.texts import KALDI
-from lmtools.formats.word_times import read_marks
 from lmtools.lattice.confusion import NetworkBuilder, share_out
 from lmtools.lattice.rover import FREQUENCY, VOTES, Row, Token, Vote, align_systems, elect
 from lmtools.rescoring.networks import NetworkPlan, build_networks, rank_lists
-from lmtools.types import NO_WORD, ConfusionNetwork, NBest, Slot
+from lmtools.types import NO_WORD, ConfusionNetwork, Slot
 
 NETWORK = "network"  # the method that is no vote on single outputs
 METHODS = (*VOTES, NETWORK)
@@ -39,37 +38,19 @@ class SystemOutput:
 
 
 def read_system(path: str, form: str | None, plan: NetworkPlan) -> SystemOutput:
-    """Read a system's networks, or lists of hypotheses with the posteriors of `plan`.
-
-    The confidences of a list's best hypothesis are those that its format keeps, if any.
-    """
+    """Read a system's networks, or lists of hypotheses with the posteriors of `plan`."""
     if form in NETWORKS or (form is None and holds_networks(path)):
         items = network_files.read(path)
         return SystemOutput(path, {network.utt: network for network in items})
-    lists = list(read(path, form or detect(path, KALDI)))
+    lists = read(path, form or detect(path, KALDI))
     built = build_networks(rank_lists(lists, None, None, path), plan)
-    pairs = zip(lists, built, strict=True)
-    return SystemOutput(path, {nbest.utt: mark_words(nbest, network) for nbest, network in pairs})
+    return SystemOutput(path, {network.utt: network for network in built})
 
 
 def holds_networks(path: str) -> bool:
     """Return whether a file begins as networks do."""
     file = path != "-" and Path(path).is_file() and not is_pipe(path)
     return file and network_files.recognises(Path(path), read_first_line(path))
-
-
-def mark_words(nbest: NBest, network: ConfusionNetwork) -> ConfusionNetwork:
-    """Return the network of a single hypothesis with its recogniser's confidences and times."""
-    marks = read_marks(nbest.hyps[0]) if len(nbest.hyps) == 1 else None
-    if marks is None:
-        return network
-    slots = [
-        slot
-        if mark.confidence is None
-        else replace(slot, confidence=min(max(mark.confidence, 0.0), 1.0))
-        for slot, mark in zip(network.slots, marks, strict=True)
-    ]
-    return replace(network, slots=tuple(slots))
 
 
 def join_systems(systems: Sequence[SystemOutput]) -> Iterator[tuple[str, list[ConfusionNetwork]]]:
