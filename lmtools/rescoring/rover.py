@@ -4,6 +4,7 @@ vote tuned on a development set.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from pathlib import Path
 
 from rapidfuzz.distance import Levenshtein
@@ -15,8 +16,8 @@ from lmtools.formats import networks as network_files
 from lmtools.formats.networks import NETWORKS
 from lmtools.formats.registry import is_pipe, read_first_line
 from lmtools.formats.texts import KALDI
-from lmtools.lattice.confusion import NetworkBuilder, share_out
-from lmtools.lattice.rover import FREQUENCY, VOTES, Row, Token, Vote, align_systems, elect
+from lmtools.lattice.confusion import NetworkBuilder, is_certain, share_out
+from lmtools.lattice.rover import FREQUENCY, VOTES, Ballots, Row, Token, Vote, align_systems, elect
 from lmtools.rescoring.networks import NetworkPlan, build_networks, rank_lists
 from lmtools.types import NO_WORD, ConfusionNetwork, Slot
 
@@ -84,32 +85,32 @@ def combine_systems(systems: Sequence[SystemOutput], vote: Vote) -> Iterator[Con
     for utt, parts in join_systems(systems):
         ref = next((part.ref for part in parts if part.ref is not None), None)
         if vote.method == NETWORK:
-            yield add_networks(utt, parts, vote, ref)
+            yield add_networks(parts, vote).finish(utt, ref=ref)
         else:
             rows = align_systems([tokens_of(part) for part in parts])
-            yield ConfusionNetwork(utt, tuple(count_votes(row, vote) for row in rows), ref)
+            winners = zip(rows, elect(rows, vote), strict=True)
+            yield ConfusionNetwork(utt, tuple(count_votes(*pair, vote) for pair in winners), ref)
 
 
-def add_networks(
-    utt: str, parts: Sequence[ConfusionNetwork], vote: Vote, ref: str | None
-) -> ConfusionNetwork:
-    """Return the network of several, the most trusted first."""
+def add_networks(parts: Sequence[ConfusionNetwork], vote: Vote) -> NetworkBuilder:
+    """Return the network of several as it grew, the most trusted first."""
     builder = NetworkBuilder()
     shares = share_out(vote.trust or [1.0] * len(parts)).tolist()
-    for place in sorted(range(len(parts)), key=lambda place: -shares[place]):
-        if shares[place]:
-            builder.add_network(parts[place], shares[place])
-    return builder.finish(utt, ref=ref)
+    order = sorted(range(len(parts)), key=lambda place: -shares[place])
+    for _, group in groupby(order, key=lambda place: id(parts[place])):
+        places = list(group)
+        if share := sum(shares[place] for place in places):
+            builder.add_network(parts[places[0]], share)
+    return builder
 
 
-def count_votes(row: Row, vote: Vote) -> Slot:
+def count_votes(row: Row, winner: Token, vote: Vote) -> Slot:
     """Return the slot of a row: each word's share of the votes, and the winner."""
     trust = vote.trust or (1.0,) * len(row)
     shares: dict[str, float] = {}
     for token, weight in zip(row, trust, strict=True):
         shares[token.word] = shares.get(token.word, 0.0) + weight / sum(trust)
     shares = dict(sorted(shares.items(), key=lambda item: (-item[1], item[0] == NO_WORD)))
-    winner = elect(row, vote)
     confidence = shares[winner.word] if vote.method == FREQUENCY else winner.confidence
     return Slot(shares, winner.word, min(max(confidence, 0.0), 1.0), winner.time)
 
@@ -128,30 +129,79 @@ def tune_vote(systems: Sequence[SystemOutput], refs: Mapping[str, str], methods=
     alpha, confidence of none and trust, one after another until none gets better; among equals the
     earlier one in METHODS, and that nearest to trust 1.
     """
-    utterances = [(refs[utt].split(), parts) for utt, parts in join_systems(systems)]
-    aligned = [
-        [(row, unanimous(row)) for row in align_systems([tokens_of(part) for part in parts])]
-        for _, parts in utterances
+    trial = Trial([(refs[utt].split(), parts) for utt, parts in join_systems(systems)])
+    trust = (1.0,) * len(systems)
+    tuned = [climb(trial.count_errors, Vote(method, trust=trust)) for method in methods]
+    return min(tuned, key=first_of)[1]
+
+
+class Trial:
+    """Word errors of votes on utterances of references and networks, counted only where systems
+    differ, and where a vote chooses words for which they were not yet counted.
+    """
+
+    def __init__(self, utterances: Sequence[tuple[list[str], list[ConfusionNetwork]]]):
+        self.sure, self.open = 0, []
+        rows: list[Row] = []  # in which systems differ
+        self.words: list[list[str | int]] = []  # of utterances in `open`; numbers: places in `rows`
+        for ref, parts in utterances:
+            shared = share_networks(parts)
+            if all(part is shared[0] for part in shared):
+                self.sure += count(ref, parts[0].text.split())
+                continue
+            self.open.append((ref, shared))
+            self.words.append([])
+            for row in align_systems([tokens_of(part) for part in parts]):
+                same = len({token.word for token in row}) == 1
+                self.words[-1].append(row[0].word if same else len(rows))
+                rows += [] if same else [row]
+        self.ballots = Ballots(rows) if rows else None
+        self.counted: list[dict[tuple[str, ...], int]] = [{} for _ in self.open]
+        self.votes: dict[Vote, int] = {}
+
+    def count_errors(self, vote: Vote) -> int:
+        """Return the errors of a vote."""
+        if vote not in self.votes:
+            chosen = map(tuple, self.choose(vote))
+            pairs = zip(chosen, self.open, self.counted, strict=True)
+            self.votes[vote] = self.sure + sum(
+                counted[words] if words in counted else counted.setdefault(words, count(ref, words))
+                for words, (ref, _), counted in pairs
+            )
+        return self.votes[vote]
+
+    def choose(self, vote: Vote) -> Iterator[list[str]]:
+        """Yield the words of each utterance in which systems differ."""
+        if vote.method == NETWORK:
+            yield from (add_networks(parts, vote).words() for _, parts in self.open)
+            return
+        won = self.ballots.elect(vote) if self.ballots else []
+        for words in self.words:
+            chosen = (won[word] if isinstance(word, int) else word for word in words)
+            yield [word for word in chosen if word != NO_WORD]
+
+
+def count(ref: Sequence[str], words: Sequence[str]) -> int:
+    """Return the word errors of an utterance."""
+    return Levenshtein.distance(ref, words)
+
+
+def share_networks(parts: Sequence[ConfusionNetwork]) -> list[ConfusionNetwork]:
+    """Return networks, those that are certain of the same words as one object, without times, for
+    `add_networks`.
+
+    One after another, a network puts each of its words where the first of them had put it: only
+    this way gains the whole share of every word. So their shares may be added up.
+    """
+    known: dict[str, ConfusionNetwork] = {}
+    return [
+        known.setdefault(
+            part.text, replace(part, slots=tuple(replace(slot, time=None) for slot in part.slots))
+        )
+        if is_certain(part)
+        else part
+        for part in parts
     ]
-
-    def count_errors(vote: Vote) -> int:
-        errors = 0
-        for (ref, parts), rows in zip(utterances, aligned, strict=True):
-            if vote.method == NETWORK:
-                words = add_networks("", parts, vote, None).text.split()
-            else:
-                words = [word or elect(row, vote).word for row, word in rows]
-                words = [word for word in words if word]
-            errors += Levenshtein.distance(ref, words)
-        return errors
-
-    tuned = [climb(count_errors, Vote(method, trust=(1.0,) * len(systems))) for method in methods]
-    return min(tuned, key=lambda pair: pair[0])[1]
-
-
-def unanimous(row: Row) -> str | None:
-    """Return the word that all systems have, None where they differ."""
-    return row[0].word if len({token.word for token in row}) == 1 else None
 
 
 def climb(count_errors, vote: Vote) -> tuple[int, Vote]:

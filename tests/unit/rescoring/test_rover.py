@@ -1,14 +1,26 @@
 """Systems combined: read, voted, tuned; `lmtools network rover` and `tune`."""
 
 import json
+import random
+from dataclasses import replace
 
 import pytest
+from rapidfuzz.distance import Levenshtein
 
 from lmtools.base.errors import UserError
 from lmtools.cli import main
 from lmtools.formats import ctm, jsonl, kaldi_text, networks
 from lmtools.lattice.rover import Vote
-from lmtools.rescoring.rover import load_vote, save_vote
+from lmtools.rescoring.networks import NetworkPlan, build_networks, rank_lists
+from lmtools.rescoring.rover import (
+    METHODS,
+    SystemOutput,
+    Trial,
+    combine_systems,
+    join_systems,
+    load_vote,
+    save_vote,
+)
 from lmtools.types import NBest
 
 REFS = {"u": "a b c", "v": "d e"}
@@ -64,6 +76,33 @@ def test_tuned_on_references(here, capsys):
     assert "weights of 4 systems for 2" in capsys.readouterr().err
     assert main(["network", "tune", *systems, "--out", "x"]) == 1
     assert "no reference of utterance 'u'; give --ref" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_errors_of_a_trial_are_those_of_the_combination(method):
+    """What tuning counts, where systems differ alone, is what combining them gives."""
+    rng = random.Random(method)
+    refs = {f"u{number}": rng.choices("abcde", k=rng.randint(0, 9)) for number in range(30)}
+    systems = []
+    for system in range(4):
+        built = {}
+        for utt, ref in refs.items():
+            texts = [
+                " ".join(rng.choice("abcde") if rng.random() < 0.2 else word for word in ref)
+                for _ in range(1 + (system == 3))
+            ]
+            nbest = NBest.of(utt, texts, am=[0.0, -0.5][: len(texts)])
+            (built[utt],) = build_networks(rank_lists([nbest], None, None, "F"), NetworkPlan())
+            slots = [replace(s, confidence=rng.choice([0.25, 0.5, 1.0])) for s in built[utt].slots]
+            built[utt] = replace(built[utt], slots=tuple(slots))
+        systems.append(SystemOutput(str(system), built))
+    trial = Trial([(refs[utt], parts) for utt, parts in join_systems(systems)])
+    for _ in range(20):
+        alpha, null = rng.choice([0.0, 0.3, 1.0]), rng.choice([0.0, 0.5])
+        vote = Vote(method, alpha, null, tuple(rng.choice([0.25, 1.0, 4.0]) for _ in systems))
+        combined = combine_systems(systems, vote)
+        errors = sum(Levenshtein.distance(refs[one.utt], one.text.split()) for one in combined)
+        assert trial.count_errors(vote) == trial.count_errors(vote) == errors
 
 
 def test_other_utterances_are_refused(here, capsys):
