@@ -1,13 +1,11 @@
-"""Outputs of several systems combined: votes on their words, or their networks as one; weights of a
-vote tuned on a development set.
-"""
+"""Outputs of several systems combined: votes on their words, or their networks as one."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
-
-from rapidfuzz.distance import Levenshtein
 
 from lmtools.base.errors import UserError
 from lmtools.base.seal import read_json, write_json
@@ -16,26 +14,29 @@ from lmtools.formats import networks as network_files
 from lmtools.formats.networks import NETWORKS
 from lmtools.formats.registry import is_pipe, read_first_line
 from lmtools.formats.texts import KALDI
-from lmtools.lattice.confusion import NetworkBuilder, is_certain, share_out
-from lmtools.lattice.rover import FREQUENCY, VOTES, Ballots, Row, Token, Vote, align_systems, elect
+from lmtools.lattice.confusion import NetworkBuilder, share_out
+from lmtools.lattice.rover import FREQUENCY, VOTES, Row, Token, Vote, align_systems, elect
 from lmtools.rescoring.networks import NetworkPlan, build_networks, rank_lists
+from lmtools.text import NORMALISERS
 from lmtools.types import NO_WORD, ConfusionNetwork, Slot
 
 NETWORK = "network"  # the method that is no vote on single outputs
 METHODS = (*VOTES, NETWORK)
-GRID = tuple(step / 10 for step in range(11))  # of alpha and of the confidence of none
-TRUSTS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 4.0)
+CTM = "ctm"
+UNLIKE = 0.02  # share of words whose spelling is no chance
+normalise = lru_cache(1 << 16)(NORMALISERS["librispeech"])
 SETTINGS = {"method": str, "alpha": float, "null": float, "trust": list}
 
 
 @dataclass(frozen=True)
 class SystemOutput:
     """The output of a system: a network of each utterance, of one word a slot where it gave a
-    single hypothesis.
+    single hypothesis; `form` is the format of the file.
     """
 
     path: str
     networks: Mapping[str, ConfusionNetwork]
+    form: str = ""
 
 
 def read_system(path: str, form: str | None, plan: NetworkPlan) -> SystemOutput:
@@ -43,9 +44,54 @@ def read_system(path: str, form: str | None, plan: NetworkPlan) -> SystemOutput:
     if form in NETWORKS or (form is None and holds_networks(path)):
         items = network_files.read(path)
         return SystemOutput(path, {network.utt: network for network in items})
-    lists = read(path, form or detect(path, KALDI))
-    built = build_networks(rank_lists(lists, None, None, path), plan)
-    return SystemOutput(path, {network.utt: network for network in built})
+    form = form or detect(path, KALDI)
+    built = build_networks(rank_lists(read(path, form), None, None, path), plan)
+    return SystemOutput(path, {network.utt: network for network in built}, form)
+
+
+def complete_systems(systems: Sequence[SystemOutput]) -> tuple[list[SystemOutput], list[str]]:
+    """Return systems with an empty network of each utterance that a ctm lacks and another system
+    has, as a ctm has no line where nothing was heard; and warnings of these.
+    """
+    utts = Counter(utt for system in systems for utt in system.networks)
+    complete, warnings = [], []
+    for system in systems:
+        missing = [utt for utt in utts if utt not in system.networks]
+        shared = any(utts[utt] > 1 for utt in system.networks)
+        if missing and shared and system.form.partition(":")[0] == CTM:
+            empty = {utt: ConfusionNetwork(utt, ()) for utt in missing}
+            heard = {**empty, **system.networks}
+            system = replace(system, networks={utt: heard[utt] for utt in utts})
+            warnings.append(
+                f"warning: {system.path}: no words of {len(missing):,} of {len(utts):,} utterances"
+                f" (the first is {missing[0]!r}); they count as utterances where it heard nothing"
+            )
+        complete.append(system)
+    return complete, warnings
+
+
+def find_spellings(systems: Sequence[SystemOutput]) -> Iterator[str]:
+    """Yield a warning where systems spell words unlike: some that all other outputs of an utterance
+    lack, and that are theirs but for case and punctuation.
+    """
+    unlike, words = Counter(), 0
+    for _, parts in join_systems(systems):
+        spoken = [part.text.split() for part in parts]
+        words += sum(map(len, spoken))
+        if len({*map(frozenset, spoken)}) == 1:
+            continue
+        for place, own in enumerate(spoken):
+            others = {word for other in spoken if other is not own for word in other}
+            bare = {normalise(word) for word in others}
+            unlike[place] += sum(w not in others and normalise(w) in bare for w in own)
+    if unlike.total() > UNLIKE * words:
+        place = max(range(len(systems)), key=unlike.__getitem__)
+        path, form = systems[place].path, systems[place].form or "FORMAT"
+        yield (
+            f"warning: {unlike.total():,} of {words:,} words, most in {path}, differ from those of"
+            " other systems only by case or punctuation, and so count as other words; write all"
+            f" alike: lmtools convert {path} OUT.jsonl --format {form} --normaliser librispeech"
+        )
 
 
 def holds_networks(path: str) -> bool:
@@ -122,111 +168,6 @@ def check_trust(vote: Vote, systems: int) -> None:
             f"weights of {len(vote.trust)} systems for {systems}; give one each, in their order,"
             " or tune them with these systems"
         )
-
-
-def tune_vote(systems: Sequence[SystemOutput], refs: Mapping[str, str], methods=METHODS) -> Vote:
-    """Return the vote of the fewest word errors against the references: of each method the best
-    alpha, confidence of none and trust, one after another until none gets better; among equals the
-    earlier one in METHODS, and that nearest to trust 1.
-    """
-    trial = Trial([(refs[utt].split(), parts) for utt, parts in join_systems(systems)])
-    trust = (1.0,) * len(systems)
-    tuned = [climb(trial.count_errors, Vote(method, trust=trust)) for method in methods]
-    return min(tuned, key=first_of)[1]
-
-
-class Trial:
-    """Word errors of votes on utterances of references and networks, counted only where systems
-    differ, and where a vote chooses words for which they were not yet counted.
-    """
-
-    def __init__(self, utterances: Sequence[tuple[list[str], list[ConfusionNetwork]]]):
-        self.sure, self.open = 0, []
-        rows: list[Row] = []  # in which systems differ
-        self.words: list[list[str | int]] = []  # of utterances in `open`; numbers: places in `rows`
-        for ref, parts in utterances:
-            shared = share_networks(parts)
-            if all(part is shared[0] for part in shared):
-                self.sure += count(ref, parts[0].text.split())
-                continue
-            self.open.append((ref, shared))
-            self.words.append([])
-            for row in align_systems([tokens_of(part) for part in parts]):
-                same = len({token.word for token in row}) == 1
-                self.words[-1].append(row[0].word if same else len(rows))
-                rows += [] if same else [row]
-        self.ballots = Ballots(rows) if rows else None
-        self.counted: list[dict[tuple[str, ...], int]] = [{} for _ in self.open]
-        self.votes: dict[Vote, int] = {}
-
-    def count_errors(self, vote: Vote) -> int:
-        """Return the errors of a vote."""
-        if vote not in self.votes:
-            chosen = map(tuple, self.choose(vote))
-            pairs = zip(chosen, self.open, self.counted, strict=True)
-            self.votes[vote] = self.sure + sum(
-                counted[words] if words in counted else counted.setdefault(words, count(ref, words))
-                for words, (ref, _), counted in pairs
-            )
-        return self.votes[vote]
-
-    def choose(self, vote: Vote) -> Iterator[list[str]]:
-        """Yield the words of each utterance in which systems differ."""
-        if vote.method == NETWORK:
-            yield from (add_networks(parts, vote).words() for _, parts in self.open)
-            return
-        won = self.ballots.elect(vote) if self.ballots else []
-        for words in self.words:
-            chosen = (won[word] if isinstance(word, int) else word for word in words)
-            yield [word for word in chosen if word != NO_WORD]
-
-
-def count(ref: Sequence[str], words: Sequence[str]) -> int:
-    """Return the word errors of an utterance."""
-    return Levenshtein.distance(ref, words)
-
-
-def share_networks(parts: Sequence[ConfusionNetwork]) -> list[ConfusionNetwork]:
-    """Return networks, those that are certain of the same words as one object, without times, for
-    `add_networks`.
-
-    One after another, a network puts each of its words where the first of them had put it: only
-    this way gains the whole share of every word. So their shares may be added up.
-    """
-    known: dict[str, ConfusionNetwork] = {}
-    return [
-        known.setdefault(
-            part.text, replace(part, slots=tuple(replace(slot, time=None) for slot in part.slots))
-        )
-        if is_certain(part)
-        else part
-        for part in parts
-    ]
-
-
-def climb(count_errors, vote: Vote) -> tuple[int, Vote]:
-    """Return the fewest errors and the vote that has them, from `vote` on, a setting at a time."""
-    best = count_errors(vote), vote
-    while True:
-        before = best[0]
-        for name in ("alpha", "null") if vote.method in tuple(VOTES)[1:] else ():
-            tries = [replace(best[1], **{name: value}) for value in GRID]
-            best = min([best, *((count_errors(one), one) for one in tries)], key=first_of)
-        for place in range(len(vote.trust)):
-            tries = [replace(best[1], trust=put(best[1].trust, place, t)) for t in TRUSTS]
-            best = min([best, *((count_errors(one), one) for one in tries)], key=first_of)
-        if best[0] == before:
-            return best
-
-
-def first_of(pair: tuple[int, Vote]) -> int:
-    """Return the errors of a pair."""
-    return pair[0]
-
-
-def put(values: tuple[float, ...], place: int, value: float) -> tuple[float, ...]:
-    """Return the values with another at one place."""
-    return (*values[:place], value, *values[place + 1 :])
 
 
 def save_vote(vote: Vote, path) -> None:

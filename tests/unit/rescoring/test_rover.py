@@ -15,12 +15,12 @@ from lmtools.rescoring.networks import NetworkPlan, build_networks, rank_lists
 from lmtools.rescoring.rover import (
     METHODS,
     SystemOutput,
-    Trial,
     combine_systems,
     join_systems,
     load_vote,
     save_vote,
 )
+from lmtools.rescoring.rover_tuning import Trial
 from lmtools.types import NBest
 
 REFS = {"u": "a b c", "v": "d e"}
@@ -110,6 +110,48 @@ def test_other_utterances_are_refused(here, capsys):
     assert main(["network", "rover", "one.trn", "short.trn", "--out", "x"]) == 1
     assert "short.trn: no utterance 'v'" in capsys.readouterr().err
     assert not (here / "x").exists()
+
+
+def test_an_utterance_that_a_ctm_lacks_is_one_without_words(here, capsys):
+    """Told, whichever place the ctm has; ids of which none is another system's are refused."""
+    (here / "short.ctm").write_text("v 1 0 1.0 d 0.7\n")
+    for order in (["short.ctm", "one.trn"], ["one.trn", "short.ctm"]):
+        assert main(["network", "rover", *order, "--out", "n.json"]) == 0
+        assert (
+            "warning: short.ctm: no words of 1 of 2 utterances (the first is 'u'); they count as"
+            " utterances where it heard nothing" in capsys.readouterr().err
+        )
+        slots = {one.utt: one.slots for one in networks.read("n.json")}
+        assert [slot.words[""] for slot in slots["u"]] == [0.5] * 3
+    assert main(["network", "tune", "short.ctm", "one.trn", "--ref", "ref", "--out", "v"]) == 0
+    (here / "other.ctm").write_text("w 1 0 1.0 d 0.7\n")
+    capsys.readouterr()
+    assert main(["network", "rover", "one.trn", "other.ctm", "--out", "x"]) == 1
+    assert "other.ctm: no utterance 'u'" in capsys.readouterr().err
+
+
+def test_systems_that_spell_unlike_are_told(here, capsys):
+    (here / "rich.trn").write_text("A b C. (u)\nD e. (v)\n")
+    for systems, told in (
+        (["one.trn", "four.trn"], 0),
+        (["one.trn", "three.jsonl", "rich.trn"], 1),
+    ):
+        assert main(["network", "rover", *systems, "--out", "n.json"]) == 0
+        said = "words, most in rich.trn, differ from those of other systems only by case or"
+        assert (said in capsys.readouterr().err) == told
+    convert = "convert rich.trn OUT.jsonl --format trn --normaliser librispeech"
+    assert main(convert.split()) == 0
+    assert main(["network", "rover", "one.trn", "three.jsonl", "OUT.jsonl", "--out", "n"]) == 0
+    assert "case or punctuation" not in capsys.readouterr().err
+
+
+def test_a_vote_worse_than_one_system_is_told(here, capsys):
+    lists = [NBest.of(utt, [text], text) for utt, text in REFS.items()]
+    jsonl.write(lists, "best.jsonl")
+    for systems, told in ((["best.jsonl", "one.trn"], 0), (["four.trn", "best.jsonl"], 1)):
+        assert main(["network", "rover", *systems, "--out", "n.json"]) == 0
+        said = "warning: WER 100.00, and best.jsonl alone has 0.00; find weights of the systems on"
+        assert (said in capsys.readouterr().err) == told
 
 
 def test_settings_read_back(tmp_path):
