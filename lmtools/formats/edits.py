@@ -5,7 +5,7 @@ format keeps of the old words: no edit leaves ids or times that contradict the t
 """
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import compress
 
@@ -24,6 +24,7 @@ OF_TOKENS = re.compile(
     r"|timestamp\w*|timesteps|text_frames|\w+_offsets|ys_(log_)?probs|lm_probs|context_scores"
 )
 TIMES = "times"  # of a ctm: a line a word, right as long as the words are as many
+SYSTEM = "system:"  # a score of a pool: whether the hypothesis is that system's
 VARIANT = "variant"  # of an arc: which pronunciation of its word
 MASS = "mass"
 
@@ -103,8 +104,9 @@ def merge_equal(nbest: NBest, normalise: Callable[[str], str], source, mass: boo
     """Merge the hypotheses that `normalise` makes the same words, at their best rank.
 
     What stays is the hypothesis of the best total (`find_total`; the best rank of equals, and where
-    no total is known), as it was. With `mass` each has the score MASS: the log of the sum of the
-    probabilities of all that were merged. UserError about `source` where no total is known then.
+    no total is known), as it was; in a pool it is of all the systems that had it. With `mass` each
+    has the score MASS: the log of the sum of the probabilities of all that were merged. UserError
+    about `source` where no total is known then.
     """
     total = find_total(nbest)
     if mass and nbest.hyps and total is None:
@@ -118,6 +120,7 @@ def merge_equal(nbest: NBest, normalise: Callable[[str], str], source, mass: boo
     merged = []
     for group in groups.values():
         best = group[0] if total is None else max(group, key=lambda hyp: hyp.scores[total])
+        best = keep_systems(best, group)
         if mass:
             whole = float(np.logaddexp.reduce([hyp.scores[total] for hyp in group]))
             best = best.with_scores({**best.scores, MASS: whole})
@@ -125,11 +128,21 @@ def merge_equal(nbest: NBest, normalise: Callable[[str], str], source, mass: boo
     return replace(nbest, hyps=tuple(merged))
 
 
+def keep_systems(best: Hypothesis, group: Sequence[Hypothesis]) -> Hypothesis:
+    """Return a hypothesis as one of all the systems of a pool that gave a `group`."""
+    votes = {
+        name: max(hyp.scores.get(name, value) for hyp in group)
+        for name, value in best.scores.items()
+        if name.startswith(SYSTEM)
+    }
+    return best.with_scores({**best.scores, **votes}) if votes else best
+
+
 def find_total(nbest: NBest) -> str | None:
     """Find the score of a list that ranks hypotheses: `total`, or the only one; None without
     either.
     """
-    names = {name for hyp in nbest.hyps for name in hyp.scores}
+    names = {name for hyp in nbest.hyps for name in hyp.scores if not name.startswith(SYSTEM)}
     name = TOTAL if TOTAL in names else min(names) if len(names) == 1 else None
     return name if all(name in hyp.scores for hyp in nbest.hyps) else None
 

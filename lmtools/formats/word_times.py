@@ -6,19 +6,20 @@ they share the time between their neighbours, and have the mean of these neighbo
 Words of parts that have times only as a whole share these.
 """
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
 import numpy as np
 
+from lmtools.base.errors import UserError
+from lmtools.formats.checks import NUMBER
 from lmtools.formats.json_lists.json_io import value_of
+from lmtools.formats.nbest import ctm
 from lmtools.types import Hypothesis
 
 KEYS = ("conf", "confidence", "probability", "score")  # of Vosk, clouds, Whisper, whisperX
 PARTS = ("segments", "chunks", "transcription")  # of Whisper, Hugging Face, whisper.cpp
-TIMES = re.compile(r"\S+ (\d*\.?\d+) (\d*\.?\d+)(?: (\d*\.?\d+))?", re.ASCII)  # of a ctm
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class WordMark:
 
 def read_marks(hyp: Hypothesis) -> list[WordMark] | None:
     """Return the mark of each word of a hypothesis, or None where its format has none, or of
-    another number of words.
+    another number of words. UserError for confidences that are no probabilities.
     """
     extra = hyp.extra
     if not extra:
@@ -118,11 +119,22 @@ def is_number(value) -> bool:
 
 def parse_columns(line: str) -> WordMark | None:
     """Return the mark in `channel start duration [confidence]`, None where it is no such line."""
-    match = TIMES.fullmatch(line)
-    if not match:
+    _, *fields = line.split(" ") if line else [""]
+    numbers = fields[:2] if fields[2:] in ([], [ctm.NONE]) else fields
+    if len(numbers) not in (2, 3) or not all(map(NUMBER.fullmatch, numbers)):
         return None
-    start, duration = float(match[1]), float(match[2])
-    return WordMark(start, start + duration, None if match[3] is None else float(match[3]))
+    start, duration, *confidence = map(float, numbers)
+    return WordMark(start, start + duration, check_confidence(*confidence))
+
+
+def check_confidence(value: float | None = None) -> float | None:
+    """Return a confidence; UserError for one that is no probability."""
+    if value is not None and not 0 <= value <= 1:
+        raise UserError(
+            f"a word's confidence is {value:g}; expected a probability from 0 to 1: divide percent"
+            " by 100"
+        )
+    return value
 
 
 def parse_words(words: Iterable[Mapping] | None) -> list[WordMark | None]:
@@ -136,4 +148,6 @@ def parse_word(word) -> WordMark | None:
         return None
     given = [word[key] for key in KEYS if word.get(key) is not None]
     numbers = [word.get("start"), word.get("end"), *given]
-    return WordMark(*numbers[:3]) if all(map(is_number, numbers)) else None
+    if not all(map(is_number, numbers)):
+        return None
+    return WordMark(*numbers[:2], check_confidence(*numbers[2:3]))

@@ -16,7 +16,7 @@ from lmtools.types import NO_WORD, ConfusionNetwork, Slot
 ONE = 1 << 40  # a float holds sums of these exactly
 MOST = 1 << 26  # cells of an alignment, 8 bytes each
 
-Times = Sequence[tuple[float, float]]  # start and end of each word, in seconds
+Time = tuple[float, float]  # start and end of a word, in seconds
 
 
 def share_out(probabilities: Sequence[float]) -> np.ndarray:
@@ -59,7 +59,9 @@ class NetworkBuilder:
         self.mass[0, column] = self.total
         return column
 
-    def add_words(self, words: Sequence[str], share: int, times: Times | None = None) -> list[int]:
+    def add_words(
+        self, words: Sequence[str], share: int, times: Sequence[Time | None] | None = None
+    ) -> list[int]:
         """Add a word sequence of that probability, of ONE; return the column of each word.
 
         `times` are averaged over the sequences that have them, by their probabilities.
@@ -69,19 +71,20 @@ class NetworkBuilder:
         known = self.mass[:, self.order]
         gains = known[rows] - known[0] if self.order else np.zeros((len(rows), 0), dtype=np.int64)
         losses = np.full(len(rows), self.total)
-        columns = self.place(align(gains, losses))
+        columns = self.place(align(gains, losses) if self.order else [None] * len(words))
         self.mass[0, self.order] += share
         self.mass[0, columns] -= share
         self.mass[rows, columns] += share
         self.total += share
-        for row, column, (start, end) in zip(rows.tolist(), columns, times or (), strict=False):
-            sums = self.timed.setdefault((column, row), [0.0, 0.0, 0.0])
-            for place, value in enumerate((1.0, start, end)):
-                sums[place] += share * value
+        for row, column, time in zip(rows.tolist(), columns, times or (), strict=False):
+            self.add_time(row, time, column, share)
         return columns
 
     def add_network(self, network: ConfusionNetwork, share: int) -> list[int]:
         """Add a network of that probability, of ONE; return the column of each of its slots."""
+        if is_certain(network):
+            words = [slot.chosen for slot in network.slots]
+            return self.add_words(words, share, [slot.time for slot in network.slots])
         check_size(len(network.slots), len(self.order))
         named = [[(self.row(word), p) for word, p in slot.words.items()] for slot in network.slots]
         own = np.zeros((len(named), len(self.mass)))
@@ -98,15 +101,17 @@ class NetworkBuilder:
             self.mass[0, column] -= share
             shares = share_out([probability for _, probability in words])
             self.mass[rows, column] += scale_shares(shares, share)
-            self.add_time(network.slots[place], column, share)
+            slot = network.slots[place]
+            if slot.chosen != NO_WORD:
+                self.add_time(self.row(slot.chosen), slot.time, column, share)
         self.total += share
         return columns
 
-    def add_time(self, slot: Slot, column: int, share: int) -> None:
-        """Count the time of the word that a slot has chosen."""
-        if slot.time is not None and slot.chosen != NO_WORD:
-            sums = self.timed.setdefault((column, self.row(slot.chosen)), [0.0, 0.0, 0.0])
-            for place, value in enumerate((1.0, *slot.time)):
+    def add_time(self, row: int, time: Time | None, column: int, share: int) -> None:
+        """Count the time of a word, if it is known."""
+        if time is not None:
+            sums = self.timed.setdefault((column, row), [0.0, 0.0, 0.0])
+            for place, value in enumerate((1.0, *time)):
                 sums[place] += share * value
 
     def place(self, steps: Sequence[int | None]) -> list[int]:
@@ -126,6 +131,13 @@ class NetworkBuilder:
             columns.append(column)
         self.order = order + self.order[at:before]
         return columns
+
+    def words(self) -> list[str]:
+        """Return the words that `finish` chooses."""
+        names, mass = list(self.rows), self.mass[:, self.order]
+        rows = mass[1:].argmax(0) + 1 if self.order else np.zeros(0, dtype=int)
+        spoken = mass[rows, np.arange(len(rows))] >= mass[0]
+        return [names[row] for row in rows[spoken].tolist()]
 
     def finish(
         self, utt: str, chosen: Sequence[int] | None = None, words: Sequence[str] = (), ref=None
@@ -152,6 +164,13 @@ class NetworkBuilder:
                 )
             )
         return ConfusionNetwork(utt, tuple(slots), ref)
+
+
+def is_certain(network: ConfusionNetwork) -> bool:
+    """Return whether each slot of a network has a word, and no other one."""
+    return all(len(slot.words) == 1 and slot.chosen in slot.words for slot in network.spoken) and (
+        len(network.spoken) == len(network.slots)
+    )
 
 
 def check_size(units: int, slots: int) -> None:
@@ -184,17 +203,16 @@ def align(gains: np.ndarray, losses: np.ndarray) -> list[int | None]:
         np.subtract(before, losses[unit], out=row)
         np.maximum(row[1:], before[:-1] + gains[unit], out=row[1:])
         np.maximum.accumulate(row, out=row)
-    table, costs, steps = best.tolist(), losses.tolist(), []
+    cell, gain, steps = best.item, gains.item, []
     unit, slot = units, slots
     while unit:
-        here = table[unit][slot]
-        if slot and table[unit - 1][slot - 1] + int(gains[unit - 1, slot - 1]) == here:
+        here = cell(unit, slot)
+        if slot and cell(unit - 1, slot - 1) + gain(unit - 1, slot - 1) == here:
             unit, slot = unit - 1, slot - 1
             steps.append(slot)
-        elif slot and table[unit][slot - 1] == here:
+        elif slot and cell(unit, slot - 1) == here:
             slot -= 1
         else:
             unit -= 1
-            assert table[unit][slot] - costs[unit] == here
             steps.append(None)
     return steps[::-1]

@@ -6,14 +6,18 @@ their share of the votes and 1 - alpha times a confidence; none has the confiden
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
+from lmtools.base.errors import UserError
 from lmtools.types import NO_WORD
 
 # words that differ, a word alone, no word alone, a word beside none
 SUBSTITUTED, ALONE, NULL_ALONE, BESIDE_NULL = map(np.float32, (4, 3, 0.001, 1))
+PAIR, DELETE, INSERT = range(3)  # moves: a token in a slot, a slot without one, a token alone
+BAND = 32  # tokens that a way may first be ahead of the slots, or behind
+MOST = 1 << 29  # cells of an alignment, a byte each
 FREQUENCY, AVERAGE, MAXIMUM, SHARE = "freq", "average", "maximum", "share"
 VOTES = {
     FREQUENCY: "how many systems have it",
@@ -71,31 +75,101 @@ def merge_output(rows: list[Row], output: Sequence[Token], systems: int) -> list
 
 
 def trace_back(
-    rows: Sequence[Row], output: Sequence[Token]
+    rows: Sequence[Row], output: Sequence[Token], band: int = BAND
 ) -> list[tuple[int | None, Token | None]]:
     """Return the alignment of a network with an output, in order: the slot, None for a new one, and
-    the token, None for none.
+    the token, None for none. UserError where it would take too much memory.
 
     Every word of a slot is a row of its own in the dynamic programming, as in NIST's: which of
-    equal ways is taken depends on it.
+    equal ways is taken depends on it. A way that leaves the `band` has more tokens alone than it
+    is wide; it is widened until they cost more than the way found, which is then, ties included,
+    that of the whole table.
     """
-    arcs = [(slot, word) for slot, row in enumerate(rows) for word in in_order(row)]
-    before, firsts = find_previous(arcs)
-    costs, moves = fill_table(arcs, before, output)
-    ends = range(firsts[-1], len(arcs) + 1) if rows else range(1)
-    arc = min(ends, key=lambda end: costs[end][len(output)])
-    place, steps = len(output), []
-    while arc or place:
-        move, back = moves[arc][place]
-        if move == "insert":
-            place -= 1
-            steps.append((None, output[place]))
-            continue
-        slot = arcs[arc - 1][0]
-        place -= move == "pair"
-        steps.append((slot, output[place] if move == "pair" else None))
-        arc = back
-    return steps[::-1]
+    words: dict[str, int] = {NO_WORD: 0}
+    slots = [[words.setdefault(w, len(words)) for w in dict.fromkeys(in_order(r))] for r in rows]
+    tokens = [words.setdefault(token.word, len(words)) for token in output]
+    longer = max(0, len(output) - len(rows))
+    while True:
+        table = Table(slots, tokens, band)
+        if band >= max(len(rows), len(output)) or table.cost < ALONE * (band + longer + 1):
+            break
+        band = min(2 * band + 1, int(table.cost / ALONE) - longer)
+    steps = table.trace_back()
+    return [(slot, None if place is None else output[place]) for slot, place in steps]
+
+
+class Table:
+    """The least costs of every word of each slot (and of the start) and place of an output, inside
+    a band, and the moves that lead there; 32-bit sums, as NIST's.
+
+    A diagonal has the cells of one sum of slot and place; `words` (arcs, slots + 1) and the costs
+    of a diagonal have a column for each slot, the start first.
+    """
+
+    def __init__(self, slots: Sequence[Sequence[int]], tokens: Sequence[int], band: int):
+        self.ends = len(slots), len(tokens)
+        arcs = max(map(len, slots), default=1)
+        behind = band + max(0, len(slots) - len(tokens))
+        ahead = band + max(0, len(tokens) - len(slots))
+        check_size(slots, tokens, (arcs + 1) * (behind + ahead + 1))
+        words = np.full((arcs, len(slots) + 1), -1, dtype=np.int32)
+        for column, row in enumerate(slots, 1):
+            words[: len(row), column] = row
+        unlike, alone = (
+            np.where(words < 0, np.float32(np.inf), np.where(words == 0, null, word))
+            for null, word in ((BESIDE_NULL, SUBSTITUTED), (NULL_ALONE, ALONE))
+        )
+        backwards = np.array([*tokens[::-1], -2], dtype=np.int32)
+        self.moves: list[tuple[int, np.ndarray, np.ndarray]] = []  # first column, moves, best arcs
+        nothing = np.full(words.shape, np.inf, dtype=np.float32)
+        costs, best, before = nothing, nothing[0], nothing[0]
+        for diagonal in range(sum(self.ends) + 1):
+            first = max(0, diagonal - len(tokens), -((ahead - diagonal) // 2))
+            last = min(diagonal, len(slots), (diagonal + behind) // 2) + 1
+            here, there = slice(first, last), slice(max(first - 1, 0), last - 1)
+            start = np.full(int(first == 0), np.inf, dtype=np.float32)
+            token = backwards[len(tokens) - diagonal + first :][: last - first]
+            price = np.where(words[:, here] == token, np.float32(0), unlike[:, here])
+            pair = np.concatenate([start, before[there]]) + price
+            delete = np.concatenate([start, best[there]]) + alone[:, here]
+            insert = costs[:, here] + ALONE
+            if diagonal == 0:
+                insert[0, 0] = 0
+            move = np.where(delete < insert, np.uint8(DELETE), np.uint8(INSERT))
+            move[(pair <= delete) & (pair <= insert)] = PAIR
+            costs = nothing.copy()
+            costs[:, here] = np.minimum(np.minimum(pair, delete), insert)
+            self.moves.append((first, move, costs[:, here].argmin(0).astype(np.uint8)))
+            before, best = best, nothing[0].copy()
+            best[here] = costs[:, here].min(0)
+        self.cost = best[-1]
+
+    def trace_back(self) -> list[tuple[int | None, int | None]]:
+        """Return the steps to the end: slot and place of a pair, one of them None."""
+        (slot, place), steps = self.ends, []
+        arc = self.best_arc(slot, place)
+        while slot or place:
+            first, moves, _ = self.moves[slot + place]
+            move = moves[arc, slot - first] if slot else INSERT
+            place -= move != DELETE
+            slot -= move != INSERT
+            steps.append((None if move == INSERT else slot, None if move == DELETE else place))
+            arc = arc if move == INSERT else self.best_arc(slot, place)
+        return steps[::-1]
+
+    def best_arc(self, slot: int, place: int) -> int:
+        """Return the word of the least cost, the first of equals."""
+        first, _, arcs = self.moves[slot + place]
+        return arcs[slot - first]
+
+
+def check_size(slots: Sequence, tokens: Sequence, width: int) -> None:
+    """Raise UserError where an alignment would take too much memory."""
+    if (len(slots) + len(tokens)) * width // 2 > MOST:
+        raise UserError(
+            f"{len(tokens)} words to align with {len(slots)} slots are too many; cut the recording"
+            " into utterances"
+        )
 
 
 def in_order(row: Row) -> list[str]:
@@ -107,103 +181,73 @@ def in_order(row: Row) -> list[str]:
     return [words[opener], *words[:opener], *words[opener + 1 :]]
 
 
-def find_previous(arcs: Sequence[tuple[int, str]]) -> tuple[list[range], list[int]]:
-    """Return for each arc the numbers, from 1, of those of the slot before it (0: the start), and
-    the first number of each slot.
+class Ballots:
+    """The votes of `rows` of N systems as arrays: the candidate of each system (rows, N), in NIST's
+    order, and its confidence, NaN of no word.
     """
-    firsts: list[int] = []
-    for number, (slot, _) in enumerate(arcs, 1):
-        if slot == len(firsts):
-            firsts.append(number)
-    starts = [0, *firsts, len(arcs) + 1]
-    return [range(starts[slot], starts[slot + 1]) for slot, _ in arcs], firsts
+
+    def __init__(self, rows: Sequence[Row]):
+        orders = [list(dict.fromkeys(in_order(row))) for row in rows]
+        self.words = orders
+        choices = [
+            [order.index(t.word) for t in row] for row, order in zip(rows, orders, strict=True)
+        ]
+        self.choices = np.array(choices)
+        known = [[np.nan if t.word == NO_WORD else t.confidence for t in row] for row in rows]
+        self.confidences = np.array(known, dtype=np.float32).astype(np.float64)
+        places = np.arange(max(map(len, orders)))
+        self.members = self.choices[:, None] == places[:, None]  # (rows, candidates, N)
+        self.absent = ~self.members.any(-1)
+
+    def elect(self, vote: Vote) -> list[str]:
+        """Return the winner of each row: the word of the highest score, the first of equals."""
+        trust = np.array(vote.trust or (1.0,) * self.choices.shape[1])
+        score = vote.alpha * (add_up(self.members * trust) / sum(trust.tolist()))
+        if vote.method != FREQUENCY:
+            score += (1 - vote.alpha) * self.measure_confidences(vote, trust)
+        score[self.absent] = -1.0
+        winners = zip(self.words, score.argmax(1).tolist(), strict=True)
+        return [words[winner] for words, winner in winners]
+
+    def measure_confidences(self, vote: Vote, trust: np.ndarray) -> np.ndarray:
+        """Return the confidence of each candidate by the method, from 0 on (rows, candidates)."""
+        given = np.where(np.isnan(self.confidences), vote.null, self.confidences)[:, None]
+        if vote.method == MAXIMUM:
+            return np.where(self.members, given, 0.0).max(-1)
+        weighted = np.where(self.members, trust * given, 0.0)
+        summed = add_up(weighted)
+        whole = add_up(
+            self.members * trust if vote.method == AVERAGE else weighted.reshape(len(weighted), -1)
+        )
+        whole = whole if vote.method == AVERAGE else whole[:, None]
+        return np.divide(summed, whole, out=np.zeros_like(summed), where=whole != 0)
 
 
-def fill_table(arcs, before: Sequence[range], output: Sequence[Token]):
-    """Return the least cost of each arc (0: the start) and place of the output, and the move that
-    leads there with the arc that it comes from; 32-bit sums, as NIST's.
-    """
-    costs = [[np.float32(0)]]
-    moves: list[list[tuple[str, int]]] = [[("", 0)]]
-    for _ in output:
-        costs[0].append(costs[0][-1] + ALONE)
-        moves[0].append(("insert", 0))
-    for (_, word), previous in zip(arcs, before, strict=True):
-        alone = NULL_ALONE if word == NO_WORD else ALONE
-        from_ = min(previous, key=lambda arc: costs[arc][0])
-        row, way = [costs[from_][0] + alone], [("delete", from_)]
-        for place, token in enumerate(output, 1):
-            deleted = min(previous, key=lambda arc, at=place: costs[arc][at])
-            paired = min(previous, key=lambda arc, at=place - 1: costs[arc][at])
-            pair = costs[paired][place - 1] + price(word, token.word)
-            delete = costs[deleted][place] + alone
-            insert = row[-1] + ALONE
-            if pair <= delete and pair <= insert:
-                row.append(pair)
-                way.append(("pair", paired))
-            elif delete < insert:
-                row.append(delete)
-                way.append(("delete", deleted))
-            else:
-                row.append(insert)
-                way.append(("insert", 0))
-        costs.append(row)
-        moves.append(way)
-    return costs, moves
+def add_up(values: np.ndarray) -> np.ndarray:
+    """Return sums over the last axis, in its order, so that ties are those of a plain sum."""
+    return values.cumsum(-1)[..., -1]
 
 
-def price(known: str, word: str) -> np.float32:
-    """Return the cost of a word beside a word of the network."""
-    if known == word:
-        return np.float32(0)
-    return BESIDE_NULL if known == NO_WORD else SUBSTITUTED
+def average(row: Row, word: str, vote: Vote) -> Token:
+    """Return the mean confidence and times of the systems that have a word."""
+    tokens = [token for token in row if token.word == word]
+    if word == NO_WORD:
+        return Token(word, vote.null)
+    timed = [token.time for token in tokens if token.time is not None]
+    means = [sum(values) / len(timed) for values in zip(*timed, strict=True)]
+    confidence = sum(float(np.float32(token.confidence)) for token in tokens) / len(tokens)
+    return Token(word, confidence, (means[0], means[1]) if means else None)
 
 
-def elect(row: Row, vote: Vote) -> Token:
-    """Return the winner of a slot: its word, with the mean confidence and the mean times of the
+def elect(rows: Sequence[Row], vote: Vote) -> list[Token]:
+    """Return the winner of each slot: its word, with the mean confidence and the mean times of the
     systems that have it; the first in order among equals.
     """
-    trust = vote.trust or (1.0,) * len(row)
-    whole = sum(trust)
-    ballots: dict[str, list[tuple[float, Token]]] = {word: [] for word in in_order(row)}
-    for token, weight in zip(row, trust, strict=True):
-        confidence = vote.null if token.word == NO_WORD else float(np.float32(token.confidence))
-        ballots[token.word].append((weight, replace(token, confidence=confidence)))
-    confidences = sum(w * t.confidence for votes in ballots.values() for w, t in votes)
-    best, top = NO_WORD, -1.0
-    for word, votes in ballots.items():
-        share = sum(weight for weight, _ in votes) / whole
-        score = vote.alpha * share
-        if vote.method != FREQUENCY:
-            score += (1 - vote.alpha) * measure_confidence(votes, vote.method, confidences)
-        if score > top:
-            best, top = word, score
-    return average(best, ballots[best])
-
-
-def measure_confidence(
-    votes: Sequence[tuple[float, Token]], method: str, confidences: float
-) -> float:
-    """Return the confidence of a word by the method, from 0 on."""
-    if method == MAXIMUM:
-        return max(0.0, *(token.confidence for _, token in votes))
-    summed = sum(weight * token.confidence for weight, token in votes)
-    if method == AVERAGE:
-        weights = sum(weight for weight, _ in votes)
-        return summed / weights if weights else 0.0
-    return summed / confidences if confidences else 0.0
-
-
-def average(word: str, votes: Sequence[tuple[float, Token]]) -> Token:
-    """Return the mean token of a word."""
-    timed = [token.time for _, token in votes if token.time is not None]
-    time = None
-    if timed and word != NO_WORD:
-        starts, ends = zip(*timed, strict=True)
-        time = (sum(starts) / len(starts), sum(ends) / len(ends))
-    return Token(word, sum(token.confidence for _, token in votes) / len(votes), time)
+    words = Ballots(rows).elect(vote) if rows else []
+    return [average(row, word, vote) for row, word in zip(rows, words, strict=True)]
 
 
 def combine(outputs: Sequence[Sequence[Token]], vote: Vote) -> list[tuple[Row, Token]]:
     """Return each slot of the outputs and its winner."""
-    return [(row, elect(row, vote)) for row in align_systems(outputs)]
+    rows = align_systems(outputs)
+    return list(zip(rows, elect(rows, vote), strict=True))

@@ -80,16 +80,32 @@ def build_networks(
     ranked: Iterable[tuple[NBest, np.ndarray]], plan: NetworkPlan
 ) -> Iterator[ConfusionNetwork]:
     """Yield the network of each list that `rank_lists` gives; an empty list has one without
-    slots.
+    slots, a single hypothesis the confidences and times that its format keeps.
     """
+    build = build_network if plan.method == METHODS[0] else decode_list
     for nbest, totals in ranked:
         shares = posterior(totals[: plan.depth], plan.scale)
         try:
-            yield (build_network if plan.method == METHODS[0] else decode_list)(
-                nbest, shares, plan.choice
-            )
+            network = build(nbest, shares, plan.choice)
+            yield mark_words(nbest, network) if len(shares) == 1 else network
         except UserError as error:
             raise UserError(f"utterance {nbest.utt!r}: {error}") from None
+
+
+def mark_words(nbest: NBest, network: ConfusionNetwork) -> ConfusionNetwork:
+    """Return the network of a hypothesis alone with its recogniser's confidences and times."""
+    marks = read_marks(nbest.hyps[0])
+    if marks is None:
+        return network
+    slots = [
+        replace(
+            slot,
+            confidence=slot.confidence if mark.confidence is None else mark.confidence,
+            time=(mark.start, mark.end),
+        )
+        for slot, mark in zip(network.slots, marks, strict=True)
+    ]
+    return replace(network, slots=tuple(slots))
 
 
 def build_network(nbest: NBest, shares: Sequence[float], choice: str) -> ConfusionNetwork:

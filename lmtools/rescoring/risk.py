@@ -14,9 +14,9 @@ import numpy as np
 
 from lmtools.base.errors import UserError
 from lmtools.evaluate import pair_gains, sentence_signature
-from lmtools.formats.nbest.systems import PREFIX
+from lmtools.formats.edits import SYSTEM
 from lmtools.rescoring.features import REFERENCES, gather
-from lmtools.types import NBest, ScoreTable
+from lmtools.types import Hypothesis, NBest, ScoreTable
 from lmtools.version import __version__
 
 UNIFORM = "uniform"
@@ -29,7 +29,7 @@ class Risk:
 
     `score` names a component of the lists; None is `am`, else `score`, else the place in the list,
     else the first. Indicators of systems are no scores: where lists hold nothing else, all
-    hypotheses are alike (UNIFORM).
+    hypotheses of as many systems are alike (UNIFORM).
     """
 
     utility: str = "bleu"
@@ -65,12 +65,12 @@ def posterior_scores(
         (
             candidate
             for candidate in (*REFERENCES, *features.names)
-            if candidate in features.names and not candidate.startswith(PREFIX)
+            if candidate in features.names and not candidate.startswith(SYSTEM)
         ),
         UNIFORM,
     )
     if name == UNIFORM and name not in features.names:
-        return name, [np.zeros(len(nbest.hyps)) for nbest in nbests]
+        return name, [np.array([count_votes(hyp) for hyp in nbest.hyps]) for nbest in nbests]
     if name not in features.names:
         raise UserError(
             f"{source}: has no score {name!r}; give --score one of {', '.join(features.names)}"
@@ -78,6 +78,11 @@ def posterior_scores(
     return name, [
         row[: len(nbest.hyps)] for nbest, row in zip(nbests, features.column(name), strict=True)
     ]
+
+
+def count_votes(hyp: Hypothesis) -> float:
+    """Return the log of how many systems of a pool gave a hypothesis."""
+    return math.log(sum(v for name, v in hyp.scores.items() if name.startswith(SYSTEM)) or 1)
 
 
 def signature(risk: Risk, name: str) -> dict[str, str]:

@@ -1,12 +1,11 @@
-"""Outputs of several systems combined: votes on their words, or their networks as one; weights of a
-vote tuned on a development set.
-"""
+"""Outputs of several systems combined: votes on their words, or their networks as one."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import groupby
 from pathlib import Path
-
-from rapidfuzz.distance import Levenshtein
 
 from lmtools.base.errors import UserError
 from lmtools.base.seal import read_json, write_json
@@ -15,61 +14,90 @@ from lmtools.formats import networks as network_files
 from lmtools.formats.networks import NETWORKS
 from lmtools.formats.registry import is_pipe, read_first_line
 from lmtools.formats.texts import KALDI
-from lmtools.formats.word_times import read_marks
 from lmtools.lattice.confusion import NetworkBuilder, share_out
 from lmtools.lattice.rover import FREQUENCY, VOTES, Row, Token, Vote, align_systems, elect
 from lmtools.rescoring.networks import NetworkPlan, build_networks, rank_lists
-from lmtools.types import NO_WORD, ConfusionNetwork, NBest, Slot
+from lmtools.text import NORMALISERS
+from lmtools.types import NO_WORD, ConfusionNetwork, Slot
 
 NETWORK = "network"  # the method that is no vote on single outputs
 METHODS = (*VOTES, NETWORK)
-GRID = tuple(step / 10 for step in range(11))  # of alpha and of the confidence of none
-TRUSTS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 4.0)
+CTM = "ctm"
+UNLIKE = 0.02  # share of words whose spelling is no chance
+normalise = lru_cache(1 << 16)(NORMALISERS["librispeech"])
 SETTINGS = {"method": str, "alpha": float, "null": float, "trust": list}
 
 
 @dataclass(frozen=True)
 class SystemOutput:
     """The output of a system: a network of each utterance, of one word a slot where it gave a
-    single hypothesis.
+    single hypothesis; `form` is the format of the file.
     """
 
     path: str
     networks: Mapping[str, ConfusionNetwork]
+    form: str = ""
 
 
 def read_system(path: str, form: str | None, plan: NetworkPlan) -> SystemOutput:
-    """Read a system's networks, or lists of hypotheses with the posteriors of `plan`.
-
-    The confidences of a list's best hypothesis are those that its format keeps, if any.
-    """
+    """Read a system's networks, or lists of hypotheses with the posteriors of `plan`."""
     if form in NETWORKS or (form is None and holds_networks(path)):
         items = network_files.read(path)
         return SystemOutput(path, {network.utt: network for network in items})
-    lists = list(read(path, form or detect(path, KALDI)))
-    built = build_networks(rank_lists(lists, None, None, path), plan)
-    pairs = zip(lists, built, strict=True)
-    return SystemOutput(path, {nbest.utt: mark_words(nbest, network) for nbest, network in pairs})
+    form = form or detect(path, KALDI)
+    built = build_networks(rank_lists(read(path, form), None, None, path), plan)
+    return SystemOutput(path, {network.utt: network for network in built}, form)
+
+
+def complete_systems(systems: Sequence[SystemOutput]) -> tuple[list[SystemOutput], list[str]]:
+    """Return systems with an empty network of each utterance that a ctm lacks and another system
+    has, as a ctm has no line where nothing was heard; and warnings of these.
+    """
+    utts = Counter(utt for system in systems for utt in system.networks)
+    complete, warnings = [], []
+    for system in systems:
+        missing = [utt for utt in utts if utt not in system.networks]
+        shared = any(utts[utt] > 1 for utt in system.networks)
+        if missing and shared and system.form.partition(":")[0] == CTM:
+            empty = {utt: ConfusionNetwork(utt, ()) for utt in missing}
+            heard = {**empty, **system.networks}
+            system = replace(system, networks={utt: heard[utt] for utt in utts})
+            warnings.append(
+                f"warning: {system.path}: no words of {len(missing):,} of {len(utts):,} utterances"
+                f" (the first is {missing[0]!r}); they count as utterances where it heard nothing"
+            )
+        complete.append(system)
+    return complete, warnings
+
+
+def find_spellings(systems: Sequence[SystemOutput]) -> Iterator[str]:
+    """Yield a warning where systems spell words unlike: some that all other outputs of an utterance
+    lack, and that are theirs but for case and punctuation.
+    """
+    unlike, words = Counter(), 0
+    for _, parts in join_systems(systems):
+        spoken = [part.text.split() for part in parts]
+        words += sum(map(len, spoken))
+        if len({*map(frozenset, spoken)}) == 1:
+            continue
+        for place, own in enumerate(spoken):
+            others = {word for other in spoken if other is not own for word in other}
+            bare = {normalise(word) for word in others}
+            unlike[place] += sum(w not in others and normalise(w) in bare for w in own)
+    if unlike.total() > UNLIKE * words:
+        place = max(range(len(systems)), key=unlike.__getitem__)
+        path, form = systems[place].path, systems[place].form or "FORMAT"
+        yield (
+            f"warning: {unlike.total():,} of {words:,} words, most in {path}, differ from those of"
+            " other systems only by case or punctuation, and so count as other words; write all"
+            f" alike: lmtools convert {path} OUT.jsonl --format {form} --normaliser librispeech"
+        )
 
 
 def holds_networks(path: str) -> bool:
     """Return whether a file begins as networks do."""
     file = path != "-" and Path(path).is_file() and not is_pipe(path)
     return file and network_files.recognises(Path(path), read_first_line(path))
-
-
-def mark_words(nbest: NBest, network: ConfusionNetwork) -> ConfusionNetwork:
-    """Return the network of a single hypothesis with its recogniser's confidences and times."""
-    marks = read_marks(nbest.hyps[0]) if len(nbest.hyps) == 1 else None
-    if marks is None:
-        return network
-    slots = [
-        slot
-        if mark.confidence is None
-        else replace(slot, confidence=min(max(mark.confidence, 0.0), 1.0))
-        for slot, mark in zip(network.slots, marks, strict=True)
-    ]
-    return replace(network, slots=tuple(slots))
 
 
 def join_systems(systems: Sequence[SystemOutput]) -> Iterator[tuple[str, list[ConfusionNetwork]]]:
@@ -103,32 +131,32 @@ def combine_systems(systems: Sequence[SystemOutput], vote: Vote) -> Iterator[Con
     for utt, parts in join_systems(systems):
         ref = next((part.ref for part in parts if part.ref is not None), None)
         if vote.method == NETWORK:
-            yield add_networks(utt, parts, vote, ref)
+            yield add_networks(parts, vote).finish(utt, ref=ref)
         else:
             rows = align_systems([tokens_of(part) for part in parts])
-            yield ConfusionNetwork(utt, tuple(count_votes(row, vote) for row in rows), ref)
+            winners = zip(rows, elect(rows, vote), strict=True)
+            yield ConfusionNetwork(utt, tuple(count_votes(*pair, vote) for pair in winners), ref)
 
 
-def add_networks(
-    utt: str, parts: Sequence[ConfusionNetwork], vote: Vote, ref: str | None
-) -> ConfusionNetwork:
-    """Return the network of several, the most trusted first."""
+def add_networks(parts: Sequence[ConfusionNetwork], vote: Vote) -> NetworkBuilder:
+    """Return the network of several as it grew, the most trusted first."""
     builder = NetworkBuilder()
     shares = share_out(vote.trust or [1.0] * len(parts)).tolist()
-    for place in sorted(range(len(parts)), key=lambda place: -shares[place]):
-        if shares[place]:
-            builder.add_network(parts[place], shares[place])
-    return builder.finish(utt, ref=ref)
+    order = sorted(range(len(parts)), key=lambda place: -shares[place])
+    for _, group in groupby(order, key=lambda place: id(parts[place])):
+        places = list(group)
+        if share := sum(shares[place] for place in places):
+            builder.add_network(parts[places[0]], share)
+    return builder
 
 
-def count_votes(row: Row, vote: Vote) -> Slot:
+def count_votes(row: Row, winner: Token, vote: Vote) -> Slot:
     """Return the slot of a row: each word's share of the votes, and the winner."""
     trust = vote.trust or (1.0,) * len(row)
     shares: dict[str, float] = {}
     for token, weight in zip(row, trust, strict=True):
         shares[token.word] = shares.get(token.word, 0.0) + weight / sum(trust)
     shares = dict(sorted(shares.items(), key=lambda item: (-item[1], item[0] == NO_WORD)))
-    winner = elect(row, vote)
     confidence = shares[winner.word] if vote.method == FREQUENCY else winner.confidence
     return Slot(shares, winner.word, min(max(confidence, 0.0), 1.0), winner.time)
 
@@ -140,62 +168,6 @@ def check_trust(vote: Vote, systems: int) -> None:
             f"weights of {len(vote.trust)} systems for {systems}; give one each, in their order,"
             " or tune them with these systems"
         )
-
-
-def tune_vote(systems: Sequence[SystemOutput], refs: Mapping[str, str], methods=METHODS) -> Vote:
-    """Return the vote of the fewest word errors against the references: of each method the best
-    alpha, confidence of none and trust, one after another until none gets better; among equals the
-    earlier one in METHODS, and that nearest to trust 1.
-    """
-    utterances = [(refs[utt].split(), parts) for utt, parts in join_systems(systems)]
-    aligned = [
-        [(row, unanimous(row)) for row in align_systems([tokens_of(part) for part in parts])]
-        for _, parts in utterances
-    ]
-
-    def count_errors(vote: Vote) -> int:
-        errors = 0
-        for (ref, parts), rows in zip(utterances, aligned, strict=True):
-            if vote.method == NETWORK:
-                words = add_networks("", parts, vote, None).text.split()
-            else:
-                words = [word or elect(row, vote).word for row, word in rows]
-                words = [word for word in words if word]
-            errors += Levenshtein.distance(ref, words)
-        return errors
-
-    tuned = [climb(count_errors, Vote(method, trust=(1.0,) * len(systems))) for method in methods]
-    return min(tuned, key=lambda pair: pair[0])[1]
-
-
-def unanimous(row: Row) -> str | None:
-    """Return the word that all systems have, None where they differ."""
-    return row[0].word if len({token.word for token in row}) == 1 else None
-
-
-def climb(count_errors, vote: Vote) -> tuple[int, Vote]:
-    """Return the fewest errors and the vote that has them, from `vote` on, a setting at a time."""
-    best = count_errors(vote), vote
-    while True:
-        before = best[0]
-        for name in ("alpha", "null") if vote.method in tuple(VOTES)[1:] else ():
-            tries = [replace(best[1], **{name: value}) for value in GRID]
-            best = min([best, *((count_errors(one), one) for one in tries)], key=first_of)
-        for place in range(len(vote.trust)):
-            tries = [replace(best[1], trust=put(best[1].trust, place, t)) for t in TRUSTS]
-            best = min([best, *((count_errors(one), one) for one in tries)], key=first_of)
-        if best[0] == before:
-            return best
-
-
-def first_of(pair: tuple[int, Vote]) -> int:
-    """Return the errors of a pair."""
-    return pair[0]
-
-
-def put(values: tuple[float, ...], place: int, value: float) -> tuple[float, ...]:
-    """Return the values with another at one place."""
-    return (*values[:place], value, *values[place + 1 :])
 
 
 def save_vote(vote: Vote, path) -> None:

@@ -1,32 +1,30 @@
 """sclite's ctm: a word a line, `utt channel start duration word [confidence]`, in seconds.
 
-The columns besides the word are kept as the extra `times`, a line a word. A text without them, or
-with another number of words, is written with made-up times, a tenth of a second a word, which are
-not read back as times. An utterance without words is the comment `;; utt is empty`, which other
-readers skip. Alternations (`<ALT_BEGIN>`) are refused; other lines that start with `;;` are
-comments.
+The words of an utterance go by their starts, in whatever order the lines are. A confidence is a
+probability, or `NA` where there is none. The columns besides the word are kept as the extra
+`times`, a line a word. A text without them, or with another number of words, is written with
+made-up times, a tenth of a second a word, which are not read back as times. An utterance without
+words is the comment `;; utt is empty`, which other readers skip. Alternations (`<ALT_BEGIN>`) are
+refused; other lines that start with `;;` are comments.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby, pairwise
 from pathlib import Path
 
 from lmtools.base.errors import UserError
 from lmtools.base.files import read_lines
-from lmtools.formats.checks import (
-    NUMBER,
-    by_utterance,
-    identifier,
-    number,
-    only_hypothesis,
-    write_lines,
-)
+from lmtools.formats.checks import NUMBER, identifier, number, only_hypothesis, write_lines
 from lmtools.formats.registry import all_rows
 from lmtools.types import Hypothesis, NBest
 
 SUMMARY = "sclite: `utt channel start duration word`; one hypothesis an utterance"
 EMPTY = re.compile(r";; (\S+) is empty")
+NONE = "NA"  # in the place of a confidence
 TIMES = re.compile(r"\S+ \S+ \S+( \S+)?")
+OVERLAP = 4  # of so many words one stands in another: outputs of two systems
+Line = tuple[str, int, list[str]]  # where, number of the block of an utterance's lines, columns
 
 
 def recognises(path: Path, first: str) -> bool:
@@ -39,7 +37,8 @@ def is_word(line: str) -> bool:
     confidence, so that they are no words.
     """
     columns = line.split()
-    if len(columns) not in (5, 6) or not all(map(NUMBER.fullmatch, [*columns[2:4], *columns[5:]])):
+    numbers = [*columns[2:4], *(column for column in columns[5:] if column != NONE)]
+    if len(columns) not in (5, 6) or not all(map(NUMBER.fullmatch, numbers)):
         return False
     return any("." in time for time in columns[2:4])
 
@@ -48,15 +47,42 @@ def read(path) -> Iterator[NBest]:
     """Yield lists of one hypothesis without scores; UserError with the line of what is no plain
     ctm.
     """
-    for utt, lines in by_utterance(read_rows(path)):
-        columns = [columns for _, _, columns in lines if columns]
-        if mixed := [where for (where, _, row) in lines if columns and row[:1] != columns[0][:1]]:
-            raise UserError(
-                f"{mixed[0]}: {utt!r} has two channels; give each its own id, such as {utt}_A"
-            )
-        times = [" ".join((*row[:3], *row[4:])) for row in columns]
+    utterances: dict[str, list[Line]] = {}
+    for block, (_, lines) in enumerate(groupby(read_rows(path), key=lambda row: row[1])):
+        for where, utt, columns in lines:
+            utterances.setdefault(utt, []).append((where, block, columns))
+    for utt, lines in utterances.items():
+        words = in_time([line for line in lines if line[2]], utt)
+        times = [" ".join((*row[:3], *row[4:])) for row in words]
         extra = {"times": "\n".join(times)} if times != made_up(len(times)) else {}
-        yield NBest(utt, (Hypothesis(" ".join(row[3] for row in columns), {}, extra),))
+        yield NBest(utt, (Hypothesis(" ".join(row[3] for row in words), {}, extra),))
+
+
+def in_time(lines: Sequence[Line], utt: str) -> list[list[str]]:
+    """Return the columns of words by their starts, those of equal starts as they stand; UserError
+    for two channels, and where the words of one place stand inside those of another.
+    """
+    if mixed := [where for where, _, row in lines if row[0] != lines[0][2][0]]:
+        raise UserError(
+            f"{mixed[0]}: {utt!r} has two channels; give each its own id, such as {utt}_A"
+        )
+    ordered = sorted(lines, key=lambda line: float(line[2][1]))
+    twice = [
+        max(pair, key=lambda line: line[1])[0]
+        for pair in pairwise(ordered)
+        if pair[0][1] != pair[1][1] and middle_of(pair[0][2]) > float(pair[1][2][1])
+    ]
+    if OVERLAP * len(twice) >= len(ordered) > 0:
+        raise UserError(
+            f"{twice[0]}: utterance {utt!r} occurs a second time, with other words at the same"
+            " times; keep one of them"
+        )
+    return [row for *_, row in ordered]
+
+
+def middle_of(row: Sequence[str]) -> float:
+    """Return the middle of a word's time."""
+    return float(row[1]) + float(row[2]) / 2
 
 
 def read_rows(path) -> Iterator[tuple[str, str, list[str]]]:
@@ -74,9 +100,21 @@ def read_rows(path) -> Iterator[tuple[str, str, list[str]]]:
                     f"{where}: expected `utt channel start duration word [confidence]`, no"
                     " alternations; correct the line"
                 )
-            number(columns[1], where, "start")
-            number(columns[2], where, "duration")
+            check_numbers(columns, where)
             yield where, identifier(utt, where), columns
+
+
+def check_numbers(columns: Sequence[str], where: str) -> None:
+    """Raise UserError for times that are none, and for a confidence that is no probability."""
+    number(columns[1], where, "start")
+    if number(columns[2], where, "duration") < 0:
+        raise UserError(f"{where}: duration is {columns[2]}; expected seconds from 0 on")
+    for text in columns[4:]:
+        if text != NONE and not 0 <= number(text, where, "confidence") <= 1:
+            raise UserError(
+                f"{where}: confidence is {text}; expected a probability from 0 to 1, or NA for"
+                " none: divide percent by 100"
+            )
 
 
 def made_up(words: int) -> list[str]:

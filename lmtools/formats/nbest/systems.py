@@ -5,7 +5,8 @@ The path is several files with commas between them, or a directory of nothing bu
 ids are line numbers from 1, or, with ids=kaldi, the first word of each line. Every system gives one
 hypothesis, in the order of the files, repeated texts included; its name, that of the file, is the
 extra `system`, and a score `system:NAME` for each system is 1 for its own hypotheses and 0 for
-others', so that tuning can trust systems differently.
+others', so that tuning can trust systems differently. Where equal texts were merged (`lmtools
+convert --dedup`), one hypothesis is of several systems.
 """
 
 import contextlib
@@ -18,6 +19,7 @@ from lmtools.base.errors import UserError
 from lmtools.base.files import OPENERS, read_lines
 from lmtools.formats import kaldi_text
 from lmtools.formats.checks import check_nbests, component, file_name
+from lmtools.formats.edits import SYSTEM
 from lmtools.formats.registry import list_children
 from lmtools.types import TOTAL, Hypothesis, NBest
 
@@ -30,7 +32,6 @@ OPTIONS = {
         " is the utterance id)"
     )
 }
-PREFIX = "system:"
 
 
 def recognises(path: Path, first: str) -> bool:
@@ -45,7 +46,7 @@ def read(path, ids: str = "lines") -> Iterator[NBest]:
     pool = {"lines": by_line, "kaldi": by_id}.get(ids)
     if not pool:
         raise UserError(f"ids={ids}: neither lines nor kaldi; give one of them")
-    indicators = [{f"{PREFIX}{other}": float(other == name) for other in names} for name in names]
+    indicators = [{f"{SYSTEM}{other}": float(other == name) for other in names} for name in names]
     for utt, texts in pool(files):
         hyps = zip(texts, indicators, names, strict=True)
         yield NBest(
@@ -123,7 +124,10 @@ def write(nbests: Iterable[NBest], path, ids: str = "lines") -> None:
         raise UserError(f"ids={ids}: neither lines nor kaldi; give one of them")
     nbests = check_nbests(nbests, path)
     first = next(nbests, None)
-    names = [hyp.extra.get("system", "") for hyp in first.hyps] if first else []
+    names = [name for hyp in first.hyps for name in systems_of(hyp)] if first else []
+    order = [name.removeprefix(SYSTEM) for name in first.hyps[0].scores] if names else []
+    if {*names} <= {*order}:
+        names.sort(key=order.index)
     if not names or not all(names) or len(set(names)) < len(names):
         raise UserError(
             f"{path}: the first list lacks hypotheses with the extra `system`, each another; keep"
@@ -145,14 +149,15 @@ def write(nbests: Iterable[NBest], path, ids: str = "lines") -> None:
 
 def order_texts(nbest: NBest, names: Sequence[str], where: str) -> list[str]:
     """Return the texts of one list in the order of the systems' names."""
-    hypotheses = {hyp.extra.get("system", ""): hyp for hyp in nbest.hyps}
-    if sorted(hypotheses) != sorted(names) or len(nbest.hyps) != len(names):
+    owned = [(name, hyp) for hyp in nbest.hyps for name in systems_of(hyp)]
+    hypotheses = dict(owned)
+    if sorted(name for name, _ in owned) != sorted(names):
         raise UserError(
             f"{where}: has not one hypothesis of each system ({', '.join(names)}); keep these lists"
             " as jsonl"
         )
     for hyp in nbest.hyps:
-        others = [name for name in hyp.scores if not name.startswith(PREFIX)]
+        others = [name for name in hyp.scores if not name.startswith(SYSTEM)]
         if others and TOTAL not in hyp.scores:
             listed = ", ".join(sorted(others))
             raise UserError(
@@ -160,6 +165,12 @@ def order_texts(nbest: NBest, names: Sequence[str], where: str) -> list[str]:
                 " lists as jsonl"
             )
     return [hypotheses[name].text for name in names]
+
+
+def systems_of(hyp: Hypothesis) -> list[str]:
+    """Return the systems that gave a hypothesis."""
+    votes = [n.removeprefix(SYSTEM) for n, v in hyp.scores.items() if n.startswith(SYSTEM) and v]
+    return votes or [hyp.extra.get("system", "")]
 
 
 @contextlib.contextmanager

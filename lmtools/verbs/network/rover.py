@@ -2,11 +2,22 @@
 of their alignment (ROVER), or one network of all
 """
 
-from lmtools.base.log import say
+from collections.abc import Iterator
+
+from lmtools.base.log import say, say_lines
+from lmtools.evaluate import evaluate
 from lmtools.lattice.rover import Vote
 from lmtools.rescoring.calibration import calibrate
 from lmtools.rescoring.networks import NetworkPlan
-from lmtools.rescoring.rover import METHODS, SystemOutput, combine_systems, load_vote, read_system
+from lmtools.rescoring.rover import (
+    METHODS,
+    SystemOutput,
+    combine_systems,
+    complete_systems,
+    find_spellings,
+    load_vote,
+    read_system,
+)
 from lmtools.verbs.network.common import FORMATS, add_calibration, read_calibration, write_networks
 from lmtools.verbs.numbers import amount, share
 
@@ -21,9 +32,13 @@ def add_systems(parser):
 
 
 def read_systems(args) -> list[SystemOutput]:
-    """Read the systems that the options name."""
+    """Read the systems that the options name; say what they lack and where they are unlike."""
     plan = NetworkPlan(args.scale, args.depth)
-    return [read_system(path, args.format, plan) for path in args.systems]
+    systems, warnings = complete_systems(
+        [read_system(path, args.format, plan) for path in args.systems]
+    )
+    say_lines([*warnings, *find_spellings(systems)])
+    return systems
 
 
 def arguments(parser):
@@ -49,9 +64,28 @@ def arguments(parser):
 def run(args):
     """Combine, write, and say how."""
     vote = load_vote(args.weights) if args.weights else Vote(args.method, args.alpha, args.null)
-    count = write_networks(
-        calibrate(combine_systems(read_systems(args), vote), read_calibration(args)),
-        args.out,
-        args.to,
-    )
+    systems = read_systems(args)
+    combined = list(combine_systems(systems, vote))
+    count = write_networks(calibrate(combined, read_calibration(args)), args.out, args.to)
     say(f"{args.out}: {len(args.systems)} systems, {count} utterances, by {vote.method}")
+    say_lines(compare_systems(systems, combined))
+
+
+def compare_systems(systems, combined) -> Iterator[str]:
+    """Yield a warning where a system alone has fewer word errors than all combined, if there are
+    references.
+    """
+    refs = {one.utt: one.ref for one in combined if one.ref is not None}
+    if not refs:
+        return
+    outputs = [system.networks for system in systems] + [{one.utt: one for one in combined}]
+    *alone, together = (
+        evaluate(refs, {utt: networks[utt].text for utt in refs}, "wer", "").score
+        for networks in outputs
+    )
+    if min(alone) < together:
+        best = systems[alone.index(min(alone))].path
+        yield (
+            f"warning: WER {together:.2f}, and {best} alone has {min(alone):.2f}; find weights of"
+            " the systems on a development set (lmtools network tune), for --weights"
+        )

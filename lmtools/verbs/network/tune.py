@@ -5,7 +5,8 @@ confidence of no word, what each system's vote counts
 from lmtools.base.log import say, say_lines
 from lmtools.evaluate import evaluate
 from lmtools.formats.texts import read_texts
-from lmtools.rescoring.rover import combine_systems, save_vote, tune_vote
+from lmtools.rescoring.rover import combine_systems, save_vote
+from lmtools.rescoring.rover_tuning import tune_vote
 from lmtools.verbs.network.common import refs_of
 from lmtools.verbs.network.rover import add_systems, read_systems
 

@@ -107,3 +107,21 @@ def test_loops_and_marks_are_told(convert):
     (found,), printed = convert([nbest], "--drop-marks", "--drop-loops")
     assert [hyp.text for hyp in found.hyps] == ["", "well"] and found.ref == "well"
     assert ", 4 marks dropped, 1 (in 1 lists) dropped as loops" in printed
+
+
+def test_merged_hypotheses_of_a_pool_are_of_all_their_systems(tmp_path, convert, capsys):
+    """Votes, weights and files of systems are the same with --dedup and without it."""
+    outputs = {"a": "x y\nz\n", "b": "x w\nz\n", "c": "x y\nv\n"}
+    for name, text in outputs.items():
+        (tmp_path / f"{name}.txt").write_text(text)
+    pool = ",".join(f"{tmp_path}/{name}.txt" for name in outputs)
+    assert main(["convert", pool, f"{tmp_path}/p.jsonl", "--format", "systems"]) == 0
+    found, _ = convert(list(jsonl.read(tmp_path / "p.jsonl")), "--dedup")
+    votes = [[(hyp.text, *hyp.scores.values()) for hyp in nbest.hyps] for nbest in found]
+    assert votes == [[("x y", 1, 0, 1), ("x w", 0, 1, 0)], [("z", 1, 1, 0), ("v", 0, 0, 1)]]
+    for name in ("p", "o"):
+        command = ["network", "build", "--nbest", f"{tmp_path}/{name}.jsonl", "--to", "wcn"]
+        assert main([*command, "--out", f"{tmp_path}/{name}.wcn"]) == 0
+    assert (tmp_path / "o.wcn").read_text() == (tmp_path / "p.wcn").read_text()
+    assert main(["convert", f"{tmp_path}/o.jsonl", f"{tmp_path}/d", "--to", "systems"]) == 0
+    assert {name: (tmp_path / f"d/{name}.txt").read_text() for name in outputs} == outputs

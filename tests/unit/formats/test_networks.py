@@ -103,6 +103,16 @@ def test_marks(extra):
     assert read_marks(Hypothesis("a b c", {}, extra)) is None  # normalised to other words
 
 
+def test_marks_without_confidence_and_in_percent():
+    """Every spelling of a number is one; what is no probability is refused."""
+    hyp = Hypothesis("a b", {}, {"times": "1 -0.5 1. NA\n1 5e-1 .25 1e-1"})
+    assert read_marks(hyp) == [WordMark(-0.5, 0.5), WordMark(0.5, 0.75, 0.1)]
+    words = '[{"start": 0, "end": 1, "conf": %s}]'
+    for extra in ({"times": "1 0 1 95"}, {"result": words % 95}, {"result": words % -1}):
+        with pytest.raises(UserError, match="expected a probability from 0 to 1: divide percent"):
+            read_marks(Hypothesis("a", {}, extra))
+
+
 @pytest.mark.parametrize(
     "extra",
     [

@@ -68,8 +68,9 @@ def timed(draw):
     found = []
     for utt in draw(st.lists(plain, unique=True, max_size=3)):
         row, channel = draw(st.lists(plain, max_size=4)), draw(letters())
-        ends = st.sampled_from([(), ("0.9",)])
-        times = [" ".join((channel, draw(numbers), draw(numbers), *draw(ends))) for _ in row]
+        ends = st.sampled_from([(), ("0.9",), ("NA",)])
+        starts = [repr(start) for start in sorted(float(draw(numbers)) for _ in row)]
+        times = [" ".join((channel, start, draw(numbers), *draw(ends))) for start in starts]
         extra = {"times": "\n".join(times)} if row and draw(st.booleans()) else {}
         found.append(NBest(utt, (Hypothesis(" ".join(row), {}, extra),)))
     return found

@@ -2,9 +2,12 @@
 
 import itertools
 import random
+import tracemalloc
 
 import pytest
 
+from lmtools.base.errors import UserError
+from lmtools.lattice import rover
 from lmtools.lattice.rover import NOTHING, Token, Vote, align_systems, combine, elect, trace_back
 
 
@@ -54,6 +57,36 @@ def test_alignment_is_cheapest(seed):
     assert cost(rows, steps) == pytest.approx(min(costs))
 
 
+@pytest.mark.parametrize("seed", range(40))
+def test_a_narrow_band_changes_nothing(seed):
+    """Whatever band the search begins with, the way is that of the whole table, ties included."""
+    rng = random.Random(seed)
+    letters = "ab" if seed % 2 else "abcdefgh"
+    first, second, third = ("".join(rng.choices(letters, k=rng.randint(0, 30))) for _ in range(3))
+    rows = align_systems(outputs(first, second))
+    output = outputs(third)[0]
+    whole = trace_back(rows, output, 100)
+    assert trace_back(rows, output, 0) == trace_back(rows, output, 3) == whole
+
+
+def test_long_outputs_take_memory_of_the_band():
+    """A way through 3,000 slots: the whole table would be 27 MB of moves alone."""
+    rng = random.Random(1)
+    text = rng.choices([f"w{number}" for number in range(500)], k=3000)
+    other = [word if rng.random() > 0.02 else "x" for word in text if rng.random() > 0.01]
+    tracemalloc.start()
+    rows = align_systems(outputs(text, other))
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(rows) == 3000 and most < 8e6
+
+
+def test_too_long_outputs_are_refused(monkeypatch):
+    monkeypatch.setattr(rover, "MOST", 1000)
+    with pytest.raises(UserError, match="50 words to align with 60 slots are too many; cut the"):
+        align_systems(outputs("a" * 60, "b" * 50))
+
+
 ROW = (
     Token("a", 0.2, (0.0, 1.0)),
     Token("b", 0.9, (0.5, 1.0)),
@@ -75,13 +108,13 @@ ROW = (
     ],
 )
 def test_votes(vote, winner, confidence):
-    token = elect(ROW, vote)
+    (token,) = elect([ROW], vote)
     assert (token.word, token.confidence) == (winner, pytest.approx(confidence))
 
 
 def test_times_are_means():
-    assert elect(ROW, Vote()).time == pytest.approx((0.1, 1.1))
-    assert elect(ROW, Vote("maximum", 0.0, 0.95)).time is None
+    assert elect([ROW], Vote())[0].time == pytest.approx((0.1, 1.1))
+    assert elect([ROW], Vote("maximum", 0.0, 0.95))[0].time is None
 
 
 def test_combined_outputs():

@@ -41,6 +41,33 @@ def test_one_hypothesis_is_itself(method, texts):
     assert all(slot.words == {slot.chosen: 1.0} for slot in network.slots)
 
 
+WORDS = [
+    {"word": "a", "start": 2.0, "end": 2.25, "KEY": 0.5},
+    {"word": "b", "start": 3.0, "end": 3.25, "KEY": 0.75},
+]
+VOSK = json.dumps({"text": "a b", "utt": "u", "result": WORDS}).replace("KEY", "conf")
+WHISPER = json.dumps({"text": " a b", "segments": [{"words": WORDS}]}).replace("KEY", "probability")
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(
+    ("form", "content"),
+    [
+        ("ctm", "u 1 3.0 .25 b .75\nu 1 2 0.25 a 5e-1\n"),
+        ("vosk", VOSK + "\n"),
+        ("whisper", WHISPER),
+    ],
+)
+def test_recognisers_confidences_and_times(tmp_path, monkeypatch, form, content, method):
+    """Of a single hypothesis they are kept, whichever format it came in."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "u.json").write_text(content)
+    build = f"network build --nbest u.json --format {form} --method {method} --to ctm --out out"
+    assert main(build.split()) == 0
+    rows = ["u 1 2.00 0.25 a 0.500000", "u 1 3.00 0.25 b 0.750000"]
+    assert (tmp_path / "out").read_text().splitlines() == rows
+
+
 @pytest.mark.parametrize("choice", ["consensus", "best"])
 def test_methods_agree_nearly(choice):
     """Both methods are about the same quantity: on random lists their posteriors of the chosen

@@ -1,14 +1,26 @@
 """Systems combined: read, voted, tuned; `lmtools network rover` and `tune`."""
 
 import json
+import random
+from dataclasses import replace
 
 import pytest
+from rapidfuzz.distance import Levenshtein
 
 from lmtools.base.errors import UserError
 from lmtools.cli import main
 from lmtools.formats import ctm, jsonl, kaldi_text, networks
 from lmtools.lattice.rover import Vote
-from lmtools.rescoring.rover import load_vote, save_vote
+from lmtools.rescoring.networks import NetworkPlan, build_networks, rank_lists
+from lmtools.rescoring.rover import (
+    METHODS,
+    SystemOutput,
+    combine_systems,
+    join_systems,
+    load_vote,
+    save_vote,
+)
+from lmtools.rescoring.rover_tuning import Trial
 from lmtools.types import NBest
 
 REFS = {"u": "a b c", "v": "d e"}
@@ -66,11 +78,80 @@ def test_tuned_on_references(here, capsys):
     assert "no reference of utterance 'u'; give --ref" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_errors_of_a_trial_are_those_of_the_combination(method):
+    """What tuning counts, where systems differ alone, is what combining them gives."""
+    rng = random.Random(method)
+    refs = {f"u{number}": rng.choices("abcde", k=rng.randint(0, 9)) for number in range(30)}
+    systems = []
+    for system in range(4):
+        built = {}
+        for utt, ref in refs.items():
+            texts = [
+                " ".join(rng.choice("abcde") if rng.random() < 0.2 else word for word in ref)
+                for _ in range(1 + (system == 3))
+            ]
+            nbest = NBest.of(utt, texts, am=[0.0, -0.5][: len(texts)])
+            (built[utt],) = build_networks(rank_lists([nbest], None, None, "F"), NetworkPlan())
+            slots = [replace(s, confidence=rng.choice([0.25, 0.5, 1.0])) for s in built[utt].slots]
+            built[utt] = replace(built[utt], slots=tuple(slots))
+        systems.append(SystemOutput(str(system), built))
+    trial = Trial([(refs[utt], parts) for utt, parts in join_systems(systems)])
+    for _ in range(20):
+        alpha, null = rng.choice([0.0, 0.3, 1.0]), rng.choice([0.0, 0.5])
+        vote = Vote(method, alpha, null, tuple(rng.choice([0.25, 1.0, 4.0]) for _ in systems))
+        combined = combine_systems(systems, vote)
+        errors = sum(Levenshtein.distance(refs[one.utt], one.text.split()) for one in combined)
+        assert trial.count_errors(vote) == trial.count_errors(vote) == errors
+
+
 def test_other_utterances_are_refused(here, capsys):
     (here / "short.trn").write_text("a b x (u)\n")
     assert main(["network", "rover", "one.trn", "short.trn", "--out", "x"]) == 1
     assert "short.trn: no utterance 'v'" in capsys.readouterr().err
     assert not (here / "x").exists()
+
+
+def test_an_utterance_that_a_ctm_lacks_is_one_without_words(here, capsys):
+    """Told, whichever place the ctm has; ids of which none is another system's are refused."""
+    (here / "short.ctm").write_text("v 1 0 1.0 d 0.7\n")
+    for order in (["short.ctm", "one.trn"], ["one.trn", "short.ctm"]):
+        assert main(["network", "rover", *order, "--out", "n.json"]) == 0
+        assert (
+            "warning: short.ctm: no words of 1 of 2 utterances (the first is 'u'); they count as"
+            " utterances where it heard nothing" in capsys.readouterr().err
+        )
+        slots = {one.utt: one.slots for one in networks.read("n.json")}
+        assert [slot.words[""] for slot in slots["u"]] == [0.5] * 3
+    assert main(["network", "tune", "short.ctm", "one.trn", "--ref", "ref", "--out", "v"]) == 0
+    (here / "other.ctm").write_text("w 1 0 1.0 d 0.7\n")
+    capsys.readouterr()
+    assert main(["network", "rover", "one.trn", "other.ctm", "--out", "x"]) == 1
+    assert "other.ctm: no utterance 'u'" in capsys.readouterr().err
+
+
+def test_systems_that_spell_unlike_are_told(here, capsys):
+    (here / "rich.trn").write_text("A b C. (u)\nD e. (v)\n")
+    for systems, told in (
+        (["one.trn", "four.trn"], 0),
+        (["one.trn", "three.jsonl", "rich.trn"], 1),
+    ):
+        assert main(["network", "rover", *systems, "--out", "n.json"]) == 0
+        said = "words, most in rich.trn, differ from those of other systems only by case or"
+        assert (said in capsys.readouterr().err) == told
+    convert = "convert rich.trn OUT.jsonl --format trn --normaliser librispeech"
+    assert main(convert.split()) == 0
+    assert main(["network", "rover", "one.trn", "three.jsonl", "OUT.jsonl", "--out", "n"]) == 0
+    assert "case or punctuation" not in capsys.readouterr().err
+
+
+def test_a_vote_worse_than_one_system_is_told(here, capsys):
+    lists = [NBest.of(utt, [text], text) for utt, text in REFS.items()]
+    jsonl.write(lists, "best.jsonl")
+    for systems, told in ((["best.jsonl", "one.trn"], 0), (["four.trn", "best.jsonl"], 1)):
+        assert main(["network", "rover", *systems, "--out", "n.json"]) == 0
+        said = "warning: WER 100.00, and best.jsonl alone has 0.00; find weights of the systems on"
+        assert (said in capsys.readouterr().err) == told
 
 
 def test_settings_read_back(tmp_path):

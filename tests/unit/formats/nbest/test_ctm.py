@@ -16,3 +16,17 @@ def test_a_file(tmp_path):
     assert ctm.recognises(path, "")
     ctm.write([NBest("zed1", (Hypothesis("blue", {"am": 1.0}, lists[0].hyps[0].extra),))], path)
     assert path.read_text() == "zed1 1 0.00 0.10 blue\n"  # times of other words are none
+
+
+def test_words_go_by_their_times(tmp_path):
+    """Unsorted lines, also of several utterances in turn, are as sorted ones."""
+    rows = ["u 1 0.0 0.2 the 0.9", "u 1 9.5 0.2 red NA", "u 1 10.1 0.2 fox 1", "v 1 0.1 0.1 x 0.5"]
+    path = tmp_path / "h.ctm"
+    path.write_text("\n".join(rows))
+    lists = list(ctm.read(path))
+    assert [nbest.hyps[0].text for nbest in lists] == ["the red fox", "x"]
+    for order in ([2, 0, 1, 3], [1, 3, 2, 0]):
+        path.write_text("\n".join(rows[place] for place in order))
+        assert list(ctm.read(path)) == lists
+    ctm.write(lists, path)
+    assert path.read_text().split("\n")[:4] == rows
