@@ -21,7 +21,7 @@ LEARNING = "what is done to text in training, and by itself to hypotheses in sco
 
 # options by which whoever gives two means both; of others, as of argparse, the last counts, which
 # is how scripts change their own defaults
-ONCE = {"against", "hyp", "lm", "nbest", "phrases", "weights", "words"}
+ONCE = {"against", "hyp", "lm", "phrases", "words"}
 
 
 class StoreOnce(argparse._StoreAction):

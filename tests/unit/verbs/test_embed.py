@@ -91,7 +91,6 @@ def test_what_cannot_be_is_one_line(home, tmp_path, capsys):
         ),
         (["--layer", "3"], "has the layers 0 (embedding) to 2, no 3; choose of these"),
         (["--text", str(home / "empty")], "empty:1: no lines; give text"),
-        (["--lm", str(home / "nowhere")], "nowhere"),
     ]
     for more, message in cases:
         assert embed(home, tmp_path / "v.h5", *more) == 1
