@@ -61,7 +61,7 @@ class Description:
         )
 
 
-def is_foreign(lm) -> bool:
-    """Return whether `lm` is the directory of an n-gram model whose words KenLM splits."""
+def is_ngram(lm) -> bool:
+    """Return whether `lm` is the directory of an n-gram model."""
     path = Path(lm) / CONFIG
-    return path.is_file() and load_yaml(path).get("kind") == KIND and Description.load(lm).foreign
+    return path.is_file() and load_yaml(path).get("kind") == KIND
