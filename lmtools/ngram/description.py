@@ -77,8 +77,3 @@ def is_ngram(lm) -> bool:
     """Return whether `lm` is the directory of an n-gram model."""
     path = Path(lm) / CONFIG
     return path.is_file() and load_yaml(path).get("kind") == KIND
-
-
-def is_foreign(lm) -> bool:
-    """Return whether `lm` is the directory of an n-gram model whose words KenLM splits."""
-    return is_ngram(lm) and Description.load(lm).foreign

@@ -12,6 +12,8 @@ from lmtools.base.files import cannot
 from lmtools.base.installed import find_model, list_models
 from lmtools.base.lock import hold_lock
 from lmtools.evaluate import METRICS, show
+from lmtools.evaluate.doctor import ERROR, examine, read_inputs
+from lmtools.evaluate.doctor.finding import plural
 from lmtools.evaluate.metrics import METRIC_HELP
 from lmtools.formats import read
 from lmtools.formats.registry import parse_specifier
@@ -71,16 +73,23 @@ def run(args):
             raise cannot("write", args.out, error) from None
         for words in plan_commands(args, lms, referenced):
             if run_command([*map(str, words), *repeat_options(args, RERUN)]):
-                raise UserError(
-                    f"{words[2]}: lmtools {words[0]} finds the errors above; mend them (lmtools"
-                    " convert does most of it) and run again"
-                )
+                raise explain_errors(dict(zip(words[1::2], map(str, words[2::2]), strict=True)))
     if referenced:
         print("\n".join(["", *draw_table(Path(args.out), args.metric)]))
         if args.in_sample:
             print("--in-sample: these figures flatter where test is dev, or the text has its words")
     else:
         print(f"{args.out}/test.txt: not evaluated, since {args.test} has no references")
+
+
+def explain_errors(doctor: Mapping[str, str]) -> UserError:
+    """Return what to do about the first error that the doctor finds, by the options it had."""
+    findings = examine(read_inputs(**{name[2:]: value for name, value in doctor.items()}))
+    first, *more = (finding for finding in findings if finding.level == ERROR)
+    line = f"{first.place}: {first.cause}; {first.remedy}"
+    if "lmtools convert" in first.remedy:
+        line += " (for --dev and --test alike)"
+    return UserError(line + f"; {plural(more, 'more error')} above" * bool(more))
 
 
 def find_lms(args) -> dict[str, str]:

@@ -48,9 +48,8 @@ def compare_references(inputs: DoctorInputs, names: list[str]) -> Finding:
         rates += f" ({', '.join(gains)} of it)"
     place, odd = find_odd(inputs.hyps, inputs.references)
     level = grade_rate(before - after, 0, 1) or ERROR
-    return Finding(
-        level, place, f"{rates}{odd}", f"write both alike: {convert_options(inputs.remedies)}"
-    )
+    remedy = f"write both alike: {inputs.command(inputs.remedies)}"
+    return Finding(level, place, f"{rates}{odd}", remedy)
 
 
 def compare_text(inputs: DoctorInputs, text: Profile, names) -> Finding:

@@ -12,14 +12,24 @@ from lmtools.base.errors import UserError
 from lmtools.base.files import read_lines
 from lmtools.base.installed import find_model
 from lmtools.evaluate.doctor.profile import Profile
-from lmtools.evaluate.doctor.trials import MARKS, Trial, choose_forms, choose_remedies
+from lmtools.evaluate.doctor.trials import (
+    MARKS,
+    SLACK,
+    Trial,
+    choose_forms,
+    choose_remedies,
+    convert_options,
+    count_options,
+    rewriting,
+)
 from lmtools.formats import read
 from lmtools.formats.joining import BEHIND, alike
 from lmtools.formats.texts import read_texts
-from lmtools.ngram.description import SUBWORD, is_foreign
+from lmtools.ngram.description import SUBWORD, is_ngram
 from lmtools.ngram.model import ModelNote, NgramModel
 from lmtools.text.blocks import read_text
 from lmtools.text.marks import drop_marks
+from lmtools.text.normaliser import NORMALISERS
 from lmtools.text.subword import load_subword
 from lmtools.text.subword.base import DESCRIPTION
 from lmtools.text.unify import UNIFIERS, unifier
@@ -68,6 +78,15 @@ class DoctorInputs:
         errors = self.trial.errors
         return not self.trial.pairs or errors([*others, option]) < errors(others)
 
+    def command(self, names: Sequence[str]) -> str:
+        """Return the command that applies rewritings: to the lists, or where the language model
+        would gain less by lists so rewritten, to what is counted alone.
+        """
+        more = 0 if MARKS in names else self.trial.compare_gains(rewriting(names))
+        if more > SLACK * self.trial.errors():
+            return f"count them so, and leave the lists as they are: {count_options(names)}"
+        return convert_options(names)
+
 
 def join_references(texts: Mapping[str, str], nbests) -> Mapping[str, str]:
     """Return references under the ids of the lists where one side has a speaker before each, as
@@ -103,7 +122,9 @@ def read_inputs(
         if texts is not None:
             refs, ref_places = texts, {utt: ref_places.get(utt, ref) for utt in texts}
     model = attempt(problems, ModelWords(), lambda: read_words(lm)) if lm else ModelWords()
-    trial = Trial([(n.hyps[0].text, refs[n.utt]) for n in nbests if n.hyps and n.utt in refs])
+    both = [(nbest, refs[nbest.utt]) for nbest in nbests if nbest.hyps and nbest.utt in refs]
+    pairs = [(nbest.hyps[0].text, words) for nbest, words in both]
+    trial = Trial(pairs, both, model.score)
     profiles = profile_sides(
         ("hypotheses", nbest, [(places[n.utt], hyp.text) for n in nbests for hyp in n.hyps]),
         ("references", ref or nbest, [(ref_places[utt], words) for utt, words in refs.items()]),
@@ -155,13 +176,15 @@ def single(text: str) -> str:
 @dataclass(frozen=True)
 class ModelWords:
     """View of text by a language model: its normaliser, its split into words, whether it knows a
-    word (None: nobody can say), notes on its unknown words.
+    word (None: nobody can say), notes on its unknown words, and the natural log-probability of a
+    text (None: it would take long).
     """
 
     normalise: Callable[[str], str] = single
     split: Callable[[str], list[str]] = str.split
     known: Callable[[str], bool] | None = None
     notes: Sequence[ModelNote] = ()
+    score: Callable[[str], float] | None = None
 
 
 def profile_rows(
@@ -221,22 +244,27 @@ def read_words(lm: str) -> ModelWords:
     directory = next(
         (path for path in (Path(lm), Path(lm) / SUBWORD) if (path / DESCRIPTION).exists()), None
     )
-    if directory and not is_foreign(lm):
+    if directory and not is_ngram(lm):
         subword = load_subword(directory)
         return ModelWords(subword.normaliser, known=subword.knows)
     model = NgramModel.load(lm)
+    known = model.kenlm.__contains__ if model.foreign else model.subword.knows
     return ModelWords(
-        model.normalise, model.split, lambda word: word in model.kenlm, tuple(model.notes)
+        model.normalise,
+        model.split,
+        known,
+        tuple(model.notes),
+        lambda text: float(model.conditional(text)[0].sum()),
     )
 
 
 def profile_text(path: str, model: ModelWords, wanted: set[str], lines: set[str]) -> Profile:
     """Return the profile of language-model text; of its words and lines only those that occur in
-    the lists or references, words also in another form of Unicode, are kept.
+    the lists or references, words also in another writing, are kept.
     """
-    profile, unify = Profile("text", path, split=model.split), unifier(UNIFIERS)
-    unified = set(map(unify, wanted))
-    is_wanted = lru_cache(WORDS)(lambda word: unify(word) in unified)
+    profile = Profile("text", path, split=model.split)
+    folded = set(map(fold, wanted))
+    is_wanted = lru_cache(WORDS)(lambda word: fold(word) in folded)
     for number, line in itertools.islice(read_text(path), LINES):
         text = model.normalise(line)
         if text.strip():
@@ -244,6 +272,14 @@ def profile_text(path: str, model: ModelWords, wanted: set[str], lines: set[str]
             if text in lines:
                 profile.whole.add(text)
     return profile
+
+
+UNIFY = unifier(UNIFIERS)
+
+
+def fold(word: str) -> str:
+    """Return a word in one form of Unicode and case, without punctuation around."""
+    return NORMALISERS["librispeech"](UNIFY(word))
 
 
 def most(items: Iterable[str], counts: Mapping[str, int]) -> list[str]:

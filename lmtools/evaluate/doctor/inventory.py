@@ -53,9 +53,13 @@ def characters(inputs: DoctorInputs) -> Iterator[Finding]:
     case (a to z count as one), and kinds of which the references have many and the hypotheses none;
     but for what forms of Unicode explain.
     """
+    told: Counter = Counter()
     for hyps, other, remedy in pairs(inputs):
         ours, theirs = (side.unify(inputs.forms_of(other)).characters for side in (hyps, other))
-        sides = [(hyps, missing_from(theirs, ours), other)]
+        odd = missing_from(theirs, ours)
+        # what the references lack, too, has its finding
+        sides = [(hyps, Counter({c: n for c, n in odd.items() if c not in told}), other)]
+        told |= odd
         if other.name == "references":
             sides.append((other, kinds_missing_from(ours, theirs), hyps))
         for side, odd, lacking in sides:
@@ -130,7 +134,7 @@ def advise(
     if any(character in APOSTROPHES for character in odd):
         straight = other.name == "text" and any(map(lacking.characters.get, APOSTROPHES))
         option = f"--apostrophe {'straight' if straight else 'strip'}"
-        return remedy_of(inputs, remedy, other, option)
+        return remedy_of(inputs, remedy, other, [option])
     if other.name == "text":
         return (
             "the model would not know them: write the hypotheses as the text is written, or add"
@@ -141,7 +145,8 @@ def advise(
 
 def spell_numbers(inputs: DoctorInputs, remedy: str) -> str:
     """Return the remedy for digits on one side: the normaliser that brings both sides nearest, if
-    one does more than the other remedies.
+    one does more than the other remedies. It is for counting: lists stay as the language model's
+    text is written.
     """
     before, rates = inputs.trial.rate(inputs.remedies), {}
     _, words = inputs.trial.measure(str)
@@ -159,9 +164,8 @@ def spell_numbers(inputs: DoctorInputs, remedy: str) -> str:
     name = min(rates, key=rates.get)
     if rates[name] < BETTER * before and inputs.trial.pairs:
         title, start = inputs.trial.metric.title, inputs.trial.rate()
-        rates = f"({title} {start:.1f} as written, {rates[name]:.1f} then)"
-        if NORMALISERS[name].wordwise:
-            return f"{remedy}, lmtools convert --normaliser {name} {rates}"
-        # a language model would see its spellings, which the text has not
-        return f"count by lmtools evaluate --normaliser {name} {rates}; lists stay as they are"
+        return (
+            f"count them alike, and leave the lists as they are: lmtools evaluate --normaliser"
+            f" {name} ({title} {start:.1f} as written, {rates[name]:.1f} then)"
+        )
     return f"{remedy}; numbers by lines `21 twenty one` of a file: lmtools convert --map-words"

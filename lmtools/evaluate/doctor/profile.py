@@ -9,6 +9,7 @@ from lmtools.evaluate.doctor.signs import SIGNS, undo_signs
 from lmtools.text.unify import UNIFIERS, count_gaps, unifier
 
 APOSTROPHES = "'’‘‛ʼ＇"
+FREE = 0.2  # of the other side's punctuation, from which a side is written with punctuation
 
 
 @dataclass
@@ -87,6 +88,13 @@ class Profile:
                 if unicodedata.category(c)[0] in "PS" and c not in APOSTROPHES
             }
         )
+
+    def punctuates(self, other: "Profile") -> bool:
+        """Return whether it has punctuation of its own, not far less than `other`."""
+        ours, theirs = (
+            side.punctuation().total() / max(1, side.characters.total()) for side in (self, other)
+        )
+        return ours > FREE * theirs
 
     def unify(self, names: Collection[str]) -> "Profile":
         """Return the profile with characters as forms of Unicode among `names` write them; letters

@@ -7,13 +7,14 @@ import numpy as np
 from lmtools.evaluate import METRICS
 from lmtools.evaluate.doctor.finding import ERROR, HINT, Finding, share
 from lmtools.evaluate.doctor.inputs import DoctorInputs
-from lmtools.evaluate.doctor.trials import SAMPLE
+from lmtools.evaluate.doctor.trials import FIRST, SAMPLE, Trial
 from lmtools.evaluate.signs import are_costs, are_positive
 from lmtools.types import NBest
 
 ENOUGH = 20  # utterances from which a correlation means something
 SCALES = np.geomspace(1e-3, 1e3, 121)  # of the second component against the first
 FAR = 1000  # typical distances from the middle: no score is so far out
+UNSORTED = 0.2  # of the lists whose first is not the highest
 LARGE = 1e9  # nats that no hypothesis costs
 
 
@@ -100,11 +101,13 @@ def is_lm(name: str) -> bool:
 
 def signs(inputs: DoctorInputs) -> Iterator[Finding]:
     """Find costs in the place of logarithms of probabilities: positive, and growing down the
-    lists.
+    lists. Of features beside the first pass and language models tuning finds the sign.
     """
-    for name, lists in columns(inputs).items():
+    parts = columns(inputs)
+    first = next((name for name in FIRST if name in parts), next(iter(parts), None))
+    for name, lists in parts.items():
         values = np.concatenate(lists)
-        if not are_positive(values):
+        if not are_positive(values) or not (is_lm(name) or name in (first, *FIRST)):
             continue
         rising = np.mean([row[-1] > row[0] for row in lists])
         lower_is_better = choose_by(inputs, name)
@@ -160,13 +163,18 @@ def base(inputs: DoctorInputs) -> Iterator[Finding]:
                 f"{name!r} is {a_word:.2f} a word, the natural log of a perplexity of"
                 f" {np.exp(a_word):.1f}"
             )
-            remedy = "if it is in log10, scaled, or divided by length, undo that"
+            remedy = (
+                "fine for log10 or another scale, which lmtools tune finds; in place of a mean a"
+                " token let lmtools score make the sum"
+            )
             yield Finding(HINT, inputs.nbest, cause, remedy)
         if (is_lm(name) or name in ("am", "score", "total")) and not grows(lists, sizes):
-            cause = f"{name!r} does not grow with the number of words: divided by length?"
+            cause = f"{name!r} does not grow with the number of words, as a mean a token would not"
             remedy = (
-                "if so, multiply by the length again; sums of log-probabilities are what weights"
-                " combine"
+                f"lmtools tune --fix {name}=0 leaves it out, lmtools score makes the sum"
+                if is_lm(name)
+                else "take the language model's mean, too: --scores NAME/token=FILE of lmtools tune"
+                " and rescore; for Whisper's default weights give lists of lmtools decode"
             )
             yield Finding(HINT, inputs.nbest, cause, remedy)
 
@@ -184,48 +192,60 @@ def grows(lists: Sequence[np.ndarray], sizes: Sequence[np.ndarray]) -> bool:
     return not np.corrcoef(words, scores)[0, 1] < 0.1
 
 
-def sorting_harms(inputs: DoctorInputs, name: str) -> bool:
-    """Return whether the best of lists by a component have more errors than their first, by the
-    references of a sample: the recogniser's own order is better then.
-    """
-    pairs = []
-    for nbest in inputs.nbests:
-        if inputs.refs.get(nbest.utt) and nbest.hyps:
-            best = max(nbest.hyps, key=lambda hyp: hyp.scores.get(name, -np.inf))
-            pairs.append((inputs.refs[nbest.utt], [nbest.hyps[0].text, best.text]))
-    errors = np.zeros(2)
-    for ref, texts in pairs[:: -(-len(pairs) // SAMPLE) or 1]:
-        errors += METRICS["wer"].statistics(ref, texts)[:, :3].sum(1)
-    return errors[1] > errors[0]
-
-
 def order(inputs: DoctorInputs) -> Iterator[Finding]:
-    """Find lists not sorted by the first pass: by its single or total score, by `am`, or by any
-    positive combination of its first two.
+    """Find lists whose first hypothesis is not that of the highest score: the single or total one,
+    `am`, or any positive combination of the first two; unless the first ones are better. Whisper's
+    first is the best by its mean a token, and in 15% of lists not the best by its sum.
     """
     parts = columns(inputs)
     total = next((name for name in ("total", "score") if name in parts), None)
     if not parts:
         return
     chosen = [parts[total]] if total else list(parts.values())[:2]
-    steps = [np.concatenate([np.diff(row) for row in lists]) for lists in chosen]
-    slack = 1e-6 * max(np.nanmax(np.abs(step), initial=0) for step in steps)
-    combined = [steps[0]] if len(steps) == 1 else [steps[0] + scale * steps[1] for scale in SCALES]
-    # a translator's total comes after its features, and Whisper's mean of tokens after their sum
-    others = [np.concatenate([np.diff(row) for row in lists]) for lists in parts.values()]
-    wrong = min(
-        min((step > slack).sum() for step in combined),
-        min((step > 1e-6 * np.nanmax(np.abs(step), initial=0)).sum() for step in others),
+    ways = [chosen[0]]
+    if len(chosen) > 1:
+        ways = [[a + scale * b for a, b in zip(*chosen, strict=True)] for scale in SCALES]
+    if "am" in list(parts)[2:]:  # a translator's total, after its features
+        ways.append(parts["am"])
+    highest = min((find_highest(lists) for lists in ways), key=np.count_nonzero)
+    wrong = np.count_nonzero(highest)
+    rates = compare_first(inputs, highest)
+    if wrong <= UNSORTED * len(highest) or (rates and rates[0] <= rates[1]):
+        return
+    what = f"{total!r}" if total else " and ".join(map(repr, list(parts)[:2]))
+    title = inputs.trial.metric.title
+    cause = (
+        f"lists are not sorted by {what}: in {share(wrong, len(highest))} lists the first has not"
+        " the highest"
     )
-    if wrong > 0.05 * len(steps[0]) and not sorting_harms(inputs, total or next(iter(parts))):
-        what = f"{total!r}" if total else " and ".join(map(repr, list(parts)[:2]))
-        cause = (
-            f"lists are not sorted by {what}: {share(int(wrong), len(steps[0]))} hypotheses score"
-            " above the one before"
-        )
-        yield Finding(
-            HINT,
-            inputs.nbest,
-            cause,
-            "the first of each list counts as the first pass: sort the lists best first",
-        )
+    if rates:
+        cause += f" ({title} of the first {rates[0]:.1f}, of the highest {rates[1]:.1f})"
+    remedy = (
+        "fine if the first is the recogniser's answer; else lmtools tune --set lengths= and rescore"
+        " --nbest-out sort them"
+    )
+    yield Finding(HINT, inputs.nbest, cause, remedy)
+
+
+def find_highest(lists: Sequence[np.ndarray]) -> np.ndarray:
+    """Return the place of the highest of the scores (hypotheses,) of each list, the first of those
+    that are nearly as high.
+    """
+    slack = 1e-6 * max(
+        np.nanmax(row, initial=-np.inf) - np.nanmin(row, initial=np.inf) for row in lists
+    )
+    rows = (np.where(np.isnan(row), -np.inf, row) for row in lists)
+    return np.array([int(np.argmax(row >= row.max() - slack)) for row in rows])
+
+
+def compare_first(inputs: DoctorInputs, places: np.ndarray) -> list[float]:
+    """Return the error rates of the first hypotheses and of those at `places` in the lists of
+    several hypotheses, on a sample; nothing without references.
+    """
+    lists = [nbest for nbest in inputs.nbests if len(nbest.hyps) > 1]
+    rows = [(n, place) for n, place in zip(lists, places, strict=True) if n.utt in inputs.refs]
+    pairs = [
+        [(nbest.hyps[place * chosen].text, inputs.refs[nbest.utt]) for nbest, place in rows]
+        for chosen in (False, True)
+    ]
+    return [Trial(side).rate() for side in pairs] if rows else []

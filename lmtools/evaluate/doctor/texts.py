@@ -3,14 +3,13 @@ vocabulary.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from lmtools.base.context import current
 from lmtools.base.errors import UserError
 from lmtools.evaluate.doctor.finding import ERROR, HINT, Finding, grade_rate, plural, share, some
-from lmtools.evaluate.doctor.inputs import DoctorInputs, is_huggingface, most
+from lmtools.evaluate.doctor.inputs import DoctorInputs, fold, is_huggingface, most
 from lmtools.evaluate.doctor.profile import Profile
-from lmtools.evaluate.doctor.trials import MARKS, RARE, convert_options
+from lmtools.evaluate.doctor.trials import LOWER, MARKS, PUNCTUATION, RARE
 from lmtools.formats.registry import read_beginning
 from lmtools.text.marks import drop_marks, find_marks
 from lmtools.text.unknown import conversion, explain
@@ -19,6 +18,9 @@ BLOCK = 1 << 20
 LONG = 8  # words from which a sentence is unlikely to be said twice
 LEAK = 0.2  # share of long references in the text that makes figures worthless
 ENOUGH = 20  # lines from which it means something that they lack a character
+MANY = 0.02  # marks a word that spoil results
+# Shares of unknown words: that are told, that are too many of the references, and of all
+UNKNOWN, MISSED, MOST = 0.02, 0.1, 0.5
 
 
 def pairs(inputs: DoctorInputs) -> Iterator[tuple[Profile, Profile, str]]:
@@ -32,22 +34,24 @@ def pairs(inputs: DoctorInputs) -> Iterator[tuple[Profile, Profile, str]]:
             "metrics compare words as they are: write both alike",
         )
     if inputs.text and inputs.model_hyps.lines:
-        yield inputs.model_hyps, inputs.text, "normalise both: lmtools subword"
+        yield inputs.model_hyps, inputs.text, "write both alike: add"
 
 
-def remedy_of(inputs: DoctorInputs, remedy: str, other: Profile, option: str) -> str:
-    """Return the remedy of a pair with the option that brings it about: where text is learnt, or
-    for hypotheses and references if that brings them nearer.
+def remedy_of(inputs: DoctorInputs, remedy: str, other: Profile, options: Sequence[str]) -> str:
+    """Return the remedy of a pair with the options that bring it about: where text is learnt, or
+    for hypotheses and references as far as that brings them nearer.
     """
     if other.name == "text":
-        if current().verb == "rescue":
-            return "add --normaliser librispeech (or cased), which normalises both"
-        return f"{remedy} {option}"
-    if inputs.helps(option):
-        return f"{remedy}, {convert_options([option])}"
-    before, after = inputs.trial.rate(), inputs.trial.rate([option])
+        # whose rules of case go with no punctuation, as models are best learnt
+        settings = ",".join(option[2:].replace(" ", "=") for option in options)
+        name = "librispeech" if LOWER in options else f"none:{settings}"
+        return f"{remedy} --normaliser {name} to lmtools rescue, ngram or subword"
+    if useful := [option for option in options if inputs.helps(option)]:
+        whole = set(useful) <= set(inputs.remedies)
+        return f"{remedy}, {inputs.command(inputs.remedies if whole else useful)}"
+    before, after = inputs.trial.rate(), inputs.trial.rate(options)
     title = inputs.trial.metric.title
-    return f"{remedy} ({option} does not do it: {title} {before:.1f}, then {after:.1f})"
+    return f"{remedy} ({' '.join(options)} does not do it: {title} {before:.1f}, then {after:.1f})"
 
 
 def name_profile(profile: Profile) -> str:
@@ -73,45 +77,49 @@ def encoding(inputs: DoctorInputs) -> Iterator[Finding]:
             yield Finding(HINT, f"{path}:{line}", cause, "convert it with dos2unix")
 
 
-def case(inputs: DoctorInputs) -> Iterator[Finding]:
-    """Find upper against lower case."""
+def writing(inputs: DoctorInputs) -> Iterator[Finding]:
+    """Find case and punctuation of one side that the other has not, in one finding a pair: what
+    sets the hypotheses apart from references and text alike is said of the references.
+    """
+    told: set[tuple[str, str | None]] = set()
     for hyps, other, remedy in pairs(inputs):
-        if hyps.case and other.case and hyps.case != other.case:
-            cause = (
-                f"{name_profile(other)} {other.case} case, {name_profile(hyps)} {hyps.case} case"
+        ours, theirs = (side.unify(inputs.forms_of(other)) for side in (hyps, other))
+        odd = {"hypotheses": ours.foreign_punctuation(theirs)}
+        odd[other.name] = theirs.foreign_punctuation(ours)
+        cased = bool(hyps.case and other.case and hyps.case != other.case)
+        more = max((hyps, other), key=lambda side: odd[side.name].total() / side.spaces)
+        level = grade_rate(odd[more.name].total() / more.spaces, RARE, MANY)
+        differences = [("case", other.case)] * cased
+        differences += [("marks", "text" if more is other else "hyps")] * bool(level)
+        if not told.issuperset(differences):
+            free = ours.punctuates(theirs) and theirs.punctuates(ours)
+            level = ERROR if cased else HINT if free else level
+            sides = (other, hyps) if cased or more is other else (hyps, other)
+            cause = ", ".join(describe_writing(side, odd[side.name], cased) for side in sides)
+            place = (
+                where_cased(other, hyps) if cased else more.first[most(*[odd[more.name]] * 2)[0]]
             )
-            yield Finding(
-                ERROR,
-                where_cased(other, hyps),
-                cause,
-                remedy_of(inputs, remedy, other, "--case lower"),
-            )
+            options = [LOWER] * cased + [PUNCTUATION] * (bool(differences[cased:]) and not free)
+            advice = "fine where both are free to punctuate, as translations are"
+            if options:
+                advice = remedy_of(inputs, remedy, other, options)
+            yield Finding(level, place, cause, advice)
+        told.update(differences)
+
+
+def describe_writing(side: Profile, odd: Counter, cased: bool) -> str:
+    """Return case and punctuation of a side in words, as far as the other has them not."""
+    parts = [f"{side.case} case"] * cased
+    if odd.total() > RARE * side.spaces:
+        shown = " ".join(most(odd, odd)[:10])
+        parts.append(f"{shown} ({odd.total():,} in {side.spaces:,} words)")
+    return f"{name_profile(side)} {' and '.join(parts) or 'hardly any'}"
 
 
 def where_cased(profile: Profile, other: Profile) -> str:
     """Return the line with the first letter of a case that the other side hardly has."""
     odd = {"lower": str.isupper, "upper": str.islower}.get(other.case, str.isalpha)
     return next((place for letter, place in profile.first.items() if odd(letter)), profile.path)
-
-
-def punctuation(inputs: DoctorInputs) -> Iterator[Finding]:
-    """Find punctuation on one side that the other has not."""
-    for hyps, other, remedy in pairs(inputs):
-        ours, theirs = (side.unify(inputs.forms_of(other)) for side in (hyps, other))
-        for more, less in ((ours, theirs), (theirs, ours)):
-            odd = more.foreign_punctuation(less)
-            if level := grade_rate(odd.total() / more.spaces, RARE, 0.02):
-                shown = " ".join(most(odd, odd)[:10])
-                cause = (
-                    f"{name_profile(more)} {shown} ({odd.total():,} in {more.spaces:,} words),"
-                    f" {name_profile(less)} hardly any"
-                )
-                yield Finding(
-                    level,
-                    more.first.get(most(odd, odd)[0], more.path),
-                    cause,
-                    remedy_of(inputs, remedy, other, "--punctuation strip"),
-                )
 
 
 def marks(inputs: DoctorInputs) -> Iterator[Finding]:
@@ -188,29 +196,39 @@ def text_start(text: Profile, inputs: DoctorInputs) -> Iterator[Finding]:
 
 
 def vocabulary(inputs: DoctorInputs) -> Iterator[Finding]:
-    """Find words of hypotheses, or else of references, that the language model, or else the text,
-    does not have.
+    """Find words of hypotheses and references that the language model, or its text, does not have;
+    but those of another writing that has a finding of its own.
     """
-    path, known = inputs.lm, inputs.known
-    if not known and inputs.lm and is_huggingface(inputs.lm):
+    if inputs.lm and inputs.known is None and is_huggingface(inputs.lm):
         cause = "the vocabulary of a Hugging Face model is not looked into"
         yield Finding(HINT, inputs.lm, cause, "lmtools score says how many tokens are unknown")
-    if not known and inputs.text and inputs.text.lines:  # the model, if any, is what scores
-        path, known = inputs.text.path, inputs.text.words.__contains__
-    for profile in (inputs.model_hyps, inputs.model_references) if known else ():
-        unknown = Counter({word: count for word, count in profile.words.items() if not known(word)})
-        total = max(1, profile.words.total())
-        if level := grade_rate(unknown.total() / total, 0.02, 0.1):
-            cause = (
-                f"{share(unknown.total(), total)} words of the {profile.name} are not in"
-                f" {path}: {some(most(unknown, unknown))}"
-            )
-            why, option = explain(unknown, known)
-            if option and any(case(inputs)):
-                return  # which says it already
-            remedy = conversion(option) if option else "give text of the same kind, written alike"
-            yield Finding(level, profile.path, cause + (f" ({why})" if option else ""), remedy)
-            return  # references lack what hypotheses lack
+    text = inputs.text if inputs.text and inputs.text.lines else None
+    known = inputs.known or (text and text.words.__contains__)
+    if not known:
+        return
+    told = bool(inputs.text_forms) or any(writing(inputs))
+    folded = {fold(word) for word in text.words} if told and text else ()
+    unknown, shares, parts = Counter(), {}, []
+    for side in (inputs.model_hyps, inputs.model_references):
+        if side.lines:
+            odd = {w: n for w, n in side.words.items() if not known(w) and fold(w) not in folded}
+            count, total = sum(odd.values()), max(1, side.words.total())
+            shares[side.name] = count / total
+            if count > UNKNOWN * total:
+                unknown.update(odd)
+                parts.append(f"{share(count, total)} words of the {side.name}")
+    if not parts:
+        return
+    why, option = explain(unknown, known)
+    # words that only wrong hypotheses have are not missed
+    missed = shares.get("references", max(shares.values())) >= MISSED
+    level = ERROR if missed or option or max(shares.values()) >= MOST else HINT
+    where = inputs.lm if inputs.known else text.path
+    cause = f"{' and '.join(parts)} are not in {where}: {some(most(unknown, unknown))}"
+    if option and not told:
+        yield Finding(level, inputs.nbest, f"{cause} ({why})", conversion(option))
+    elif not option:
+        yield Finding(level, inputs.nbest, cause, "give text of the same kind, written alike")
 
 
 def unseen(inputs: DoctorInputs) -> Iterator[Finding]:

@@ -92,6 +92,8 @@ def truecasing(inputs: DoctorInputs) -> Iterator[Finding]:
                 better = not inputs.trial.pairs or rate(capitalise, str) < rate(str)
                 if lower is hyps and (better or other.name == "text"):
                     remedy = "lmtools convert --case sentence"
+                elif other.name == "text":
+                    remedy += " --normaliser librispeech to lmtools rescue, ngram or subword"
                 yield Finding(ERROR, lower.path, cause, remedy)
 
 

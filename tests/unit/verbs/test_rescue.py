@@ -108,6 +108,18 @@ def test_a_killed_run_goes_on(home):
     assert main(call) == 0 and contents(home / "out") == again
 
 
+def test_lists_and_text_of_another_case(home, capsys):
+    """The option that the refusal names is one of rescue's own, and works."""
+    text = home / "my text"
+    text.write_text(text.read_text().upper())
+    call = [*CALL.split(), "--text", "my text"]
+    assert main(call) == 1
+    *_, said = capsys.readouterr().err.splitlines()
+    assert said.startswith("lmtools rescue: my text:1: the text in my text has upper case, ")
+    (option,) = re.findall(r"add (--normaliser \S+) to lmtools rescue", said)
+    assert main([*call, *option.split()]) == 0
+
+
 @pytest.mark.parametrize(
     ("more", "said"),
     [
@@ -129,7 +141,11 @@ def test_a_killed_run_goes_on(home):
         ("--text 'my text' --test some", "some: utterance 'u1-0' has no reference"),
         ("--text 'my text' --test empty", "empty"),
         ("--text 'my text' --out 'my text'", "my text: cannot write"),
-        ("--text 'my text' --dev upper", "upper: lmtools doctor finds the errors above; mend"),
+        (
+            "--text 'my text' --dev upper",
+            "upper case; metrics compare words as they are: write both alike, lmtools convert"
+            " --normaliser none --case lower (for --dev and --test alike)",
+        ),
     ],
 )
 def test_bad_input_is_refused_in_one_line(home, capsys, more, said):
