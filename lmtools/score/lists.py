@@ -139,7 +139,7 @@ def write_scores(path: str, signature) -> Iterator[Callable[[NBest, Sequence, Se
 
 def warn_scored(path, texts, counts: tuple[int, int], scorer: Scorer, lists: bool = False) -> None:
     """Say the line of `doubt_scored`, if there is one."""
-    for line in doubt_scored(path, texts, counts, scorer, lists):
+    for line in doubt_scored(path, texts, counts, scorer, lists=lists):
         say(line)
 
 

@@ -17,12 +17,12 @@ def test_there_is_none(figures, name):
 @pytest.mark.parametrize(
     ("name", "most"),
     [
-        ("lines of lmtools", 61_100),
-        ("statements of lmtools", 36_750),
-        ("files of lmtools", 480),
+        ("lines of lmtools", 63_000),
+        ("statements of lmtools", 38_000),
+        ("files of lmtools", 484),
         ("files under 40 lines", 47),
         ("frames of score by an n-gram", 9),
-        ("modules that score by an n-gram imports", 112),
+        ("modules that score by an n-gram imports", 118),
         ("rooms", 16),
         ("flags", 131),
         ("knobs", 167),
