@@ -23,5 +23,13 @@ def are_costs(values: np.ndarray, valid: np.ndarray, gains: np.ndarray) -> bool 
 
 
 def are_positive(values: np.ndarray) -> bool:
-    """Return whether nearly all values that are not 0 are positive, as no log-probability is."""
-    return bool((values > 0).sum() > 0.99 * (values != 0).sum() > 0)
+    """Return whether nearly all values that are not 0 are positive, as no log-probability is; those
+    that are but 0 and 1, as of which system a hypothesis is, are no scores.
+    """
+    many = (values > 0).sum() > 0.99 * (values != 0).sum() > 0
+    return bool(many and not is_indicator(values))
+
+
+def is_indicator(values: np.ndarray) -> bool:
+    """Return whether there are both 0 and 1 and nothing else."""
+    return bool(np.isin(values, (0, 1)).all() and np.ptp(values))

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from lmtools.evaluate import METRICS
-from lmtools.evaluate.signs import are_costs, are_positive
+from lmtools.evaluate.signs import are_costs, are_positive, is_indicator
 from lmtools.rescoring.features import Features
 from lmtools.rescoring.weights import Weights
 
@@ -28,10 +28,15 @@ def find_costs(
     return [n for n, column in columns.items() if are_costs(column, features.valid, gains)]
 
 
-def find_runaway(parts: Mapping[str, float], reference: str) -> dict[str, float]:
+def find_runaway(
+    features: Features, parts: Mapping[str, float], reference: str
+) -> dict[str, float]:
     """Find the features that outweigh the reference by RUNAWAY, with how many times, by the parts
-    that features have of the totals' spread inside lists.
+    that features have of the totals' spread inside lists; none in a pool of systems, which differ
+    in how far they are trusted.
     """
+    if any(is_indicator(features.column(name)[features.valid]) for name in features.names):
+        return {}
     due = parts[reference]
     return {name: part / due for name, part in parts.items() if part > RUNAWAY * due > 0}
 

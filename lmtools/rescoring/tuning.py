@@ -104,7 +104,7 @@ def doubts_of(
     }
     notes = {
         "costs": find_costs(features, names, statistics, options.metric),
-        "runaway": find_runaway(parts, options.reference_of(features)),
+        "runaway": find_runaway(features, parts, options.reference_of(features)),
     }
     return {name: note for name, note in notes.items() if note}
 

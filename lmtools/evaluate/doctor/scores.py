@@ -8,7 +8,7 @@ from lmtools.evaluate import METRICS
 from lmtools.evaluate.doctor.finding import ERROR, HINT, Finding, share
 from lmtools.evaluate.doctor.inputs import DoctorInputs
 from lmtools.evaluate.doctor.trials import FIRST, SAMPLE, Trial
-from lmtools.evaluate.signs import are_costs, are_positive
+from lmtools.evaluate.signs import are_costs, are_positive, is_indicator
 from lmtools.types import NBest
 
 ENOUGH = 20  # utterances from which a correlation means something
@@ -39,7 +39,7 @@ def columns(inputs: DoctorInputs) -> dict[str, list[np.ndarray]]:
     scores = {}
     for name, lists in values_of([nbest for nbest in inputs.nbests if len(nbest.hyps) > 1]).items():
         values = np.concatenate(lists)
-        if not (np.isin(values, (0, 1)).all() and np.ptp(values)):
+        if not is_indicator(values):
             far = np.split(find_outliers(values), np.cumsum([len(row) for row in lists])[:-1])
             scores[name] = [np.where(odd, np.nan, row) for row, odd in zip(lists, far, strict=True)]
     return scores

@@ -1,7 +1,10 @@
 import bz2
 import gzip
 import math
+import re
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 from lmtools.base.errors import UserError
@@ -46,6 +49,26 @@ def test_reads_base_ten_scores(tmp_path):
     )
     again = written(tmp_path, [nbest])
     assert again == b"-311.2 -14.9 2 blue finch\n-320 -20 3 blue finch\n-1 -2 0\n"
+
+
+def test_the_page_says_how_weights_of_srilm_are_taken_over(tmp_path):
+    """SRILM's total is acoustic + lmw x lm + wtw x words + a weight x a score directory."""
+    page = Path(__file__).parents[4] / "docs/toolkits.md"
+    (factor,) = re.findall(r"score\s+directories\s+by ([\d.]+)", page.read_text())
+    rng = np.random.default_rng(1)
+    rows = [(*rng.uniform(-400, -300, 1), *rng.uniform(-40, -10, 1), n) for n in range(2, 9)]
+    directory = rng.uniform(-9, 0, len(rows))
+    lines = [f"{am} {lm} {n} {' '.join(['fin'] * n)}\n" for am, lm, n in rows]
+    (nbest,) = srilm.read(file(tmp_path, "".join(lines)))
+    lmw, wtw, more = 8.0, 3.0, 2.0
+    theirs = [
+        am + lmw * lm + wtw * n + more * d for (am, lm, n), d in zip(rows, directory, strict=True)
+    ]
+    ours = [
+        hyp.scores["am"] + lmw * hyp.scores["lm"] + float(factor) * (wtw * n + more * d)
+        for hyp, (*_, n), d in zip(nbest.hyps, rows, directory, strict=True)
+    ]
+    assert ours == pytest.approx([math.log(10) * total for total in theirs], rel=1e-4)
 
 
 def test_reads_bytelogs(tmp_path):
