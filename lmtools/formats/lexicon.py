@@ -4,6 +4,7 @@ import re
 
 from lmtools.base.errors import UserError
 from lmtools.base.files import read_lines
+from lmtools.text.phrases.tokens import fold
 
 VARIANT = re.compile(r"\(\d+\)$")  # behind a word: `read(2)`
 STRESS = re.compile(r"(?<=[^\d\W])[0-2]$")  # of a vowel: `AH0`
@@ -12,7 +13,7 @@ MOST = 10_000  # sounds, each of which becomes a character
 
 
 def read_lexicon(path) -> dict[str, str]:
-    """Read the first pronunciation of each word, in lower case, as one character a sound; stress is
+    """Read the first pronunciation of each word, without case, as one character a sound; stress is
     left out. UserError for a word without sounds, more than MOST sounds, and a file without words.
     """
     numbers: dict[str, int] = {}
@@ -32,7 +33,7 @@ def read_lexicon(path) -> dict[str, str]:
                 " dictionary, as CMUdict"
             )
         places = [numbers.setdefault(STRESS.sub("", name), len(numbers)) for name in names]
-        sounds.setdefault(VARIANT.sub("", word).lower(), "".join(map(chr, places)))
+        sounds.setdefault(fold(VARIANT.sub("", word)), "".join(map(chr, places)))
     if not sounds:
         raise UserError(f"{path}: no words; give a pronunciation dictionary, as CMUdict")
     return sounds

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lmtools.base.atomic import atomic_text
+from lmtools.base.log import say_lines
 from lmtools.evaluate import METRICS
 from lmtools.evaluate.metrics import ErrorRate
 from lmtools.evaluate.phrases import (
@@ -182,6 +183,8 @@ def rows_of_phrases(measured: Measured, glossary: Glossary) -> Iterator[FigureRo
     that of the difference to the first pass, of the paired bootstrap.
     """
     refs, place = measured.sample.refs, measured.sample.name
+    texts = (refs, *(result.texts for result in measured.results.values()))
+    say_lines(glossary.warn_absent(pair for side in texts for pair in side.items()))
     judged = {
         name: PhraseEvaluation(count_texts(refs, result.texts, glossary))
         for name, result in {**measured.results, **measured.unnormalised}.items()

@@ -29,11 +29,11 @@ LM = "LM"  # stands for the one column of a language model
 DEFAULTS = {
     WHISPER: {"am": 1.0, LM: 0.15, "words": 1.3},
     # whatever the recogniser: the order of its lists, so that a hypothesis of rank r wins by one
-    # word of the glossary more if log r is less than the weight
-    PHRASES: {"rank": 1.0, PHRASES: 2.0},
+    # word of the glossary more if log r is less than the weight (docs/phrases.md has its curve)
+    PHRASES: {"rank": 1.0, PHRASES: 4.0},
 }
 NEVER = 1000.0  # of NEAR: no new hypothesis wins, since no references say by which margin
-PHRASE_WEIGHT = 2.0  # of PHRASES among the weights of a recogniser
+PHRASE_WEIGHT = 4.0  # of PHRASES among the weights of a recogniser
 
 
 def is_default(weights) -> bool:

@@ -87,14 +87,17 @@ def add_phrases(
 
 
 def warn_ordinary(nbests: Sequence[NBest], glossary: Glossary) -> Iterable[str]:
-    """Yield warnings on a glossary without phrases, on ids of no utterance, and on phrases that
-    stand in so many first hypotheses that they are ordinary words.
+    """Yield warnings on a glossary without phrases, or with none that is in the lists, and on
+    phrases that stand in so many first hypotheses that they are ordinary words.
     """
     path = glossary.spec.path
     if not glossary.size:
         yield f"warning: {path}: no phrases; nothing is changed by it"
-    if unused := glossary.unused(nbest.utt for nbest in nbests):
-        yield f"warning: {path}: {len(unused)} ids mean no utterance (first {unused[0]!r})"
+    yield from glossary.warn_absent(
+        (nbest.utt, text)
+        for nbest in nbests
+        for text in (nbest.ref or "", *(hyp.text for hyp in nbest.hyps))
+    )
     counts: dict[str, int] = {}
     for nbest in nbests:
         automaton = glossary.unweighted(nbest.utt)

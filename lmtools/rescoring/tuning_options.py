@@ -84,10 +84,11 @@ class TuningOptions:
         least=0,
     )
     seed: int = option(0, "of random folds and of the exact search's starts", least=0)
-    false_alarms: int = option(
-        0,
+    false_alarms: int | None = option(
+        None,
         "with --phrases: how many more false phrases than without phrases the weight of `phrases`"
-        " may choose on these lists",
+        " may choose on these lists (default: any number, as long as they cost no more words than"
+        " the phrases gain)",
         least=0,
     )
     lms: Collection[str] = ()

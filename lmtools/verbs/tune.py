@@ -135,17 +135,32 @@ def describe_phrases(note):
     """Yield what the phrases bring and harm on dev, of the note on their weight."""
     if not note:
         return
-    before, after = note["without"], note["with"]
-    counts = ", ".join(f"{n.replace('_', ' ')} {before[n]} -> {after[n]}" for n in before)
-    yield f"phrases: in the {note['lists']} lists whose hypotheses differ in them: {counts}"
+    before, after = (
+        note[key]["phrase_errors"] + note[key]["other_errors"] for key in ("without", "with")
+    )
+    low, high = note["change"]
+    yield (
+        f"phrases: in the {note['lists']} lists whose hypotheses differ in them: errors of all"
+        f" words {before} -> {after}, change {after - before:+d} [95% CI {low:+.0f}, {high:+.0f}]"
+    )
+    yield from draw_curve("weight", note["curve"], note["weight"])
     if "margin" in note:
         wins = f"win by a margin of {note['margin']:.4g} a share of letters"
         yield f"new hypotheses {wins if note['new'] else 'never win: they save no errors here'}"
+        yield from draw_curve("margin", note.get("margins", []), note["margin"])
     if note["weight"] == 0:
         yield (
-            "warning: no weight of phrases finds more of them without harm on these lists; phrases"
-            " change nothing (--fix phrases=W gives a weight, --set false_alarms=N allows some)"
+            "warning: no weight of phrases saves more errors than it makes on these lists; phrases"
+            " change nothing (--fix phrases=W gives a weight)"
         )
+
+
+def draw_curve(name, rows, chosen):
+    """Yield a table of what other weights bring and harm, `*` beside the chosen one."""
+    heads = [name, "errors in phrases", "in other words", "false alarms"]
+    for row in [heads, *([f"{weight:.4g}", *counts] for weight, *counts in rows)] if rows else ():
+        cells = "  ".join(f"{cell!s:>{len(head)}}" for cell, head in zip(row, heads, strict=True))
+        yield cells + (" *" if row[0] == f"{chosen:.4g}" else "")
 
 
 def is_worse(weights) -> bool:

@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Iterable
 
 from lmtools.base.errors import UserError
+from lmtools.base.log import say_lines
 from lmtools.evaluate import References, show_phrases
 from lmtools.evaluate.inputs import Texts
 from lmtools.evaluate.phrase_changes import list_changes, list_errors
@@ -35,6 +36,7 @@ def evaluate_words(refs: References, hyp: Texts, against: Texts | None, args) ->
     texts = first_references(refs)
     systems = [system.texts for system in (hyp, against) if system]
     seconds = sum_seconds(args.utt2dur, texts) if args.utt2dur else None
+    say_lines(glossary.warn_absent(pair for side in (texts, *systems) for pair in side.items()))
     results = [PhraseEvaluation(count_texts(texts, s, glossary), seconds) for s in systems]
     tree = show_phrases.tree(results[0], args.seed)
     tree["errors"] = list_errors(texts, hyp.texts, glossary)

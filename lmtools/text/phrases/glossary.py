@@ -3,7 +3,8 @@
 A line of text is a phrase: `Kubernetes`, with a weight `Kubernetes :2.5` (default 1), and with what
 recognisers write for it, `Kubernetes | cooper netties | kuber netes`. A file `*.jsonl` has objects
 `{"id": "1089-134686", "phrases": ["Kubernetes | cooper netties", ...]}`, whose phrases are for the
-utterance of that id, or for all utterances of a speaker or session of it.
+utterance of that id, or for all utterances of a speaker or session of it. `foreign` reads what
+other programs have.
 """
 
 import functools
@@ -11,14 +12,16 @@ import hashlib
 import itertools
 import json
 import re
+import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from lmtools.base.arguments import check_text, list_texts
 from lmtools.base.errors import UserError
 from lmtools.base.files import read_lines
 from lmtools.base.options import check_options, list_options, option, parse_option
+from lmtools.text.phrases.foreign import read_foreign
 from lmtools.text.phrases.forms import inflect, list_forms
 from lmtools.text.phrases.matching import PhraseAutomaton
 from lmtools.text.phrases.tokens import split_text
@@ -26,6 +29,7 @@ from lmtools.text.phrases.tokens import split_text
 # The score of the words of a hypothesis that a glossary has, and the key of its signature.
 PHRASES = "phrases"
 WEIGHT = re.compile(r"(.*\S)\s+:(\S+)")
+NUMBERS = re.compile(r"\w\s+[0-9.]+$")
 MOST = 1000.0  # of a weight
 KEPT = 64  # automata of groups of utterances
 PREFIX = re.compile(r"[-_]")
@@ -130,13 +134,15 @@ def read_weight(text: str, where: str) -> float:
 @dataclass(frozen=True)
 class Glossary:
     """Phrases for all utterances (`common`), or by id of an utterance, speaker or session (`own`);
-    `speakers` are those of utterances whose ids do not begin with them.
+    `speakers` are those of utterances whose ids do not begin with them, `notes` what to tell of how
+    the file was read.
     """
 
     spec: PhraseSpec
     common: tuple[Phrase, ...] = ()
     own: Mapping[str, tuple[Phrase, ...]] = field(default_factory=dict)
     speakers: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     @functools.cached_property
     def forms(self) -> dict[Phrase, list]:
@@ -193,6 +199,19 @@ class Glossary:
         """Return the number of phrases."""
         return len(self.common) + sum(map(len, self.own.values()))
 
+    def warn_absent(self, texts: Iterable[tuple[str, str]]) -> Iterator[str]:
+        """Yield a warning where there are phrases, but none in any of the texts (utterance,
+        text).
+        """
+        found = any(self.unweighted(utt).value(split_text(text)) for utt, text in texts)
+        if self.size and not found:
+            first = next(itertools.chain(self.common, *self.own.values()))
+            yield (
+                f"warning: {self.spec.path}: none of the {self.size} phrases (first"
+                f" {first.written!r:.60}) is in any hypothesis or reference; check that a line is"
+                " PHRASE, PHRASE :WEIGHT, or PHRASE | SPOKEN"
+            )
+
     def unused(self, utterances: Iterable[str]) -> list[str]:
         """Return the ids that mean none of the utterances."""
         used = {id for utt in utterances for id in self.ids_of(utt)}
@@ -211,8 +230,25 @@ def read_glossary(spec: PhraseSpec, speakers: Mapping[str, str] | None = None) -
                 id, phrases = read_entry(line, where)
                 own[id] = own.get(id, ()) + phrases
         return Glossary(spec, own=own, speakers=speakers or {})
-    lines = ((number, line) for number, line in read_lines(spec.path) if line.strip())
-    return Glossary(spec, tuple(parse_phrase(line, f"{spec.path}:{n}") for n, line in lines))
+    lines, kind = read_foreign(spec.path, [*read_lines(spec.path)])
+    phrases = [parse_phrase(line.text, line.where) for line in lines]
+    weights = [line.weight and read_weight(line.weight, line.where) for line in lines]
+    notes = []
+    if given := [*filter(None, weights)]:
+        middle = statistics.median(given)
+        kind = f"{kind}, weights divided by their median {middle:g}"
+        phrases = [
+            phrase if weight is None else replace(phrase, weight=min(weight / middle, MOST))
+            for phrase, weight in zip(phrases, weights, strict=True)
+        ]
+    if kind:
+        notes.append(f"{spec.path}: {len(phrases)} phrases, read as {kind}")
+    if len(lines) > 2 and all(NUMBERS.search(line.text) for line in lines):
+        notes.append(
+            f"warning: {lines[0].where}: {lines[0].text!r:.60} and all others end in a number,"
+            " which is matched as a word; if it is a weight, write PHRASE :WEIGHT"
+        )
+    return Glossary(spec, tuple(phrases), notes=tuple(notes))
 
 
 def read_entry(line: str, where: str) -> tuple[str, tuple[Phrase, ...]]:

@@ -35,11 +35,13 @@ class PhraseAutomaton:
     """Forms of phrases in one automaton; nodes are numbers, 0 is the start.
 
     `forms` are (words, value of the form, how its phrase is written); of equal words the greatest
-    value stays, of equals the first.
+    value stays, of equals the first. Apostrophes at the borders of a text's word (`york'`, where a
+    quotation ends) count only where this word, with them, is a form (`it'`).
     """
 
     def __init__(self, forms: Iterable[tuple[Sequence[str], float, str]]):
         self.next: list[dict[str, int]] = [{}]
+        self.quoted: set[str] = set()  # forms of one word with apostrophes at its borders
         self.depth = [0]
         own: list[PhraseForm | None] = [None]
         for words, value, written in forms:
@@ -55,6 +57,10 @@ class PhraseAutomaton:
         """Return the node of a sequence of words, new ones made."""
         node = 0
         for word in words:
+            if len(words) > 1:
+                word = word.strip("'")
+            elif "'" in (word[0], word[-1]):
+                self.quoted.add(word)
             after = self.next[node].get(word)
             if after is None:
                 after = self.next[node][word] = len(self.next)
@@ -79,6 +85,8 @@ class PhraseAutomaton:
 
     def step(self, node: int, word: str) -> int:
         """Return the node after a word."""
+        if "'" in (word[0], word[-1]) and word not in self.quoted:
+            word = word.strip("'")
         while True:
             after = self.next[node].get(word)
             if after is not None:
@@ -131,7 +139,9 @@ class PhraseAutomaton:
     def value(self, words: Sequence[str]) -> float:
         """Return the sum of the values of `choose`."""
         if self.next[0].keys().isdisjoint(words):
-            return 0.0
+            text = f" {' '.join(words)} "
+            if " '" not in text and "' " not in text:
+                return 0.0
         best, node = [0.0], 0
         for word in words:
             node = self.step(node, word)

@@ -1,5 +1,6 @@
 """Texts with phrases as a glossary writes them."""
 
+from lmtools.text.normaliser import APOSTROPHES
 from lmtools.text.phrases.matching import PhraseAutomaton
 from lmtools.text.phrases.tokens import is_border, split_word
 
@@ -16,6 +17,10 @@ def spell(text: str, automaton: PhraseAutomaton) -> str:
         beside = [*tokens[found.start - 1 : found.start], *tokens[found.end : found.end + 1]]
         if {place for _, place in beside}.isdisjoint((first, last)):
             before, after = find_borders(words[first], words[last])
+            if found.written[0] in APOSTROPHES:
+                before = before.rstrip(APOSTROPHES)
+            if found.written[-1] in APOSTROPHES:
+                after = after.lstrip(APOSTROPHES)
             changed[first] = before + found.written + after
             changed[first + 1 : last + 1] = [""] * (last - first)
     return text if changed == words else " ".join(filter(None, changed))

@@ -1,7 +1,9 @@
-"""Words by which phrases are found: lower case, without punctuation, whatever the text keeps.
+"""Words by which phrases are found: without case (`STRASSE` is `straße`, `İ` is `i`) and
+punctuation, whatever the text keeps.
 
-Symbols that tell terms apart stay (`c++`, `c#`, `r&d`), so that `C++` is never found in the word
-`c`. Scripts without blanks between words are parted into letters.
+Apostrophes at the borders of a word stay (`it'`); `PhraseAutomaton` passes over those that no
+phrase has. Symbols that tell terms apart stay (`c++`, `c#`, `r&d`), so that `C++` is never found in
+the word `c`. Scripts without blanks between words are parted into letters.
 """
 
 import functools
@@ -38,9 +40,15 @@ def split_word(word: str) -> tuple[str, ...]:
     """
     if word.isascii() and word.isalpha():
         return (word.lower(),)
-    text = unicodedata.normalize("NFKC", word).translate(STRAIGHTEN).lower().translate(BLANKS)
-    text = text if text.isascii() else UNSPACED.sub(r" \1 ", text)
-    return tuple(bare for part in text.split() if (bare := part.strip("'")))
+    text = unicodedata.normalize("NFKC", word).translate(STRAIGHTEN).translate(BLANKS)
+    if not text.isascii():
+        text = fold(UNSPACED.sub(r" \1 ", text))
+    return tuple(part for part in text.lower().split() if part.strip("'"))
+
+
+def fold(text: str) -> str:
+    """Return a text without case, as Unicode folds it; the dot of a Turkish `İ` is that of `i`."""
+    return unicodedata.normalize("NFKC", text.casefold().replace("i\u0307", "i"))
 
 
 def split_text(text: str) -> list[str]:

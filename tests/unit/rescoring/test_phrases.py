@@ -45,7 +45,7 @@ def test_ends():
 
 
 @pytest.mark.parametrize("seed", range(20))
-@pytest.mark.parametrize("more", [0, 2])
+@pytest.mark.parametrize("more", [None, 0, 2])
 def test_bound(seed, more):
     lists, glossary = draw_lists(seed), make_glossary(["New York", "Kubernetes :2", "york times"])
     columns, _ = add_phrases((ScoreColumns({}, {}, {}, {}), {}), lists, glossary, "lists")
@@ -65,16 +65,48 @@ def test_bound(seed, more):
     before = measure(0.0)
 
     def harmless(row):
-        changes = row[1] - before[1]
-        return changes.sum() <= np.sqrt((changes**2).sum()) and row[2] <= before[2] + more
+        errors = sum(map(np.sum, row[:2])), sum(map(np.sum, before[:2]))
+        return errors[0] <= errors[1] and (more is None or row[2] <= before[2] + more)
 
     tried = [measure(weight) for weight in np.linspace(0, 3, 601)]
     allowed = [row for row in tried if harmless(row)]
     chosen = measure(note["weight"])
     assert harmless(chosen)
     assert (chosen[0] + chosen[1]).sum() <= min((row[0] + row[1]).sum() for row in allowed)
+    for weight, *counts in note["curve"]:
+        changes = np.subtract(counts, note["curve"][0][1:])
+        assert [*changes] == [
+            np.sum(row) - np.sum(b) for row, b in zip(measure(weight), before, strict=True)
+        ]
+    assert note["weight"] in [row[0] for row in note["curve"]]
     gained = [note["without"][name] - note["with"][name] for name in note["with"]]
     assert gained == [np.sum(left - right) for left, right in zip(before, chosen, strict=True)]
+
+
+def test_default_weight_reaches_far_down():
+    """One word of the glossary lifts a hypothesis from among the first 54, no other."""
+    for place, name in ((54, "kubernetes"), (55, "net 0")):
+        hyps = [f"net {i}" for i in range(place - 1)]
+        lists = [NBest.of("u", [*hyps, "kubernetes"])]
+        (chosen,) = lmtools.rescore(lists, "default:phrases", phrases=["Kubernetes"])
+        assert chosen.hyps[0].text == name
+
+
+def test_a_false_alarm_is_weighed(tmp_path, capsys):
+    """Nine names gained are worth one that is wrong; --set false_alarms=0 forbids it."""
+    names, other = ("to kubernetes", "to nets"), ("to us", "to kubernetes")
+    lists = [NBest.of(f"u{i}", names[::-1], names[0]) for i in range(9)]
+    lists.append(NBest.of("u9", other, other[0]))
+    jsonl.write(lists, tmp_path / "dev")
+    (tmp_path / "g").write_text("Kubernetes\n")
+    command = ["tune", "--nbest", str(tmp_path / "dev"), "--phrases", str(tmp_path / "g")]
+    command += ["--out", str(tmp_path / "w")]
+    assert main(command) == 0
+    assert "errors of all words 9 -> 1, change -8" in capsys.readouterr().err
+    assert lmtools.Weights.load(tmp_path / "w").features["phrases"] > 0
+    assert main([*command, "--set", "false_alarms=0"]) == 0
+    assert lmtools.Weights.load(tmp_path / "w").features["phrases"] == 0
+    assert "no weight of phrases saves more errors than it makes" in capsys.readouterr().err
 
 
 def test_without_is_the_system_without():
@@ -124,9 +156,15 @@ def here(tmp_path, monkeypatch):
 
 def test_commands(here, capsys):
     assert main(["tune", "--nbest", "dev.jsonl", "--phrases", "g", "--out", "w"]) == 0
-    assert "phrases: in the" in capsys.readouterr().err
+    told = capsys.readouterr().err
     note = json.loads((here / "w").read_text())["search"]["phrases"]
-    assert note["with"]["false_alarms"] <= note["without"]["false_alarms"]
+    counts = [sum([*note[key].values()][:2]) for key in ("without", "with")]
+    assert f"differ in them: errors of all words {counts[0]} -> {counts[1]}, change -" in told
+    head = "weight  errors in phrases  in other words  false alarms"
+    rows = [row.split() for row in told[told.index(head) :].splitlines()[1:]]
+    starred = next(row for row in rows if row[-1] == "*")
+    assert [*map(int, starred[1:4])] == [*note["with"].values()]
+    assert [*map(int, rows[0][1:4])] == [*note["without"].values()]
     rescore = ["rescore", "--nbest", "dev.jsonl", "--weights", "w", "--out", "out", "--phrases"]
     assert main([*rescore, "g"]) == 0
     assert not (here / "out.written").exists()

@@ -125,6 +125,10 @@ def test_symbols():
         ("Ｋｕｂｅ", "kube", 1),
         ("café", "cafe\u0301", 1),
         ("🙂", "so 🙂", 1),
+        ("Hauptstraße", "der HAUPTSTRASSE", 1),
+        ("İstanbul", "yarın istanbul", 1),
+        ("İstanbul", "ISTANBUL", 1),
+        ("Οδυσσέας", "ο ΟΔΥΣΣΈΑΣ", 1),
     ],
 )
 def test_scripts(phrase, text, count):
@@ -142,6 +146,22 @@ def test_many(tmp_path):
     assert value(nested, "a " * 1000) == 1000
 
 
+@pytest.mark.parametrize(
+    ("phrase", "text", "count"),
+    [
+        ("it'", "it is", 0),
+        ("it'", "so it’ was", 1),
+        ("boys'", "the boys", 0),
+        ("york", "in 'york'", 1),
+        ("new york", "in 'new york'", 2),
+        ("Guns N' Roses", "guns n roses", 3),
+        ("guns n roses", "guns n' roses", 3),
+    ],
+)
+def test_apostrophes_at_borders(phrase, text, count):
+    assert value(make_glossary([phrase]), text) == count
+
+
 def test_spelling():
     found = make_glossary(["Kubernetes | cooper netties", "New York", "北京 | bei jing"])
     automaton = found.of("u")
@@ -152,6 +172,9 @@ def test_spelling():
     assert spell("new-york", automaton) == "New York"
     assert spell("old-new york", automaton) == "old-new york"
     assert spell("in bei jing", automaton) == "in 北京"
+    assert spell("so it' in 'new york'", make_glossary(["It'", "New York"]).of("u")) == (
+        "so It' in 'New York'"
+    )
 
 
 def test_options(tmp_path):
