@@ -46,8 +46,19 @@ class SessionNames:
         return self.given.get(utt) or NUMBER.sub("", utt)
 
     def order(self, utts: Sequence[str]) -> list[int]:
-        """Return the places of utterances of a session in the order of time, else as they come."""
-        return sorted(range(len(utts)), key=lambda place: self.times.get(utts[place], 0.0))
+        """Return the places of utterances of a session in the order of time, else as they come; of
+        ids sorted as text, as Kaldi has them, by their numbers: m1-9 before m1-10.
+        """
+        places = range(len(utts))
+        if not self.times and list(utts) == sorted(utts):
+            return sorted(places, key=lambda place: split_numbers(utts[place]))
+        return sorted(places, key=lambda place: self.times.get(utts[place], 0.0))
+
+
+def split_numbers(utt: str) -> list[tuple[int, str]]:
+    """Return the parts of an id in which its numbers compare as numbers."""
+    parts = re.split(r"([0-9]{1,18})", utt)
+    return [(int(part), "") if n % 2 else (-1, part) for n, part in enumerate(parts)]
 
 
 def read_extras(nbests: Sequence[NBest]) -> dict[str, str]:

@@ -41,8 +41,16 @@ def find_runaway(
     return {name: part / due for name, part in parts.items() if part > RUNAWAY * due > 0}
 
 
+def find_useless(weights: Weights) -> Iterator[str]:
+    """Yield a warning on each language model that tuning gave the weight 0."""
+    for name in weights.signatures:
+        if weights.features.get(name) == 0 and name not in weights.search.get("fixed", {}):
+            yield f"warning: {name} has the weight 0: it is of no use on {weights.dev.path}"
+
+
 def describe_doubts(weights: Weights) -> Iterator[str]:
     """Yield warnings about weights, with what to do."""
+    yield from find_useless(weights)
     for name in weights.search.get("costs", ()):
         remedy = f"--fix {name}=-1" if name == weights.reference else f"--set negative={name}"
         yield (

@@ -9,6 +9,7 @@ from lmtools.evaluate.fit import doubt_references
 from lmtools.rescoring.apply import check_signatures, rescore
 from lmtools.rescoring.crossing import Crossing
 from lmtools.rescoring.defaults import doubt_scores
+from lmtools.rescoring.doubts import find_useless
 from lmtools.rescoring.features import DERIVED, ScoreColumns, gather
 from lmtools.rescoring.systems import (
     SystemPlan,
@@ -89,6 +90,7 @@ def rescore_lists(
         if all(weights.signatures.get(name) == {} for weights in tuned.values())
     ]
     doubts = [line for weights in tuned.values() for line in doubt_scores(nbests, weights, source)]
+    doubts += [line for weights in tuned.values() for line in find_useless(weights)]
     return [*columns.warn_unchecked(plain), *features.warnings, *doubts], choose()
 
 

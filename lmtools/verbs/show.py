@@ -26,7 +26,9 @@ def arguments(parser):
         " {+words+}; $FORCE_COLOR has colours in a pipe. References are the lists' own, unless"
         " others are given; without any, hypotheses are compared with the first."
     )
-    parser.add_argument("lists", metavar="LIST", help="N-best lists in any format; - is a pipe")
+    text = "N-best lists in any format, unless --nbest names them; - is a pipe"
+    parser.add_argument("lists", metavar="LIST", nargs="?", help=text)
+    parser.add("--nbest", required=False)
     text = "utterances to show, in the order of the lists (default: the first ones)"
     parser.add_argument("utts", metavar="ID", nargs="*", help=text)
     text = "lists to show, where no ids are given (default: %(default)s)"
@@ -40,6 +42,10 @@ def arguments(parser):
 
 def run(args) -> None:
     """Print the lists."""
+    if args.nbest:
+        args.lists, args.utts = args.nbest, [*filter(None, [args.lists]), *args.utts]
+    if not args.lists:
+        raise UserError("no lists; give LIST, or --nbest F")
     marks = COLOURS if wants_colours(sys.stdout) else PLAIN
     normalise = normaliser_of(args)
     chosen = [edits.rewrite_list(one, hyps=normalise, refs=normalise) for one in choose_lists(args)]

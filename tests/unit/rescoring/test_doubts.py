@@ -1,5 +1,6 @@
 """`lmtools tune` names scores of the wrong sign and weights that ran away, with what mends them."""
 
+import dataclasses
 import json
 from shlex import split
 
@@ -8,8 +9,9 @@ import pytest
 
 from lmtools.cli import main
 from lmtools.formats import jsonl
-from lmtools.rescoring.doubts import find_runaway
+from lmtools.rescoring.doubts import describe_doubts, find_runaway
 from lmtools.rescoring.features import Features
+from lmtools.rescoring.weights import Weights
 from lmtools.types import Hypothesis, NBest
 
 
@@ -122,3 +124,19 @@ def test_a_score_that_is_the_same_everywhere_outweighs_nothing():
     assert find_runaway(features, {"am": 0.0, "words": 3.0}, "am") == {}
     parts = {"am": 1.0, "words": 41.0, "lm": 39.0}
     assert find_runaway(features, parts, "am") == {"words": 41.0}
+
+
+def test_a_model_of_no_use_is_told(tune, tmp_path, capsys):
+    """By every verb that has weights; not one that was fixed at 0."""
+    write("n", noise=0.0)
+    (tmp_path / "t").write_text("old king said\n")
+    assert main(split("ngram --text t --order 1 --out lm")) == 0
+    assert main(split("score --nbest n --lm lm --out s --cache none")) == 0
+    tune("--scores", "new=s")
+    weights = Weights.load("w.json")
+    useless = dataclasses.replace(weights, features={**weights.features, "new": 0.0})
+    assert "warning: new has the weight 0: it is of no use on n" in [*describe_doubts(useless)]
+    useless.save("useless.json")
+    assert main(split("rescore --nbest n --scores new=s --weights useless.json --out o")) == 0
+    assert "new has the weight 0: it is of no use" in capsys.readouterr().err
+    assert "weight 0" not in tune("--scores", "new=s", "--fix", "new=0")[0]

@@ -271,3 +271,13 @@ def test_sessions(tmp_path):
     ):
         with pytest.raises(UserError, match=cause):
             find_sessions(lists, path)
+
+
+def test_ids_sorted_as_text_go_by_their_numbers():
+    """Kaldi sorts m1-10 before m1-9; an order that is not that of text stays."""
+    for ids, expected in (
+        (["m1-10", "m1-11", "m1-8", "m1-9"], ["m1-8", "m1-9", "m1-10", "m1-11"]),
+        (["m1-9", "m1-10", "m1-8"], ["m1-9", "m1-10", "m1-8"]),
+    ):
+        (session,) = find_sessions([NBest(utt, (Hypothesis("a"),)) for utt in ids])
+        assert [ids[place] for place in session] == expected
