@@ -90,7 +90,7 @@ def trace_back(
     tokens = [words.setdefault(token.word, len(words)) for token in output]
     longer = max(0, len(output) - len(rows))
     while True:
-        table = Table(slots, tokens, band)
+        table = AlignmentTable(slots, tokens, band)
         if band >= max(len(rows), len(output)) or table.cost < ALONE * (band + longer + 1):
             break
         band = min(2 * band + 1, int(table.cost / ALONE) - longer)
@@ -98,7 +98,7 @@ def trace_back(
     return [(slot, None if place is None else output[place]) for slot, place in steps]
 
 
-class Table:
+class AlignmentTable:
     """The least costs of every word of each slot (and of the start) and place of an output, inside
     a band, and the moves that lead there; 32-bit sums, as NIST's.
 

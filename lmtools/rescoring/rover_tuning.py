@@ -26,13 +26,13 @@ def tune_vote(systems: Sequence[SystemOutput], refs: Mapping[str, str], methods=
     alpha, confidence of none and trust, one after another until none gets better; among equals the
     earlier one in METHODS, and that nearest to trust 1.
     """
-    trial = Trial([(refs[utt].split(), parts) for utt, parts in join_systems(systems)])
+    trial = VoteTrial([(refs[utt].split(), parts) for utt, parts in join_systems(systems)])
     trust = (1.0,) * len(systems)
     tuned = [climb(trial.count_errors, Vote(method, trust=trust)) for method in methods]
     return min(tuned, key=first_of)[1]
 
 
-class Trial:
+class VoteTrial:
     """Word errors of votes on utterances of references and networks, counted only where systems
     differ, and where a vote chooses words for which they were not yet counted.
     """

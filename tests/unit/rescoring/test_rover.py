@@ -20,7 +20,7 @@ from lmtools.rescoring.rover import (
     load_vote,
     save_vote,
 )
-from lmtools.rescoring.rover_tuning import Trial
+from lmtools.rescoring.rover_tuning import VoteTrial
 from lmtools.types import NBest
 
 REFS = {"u": "a b c", "v": "d e"}
@@ -96,7 +96,7 @@ def test_errors_of_a_trial_are_those_of_the_combination(method):
             slots = [replace(s, confidence=rng.choice([0.25, 0.5, 1.0])) for s in built[utt].slots]
             built[utt] = replace(built[utt], slots=tuple(slots))
         systems.append(SystemOutput(str(system), built))
-    trial = Trial([(refs[utt], parts) for utt, parts in join_systems(systems)])
+    trial = VoteTrial([(refs[utt], parts) for utt, parts in join_systems(systems)])
     for _ in range(20):
         alpha, null = rng.choice([0.0, 0.3, 1.0]), rng.choice([0.0, 0.5])
         vote = Vote(method, alpha, null, tuple(rng.choice([0.25, 1.0, 4.0]) for _ in systems))
