@@ -208,7 +208,8 @@ def gather(
     A component that is called like one of these takes the place of the built-in. Values
     beyond FAR count as the least (or greatest) other one of their list: one of -1e30 would else
     make all differences between ordinary values nothing. UserError about `source` where a name
-    clashes, a component is missing from some hypotheses, or a value is not finite.
+    clashes, a component is missing from some hypotheses, a value is not finite, or all values of a
+    list are beyond FAR, and not equal.
     """
     if not nbests:
         raise UserError(f"{source}: no utterances; give the recogniser's N-best lists")
@@ -275,6 +276,13 @@ def assemble(
                 f"warning: {source}: {which} is {column[utterance, rank]:g}{more}: no score; each"
                 " counts as the least (or greatest) other one of its list"
             )
+            lost = (far | ~exists).all(1)[:, None] & exists & (column != column[:, :1])
+            if lost.any():
+                which, _ = find_first(lost, name, nbests)
+                raise UserError(
+                    f"{source}: {which} is too large, as all of its list: they would count as"
+                    " equal; divide them all by one number"
+                )
             tame(column, far, exists)
     return Features(
         tuple(table), values, np.arange(depth) < np.maximum(lengths, 1)[:, None], tuple(warnings)

@@ -9,10 +9,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from lmtools.base.errors import UserError
+from lmtools.base.log import say_lines
 from lmtools.formats.word_times import read_marks
 from lmtools.lattice.confusion import NetworkBuilder, share_out
 from lmtools.lattice.mbr import ROUNDS, decode_mbr
 from lmtools.rescoring.apply import rescore
+from lmtools.rescoring.doubts import PosteriorDoubts
 from lmtools.rescoring.features import DERIVED, ScoreColumns, gather
 from lmtools.rescoring.features import words as spaced
 from lmtools.rescoring.risk import posterior, posterior_scores
@@ -46,8 +48,10 @@ def rank_lists(
     """Yield each list, best hypothesis first, and their totals (hypotheses,): of `weights` with the
     columns of all lists, or the lists' own `score` (by default `total`, else that of `mbr`).
 
-    One list at a time is in memory, if `nbests` are. UserError as of `rescore`.
+    One list at a time is in memory, if `nbests` are. Doubts about a score of the lists are said at
+    the end. UserError as of `rescore`.
     """
+    doubts = PosteriorDoubts()
     values = {} if columns is None else columns.values
     for row, nbest in enumerate(nbests):
         if not nbest.hyps:
@@ -55,7 +59,8 @@ def rank_lists(
             continue
         if weights is None:
             name = score or (TOTAL if TOTAL in nbest.hyps[0].scores else None)
-            _, (totals,) = posterior_scores([nbest], name, source)
+            name, (totals,) = posterior_scores([nbest], name, source)
+            doubts.add(nbest, name, totals)
             order = np.argsort(-totals, kind="stable")
             hyps = tuple(nbest.hyps[place] for place in order)
             yield replace(nbest, hyps=hyps), totals[order]
@@ -64,6 +69,7 @@ def rank_lists(
                 nbest, weights, {name: column[row] for name, column in values.items()}, source
             )
             yield ranked, np.array([hyp.scores[TOTAL] for hyp in ranked.hyps])
+    say_lines(doubts.describe(source))
 
 
 def rank_by_weights(

@@ -13,8 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from lmtools.base.errors import UserError
+from lmtools.base.log import say_lines
 from lmtools.evaluate import pair_gains, sentence_signature
 from lmtools.formats.edits import SYSTEM
+from lmtools.rescoring.doubts import PosteriorDoubts
 from lmtools.rescoring.features import REFERENCES, gather
 from lmtools.types import Hypothesis, NBest, ScoreTable
 from lmtools.version import __version__
@@ -46,13 +48,17 @@ def minimum_risk(nbests: Sequence[NBest], risk: Risk, source) -> ScoreTable:
     finite.
     """
     name, scores = posterior_scores(nbests, risk.score, source)
+    doubts = PosteriorDoubts()
     table = ScoreTable({}, {}, signature(risk, name))
     for nbest, values in zip(nbests, scores, strict=True):
+        if nbest.hyps:
+            doubts.add(nbest, name, values)
         texts = [hyp.text for hyp in nbest.hyps]
         table.log_prob[nbest.utt] = expected_utility(
             texts, posterior(values[: risk.depth], risk.scale), risk.utility
         )
         table.tokens[nbest.utt] = np.array([len(text.split()) for text in texts], dtype=np.int64)
+    say_lines(doubts.describe(source))
     return table
 
 

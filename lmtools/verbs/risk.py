@@ -34,8 +34,8 @@ def write_risk(args):
     scores.write(table, nbests, args.out)
     if table.signature["posterior"] == UNIFORM:
         say(
-            f"{args.nbest}: indicators of systems are no scores, so that all hypotheses of a list"
-            " count alike"
+            f"{args.nbest}: indicators of systems are no scores, so that hypotheses of a list"
+            " count by the systems that gave them"
         )
     hypotheses = sum(map(len, table.log_prob.values()))
     other = sum(values.argmax() > 0 for values in table.log_prob.values() if len(values))

@@ -167,3 +167,36 @@ def test_refusals(here, options, capsys):
     assert main(["network", "build", "--nbest", "nbest.jsonl", "--out", "n", *options.split()]) == 1
     assert capsys.readouterr().err.count("\n") == 1
     assert not (here / "n").exists()
+
+
+FIRST, SECOND = "the red fox", "the read fox"
+
+
+@pytest.mark.parametrize("verb", ["network build --to ctm", "mbr --utility wer"])
+@pytest.mark.parametrize(
+    ("scores", "said"),
+    [
+        (({"am": 3.5}, {"am": 4.9}), "'am' has the sign of costs: its values"),
+        (({"am": -3.0, "graph": -1.0}, {"am": -4.0, "graph": -2.0}), "'am' alone, without 'graph'"),
+        (({"am": -3.0}, {"am": -1e30}), "1 values of 'am' (first in 'u') are beyond 1e+10"),
+        (({"am": 312.5}, {"am": 311.0}), None),
+        (({"am": 3.5, "total": -3.5}, {"am": 4.9, "total": -4.9}), None),
+    ],
+)
+def test_scores_that_make_no_posterior_are_told(here, capsys, verb, scores, said):
+    """Costs, a part of Kaldi's score alone, and values that are none; not Vosk's scores."""
+    hyps = (Hypothesis(FIRST, scores[0]), Hypothesis(SECOND, scores[1]))
+    jsonl.write([NBest("u", hyps)], "l.jsonl")
+    posterior = ["--score", "total"] if "total" in scores[0] and "wer" in verb else []
+    assert main([*verb.split(), *posterior, "--nbest", "l.jsonl", "--out", "o"]) == 0
+    printed = capsys.readouterr().err
+    assert (said in printed) if said else ("warning" not in printed)
+
+
+def test_scores_too_large_to_differ_are_refused(here, capsys):
+    for hyps, status in ((((1e16, 1e16)), 0), ((1e16, 1.1e16), 1)):
+        jsonl.write([NBest.of("u", [FIRST, SECOND], am=list(hyps))], "l.jsonl")
+        assert main(["network", "build", "--nbest", "l.jsonl", "--out", "o"]) == status
+    assert "feature 'am' of hypothesis 2 of utterance 'u' is too large, as all" in (
+        capsys.readouterr().err
+    )
