@@ -48,6 +48,8 @@ def test_whole(recipe):
     assert "| native | first pass | 0 | 0.00 → 100.00 |" in table
     assert "| vosk | default:phrases | 1000 | 0.00 → 100.00 |" in table
     assert "| native | 12 | 12 | 0 | 0 |" in table
+    # 5 sets of 12 utterances, 2 glossaries: each utterance has one error, in its rare word
+    assert "| 0 | 120 | 0 | 0 |" in table and "| 4 | 0 | 0 | 0 |" in table
     assert "| native | first pass | near | 100.00 → 100.00 |" in table
     assert "| native, near words | 12 | 12 | 0 | 0 |" in table
 

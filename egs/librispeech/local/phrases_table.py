@@ -1,4 +1,5 @@
-"""Tables of run_phrases.sh: what phrases bring and cost, and what the lists hold at all.
+"""Tables of run_phrases.sh: what phrases bring and cost, also by the weight of default:phrases, and
+what the lists hold at all.
 
     phrases_table.py WORDS GLOSSARY BOOKS NEAR
 
@@ -15,10 +16,14 @@ import numpy as np
 from lmtools.base.errors import exit_with_message
 from lmtools.evaluate.phrases import PLACES, PhraseAlignment
 from lmtools.formats import read
+from lmtools.rescoring.features import rank_score
+from lmtools.rescoring.harm import COUNTED, measure_harm
+from lmtools.rescoring.phrases import score_phrases
 from lmtools.text.phrases import PhraseSpec, read_glossary
 
 SETS = {"native": "native/test", "non-native": "non-native/test", "vosk": "vosk/dev"}
 SYSTEMS = {"first": "first pass", "ngram": "with 4-gram", "default": "default:phrases"}
+WEIGHTS = (0, 1, 2, 3, 4, 10)  # of default:phrases
 NUMBERS = ("0", "100", "1000", "drugs", "near")
 HEAD = """| lists | system | distractors | recall % | B-WER % | change [95% CI] | p | U-WER % \
 | change [95% CI] | p | false alarms |
@@ -60,6 +65,25 @@ def find_bounds(glossary: Path, lists: Path) -> tuple[int, int, int, int]:
     return tuple(sums.tolist())
 
 
+def weigh(glossary: Path, lists: Path) -> np.ndarray:
+    """Errors in rare words, in others, false alarms (WEIGHTS, 3) by the weight of phrases beside
+    the order of the lists, where they differ in phrases.
+    """
+    words = read_glossary(PhraseSpec(str(glossary)))
+    nbests = read(lists)
+    column = [*score_phrases(nbests, words).log_prob.values()]
+    harm = measure_harm(nbests, column, words)
+    return np.array(
+        [
+            sum(
+                rows[np.argmax([rank_score(r) + weight * v for r, v in enumerate(values)] or [0])]
+                for rows, values in zip(harm, column, strict=True)
+            )
+            for weight in WEIGHTS
+        ]
+    )
+
+
 def main(words: str, glossary: str, books: str, near: str) -> None:
     """Print the tables."""
     print(HEAD)
@@ -69,6 +93,16 @@ def main(words: str, glossary: str, books: str, near: str) -> None:
                 path = Path(words, system, f"{case}.{number}.json")
                 if path.exists():
                     print(describe(path, case, system, number))
+    sets = ("native/dev", "native/test", "non-native/dev", "non-native/test", "vosk/dev")
+    sums = sum(
+        weigh(Path(glossary, number, f"{name}.jsonl"), Path(books, name, "nbest.jsonl"))
+        for name in sets
+        for number in ("100", "1000")
+    )
+    print(f"\n| weight | {' | '.join(name.replace('_', ' ') for name in COUNTED)} |")
+    print(f"|---:{'|---:' * len(COUNTED)}|")
+    for weight, counts in zip(WEIGHTS, sums.tolist(), strict=True):
+        print(f"| {weight} | {' | '.join(map(str, counts))} |")
     print("\n| lists | rare words | wrong in the first | wrong in the best | in no hypothesis |")
     print("|---|---:|---:|---:|---:|")
     for case, name in SETS.items():
