@@ -17,12 +17,12 @@ def test_there_is_none(figures, name):
 @pytest.mark.parametrize(
     ("name", "most"),
     [
-        ("lines of lmtools", 63_000),
-        ("statements of lmtools", 38_000),
-        ("files of lmtools", 484),
+        ("lines of lmtools", 63_300),
+        ("statements of lmtools", 38_250),
+        ("files of lmtools", 485),
         ("files under 40 lines", 47),
         ("frames of score by an n-gram", 9),
-        ("modules that score by an n-gram imports", 118),
+        ("modules that score by an n-gram imports", 119),
         ("rooms", 16),
         ("flags", 131),
         ("knobs", 167),
