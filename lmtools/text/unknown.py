@@ -1,6 +1,10 @@
-"""Text that a model hardly knows a word of: how much, which words, and why."""
+"""Text that a model hardly knows a word of, or would learn more than words of: how much, which, and
+why.
+"""
 
 import itertools
+import re
+import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
@@ -25,6 +29,34 @@ CHANGES = {
         Normaliser("upper", "strip", "straight", "NFKC"),
     ),
 }
+
+
+# What the lines of a text may hold beside its words: how they look, and what takes it away
+KINDS = {
+    "times": (r"\[?\d+:\d\d[\d:.,]*.*", "sed 's/^\\[[^]]*\\] *//'"),
+    "columns": (r"[^|]+\|.+", "cut -d'|' -f2"),
+    "columns with tabs": (r"[^\t]+\t.+", "cut -f2"),
+    "numbers of lines": (r"\d+[.):] .*", "sed 's/^[0-9]*[.):] *//'"),
+    "utterance ids at their ends": (r".* \(\S*\d\S*\)", "sed 's/ *([^ ]*)$//'"),
+    "utterance ids": (r"(?=\S*\d)(?=\S*[-_]|\S*\d{3})\S+ .*", "cut -d' ' -f2-"),
+    "tags": (r".*</?(?!s>|unk>)\w+[^>]*>.*", "sed 's/<[^>]*>//g'"),
+    "parts of speech": (r"(\S+/[A-Z$]+ ?)+", "sed 's,/[A-Z$]*,,g'"),
+}
+FEW, MOST = 20, 0.9  # lines that say something, and the share of them that are of a kind
+
+
+def doubt_text(path, lines: Iterable[str]) -> Iterator[str]:
+    """Yield a warning where most of the first `lines` of the text in `path` hold more than words,
+    which a model would learn as words, with the command that takes it away.
+    """
+    lines = [line for line in itertools.islice(lines, LOOKED_AT // 10) if line.strip()]
+    for kind, (pattern, command) in KINDS.items() if len(lines) >= FEW else ():
+        if sum(bool(re.fullmatch(pattern, line)) for line in lines) > MOST * len(lines):
+            yield (
+                f"warning: {path}: its lines have {kind} ({lines[0][:30]!r}), which a model learns"
+                f" as words; {command} {shlex.quote(str(path))} > NEW takes them away"
+            )
+            return
 
 
 def explain(unknown: Mapping[str, int], known: Callable[[str], bool]) -> tuple[str, str]:
@@ -60,9 +92,9 @@ def unknown_words(texts: Iterable[str], known: Callable[[str], bool]) -> Counter
     )
 
 
-def warn_unknown(path, unknown: int, tokens: int, model, **more) -> None:
+def warn_unknown(path, *counts_and_model, **more) -> None:
     """Print the line of `describe_unknown` on standard error, if there is one."""
-    for line in describe_unknown(path, unknown, tokens, model, **more):
+    for line in describe_unknown(path, *counts_and_model, **more):
         say(line)
 
 

@@ -6,11 +6,13 @@ import argparse
 import math
 
 from lmtools.base.lock import hold_lock
-from lmtools.text.blocks import read_text
+from lmtools.base.log import say_lines
+from lmtools.text.blocks import read_again, read_text
 from lmtools.text.subword import SUBWORDS, Subword, adopt, train
 from lmtools.text.subword.directory import save_subword
 from lmtools.text.subword.lists import Listed
 from lmtools.text.subword.spelled import Spelled
+from lmtools.text.unknown import doubt_text
 from lmtools.verbs.help import Rare
 from lmtools.verbs.numbers import positive
 from lmtools.verbs.options import SEVERAL_TEXTS
@@ -83,6 +85,8 @@ def run(args: argparse.Namespace) -> None:
 def learn_subword(args: argparse.Namespace) -> Subword:
     """Return the subword model learnt from the text, saved."""
     kind, normaliser = SUBWORDS[args.scheme], normaliser_of(args)
+    for path in args.text:
+        say_lines(doubt_text(path, read_again([path])))
     if issubclass(kind, Listed):
         return save_subword(
             kind.learn_files(args.text, normaliser, args.vocab_size, args.min_count, nj=args.nj),

@@ -5,12 +5,12 @@ smoothing.
 import argparse
 from itertools import islice
 
-from lmtools.base.log import say
+from lmtools.base.log import say, say_lines
 from lmtools.ngram import build, directory
 from lmtools.ngram.kneser_ney import FALLBACK
 from lmtools.text.blocks import read_again
 from lmtools.text.subword import UNK, load_subword
-from lmtools.text.unknown import LOOKED_AT, warn_unknown
+from lmtools.text.unknown import LOOKED_AT, doubt_text, warn_unknown
 from lmtools.verbs.help import Rare
 from lmtools.verbs.numbers import positive, size
 from lmtools.verbs.options import SEVERAL_TEXTS
@@ -69,6 +69,8 @@ def run(args: argparse.Namespace) -> None:
     given = {"--text (or --counts)": texts, "--order": args.order, "--out": args.out}
     if missing := [name for name, value in given.items() if value is None]:
         args.refuse(f"the following arguments are required: {', '.join(missing)}")
+    for path in args.text or ():
+        say_lines(doubt_text(path, read_again([path])))
     tokens = load_subword(args.subword) if args.subword else normaliser_of(args)
     if args.subword and args.text:
         lines = list(map(tokens.normaliser, islice(read_again(args.text), LOOKED_AT)))

@@ -130,3 +130,36 @@ def test_train_says_so(tiny, tmp_path, monkeypatch, capsys):
     assert main(["train", "--conf", "c.yaml", *corpora, "--out", "lm", "--device", "cpu"]) == 0
     said = [row for row in capsys.readouterr().err.splitlines() if "unknown" in row]
     assert said == [f"T.bin: 100% of 360 tokens are unknown to its vocabulary; {LIKE}"]
+
+
+@pytest.mark.parametrize(
+    ("line", "kind", "left"),
+    [
+        ("u-{0} the king came", "utterance ids", "the king came"),
+        ("the king came (u-{0})", "utterance ids at their ends", "the king came"),
+        ("LJ-{0}|the king came", "columns", "the king came"),
+        ("s{0}\tthe king came", "columns with tabs", "the king came"),
+        ("[00:{0}.000 --> 00:59.000] the king came", "times", "the king came"),
+        ("{0}. the king came", "numbers of lines", "the king came"),
+        ("<p>the king came</p>", "tags", "the king came"),
+        ("the/DT king/NN came/VBD", "parts of speech", "the king came"),
+        ("the king came in 19{0}", None, None),
+        ("<s> the king came </s>", None, None),
+    ],
+)
+def test_text_with_more_than_words_is_told(tmp_path, capsys, line, kind, left):
+    """By ngram and subword, with a command that works."""
+    text = tmp_path / "t"
+    text.write_text("".join(line.format(n) + "\n" for n in range(10, 40)))
+    for verb in ("ngram --order 2", "subword --type word"):
+        assert main([*verb.split(), "--text", str(text), "--out", str(tmp_path / verb[:5])]) == 0
+        said = [
+            one for one in capsys.readouterr().err.splitlines() if "which a model learns" in one
+        ]
+        assert len(said) == (kind is not None) and all(
+            f"lines have {kind} (" in one for one in said
+        )
+    if kind:
+        command = said[0].partition("; ")[2].rpartition(" > NEW")[0]
+        done = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
+        assert set(done.stdout.splitlines()) == {left}
