@@ -20,13 +20,13 @@ WEIGHTS = ("weight", "boost", "score", "intensifier")
 SPOKEN = ("soundslike", "spoken")
 OTHER = ("ipa", "pronunciation", "language", "category", "id")
 UNKNOWN = {"[unk]", "<unk>"}  # of Vosk's grammars
-NUMBER = r"([-+]?[0-9]*\.?[0-9]+)"
+NUMBER = r"([-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+))"
 COMMA = re.compile(rf"(.*\S)\s*,\s*{NUMBER}\s*")
 WEIGHTED = re.compile(rf"(.*\S)(?:\t|(?<=[^\W\d]):){NUMBER}\s*")
 NUMBERED = re.compile(r"\s*([0-9]+)[.)]\s+(.*)")
-BULLET = re.compile(r"\s*[-–—•·‣◦▪*+]\s+(?=\S)")
+BULLET = re.compile(r"^\s*[-–—•·‣◦▪*+]\s+(?=\S)")
 COMMENT = re.compile(r"\s*(#+(\s|$)|//)")
-THRESHOLD = re.compile(rf"\s+#{NUMBER}(\s+@.*)?$")
+THRESHOLD = re.compile(rf"(?<=\S)\s+#{NUMBER}(\s+@.*)?$")
 QUOTES = re.compile(
     r"""\s*(?:"([^"]*)"|'([^']*)'|“([^”]*)”|‘([^‘]*)’|«([^»]*)»|„([^“”]*)[“”]),?\s*"""
 )
@@ -66,7 +66,7 @@ def read_foreign(path, lines: Sequence[tuple[int, str]]) -> tuple[list[Line], st
 
 def tidy(text: str) -> str:
     """Return a line without bullet, quotes around it, and icefall's threshold and name."""
-    text = THRESHOLD.sub("", BULLET.sub("", text, count=1))
+    text = THRESHOLD.sub("", BULLET.sub("", text))
     if match := QUOTES.fullmatch(text):
         text = next(filter(None, match.groups()), "")
     return text

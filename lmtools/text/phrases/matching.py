@@ -85,7 +85,7 @@ class PhraseAutomaton:
 
     def step(self, node: int, word: str) -> int:
         """Return the node after a word."""
-        if "'" in (word[0], word[-1]) and word not in self.quoted:
+        if "'" in word and word not in self.quoted:
             word = word.strip("'")
         while True:
             after = self.next[node].get(word)

@@ -1,5 +1,8 @@
 """Glossaries of other programs: read where their meaning is clear, else refused with the line."""
 
+import contextlib
+import time
+
 import pytest
 
 from lmtools.base.errors import UserError
@@ -56,7 +59,11 @@ def test_read(tmp_path, name, text, phrases):
 
 
 @pytest.mark.parametrize(
-    "text", ["1. FC Köln\n2. Bundesliga\n", "John 3:16\nLuke 2:1\n", "Paris, Texas\nOslo\n", "C#\n"]
+    "text",
+    [
+        *("1. FC Köln\n2. Bundesliga\n", "John 3:16\nLuke 2:1\n"),
+        *("Paris, Texas\nOslo\n", "Jean - Paul + Co\n", "C#\n"),
+    ],
 )
 def test_lines_of_ours_stay(tmp_path, text, capsys):
     assert [p[0] for p in load(tmp_path, "g", "# names\n" + text)] == text.splitlines()
@@ -85,6 +92,15 @@ def test_refuse(tmp_path, name, text, message):
     with pytest.raises(UserError) as error:
         load(tmp_path, name, text)
     assert message in str(error.value)
+
+
+@pytest.mark.parametrize("line", ["a{}b", "a,{}b", "a:{}b", "a\t{}b", '"{}', "a #{}b", "1. {}"])
+@pytest.mark.parametrize("filler", [" ", "1", ".", "_", "'", ":", ", "])
+def test_long_lines(tmp_path, line, filler):
+    begun = time.process_time()
+    with contextlib.suppress(UserError):
+        load(tmp_path, "g", 3 * (line.format(200_000 * filler) + "\n"))
+    assert time.process_time() - begun < 20
 
 
 def test_told(tmp_path, capsys):
