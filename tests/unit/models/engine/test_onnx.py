@@ -117,7 +117,7 @@ def test_what_is_not_computed_is_refused(monkeypatch):
         resolve_engine("onnx", "float32", torch.device("meta"))
     monkeypatch.setattr(onnx, "find_spec", lambda name: None)
     assert scorer("causal", "float32", "auto").live().engine == "torch"
-    with pytest.raises(UserError, match=r"lmtools\[onnx\]"):
+    with pytest.raises(UserError, match=r"pip install -e .*\[onnx\]"):
         scorer("causal", "float32", "onnx")
     monkeypatch.setattr("lmtools.models.engine.multiplies_int8", lambda: False)
     with pytest.raises(UserError, match="AVX2 or VNNI"):
