@@ -204,7 +204,10 @@ def test_the_reference_has_every_public_name():
 def test_no_name_that_others_may_take():
     """Neither the package nor its models are on PyPI: what is installed is named by its place."""
     wrong = re.compile(r"pip install[^\n]*[ '\"]lmtools(\[|-models-en(?![\w.-]))")
-    places = [ROOT.rglob("*.md"), *((ROOT / home).rglob("*.py") for home in ("lmtools", "utils"))]
+    places = [
+        ROOT.rglob("*.md"),
+        *((ROOT / home).rglob("*.py") for home in ("egs", "lmtools", "utils")),
+    ]
     for path in (path for place in places for path in place if path.name != "CHANGES.md"):
         if not {".venv", "tools", "build"} & set(path.relative_to(ROOT).parts):
             assert not wrong.search(path.read_text()), path

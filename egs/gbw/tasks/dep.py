@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from lmtools.base.errors import UserError
+from lmtools.base.extras import install_extra
 from lmtools.base.files import read_lines
 
 COLUMNS = 10
@@ -96,7 +97,7 @@ def find_tree(scores: np.ndarray) -> list[int]:
     try:
         from ufal.chu_liu_edmonds import chu_liu_edmonds
     except ImportError:
-        raise UserError("trees need ufal.chu-liu-edmonds; pip install 'lmtools[tasks]'") from None
+        raise UserError(f"trees need ufal.chu-liu-edmonds; {install_extra('tasks')}") from None
     # each edge from the root costs more than any tree can gain, so that there is one; no score is
     # near 0, which the library takes for no edge
     least = float(scores.min()) - 1

@@ -32,6 +32,7 @@ from wsd import WordSenses
 from lmtools.base.atomic import atomic_path, atomic_text, new_directory
 from lmtools.base.config import as_tree, build, load_yaml
 from lmtools.base.errors import UserError, exit_with_message
+from lmtools.base.extras import install_extra
 from lmtools.text.blocks import read_text
 from lmtools.version import __version__
 
@@ -167,7 +168,7 @@ def train_vectors(args: argparse.Namespace) -> None:
         from gensim.models import Word2Vec
     except ImportError:
         raise UserError(
-            "static vectors need gensim; pip install 'lmtools[tasks]', or leave `words` out"
+            f"static vectors need gensim; {install_extra('tasks')}, or leave `words` out"
         ) from None
     text = [row[-1].split() for row in read_text(args.text)]
     model = Word2Vec(
