@@ -16,6 +16,7 @@ from lmtools.evaluate import METRICS
 from lmtools.rescoring import DERIVED, ScoreColumns, Weights, check_signatures, gather
 from lmtools.rescoring.apply import check, keep_silence
 from lmtools.rescoring.defaults import doubt_scores
+from lmtools.rescoring.doubts import find_useless
 from lmtools.rescoring.features import best, combine, find_divisors
 from lmtools.rescoring.lazy import expect, pad, read_bound, score_lazily
 from lmtools.rescoring.tuning import padded_statistics
@@ -73,7 +74,7 @@ def choose_lazily(
     tokens, unknown = count_tokens(texts, scorer)
     counts = unknown, int(sum(map(np.sum, tokens))) - sum(map(len, texts))
     warnings += doubt_scored(source, chain.from_iterable(texts), counts, scorer, lists=True)
-    warnings += doubt_scores(nbests, weights, source)
+    warnings += [*doubt_scores(nbests, weights, source), *find_useless(weights)]
     pairs = zip(nbests, tokens, strict=True)
     divisors = pad([find_divisors(name, nbest, counts) for nbest, counts in pairs], known)
     rest = combine([weights.features[other] for other in known.names], known.values)

@@ -120,11 +120,11 @@ def doubt_scores(nbests: Sequence[NBest], weights: Weights, source) -> Iterator[
     spreads = [np.ptp(row) for row in values if len(row) > 1]
     others = sorted({*scored[0].hyps[0].scores} - OF_WHISPER)
     if are_positive(flat):
-        cause = "all values of 'am' are positive: costs? Give their negative"
+        cause = "all values of 'am' are positive: costs?"
     elif np.abs(flat).sum() > FAR * words:
         cause = f"'am' has {np.abs(flat).sum() / words:.0f} nats a word, Whisper under 3"
     elif np.median(np.abs(flat)) < 1 and spreads and np.median(spreads) < MEANS:
-        cause = "'am' looks like a mean of tokens, not their sum: multiply it by their number"
+        cause = "'am' looks like a mean of tokens, not their sum"
     elif others:
         cause = f"Whisper has no score {', '.join(others)}, which these weights leave out"
     else:

@@ -139,4 +139,9 @@ def test_a_model_of_no_use_is_told(tune, tmp_path, capsys):
     useless.save("useless.json")
     assert main(split("rescore --nbest n --scores new=s --weights useless.json --out o")) == 0
     assert "new has the weight 0: it is of no use" in capsys.readouterr().err
+    assert (
+        main(split("rescore --nbest n --lm new=lm --weights useless.json --margin inf --out o"))
+        == 0
+    )
+    assert "new has the weight 0: it is of no use" in capsys.readouterr().err
     assert "weight 0" not in tune("--scores", "new=s", "--fix", "new=0")[0]
