@@ -28,9 +28,9 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from lmtools.base.computing import Computing
 from lmtools.base.files import read_lines
-from lmtools.embed import load_word_vectors
 from lmtools.models.projected import TwoWayLstm
 from lmtools.text.subword import PAD
+from lmtools.vectors import load_word_vectors
 
 BATCH = 64  # sentences, of the plain implementation
 NEAR = 1e-4

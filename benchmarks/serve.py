@@ -22,9 +22,9 @@ from pathlib import Path
 import lmtools
 from lmtools.base.computing import Computing
 from lmtools.base.specs import LMSpec
-from lmtools.bridges.serve.chooser import Chooser
 from lmtools.formats.jsonl import as_tree
 from lmtools.rescoring import Dev, Weights
+from lmtools.serve.chooser import Chooser
 
 LISTS = Path(__file__).parents[1] / "egs/librispeech/mini/test.nbest.jsonl.xz"
 DEPTH, CLIENTS = 10, 8

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from lmtools.base.errors import UserError
-from lmtools.first_pass.asr import recognisers
-from lmtools.first_pass.asr.options import option
+from lmtools.decode import recognisers
+from lmtools.decode.options import option
 from lmtools.types import Hypothesis
 
 RAISES, MUTE = 6_666, 6_667  # samples of an utterance at which it fails, or hears nothing

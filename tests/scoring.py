@@ -12,11 +12,11 @@ import numpy as np
 from lmtools.base.computing import Computing
 from lmtools.base.options import fill
 from lmtools.base.specs import LMSpec
-from lmtools.embed.words import Embedded, word_vectors
 from lmtools.score import load
 from lmtools.score.base import Scorer
 from lmtools.score.ngram import NgramScorer
 from lmtools.score.texts import compute_missing, score_batches
+from lmtools.vectors.words import Embedded, word_vectors
 
 CPU = Computing("cpu", cache="none")
 

@@ -3,8 +3,8 @@
 import itertools
 
 from lmtools.base.log import say
-from lmtools.first_pass.asr import FAILED, RECOGNISERS, DecodeOptions, decode_speech
-from lmtools.first_pass.asr.options import describe_options
+from lmtools.decode import FAILED, RECOGNISERS, DecodeOptions, decode_speech
+from lmtools.decode.options import describe_options
 from lmtools.verbs.help import Rare
 from lmtools.verbs.options import PROCESSES
 

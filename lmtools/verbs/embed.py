@@ -7,10 +7,10 @@ from lmtools.base.errors import UserError
 from lmtools.base.installed import find_model
 from lmtools.base.log import say, track
 from lmtools.base.options import fill
-from lmtools.embed import load_word_vectors, open_vectors
-from lmtools.embed.vector_files import check_suffix
 from lmtools.formats import kaldi_text, vectors
 from lmtools.text.blocks import read_text
+from lmtools.vectors import load_word_vectors, open_vectors
+from lmtools.vectors.vector_files import check_suffix
 from lmtools.verbs.encoding import encode_texts, encoder_of
 from lmtools.verbs.experiment import split_vectors
 from lmtools.verbs.options import COMPUTING, EMBED_POOL, ENCODER, WORDS

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from lmtools.base.computing import Computing
 from lmtools.base.log import say
 from lmtools.base.options import fill
-from lmtools.embed.base import Encoder
-from lmtools.embed.encoders import load_encoder
-from lmtools.embed.pooling import PoolingOptions
-from lmtools.embed.sentences import encode
 from lmtools.formats.vectors import SentenceVectors
 from lmtools.score.cache import cache_directory
+from lmtools.vectors.base import Encoder
+from lmtools.vectors.encoders import load_encoder
+from lmtools.vectors.pooling import PoolingOptions
+from lmtools.vectors.sentences import encode
 
 
 def encoder_of(args) -> Encoder:

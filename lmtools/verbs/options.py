@@ -20,7 +20,7 @@ from lmtools.verbs.numbers import (
     weight,
 )
 
-POOLS = ("mean", "max", "eos", "cls")  # the names in lmtools.embed.pooling, which imports torch
+POOLS = ("mean", "max", "eos", "cls")  # the names in lmtools.vectors.pooling, which imports torch
 WORDS = "words"  # of `lmtools embed`: a vector for each word
 WEIGHTS = "weights of scores: NAME=W,... (`words`: a bonus a word), or what `lmtools tune` wrote"
 PRESETS = "; ".join(

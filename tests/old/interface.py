@@ -15,12 +15,12 @@ from lmtools.verbs.parser import Parser, add_common
 REGISTRIES = (
     *("lmtools.formats FORMATS", "lmtools.formats.lattices LATTICES"),
     *("lmtools.formats.networks NETWORKS", "lmtools.formats.pairs PAIRS"),
-    *("lmtools.evaluate.metrics METRICS", "lmtools.first_pass.asr.recognisers RECOGNISERS"),
+    *("lmtools.evaluate.metrics METRICS", "lmtools.decode.recognisers RECOGNISERS"),
     *("lmtools.models MODELS", "lmtools.models.objectives OBJECTIVES"),
     *("lmtools.models.outputs CRITERIA", "lmtools.train.optim OPTIMISERS"),
     *("lmtools.text.normaliser NORMALISERS", "lmtools.text.unify UNIFIERS"),
     *("lmtools.text.subword.directory SUBWORDS", "lmtools.bridges.export FORMS"),
-    "lmtools.embed.pooling POOLS",
+    "lmtools.vectors.pooling POOLS",
 )
 
 

@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lmtools.embed.static import StaticVectors
+from lmtools.vectors.static import StaticVectors
 
 SCRIPT = Path(__file__).parents[2] / "egs/stsb/local/word_vectors.py"
 LINES = st.lists(st.lists(st.sampled_from("abcde"), max_size=7), min_size=1, max_size=9)

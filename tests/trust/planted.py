@@ -288,9 +288,9 @@ def broken(home: Path) -> str:
 def journal(home: Path, how: str) -> None:
     """A journal of `decode` with other lists, by another key or by none."""
     ready(home, "decode")
-    from lmtools.first_pass.asr.recognisers import make_recogniser, sign_recogniser
-    from lmtools.first_pass.asr.utterances import find_utterances, identify_audio
-    from lmtools.first_pass.journal import Journal, JournalEntry
+    from lmtools.decode.recognisers import make_recogniser, sign_recogniser
+    from lmtools.decode.utterances import find_utterances, identify_audio
+    from lmtools.formats.journal import Journal, JournalEntry
     from lmtools.types import NBest
 
     audio, _ = identify_audio(find_utterances(home / "set", None))

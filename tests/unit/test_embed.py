@@ -15,12 +15,12 @@ from spelled import random_elmo, saved
 from toys import sentences
 
 from lmtools.base.errors import UserError
-from lmtools.embed import VECTOR_FILES, open_vectors
-from lmtools.embed import words as module
-from lmtools.embed.words import Embedded, WordVectors
 from lmtools.models.checkpoint import load_model
 from lmtools.models.objectives import END
 from lmtools.text.subword import BOS, EOS
+from lmtools.vectors import VECTOR_FILES, open_vectors
+from lmtools.vectors import words as module
+from lmtools.vectors.words import Embedded, WordVectors
 
 TEXTS = ["The king", "", "a  Queen unheard-of", "ζ", "  ", *sentences(30, 5), "the king"]
 

@@ -13,8 +13,8 @@ import torch
 from torch import Tensor, nn
 
 from lmtools.base.errors import UserError
-from lmtools.embed.static import StaticVectors
 from lmtools.text import NORMALISERS
+from lmtools.vectors.static import StaticVectors
 
 NONE, RANDOM, STATIC = "none", "random", ".vec"
 WIDTH = 256  # of random vectors

@@ -14,9 +14,6 @@ from scoring import make_scorer, score_sentences
 
 from lmtools.base import batching
 from lmtools.base.computing import Computing
-from lmtools.embed.encoders import ContextualEncoder
-from lmtools.embed.pooling import PoolingOptions
-from lmtools.embed.sentences import encode
 from lmtools.models.device import onednn_computes_bfloat16
 from lmtools.models.engine.linear import multiplies_int8
 from lmtools.models.lm import LanguageModel
@@ -25,6 +22,9 @@ from lmtools.score.batches import run_threads
 from lmtools.score.neural import NeuralScorer
 from lmtools.score.texts import open_cache
 from lmtools.types import NUMERICS
+from lmtools.vectors.encoders import ContextualEncoder
+from lmtools.vectors.pooling import PoolingOptions
+from lmtools.vectors.sentences import encode
 
 SIZE = 1000
 ARCH = {"layers": 2, "dim": 128, "heads": 2, "ffn": 512, "positions": 32}

@@ -10,11 +10,11 @@ from translators import random_translator
 from unit.score import test_huggingface
 
 from lmtools.base.errors import UserError
-from lmtools.embed.encoders import load_encoder
-from lmtools.embed.pooling import PoolingOptions
 from lmtools.models.causal import Causal
 from lmtools.ngram import build
 from lmtools.text import Normaliser
+from lmtools.vectors.encoders import load_encoder
+from lmtools.vectors.pooling import PoolingOptions
 
 bert, gpt = test_huggingface.bert, test_huggingface.gpt
 STATES, PREFIXES = "has no states", "not a left-to-right model"

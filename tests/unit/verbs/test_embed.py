@@ -9,8 +9,8 @@ from scoring import CPU
 from spelled import random_elmo
 
 from lmtools.cli import main
-from lmtools.embed import word_vectors
-from lmtools.embed.words import WordVectors
+from lmtools.vectors import word_vectors
+from lmtools.vectors.words import WordVectors
 
 LINES = ["the king", "", "A queen went", "the king"]
 

@@ -11,8 +11,8 @@ from scipy import stats
 
 from lmtools.base.seal import write_json
 from lmtools.cli import main
-from lmtools.embed import pooling
 from lmtools.formats import vectors
+from lmtools.vectors import pooling
 from lmtools.verbs.options import POOLS
 
 PAIRS = [

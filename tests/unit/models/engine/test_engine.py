@@ -9,11 +9,11 @@ from torch.nn import functional as F
 
 from lmtools.base.computing import ENGINES
 from lmtools.base.errors import UserError
-from lmtools.embed.encoders import ContextualEncoder
-from lmtools.embed.pooling import PoolingOptions
 from lmtools.models.device import onednn_computes_bfloat16
 from lmtools.models.engine import resolve_engine
 from lmtools.models.engine.linear import Int8Linear, PackedLinear, quantise_rows, weight_levels
+from lmtools.vectors.encoders import ContextualEncoder
+from lmtools.vectors.pooling import PoolingOptions
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -1,8 +1,0 @@
-"""Vectors of words in their context, computed by a language model (`words`) and kept in files
-(`vector_files`).
-"""
-
-from lmtools.embed.vector_files import VECTOR_FILES, open_vectors
-from lmtools.embed.words import Embedded, load_word_vectors, word_vectors
-
-__all__ = ["VECTOR_FILES", "Embedded", "load_word_vectors", "open_vectors", "word_vectors"]

@@ -1,6 +1,0 @@
-"""N-best lists of translations, to be rescored: beam search by a model of `lmtools train`."""
-
-from lmtools.first_pass.translate.run import Translated, TranslateOptions, translate
-from lmtools.first_pass.translate.search import Finished, search
-
-__all__ = ["Finished", "TranslateOptions", "Translated", "search", "translate"]

@@ -1,0 +1,138 @@
+"""Encoders turn prepared texts into sentence vectors, layer by layer: those of language models by
+pooling their states.
+"""
+
+from collections.abc import Sequence
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from lmtools.base.computing import USUAL, Computing
+from lmtools.base.errors import UserError
+from lmtools.base.installed import find_model
+from lmtools.base.specs import LMSpec
+from lmtools.base.windows import count_rows
+from lmtools.models.checkpoint import WEIGHTS
+from lmtools.models.device import autocast
+from lmtools.score import load
+from lmtools.score.base import Scorer
+from lmtools.types import NUMERICS
+from lmtools.vectors.base import Encoder
+from lmtools.vectors.pooling import POOLS, PoolingOptions
+from lmtools.vectors.static import StaticVectors
+from lmtools.vectors.tfidf import Tfidf
+
+
+class ContextualEncoder(Encoder):
+    """The vectors of a language model: its states, pooled.
+
+    Models without an end token, and left-to-right ones of ours, which never read the end: `eos` is
+    the state after the last token, and there is no `cls`. UserError for what the model has not.
+    """
+
+    def __init__(self, model: Scorer, pooling: PoolingOptions):
+        if pooling.masked and not model.masks:
+            raise UserError(
+                f"{model.source}: the model has no mask to predict from; leave --masked out"
+            )
+        if pooling.pool == "cls" and not model.boundary[1]:
+            raise UserError(
+                f"{model.source}: the first state of a left-to-right model has read nothing; use"
+                " --pool eos"
+            )
+        self.model, self.pooling, self.rows = model, pooling, model.rows
+        self.layers = pooling.choose_layers(model.depth, model.source)
+
+    @property
+    def signature(self) -> dict[str, str]:
+        """Return the model's signature with the pooling."""
+        model = self.model.signature
+        # of models of ours the pooling stands behind the vocabulary
+        first = dict(islice(model.items(), 3)) if "vocabulary" in model else model
+        rounding = {name: model[name] for name in NUMERICS}
+        return {**first, **self.pooling.signature, **rounding, **model}
+
+    def prepare(self, texts):
+        return self.model.prepare(texts)
+
+    def cost(self, sentence):
+        model = self.model
+        boundary, masked = sum(model.boundary), self.pooling.masked
+        return max(1, count_rows(model.positions(sentence), model.longest, boundary, masked))
+
+    @torch.inference_mode()
+    def vectors(self, sentences: Sequence[tuple]) -> np.ndarray:
+        """See Encoder; a sentence that does not fit the positions is read in windows, each token
+        where it has most context.
+        """
+        cuts = [self.model.windows(sentence) for sentence in sentences]
+        parts = [
+            (self.model.window(sentence, begin, end), first, last)
+            for sentence, windows in zip(sentences, cuts, strict=True)
+            for begin, end, first, last in windows
+        ]
+        vectors, counts = self.pool_parts(parts)  # (P, layers, D), (P,)
+        if len(parts) > len(sentences):
+            merge, sizes = POOLS[self.pooling.pool].windows, list(map(len, cuts))
+            pairs = zip(vectors.flatten(1).split(sizes), counts.split(sizes), strict=True)
+            vectors = torch.stack([merge(*pair) for pair in pairs]).unflatten(1, vectors.shape[1:])
+        return vectors.cpu().numpy()
+
+    def pool_parts(self, parts: Sequence[tuple[tuple, int, int]]) -> tuple[Tensor, Tensor]:
+        """Return the vectors (P, layers, D) of windows (tokens, first, last), of whose positions
+        first:last count, and how many positions counted.
+        """
+        model, (before, after) = self.model, self.model.boundary
+        with autocast(model.device, model.precision):
+            states, lengths = model.states(
+                [part for part, _, _ in parts], self.layers, self.pooling.masked
+            )
+            bounds = [(first, min(last, model.positions(part))) for part, first, last in parts]
+            bounds = before + torch.tensor(bounds, device=model.device)
+            at = torch.arange(max(1, int(lengths.max())), device=model.device)
+            inside = (at >= bounds[:, :1]) & (at < bounds[:, 1:])
+            if self.pooling.boundaries:
+                end = lengths[:, None]
+                inside |= (at < before) | ((at >= end - after) & (at < end))
+            pool = POOLS[self.pooling.pool].states
+            pooled = {
+                layer: pool(values.float(), inside, lengths)
+                for layer, values in states
+                if layer in self.layers
+            }
+        width = max(vectors.shape[1] for vectors in pooled.values())
+        filled = [F.pad(pooled[i], (0, width - pooled[i].shape[1])) for i in self.layers]
+        return torch.stack(filled, dim=1), inside.sum(1)
+
+
+LAST_MEAN = PoolingOptions()
+STATICS = {"words": StaticVectors, "tfidf": Tfidf}
+
+
+def load_encoder(
+    lm: str, pooling: PoolingOptions = LAST_MEAN, computing: Computing = USUAL
+) -> Encoder:
+    """Load the encoder of `lm`: a model directory of ours, or the name of an installed one, hf:DIR
+    (Hugging Face), words:F (vectors in a file), tfidf or tfidf:TEXT.
+    """
+    kind, _, rest = lm.partition(":")
+    if kind == "tfidf" or (kind == "words" and rest):
+        if pooling not in [PoolingOptions(layers) for layers in ("last", "all", (0,))]:
+            raise UserError(
+                f"{lm}: static vectors have layer 0 and the mean alone; leave --layer, --pool,"
+                " --boundaries and --masked out"
+            )
+        return STATICS[kind](rest or None)
+    lm = find_model(lm)
+    path = Path(lm)
+    if kind != "hf" and not any((path / name).exists() for name in ("config.json", WEIGHTS)):
+        kinds = "the directory of a neural model, hf:DIR, words:F or tfidf"
+        raise UserError(
+            f"{lm}: {'an n-gram model has no vectors' if path.exists() else 'no such model'}; give"
+            f" {kinds}"
+        )
+    return ContextualEncoder(load(LMSpec(lm, head=False), computing), pooling)

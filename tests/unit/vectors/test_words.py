@@ -1,0 +1,123 @@
+"""Word vectors of models that read pieces."""
+
+from dataclasses import replace
+from functools import partial
+from shlex import split
+
+import numpy as np
+import pytest
+import torch
+from scoring import CPU, embed_words, make_scorer
+from toys import sentences, settings
+
+from lmtools.cli import main
+from lmtools.models.lm import LanguageModel
+from lmtools.score.neural import NeuralScorer
+from lmtools.text import NORMALISERS
+from lmtools.text.subword import train as learn
+from lmtools.vectors import load_word_vectors
+from lmtools.vectors.words import WordVectors
+
+TEXTS = ["The king went", "", "a queen went to the king", "went", "zebra the zebra"]
+
+
+@pytest.fixture(scope="module")
+def subwords(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("pieces")
+    text = [*sentences(200, 1), "zebra"]
+    sizes = {"bpe": 60, "unigram": 60, "char": None, "word": 40}
+    return {
+        kind: learn(kind, text, size, NORMALISERS["librispeech"], folder / kind)
+        for kind, size in sizes.items()
+    }
+
+
+def made(model, subword, layers=None, rows=None, longest=64) -> WordVectors:
+    """Word vectors of a random model."""
+    torch.manual_seed(0)
+    arch = settings(model).arch
+    some = settings(model, arch=arch | {"positions": longest} if "positions" in arch else arch)
+    lm = LanguageModel(some, subword.size)
+    scorer = make_scorer(NeuralScorer, lm, subword, "0" * 16)
+    return WordVectors(scorer, layers, replace(CPU, rows=rows))
+
+
+@pytest.mark.parametrize("scheme", ["bpe", "unigram", "char", "word"])
+@pytest.mark.parametrize("model", ["causal", "tta", "masked", "lstm"])
+def test_a_word_is_the_mean_of_its_pieces(subwords, model, scheme):
+    """By the pieces as they stand in the text, one text at a time."""
+    subword = subwords[scheme]
+    embed = made(model, subword)
+    found = list(embed(TEXTS))
+    assert [line.words for line in found] == [text.lower().split() for text in TEXTS]
+    for text, line in zip(TEXTS, found, strict=True):
+        assert line.text == text and line.vectors.shape[1:] == (len(embed.layers), embed.width)
+        if not text:
+            continue
+        ids = subword.encode(text)
+        examples = embed.model.lm.objective.scoring([ids])
+        with torch.inference_mode():
+            states = list(embed.model.lm.trunk.layer_states(*examples.read))
+        word = np.cumsum([subword.begins[i] for i in ids])
+        word -= word[0] if scheme != "char" else 0
+        for layer, state in enumerate(states):
+            own = state[0, 1 : 1 + len(ids)].numpy()
+            for number in range(len(line.words)):
+                mean = own[word == number].mean(0)
+                np.testing.assert_allclose(
+                    line.vectors[number, layer, : len(mean)], mean, rtol=1e-4, atol=1e-5
+                )
+                assert not line.vectors[number, layer, len(mean) :].any()
+
+
+def test_batches_change_rounding_only(subwords):
+    texts = sentences(60, 3)
+    whole = list(made("tta", subwords["bpe"])(texts))
+    parts = list(made("tta", subwords["bpe"], rows=12)(texts))
+    for one, other in zip(whole, parts, strict=True):
+        np.testing.assert_allclose(one.vectors, other.vectors, rtol=1e-4, atol=1e-5)
+
+
+def test_a_left_to_right_word_has_not_read_what_follows(subwords):
+    embed = made("causal", subwords["bpe"])
+    (one,), (other,) = embed(["the king went"]), embed(["the king sleeps now"])
+    np.testing.assert_allclose(one.vectors[:2], other.vectors[:2], rtol=1e-4, atol=1e-5)
+    embed = made("tta", subwords["bpe"])
+    (one,), (other,) = embed(["the king went"]), embed(["the king sleeps now"])
+    assert np.abs(one.vectors[:2, -1] - other.vectors[:2, -1]).max() > 1e-3
+
+
+def test_long_texts_are_read_in_windows(subwords):
+    """Each piece in one window; the beginning as in the window by itself."""
+    embed = made("causal", subwords["bpe"], longest=12)
+    text = " ".join(sentences(12, 5))
+    (line,) = embed([text])
+    assert len(line.words) == len(text.split()) and len(subwords["bpe"].encode(text)) > 40
+    (first,) = embed([" ".join(text.split()[:2])])
+    np.testing.assert_allclose(line.vectors[:2], first.vectors, rtol=1e-4, atol=1e-5)
+
+
+def test_a_cache_spares_computing(trained, tmp_path, monkeypatch):
+    texts = ["the king", "", *sentences(30, 2)]
+    run = partial(embed_words, trained["tta"], texts, rows=40)
+    expected = list(run())
+    for _ in "12":
+        for line, right in zip(run(cache=tmp_path), expected, strict=True):
+            assert line[:2] == right[:2]
+            np.testing.assert_array_equal(line.vectors, right.vectors)
+        monkeypatch.setattr(WordVectors, "vectors", lambda *_: pytest.fail("computed again"))
+
+
+def test_the_verb_and_the_library(trained, tmp_path, capsys):
+    (tmp_path / "t").write_text("the king\n\na queen went\n")
+    command = ["embed", "--lm", str(trained["tta"]), "--text", str(tmp_path / "t"), "--pool"]
+    assert main([*command, *split(f"words --out {tmp_path}/v.npz --device cpu --cache none")]) == 0
+    assert "5 words of 3 lines" in capsys.readouterr().err
+    npz = np.load(tmp_path / "v.npz")
+    expected = list(embed_words(trained["tta"], ["the king", "", "a queen went"]))
+    np.testing.assert_array_equal(npz["vectors"], np.concatenate([e.vectors for e in expected]))
+    assert npz["words"].tolist() == ["the", "king", "a", "queen", "went"]
+    only = load_word_vectors(trained["tta"], [1], CPU)
+    np.testing.assert_allclose(
+        next(only(["the king"])).vectors[:, 0], expected[0].vectors[:, 1], rtol=1e-4, atol=1e-5
+    )
