@@ -52,12 +52,13 @@ VERB_GROUPS = {
         "mbr": "compute the expected BLEU, or error, of each hypothesis: minimum Bayes risk",
         "embed": "compute vectors of sentences, or of the words of a text",
         "sts": "measure how well cosines of sentence vectors agree with people's judgements",
+        "merge": "join the parts of an output that --shard I/N made",
         "export": "write a language model for transformers, CTranslate2 or ONNX",
         "serve": "answer programs: rescore lists as they come, over HTTP or line by line",
     },
 }
 VERBS = {name: purpose for group in VERB_GROUPS.values() for name, purpose in group.items()}
-SETTINGS = ("cmd", "max_line", "allow_commands", "log_format")  # options that are fields of Context
+SETTINGS = ("max_line", "allow_commands", "log_format")  # options that are fields of Context
 CLOSING = "lmtools VERB --help explains a verb and its usual options, --help-all every option"
 
 
@@ -188,4 +189,4 @@ def parse(argv) -> argparse.Namespace:
             module = import_verb(name)
             module.arguments(parser)
             parser.set_defaults(run=module.run)
-    return top.parse_args(argv)
+    return top.parse_args(argv, argparse.Namespace(words=list(argv)))

@@ -13,7 +13,7 @@ from lmtools.lattice.check import drop_unusable
 from lmtools.lattice.histories import MixtureLM
 from lmtools.lattice.paths import best
 from lmtools.score.context import CONTEXT, FIRST, ORIGIN, RESCORED, ContextScorer, History
-from lmtools.score.lattice_run import LatticeOutputs, LatticeResult, files_of, run_lattice
+from lmtools.score.lattice_run import LatticeOutputs, LatticeResult, run_lattice
 from lmtools.score.lattices import LatticeOptions, Rescorer
 from lmtools.types import EMPTY, Lattice
 
@@ -85,7 +85,7 @@ def run_sessions(
     """
     work = partial(run_session, wanted=wanted, context=context)
     sessions = group_sessions(lattices, context.sessions)
-    results = map_ordered(work, sessions, nj, settings.load, reads=files_of(settings))
+    results = map_ordered(work, sessions, nj, settings.load)
     return chain.from_iterable(results)
 
 

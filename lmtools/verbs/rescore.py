@@ -21,7 +21,7 @@ from lmtools.text.phrases import PhraseSpec
 from lmtools.verbs.experiment import load_plans
 from lmtools.verbs.help import Rare
 from lmtools.verbs.numbers import margin
-from lmtools.verbs.options import COMPUTING, PROCESSES
+from lmtools.verbs.options import COMPUTING
 from lmtools.verbs.parser import add_lm, add_phrases
 
 WRITTEN = ".written"  # behind the name of the output, of what the recogniser wrote
@@ -54,7 +54,7 @@ def arguments(parser):
         " list is done, in units of what dev needed; inf scores all (default: %(default)s)"
     )
     parser.add_argument("--margin", type=margin, default=1.0, metavar="X", help=Rare(help_text))
-    parser.add(*COMPUTING, *PROCESSES)
+    parser.add(*COMPUTING, "--nj")
 
 
 def run(args):

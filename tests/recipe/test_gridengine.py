@@ -12,12 +12,12 @@ import time
 from pathlib import Path
 
 import pytest
-
-from lmtools.base.errors import UserError
 from lmtools.base.jobs.arrays import run_items
 from lmtools.base.jobs.commands import run_command
 from lmtools.base.jobs.gridengine import GridEngine
 from lmtools.base.jobs.work import Work
+
+from lmtools.base.errors import UserError
 
 HOME = Path("/usr/lib/gridengine")
 SHARED = Path("/usr/share/gridengine")

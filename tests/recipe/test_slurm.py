@@ -18,13 +18,13 @@ from pathlib import Path
 
 import pytest
 from fork_server import REAL
-
-from lmtools.base.errors import UserError
-from lmtools.base.files import read_lines
 from lmtools.base.jobs.arrays import run_items
 from lmtools.base.jobs.commands import run_command
 from lmtools.base.jobs.slurm import Slurm
 from lmtools.base.jobs.work import Work
+
+from lmtools.base.errors import UserError
+from lmtools.base.files import read_lines
 
 PROGRAMS = ("slurmctld", "slurmd", "sbatch", "munged", "mungekey")
 MISSING = [name for name in PROGRAMS if not shutil.which(name)]

@@ -26,7 +26,7 @@ from lmtools.text.phrases import PhraseSpec
 from lmtools.verbs.help import Rare
 from lmtools.verbs.lattice.common import read_lattices
 from lmtools.verbs.numbers import amount, from_zero, positive
-from lmtools.verbs.options import PROCESSES, SEVERAL_LMS, WEIGHTS
+from lmtools.verbs.options import SEVERAL_LMS, WEIGHTS
 from lmtools.verbs.parser import (
     add_context,
     add_lm,
@@ -84,7 +84,7 @@ def arguments(parser):
         " sentences', on the N best paths"
     )
     group.add_argument("--exact", type=positive, metavar="N", help=Rare(help_text))
-    parser.add("--device", "--precision", "--engine", *PROCESSES)
+    parser.add("--device", "--precision", "--engine", "--nj")
 
 
 def run(args):
