@@ -1,6 +1,6 @@
 """lmtools merge: join the parts of an output, which --shard I/N made."""
 
-from lmtools.verbs.ngram.estimate import add_kenlm
+from lmtools.verbs.ngram import add_kenlm
 from lmtools.verbs.shards import list_outputs, merge
 
 

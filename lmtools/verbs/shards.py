@@ -155,8 +155,7 @@ def merge(out: str, **options) -> int:
     """Write `out` of its parts, and remove these; return the verb's exit status."""
     parts = read_parts(out)
     verb = parts[0].facts["verb"]
-    module = "estimate" if verb == "ngram" else ""
-    joiner = importlib.import_module(".".join(filter(None, ("lmtools.verbs", verb, module))))
+    joiner = importlib.import_module(f"lmtools.verbs.{verb}")
     try:
         status = joiner.join(parts, out, **options)
     except (AttributeError, LookupError, TypeError, ValueError) as error:

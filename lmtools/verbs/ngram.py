@@ -1,31 +1,41 @@
-"""`lmtools ngram`: estimate an n-gram language model with interpolated modified Kneser-Ney
-smoothing.
-"""
+"""lmtools ngram: estimate an n-gram language model, or make one of others."""
 
 import argparse
 from collections.abc import Sequence
 from itertools import islice
 
+from lmtools.base.allocator import keep_freed_memory
 from lmtools.base.errors import UserError
 from lmtools.base.log import say, say_lines
-from lmtools.ngram import build, directory
-from lmtools.ngram.directory import tokeniser
+from lmtools.ngram import build, derived, directory
+from lmtools.ngram.convert import convert
 from lmtools.ngram.kneser_ney import FALLBACK
 from lmtools.ngram.parts import TextParts, write_part
 from lmtools.text.blocks import read_again
 from lmtools.text.subword import UNK, load_subword
 from lmtools.text.unknown import LOOKED_AT, doubt_text, warn_unknown
 from lmtools.verbs.help import Rare
-from lmtools.verbs.numbers import positive, size
-from lmtools.verbs.options import SEVERAL_TEXTS
-from lmtools.verbs.parser import Parser, add_common, add_normaliser, normaliser_of
+from lmtools.verbs.numbers import amount, positive, size
+from lmtools.verbs.options import SEVERAL_TEXTS, flags_of
+from lmtools.verbs.parser import (
+    Parser,
+    add_actions,
+    add_common,
+    add_normaliser,
+    add_settings,
+    normaliser_of,
+    read_settings,
+)
 from lmtools.verbs.shards import Part, writing_part
+
+SMALL = 1 << 25  # bytes
+
 
 NGRAM_MODEL = "directory of lmtools ngram, an installed model, or an ARPA file"
 
 
-def arguments(parser):
-    """Declare the verb's options."""
+def declare_estimate(parser):
+    """Declare the options of estimation."""
     parser.add("--text", **SEVERAL_TEXTS)
     help_text = (
         "instead of text, counts of its n-grams: lines `of the 12`, all orders, with <s> and </s>,"
@@ -67,7 +77,7 @@ def add_kenlm(parser):
     parser.add_argument("--kenlm", default="auto", metavar="DIR|auto|none", help=Rare(help_text))
 
 
-def run(args: argparse.Namespace) -> None:
+def run_estimate(args: argparse.Namespace) -> None:
     """Estimate a model, or leave a part of its text."""
     if args.text and args.counts:
         args.refuse("--counts stands in place of --text; give one of them")
@@ -83,8 +93,8 @@ def run(args: argparse.Namespace) -> None:
         with writing_part(args, args.out, reads) as part:
             if part:
                 out, facts = part
-                tallies = write_part(args.text, tokeniser(tokens, args.unk), args.shard, out)
-                facts.update(tallies, words=args.words)
+                tokenise = directory.tokeniser(tokens, args.unk)
+                facts.update(write_part(args.text, tokenise, args.shard, out), words=args.words)
         return
     estimate(args, tokens)
 
@@ -94,7 +104,7 @@ def join(parts: Sequence[Part], out: str, kenlm: str = "auto") -> None:
     facts = [part.facts["facts"] for part in parts]
     parser = Parser(prog="lmtools ngram")
     add_common(parser)
-    arguments(parser)
+    declare_estimate(parser)
     args = parser.parse_args(facts[0]["words"][1:])
     args.kenlm, args.out = kenlm, out  # programs are those that the user of this command names
     tokens = load_subword(args.subword) if args.subword else normaliser_of(args)
@@ -127,3 +137,107 @@ def estimate(args: argparse.Namespace, tokens, parts: TextParts | None = None) -
         f"{args.out}: {description.order}-gram model by {description.estimator}, n-grams {counts};"
         f" {description.sentences} sentences, {description.tokens} tokens"
     )
+
+
+def declare_convert(parser):
+    """Write an ARPA file of any dialect as KenLM reads it."""
+    help_text = (
+        "ARPA file (.gz, .xz, .bz2): text before \\data\\, blanks for tabs, a byte-order mark, CR"
+        " line ends, no <s>, no \\end\\ do not matter"
+    )
+    parser.add_argument("model", metavar="IN", help=help_text)
+    help_text = "F.arpa, F.arpa.gz, or KenLM's binary form F.bin (needs its build_binary)"
+    parser.add_argument("out", metavar="OUT", help=help_text)
+    add_kenlm(parser)
+    parser.groups["output"].description = None  # no directory
+
+
+def run_convert(args):
+    """Convert, and say what the file lacks and how large it is."""
+    model, lacks = convert(args.model, args.out, args.kenlm)
+    say_lines(lacks)
+    counts = " ".join(map(str, model.counts))
+    say(f"{args.out}: {model.order}-gram model, n-grams {counts}")
+
+
+def declare_mix(parser):
+    """Write the linear mixture of n-gram models as one model."""
+    parser.add_argument("models", nargs="+", metavar="LM", help=NGRAM_MODEL)
+    weights = parser.add_mutually_exclusive_group(required=True)
+    help_text = "weights by expectation maximisation: those under which this text is most probable"
+    parser.add("--text", among=weights, help=help_text, **SEVERAL_TEXTS)
+    help_text = "weights of the models, in their order; the last one's may be left out"
+    weights.add_argument("--mix", nargs="+", type=amount, metavar="W", help=help_text)
+    add_kenlm(parser)
+    parser.add("--out", metavar="DIR", help="directory to write")
+
+
+def run_mix(args):
+    """Mix, write, and say the weights."""
+    description, weights = derived.mix(
+        args.models, args.out, args.mix, args.text or (), kenlm=args.kenlm
+    )
+    for weight, lm in zip(weights, args.models, strict=True):
+        print(f"{weight:.4f} {lm}")
+    counts = " ".join(map(str, description.counts))
+    print(f"{args.out}: {description.order}-gram mixture, n-grams {counts}")
+
+
+def declare_prune(parser):
+    """Leave out the n-grams that matter least (entropy pruning)."""
+    parser.add_argument("model", metavar="LM", help=NGRAM_MODEL)
+    help_text = (
+        "leave out n-grams each of which alone raises the model's perplexity by a smaller share, as"
+        " 1e-8 (SRILM's ngram -prune)"
+    )
+    parser.add_argument("--threshold", required=True, type=amount, metavar="X", help=help_text)
+    add_kenlm(parser)
+    parser.add("--out", metavar="DIR", help="directory to write")
+
+
+def run_prune(args):
+    """Prune, write, and say what is left."""
+    description, before = derived.prune(args.model, args.out, args.threshold, args.kenlm)
+    counts, were = (" ".join(map(str, sizes)) for sizes in (description.counts, before))
+    print(f"{args.out}: {description.order}-gram model, n-grams {counts} of {were}")
+
+
+def declare_quantize(parser):
+    """Write the smallest form of a model, KenLM's quantised trie."""
+    parser.add_argument("model", metavar="LM", help=NGRAM_MODEL)
+    parser.add_argument("--bits", **flags_of(derived.Quantisation)["--bits"] | {"metavar": "N"})
+    add_settings(parser, derived.Quantisation, ["backoff_bits", "pointer_bits"])
+    add_kenlm(parser)
+    parser.add("--out", metavar="DIR", help="directory to write")
+
+
+def run_quantize(args):
+    """Write, and say the size."""
+    settings = read_settings(args, derived.Quantisation)
+    quantisation = derived.Quantisation(args.bits, **settings)
+    description = derived.quantize(args.model, args.out, quantisation, kenlm=args.kenlm)
+    size, bits = derived.file_size(args.out, description), description.facts["bits"]
+    print(f"{args.out}: {description.order}-gram model in {size:,} bytes, {bits} bits")
+
+
+ACTIONS = {
+    "convert": (declare_convert, run_convert),
+    "mix": (declare_mix, run_mix),
+    "prune": (declare_prune, run_prune),
+    "quantize": (declare_quantize, run_quantize),
+}
+
+
+def arguments(parser):
+    """Declare the options of estimation, and the actions with theirs."""
+    for sub in add_actions(parser, ACTIONS, required=False):
+        sub.groups["output"].description = "a directory as `lmtools ngram` writes it"
+    declare_estimate(parser)
+    parser.set_defaults(act=run_estimate, refuse=parser.error)
+
+
+def run(args):
+    """Do what the action says; without one, estimate."""
+    # actions on models sort small blocks
+    keep_freed_memory(*([] if args.act is run_estimate else [SMALL]))
+    return args.act(args)
