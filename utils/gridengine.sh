@@ -6,14 +6,13 @@
 # stopped, so is the array.
 . "$(dirname "$0")/jobs.sh"
 jobs_parse "$@"
-options=(-terse -V -r y -j y -S "$BASH" -N lmtools -t "$first-$last" -tc "$most" -wd "$PWD")
+options=(-terse -V -r y -j y -b y -shell n -N lmtools -t "$first-$last" -tc "$most" -wd "$PWD")
 options+=(${mem:+-l "mem_free=$mem"} ${time:+-l "h_rt=$time"})
 ((gpu == 0)) || options+=(-l "gpu=$gpu")
 ((threads == 1)) || options+=(-pe smp "$threads")
 path=$(realpath -m "$log")
 # elsewhere files such as .sge_request of the working directory, which holds data, add options
-id=$(jobs_script SGE_TASK_ID |
-  (cd / && qsub "${options[@]}" -o "${path//"$name"/\$TASK_ID}" "${more[@]}")) ||
-  jobs_fail "not submitted"
+id=$(cd / && qsub "${options[@]}" -o "${path//"$name"/\$TASK_ID}" "${more[@]}" "$BASH" \
+  "$here/jobs.sh" "$name" "$log" "${command[@]}" SGE_TASK_ID) || jobs_fail "not submitted"
 jobs_wait "${id%%.*}" qdel qstat -u "$(id -un)"
 jobs_check

@@ -8,12 +8,12 @@
 # --num-threads N, --gpu N, --time D and --max-jobs-run N, of which so many run at a time; each
 # script says what others it takes.
 #
-#   jobs.sh JOB LOG COMMAND... NUMBER    run one of them
+#   jobs.sh JOB LOG COMMAND... NUMBER    run one of them (or that of the variable NUMBER)
 # shellcheck disable=SC2034  # variables of those that source it
 set -euo pipefail
 jobs_program=$(basename "$0")
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-mem='' threads=1 gpu=0 time='' most='' more=() name=$'\1' first=1 last=1
+mem='' threads=1 gpu=0 time='' most='' more=() name=@JOB@ first=1 last=1
 
 jobs_fail() { # MESSAGE [STATUS]
   echo "$jobs_program: $1" >&2
@@ -47,13 +47,6 @@ jobs_parse() {
   done
 }
 
-# jobs_script: print the script of an array, to whose tasks $1, a variable, gives numbers.
-jobs_script() {
-  printf '#!%s\nexec' "$BASH"
-  printf ' %q' "$BASH" "$here/jobs.sh" "$name" "$log" "${command[@]}"
-  printf ' "$%s"\n' "$1"
-}
-
 # jobs_wait ID CANCEL COMMAND...: wait until the command lists ID no more; if this process is
 # stopped meanwhile, CANCEL ID. A queue that gives no answer is asked again, for five minutes.
 jobs_wait() {
@@ -85,6 +78,7 @@ jobs_check() {
 
 if [[ ${BASH_SOURCE[0]} = "$0" ]]; then
   name=$1 log=$2 number=${!#}
+  [[ $number = [0-9]* ]] || number=${!number}
   command=("${@:3:$#-3}")
   command=("${command[@]//"$name"/$number}")
   export OMP_NUM_THREADS=${OMP_NUM_THREADS:-${SLURM_CPUS_PER_TASK:-${NSLOTS:-1}}}

@@ -8,7 +8,8 @@ options=(--parsable --requeue --ntasks-per-node=1 --cpus-per-task="$threads" --o
 options+=(${mem:+--mem="$mem"} ${time:+--time="$time"} --array="$first-$last%$most")
 ((gpu == 0)) || options+=(--gpus-per-task="$gpu")
 path=${log//%/%%}
-id=$(jobs_script SLURM_ARRAY_TASK_ID |
-  sbatch "${options[@]}" --output="${path//"$name"/%a}" "${more[@]}") || jobs_fail "not submitted"
+script=$(printf '%q ' "$BASH" "$here/jobs.sh" "$name" "$log" "${command[@]}" SLURM_ARRAY_TASK_ID)
+id=$(sbatch "${options[@]}" --output="${path//"$name"/%a}" "${more[@]}" \
+  <<<"#!$BASH"$'\n'"exec $script") || jobs_fail "not submitted"
 jobs_wait "${id%%;*}" scancel squeue -h -u "$(id -un)" -o %F
 jobs_check
