@@ -12,7 +12,6 @@ from lmtools.rescoring.features import (
     gather,
     make_columns,
     read_columns,
-    set_hash,
 )
 from lmtools.rescoring.folds import FoldPlan, parse_folds
 from lmtools.rescoring.lists import rescore_lists, tune_lists, warn_unseen
@@ -61,7 +60,6 @@ __all__ = [
     "read_scores",
     "rescore",
     "rescore_lists",
-    "set_hash",
     "tune",
     "tune_lists",
     "warn_unseen",

@@ -7,10 +7,11 @@ import numpy as np
 
 from lmtools.base.errors import UserError
 from lmtools.evaluate import METRICS, fill_empty, nbest_statistics
+from lmtools.formats.scores import hash_lists
 from lmtools.rescoring.curves import loss_of, scale_curve, spread
 from lmtools.rescoring.doubts import find_costs, find_runaway
 from lmtools.rescoring.expected import RIDGE, minimise_expected, sharpen
-from lmtools.rescoring.features import NEAR, PHRASES, Features, best, combine, set_hash
+from lmtools.rescoring.features import NEAR, PHRASES, Features, best, combine
 from lmtools.rescoring.harm import bound_weights, own_hypotheses
 from lmtools.rescoring.search import SearchSpace, search
 from lmtools.rescoring.tuning_options import (
@@ -43,7 +44,7 @@ class DevSet:
 
 def measure_lists(nbests: Sequence[NBest], metric: str, path) -> DevSet:
     """Measure a development set by a metric; UserError about `path` for missing references."""
-    return DevSet(padded_statistics(nbests, metric, path), set_hash(nbests), str(path))
+    return DevSet(padded_statistics(nbests, metric, path), hash_lists(nbests), str(path))
 
 
 def tune(nbests: Sequence[NBest], features: Features, path, options: TuningOptions) -> Weights:

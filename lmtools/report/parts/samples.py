@@ -9,8 +9,9 @@ import numpy as np
 
 from lmtools.base.errors import UserError
 from lmtools.formats import jsonl, kaldi_text, lists
+from lmtools.formats.scores import hash_lists
 from lmtools.report.names import NOTHING, SystemParts
-from lmtools.rescoring import ScoreColumns, Weights, read_columns, set_hash
+from lmtools.rescoring import ScoreColumns, Weights, read_columns
 from lmtools.rescoring.features import summed
 from lmtools.types import NBest
 
@@ -133,7 +134,7 @@ def is_tuned(name: str, nbests: Sequence[NBest], weights: Mapping[str, Weights |
     if not known:
         return name.startswith(("dev", "valid"))
     sets = [tuned.dev for tuned in known if not tuned.folds]
-    return name in {set_name(Path(dev.path)) for dev in sets} or set_hash(nbests) in {
+    return name in {set_name(Path(dev.path)) for dev in sets} or hash_lists(nbests) in {
         dev.sha256 for dev in sets
     }
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from lmtools.formats.scores import hash_lists
 from lmtools.report.artifacts import list_unchecked
 from lmtools.report.experiment import LM, Experiment
 from lmtools.report.names import ORACLE, SUM, shorten
@@ -13,7 +14,6 @@ from lmtools.report.page.table import NONE, Column, Table, figures, ratio, table
 from lmtools.report.parts.measure import LENGTHS, length_classes
 from lmtools.report.tables.query import Query, numbers
 from lmtools.report.tables.scores import system_column
-from lmtools.rescoring import set_hash
 from lmtools.rescoring.features import summed
 
 MEANINGS = {  # of what is computed from the text, and of what the names of means end in
@@ -98,7 +98,7 @@ def list_deviations(experiment: Experiment) -> Iterator[str]:
     """
     lists = experiment.lists
     for measured in lists.sets:
-        content, place = set_hash(measured.sample.nbests), measured.sample.name
+        content, place = hash_lists(measured.sample.nbests), measured.sample.name
         for name, system in lists.systems.items():
             score = experiment.rows.value("system", name, lists.metric, place)
             expected = measured.by_depth[name][-1] if name in measured.by_depth else None
