@@ -4,9 +4,9 @@ import dataclasses
 import typing
 from collections.abc import Sequence
 
-from lmtools.base.assignments import parse_pairs
 from lmtools.base.config import check_numbers
 from lmtools.base.errors import UserError
+from lmtools.base.grammar import parse_pairs
 
 
 def option(default, help_text: str, choices: Sequence[str] = ()):
