@@ -46,7 +46,7 @@ WORDS = {
     "float": "a finite number",
 }
 GOT = {str: "str", list: "array", dict: "object", bool: "bool", int: "int", float: "float"}
-FAULT = re.compile(r"(?P<what>.*?)(, got `(?P<got>\w+)`)?( - at `\$(?P<path>.*)`)?", re.S)
+FAULT = re.compile(r"(?P<what>.*?)(, got `(?P<got>\w+)`)?( - at (`key` in )?`\$(?P<path>.*)`)?", re.S)
 STEP = re.compile(r"\.([^.\[]+)|\[(\d+|\.\.\.)\]")
 SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -81,8 +81,9 @@ def fit(
     except msgspec.ValidationError as error:
         told = FAULT.fullmatch(str(error))
         path = [name or place for name, place in STEP.findall(told["path"] or "")]
-        found = list_places(tree, path)
-        steps, value = next(place for place in found if may_be_wrong(place[1], told["got"]))
+        found = list(list_places(tree, path))
+        wrong = (place for place in found if may_be_wrong(place[1], told["got"]))
+        steps, value = next(wrong, found[0])
         place, subject = name_place(steps, titles, whole)
         name = told["what"].rpartition("field `")[2].rstrip("`")
         if "unknown field" in told["what"]:
@@ -91,7 +92,8 @@ def fit(
             hint = f"did you mean {close[0]}?" if close else f"known are {', '.join(known)}:"
             cause, usual = f"unknown key {clip_value(name)}", f"{hint} rename it or drop it"
         elif "missing required" in told["what"]:
-            cause, usual = f"key {name!r} is missing", "add it"
+            place, missing = name_place([*steps, name], titles, whole)
+            cause, usual = f"key {missing} is missing", "add it"
         else:
             cause = f"{subject} is {clip_value(value)}"
             usual = f"expected {spell_expected(told['what'])}"
@@ -166,9 +168,10 @@ def spell_expected(what: str) -> str:
         return "a finite number" if "Number out of range" in what else what
     named = [WORDS.get(name, name) for name in kinds[0].split(" | ")]
     text = ", ".join(named[:-1]) + " or " * (len(named) > 1) + named[-1]
-    bound = re.search(r"(>=|>) (-?[\d.]+)$", what)
+    bound = re.search(r"(?<!length )(>=|>) (-?[\d.]+)$", what)
     if bound and float(bound[2]) >= 0:
-        text += f", {float(bound[2]):g} or more" if bound[1] == ">=" else f" above {bound[2]}"
+        least = f"{float(bound[2]):g}"
+        text += f", {least} or more" if bound[1] == ">=" else f" above {least}"
     length = re.search(r"of length (>=)? ?(\d+)", what)
     return f"{text} of {length[2]}{' or more' * bool(length[1])}" if length else text
 
