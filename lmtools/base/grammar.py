@@ -46,7 +46,9 @@ WORDS = {
     "float": "a finite number",
 }
 GOT = {str: "str", list: "array", dict: "object", bool: "bool", int: "int", float: "float"}
-FAULT = re.compile(r"(?P<what>.*?)(, got `(?P<got>\w+)`)?( - at (`key` in )?`\$(?P<path>.*)`)?", re.S)
+FAULT = re.compile(
+    r"(?P<what>.*?)(, got `(?P<got>\w+)`)?( - at (`key` in )?`\$(?P<path>.*)`)?", re.S
+)
 STEP = re.compile(r"\.([^.\[]+)|\[(\d+|\.\.\.)\]")
 SURROGATE = re.compile("[\ud800-\udfff]")
 
