@@ -97,7 +97,7 @@ def spell_if_wished(lists, columns):
 
 def rescore_lazily(args, nbests):
     """Rescore where the language model has yet to score."""
-    from lmtools.api.lazy import LazyColumn, choose_lazily, measure_choice  # imports torch
+    from lmtools.rescoring.asking import LazyColumn, choose_lazily, measure_choice  # imports torch
 
     for option, given in (("--experiment", args.experiment), ("--nbest-out", args.nbest_out)):
         if given:
