@@ -21,7 +21,8 @@ from lmtools.base.errors import UserError
 
 # door -> what it is for, and the verbs that are away with it
 DOORS: dict[str, tuple[str, tuple[str, ...]]] = {
-    "serve": ("answers to programs, over HTTP or line by line", ("serve",))
+    "serve": ("answers to programs, over HTTP or line by line", ("serve",)),
+    "vectors": ("vectors of sentences and words, and similarity", ("embed", "sts")),
 }
 HOME = Path(__file__).parents[1]
 

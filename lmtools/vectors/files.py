@@ -94,7 +94,7 @@ def write_npz(path, layers: Sequence[int], width: int) -> Iterator[Add]:
     """Write arrays `vectors` (words in all, layers, width), float32; `offsets` (lines + 1,), where
     each line's words begin; `words`; `layers`.
     """
-    lines: "list[Embedded]" = []
+    lines: list[Embedded] = []
     yield lines.append
     offsets = np.cumsum([0, *(len(line.words) for line in lines)], dtype=np.int64)
     vectors = np.empty((offsets[-1], len(layers), width), dtype=np.float32)

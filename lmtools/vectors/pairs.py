@@ -120,7 +120,9 @@ def read_rows(layout: PairLayout, path) -> Iterator[tuple[str, dict[str, str]]]:
             )
         if len(fields) < least or (len(fields) > most and not layout.description):
             usual = f"{', '.join(names)}, with tabs between, or name another format"
-            raise UserError(f"{where}: {len(fields)} fields; expected {layout.description or usual}")
+            raise UserError(
+                f"{where}: {len(fields)} fields; expected {layout.description or usual}"
+            )
         yield where, dict(zip(names, fields, strict=False))
 
 
