@@ -46,12 +46,9 @@ VERB_GROUPS = {
         "ppl": "measure the perplexity of a text",
     },
     "more": {
-        "decode": "write N-best lists of recordings, by Whisper or Vosk",
-        "translate": "write N-best lists of translations, by a translation model",
         "lattice": "describe and rescore lattices, write their best paths, oracles and posteriors",
         "network": "confusion networks: consensus of hypotheses, confidences of words",
         "mbr": "compute the expected BLEU, or error, of each hypothesis: minimum Bayes risk",
-        "export": "write a language model for transformers, CTranslate2 or ONNX",
     },
 }
 for _verb, (_title, _purpose, _) in collect("VERBS").items():
