@@ -157,7 +157,7 @@ def test_long_prefixes_forget_their_older_half(both):
             lm(torch.tensor([[sos, *prefix[-n:]]]), None)[0][0, -1], scores, atol=1e-4
         )
     ]
-    if scorer.lm.settings.model == "lstm":
+    if scorer.lm.settings.model in ("lstm", "gcnn"):
         assert len(prefix) in close
     else:  # it is the score after the last n tokens
         assert len(close) == 1
