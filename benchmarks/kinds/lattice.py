@@ -9,10 +9,10 @@ from measures.drawing import draw_bench
 from measures.lattice import bench_lattice, format_lines
 
 from kinds.settings import BenchSettings
-from lmtools.base.assignments import parse_pairs
 from lmtools.base.atomic import atomic_path
 from lmtools.base.computing import Computing
 from lmtools.base.errors import UserError
+from lmtools.base.grammar import parse_pairs
 from lmtools.base.options import option
 from lmtools.base.specs import LMSpec
 from lmtools.formats.lattices import stream
@@ -41,7 +41,7 @@ SETTINGS = LatticeBench
 
 
 def arguments(parser):
-    """Declare the benchmark's options."""
+    """Measure real-time factor of rescoring lattices, by density and by histories kept."""
     help_text = "lattices with times: file, directory or Kaldi rspecifier"
     parser.add_argument("input", metavar="F", help=help_text)
     parser.add("--format")

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from measures.lists import bench_lists, take_hypotheses
 
 from kinds.settings import BenchSettings
-from lmtools.base.assignments import parse_pairs
 from lmtools.base.computing import Computing
 from lmtools.base.errors import UserError
+from lmtools.base.grammar import parse_pairs
 from lmtools.base.options import option
 from lmtools.formats import read
 from lmtools.models.device import choose_device
@@ -28,7 +28,9 @@ SETTINGS = ListsBench
 
 
 def arguments(parser):
-    """Declare the benchmark's options."""
+    """Measure hypotheses a second of language models of any kind on the same N-best lists, in
+    turns.
+    """
     parser.add("--lm", **SEVERAL_LMS, help="a model directory, KenLM or ARPA file, hf:DIR or mix:")
     parser.add("--nbest")
     parser.add("--device", default="cpu")

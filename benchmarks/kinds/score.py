@@ -8,9 +8,9 @@ from measures.represent import bench_representation
 from measures.score import bench_score, format_ratios, random_scorers, trained_scorers
 
 from kinds.settings import BenchSettings
-from lmtools.base.assignments import parse_pairs
 from lmtools.base.computing import Computing
 from lmtools.base.errors import UserError
+from lmtools.base.grammar import parse_pairs
 from lmtools.base.options import option
 from lmtools.verbs.options import SEVERAL_LMS
 
@@ -30,7 +30,9 @@ SETTINGS = ScoreBench
 
 
 def arguments(parser):
-    """Declare the benchmark's options."""
+    """Measure run time of language models by sentence length, and batched; of scoring or of
+    sentence vectors.
+    """
     parser.add("--lm", **SEVERAL_LMS, help="a model; default: the paper's sizes, random weights")
     help_text = "ids of random models (default: %(default)s)"
     parser.add("--vocab-size", default=30_000, help=help_text)

@@ -10,16 +10,16 @@ from typing import Any, overload
 import numpy as np
 
 from lmtools.api.checks import list_nbests
-from lmtools.api.context import SessionContext, score_in_context
 from lmtools.api.weights import rescore, warn
-from lmtools.base.arguments import check_kind, check_path, check_text, check_whole, list_texts
 from lmtools.base.batching import prepare_distinct
 from lmtools.base.computing import Computing
 from lmtools.base.errors import UserError
+from lmtools.base.grammar import check_kind, check_path, check_text, check_whole, list_texts
 from lmtools.base.options import build_keywords, describe_keywords, fill
 from lmtools.base.specs import LMSpec
 from lmtools.formats import scores
 from lmtools.rescoring import DERIVED, ScoreColumns, Weights, is_default, load_weights
+from lmtools.rescoring.asking import SessionContext, score_in_context
 from lmtools.rescoring.features import summed
 from lmtools.score import Sources, score_texts
 from lmtools.score import load as load_scorer

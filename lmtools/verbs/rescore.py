@@ -3,10 +3,10 @@
 from dataclasses import replace
 from functools import partial
 
-from lmtools.base.assignments import parse_pair
 from lmtools.base.atomic import is_stream
 from lmtools.base.computing import Computing
 from lmtools.base.errors import UserError
+from lmtools.base.grammar import parse_pair
 from lmtools.base.log import say, say_lines
 from lmtools.base.options import fill
 from lmtools.base.specs import LMSpec
@@ -97,7 +97,7 @@ def spell_if_wished(lists, columns):
 
 def rescore_lazily(args, nbests):
     """Rescore where the language model has yet to score."""
-    from lmtools.api.lazy import LazyColumn, choose_lazily, measure_choice  # imports torch
+    from lmtools.rescoring.asking import LazyColumn, choose_lazily, measure_choice  # imports torch
 
     for option, given in (("--experiment", args.experiment), ("--nbest-out", args.nbest_out)):
         if given:

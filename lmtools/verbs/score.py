@@ -99,7 +99,7 @@ def describe(totals: Totals, out: str, spec: LMSpec) -> None:
 
 def score_sessions(args, spec):
     """Score lists in the context of the utterances before them, and say what was scored."""
-    from lmtools.api.context import SessionContext, score_in_context  # imports torch
+    from lmtools.rescoring.asking import SessionContext, score_in_context  # imports torch
     from lmtools.score import load
 
     if spec.pairs or args.written:

@@ -10,7 +10,6 @@ from scoring import CPU, ask
 from toys import sentences, settings
 
 import lmtools
-from lmtools.api.context import SessionContext, score_in_context
 from lmtools.base.errors import UserError
 from lmtools.base.specs import LMSpec
 from lmtools.cli import main
@@ -19,6 +18,7 @@ from lmtools.formats.sessions import find_sessions
 from lmtools.models.checkpoint import prepare_directory, save_weights
 from lmtools.models.lm import LanguageModel
 from lmtools.rescoring import Weights
+from lmtools.rescoring.asking import SessionContext, score_in_context
 from lmtools.score import load, score_texts
 from lmtools.score.context import ContextScorer, list_contexts
 from lmtools.score.ppl import perplexity
@@ -155,7 +155,7 @@ def test_killed_and_run_again_gives_the_same_bytes(work, monkeypatch):
     run("tune", "--nbest", "dev.jsonl", "--scores", "lm=dev.scores", "--out", "w.json")
     test = [*score, "--nbest", "test.jsonl", "--context-from", "w.json"]
     run(*test, "--cache", "none", "--out", "whole.scores")
-    from lmtools.api import context as module
+    from lmtools.rescoring import asking as module
 
     calls, whole = [], module.score_texts
 

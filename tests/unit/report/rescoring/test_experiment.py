@@ -303,7 +303,7 @@ def test_reports_of_lattices_by_system_and_set(fresh):
     assert found["tta", "dev"]["system"] == "tta"
     path.write_text("{}")
     with pytest.raises(
-        UserError, match=r"lattice/ngram/dev\.json: has no 'lattices'; write it again"
+        UserError, match=r"lattice/ngram/dev\.json: key 'lattices' is missing; write it again"
     ):
         collect_rescoring(fresh)
 
