@@ -3,6 +3,7 @@ recipes; and their prose is no wider than the code.
 """
 
 import argparse
+import importlib
 import re
 import sys
 from functools import cache
