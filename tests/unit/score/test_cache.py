@@ -26,9 +26,15 @@ from lmtools.cli import main
 from lmtools.formats import jsonl
 from lmtools.ngram import build
 from lmtools.score import cache, load, score_texts
-from lmtools.score import segments as files
-from lmtools.score.cache import VECTORS, Cache
-from lmtools.score.segments import HEADER, MAGIC, UNFINISHED, merge_segments, write_values
+from lmtools.score.cache import (
+    HEADER,
+    MAGIC,
+    UNFINISHED,
+    VECTORS,
+    Cache,
+    merge_segments,
+    write_values,
+)
 from lmtools.score.texts import open_cache
 from lmtools.text import Normaliser
 from lmtools.types import Hypothesis, NBest
@@ -213,7 +219,7 @@ def test_merging_loses_nothing(tmp_path, monkeypatch, reopened):
 
 def test_large_segments_are_left_alone(tmp_path, monkeypatch):
     """Of other runs, and of the run itself, whose small ones become large."""
-    monkeypatch.setattr(files, "LARGE", 400)
+    monkeypatch.setattr(cache, "LARGE", 400)
     for n in range(40):
         with contextlib.closing(Cache(tmp_path / "a", SIGNATURE)) as store:
             store.put((f"{n} {i}", 1.0) for i in range(12))
@@ -237,8 +243,8 @@ def test_merging_takes_bounded_memory(tmp_path, monkeypatch):
     """12 MB in 200 files, of values of two sizes, and a damaged file that is larger than all that
     is merged at once.
     """
-    monkeypatch.setattr(files, "LARGE", 1 << 16)
-    monkeypatch.setattr(files, "WRITTEN", 1 << 16)
+    monkeypatch.setattr(cache, "LARGE", 1 << 16)
+    monkeypatch.setattr(cache, "WRITTEN", 1 << 16)
     values: dict[bytes, bytes] = {}
     for n in range(200):
         part = random_values(15, 4000 if n % 2 else 4096, n)
@@ -248,17 +254,17 @@ def test_merging_takes_bounded_memory(tmp_path, monkeypatch):
     made = merge_segments(tmp_path, segments(tmp_path))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak < 4 * files.TOGETHER * files.LARGE < sum(map(len, values.values())) / 4
+    assert peak < 4 * cache.TOGETHER * cache.LARGE < sum(map(len, values.values())) / 4
     assert {*made} == {*segments(tmp_path)} and 20 < len(made) < 40
-    assert max(path.stat().st_size for path in made) <= files.TOGETHER * files.LARGE
+    assert max(path.stat().st_size for path in made) <= cache.TOGETHER * cache.LARGE
     keys, found = [*values], {}
     for path in made:
-        found |= files.Segment(path).find(keys)
+        found |= cache.Segment(path).find(keys)
     assert [found[i] for i in range(len(keys))] == [values[key] for key in keys]
 
 
 def test_a_damaged_segment_of_any_size_is_mended(tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "LARGE", 10)
+    monkeypatch.setattr(cache, "LARGE", 10)
     values = random_values(50, 100, 1)
     (path,) = write_values(tmp_path, values)
     (other,) = write_values(tmp_path, random_values(3, 100, 2))
@@ -266,8 +272,8 @@ def test_a_damaged_segment_of_any_size_is_mended(tmp_path, monkeypatch):
     content[-1] ^= 1
     path.write_bytes(content)
     (mended,) = {*merge_segments(tmp_path, [path, other], {path})} - {other}
-    assert not path.exists() and files.Segment(mended).count == 49
-    segment = files.Segment(mended)
+    assert not path.exists() and cache.Segment(mended).count == 49
+    segment = cache.Segment(mended)
     assert len(segment.find([*values])) == 49 and not segment.damaged
 
 
@@ -308,10 +314,10 @@ def test_nobody_waits_for_a_pipe(tmp_path, capsys):
 def test_of_two_values_of_a_key_that_of_the_lower_checksum_stays(tmp_path, order):
     """In whatever order, and among whichever others."""
     key, rest = bytes(range(32)), random_values(4, 8, 1)
-    values = sorted((bytes([n] * 8) for n in range(3)), key=lambda v: files.checksum(key, v))
+    values = sorted((bytes([n] * 8) for n in range(3)), key=lambda v: cache.checksum(key, v))
     paths = [write_values(tmp_path, rest | {key: values[n]})[0] for n in order]
     (made,) = merge_segments(tmp_path, paths)
-    assert files.Segment(made).find([key]) == {0: values[0]}
+    assert cache.Segment(made).find([key]) == {0: values[0]}
 
 
 def test_two_that_merge_at_the_same_time_keep_a_value(tmp_path, monkeypatch):
