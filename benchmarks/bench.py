@@ -29,7 +29,8 @@ def build_parser() -> Parser:
     """The parser of all kinds."""
     parser = Parser(prog="bench.py", description="Measure the speed of models.")
     add_common(parser)
-    for sub, module in zip(add_actions(parser, KINDS), KINDS.values(), strict=True):
+    actions = {name: (module.arguments, module.run) for name, module in KINDS.items()}
+    for sub, module in zip(add_actions(parser, actions), KINDS.values(), strict=True):
         add_settings(sub, module.SETTINGS)
         sub.add("--precision")
         sub.add("--out", required=False, metavar="F.json", help="write the figures")

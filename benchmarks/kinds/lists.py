@@ -28,7 +28,9 @@ SETTINGS = ListsBench
 
 
 def arguments(parser):
-    """Declare the benchmark's options."""
+    """Measure hypotheses a second of language models of any kind on the same N-best lists, in
+    turns.
+    """
     parser.add("--lm", **SEVERAL_LMS, help="a model directory, KenLM or ARPA file, hf:DIR or mix:")
     parser.add("--nbest")
     parser.add("--device", default="cpu")

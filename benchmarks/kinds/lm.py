@@ -43,7 +43,9 @@ SETTINGS = LMBench
 
 
 def arguments(parser):
-    """Declare the benchmark's options."""
+    """Measure throughput and responsiveness of left-to-right models, LSTM against gated
+    convolutions.
+    """
     help_text = "whose words are read (default: words drawn by Zipf's law from each vocabulary)"
     parser.add("--text", help=help_text)
     help_text = "a model of these settings, random weights"

@@ -30,7 +30,9 @@ SETTINGS = ScoreBench
 
 
 def arguments(parser):
-    """Declare the benchmark's options."""
+    """Measure run time of language models by sentence length, and batched; of scoring or of
+    sentence vectors.
+    """
     parser.add("--lm", **SEVERAL_LMS, help="a model; default: the paper's sizes, random weights")
     help_text = "ids of random models (default: %(default)s)"
     parser.add("--vocab-size", default=30_000, help=help_text)

@@ -10,7 +10,7 @@ import numpy as np
 
 from lmtools.api.weights import plan_of
 from lmtools.base.computing import Computing
-from lmtools.base.errors import UserError
+from lmtools.base.errors import UserError, one_line
 from lmtools.base.log import say
 from lmtools.base.specs import LMSpec
 from lmtools.formats import jsonl
@@ -35,26 +35,18 @@ PROBE = [NBest("probe", (Hypothesis("", {"am": 0.0}),))]
 
 
 class Request(NamedTuple):
-    """The lists of a request; `single`: it was no array of lists, but one."""
+    """The lists of a request; `single`: it was no array of lists, but one; `texts`: of all their
+    hypotheses; `names`: of the hypotheses' own scores.
+    """
 
     lists: list[NBest]
     single: bool
-
-    @property
-    def texts(self) -> list[str]:
-        """The texts of all hypotheses."""
-        return [hyp.text for nbest in self.lists for hyp in nbest.hyps]
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of the hypotheses' own scores."""
-        return next((tuple(nbest.hyps[0].scores) for nbest in self.lists if nbest.hyps), ())
+    texts: list[str]
+    names: tuple[str, ...]
 
 
 class Scored(NamedTuple):
-    """A request, and by model the log-probability and the tokens of its texts, float64 (2,
-    texts).
-    """
+    """A request, and by model the log-probability and the tokens of its texts, float64 (2, N)."""
 
     request: Request
     rows: Mapping[str, np.ndarray]
@@ -89,8 +81,8 @@ class Chooser:
             )
         self.scorers = {name: load(spec, computing) for name, spec in specs.items()}
         self.paths = {name: specs[summed(name)].lm for name in self.columns}
-        signatures = {name: self.scorers[summed(name)].signature for name in self.columns}
-        given = ScoreColumns(dict.fromkeys(self.columns, ()), signatures, self.paths, {})
+        self.signatures = {name: self.scorers[summed(name)].signature for name in self.columns}
+        given = ScoreColumns(dict.fromkeys(self.columns, ()), self.signatures, self.paths, {})
         self.warnings = check_signatures(self.weights, given, path)
 
     def answer(self, bodies: Sequence[bytes]) -> list[Answer | Exception]:
@@ -135,14 +127,13 @@ class Chooser:
     def sort(self, lists: list[NBest], rows: Mapping[str, np.ndarray]) -> list[NBest]:
         """Return lists that have hypotheses in the order of their totals."""
         bounds = np.cumsum([len(nbest.hyps) for nbest in lists])[:-1]
-        values, signatures = {}, {}
+        values = {}
         for name in self.columns:
             parts = zip(lists, *(np.split(row, bounds) for row in rows[summed(name)]), strict=True)
             values[name] = [
                 log_prob / find_divisors(name, nbest, tokens) for nbest, log_prob, tokens in parts
             ]
-            signatures[name] = self.scorers[summed(name)].signature
-        columns = ScoreColumns(values, signatures, self.paths, {name: {} for name in values})
+        columns = ScoreColumns(values, self.signatures, self.paths, {name: {} for name in values})
         weights = self.weights
         if is_default(self.path):  # of whatever scores the lists have
             weights = load_weights(self.path, lists, columns)
@@ -199,7 +190,8 @@ def read_request(body: bytes) -> Request:
         utterances.add(nbest.utt, where)
         names = components(nbest, names, where)
         lists.append(nbest)
-    return Request(lists, single)
+    hyps = [hyp for nbest in lists for hyp in nbest.hyps]
+    return Request(lists, single, [hyp.text for hyp in hyps], tuple(hyps[0].scores if hyps else ()))
 
 
 def answer_request(request: Request, best: Iterator[NBest]) -> Answer:
@@ -214,6 +206,13 @@ def tag_places(nbest: NBest) -> NBest:
     hyps = enumerate(nbest.hyps)
     tagged = tuple(Hypothesis(hyp.text, hyp.scores, {PLACE: str(place)}) for place, hyp in hyps)
     return replace(nbest, hyps=tagged)
+
+
+def spell_error(error: Exception) -> bytes:
+    """Return an error as JSON; of one that is not the request's fault only its kind."""
+    if not isinstance(error, UserError):
+        error = UserError(f"failed here ({type(error).__name__}); try it again, or alone")
+    return json.dumps({"error": one_line(error)}).encode()
 
 
 def describe(nbest: NBest, best: NBest) -> dict:

@@ -4,7 +4,6 @@ import argparse
 import dataclasses
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping
-from types import ModuleType
 
 from lmtools.base.assignments import parse_pairs
 from lmtools.base.errors import UserError
@@ -78,22 +77,20 @@ def add_common(parser: Parser, inner: bool = False) -> None:
     parser.add_argument("--help-all", action=FullHelp, help="show every option and exit")
 
 
-def add_actions(
-    parser: Parser, modules: Mapping[str, ModuleType], required: bool = True
-) -> Iterator[Parser]:
-    """Yield the parser of each action of a verb; after what is done with it, the action's module
-    declares its own options. The module's first line says what the action is for.
+def add_actions(parser: Parser, actions: Mapping[str, tuple], required=True) -> Iterator[Parser]:
+    """Yield the parser of each action of a verb; after what is done with it, the first of the
+    action's two functions, whose docstring says what it is for, declares its options.
     """
-    actions = parser.add_subparsers(dest="action", metavar="|".join(modules), required=required)
-    for name, module in modules.items():
-        help_text = " ".join((module.__doc__ or "").partition(": ")[2].split())
-        sub = actions.add_parser(
-            name, help=help_text, description=f"{help_text[0].upper()}{help_text[1:]}."
+    subs = parser.add_subparsers(dest="action", metavar="|".join(actions), required=required)
+    for name, (declare, run) in actions.items():
+        purpose = " ".join((declare.__doc__ or "").split())
+        sub = subs.add_parser(
+            name, help=purpose[0].lower() + purpose[1:].rstrip("."), description=purpose
         )
         add_common(sub, inner=True)
         yield sub
-        module.arguments(sub)
-        sub.set_defaults(act=module.run)
+        declare(sub)
+        sub.set_defaults(act=run)
 
 
 def add_references(

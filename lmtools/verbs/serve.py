@@ -9,10 +9,9 @@ from lmtools.base.context import current
 from lmtools.base.log import say_lines
 from lmtools.base.options import fill
 from lmtools.base.specs import LMSpec
-from lmtools.serve.batcher import Serving
 from lmtools.serve.chooser import Chooser
 from lmtools.serve.lines import answer_lines
-from lmtools.serve.server import Server
+from lmtools.serve.server import Server, Serving
 from lmtools.verbs.options import SEVERAL_LMS
 from lmtools.verbs.parser import add_lm, add_settings, read_settings
 

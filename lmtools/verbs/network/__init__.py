@@ -18,8 +18,12 @@ ACTIONS = {
 
 def arguments(parser):
     """Declare the actions and the options of each."""
-    for _ in add_actions(parser, ACTIONS):
-        pass
+    actions = {}
+    for name, module in ACTIONS.items():
+        purpose = module.__doc__.partition(": ")[2].strip()
+        module.arguments.__doc__ = f"{purpose[0].upper()}{purpose[1:]}."
+        actions[name] = module.arguments, module.run
+    list(add_actions(parser, actions))
 
 
 def run(args):

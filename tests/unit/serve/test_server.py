@@ -17,10 +17,8 @@ from lmtools.base.errors import UserError
 from lmtools.ngram import build
 from lmtools.rescoring import Dev, Weights
 from lmtools.score import load
-from lmtools.serve.batcher import Batcher, Serving
 from lmtools.serve.chooser import Answer
-from lmtools.serve.messages import Refusal
-from lmtools.serve.metrics import ServiceMetrics
+from lmtools.serve.server import Batcher, Refusal, ServiceMetrics, Serving
 from lmtools.text import Normaliser
 
 MOST = 100_000  # bytes of a body

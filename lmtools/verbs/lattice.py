@@ -1,0 +1,444 @@
+"""lmtools lattice: what lattices hold, their best paths, oracles and posteriors, and rescoring with
+language models.
+"""
+
+import math
+from collections import deque
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from lmtools.base.assignments import parse_pairs
+from lmtools.base.computing import Computing
+from lmtools.base.errors import UserError
+from lmtools.base.log import say, say_lines
+from lmtools.base.options import fill
+from lmtools.base.seal import write_json
+from lmtools.base.specs import LMSpec
+from lmtools.evaluate import evaluate, show
+from lmtools.formats import FORMATS, kaldi_text, registry
+from lmtools.formats.lattices import LATTICES, default_weights, detect, stream
+from lmtools.formats.lists import join_refs
+from lmtools.formats.texts import read_texts
+from lmtools.lattice.check import ERROR, IMPOSSIBLE, drop_unusable, problems, repair
+from lmtools.lattice.density import Statistics, add_statistics, statistics
+from lmtools.lattice.determinise import STATES, determinise
+from lmtools.lattice.forward import add_posteriors
+from lmtools.lattice.merge_scores import merge_scores
+from lmtools.lattice.oracle import oracle
+from lmtools.lattice.paths import as_nbest, best
+from lmtools.rescoring import mark, parse_weights, warn_unseen
+from lmtools.score.context import FIRST, REF, RESCORED
+from lmtools.score.lattice_run import (
+    LatticeContext,
+    LatticeOutputs,
+    LatticeResult,
+    LatticeTotals,
+    run_lattices,
+    run_sessions,
+)
+from lmtools.score.lattices import LatticeOptions
+from lmtools.text.phrases import PhraseSpec
+from lmtools.types import Lattice
+from lmtools.verbs.help import Rare
+from lmtools.verbs.numbers import amount, from_zero, positive
+from lmtools.verbs.options import PROCESSES, SEVERAL_LMS, WEIGHTS
+from lmtools.verbs.parser import (
+    add_actions,
+    add_context,
+    add_lm,
+    add_phrases,
+    add_references,
+    add_settings,
+    read_settings,
+)
+
+
+def choose_weights(weights: Mapping[str, float] | None, lattice: Lattice) -> Mapping[str, float]:
+    """Return `weights`, or the lattice's own."""
+    return default_weights(lattice) if weights is None else weights
+
+
+def read_lattices(args) -> Iterator[Lattice]:
+    """Yield the lattices of the input one by one; UserError if there are none."""
+    read = False
+    for lattice in stream(args.input, args.format):
+        read = True
+        yield lattice
+    if not read:
+        raise UserError(f"{args.input}: no lattices; give the recogniser's")
+
+
+def mend_lattice(lattice: Lattice) -> Lattice:
+    """Return the lattice, repaired where algorithms need it; what was done is said."""
+    lattice, messages = drop_unusable(lattice)
+    say_lines(messages)
+    return lattice
+
+
+def declare_info(parser):
+    """Count lattices, states, arcs, density, what is broken; --repair writes them without it."""
+    add_references(parser, "lattices", purpose=", for the density (default: the best path)")
+    parser.add("--weights")
+    parser.add_argument("--each", action="store_true", help="one line a lattice besides the totals")
+    help_text = "write the lattices without what is broken"
+    parser.groups["output"].add_argument("--repair", metavar="OUT", help=help_text)
+    parser.add("--to", default="slf", help="format of --repair (default: %(default)s)")
+
+
+def run_info(args):
+    """Print sizes and problems; repair if asked."""
+    sizes, broken = [], {}
+    looked_at = inspect_lattices(args, sizes, broken)
+    if args.repair:
+        registry.find_format(args.to, LATTICES).write(looked_at, args.repair)
+    else:
+        deque(looked_at, maxlen=0)
+    print(f"{args.input}: {len(sizes):,} lattices, {describe_sizes(add_statistics(sizes))}")
+    for (severity, kind), cases in sorted(broken.items()):
+        utt, first = cases[0]
+        count = sum(problem.count for _, problem in cases)
+        print(
+            f"{severity}: {kind}: {count:,} in {len(cases):,} lattices, first {first.example} of"
+            f" {utt!r}"
+        )
+
+
+def inspect_lattices(args, sizes: list[Statistics], broken: dict) -> Iterator[Lattice]:
+    """Yield the lattices without what is broken; their sizes (as they came, where these can be
+    counted) and problems are entered on the way.
+    """
+    weights = parse_weights(args.weights)
+    for lattice, words in join_refs(read_lattices(args), args.ref, args.ref_lines, args.input):
+        faults = problems(lattice)
+        for problem in faults:
+            broken.setdefault((problem.severity, problem.kind), []).append((lattice.utt, problem))
+        better, done = repair(lattice)
+        countable = (
+            better
+            if any(problem.severity == ERROR or problem.kind == IMPOSSIBLE for problem in faults)
+            else lattice
+        )
+        sizes.append(
+            statistics(
+                countable, choose_weights(weights, better), None if words is None else words.split()
+            )
+        )
+        if args.each:
+            print(f"{lattice.utt}: {describe_sizes(sizes[-1])}")
+        if args.repair:
+            say_lines(f"{lattice.utt}: {message}" for message in done)
+        yield better
+
+
+def describe_sizes(size: Statistics) -> str:
+    """Return the sizes of one lattice or of many in one line."""
+    parts = [
+        f"{size.states:,} states",
+        f"{size.arcs:,} arcs ({size.word_arcs:,} with words, {len(size.vocabulary):,} different)",
+    ]
+    if size.arcs_a_word is not None:
+        parts.append(f"{size.arcs_a_word:.1f} arcs a word")
+    if size.arcs_a_second is not None:
+        parts.append(f"{size.seconds:,.1f} s, {size.arcs_a_second:,.1f} arcs a second")
+    mean = " a lattice (geometric mean)" if size.lattices > 1 else ""
+    return ", ".join([*parts, f"10^{size.paths / size.lattices:.1f} paths{mean}"])
+
+
+def declare_nbest(parser):
+    """Write the best distinct word sequences of each lattice, in order, with their scores."""
+    add_references(parser, "lattices")
+    parser.add("--weights")
+    parser.add("--depth", default=100, help="hypotheses a lattice (default: %(default)s)")
+    parser.add("--out", help="N-best lists; - is standard output")
+    parser.add("--to")
+
+
+def run_nbest(args):
+    """Write the lists one by one."""
+    weights = parse_weights(args.weights)
+    lattices = join_refs(
+        map(mend_lattice, read_lattices(args)), args.ref, args.ref_lines, args.input
+    )
+    total = args.to.partition(":")[0] != "jsonl"
+    lists = (
+        as_nbest(lattice, choose_weights(weights, lattice), args.depth, ref, total=total)
+        for lattice, ref in lattices
+    )
+    registry.find_format(args.to, FORMATS).write(lists, args.out)
+
+
+def declare_oracle(parser):
+    """Measure the least word error rate of any path of the lattices, beside the best path's."""
+    add_references(parser, "lattices", required=True)
+    parser.add("--weights")
+    parser.add("--seed", help="of the bootstrap's draws (default: %(default)s)")
+    help_text = "Kaldi text of the paths with the fewest errors"
+    parser.add("--out", required=False, help=help_text)
+
+
+def run_oracle(args):
+    """Print error rates; write the oracle's texts if asked."""
+    weights = parse_weights(args.weights)
+    refs, first, least = {}, {}, {}
+    for lattice, ref in join_refs(
+        map(mend_lattice, read_lattices(args)), args.ref, args.ref_lines, args.input
+    ):
+        refs[lattice.utt] = ref
+        first[lattice.utt] = " ".join(best(lattice, choose_weights(weights, lattice)).words)
+        least[lattice.utt] = " ".join(oracle(lattice, refs[lattice.utt].split()).words)
+    for name, texts in (("best path", first), ("oracle", least)):
+        evaluation = evaluate(refs, texts, "wer")
+        interval = evaluation.interval(args.seed)
+        print(f"{name}: {show.line(evaluation, interval)}")
+    if args.out:
+        kaldi_text.write(least, args.out)
+
+
+def declare_determinise(parser):
+    """Write lattices in which every word sequence is one path, its best, without arcs that have no
+    word.
+    """
+    parser.add("--weights")
+    help_text = "most states of a lattice; prune those that exceed it (default: %(default)s)"
+    parser.add("--states", default=STATES, help=help_text)
+    parser.add("--out", help="lattices; - or a Kaldi wspecifier for a pipe")
+    parser.add("--to", default=None, help="format of the output (default: that of the input)")
+
+
+def run_determinise(args):
+    """Write the lattices one by one; scores that the format cannot hold go into one that it has."""
+    weights = parse_weights(args.weights)
+    args.format = args.format or detect(args.input)
+    form = registry.find_format(args.to or args.format, LATTICES)
+    into, keep = form.merge or ("", ())
+
+    def results():
+        for lattice in map(mend_lattice, read_lattices(args)):
+            chosen = choose_weights(weights, lattice)
+            small = determinise(lattice, chosen, args.states)
+            fits = not form.merge or small.scores.keys() <= {into, *keep}
+            yield small if fits else merge_scores(small, chosen, into, keep)
+
+    form.write(results(), args.out)
+
+
+def declare_posteriors(parser):
+    """Write the probability of each arc (SLF: field `p` beside its scores, else the one score of
+    other formats).
+    """
+    parser.add("--weights")
+    parser.add("--scale", default=1.0)
+    parser.add("--out", help="lattices; - is standard output")
+    parser.add("--to", default="slf")
+
+
+def run_posteriors(args):
+    """Write the lattices one by one."""
+    weights = parse_weights(args.weights)
+    beside = args.to.partition(":")[0] == "slf"
+    lattices = map(mend_lattice, read_lattices(args))
+    marked = (
+        add_posteriors(lattice, choose_weights(weights, lattice), args.scale, beside)
+        for lattice in lattices
+    )
+    registry.find_format(args.to, LATTICES).write(marked, args.out)
+
+
+SESSION = "a session is in memory, and one process works on it"
+WHOSE = (
+    "whose words: first (the lattices' own best paths), rescored (those found before) or ref (those"
+    " of --ref; default: %(default)s)"
+)
+SETTINGS = ("prune_beam", "prune_arcs", "cover_beam", "tokens", "states")  # of --set
+
+
+def declare_rescore(parser):
+    """Write new scores of every arc by language models (exact for n-grams); lattices, N-best lists
+    and texts of them.
+    """
+    add_references(parser, "lattices", purpose=" of the lists")
+    help_text = "a language model, under its name among the weights"
+    add_lm(parser, **SEVERAL_LMS, help=help_text)
+    group = parser.groups["language model"]
+    group.add_argument(
+        "--mix",
+        action="append",
+        default=[],
+        metavar="NAME=A:0.6,B:0.4",
+        help=Rare("LMs A and B interpolated linearly, as NAME"),
+    )
+    help_text = "take this LM's score out of `graph`, of which it is a part; it becomes `lm`"
+    group.add_argument("--old-lm", metavar="DIR", help=Rare(help_text))
+    add_phrases(parser)
+    add_context(parser, SESSION, WHOSE, choices=(FIRST, RESCORED, REF))
+    parser.add("--weights", help=f"{WEIGHTS}; required")
+    help_text = (
+        "neural LMs: merge histories of equal last N-1 words; 0: none (default: %(default)s)"
+    )
+    parser.add("--max-ngram-order", type=from_zero, default=4, help=help_text)
+    help_text = "drop histories worse than their state's best by more"
+    parser.add_argument("--beam", type=amount, default=math.inf, metavar="B", help=help_text)
+    add_settings(parser, LatticeOptions, SETTINGS)
+    parser.add(
+        "--out", required=False, help="rescored lattices; - or a Kaldi wspecifier for a pipe"
+    )
+    parser.add("--to", default=None, help="format of the output (default: that of the input)")
+    parser.add("--nbest-out", help="N-best lists of the rescored lattices")
+    parser.add("--nbest-to")
+    parser.add("--depth", default=100, help="hypotheses a list (default: %(default)s)")
+    parser.add("--text-out")
+    group = parser.groups["output"]
+    group.add_argument("--report", metavar="F.json", help=Rare("write sizes, time and models"))
+    help_text = (
+        "write to the report how far arcs' scores of LMs that read both sides are from whole"
+        " sentences', on the N best paths"
+    )
+    group.add_argument("--exact", type=positive, metavar="N", help=Rare(help_text))
+    parser.add("--device", "--precision", "--engine", *PROCESSES)
+
+
+def run_rescore(args):
+    """Rescore lattice by lattice; the first of --out, --nbest-out and --text-out gets each result
+    at once, the others all at the end.
+    """
+    places = [path for path in (args.out, args.nbest_out, args.text_out) if path]
+    if not places:
+        raise UserError("nothing to write; give --out, --nbest-out or --text-out")
+    if sum(path == "-" or path.endswith(":-") for path in places) > 1:
+        raise UserError("two results on standard output; give all but one the name of a file")
+    args.format = args.format or detect(args.input)
+    args.to = args.to or args.format
+    options, totals = options_of(args), LatticeTotals()
+    write_results(args, run_all(args, options, totals))
+    if args.report:
+        write_json(totals.facts() | describe_options(args, options), args.report, allow_nan=False)
+    places = {name: spec.lm for name, spec in options.lms.items()}
+    say_lines(
+        warn_unseen(totals.signatures, {**dict.fromkeys(totals.signatures, args.input), **places})
+    )
+    say(totals.describe())
+
+
+def run_all(args, options: LatticeOptions, totals: LatticeTotals) -> Iterator[LatticeResult]:
+    """Yield each result with its reference, entered into the totals, its messages said."""
+    marked = args.nbest_to.partition(":")[0] == "jsonl"
+    wanted = LatticeOutputs(
+        lattice=bool(args.out),
+        n=args.depth if args.nbest_out else None,
+        total=not marked,  # formats with room for one score lose which is whose
+        text=bool(args.text_out),
+        merge=registry.find_format(args.to, LATTICES).merge if args.out else None,
+        exact=args.exact,
+    )
+    lattices = read_lattices(args)
+    if args.context:
+        refs = read_texts(args.ref) if args.ref and args.context_from == REF else {}
+        context = LatticeContext(args.context, args.context_from, args.sessions, refs)
+        results = run_sessions(lattices, options, wanted, context, nj=args.nj)
+    else:
+        results = run_lattices(lattices, options, wanted, args.nj)
+    for result, ref in join_refs(results, args.ref, args.ref_lines, args.input):
+        say_lines(result.messages)
+        totals.add(result)
+        nbest = result.nbest and replace(result.nbest, ref=ref)
+        yield replace(result, nbest=mark(nbest, result.signatures) if marked and nbest else nbest)
+
+
+def options_of(args) -> LatticeOptions:
+    """Return the LatticeOptions that the arguments say."""
+    lms = {name: LMSpec.parse(lm) for name, lm in parse_pairs(args.lm, "--lm", "NAME=DIR").items()}
+    if not args.weights:
+        raise UserError(
+            "no weights of the scores; give --weights, as in --weights am=1,lm=5,ngram=10,words=-1"
+        )
+    mixtures = {
+        name: parse_shares(parts)
+        for name, parts in parse_pairs(args.mix, "--mix", "NAME=A:SHARE,B:SHARE").items()
+    }
+    return LatticeOptions(
+        lms,
+        parse_weights(args.weights),
+        mixtures,
+        old=LMSpec.parse(args.old_lm) if args.old_lm else None,
+        order=args.max_ngram_order or None,
+        computing=fill(Computing, args),
+        glossary=PhraseSpec.parse(args.phrases) if args.phrases else None,
+        beam=args.beam,
+        **read_settings(args, LatticeOptions),
+    )
+
+
+def parse_shares(text: str) -> dict[str, float]:
+    """Return the share of each LM in `A:0.6,B:0.4`."""
+    try:
+        return {
+            name: float(share)
+            for name, _, share in (part.rpartition(":") for part in text.split(","))
+        }
+    except ValueError:
+        raise UserError(f"--mix {text}: shares are numbers, as in A:0.6,B:0.4") from None
+
+
+def write_results(args, results: Iterator[LatticeResult]) -> None:
+    """Write what was asked for."""
+    writers = []
+    if args.out:
+        write = registry.find_format(args.to, LATTICES).write
+        writers.append(lambda items: write((item.lattice for item in items), args.out))
+    if args.nbest_out:
+        write_lists = registry.find_format(args.nbest_to, FORMATS).write
+        writers.append(lambda items: write_lists((item.nbest for item in items), args.nbest_out))
+    if args.text_out:
+        writers.append(
+            lambda items: kaldi_text.write_rows(
+                ((item.utt, item.text) for item in items), args.text_out
+            )
+        )
+    kept: list[LatticeResult] = []
+
+    def remembered() -> Iterator[LatticeResult]:
+        for result in results:
+            yield result
+            if len(writers) > 1:
+                kept.append(replace(result, lattice=None))
+
+    writers[0](remembered())
+    for writer in writers[1:]:
+        writer(kept)
+
+
+def describe_options(args, options: LatticeOptions) -> dict:
+    """Return what was asked for, as JSON."""
+    names = ("tokens", "prune_beam", "prune_arcs")
+    return {name: getattr(options, name) for name in names} | {
+        "nj": args.nj,
+        "precision": args.precision,
+        "lms": {name: str(spec) for name, spec in options.lms.items()},
+        "weights": dict(options.weights),
+        "order": args.max_ngram_order,
+        "beam": args.beam if args.beam < math.inf else None,
+    }
+
+
+ACTIONS = {
+    "info": (declare_info, run_info),
+    "nbest": (declare_nbest, run_nbest),
+    "oracle": (declare_oracle, run_oracle),
+    "determinise": (declare_determinise, run_determinise),
+    "posteriors": (declare_posteriors, run_posteriors),
+    "rescore": (declare_rescore, run_rescore),
+}
+
+
+def arguments(parser):
+    """Declare the actions and the options of each."""
+    help_text = "file, directory or Kaldi rspecifier; - is standard input"
+    for sub in add_actions(parser, ACTIONS):
+        sub.epilog = f"Formats of lattices:\n{registry.describe_formats(LATTICES)}"
+        sub.add_argument("input", metavar="F", help=help_text)
+        sub.add("--format")
+
+
+def run(args):
+    """Do what the action says."""
+    return args.act(args)

@@ -1,0 +1,208 @@
+"""lmtools ngram: estimate an n-gram language model, or make one of others."""
+
+import argparse
+from itertools import islice
+
+from lmtools.base.allocator import keep_freed_memory
+from lmtools.base.log import say, say_lines
+from lmtools.ngram import build, derived, directory
+from lmtools.ngram.convert import convert
+from lmtools.ngram.kneser_ney import FALLBACK
+from lmtools.text.blocks import read_again
+from lmtools.text.subword import UNK, load_subword
+from lmtools.text.unknown import LOOKED_AT, doubt_text, warn_unknown
+from lmtools.verbs.help import Rare
+from lmtools.verbs.numbers import amount, positive, size
+from lmtools.verbs.options import SEVERAL_TEXTS, flags_of
+from lmtools.verbs.parser import (
+    add_actions,
+    add_normaliser,
+    add_settings,
+    normaliser_of,
+    read_settings,
+)
+
+SMALL = 1 << 25  # bytes
+
+
+NGRAM_MODEL = "directory of lmtools ngram, an installed model, or an ARPA file"
+
+
+def declare_estimate(parser):
+    """Declare the options of estimation."""
+    parser.add("--text", **SEVERAL_TEXTS)
+    help_text = (
+        "instead of text, counts of its n-grams: lines `of the 12`, all orders, with <s> and </s>,"
+        " as SRILM's ngram-count -write has them"
+    )
+    parser.add_argument("--counts", nargs="+", metavar="F", help=Rare(help_text))
+    help_text = "words of the longest n-gram, 1 to 6"
+    parser.add_argument("--order", type=positive, metavar="N", help=help_text)
+    help_text = "model the pieces of this subword model (and take its normaliser); default words"
+    parser.add("--subword", help=help_text)
+    help_text = (
+        "closed vocabulary: all that --subword's model or list lacks, and <unk> in the text, is one"
+        " token with a probability of its own"
+    )
+    parser.add_argument("--unk", action="store_true", help=Rare(help_text))
+    help_text = (
+        "leave out n-grams that occur less often, a number an order from 1 (which is 1), the last"
+        " for all longer ones: 1 1 2 are SRILM's usual ones, 0 0 1 of lmplz's --prune"
+    )
+    parser.add_argument(
+        "--min-count", nargs="+", type=positive, default=[], metavar="N", help=help_text
+    )
+    add_kenlm(parser)
+    help_text = "memory for sorting, the rest is on the disk of --out; default 2G"
+    parser.add_argument(
+        "--memory", type=size, default=directory.MEMORY, metavar="SIZE", help=Rare(help_text)
+    )
+    parser.add("--out", metavar="DIR", required=False, help="directory to write")
+    add_normaliser(parser)
+
+
+def add_kenlm(parser):
+    """Declare where KenLM's build_binary is."""
+    help_text = (
+        "KenLM's build_binary, whose lm.bin loads at once: use the one in DIR; auto (default): the"
+        " one in $LMTOOLS_KENLM, tools/kenlm or PATH; none"
+    )
+    parser.add_argument("--kenlm", default="auto", metavar="DIR|auto|none", help=Rare(help_text))
+
+
+def run_estimate(args: argparse.Namespace) -> None:
+    """Estimate, write, and say what was unusual and how large it became."""
+    if args.text and args.counts:
+        args.refuse("--counts stands in place of --text; give one of them")
+    texts = args.text or args.counts
+    given = {"--text (or --counts)": texts, "--order": args.order, "--out": args.out}
+    if missing := [name for name, value in given.items() if value is None]:
+        args.refuse(f"the following arguments are required: {', '.join(missing)}")
+    for path in args.text or ():
+        say_lines(doubt_text(path, read_again([path])))
+    tokens = load_subword(args.subword) if args.subword else normaliser_of(args)
+    if args.subword and args.text:
+        lines = list(map(tokens.normaliser, islice(read_again(args.text), LOOKED_AT)))
+        ids = [i for sentence in tokens.segment(lines) for i in sentence]
+        counts = ids.count(UNK), len(ids)
+        warn_unknown(args.text[0], *counts, args.subword, texts=lines, known=tokens.knows)
+    description = build(
+        texts, args.order, args.out, tokens, kenlm=args.kenlm, memory=args.memory, closed=args.unk,
+        min_counts=args.min_count, counted=bool(args.counts),
+    )  # fmt: skip
+    if description.fallback:
+        orders = " ".join(map(str, description.fallback))
+        amounts = " ".join(map(str, FALLBACK))
+        say(f"{args.out}: too little text for the discounts of order {orders}; {amounts} instead")
+    if description.reserved:
+        left_out = f"left out {description.reserved} words of the text"
+        say(f"{args.out}: {left_out} that read <s>, </s> or <unk>")
+    counts = " ".join(map(str, description.counts))
+    print(
+        f"{args.out}: {description.order}-gram model by {description.estimator}, n-grams {counts};"
+        f" {description.sentences} sentences, {description.tokens} tokens"
+    )
+
+
+def declare_convert(parser):
+    """Write an ARPA file of any dialect as KenLM reads it."""
+    help_text = (
+        "ARPA file (.gz, .xz, .bz2): text before \\data\\, blanks for tabs, a byte-order mark, CR"
+        " line ends, no <s>, no \\end\\ do not matter"
+    )
+    parser.add_argument("model", metavar="IN", help=help_text)
+    help_text = "F.arpa, F.arpa.gz, or KenLM's binary form F.bin (needs its build_binary)"
+    parser.add_argument("out", metavar="OUT", help=help_text)
+    add_kenlm(parser)
+    parser.groups["output"].description = None  # no directory
+
+
+def run_convert(args):
+    """Convert, and say what the file lacks and how large it is."""
+    model, lacks = convert(args.model, args.out, args.kenlm)
+    say_lines(lacks)
+    counts = " ".join(map(str, model.counts))
+    say(f"{args.out}: {model.order}-gram model, n-grams {counts}")
+
+
+def declare_mix(parser):
+    """Write the linear mixture of n-gram models as one model."""
+    parser.add_argument("models", nargs="+", metavar="LM", help=NGRAM_MODEL)
+    weights = parser.add_mutually_exclusive_group(required=True)
+    help_text = "weights by expectation maximisation: those under which this text is most probable"
+    parser.add("--text", among=weights, help=help_text, **SEVERAL_TEXTS)
+    help_text = "weights of the models, in their order; the last one's may be left out"
+    weights.add_argument("--mix", nargs="+", type=amount, metavar="W", help=help_text)
+    add_kenlm(parser)
+    parser.add("--out", metavar="DIR", help="directory to write")
+
+
+def run_mix(args):
+    """Mix, write, and say the weights."""
+    description, weights = derived.mix(
+        args.models, args.out, args.mix, args.text or (), kenlm=args.kenlm
+    )
+    for weight, lm in zip(weights, args.models, strict=True):
+        print(f"{weight:.4f} {lm}")
+    counts = " ".join(map(str, description.counts))
+    print(f"{args.out}: {description.order}-gram mixture, n-grams {counts}")
+
+
+def declare_prune(parser):
+    """Leave out the n-grams that matter least (entropy pruning)."""
+    parser.add_argument("model", metavar="LM", help=NGRAM_MODEL)
+    help_text = (
+        "leave out n-grams each of which alone raises the model's perplexity by a smaller share, as"
+        " 1e-8 (SRILM's ngram -prune)"
+    )
+    parser.add_argument("--threshold", required=True, type=amount, metavar="X", help=help_text)
+    add_kenlm(parser)
+    parser.add("--out", metavar="DIR", help="directory to write")
+
+
+def run_prune(args):
+    """Prune, write, and say what is left."""
+    description, before = derived.prune(args.model, args.out, args.threshold, args.kenlm)
+    counts, were = (" ".join(map(str, sizes)) for sizes in (description.counts, before))
+    print(f"{args.out}: {description.order}-gram model, n-grams {counts} of {were}")
+
+
+def declare_quantize(parser):
+    """Write the smallest form of a model, KenLM's quantised trie."""
+    parser.add_argument("model", metavar="LM", help=NGRAM_MODEL)
+    parser.add_argument("--bits", **flags_of(derived.Quantisation)["--bits"] | {"metavar": "N"})
+    add_settings(parser, derived.Quantisation, ["backoff_bits", "pointer_bits"])
+    add_kenlm(parser)
+    parser.add("--out", metavar="DIR", help="directory to write")
+
+
+def run_quantize(args):
+    """Write, and say the size."""
+    settings = read_settings(args, derived.Quantisation)
+    quantisation = derived.Quantisation(args.bits, **settings)
+    description = derived.quantize(args.model, args.out, quantisation, kenlm=args.kenlm)
+    size, bits = derived.file_size(args.out, description), description.facts["bits"]
+    print(f"{args.out}: {description.order}-gram model in {size:,} bytes, {bits} bits")
+
+
+ACTIONS = {
+    "convert": (declare_convert, run_convert),
+    "mix": (declare_mix, run_mix),
+    "prune": (declare_prune, run_prune),
+    "quantize": (declare_quantize, run_quantize),
+}
+
+
+def arguments(parser):
+    """Declare the options of estimation, and the actions with theirs."""
+    for sub in add_actions(parser, ACTIONS, required=False):
+        sub.groups["output"].description = "a directory as `lmtools ngram` writes it"
+    declare_estimate(parser)
+    parser.set_defaults(act=run_estimate, refuse=parser.error)
+
+
+def run(args):
+    """Do what the action says; without one, estimate."""
+    # actions on models sort small blocks
+    keep_freed_memory(*([] if args.act is run_estimate else [SMALL]))
+    return args.act(args)
