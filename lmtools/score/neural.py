@@ -9,9 +9,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lmtools.base.assignments import parse_pair
 from lmtools.base.computing import Computing
 from lmtools.base.errors import UserError
+from lmtools.base.grammar import parse_pair
 from lmtools.base.specs import LMSpec
 from lmtools.base.windows import count_rows
 from lmtools.models.base import Trunk
