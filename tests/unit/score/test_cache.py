@@ -83,11 +83,8 @@ def damaged(content: bytes, rng: random.Random) -> bytes:
     if kind == 0:
         return content[: rng.randrange(len(content))]
     if kind == 1:
-        first, second = (64 * rng.randrange(len(content) // 64) for _ in "12")
-        new[first : first + 64], new[second : second + 64] = (
-            new[second : second + 64],
-            new[first : first + 64],
-        )
+        one, two = (slice(n, n + 64) for n in (64 * rng.randrange(len(new) // 64) for _ in "12"))
+        new[one], new[two] = new[two], new[one]
     elif kind == 2:
         begin = rng.randrange(len(content))
         new[begin : begin + rng.choice((16, 512, 4096))] = bytes(rng.choice((16, 512, 4096)))
@@ -336,17 +333,12 @@ def test_a_segment_that_vanishes_is_unknown(tmp_path, monkeypatch, capsys):
         store.put([("a", -1.5)])
     with contextlib.closing(Cache(tmp_path, SIGNATURE)) as store:
         assert store.get(["a"]) == {0: -1.5}
-        monkeypatch.setattr(os, "pread", lambda *_: stale())
+        monkeypatch.setattr(os, "pread", failing(errno.ESTALE))
         assert store.get(["a"]) == {}
         monkeypatch.undo()
         segments(tmp_path)[0].unlink()
         assert store.get(["a"]) == {}
     assert capsys.readouterr().err == ""
-
-
-def stale():
-    """What a network file system says of a file that another machine has removed."""
-    raise OSError(errno.ESTALE, os.strerror(errno.ESTALE))
 
 
 SHARER = """
@@ -390,18 +382,9 @@ def nbest(tmp_path):
 
 def scored(lm, nbest, directory, capsys) -> list[str]:
     """What `lmtools score` says; it succeeds, and its file is that without a cache."""
+    command = f"score --lm {lm} --nbest {nbest} --out {nbest.parent}"
     for out, where in (("a", "none"), ("b", directory)):
-        assert (
-            main(
-                [
-                    *split(f"score --lm {lm} --nbest {nbest} --out"),
-                    str(nbest.parent / out),
-                    "--cache",
-                    str(where),
-                ]
-            )
-            == 0
-        )
+        assert main(split(f"{command}/{out} --cache {where}")) == 0
         said = capsys.readouterr().err.splitlines()
     assert (nbest.parent / "a").read_bytes() == (nbest.parent / "b").read_bytes()
     assert "hypotheses of" in said[-1]
@@ -423,11 +406,17 @@ def test_no_directory(lm, nbest, tmp_path, capsys, where, loss):
     )
 
 
-def test_a_full_disk(lm, nbest, tmp_path, capsys, monkeypatch):
-    def full(*_):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+def failing(number):
+    """A function that fails as the system does by this number."""
 
-    monkeypatch.setattr(cache, "write_values", full)
+    def fail(*_):
+        raise OSError(number, os.strerror(number))
+
+    return fail
+
+
+def test_a_full_disk(lm, nbest, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(cache, "write_values", failing(errno.ENOSPC))
     monkeypatch.setattr(cache, "EVERY", 0.0)
     (said,) = scored(lm, nbest, tmp_path / "c", capsys)
     assert said == (
@@ -437,34 +426,23 @@ def test_a_full_disk(lm, nbest, tmp_path, capsys, monkeypatch):
 
 
 def test_a_directory_to_read_only_is_read(lm, plain, filled, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(cache, "write_values", lambda *_: stale())
+    monkeypatch.setattr(cache, "write_values", failing(errno.ESTALE))
     monkeypatch.setattr("lmtools.score.texts.run_batches", lambda *_: pytest.fail("computed again"))
     np.testing.assert_array_equal(scores(lm, filled), plain)
     assert capsys.readouterr().err == ""
 
 
-def test_where_writing_fails_reading_goes_on(tmp_path, capsys, monkeypatch):
-    with contextlib.closing(Cache(tmp_path, SIGNATURE)) as store:
-        store.put([("a", -1.5)])
+@pytest.mark.parametrize(("what", "kept"), [("write_values", 1), ("merge_segments", cache.MERGED)])
+def test_where_writing_or_merging_fails_reading_goes_on(tmp_path, capsys, monkeypatch, what, kept):
     monkeypatch.setattr(cache, "EVERY", -1.0)
-    monkeypatch.setattr(cache, "write_values", lambda *_: stale())
     with contextlib.closing(Cache(tmp_path, SIGNATURE)) as store:
-        store.put([("b", -2.5)])
-        assert store.get(["a", "c"]) == {0: -1.5}
-        store.put([("c", -3.5)])
-        assert store.get(["a", "c"]) == {0: -1.5}
+        store.put([(0, 1.0)])
+        monkeypatch.setattr(cache, what, failing(errno.ESTALE))
+        for n in range(1, 20):
+            store.put([(n, 1.0)])
+        assert len(store.get(range(20))) == kept
     (said,) = capsys.readouterr().err.splitlines()
     assert said.startswith(f"warning: {tmp_path}: cache read but not written from here on (")
-
-
-def test_where_merging_fails_reading_goes_on(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(cache, "EVERY", -1.0)
-    monkeypatch.setattr(cache, "merge_segments", lambda *_: stale())
-    with contextlib.closing(Cache(tmp_path, SIGNATURE)) as store:
-        for n in range(20):
-            store.put([(n, 1.0)])
-        assert len(store.get(range(20))) == cache.MERGED
-    assert len(capsys.readouterr().err.splitlines()) == 1
 
 
 def test_a_pipe_opens_the_cache_once_and_writes_each_second(
