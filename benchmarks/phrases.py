@@ -20,7 +20,7 @@ from lmtools.formats import read
 from lmtools.formats.lattices import read as read_lattices
 from lmtools.lattice.expand import expand
 from lmtools.lattice.phrases import PhrasePrefixes
-from lmtools.rescoring.substitute import substitute_lists
+from lmtools.phrases.substitute import substitute_lists
 from lmtools.text.phrases import PHRASES, Glossary, make_glossary
 from lmtools.text.phrases.tokens import split_text
 from lmtools.types import Lattice, NBest

@@ -49,7 +49,6 @@ VERB_GROUPS = {
         "decode": "write N-best lists of recordings, by Whisper or Vosk",
         "translate": "write N-best lists of translations, by a translation model",
         "lattice": "describe and rescore lattices, write their best paths, oracles and posteriors",
-        "network": "confusion networks: consensus of hypotheses, confidences of words",
         "mbr": "compute the expected BLEU, or error, of each hypothesis: minimum Bayes risk",
         "embed": "compute vectors of sentences, or of the words of a text",
         "sts": "measure how well cosines of sentence vectors agree with people's judgements",

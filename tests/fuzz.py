@@ -34,8 +34,8 @@ from lattices import random_lattice
 from lmtools.base.errors import UserError
 from lmtools.formats import FORMATS, plain, registry, scores
 from lmtools.formats.lattices import LATTICES
-from lmtools.formats.networks import NETWORKS
 from lmtools.formats.pairs import PAIRS
+from lmtools.networks.files import NETWORKS
 from lmtools.types import Arc, Final, Hypothesis, Lattice, NBest, SentencePair
 
 OPTIONS = {  # other ways to read a format

@@ -20,7 +20,6 @@ from lmtools.evaluate.phrases import (
     compare_phrases,
     count_texts,
 )
-from lmtools.evaluate.word_confidence import JudgedWords
 from lmtools.report.names import FIRST, ORACLE
 from lmtools.report.parts.lists import RescoredLists
 from lmtools.report.parts.measure import LENGTHS, SEED, Measured
@@ -30,7 +29,6 @@ from lmtools.text.phrases import Glossary
 
 ERRORS = ("substitutions", "deletions", "insertions")
 CHANGE, RELATIVE, TUNED = "change", "relative change", "change, tuned first pass"
-RELIABILITY, ROC = "share right", "share of right words"
 MILLISECONDS, PACE = "milliseconds", "milliseconds a step"
 PPL = (
     *("word_ppl", "subword_ppl", "bits_per_char", "sentence_ppl_mean", "sentence_ppl_median"),
@@ -128,8 +126,7 @@ def rows_of_lists(lists: RescoredLists) -> Iterator[FigureRow]:
     for measured in lists.sets if lists.glossary else ():
         yield from rows_of_phrases(measured, lists.glossary)
     for (name, place), held in lists.networks.items():
-        for kind, words in held.judged.items():
-            yield from rows_of_words(kind, name, place, words)
+        yield from held.rows(name, place)
     for (name, place), tree in lists.lattices.items():
         for quantity in LATTICE:
             yield FigureRow("lattice", name, place, quantity, value=tree[quantity])
@@ -201,22 +198,6 @@ def rows_of_phrases(measured: Measured, glossary: Glossary) -> Iterator[FigureRo
         yield FigureRow(*key, FALSE_ALARMS, alarms, p=chances.get(FALSE_ALARMS))
         for quantity, count in zip(COUNTS, evaluation.total.tolist(), strict=True):
             yield FigureRow(*key, quantity, count)
-
-
-def rows_of_words(kind: str, name: str, place: str, words: JudgedWords) -> Iterator[FigureRow]:
-    """Yield how well posteriors or calibrated confidences agree with what is right: the share right
-    at the mean of each bin, and the ROC at each hundredth of wrong words.
-    """
-    key = (kind, name, place)
-    for quantity, value in words.figures.items():
-        yield FigureRow(*key, quantity, value)
-    for mean, right, count in words.reliability().tolist():
-        if count:
-            yield FigureRow(*key, RELIABILITY, right, at=mean)
-    false, true = words.roc().T
-    for hundredth in range(101) if math.isfinite(words.area) else ():
-        share = hundredth / 100
-        yield FigureRow(*key, ROC, float(np.interp(share, false, true)), at=share)
 
 
 def rows_of_models(

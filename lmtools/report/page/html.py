@@ -14,7 +14,6 @@ from lmtools.evaluate.phrases import align_phrases
 from lmtools.report.experiment import Experiment
 from lmtools.report.page.drawing import DARK, Picture
 from lmtools.report.page.table import Table, code, html
-from lmtools.report.parts.confidences import WordConfidences
 from lmtools.report.parts.lists import RescoredLists
 from lmtools.report.parts.measure import Measured
 from lmtools.text.phrases import Glossary
@@ -169,7 +168,7 @@ def utterance(nbest: NBest, measured: Measured, systems: Sequence[str]) -> list:
 
 
 def confidences(
-    utt: str, measured: Measured, systems: Sequence[str], words: Mapping[str, WordConfidences]
+    utt: str, measured: Measured, systems: Sequence[str], words: Mapping
 ) -> dict[str, list[int]]:
     """Return the confidences of the words that systems chose, in hundredths rounded down, by the
     system's place; of systems that have them.

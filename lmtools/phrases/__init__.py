@@ -1,0 +1,5 @@
+"""Glossaries: phrases that lists should have."""
+
+NETWORK_ACTIONS = {
+    "substitute": ("lmtools.phrases.substitute:arguments", "lmtools.phrases.substitute:run")
+}
