@@ -19,14 +19,12 @@ from lmtools.base.errors import UserError
 from lmtools.base.files import read_lines
 from lmtools.base.log import say_lines
 from lmtools.evaluate.nbest import describe_new
-from lmtools.evaluate.phrases import find_spans
 from lmtools.formats import read, write
-from lmtools.formats.glossary import load_glossary
+from lmtools.phrases.evaluate import find_spans
+from lmtools.phrases.glossary import Glossary, PhraseSpec
+from lmtools.phrases.matching import PhraseAutomaton, find_borders, fold, split_text
 from lmtools.rescoring.features import NEAR
 from lmtools.rescoring.features import words as spaced
-from lmtools.text.phrases import Glossary, PhraseAutomaton, PhraseSpec
-from lmtools.text.phrases.spelling import find_borders
-from lmtools.text.phrases.tokens import fold, split_text
 from lmtools.types import Hypothesis, NBest
 from lmtools.verbs.parser import add_phrases as add_phrases_option
 
@@ -234,7 +232,7 @@ def arguments(parser):
 def run(args):
     """Read, substitute, write, and say what the lists could reach."""
     nbests = check_lists(read(args.nbest, args.format), args.nbest)
-    glossary = load_glossary(PhraseSpec.parse(args.phrases))
+    glossary = PhraseSpec.parse(args.phrases).load()
     sounds = read_lexicon(args.lexicon) if args.lexicon else {}
     lists = list(substitute_lists(nbests, glossary, sounds, args.depth))
     write(lists, args.out, args.to)

@@ -10,22 +10,14 @@ from typing import NamedTuple
 import numpy as np
 
 from lmtools.base.atomic import atomic_text
-from lmtools.base.log import say_lines
+from lmtools.base.doors import open_door
 from lmtools.evaluate import METRICS
 from lmtools.evaluate.metrics import ErrorRate
-from lmtools.evaluate.phrases import (
-    COUNTS,
-    FALSE_ALARMS,
-    PhraseEvaluation,
-    compare_phrases,
-    count_texts,
-)
 from lmtools.report.names import FIRST, ORACLE
 from lmtools.report.parts.lists import RescoredLists
-from lmtools.report.parts.measure import LENGTHS, SEED, Measured
+from lmtools.report.parts.measure import LENGTHS, Measured
 from lmtools.report.parts.models import Model
 from lmtools.report.parts.pairs import KINDS, REFERENCE, JudgedPairs, williams_p
-from lmtools.text.phrases import Glossary
 
 ERRORS = ("substitutions", "deletions", "insertions")
 CHANGE, RELATIVE, TUNED = "change", "relative change", "change, tuned first pass"
@@ -124,6 +116,7 @@ def rows_of_lists(lists: RescoredLists) -> Iterator[FigureRow]:
         for part in tree.get("by label", ()):
             yield FigureRow(*key, part["name"], part.get("score"))
     for measured in lists.sets if lists.glossary else ():
+        rows_of_phrases = open_door("phrases", "report:rows_of_phrases", "--words")
         yield from rows_of_phrases(measured, lists.glossary)
     for (name, place), held in lists.networks.items():
         yield from held.rows(name, place)
@@ -173,31 +166,6 @@ def rows_of_depths(measured: Measured) -> Iterator[FigureRow]:
     for name in measured.results:
         for (low, _), score in zip(LENGTHS, measured.by_length(name), strict=True):
             yield FigureRow("length", name, place, metric, value=score, at=low)
-
-
-def rows_of_phrases(measured: Measured, glossary: Glossary) -> Iterator[FigureRow]:
-    """Yield how well every system has the words of a glossary, and all others, with intervals; p is
-    that of the difference to the first pass, of the paired bootstrap.
-    """
-    refs, place = measured.sample.refs, measured.sample.name
-    texts = (refs, *(result.texts for result in measured.results.values()))
-    say_lines(glossary.warn_absent(pair for side in texts for pair in side.items()))
-    judged = {
-        name: PhraseEvaluation(count_texts(refs, result.texts, glossary))
-        for name, result in {**measured.results, **measured.unnormalised}.items()
-    }
-    for name, evaluation in judged.items():
-        key, chances = ("phrases", name, place), {}
-        if name not in (FIRST, ORACLE):
-            gaps = compare_phrases(evaluation, judged[FIRST], SEED)
-            chances = {quantity: gap.p for quantity, gap in gaps.items()}
-        for figure, ends in evaluation.intervals(SEED).items():
-            value, ends = evaluation.score(figure), ends or (None, None)
-            yield FigureRow(*key, figure, value, *ends, chances.get(figure))
-        alarms = evaluation.false_alarms
-        yield FigureRow(*key, FALSE_ALARMS, alarms, p=chances.get(FALSE_ALARMS))
-        for quantity, count in zip(COUNTS, evaluation.total.tolist(), strict=True):
-            yield FigureRow(*key, quantity, count)
 
 
 def rows_of_models(

@@ -21,7 +21,6 @@ from lmtools.report.tables import lms, rescoring, sts
 from lmtools.report.tables.criteria import criteria_tables
 from lmtools.report.tables.machine import speed_tables, stage_tables
 from lmtools.report.tables.papers import paper_tables
-from lmtools.report.tables.phrases import phrase_tables
 from lmtools.report.tables.scores import main_tables, scored_tables
 from lmtools.report.tables.sts import gain_tables
 
@@ -36,6 +35,7 @@ def brought(name: str) -> Callable[[Experiment], Iterable]:
     return make
 
 
+phrase_tables = brought("phrase_tables")
 Makers = Sequence[Callable[[Experiment], Iterable]]
 # by kind of report, in printing order; those of papers stand behind the first
 TABLES: Mapping[str, Makers] = {

@@ -25,7 +25,6 @@ from lmtools.report.style import Style, load_style
 from lmtools.rescoring import SystemFacts, Weights, describe_lm, set_hash
 from lmtools.rescoring.tuning_options import INTERPOLATION
 from lmtools.rescoring.weights import FIRST_PASS, LATTICES, SCORES
-from lmtools.text.phrases import Glossary
 
 
 def find_makeups(
@@ -98,7 +97,7 @@ class RescoredLists:
     # by (system, set): networks of the words that it chose (networks.report.WordConfidences)
     networks: Mapping[tuple[str, str], Any]
     hashes: Mapping[str, str]  # language model -> hash, from the headers of its scores
-    glossary: Glossary | None = None  # whose words are judged by themselves
+    glossary: Any = None  # of the door phrases, whose words are judged by themselves
 
     @cached_property
     def sets(self) -> list[Measured]:

@@ -12,9 +12,9 @@ from rapidfuzz.distance import Levenshtein
 import lmtools
 from lmtools.cli import main
 from lmtools.formats import jsonl
+from lmtools.phrases.glossary import make_glossary
+from lmtools.phrases.harm import own_hypotheses
 from lmtools.phrases.substitute import FARTHEST, MARK, NEAREST, SOURCES, substitute_lists
-from lmtools.rescoring.harm import own_hypotheses
-from lmtools.text.phrases import make_glossary
 from lmtools.types import Hypothesis, NBest
 
 NAMES = ["kubernetes", "fauchelevent", "new york", "abbey"]

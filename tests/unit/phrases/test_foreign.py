@@ -8,8 +8,7 @@ import pytest
 from lmtools.base.errors import UserError
 from lmtools.cli import main
 from lmtools.formats import jsonl
-from lmtools.formats.glossary import load_glossary
-from lmtools.text.phrases import PhraseSpec
+from lmtools.phrases.glossary import PhraseSpec
 from lmtools.types import NBest
 
 CSV = 'phrase,weight\nOslo,10\n"York, NY",20\nRio,'
@@ -29,7 +28,7 @@ def load(tmp_path, name, text):
     """The phrases of a file: written, weight, spoken forms."""
     path = tmp_path / name
     path.write_text(text)
-    glossary = load_glossary(PhraseSpec(str(path)))
+    glossary = PhraseSpec(str(path)).load()
     return [(p.written, p.weight, *p.spoken) for p in glossary.common]
 
 

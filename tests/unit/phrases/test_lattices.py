@@ -10,9 +10,8 @@ import pytest
 
 from lmtools.lattice import as_nbest
 from lmtools.lattice.expand import expand
-from lmtools.lattice.phrases import PhrasePrefixes
-from lmtools.text.phrases import PhraseAutomaton, make_glossary
-from lmtools.text.phrases.tokens import split_text
+from lmtools.phrases.glossary import make_glossary
+from lmtools.phrases.matching import PhraseAutomaton, PhrasePrefixes, split_text
 
 
 def draw_forms(rng):

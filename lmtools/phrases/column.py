@@ -1,18 +1,18 @@
 """Phrases of a glossary as a feature: the column PHRASES."""
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
+from lmtools.base.arguments import list_texts
 from lmtools.base.errors import UserError
 from lmtools.formats import scores
-from lmtools.formats.glossary import load_glossary
-from lmtools.rescoring.features import PHRASES, ScoreColumns
-from lmtools.text.phrases import Glossary, PhraseSpec
-from lmtools.text.phrases.spelling import spell
-from lmtools.text.phrases.tokens import split_text
-from lmtools.types import NBest, ScoreTable
+from lmtools.phrases.glossary import Glossary, PhraseSpec, make_glossary
+from lmtools.phrases.matching import split_text
+from lmtools.rescoring.features import ScoreColumns
+from lmtools.types import PHRASES, NBest, ScoreTable
 
 ORDINARY, FEW = 0.1, 5  # share of first hypotheses that hold a phrase; lists, from which it warns
 
@@ -23,25 +23,9 @@ def read_phrases(
     """Read the glossary `F,option=value,..`; return columns and plans as `add_phrases`, and
     warnings.
     """
-    glossary = load_glossary(PhraseSpec.parse(text))
+    glossary = PhraseSpec.parse(text).load()
     columns, systems = add_phrases(scored, nbests, glossary, source)
     return columns, systems, [*warn_ordinary(nbests, glossary)]
-
-
-def spell_phrases(lists: Sequence[NBest], glossary: Glossary) -> list[NBest]:
-    """Return lists whose hypotheses are written with the phrases as the glossary writes them; their
-    texts stay.
-    """
-    return [
-        replace(
-            nbest,
-            hyps=tuple(
-                replace(hyp, written=spell(hyp.display, glossary.unweighted(nbest.utt)))
-                for hyp in nbest.hyps
-            ),
-        )
-        for nbest in lists
-    ]
 
 
 def score_phrases(nbests: Sequence[NBest], glossary: Glossary) -> ScoreTable:
@@ -111,3 +95,14 @@ def warn_ordinary(nbests: Sequence[NBest], glossary: Glossary) -> Iterable[str]:
             f"warning: {path}: {len(often)} phrases are ordinary words (first {often[0]!r}, in"
             f" {share:.0%} of the first hypotheses); without them there is less harm"
         )
+
+
+def find_glossary(phrases) -> Glossary:
+    """Return a glossary of a file's specification, of phrases, or of phrases by id."""
+    if isinstance(phrases, Glossary):
+        return phrases
+    if isinstance(phrases, str | os.PathLike):
+        return PhraseSpec.parse(os.fspath(phrases)).load()
+    if not isinstance(phrases, Mapping):
+        phrases = list_texts(phrases, "phrases")
+    return make_glossary(phrases)

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from lmtools.text.phrases.matching import PhraseAutomaton
+from lmtools.phrases.matching import PhraseAutomaton
 
 
 def find_slowly(forms, words):

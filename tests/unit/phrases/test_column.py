@@ -8,13 +8,13 @@ import pytest
 import lmtools
 from lmtools.base.errors import UserError
 from lmtools.cli import main
-from lmtools.evaluate.phrases import count_texts
 from lmtools.formats import jsonl, kaldi_text
+from lmtools.phrases.column import add_phrases, score_phrases
+from lmtools.phrases.evaluate import count_texts
+from lmtools.phrases.glossary import make_glossary
+from lmtools.phrases.harm import bound_weights, measure_harm
 from lmtools.rescoring import ScoreColumns, gather
 from lmtools.rescoring.features import best
-from lmtools.rescoring.harm import bound_weights, measure_harm
-from lmtools.rescoring.phrases import add_phrases, score_phrases
-from lmtools.text.phrases import make_glossary
 from lmtools.types import Hypothesis, NBest
 
 WORDS = ["york", "work", "new", "times", "kubernetes", "the"]

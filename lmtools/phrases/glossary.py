@@ -15,19 +15,80 @@ import re
 import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
 
 from lmtools.base.arguments import check_text, list_texts
 from lmtools.base.errors import UserError
 from lmtools.base.files import read_lines
+from lmtools.base.log import say_lines
 from lmtools.base.options import check_options, list_options, option, parse_option
-from lmtools.text.phrases.foreign import read_foreign
-from lmtools.text.phrases.forms import inflect, list_forms
-from lmtools.text.phrases.matching import PhraseAutomaton
-from lmtools.text.phrases.tokens import split_text
+from lmtools.formats import kaldi_text
+from lmtools.phrases.foreign import read_foreign
+from lmtools.phrases.matching import PhraseAutomaton, PhrasePrefixes, spell, split_text
+from lmtools.types import PHRASES, NBest
 
-# The score of the words of a hypothesis that a glossary has, and the key of its signature.
-PHRASES = "phrases"
+SIBILANTS = ("s", "x", "z", "ch", "sh")
+LEAST = 3  # letters of each part of a parted word
+DASHES = "-‐‑"
+
+
+def make_plural(word: str) -> str:
+    """Return the regular English plural of a word."""
+    if word.lower().endswith(SIBILANTS):
+        return f"{word}es"
+    if word[-1:] in "yY" and word[-2:-1].lower() not in "aeiou":
+        return f"{word[:-1]}ies"
+    return f"{word}s"
+
+
+def make_possessive(word: str) -> str:
+    """Return a word with 's."""
+    return f"{word}'s"
+
+
+def inflect(text: str, plural: bool, possessive: bool) -> Iterator[str]:
+    """Yield a text and those with its last word in the plural or with 's."""
+    yield text
+    if not text[-1:].isalpha():
+        return
+    head, blank, last = text.rpartition(" ")
+    if plural:
+        yield head + blank + make_plural(last)
+    if possessive:
+        yield head + blank + make_possessive(last)
+
+
+def join_hyphens(text: str) -> Iterator[str]:
+    """Yield a text whose hyphens join their words, where it has such."""
+    joined = text.translate(dict.fromkeys(map(ord, DASHES)))
+    if joined != text:
+        yield joined
+
+
+def compound(words: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """Yield words with two neighbours joined, all joined, and one word parted into two."""
+    for place, (left, right) in enumerate(pairwise(words)):
+        yield (*words[:place], left + right, *words[place + 2 :])
+    if len(words) > 2:
+        yield ("".join(words),)
+    for place, word in enumerate(words):
+        for cut in range(LEAST, len(word) - LEAST + 1):
+            yield (*words[:place], word[:cut], word[cut:], *words[place + 1 :])
+
+
+def list_forms(text: str, spec) -> dict[tuple[str, ...], None]:
+    """Return the words for matching of every form of a text that a PhraseSpec asks for; the text's
+    own come first.
+    """
+    texts = [text, *(join_hyphens(text) if spec.hyphen else ())]
+    forms = dict.fromkeys(tuple(split_text(form)) for form in texts)
+    if spec.compound:
+        forms |= dict.fromkeys(form for words in list(forms) for form in compound(words))
+    forms.pop((), None)
+    return forms
+
+
 WEIGHT = re.compile(r"(.*\S)\s+:(\S+)")
 NUMBERS = re.compile(r"\w\s+[0-9.]+$")
 MOST = 1000.0  # of a weight
@@ -77,6 +138,14 @@ class PhraseSpec:
         """Return what its column of scores depends on beside the phrases."""
         names = ("plural", "possessive", "hyphen", "compound")
         return {PHRASES: ",".join(name for name in names if getattr(self, name)) or "as given"}
+
+    def load(self) -> "Glossary":
+        """Read the glossary, and the speakers of its utt2spk; say how it was read if it is another
+        program's.
+        """
+        glossary = read_glossary(self, kaldi_text.read(self.utt2spk) if self.utt2spk else None)
+        say_lines(glossary.notes)
+        return glossary
 
 
 @dataclass(frozen=True)
@@ -170,6 +239,25 @@ class Glossary:
     def of(self, utt: str) -> PhraseAutomaton:
         """Return the automaton of the phrases for an utterance; values are weights times words."""
         return self.build_once(self.ids_of(utt), not self.plain)
+
+    def spell_lists(self, lists: Sequence[NBest]) -> list[NBest]:
+        """Return lists whose hypotheses are written with the phrases as the glossary writes them;
+        their texts stay.
+        """
+        return [
+            replace(
+                nbest,
+                hyps=tuple(
+                    replace(hyp, written=spell(hyp.display, self.unweighted(nbest.utt)))
+                    for hyp in nbest.hyps
+                ),
+            )
+            for nbest in lists
+        ]
+
+    def prefixes(self, utt: str) -> PhrasePrefixes:
+        """Return what scores the phrases for an utterance on lattices."""
+        return PhrasePrefixes(self.of(utt))
 
     def unweighted(self, utt: str) -> PhraseAutomaton:
         """Return the same with the number of words as value, for counting."""

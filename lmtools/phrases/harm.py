@@ -9,15 +9,15 @@ phrases.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from lmtools.evaluate.phrases import PLACES, PhraseAlignment, false_alarms
+from lmtools.phrases.evaluate import PLACES, PhraseAlignment, false_alarms
+from lmtools.phrases.glossary import Glossary
 from lmtools.rescoring.envelope import sweep
-from lmtools.rescoring.features import NEAR, PHRASES, Features, best, deviate
-from lmtools.text.phrases import Glossary
-from lmtools.types import NBest
+from lmtools.rescoring.features import NEAR, Features, best, deviate, own_hypotheses
+from lmtools.types import PHRASES, NBest
 
 COUNTED = ("phrase_errors", "other_errors", "false_alarms")
 STEPS = (0.25, 0.5, 1.0, 2.0, 4.0)  # times the chosen weight, of the curve that is told
@@ -204,15 +204,6 @@ def settle(
         found = bound.search(rest + margin.weight * features.column(NEAR), column, features.valid)
         weight = found.weight
     return found, margin
-
-
-def own_hypotheses(features: Features) -> Features:
-    """Return features in which only the first pass's own hypotheses exist; themselves without
-    NEAR.
-    """
-    if NEAR not in features.names:
-        return features
-    return replace(features, valid=features.valid & (features.column(NEAR) >= 0))
 
 
 def varying(features: Features) -> int:

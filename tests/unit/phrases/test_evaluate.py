@@ -8,11 +8,17 @@ import pytest
 
 from lmtools.cli import main
 from lmtools.evaluate import METRICS
-from lmtools.evaluate.phrase_changes import list_changes, list_errors
-from lmtools.evaluate.phrases import PhraseAlignment, PhraseEvaluation, compare_phrases, count_texts
-from lmtools.evaluate.show_phrases import differ
 from lmtools.formats import kaldi_text
-from lmtools.text.phrases import make_glossary
+from lmtools.phrases.evaluate import (
+    PhraseAlignment,
+    PhraseEvaluation,
+    compare_phrases,
+    count_texts,
+    list_changes,
+    list_errors,
+)
+from lmtools.phrases.glossary import make_glossary
+from lmtools.phrases.words import differ
 
 GLOSSARY = make_glossary(["New York", "york", "Kubernetes | cooper netties"])
 REFS = {"u1": "we work in new york", "u2": "on kubernetes today", "u3": "nothing"}

@@ -6,10 +6,8 @@ import time
 import pytest
 
 from lmtools.base.errors import UserError
-from lmtools.text.phrases import PhraseSpec, make_glossary, read_glossary
-from lmtools.text.phrases.forms import make_plural
-from lmtools.text.phrases.spelling import spell
-from lmtools.text.phrases.tokens import split_text
+from lmtools.phrases.glossary import PhraseSpec, make_glossary, make_plural, read_glossary
+from lmtools.phrases.matching import spell, split_text
 
 
 def glossary(tmp_path, text, name="g.txt", **options):
