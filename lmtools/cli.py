@@ -46,13 +46,8 @@ VERB_GROUPS = {
         "ppl": "measure the perplexity of a text",
     },
     "more": {
-        "decode": "write N-best lists of recordings, by Whisper or Vosk",
-        "translate": "write N-best lists of translations, by a translation model",
         "lattice": "describe and rescore lattices, write their best paths, oracles and posteriors",
         "mbr": "compute the expected BLEU, or error, of each hypothesis: minimum Bayes risk",
-        "embed": "compute vectors of sentences, or of the words of a text",
-        "sts": "measure how well cosines of sentence vectors agree with people's judgements",
-        "export": "write a language model for transformers, CTranslate2 or ONNX",
     },
 }
 for _verb, (_title, _purpose, _) in collect("VERBS").items():

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from lmtools.api.checks import list_nbests, map_texts, read_column
-from lmtools.base.arguments import check_kind, check_mapping
 from lmtools.base.doors import open_door
+from lmtools.base.grammar import check_kind, check_mapping
 from lmtools.base.options import build_keywords, describe_keywords
 from lmtools.rescoring import (
     Crossing,

@@ -22,9 +22,13 @@ from lmtools.base.errors import UserError
 
 # door -> what it is for, and the verbs that are away with it
 DOORS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "bridges": ("our models in other programs", ("export",)),
+    "decode": ("N-best lists of recordings, by Whisper or Vosk", ("decode",)),
     "networks": ("confusion networks, confidences of words, systems combined", ("network",)),
     "phrases": ("glossaries: names and words that lists should have", ()),
     "serve": ("answers to programs, over HTTP or line by line", ("serve",)),
+    "translate": ("N-best lists of translations, by a translation model", ("translate",)),
+    "vectors": ("vectors of sentences and words, and similarity", ("embed", "sts")),
 }
 HOME = Path(__file__).parents[1]
 

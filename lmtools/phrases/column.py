@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from lmtools.base.arguments import list_texts
 from lmtools.base.errors import UserError
+from lmtools.base.grammar import list_texts
 from lmtools.formats import scores
 from lmtools.phrases.glossary import Glossary, PhraseSpec, make_glossary
 from lmtools.phrases.matching import split_text

@@ -18,9 +18,9 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 
-from lmtools.base.arguments import check_text, list_texts
 from lmtools.base.errors import UserError
 from lmtools.base.files import read_lines
+from lmtools.base.grammar import check_text, list_texts
 from lmtools.base.log import say_lines
 from lmtools.base.options import check_options, list_options, option, parse_option
 from lmtools.formats import kaldi_text
