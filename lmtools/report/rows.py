@@ -15,25 +15,26 @@ from lmtools.evaluate import METRICS
 from lmtools.evaluate.metrics import ErrorRate
 from lmtools.report.names import FIRST, ORACLE
 from lmtools.report.parts.lists import RescoredLists
-from lmtools.report.parts.measure import LENGTHS, Measured
+from lmtools.report.parts.measure import LENGTHS, Measured, chance
 from lmtools.report.parts.models import Model
 from lmtools.report.parts.pairs import KINDS, REFERENCE, JudgedPairs, williams_p
 
 ERRORS = ("substitutions", "deletions", "insertions")
 CHANGE, RELATIVE, TUNED = "change", "relative change", "change, tuned first pass"
-MILLISECONDS, PACE = "milliseconds", "milliseconds a step"
+UNNORMALISED = "change, normalised"  # from the same with normalised scores
+PACE = "milliseconds a step"
 PPL = (
     *("word_ppl", "subword_ppl", "bits_per_char", "sentence_ppl_mean", "sentence_ppl_median"),
     *("log_prob", "oov", "sentences", "words", "tokens"),
 )
+LM_KINDS = ("lm", "learning")  # kinds of rows whose names are those of language models
 LATTICE = ("lattices", "arcs", "rescored_arcs", "speech", "seconds")
-BENCH = ("throughput", "responsiveness", "contiguous")
 
 
 class FigureRow(NamedTuple):
     """One figure: of what kind, of which system or language model, on which set, which quantity;
-    its value, the ends of its 95% interval (of speeds: of the middle half or of all turns), the
-    probability that a difference is chance, and where on an axis it stands.
+    its value, the ends of its 95% interval, the probability that a difference is chance, and where
+    on an axis it stands; the printed name and the language models of what it is of.
     """
 
     kind: str
@@ -45,6 +46,8 @@ class FigureRow(NamedTuple):
     high: float | None = None
     p: float | None = None
     at: float | None = None
+    label: str = ""
+    lms: str = ""  # parted by blanks
 
 
 class FigureRows:
@@ -67,24 +70,41 @@ class FigureRows:
 
     def write(self, path) -> None:
         """Write them as CSV, a line a row under a line of names; what is not known is empty."""
-        with atomic_text(path) as stream:
+        with atomic_text(path, follow=False) as stream:
             writer = csv.writer(stream, lineterminator="\n")
             writer.writerows([FigureRow._fields, *self.every])
 
+    @classmethod
+    def read(cls, path) -> "FigureRows":
+        """Read what `write` wrote."""
+        with open(path, newline="") as stream:
+            _, *lines = csv.reader(stream)
+        numbers = ([float(cell) if cell else None for cell in line[4:9]] for line in lines)
+        return cls(
+            FigureRow(*line[:4], *values, *line[9:])
+            for line, values in zip(lines, numbers, strict=True)
+        )
+
 
 def rows_of(experiment) -> Iterator[FigureRow]:
+    """Yield the rows of all parts of an Experiment, with printed names and language models."""
+    for row in list_rows(experiment):
+        if row.kind in LM_KINDS:
+            yield row._replace(label=experiment.names.lms.label(row.name), lms=row.name)
+        elif row.kind == "stage":
+            yield row
+        else:
+            lms = " ".join(experiment.models_in(row.name))
+            yield row._replace(label=experiment.label(row.name), lms=lms)
+
+
+def list_rows(experiment) -> Iterator[FigureRow]:
     """Yield the rows of all parts of an Experiment."""
     if experiment.lists:
         yield from rows_of_lists(experiment.lists)
     if experiment.pairs:
         yield from rows_of_pairs(experiment.pairs)
     yield from rows_of_models(experiment.models, experiment.ppl)
-    for grid in experiment.grids:
-        for label, model in grid.runs.items():
-            for place in model.figures:
-                value, at = model.ppl(place), grid.at.get(label)
-                yield FigureRow("grid", label, place, grid.name, value=value, at=at)
-    yield from rows_of_speeds(experiment.speed or {}, experiment.bench or {})
     for stage in experiment.stages:
         yield FigureRow(
             "stage", str(stage.get("stage", "")), "", "seconds", value=stage.get("seconds")
@@ -96,6 +116,8 @@ def rows_of_lists(lists: RescoredLists) -> Iterator[FigureRow]:
     for measured in lists.sets:
         yield from rows_of_set(measured)
         yield from rows_of_depths(measured)
+    for measured in lists.judged:
+        yield from rows_of_unnormalised(lists, measured)
     for name, system in lists.systems.items():
         weights = system.weights
         for feature, value in weights.features.items() if weights else ():
@@ -155,6 +177,16 @@ def rows_of_set(measured: Measured) -> Iterator[FigureRow]:
                 )
 
 
+def rows_of_unnormalised(lists: RescoredLists, measured: Measured) -> Iterator[FigureRow]:
+    """Yield the change of each system of unnormalised scores from the same of normalised ones."""
+    makeup, place = lists.names.makeup, measured.sample.name
+    systems = {makeup(name): result for name, result in measured.results.items()}
+    for name, rough in measured.unnormalised.items():
+        if plain := systems.get(makeup(name).normal):
+            p, change = chance(measured.refs, rough, plain), rough.score - plain.score
+            yield FigureRow("system", name, place, UNNORMALISED, change, p=p)
+
+
 def rows_of_depths(measured: Measured) -> Iterator[FigureRow]:
     """Yield the scores by list depth and by utterance length, at its class's least words."""
     metric, place = measured.refs.metric, measured.sample.name
@@ -185,33 +217,6 @@ def rows_of_models(
         for quantity in ("mean", "sd"):
             value = (tree.get("log_normaliser") or {}).get(quantity)
             yield FigureRow("lm", name, place, f"log Z {quantity}", value=value)
-
-
-def rows_of_speeds(speed: Mapping, bench: Mapping) -> Iterator[FigureRow]:
-    """Yield the run times by sentence length with their middle half, batched rates, and what
-    `benchmarks/bench.py lm` measured, with the slowest and the fastest turn.
-    """
-    for row in speed.get("rows", ()):
-        times = row.get("seconds") or [row["seconds_median"]]
-        low, high = 1000 * np.percentile(times, (25, 75))
-        value, words = 1000 * row["seconds_median"], row["words"]
-        ends = {"low": float(low), "high": float(high)}
-        yield FigureRow(
-            "speed", row["lm"], row["task"], MILLISECONDS, value=value, **ends, at=words
-        )
-    for name, tree in (speed.get("batched") or {}).items():
-        for quantity, value in tree.items():
-            if isinstance(value, int | float):
-                yield FigureRow("batched", name, "", quantity, value=value)
-    for row in bench.get("rows", ()):
-        key = "bench", row["name"], str(bench.get("device", ""))
-        for quantity in ("parameters", "flops", "flops_hidden"):
-            yield FigureRow(*key, quantity, row.get(quantity))
-        for quantity in BENCH:
-            if rate := row.get(quantity):
-                turns = rate.get("values") or [rate["median"]]
-                ends = min(turns), max(turns)
-                yield FigureRow(*key, quantity, rate["median"], *ends)
 
 
 def rows_of_pairs(pairs: JudgedPairs) -> Iterator[FigureRow]:
