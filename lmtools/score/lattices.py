@@ -17,11 +17,11 @@ from lmtools.lattice.expand import OLD, STATES, expand, refuse_taken
 from lmtools.lattice.histories import MixtureLM
 from lmtools.lattice.prune import prune
 from lmtools.score.base import Scorer
-from lmtools.score.batches import out_of_memory
 from lmtools.score.context import PrefixesBehind
 from lmtools.score.cover import rescore_cover
 from lmtools.score.load import load
 from lmtools.score.ngram import NgramScorer
+from lmtools.score.texts import out_of_memory
 from lmtools.score.words import check_wordwise
 from lmtools.types import EMPTY, PHRASES, Lattice
 
