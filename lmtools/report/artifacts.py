@@ -9,6 +9,7 @@ from pathlib import Path
 
 from lmtools.base import seal
 from lmtools.base.config import load_yaml
+from lmtools.base.doors import hook
 from lmtools.base.files import read_lines
 from lmtools.base.lock import ASIDE
 from lmtools.base.seal import check_seal, parse_json
@@ -16,8 +17,6 @@ from lmtools.formats import kaldi_text, scores
 from lmtools.report.shapes import AMOUNT, ANY, NUMBER, PLAIN, POSITIVE, TEXT, WHOLE, fitting
 from lmtools.rescoring import Weights
 from lmtools.rescoring.features import UNCHECKED
-from lmtools.rescoring.networks import NetworkPlan
-from lmtools.rescoring.rover import read_system
 from lmtools.text.corpus import Header, read_header
 
 PPL_SHAPE = {
@@ -207,11 +206,10 @@ def read_systems(home: Path) -> dict[str, tuple[Weights | None, dict[str, dict[s
     return systems
 
 
-def read_networks(home: Path) -> dict:
-    """Read network/SYSTEM/SET.json and .ctm: networks of utterances by (system, set)."""
-    paths = sorted([*home.glob("network/*/*.json"), *home.glob("network/*/*.ctm")])
-    read = partial(read_system, form=None, plan=NetworkPlan())
-    return {(path.parent.name, path.stem): read(str(path)).networks for path in paths}
+def read_networks(home: Path) -> Mapping:
+    """Read the networks of words by (system, set), as a door does."""
+    read = hook("read_networks")
+    return read(home) if read else {}
 
 
 # by name: the reader, which takes the directory, and what is said where it finds none
