@@ -21,10 +21,10 @@ from lmtools.evaluate.phrases import (
     count_texts,
 )
 from lmtools.evaluate.word_confidence import JudgedWords
+from lmtools.report.lists import RescoredLists
+from lmtools.report.measure import LENGTHS, SEED, Measured, chance
+from lmtools.report.models import Model
 from lmtools.report.names import FIRST, ORACLE
-from lmtools.report.parts.lists import RescoredLists
-from lmtools.report.parts.measure import LENGTHS, SEED, Measured, chance
-from lmtools.report.parts.models import Model
 from lmtools.report.parts.pairs import KINDS, REFERENCE, JudgedPairs, williams_p
 from lmtools.text.phrases import Glossary
 

@@ -7,12 +7,12 @@ from functools import partial
 from matplotlib.figure import Figure
 
 from lmtools.evaluate.word_confidence import JudgedWords
+from lmtools.report.drawing import LIGHT, Picture, Theme, beside, line
 from lmtools.report.experiment import Experiment
 from lmtools.report.names import Names
-from lmtools.report.page.drawing import LIGHT, Picture, Theme, beside, line
-from lmtools.report.page.table import decimal
 from lmtools.report.parts.confidences import POSTERIOR
 from lmtools.report.style import Look
+from lmtools.report.table import decimal
 
 CAPTION = (
     "Word confidences on {}. Left: share of words that are right at the mean confidence of each of"

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from lmtools.evaluate.word_confidence import JudgedWords, judge_words
-from lmtools.report.parts.samples import Sample
+from lmtools.report.measure import Sample
 from lmtools.types import ConfusionNetwork
 
 POSTERIOR, CONFIDENCE = "posteriors", "confidences"  # before calibration and after it

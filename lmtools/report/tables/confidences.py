@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from lmtools.report.experiment import Experiment
-from lmtools.report.page.table import Column, Table, figures, table_of
+from lmtools.report.table import Column, Table, figures, table_of
 
 FIGURES = {"words": 0, "right %": 1, "NCE": 3, "ECE %": 2, "ROC area": 3}
 NOTE = (

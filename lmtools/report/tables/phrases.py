@@ -4,9 +4,8 @@ from collections.abc import Iterator
 
 from lmtools.evaluate.phrases import F1, FALSE_ALARMS
 from lmtools.report.experiment import Experiment
-from lmtools.report.page.table import Table, probability, table_of
-from lmtools.report.tables.query import Query, show_interval
-from lmtools.report.tables.scores import system_column
+from lmtools.report.rescoring_tables import system_column
+from lmtools.report.table import Query, Table, probability, show_interval, table_of
 
 NOTE = (
     "Words of the phrases of `{}`. B-WER: errors at words of its phrases, in percent of these words"

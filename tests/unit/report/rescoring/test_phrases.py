@@ -18,7 +18,7 @@ from lmtools.evaluate.phrase_changes import FALSE, MISSED, list_errors
 from lmtools.formats import jsonl, kaldi_text
 from lmtools.formats.glossary import load_glossary
 from lmtools.report.experiment import collect
-from lmtools.report.page.html import browser_data
+from lmtools.report.page import browser_data
 from lmtools.text.phrases import PhraseSpec
 
 PHRASES = ("Servants", "came he", "unto the", "the | thy", "hath", "said", "in")

@@ -11,12 +11,12 @@ from importlib.resources import files
 from string import Template
 
 from lmtools.evaluate.phrases import align_phrases
+from lmtools.report.drawing import DARK, Picture
 from lmtools.report.experiment import Experiment
-from lmtools.report.page.drawing import DARK, Picture
-from lmtools.report.page.table import Table, code, html
+from lmtools.report.lists import RescoredLists
+from lmtools.report.measure import Measured
 from lmtools.report.parts.confidences import WordConfidences
-from lmtools.report.parts.lists import RescoredLists
-from lmtools.report.parts.measure import Measured
+from lmtools.report.table import Table, code, html
 from lmtools.text.phrases import Glossary
 from lmtools.types import NBest
 
@@ -84,7 +84,7 @@ def add_section(
 
 def part(name: str) -> str:
     """Return a file of the package's page."""
-    return files("lmtools.report.page").joinpath(name).read_text(encoding="utf-8")
+    return files("lmtools.report").joinpath("web", name).read_text(encoding="utf-8")
 
 
 def digest(source: str) -> str:
