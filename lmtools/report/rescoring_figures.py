@@ -29,7 +29,7 @@ from lmtools.report.rescoring_tables import ppl_of_lists, span
 from lmtools.report.rows import FigureRow
 from lmtools.report.style import Look
 from lmtools.rescoring import Weights
-from lmtools.rescoring.curves import FLAT
+from lmtools.rescoring.tuning import FLAT
 
 LINES, ROWS = 12, 30  # that one figure can hold
 DEPTH = (

@@ -13,10 +13,10 @@ from lmtools.base.log import say_lines
 from lmtools.formats.word_times import read_marks
 from lmtools.lattice.confusion import NetworkBuilder, share_out
 from lmtools.lattice.mbr import ROUNDS, decode_mbr
-from lmtools.rescoring.apply import rescore
 from lmtools.rescoring.doubts import PosteriorDoubts
 from lmtools.rescoring.features import DERIVED, ScoreColumns, gather
 from lmtools.rescoring.features import words as spaced
+from lmtools.rescoring.lists import rescore
 from lmtools.rescoring.risk import posterior, posterior_scores
 from lmtools.rescoring.weights import Weights
 from lmtools.types import TOTAL, Arc, ConfusionNetwork, Final, Hypothesis, Lattice, NBest

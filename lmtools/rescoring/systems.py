@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 
 from lmtools.base.errors import UserError
 from lmtools.base.workers import map_ordered
-from lmtools.rescoring.crossing import Crossing
 from lmtools.rescoring.features import (
     DERIVED,
     PHRASES,
@@ -18,7 +17,7 @@ from lmtools.rescoring.features import (
 )
 from lmtools.rescoring.harm import measure_harm
 from lmtools.rescoring.lazy import LAZY, learn_bounds
-from lmtools.rescoring.tuning import DevSet, measure_lists, tune_features
+from lmtools.rescoring.tuning import Crossing, DevSet, measure_lists, tune_features
 from lmtools.rescoring.tuning_options import INTERPOLATION, LINEAR, TuningOptions
 from lmtools.rescoring.weights import Weights, describe_system
 from lmtools.types import TOTAL, NBest

@@ -18,11 +18,11 @@ from lmtools.lattice.histories import MixtureLM
 from lmtools.lattice.phrases import PhrasePrefixes
 from lmtools.lattice.prune import prune
 from lmtools.score.base import Scorer
-from lmtools.score.batches import out_of_memory
 from lmtools.score.context import PrefixesBehind
 from lmtools.score.cover import rescore_cover
 from lmtools.score.load import load
 from lmtools.score.ngram import NgramScorer
+from lmtools.score.texts import out_of_memory
 from lmtools.score.words import check_wordwise
 from lmtools.text.phrases import PHRASES, PhraseSpec
 from lmtools.types import EMPTY, Lattice

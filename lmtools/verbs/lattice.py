@@ -28,8 +28,14 @@ from lmtools.lattice.oracle import oracle
 from lmtools.lattice.paths import as_nbest, best
 from lmtools.rescoring import mark, parse_weights, warn_unseen
 from lmtools.score.context import FIRST, REF, RESCORED
-from lmtools.score.lattice_run import LatticeOutputs, LatticeResult, LatticeTotals, run_lattices
-from lmtools.score.lattice_sessions import LatticeContext, run_sessions
+from lmtools.score.lattice_run import (
+    LatticeContext,
+    LatticeOutputs,
+    LatticeResult,
+    LatticeTotals,
+    run_lattices,
+    run_sessions,
+)
 from lmtools.score.lattices import LatticeOptions
 from lmtools.text.phrases import PhraseSpec
 from lmtools.types import Lattice
