@@ -12,6 +12,7 @@ from msgspec import Meta, defstruct
 
 from lmtools.base import seal
 from lmtools.base.config import load_yaml
+from lmtools.base.doors import hook
 from lmtools.base.files import read_bytes, read_lines
 from lmtools.base.grammar import Amount, Finite, Positive, Whole, fit
 from lmtools.base.lock import ASIDE
@@ -19,8 +20,6 @@ from lmtools.base.seal import check_seal, parse_json
 from lmtools.formats import kaldi_text, scores
 from lmtools.rescoring import Weights
 from lmtools.rescoring.features import UNCHECKED
-from lmtools.rescoring.networks import NetworkPlan
-from lmtools.rescoring.rover import read_system
 from lmtools.text.corpus import Header, read_header
 
 NUMBER, AMOUNT, POSITIVE, WHOLE, TEXT, PLAIN = Finite, Amount, Positive, Whole, str, str | Finite
@@ -217,11 +216,10 @@ def read_systems(home: Path) -> dict[str, tuple[Weights | None, dict[str, dict[s
     return systems
 
 
-def read_networks(home: Path) -> dict:
-    """Read network/SYSTEM/SET.json and .ctm: networks of utterances by (system, set)."""
-    paths = sorted([*home.glob("network/*/*.json"), *home.glob("network/*/*.ctm")])
-    read = partial(read_system, form=None, plan=NetworkPlan())
-    return {(path.parent.name, path.stem): read(str(path)).networks for path in paths}
+def read_networks(home: Path) -> Mapping:
+    """Read the networks of words by (system, set), as a door does."""
+    read = hook("read_networks")
+    return read(home) if read else {}
 
 
 # by name: the reader, which takes the directory, and what is said where it finds none

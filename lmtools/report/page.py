@@ -10,14 +10,12 @@ from html import escape
 from importlib.resources import files
 from string import Template
 
-from lmtools.evaluate.phrases import align_phrases
+from lmtools.base.doors import open_door
 from lmtools.report.drawing import DARK, Picture
 from lmtools.report.experiment import Experiment
 from lmtools.report.lists import RescoredLists
 from lmtools.report.measure import Measured
-from lmtools.report.parts.confidences import WordConfidences
 from lmtools.report.table import Table, code, html
-from lmtools.text.phrases import Glossary
 from lmtools.types import NBest
 
 POLICY = "default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'"
@@ -147,7 +145,8 @@ def utterances(measured: Measured, systems: Sequence[str], lists: RescoredLists)
         row = utterance(nbest, measured, systems)
         rows.append([*row, confidences(nbest.utt, measured, systems, words)])
         if lists.glossary:
-            rows[-1].append([phrases(row, text, lists.glossary) for text, _ in row[2]])
+            mark_phrases = open_door("phrases", "report:mark_phrases", "--words")
+            rows[-1].append([mark_phrases(*row[:2], text, lists.glossary) for text, _ in row[2]])
     return rows
 
 
@@ -168,7 +167,7 @@ def utterance(nbest: NBest, measured: Measured, systems: Sequence[str]) -> list:
 
 
 def confidences(
-    utt: str, measured: Measured, systems: Sequence[str], words: Mapping[str, WordConfidences]
+    utt: str, measured: Measured, systems: Sequence[str], words: Mapping
 ) -> dict[str, list[int]]:
     """Return the confidences of the words that systems chose, in hundredths rounded down, by the
     system's place; of systems that have them.
@@ -180,11 +179,3 @@ def confidences(
             if shares is not None:
                 known[str(place)] = [int(100 * share) for share in shares]
     return known
-
-
-def phrases(row: Sequence, text: str, glossary: Glossary) -> list[list[list]]:
-    """Return the spans of phrases in the reference of an utterance and in a text."""
-    utt, ref = row[:2]
-    aligned = align_phrases(utt, ref, {utt: text}, glossary)
-    sides = ((aligned.ref_spans, aligned.missed()), (aligned.hyp_spans, aligned.false_alarms()))
-    return [[[*span, int(span in wrong)] for span in spans] for spans, wrong in sides]

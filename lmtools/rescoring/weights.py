@@ -14,9 +14,9 @@ from lmtools.base.grammar import check_among, check_path, parse_pairs
 from lmtools.base.seal import read_json, write_json
 from lmtools.evaluate.metrics import find_metric
 from lmtools.formats import checks
-from lmtools.rescoring.features import MEANS, PHRASES, ScoreColumns, summed
+from lmtools.rescoring.features import MEANS, ScoreColumns, summed
 from lmtools.rescoring.folds import RANDOM, SPEAKER, Fold, Folds
-from lmtools.types import NBest
+from lmtools.types import PHRASES, NBest
 from lmtools.version import __version__
 
 KEYS = {
