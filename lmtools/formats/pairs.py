@@ -53,11 +53,9 @@ class PairLayout:
     options: Mapping[str, str] = field(default_factory=lambda: EMPTY)
 
     def name(self, part: str) -> str:
-        """Return the column of a part of a pair."""
         return self.names.get(part, part)
 
     def as_format(self) -> Format:
-        """Return the format that the registry knows."""
         read, write = partial(read_pairs, self), partial(write_pairs, self)
         return Format(self.summary, self.recognises, read, write, options=self.options)
 
@@ -139,7 +137,6 @@ def read_bare(layout: PairLayout, path) -> Iterator[tuple[str, dict[str, str]]]:
 
 
 def parse_row(layout: PairLayout, row: Mapping[str, str], where: str) -> SentencePair:
-    """Return the pair of a line."""
     left, right, score = (row.get(layout.name(part)) for part in (LEFT, RIGHT, SCORE))
     return parse_pair(left, right, score, where)
 

@@ -113,7 +113,6 @@ def share_confidences(marks: Sequence[WordMark | None]) -> list[WordMark | None]
 
 
 def is_number(value) -> bool:
-    """Return whether a value of JSON is a number of sensible size."""
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e15
 
 
@@ -143,7 +142,6 @@ def parse_words(words: Iterable[Mapping] | None) -> list[WordMark | None]:
 
 
 def parse_word(word) -> WordMark | None:
-    """Return the mark of one word."""
     if not isinstance(word, dict):
         return None
     given = [word[key] for key in KEYS if word.get(key) is not None]
