@@ -5,7 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from lmtools.base.arguments import (
+from lmtools.base.errors import UserError
+from lmtools.base.grammar import (
     check_kind,
     check_mapping,
     check_number,
@@ -14,7 +15,6 @@ from lmtools.base.arguments import (
     list_items,
     mismatch,
 )
-from lmtools.base.errors import UserError
 from lmtools.evaluate.metrics import find_metric
 from lmtools.formats import scores
 from lmtools.formats.checks import first_time
@@ -100,11 +100,10 @@ def check_table(table: ScoreTable, where: str) -> ScoreTable:
             if getattr(getattr(row, "dtype", None), "kind", "O") not in "fiu":
                 check_numbers(row, f"{where}: {field}[{utt!r}]")
     check_mapping(table.signature, f"{where}: signature", "a mapping of names to texts")
-    if table.checks is not None:
-        check_mapping(table.checks, f"{where}: checks", "a mapping of utterances to checks")
-    for field in ("tokens", "checks"):
-        for utt, row in (getattr(table, field) or {}).items():
-            items, count = list_items(row, f"{where}: {field}[{utt!r}]", "them"), 0
-            if utt in table.log_prob and len(items) != (count := len(table.log_prob[utt])):
-                raise UserError(f"{where}: {field} of {utt!r}: {len(items)} for {count} scores")
+    if table.lists is not None:
+        check_text(table.lists, f"{where}: lists")
+    for utt, row in table.tokens.items():
+        items, count = list_items(row, f"{where}: tokens[{utt!r}]", "them"), 0
+        if utt in table.log_prob and len(items) != (count := len(table.log_prob[utt])):
+            raise UserError(f"{where}: tokens of {utt!r}: {len(items)} for {count} scores")
     return table

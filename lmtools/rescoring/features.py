@@ -6,21 +6,19 @@ scores, `rank` are computed here.
 """
 
 import functools
-import hashlib
-import json
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from lmtools.base.assignments import parse_pairs
 from lmtools.base.errors import UserError
+from lmtools.base.grammar import parse_pairs
 from lmtools.formats import scores
 from lmtools.formats.columns import read_column_file
 from lmtools.text.loops import count_looped
-from lmtools.text.phrases import PHRASES, Glossary
-from lmtools.types import Hypothesis, NBest, ScoreTable
+from lmtools.types import PHRASES, Hypothesis, NBest, ScoreTable
 
 # The lengths of a hypothesis that may be features; characters as the metric CER counts them, one
 # space between words.
@@ -48,8 +46,8 @@ REFERENCES = ("am", "score", "rank")
 # beyond any log-probability, cost, duration or length: values that stand for "none" or "impossible"
 FAR = 1e10
 UNCHECKED = (
-    "warning: {}: rows do not say which texts they are of, so nothing tells whether these are the"
-    " lists that were scored"
+    "warning: {}: no hash of the lists that were scored (`lmtools score` writes one), so nothing"
+    " tells whether these are they"
 )
 
 
@@ -101,7 +99,7 @@ class ScoreColumns:
     """Columns of score files by name: log-probabilities (hypotheses,) a list, the signature and the
     path of the file of each, and the tokens of its model (hypotheses,) by utterance.
 
-    `unchecked` names those of files whose rows do not vouch for the texts that they were made of;
+    `unchecked` names those of files that do not say which lists they were made of;
     `glossary` is what the column PHRASES was made with.
     """
 
@@ -110,7 +108,7 @@ class ScoreColumns:
     paths: Mapping[str, str]
     tokens: Mapping[str, Mapping[str, np.ndarray]]
     unchecked: tuple[str, ...] = ()
-    glossary: Glossary | None = None
+    glossary: Any = None
 
     def select(self, names: Collection[str]) -> "ScoreColumns":
         """Select columns, in the order of `names`."""
@@ -158,7 +156,7 @@ def make_columns(
         {name: table.signature for name, table in tables.items()},
         paths,
         {name: table.tokens for name, table in tables.items()},
-        unchecked=tuple(name for name, table in tables.items() if table.checks is None),
+        unchecked=tuple(name for name, table in tables.items() if table.lists is None),
     )
 
 
@@ -336,14 +334,13 @@ def deviate(column: np.ndarray, valid: np.ndarray) -> tuple[np.ndarray, np.ndarr
     return np.where(valid, column - means[:, None], 0), varies
 
 
-def set_hash(nbests: Sequence[NBest]) -> str:
-    """Return the SHA-256 of the utterances and their hypotheses' words: the same set in another
-    format or with other scores is the same set.
+def own_hypotheses(features: Features) -> Features:
+    """Return features in which only the first pass's own hypotheses exist; themselves without
+    NEAR.
     """
-    digest = hashlib.sha256()
-    for nbest in sorted(nbests, key=lambda nbest: nbest.utt):
-        digest.update(json.dumps([nbest.utt, [words(hyp) for hyp in nbest.hyps]]).encode() + b"\n")
-    return digest.hexdigest()
+    if NEAR not in features.names:
+        return features
+    return replace(features, valid=features.valid & (features.column(NEAR) >= 0))
 
 
 def words(hyp: Hypothesis) -> str:

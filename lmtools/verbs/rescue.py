@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from lmtools.base.assignments import parse_pairs
 from lmtools.base.errors import UserError
 from lmtools.base.files import cannot
+from lmtools.base.grammar import parse_pairs
 from lmtools.base.installed import find_model, list_models
 from lmtools.base.lock import hold_lock
 from lmtools.evaluate import METRICS, show
@@ -17,7 +17,7 @@ from lmtools.evaluate.doctor.finding import plural
 from lmtools.evaluate.metrics import METRIC_HELP
 from lmtools.formats import read
 from lmtools.formats.registry import parse_specifier
-from lmtools.rescoring import set_hash
+from lmtools.formats.scores import hash_lists
 from lmtools.rescoring.experiment import check_name
 from lmtools.rescoring.features import DERIVED
 from lmtools.score.load import check_packages
@@ -123,7 +123,7 @@ def check_lists(args, names: Iterable[str]) -> bool:
     hashes = set()
     for path in (args.dev, args.test):
         nbests = read(path)
-        hashes.add(set_hash(nbests))
+        hashes.add(hash_lists(nbests))
         without = [nbest.utt for nbest in nbests if nbest.ref is None]
         if not nbests:
             raise UserError(f"{path}: no utterances; give the recogniser's N-best lists")

@@ -8,7 +8,6 @@ what it reads. Parts of several runs, or not all of one, are not joined.
 import argparse
 import contextlib
 import glob
-import importlib
 import os
 import re
 import shlex
@@ -25,6 +24,7 @@ from lmtools.base.files import sha256
 from lmtools.base.lock import hold_lock
 from lmtools.base.log import say
 from lmtools.base.seal import digest, read_json, write_json
+from lmtools.verbs.commands import find_module
 
 VERBS = ("score", "corpus", "ngram", "decode")
 PART, OUTPUT, LOG = "part.json", "out", "log"
@@ -155,7 +155,7 @@ def merge(out: str, **options) -> int:
     """Write `out` of its parts, and remove these; return the verb's exit status."""
     parts = read_parts(out)
     verb = parts[0].facts["verb"]
-    joiner = importlib.import_module(f"lmtools.verbs.{verb}")
+    joiner = find_module(verb)
     try:
         status = joiner.join(parts, out, **options)
     except (AttributeError, LookupError, TypeError, ValueError) as error:
