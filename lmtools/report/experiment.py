@@ -7,19 +7,18 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from lmtools.base.errors import UserError
-from lmtools.formats.glossary import load_glossary
 from lmtools.report.artifacts import ARTIFACTS
+from lmtools.report.lists import RescoredLists, arrange, collect_lists
+from lmtools.report.measure import lists_beside
+from lmtools.report.models import Model, list_absent, list_sizes, models_of
 from lmtools.report.names import Names
-from lmtools.report.parts.lists import RescoredLists, arrange, collect_lists
-from lmtools.report.parts.models import Model, list_absent, list_sizes, models_of
 from lmtools.report.parts.pairs import JudgedPairs, collect_pairs
-from lmtools.report.parts.samples import lists_beside
 from lmtools.report.rows import FigureRows, rows_of
 from lmtools.report.style import Style, load_style
 from lmtools.text.corpus import Header
-from lmtools.text.phrases import PhraseSpec
 from lmtools.version import __version__
 
 RESCORING, LM, STS = "rescoring", "lm", "sts"  # kinds of experiments
@@ -214,7 +213,7 @@ def collect(
     title: str | None = None,
     command: str = "lmtools report",
     style: Style | None = None,
-    words: PhraseSpec | None = None,
+    words: Any = None,
 ) -> Experiment:
     """Collect the experiment of that kind in directory `home`, its lists from the files `nbests`
     (default: data/*/nbest.jsonl beside it). `command` is what the tables say made them, `style` has
@@ -228,7 +227,7 @@ def collect(
     if with_lists:
         parts["lists"], dropped = collect_lists(home, nbests, trees, names.style)
     if words:
-        parts["lists"] = replace(parts["lists"], glossary=load_glossary(words))
+        parts["lists"] = replace(parts["lists"], glossary=words.load())
     if kind == RESCORING:
         names, absent = parts["lists"].names, [*absent, *dropped]
         arranged = ("ppl", "learning", "configs")
@@ -247,7 +246,7 @@ def collect(
     return Experiment(kind=kind, home=home, command=command, given_title=title, **parts)
 
 
-def check_words(words: PhraseSpec, kind: str, with_lists: bool) -> None:
+def check_words(words, kind: str, with_lists: bool) -> None:
     """UserError for a glossary where no page shows utterances."""
     if kind == STS or not with_lists:
         raise UserError(

@@ -10,28 +10,18 @@ from typing import NamedTuple
 import numpy as np
 
 from lmtools.base.atomic import atomic_text
-from lmtools.base.log import say_lines
+from lmtools.base.doors import open_door
 from lmtools.evaluate import METRICS
 from lmtools.evaluate.metrics import ErrorRate
-from lmtools.evaluate.phrases import (
-    COUNTS,
-    FALSE_ALARMS,
-    PhraseEvaluation,
-    compare_phrases,
-    count_texts,
-)
-from lmtools.evaluate.word_confidence import JudgedWords
+from lmtools.report.lists import RescoredLists
+from lmtools.report.measure import LENGTHS, Measured, chance
+from lmtools.report.models import Model
 from lmtools.report.names import FIRST, ORACLE
-from lmtools.report.parts.lists import RescoredLists
-from lmtools.report.parts.measure import LENGTHS, SEED, Measured, chance
-from lmtools.report.parts.models import Model
 from lmtools.report.parts.pairs import KINDS, REFERENCE, JudgedPairs, williams_p
-from lmtools.text.phrases import Glossary
 
 ERRORS = ("substitutions", "deletions", "insertions")
 CHANGE, RELATIVE, TUNED = "change", "relative change", "change, tuned first pass"
 UNNORMALISED = "change, normalised"  # from the same with normalised scores
-RELIABILITY, ROC = "share right", "share of right words"
 PACE = "milliseconds a step"
 PPL = (
     *("word_ppl", "subword_ppl", "bits_per_char", "sentence_ppl_mean", "sentence_ppl_median"),
@@ -148,10 +138,10 @@ def rows_of_lists(lists: RescoredLists) -> Iterator[FigureRow]:
         for part in tree.get("by label", ()):
             yield FigureRow(*key, part["name"], part.get("score"))
     for measured in lists.sets if lists.glossary else ():
+        rows_of_phrases = open_door("phrases", "report:rows_of_phrases", "--words")
         yield from rows_of_phrases(measured, lists.glossary)
     for (name, place), held in lists.networks.items():
-        for kind, words in held.judged.items():
-            yield from rows_of_words(kind, name, place, words)
+        yield from held.rows(name, place)
     for (name, place), tree in lists.lattices.items():
         for quantity in LATTICE:
             yield FigureRow("lattice", name, place, quantity, value=tree[quantity])
@@ -208,47 +198,6 @@ def rows_of_depths(measured: Measured) -> Iterator[FigureRow]:
     for name in measured.results:
         for (low, _), score in zip(LENGTHS, measured.by_length(name), strict=True):
             yield FigureRow("length", name, place, metric, value=score, at=low)
-
-
-def rows_of_phrases(measured: Measured, glossary: Glossary) -> Iterator[FigureRow]:
-    """Yield how well every system has the words of a glossary, and all others, with intervals; p is
-    that of the difference to the first pass, of the paired bootstrap.
-    """
-    refs, place = measured.sample.refs, measured.sample.name
-    texts = (refs, *(result.texts for result in measured.results.values()))
-    say_lines(glossary.warn_absent(pair for side in texts for pair in side.items()))
-    judged = {
-        name: PhraseEvaluation(count_texts(refs, result.texts, glossary))
-        for name, result in {**measured.results, **measured.unnormalised}.items()
-    }
-    for name, evaluation in judged.items():
-        key, chances = ("phrases", name, place), {}
-        if name not in (FIRST, ORACLE):
-            gaps = compare_phrases(evaluation, judged[FIRST], SEED)
-            chances = {quantity: gap.p for quantity, gap in gaps.items()}
-        for figure, ends in evaluation.intervals(SEED).items():
-            value, ends = evaluation.score(figure), ends or (None, None)
-            yield FigureRow(*key, figure, value, *ends, chances.get(figure))
-        alarms = evaluation.false_alarms
-        yield FigureRow(*key, FALSE_ALARMS, alarms, p=chances.get(FALSE_ALARMS))
-        for quantity, count in zip(COUNTS, evaluation.total.tolist(), strict=True):
-            yield FigureRow(*key, quantity, count)
-
-
-def rows_of_words(kind: str, name: str, place: str, words: JudgedWords) -> Iterator[FigureRow]:
-    """Yield how well posteriors or calibrated confidences agree with what is right: the share right
-    at the mean of each bin, and the ROC at each hundredth of wrong words.
-    """
-    key = (kind, name, place)
-    for quantity, value in words.figures.items():
-        yield FigureRow(*key, quantity, value)
-    for mean, right, count in words.reliability().tolist():
-        if count:
-            yield FigureRow(*key, RELIABILITY, right, at=mean)
-    false, true = words.roc().T
-    for hundredth in range(101) if math.isfinite(words.area) else ():
-        share = hundredth / 100
-        yield FigureRow(*key, ROC, float(np.interp(share, false, true)), at=share)
 
 
 def rows_of_models(

@@ -5,14 +5,22 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from lmtools.base.doors import open_door
 from lmtools.base.errors import UserError
 from lmtools.evaluate import METRICS, fill_empty, nbest_statistics
 from lmtools.rescoring.doubts import find_costs, find_runaway
 from lmtools.rescoring.envelope import flat_region, sweep
 from lmtools.rescoring.expected import RIDGE, minimise_expected, sharpen
-from lmtools.rescoring.features import NEAR, PHRASES, Features, best, combine, deviate, set_hash
+from lmtools.rescoring.features import (
+    NEAR,
+    Features,
+    best,
+    combine,
+    deviate,
+    own_hypotheses,
+    set_hash,
+)
 from lmtools.rescoring.folds import Fold, Folds, assign_folds
-from lmtools.rescoring.harm import bound_weights, own_hypotheses
 from lmtools.rescoring.search import SearchSpace, search
 from lmtools.rescoring.tuning_options import (
     EXACT,
@@ -22,7 +30,7 @@ from lmtools.rescoring.tuning_options import (
     check_fit,
 )
 from lmtools.rescoring.weights import Dev, Weights
-from lmtools.types import NBest
+from lmtools.types import PHRASES, NBest
 
 FLAT = 0.1  # absolute: scales within this of the best metric are as good for all one knows
 POINTS = 400  # at most, of a stored curve
@@ -247,6 +255,7 @@ def weights_with_phrases(
     searched = features
     if NEAR in options.base(features):
         searched = features.select([name for name in features.names if name != NEAR])
+    bound_weights = open_door("phrases", "harm:bound_weights", PHRASES)
     note = bound_weights(rest, searched, dev_set.harm, options.false_alarms)
     found = {PHRASES: note["weight"]} | ({NEAR: note["margin"]} if "margin" in note else {})
     return {**weights, **found}, {**notes, PHRASES: note}

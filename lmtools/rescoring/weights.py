@@ -14,9 +14,9 @@ from lmtools.base.grammar import Finite, check_path, fit, parse_pairs
 from lmtools.base.seal import read_json, write_json
 from lmtools.evaluate.metrics import find_metric
 from lmtools.formats import checks
-from lmtools.rescoring.features import PHRASES, ScoreColumns, summed
+from lmtools.rescoring.features import ScoreColumns, summed
 from lmtools.rescoring.folds import Fold, Folds
-from lmtools.types import NBest
+from lmtools.types import PHRASES, NBest
 from lmtools.version import __version__
 
 FIRST_PASS, LATTICES = "first pass", "lattices"  # what lists may be of

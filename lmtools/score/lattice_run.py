@@ -23,8 +23,7 @@ from lmtools.lattice.paths import as_nbest, best
 from lmtools.score.context import CONTEXT, FIRST, ORIGIN, RESCORED, ContextScorer, History
 from lmtools.score.cover import approximation
 from lmtools.score.lattices import LatticeOptions, Rescorer
-from lmtools.text.phrases import PHRASES
-from lmtools.types import EMPTY, Lattice, NBest
+from lmtools.types import EMPTY, PHRASES, Lattice, NBest
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ from pathlib import Path
 from lmtools.base.log import say, say_lines
 from lmtools.report import REPORTS, write_report
 from lmtools.report.style import load_style
-from lmtools.text.phrases import PhraseSpec
 from lmtools.verbs.experiment import load_experiment
 from lmtools.verbs.options import GROUPS
+from lmtools.verbs.parser import parse_phrases
 
 
 def arguments(parser):
@@ -62,7 +62,7 @@ def run(args: argparse.Namespace) -> None:
         command=shlex.join(words),
         what=args.what,
         style=load_style(Path(args.conf) if args.conf else None, plan),
-        words=PhraseSpec.parse(args.words) if args.words else None,
+        words=parse_phrases(args.words, "--words"),
     )
     print(text)
     home = f"{args.exp}/report"
