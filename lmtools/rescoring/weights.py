@@ -27,8 +27,8 @@ REMEDY = "write it again with lmtools tune"
 
 @dataclass(frozen=True)
 class Dev:
-    """The set that the weights were tuned on: `sha256` is its `set_hash`; `first_pass` and `score`
-    are the metric before and after.
+    """The set that the weights were tuned on: `sha256` is that of `hash_lists`; `first_pass` and
+    `score` are the metric before and after.
     """
 
     path: str

@@ -117,7 +117,6 @@ def other_features(tree):
 )
 def test_weights_without_a_fitting_bound(here, capsys, change, told):
     tree = json.loads((here / "w.json").read_text())
-    del tree["seal"]
     change(tree)
     (here / "w.json").write_text(json.dumps(tree))
     assert main(split(LAZILY)) == 1
