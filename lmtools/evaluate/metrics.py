@@ -16,8 +16,16 @@ from lmtools.base.errors import UserError
 from lmtools.evaluate.edits import Alignment, Counts, align
 from lmtools.evaluate.nist.alignment import WordPairs, align_texts
 from lmtools.evaluate.nist.networks import Rules
-from lmtools.evaluate.sacre import BLEU_ORDER, CHRF_ORDER, Sacre, bleu, chrf, sentence_bleu, ter
-from lmtools.evaluate.tokenisers import TOKENISERS
+from lmtools.evaluate.sacre import (
+    BLEU_ORDER,
+    CHRF_ORDER,
+    TOKENISERS,
+    Sacre,
+    bleu,
+    chrf,
+    sentence_bleu,
+    ter,
+)
 from lmtools.text.unify import HAN
 from lmtools.types import EMPTY
 from lmtools.version import __version__

@@ -18,7 +18,7 @@ from lmtools.base.assignments import parse_pairs
 from lmtools.base.errors import UserError
 from lmtools.formats import scores
 from lmtools.formats.columns import read_column_file
-from lmtools.text.loops import count_looped
+from lmtools.text.marks import count_looped
 from lmtools.text.phrases import PHRASES, Glossary
 from lmtools.types import Hypothesis, NBest, ScoreTable
 

@@ -10,8 +10,8 @@ import numpy as np
 from lmtools.base.specs import find_paths
 from lmtools.base.workers import map_ordered
 from lmtools.lattice.density import duration
-from lmtools.lattice.merge_scores import merge_scores
 from lmtools.lattice.paths import as_nbest, best
+from lmtools.lattice.weights import merge_scores
 from lmtools.score.cover import approximation
 from lmtools.score.lattices import LatticeOptions, Rescorer
 from lmtools.text.phrases import PHRASES

@@ -1,8 +1,7 @@
 """N-gram models as scorers."""
 
 from lmtools.base.specs import LMSpec
-from lmtools.ngram.description import AS_KENLM, SPACES
-from lmtools.ngram.model import UNSEEN, NgramModel
+from lmtools.ngram.model import AS_KENLM, SPACES, UNSEEN, NgramModel
 from lmtools.score.base import Scorer
 from lmtools.score.prefixes import NgramPrefixes
 from lmtools.text.subword.lists import Word

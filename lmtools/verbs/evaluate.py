@@ -25,6 +25,7 @@ from lmtools.evaluate.breakdown import WORDS, count_words, find_namer, split_eva
 from lmtools.evaluate.corpus import is_wer
 from lmtools.evaluate.fit import doubt_references
 from lmtools.evaluate.inputs import (
+    TextRules,
     Texts,
     join,
     lists_of,
@@ -38,7 +39,6 @@ from lmtools.evaluate.inputs import (
 from lmtools.evaluate.metrics import HUB5, METRIC_HELP, ErrorRate
 from lmtools.evaluate.nist import StmSegment
 from lmtools.evaluate.nist.inputs import are_timed, load_cut
-from lmtools.evaluate.normalising import TextRules
 from lmtools.evaluate.sacre import Sacre
 from lmtools.formats import kaldi_text
 from lmtools.text import NORMALISERS

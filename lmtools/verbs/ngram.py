@@ -6,7 +6,7 @@ from itertools import islice
 from lmtools.base.allocator import keep_freed_memory
 from lmtools.base.log import say, say_lines
 from lmtools.ngram import build, derived, directory
-from lmtools.ngram.convert import convert
+from lmtools.ngram.derived import convert
 from lmtools.ngram.kneser_ney import FALLBACK
 from lmtools.text.blocks import read_again
 from lmtools.text.subword import UNK, load_subword

@@ -21,7 +21,7 @@ from lmtools.bridges.export.ngrams import (
     token_ids,
     write_symbols,
 )
-from lmtools.ngram.formatting import LOWEST
+from lmtools.ngram.sentences import LOWEST
 
 GRAPH, SYMBOLS = "G.fst.txt", "symbols.txt"
 EPSILON, BACKOFF = "<eps>", "#0"

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from lmtools.models.gated import GatedConvolution
+from lmtools.models.convolution import GatedConvolution
 from lmtools.models.lm import LanguageModel
 from lmtools.text.subword import BOS, EOS, MASK, PAD
 

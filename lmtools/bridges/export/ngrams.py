@@ -6,8 +6,8 @@ from typing import TextIO
 
 from lmtools.base.errors import UserError
 from lmtools.ngram import arpa
-from lmtools.ngram.description import CONFIG, SUBWORD, Description
 from lmtools.ngram.directory import find_arpa
+from lmtools.ngram.model import CONFIG, SUBWORD, Description
 from lmtools.ngram.sentences import SYMBOLS
 from lmtools.text.subword import SPECIALS, Subword, load_subword
 from lmtools.text.subword import UNK as UNKNOWN_ID

@@ -22,7 +22,7 @@ from lmtools.bridges.espnet.export import export_model
 from lmtools.bridges.espnet.model import TokenLM
 from lmtools.models import convolution
 from lmtools.models.checkpoint import load_model, load_tensors, prepare_directory, save_weights
-from lmtools.models.gated import GATES, GatedConvolution
+from lmtools.models.convolution import GATES, GatedConvolution
 from lmtools.models.gcnn import Gcnn, GcnnConfig, read_blocks
 from lmtools.models.lm import LanguageModel
 from lmtools.models.outputs.adaptive import Adaptive
