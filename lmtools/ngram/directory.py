@@ -13,9 +13,9 @@ from lmtools.base.lock import hold_lock
 from lmtools.base.seal import add_yaml_seal
 from lmtools.ngram import arpa, counts, kneser_ney
 from lmtools.ngram.archive import NAME, Archive, DigestedStream
-from lmtools.ngram.count_files import CountFiles
-from lmtools.ngram.description import AS_KENLM, CONFIG, KIND, SPACES, SUBWORD, Description
-from lmtools.ngram.kenlm import binarise, find_program
+from lmtools.ngram.counts import CountFiles
+from lmtools.ngram.kenlm_files import binarise, find_program
+from lmtools.ngram.model import AS_KENLM, CONFIG, KIND, SPACES, SUBWORD, Description
 from lmtools.ngram.parts import TextParts
 from lmtools.ngram.sentences import (
     RESERVED,

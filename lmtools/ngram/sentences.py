@@ -15,6 +15,7 @@ from lmtools.text.subword import Subword
 SYMBOLS = ("<unk>", "<s>", "</s>")
 UNK, BOS, EOS = range(len(SYMBOLS))
 RESERVED = frozenset((*SYMBOLS, "<UNK>"))  # KenLM reads <UNK> as <unk>
+LOWEST = -99.0  # log10 that ARPA files use for a probability of 0
 # What a closed vocabulary's model calls all words outside it: KenLM keeps <unk> for itself, and no
 # text has this after any normaliser, nor is it a piece of any subword model.
 UNKNOWN = f"{MARK}unk{MARK}"

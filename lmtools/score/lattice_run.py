@@ -17,8 +17,8 @@ from lmtools.formats.sessions import SessionNames
 from lmtools.lattice.check import drop_unusable
 from lmtools.lattice.density import duration
 from lmtools.lattice.histories import MixtureLM
-from lmtools.lattice.merge_scores import merge_scores
 from lmtools.lattice.paths import as_nbest, best
+from lmtools.lattice.weights import merge_scores
 from lmtools.score.context import CONTEXT, FIRST, ORIGIN, RESCORED, ContextScorer, History
 from lmtools.score.cover import approximation
 from lmtools.score.lattices import LatticeOptions, Rescorer

@@ -8,7 +8,7 @@ from lmtools.base.allocator import keep_freed_memory
 from lmtools.base.errors import UserError
 from lmtools.base.log import say, say_lines
 from lmtools.ngram import build, derived, directory
-from lmtools.ngram.convert import convert
+from lmtools.ngram.derived import convert
 from lmtools.ngram.kneser_ney import FALLBACK
 from lmtools.ngram.parts import TextParts, write_part
 from lmtools.text.blocks import read_again

@@ -3,9 +3,9 @@
 from lmtools.base.computing import Computing
 from lmtools.base.context import LOG_FORMAT, LOG_FORMATS, LONGEST, MAX_LINE
 from lmtools.base.options import Option, list_options
-from lmtools.text.casing import CASINGS
 from lmtools.text.normaliser import CHOICES, NORMALISERS
 from lmtools.text.unify import UNIFIERS
+from lmtools.text.writing import CASINGS
 from lmtools.verbs.help import Rare
 from lmtools.verbs.numbers import (
     amount,

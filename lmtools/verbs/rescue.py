@@ -13,7 +13,7 @@ from lmtools.base.installed import find_model, list_models
 from lmtools.base.lock import hold_lock
 from lmtools.evaluate import METRICS, show
 from lmtools.evaluate.doctor import ERROR, examine, read_inputs
-from lmtools.evaluate.doctor.finding import plural
+from lmtools.evaluate.doctor.inputs import plural
 from lmtools.evaluate.metrics import METRIC_HELP
 from lmtools.formats import read
 from lmtools.formats.registry import parse_specifier
