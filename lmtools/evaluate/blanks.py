@@ -76,7 +76,6 @@ def find_spacing(texts: Iterable[str]) -> Spacing:
 
 
 def language_of(letter: str) -> str | None:
-    """Return the language of SCRIPTS that a letter is of."""
     name = unicodedata.name(letter, "")
     return next((SCRIPTS[begin] for begin in SCRIPTS if name.startswith(begin)), None)
 

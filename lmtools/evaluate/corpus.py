@@ -48,7 +48,6 @@ class References:
         self.alignments: dict[str, dict[str, Alignment | WordPairs]] = {utt: {} for utt in refs}
 
     def texts(self) -> Iterator[str]:
-        """Yield all references."""
         for ref in self.refs.values():
             yield from (ref,) if isinstance(ref, str) else ref
 

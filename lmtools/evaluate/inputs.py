@@ -93,7 +93,6 @@ def refs_of(ref: str | tuple[str, ...]) -> tuple[str, ...]:
 
 
 def own_references(source: Texts) -> dict[str, str | tuple[str, ...]]:
-    """Return the references in one file."""
     if source.lists is None:
         return dict(source.texts)
     try:
@@ -220,7 +219,6 @@ class TextRules:
         return cache(partial(self.glm.rewrite, kind=kind, side=side))
 
     def sign(self, result: Evaluation) -> Evaluation:
-        """Return the result with the rules in its signature."""
         signature, rules = result.signature, f"norm:{self.signature}"
         signed = signature.replace(UNSAID, rules) if UNSAID in signature else f"{signature}|{rules}"
         return replace(result, signature=signed)

@@ -139,11 +139,9 @@ class Builder:
 
     @staticmethod
     def added(*rows: Scores) -> Scores:
-        """Return the sums over rows."""
         return tuple(map(sum, zip(*rows, strict=True))) if len(rows) > 1 else rows[0]
 
     def times(self) -> np.ndarray | None:
-        """Return the time of each set's best state."""
         if self.lattice.times is None:
             return None
         return self.lattice.times[

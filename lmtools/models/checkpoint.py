@@ -94,7 +94,6 @@ def load_checked(path) -> tuple[dict[str, torch.Tensor], dict]:
 
 
 def load_tensors(path) -> dict[str, torch.Tensor]:
-    """Return the tensors of a safetensors file by name."""
     return load_checked(path)[0]
 
 

@@ -96,7 +96,6 @@ class CausalConvolution(torch.autograd.Function):
 
     @staticmethod
     def compute(x, weight, bias, halvings):
-        """Compute the convolution of inputs of any length."""
         length = x.shape[1]
         return convolve(pad_time(x, halvings), weight, bias, halvings)[:, :length]
 
@@ -268,7 +267,6 @@ class GatedConvolution(nn.Module):
 
     @property
     def kernel(self) -> int:
-        """Return the number of positions that an output sees."""
         return len(self.direction)
 
     def forward(self, x: Tensor) -> Tensor:

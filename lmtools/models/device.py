@@ -78,7 +78,6 @@ def cpu_multiplies_bfloat16() -> bool:
 
 
 def name_processor(device: torch.device) -> str:
-    """Return the name of the processor or GPU."""
     if device.type == "cuda":
         return torch.cuda.get_device_name(device)
     info = Path("/proc/cpuinfo")

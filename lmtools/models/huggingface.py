@@ -205,5 +205,4 @@ def bert_trunk(bert) -> Masked:
 
 
 def module_state(prefix: str, module) -> dict[str, torch.Tensor]:
-    """Return a module's weight and bias under another name."""
     return {f"{prefix}.weight": module.weight, f"{prefix}.bias": module.bias}

@@ -40,7 +40,6 @@ class Examples:
     source_lengths: Tensor | None = None
 
     def to(self, device) -> "Examples":
-        """Return the examples on another device."""
         return Examples(
             *(t if t is None else t.to(device, non_blocking=True) for t in vars(self).values())
         )

@@ -42,7 +42,6 @@ class Ragged:
 
     @classmethod
     def of(cls, examples: Examples) -> "Ragged":
-        """Return examples without their padding."""
         place = torch.arange(examples.inputs.shape[1])
         real = place < examples.lengths[:, None]
         row = real.flatten().cumsum(0) - 1

@@ -257,7 +257,6 @@ class PrefixMemory:
         return self.now[:, :length]
 
     def keep(self, rows: Tensor) -> None:
-        """Go on with these prefixes alone."""
         self.now = self.now[rows]
 
 

@@ -43,7 +43,6 @@ class DigestedStream:
         self.stream, self.digest = stream, hashlib.sha256()
 
     def write(self, content: bytes) -> None:
-        """Write bytes."""
         self.digest.update(content)
         self.stream.write(content)
 
@@ -83,11 +82,9 @@ class Archive:
             stream.close()
 
     def open_member(self, name: str):
-        """Return the stream of a new member."""
         return self.file.open(zipfile.ZipInfo(name, MOMENT), "w", force_zip64=True)
 
     def add_words(self, vocabulary: Sequence[str]) -> None:
-        """Write the words."""
         with self.open_member(VOCABULARY) as stream:
             stream.write("".join(f"{word}\n" for word in vocabulary).encode())
 
@@ -137,7 +134,6 @@ class ArchiveReader:
         return UserError(f"{self.path}: is damaged ({cause}); {REMEDY}")
 
     def read_member(self, name: str, most: int) -> bytes:
-        """Read a member whole."""
         with unpacking(self.path), self.open_member(name) as stream:
             content = stream.read(most + 1)
         if len(content) > most:
@@ -167,7 +163,6 @@ class ArchiveReader:
         return np.array([ids.setdefault(word, len(ids)) for word in words], dtype=np.int32)
 
     def read(self) -> BackoffModel:
-        """Read all orders."""
         model, words = BackoffModel(), self.place
         in_order = self.in_order and bool((np.diff(words) > 0).all())
         for n in range(1, len(self.sizes) + 1):

@@ -51,7 +51,6 @@ class ArpaReader:
             )
 
     def read(self) -> BackoffModel:
-        """Read all orders."""
         for n in range(1, len(self.sizes) + 1):
             self.lines.expect_section(n, self.sizes)
             if n == 2:

@@ -73,7 +73,6 @@ class Level:
             self.release()
 
     def release(self) -> None:
-        """Let what has been read of files leave memory."""
         for view in self.maps:
             view.madvise(mmap.MADV_DONTNEED)
 

@@ -70,12 +70,10 @@ class NgramSource:
 
     @property
     def foreign(self) -> bool:
-        """Return whether its words are those that KenLM splits."""
         return self.description is None or self.description.foreign
 
     @property
     def unknown(self) -> str:
-        """Return the token that has the probability of unknown words."""
         return (self.description and self.description.unknown) or SYMBOLS[0]
 
     @cached_property

@@ -32,7 +32,6 @@ class DiskArray:
         return self.size
 
     def append(self, values: np.ndarray) -> None:
-        """Add rows at the end."""
         values = np.ascontiguousarray(values, dtype=self.dtype.base)
         self.file.seek(self.size * self.dtype.itemsize)
         self.file.write(values.reshape(-1).view(np.uint8))
@@ -82,7 +81,6 @@ class Buckets:
         self.where = DiskArray(folder, np.uint8)
 
     def deal(self, keys: np.ndarray, records: np.ndarray) -> None:
-        """Put each record where its key belongs."""
         where = np.searchsorted(self.bounds, keys, side="right").astype(np.uint8)
         self.where.append(where)
         for number, rows in split(where, len(self.parts)):

@@ -110,7 +110,6 @@ class MixedModel:
         return probs
 
     def advance(self) -> None:
-        """Go on to the next order."""
         self.probs, self.backoffs, self.places = map(np.concatenate, zip(*self.found, strict=True))
         self.found = []
 

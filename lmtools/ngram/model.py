@@ -179,11 +179,9 @@ class NgramModel:
         return self.kenlm.BaseScore(before, token, kenlm.State())
 
     def normalise(self, text: str) -> str:
-        """Return the text as the model reads it."""
         return " ".join(split_words(text)) if self.foreign else self.subword.normaliser(text)
 
     def split(self, text: str) -> list[str]:
-        """Return the words of a normalised text."""
         return split_words(text) if self.foreign else text.split()
 
     def tokens(self, text: str) -> list[str]:

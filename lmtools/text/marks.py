@@ -81,7 +81,6 @@ def count_looped_letters(word: str) -> int:
 
 
 def count_looped_words(words: Sequence[str]) -> int:
-    """Count those of copies of whole words."""
     # with fewer than COPIES - 1 repeats no run can be
     if len(words) < COPIES:
         return 0

@@ -104,7 +104,6 @@ def removes_signs(text: str, rules: str) -> bool:
 
 @functools.cache
 def warn_of_signs(rules: str) -> None:
-    """Say once that rules remove vowel signs."""
     name = next(name for name, known in NAMES.items() if known == rules)
     say(
         f"warning: normaliser {name}: removes vowel signs (Hindi, Tamil, Thai ..), so that"

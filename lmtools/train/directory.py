@@ -101,12 +101,10 @@ class DirectoryState(NamedTuple):
 
     @property
     def complete(self) -> bool:
-        """Return whether nothing is left to do."""
         return self.progress is not None and self.progress.done and not self.lost
 
     @property
     def rebuilt(self) -> bool:
-        """Return whether the lost weights are those of the checkpoint."""
         return self.lost is not None and self.progress.best_step == self.progress.step
 
 

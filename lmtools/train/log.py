@@ -62,7 +62,6 @@ class Events:
         self.write(step=values["step"], summary={"value": rows})
 
     def write(self, **event) -> None:
-        """Write an event."""
         if self.file is None:
             return
         try:
@@ -75,7 +74,6 @@ class Events:
             self.close()
 
     def close(self) -> None:
-        """End the file."""
         if self.file is not None:
             with contextlib.suppress(OSError):
                 self.file.close()
@@ -96,7 +94,6 @@ class Log:
         self.progress = ProgressBar(self.name, total, "step", step)
 
     def metrics(self, line: str, **values) -> None:
-        """Append one line of metrics and show it."""
         rounded = round_values(values)
         try:
             with open(self.path, "a") as stream:
@@ -112,11 +109,9 @@ class Log:
         say(f"{self.name}: {line}", **figures)
 
     def advance(self) -> None:
-        """Note that one step more is done."""
         self.progress.advance()
 
     def close(self) -> None:
-        """End the bar."""
         self.progress.close()
         if self.events:
             self.events.close()

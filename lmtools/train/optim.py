@@ -97,16 +97,13 @@ class Optimisers:
 
     @property
     def param_groups(self) -> list[dict]:
-        """Return the groups of all."""
         return [group for part in self.parts for group in part.param_groups]
 
     def step(self) -> None:
-        """Update the parameters once."""
         for part in self.parts:
             part.step()
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Forget the gradients."""
         for part in self.parts:
             part.zero_grad(set_to_none=set_to_none)
 

@@ -217,7 +217,6 @@ class LowRank:
             self.up[name] = nn.Parameter(torch.zeros(rows, lora.rank, device=matrix.device))
 
     def parameters(self) -> list[nn.Parameter]:
-        """Return A and B of each matrix."""
         return [p for name in self.matrices for p in (self.down[name], self.up[name])]
 
     @torch.no_grad()
@@ -238,7 +237,6 @@ class LowRank:
             torch.add(self.start[name], update, alpha=self.scale, out=matrix)
 
     def state(self) -> dict[str, Tensor]:
-        """Return A and B for a checkpoint."""
         return {
             f"{SAVED}{name}.{part}": factor[name].detach()
             for name in self.matrices

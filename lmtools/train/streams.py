@@ -127,7 +127,6 @@ class Streams:
         }
 
     def resume(self, saved: Mapping[str, Tensor], device: torch.device) -> None:
-        """Go on from a saved state."""
         share = slice(self.world.rank, None, self.world.size)
         self.state = [saved[str(number)][share].to(device) for number in range(len(saved))] or None
 

@@ -292,6 +292,5 @@ def word_ids(inputs: DoctorInputs) -> Iterator[Finding]:
 
 
 def share_of_numbers(profile: Profile) -> float:
-    """Return the share of its words that are numbers."""
     numbers = sum(count for word, count in profile.words.items() if word.isdecimal())
     return numbers / max(1, profile.words.total())

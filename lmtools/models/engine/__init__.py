@@ -112,7 +112,6 @@ def prepare_linear(linear: nn.Linear, precision: str) -> nn.Module:
 
 
 def fuse_gelu(parent: nn.Module, linear: str, activation: str) -> None:
-    """Let the prepared layer apply the GELU that follows it."""
     getattr(parent, linear).post = "gelu"
     setattr(parent, activation, nn.Identity())
 

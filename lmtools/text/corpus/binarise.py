@@ -65,7 +65,6 @@ class Hashed:
         self.stream, self.sha256 = stream, hashlib.sha256()
 
     def write(self, array: np.ndarray) -> None:
-        """Append the bytes of an array."""
         self.sha256.update(array)
         self.stream.write(array)
 
@@ -218,7 +217,6 @@ def encode_pairs(block: PairBlock, subword: Subword, kaldi: bool) -> Encoded:
 
 
 def dtype_of(subword: Subword) -> np.dtype:
-    """Return the type of the ids."""
     return np.dtype("<u2" if subword.size <= 1 << 16 else "<u4")
 
 

@@ -129,7 +129,6 @@ class Corpus(ABC):
 
     @property
     def tokens(self) -> int:
-        """Return the number of ids in all."""
         return self.header.tokens
 
     @property

@@ -27,7 +27,6 @@ class LeftOut(NamedTuple):
 
     @classmethod
     def of(cls, items: int, occurrences: int, all_occurrences: int) -> "LeftOut":
-        """Return the record of items with these occurrences."""
         return cls(items, occurrences / all_occurrences if all_occurrences else None)
 
 
