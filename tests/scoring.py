@@ -2,9 +2,8 @@
 name.
 """
 
-from collections.abc import Iterator
+import copy
 from dataclasses import replace
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -15,8 +14,7 @@ from lmtools.base.specs import LMSpec
 from lmtools.score import load
 from lmtools.score.base import Scorer
 from lmtools.score.ngram import NgramScorer
-from lmtools.score.texts import compute_missing, score_batches
-from lmtools.vectors.words import Embedded, word_vectors
+from lmtools.score.texts import score_texts
 
 CPU = Computing("cpu", cache="none")
 
@@ -52,11 +50,6 @@ def make_scorer(kind: type, *model, **options) -> Scorer:
     return kind(*model, asked.spec) if kind is NgramScorer else kind(*model, *asked)
 
 
-def embed_words(lm, texts, layers=None, **options) -> Iterator[Embedded]:
-    """Yield the words of texts and their vectors, by options of the computation by name."""
-    return word_vectors(lm, texts, layers, replace(CPU, **options))
-
-
 def walk(prefixes, words) -> list[float]:
     """Return log p of each of some words after those before, and of the end of sentence."""
     node, scores = np.array([prefixes.start]), []
@@ -68,6 +61,6 @@ def walk(prefixes, words) -> list[float]:
 
 def score_sentences(sentences, scorer, computing, cache) -> np.ndarray:
     """The log-probabilities of distinct prepared sentences, as `score_texts` computes them."""
-    compute = partial(score_batches, scorer=scorer, computing=computing)
-    trees = scorer.plan_trees(sentences)
-    return np.array(compute_missing(sentences, scorer, cache, compute, label="", trees=trees))
+    given = copy.copy(scorer)
+    given.prepare = list
+    return score_texts(sentences, given, computing, cache).log_prob

@@ -11,10 +11,10 @@ import numpy as np
 
 from lmtools.api.checks import list_nbests
 from lmtools.api.weights import rescore, warn
-from lmtools.base.arguments import check_kind, check_path, check_text, check_whole, list_texts
 from lmtools.base.batching import prepare_distinct
 from lmtools.base.computing import Computing
 from lmtools.base.errors import UserError
+from lmtools.base.grammar import check_kind, check_path, check_text, check_whole, list_texts
 from lmtools.base.options import build_keywords, describe_keywords, fill
 from lmtools.base.specs import LMSpec
 from lmtools.formats import scores
@@ -23,10 +23,9 @@ from lmtools.rescoring.asking import SessionContext, score_in_context
 from lmtools.rescoring.features import summed
 from lmtools.score import Sources, score_texts
 from lmtools.score import load as load_scorer
-from lmtools.score.batches import score_all
 from lmtools.score.context import FIRST, ContextScorer
 from lmtools.score.lists import WRITTEN, doubt_scored, hypothesis_texts
-from lmtools.score.texts import TextScores
+from lmtools.score.texts import TextScores, score_all
 from lmtools.score.words import count_tokens
 from lmtools.types import NBest, ScoreTable
 

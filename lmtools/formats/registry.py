@@ -12,9 +12,9 @@ from functools import partial
 from pathlib import Path
 from types import ModuleType
 
-from lmtools.base.assignments import parse_pairs
 from lmtools.base.errors import UserError
 from lmtools.base.files import DAMAGED, OPENERS, cannot, not_as_named
+from lmtools.base.grammar import parse_pairs
 from lmtools.text.blocks import ARTIFACTS, HEAD, identify
 from lmtools.types import EMPTY
 
@@ -192,7 +192,6 @@ def detect(path, formats: Mapping[str, Format], default: str | None = None) -> s
 
 
 def look_at(path, first: str) -> str:
-    """Return the key of NEAREST that a path with this first line looks like."""
     if not first and Path(path).is_dir():
         return "directory"
     return "JSON" if first.lstrip().startswith(("{", "[")) else "|||" if "|||" in first else "lines"

@@ -1,25 +1,32 @@
-"""Artifacts of an experiment as they lie in its directory; a damaged one is a UserError that names
-it.
+"""Artifacts of an experiment as they lie in its directory; a damaged one, or one of another shape,
+is a UserError that names it, before anything is drawn.
 """
 
 import re
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
+from typing import Annotated, Any
+
+from msgspec import Meta, defstruct
 
 from lmtools.base import seal
 from lmtools.base.config import load_yaml
+from lmtools.base.doors import hook
 from lmtools.base.files import read_bytes, read_lines
+from lmtools.base.grammar import Amount, Finite, Positive, Whole, fit
 from lmtools.base.lock import ASIDE
 from lmtools.base.seal import check_seal, parse_json
 from lmtools.formats import kaldi_text, scores
-from lmtools.report.shapes import AMOUNT, ANY, NUMBER, PLAIN, POSITIVE, TEXT, WHOLE, fitting
 from lmtools.rescoring import Weights
 from lmtools.rescoring.features import UNCHECKED
-from lmtools.rescoring.networks import NetworkPlan
-from lmtools.rescoring.rover import read_system
 from lmtools.text.corpus import Header, read_header
 
+NUMBER, AMOUNT, POSITIVE, WHOLE, TEXT, PLAIN = Finite, Amount, Positive, Whole, str, str | Finite
+ANY = "*"  # in a mapping of ANY to a shape: each key
+
+# A shape is a type, a mapping of names to shapes (`name?` may be absent or null), [shape] of each
+# entry of a list, (shape,) of one that is not empty, or (shape, shape ...) of one of that length.
 PPL_SHAPE = {
     "word_ppl": POSITIVE,
     "kind?": TEXT,
@@ -31,29 +38,7 @@ PPL_SHAPE = {
     "log_normaliser?": dict.fromkeys(("mean", "sd", "min", "max"), NUMBER),
     "mixture?": ({"lm": TEXT, "weight": AMOUNT},),
 }
-TIMES = {"words": WHOLE, "seconds_median": POSITIVE, "seconds?": [POSITIVE]}
-SPEED_SHAPE = {
-    "rows": ({"lm": TEXT, "task": TEXT, **TIMES},),
-    "machine?": TEXT,
-    "threads?": PLAIN,
-    "batched?": {ANY: {"share": NUMBER, ANY: PLAIN}},
-}
-RATE = {"median": POSITIVE, "values?": [NUMBER]}
-BENCH_ROW = {
-    "name": TEXT,
-    "model?": TEXT,
-    "parameters?": AMOUNT,
-    **dict.fromkeys(("flops?", "flops_hidden?"), POSITIVE),
-    **dict.fromkeys(("throughput?", "responsiveness?", "contiguous?"), RATE),
-}
-BENCH_SHAPE = {"rows": [BENCH_ROW]}
-GRID_SHAPE = {
-    **dict.fromkeys(("title?", "x?", "figure?"), TEXT),
-    "runs?": {ANY: PLAIN},
-    "at?": {},
-    "of?": {ANY: PLAIN},
-    "own?": [TEXT],
-}
+GRID_SHAPE = {"own?": [TEXT]}
 LATTICE_SHAPE = {
     **dict.fromkeys(("lattices", "arcs", "rescored_arcs", "speech", "seconds"), AMOUNT),
     "approximation?": {ANY: NUMBER},
@@ -106,22 +91,18 @@ def read_by_set(kind: str, shape: Mapping, home: Path) -> dict[tuple[str, str], 
     return {(path.parent.name, path.stem): read_json(path, shape) for path in paths}
 
 
-def read_bench(kind: str, shape: Mapping, home: Path) -> dict | None:
-    """Read the results of a benchmark in bench/KIND.json; None without them."""
-    path = home / f"bench/{kind}.json"
-    return read_json(path, shape) if path.exists() else None
-
-
 def read_json(path: Path, shape: Mapping) -> dict:
     """Read the JSON object in `path`; UserError if it is none, was damaged or has another shape."""
     return seal.read_json(path, check=lambda tree: fitting(tree, shape, path))
 
 
-def read_grids(home: Path) -> dict[Path, dict]:
-    """Read the descriptions of grids, by their paths."""
-    remedy = "let the recipe write it again"
-    paths = sorted(home.glob("grids/*.yaml"))
-    return {path: fitting(load_yaml(path), GRID_SHAPE, path, remedy) for path in paths}
+def read_grids(home: Path) -> set[str]:
+    """Read the names of the language models that were trained for a comparison in grids/*.yaml."""
+    trees = (
+        fitting(load_yaml(path), GRID_SHAPE, path, "let the recipe write it again")
+        for path in sorted(home.glob("grids/*.yaml"))
+    )
+    return {name for tree in trees for name in tree.get("own") or ()}
 
 
 def read_models(home: Path) -> dict[str, str]:
@@ -235,11 +216,10 @@ def read_systems(home: Path) -> dict[str, tuple[Weights | None, dict[str, dict[s
     return systems
 
 
-def read_networks(home: Path) -> dict:
-    """Read network/SYSTEM/SET.json and .ctm: networks of utterances by (system, set)."""
-    paths = sorted([*home.glob("network/*/*.json"), *home.glob("network/*/*.ctm")])
-    read = partial(read_system, form=None, plan=NetworkPlan())
-    return {(path.parent.name, path.stem): read(str(path)).networks for path in paths}
+def read_networks(home: Path) -> Mapping:
+    """Read the networks of words by (system, set), as a door does."""
+    read = hook("read_networks")
+    return read(home) if read else {}
 
 
 # by name: the reader, which takes the directory, and what is said where it finds none
@@ -269,21 +249,7 @@ ARTIFACTS = {
         "lm/LM/metrics.jsonl: absent, so there is nothing to say of trainings (`lmtools train`"
         " writes them)",
     ),
-    "grids": (
-        read_grids,
-        "grids/GRID.yaml: absent, so no runs are compared that differ in one thing (the recipe's"
-        " run.sh writes them)",
-    ),
-    "bench": (
-        partial(read_bench, "lm", BENCH_SHAPE),
-        "bench/lm.json: absent, so there is no table of throughput and responsiveness (`lmtools"
-        " bench lm --out` writes it)",
-    ),
-    "speed": (
-        partial(read_bench, "speed", SPEED_SHAPE),
-        "bench/speed.json: absent, so there is no figure of run time (`benchmarks/bench.py score"
-        " --out` writes it)",
-    ),
+    "grids": (read_grids, ""),
     "networks": (read_networks, ""),
     "scored": (partial(read_by_set, "scored", SCORED_SHAPE), ""),
     "lattices": (partial(read_by_set, "lattice", LATTICE_SHAPE), ""),
@@ -298,3 +264,32 @@ ARTIFACTS = {
     ),
     "training": (read_training, ""),
 }
+
+
+def fitting(tree: Mapping, shape: Mapping, where, remedy: str = "write it again") -> Mapping:
+    """Return `tree`, if it has that shape; UserError about `where` otherwise."""
+    fit(tree, as_type(shape), where, remedy=remedy)
+    return tree
+
+
+def as_type(shape):
+    """Return the type of what has that shape."""
+    if isinstance(shape, list):
+        return list[as_type(shape[0])]
+    if isinstance(shape, tuple) and len(shape) == 1:
+        return Annotated[list[as_type(shape[0])], Meta(min_length=1)]
+    if isinstance(shape, tuple):
+        return tuple[tuple(map(as_type, shape))]
+    if not isinstance(shape, dict):
+        return shape
+    if not shape:
+        return dict
+    if ANY in shape:
+        return dict[Any, as_type(shape[ANY])]
+    keys = {f"f{place}": key.removesuffix("?") for place, key in enumerate(shape)}
+    types = [(key, as_type(inner)) for key, inner in shape.items()]
+    fields = [
+        (name, kind | None, None) if key.endswith("?") else (name, kind)
+        for name, (key, kind) in zip(keys, types, strict=True)
+    ]
+    return defstruct("Shape", fields, rename=keys, kw_only=True)

@@ -1,7 +1,8 @@
-"""Encoders turn prepared texts into sentence vectors, layer by layer: those of language models by
-pooling their states.
+"""Sentence vectors, layer by layer, of a language model by pooling its states; `encode` gives those
+of any encoder.
 """
 
+import contextlib
 from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
@@ -11,6 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from lmtools.base.batching import prepare_distinct
 from lmtools.base.computing import USUAL, Computing
 from lmtools.base.errors import UserError
 from lmtools.base.installed import find_model
@@ -20,11 +22,11 @@ from lmtools.models.checkpoint import WEIGHTS
 from lmtools.models.device import autocast
 from lmtools.score import load
 from lmtools.score.base import Scorer
+from lmtools.score.cache import VECTORS, Cache
+from lmtools.score.texts import Missing, run_batches
 from lmtools.types import NUMERICS
-from lmtools.vectors.base import Encoder
 from lmtools.vectors.pooling import POOLS, PoolingOptions
-from lmtools.vectors.static import StaticVectors
-from lmtools.vectors.tfidf import Tfidf
+from lmtools.vectors.static import Encoder, StaticVectors, Tfidf
 
 
 class ContextualEncoder(Encoder):
@@ -136,3 +138,23 @@ def load_encoder(
             f" {kinds}"
         )
     return ContextualEncoder(load(LMSpec(lm, head=False), computing), pooling)
+
+
+def encode(texts: Sequence[str], encoder: Encoder, cache=None) -> np.ndarray:
+    """Return the vectors of `texts`, float32 (N, layers, D); equal texts have equal ones, whatever
+    else is in the list (on a CPU; see lmtools.score.texts).
+
+    `cache`: a directory that keeps vectors between runs, None for none.
+    """
+    sentences, which = prepare_distinct(texts, encoder.prepare)
+    signature = encoder.signature | {"layers": ",".join(map(str, encoder.layers))}
+    with contextlib.closing(Cache(cache, signature, VECTORS)) as store:
+        missing = Missing(sentences, encoder, store)
+        batches = run_batches(encoder, missing.work, lambda part: list(encoder.vectors(part)))
+        with missing.progress(f"embed {encoder.signature['lm']}"):
+            for number, vectors in enumerate(batches if missing.work else ()):
+                missing.keep(number, vectors)
+    if not sentences:
+        return np.empty((0, len(encoder.layers), 0), np.float32)
+    values = [missing.values[i].reshape(len(encoder.layers), -1) for i in range(len(sentences))]
+    return np.stack(values)[which]

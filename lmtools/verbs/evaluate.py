@@ -9,6 +9,7 @@ from functools import partial
 from typing import NamedTuple
 
 from lmtools.base.atomic import atomic_text
+from lmtools.base.doors import open_door
 from lmtools.base.errors import UserError
 from lmtools.base.log import say_lines
 from lmtools.evaluate import (
@@ -25,7 +26,6 @@ from lmtools.evaluate.breakdown import WORDS, count_words, find_namer, split_eva
 from lmtools.evaluate.corpus import is_wer
 from lmtools.evaluate.fit import doubt_references
 from lmtools.evaluate.inputs import (
-    TextRules,
     Texts,
     join,
     lists_of,
@@ -37,12 +37,14 @@ from lmtools.evaluate.inputs import (
     same_length,
 )
 from lmtools.evaluate.metrics import HUB5, METRIC_HELP, ErrorRate
-from lmtools.evaluate.nist import StmSegment
-from lmtools.evaluate.nist.inputs import are_timed, load_cut
+from lmtools.evaluate.normalising import TextRules
 from lmtools.evaluate.sacre import Sacre
-from lmtools.formats import kaldi_text
+from lmtools.formats import detect, kaldi_text
+from lmtools.formats.nbest.stm import StmSegment
+from lmtools.formats.texts import KALDI
 from lmtools.text import NORMALISERS
-from lmtools.verbs.words import add_words, evaluate_words
+from lmtools.verbs.help import Rare
+from lmtools.verbs.options import GROUPS
 
 
 def arguments(parser):
@@ -74,7 +76,11 @@ def arguments(parser):
     )
     parser.add("--normaliser", help=help_text)
     add_rules(parser)
-    add_words(parser)
+    words_help = GROUPS["input"]["--words"]["help"]
+    help_text = f"{words_help}, the changes against --against or else the errors"
+    parser.add("--words", help=help_text)
+    help_text = "Kaldi utt2dur, for false alarms an hour"
+    parser.add_argument("--utt2dur", metavar="F", help=Rare(help_text))
     parser.add_argument(
         "--oracle", action="store_true", help="tell also the best that N-best lists hold, by depth"
     )
@@ -119,7 +125,11 @@ def run(args):
             refs, against, args, prefix=f"against {against.path}: ", rules=rules
         )
         tree |= compare_systems(refs, hyp, against, first, second=second, args=args)
-    tree |= evaluate_words(refs, hyp, against, args)
+    if args.words:
+        evaluate_words = open_door("phrases", "words:evaluate_words", "--words")
+        tree |= evaluate_words(refs, hyp, against, args)
+    elif args.utt2dur:
+        raise UserError("--utt2dur: only --words counts by the hour; give both")
     if args.out:
         with atomic_text(args.out) as out:
             paths = [source.path for source in sources] if len(sources) > 1 else ref.path
@@ -147,8 +157,11 @@ def read_inputs(args) -> Inputs:
         raise UserError(f"--glm: is for word error rates; leave out --metric {args.metric}")
     formats = [*(args.format or []), None, None]
     one = nist and args.ref and len(args.ref) == 1 and not args.plain
-    if one and are_timed(args.ref[0], args.hyp, (formats[1], formats[0])):
-        return read_timed(args, rules)
+    if one:
+        paths = zip((args.ref[0], args.hyp), (formats[1], formats[0]), strict=True)
+        kinds = [spec or (KALDI if path == "-" else detect(path, KALDI)) for path, spec in paths]
+        if kinds == ["stm", "ctm"]:
+            return read_timed(args, rules)
     hyp, sources, against = read_files(args, nist)
     if rules:
         old, hyp = hyp, rules.rewrite(hyp)
@@ -173,10 +186,10 @@ def read_timed(args, rules: TextRules | None) -> Inputs:
             f"{args.hyp}: a ctm by the segments of an stm is rewritten by --glm alone; leave out"
             " --normaliser, --unify and --map-words"
         )
-    glm = rules and rules.glm
-    ref, hyp, cut = load_cut(args.ref[0], args.hyp, glm)
+    glm, load_cut = rules and rules.glm, open_door("nist", "segments:load_cut", "an stm and a ctm")
+    ref, hyp, segments = load_cut(args.ref[0], args.hyp, glm)
     against = load_cut(args.ref[0], args.against, glm)[1] if args.against else None
-    return Inputs(hyp, [ref], against, rules=rules, segments=cut.segments)
+    return Inputs(hyp, [ref], against, rules=rules, segments=segments)
 
 
 def read_files(args, markup: bool) -> tuple[Texts, list[Texts], Texts | None]:

@@ -7,9 +7,9 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from lmtools.base.assignments import parse_pairs
 from lmtools.base.computing import Computing
 from lmtools.base.errors import UserError
+from lmtools.base.grammar import parse_pairs
 from lmtools.base.log import say, say_lines
 from lmtools.base.options import fill
 from lmtools.base.seal import write_json
@@ -27,10 +27,15 @@ from lmtools.lattice.paths import as_nbest, best
 from lmtools.lattice.weights import merge_scores
 from lmtools.rescoring import mark, parse_weights, warn_unseen
 from lmtools.score.context import FIRST, REF, RESCORED
-from lmtools.score.lattice_run import LatticeOutputs, LatticeResult, LatticeTotals, run_lattices
-from lmtools.score.lattice_sessions import LatticeContext, run_sessions
+from lmtools.score.lattice_run import (
+    LatticeContext,
+    LatticeOutputs,
+    LatticeResult,
+    LatticeTotals,
+    run_lattices,
+    run_sessions,
+)
 from lmtools.score.lattices import LatticeOptions
-from lmtools.text.phrases import PhraseSpec
 from lmtools.types import Lattice
 from lmtools.verbs.help import Rare
 from lmtools.verbs.numbers import amount, from_zero, positive
@@ -42,6 +47,7 @@ from lmtools.verbs.parser import (
     add_phrases,
     add_references,
     add_settings,
+    parse_phrases,
     read_settings,
 )
 
@@ -355,7 +361,7 @@ def options_of(args) -> LatticeOptions:
         old=LMSpec.parse(args.old_lm) if args.old_lm else None,
         order=args.max_ngram_order or None,
         computing=fill(Computing, args),
-        glossary=PhraseSpec.parse(args.phrases) if args.phrases else None,
+        glossary=parse_phrases(args.phrases),
         beam=args.beam,
         **read_settings(args, LatticeOptions),
     )

@@ -10,11 +10,12 @@ from collections.abc import Iterator
 import lmtools
 from lmtools.base.specs import OPTIONS
 from lmtools.cli import VERBS
+from lmtools.verbs.commands import find_module
 from lmtools.verbs.parser import Parser, add_common
 
 REGISTRIES = (
     *("lmtools.formats FORMATS", "lmtools.formats.lattices LATTICES"),
-    *("lmtools.formats.networks NETWORKS", "lmtools.formats.pairs PAIRS"),
+    *("lmtools.networks.files NETWORKS", "lmtools.vectors.pairs PAIRS"),
     *("lmtools.evaluate.metrics METRICS", "lmtools.decode.recognisers RECOGNISERS"),
     *("lmtools.models MODELS", "lmtools.models.objectives OBJECTIVES"),
     *("lmtools.models.outputs CRITERIA", "lmtools.train.optim OPTIMISERS"),
@@ -49,7 +50,7 @@ def list_interface() -> dict[str, set[str]]:
     for verb in VERBS:
         parser = Parser()
         add_common(parser)
-        importlib.import_module(f"lmtools.verbs.{verb}").arguments(parser)
+        find_module(verb).arguments(parser)
         found |= dict(list_commands(parser, f"lmtools {verb}"))
     for module in (lmtools, lmtools.lattice):
         for name in module.__all__:

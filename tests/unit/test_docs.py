@@ -5,6 +5,7 @@ recipes; and their prose is no wider than the code.
 import argparse
 import importlib
 import re
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -13,9 +14,9 @@ from bench import build_parser
 
 import lmtools
 from lmtools.cli import VERBS
-from lmtools.report.style import load_style
 from lmtools.rescoring import Risk
 from lmtools.rescoring.experiment import SystemEntry
+from lmtools.verbs.commands import find_module
 from lmtools.verbs.experiment import load_experiment
 from lmtools.verbs.options import COLUMN
 from lmtools.verbs.parser import Parser, add_common
@@ -56,7 +57,7 @@ def commands(page: Path) -> list[list[str]]:
 @cache
 def actions(verb: str) -> tuple[str, ...]:
     """The actions of a verb, or none."""
-    module = importlib.import_module(f"lmtools.verbs.{verb}")
+    module = find_module(verb)
     return tuple(getattr(module, "ACTIONS", getattr(module, "KINDS", ())))
 
 
@@ -65,7 +66,7 @@ def options(verb: str, action: str = "") -> frozenset[str]:
     """The options of a verb, or of a verb's action."""
     parser = Parser()
     add_common(parser)
-    importlib.import_module(f"lmtools.verbs.{verb}").arguments(parser)
+    find_module(verb).arguments(parser)
     known = set(parser._option_string_actions)
     for part in parser._actions:
         if action and isinstance(part, argparse._SubParsersAction):
@@ -139,10 +140,12 @@ def blocks(page: str) -> list[str]:
 
 
 def test_yaml_of_pages_is_read(tmp_path):
-    (base,), (refined, style) = blocks("docs/rescoring.md"), blocks("docs/recipes.md")
-    for name, text in (("experiment", base), ("refined", refined), ("report", style)):
+    (base,), (refined, papers) = blocks("docs/rescoring.md"), blocks("docs/recipes.md")
+    for name, text in (("experiment", base), ("refined", refined), ("papers", papers)):
         (tmp_path / f"{name}.yaml").write_text(text)
-    assert load_style(tmp_path / "report.yaml").papers[0].rows[0].cells == ("69.49",)
+    sys.path.insert(0, str(ROOT / "utils/papers"))
+    (table,) = importlib.import_module("quoted").read_papers(tmp_path / "papers.yaml")[0]
+    assert table.rows == [["T-TA", "tta", "69.49"]]
     plan = load_experiment(str(tmp_path / "refined.yaml"))
     assert plan.plans["best"].columns == ("tta", "ngram", "mbr")
     assert plan.plans["tta-intact+ngram"].columns == ("tta-intact", "ngram")

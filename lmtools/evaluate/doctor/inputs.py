@@ -25,7 +25,7 @@ from lmtools.evaluate.doctor.trials import (
     rewriting,
 )
 from lmtools.formats import read
-from lmtools.formats.joining import BEHIND, alike
+from lmtools.formats.lists import BEHIND, alike
 from lmtools.formats.texts import read_texts
 from lmtools.ngram.model import SUBWORD, ModelNote, NgramModel, is_ngram
 from lmtools.text.blocks import read_text

@@ -27,10 +27,18 @@ from dataclasses import replace
 from pathlib import Path
 
 from lmtools.base.errors import UserError
+from lmtools.base.grammar import clip_value
 from lmtools.base.log import say
 from lmtools.formats.json_lists import json_io
-from lmtools.formats.json_lists.json_io import Entry, expect, member
-from lmtools.formats.json_lists.layout import parse_keyed, spell_keyed, spell_scored, unique
+from lmtools.formats.json_lists.json_io import (
+    Entry,
+    expect,
+    member,
+    parse_keyed,
+    spell_keyed,
+    spell_scored,
+    unique,
+)
 from lmtools.formats.registry import read_beginning, read_first_line
 from lmtools.types import Hypothesis, NBest
 
@@ -106,7 +114,6 @@ def load_output(path: Path, cut: list[Path]):
 
 
 def is_cut(tree) -> bool:
-    """Return whether a value holds what UTF-8 does not."""
     try:
         json.dumps(tree, ensure_ascii=False).encode()
     except UnicodeEncodeError:
@@ -115,7 +122,6 @@ def is_cut(tree) -> bool:
 
 
 def is_object(beginning: bytes) -> bool:
-    """Return whether JSON with this beginning is an object."""
     return beginning.decode("utf-8-sig", "replace").lstrip().startswith("{")
 
 
@@ -171,20 +177,16 @@ def parse_hypothesis(tree, where: str) -> Hypothesis:
 
 
 def count_tokens(tokens, where: str) -> int:
-    """Return the number of tokens."""
     if (
         isinstance(tokens, bool)
         or not isinstance(tokens, list | int)
         or (isinstance(tokens, int) and not 0 <= tokens < 1 << 31)
     ):
-        raise UserError(
-            f"{where}: 'tokens' is {json_io.clip_value(tokens)}; expected a list or a number"
-        )
+        raise UserError(f"{where}: 'tokens' is {clip_value(tokens)}; expected a list or a number")
     return len(tokens) if isinstance(tokens, list) else tokens
 
 
 def divisor(kind: str, tokens: int, penalty: float) -> float:
-    """Return the number that the sum of log-probabilities was divided by."""
     if kind == "score":
         return max(tokens, 1) ** max(-64.0, min(penalty, 64.0))
     return tokens + 1.0 if kind == "avg_logprob" else 1.0

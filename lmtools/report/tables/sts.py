@@ -11,12 +11,11 @@ import numpy as np
 
 from lmtools.evaluate import METRICS
 from lmtools.report.experiment import Experiment
+from lmtools.report.lms import list_trainings
+from lmtools.report.measure import Measured, is_tuned_first_pass
 from lmtools.report.names import FIRST, SUM, SystemParts
-from lmtools.report.page.table import Column, Table, figures, probability, table_of
-from lmtools.report.parts.measure import Measured, is_tuned_first_pass
 from lmtools.report.parts.pairs import REFERENCE
-from lmtools.report.tables.lms import list_trainings
-from lmtools.report.tables.query import Query, show_interval
+from lmtools.report.table import Column, Query, Table, figures, probability, show_interval, table_of
 
 MINI = "mini"  # the corpus whose similarity no one judged: it follows from how its pairs were made
 WHAT = (
@@ -204,14 +203,14 @@ def measure_gain(
     experiment: Experiment, measured: Measured, lm: str, system: str, vectors: Sequence[str]
 ) -> Gain:
     """Return the figures of a language model with these systems of vectors."""
-    judged, test = experiment.pairs.on(experiment.pairs.test), experiment.pairs.test
+    judged = experiment.pairs.on(experiment.pairs.test)
     best, name, layer = max(
         (value, name, layer) for name in vectors for layer, value in judged[name].pearsons.items()
     )
     result = measured.results[system]
     return Gain(
         lm,
-        *(experiment.quantity(kind, lm, test) for kind in ("context", "embed")),
+        *(judged[lm].hundredfold(kind) if lm in judged else None for kind in ("context", "embed")),
         best=best,
         vectors=name,
         layer=layer,

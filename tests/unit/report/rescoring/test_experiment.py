@@ -12,8 +12,8 @@ from lmtools.base.errors import UserError
 from lmtools.base.seal import write_json
 from lmtools.formats import jsonl, kaldi_text
 from lmtools.report.experiment import trained_on
+from lmtools.report.measure import set_name
 from lmtools.report.names import FIRST, ORACLE, LmPart, Names, SystemParts
-from lmtools.report.parts.samples import set_name
 from lmtools.report.style import load_style
 from lmtools.rescoring import set_hash
 from lmtools.rescoring.experiment import read_experiment
@@ -48,7 +48,6 @@ def test_complete_experiment(exp):
         ("rescore", "no rescored systems"),
         ("ppl", "no table of perplexities"),
         ("lm", "nothing to say of trainings"),
-        ("bench", "no figure of run time"),
         ("stages", "not known how the time divides"),
         ("score", "no model hashes"),
     ],
@@ -64,7 +63,7 @@ def test_lists_alone_are_enough(fresh):
     for part in fresh.iterdir():
         shutil.rmtree(part)
     found = collect_rescoring(fresh)
-    assert len(found.absent) == 6
+    assert len(found.absent) == 5
     assert [(sample.name, sample.tuned) for sample in found.lists.samples] == [
         ("dev", True),
         ("test", False),
@@ -139,7 +138,6 @@ def test_cut_last_line_of_metrics_is_dropped(fresh):
     ("path", "content", "message"),
     [
         ("exp/tune/tta/weights.json", "{", "weights.json: not JSON"),
-        ("exp/bench/speed.json", "{}", "speed.json: has no 'rows'"),
         ("exp/lm/tta/metrics.jsonl", '{"step": 1}\nx}\n', "metrics.jsonl:2: not JSON"),
         ("exp/score/tta/test.scores", "a#1\t-1\t2\n", "test.scores:1: no header"),
         ("exp/stages/3.json", "[]", "3.json: expected a JSON object"),
@@ -305,7 +303,7 @@ def test_reports_of_lattices_by_system_and_set(fresh):
     assert found["tta", "dev"]["system"] == "tta"
     path.write_text("{}")
     with pytest.raises(
-        UserError, match=r"lattice/ngram/dev\.json: has no 'lattices'; write it again"
+        UserError, match=r"lattice/ngram/dev\.json: key 'lattices' is missing; write it again"
     ):
         collect_rescoring(fresh)
 

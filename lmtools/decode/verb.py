@@ -1,0 +1,69 @@
+"""lmtools decode: N-best lists of recordings by a recogniser, Whisper or Vosk."""
+
+import itertools
+
+from lmtools.base.log import say
+from lmtools.decode.recognisers import RECOGNISERS, describe_options
+from lmtools.decode.run import FAILED, DecodeOptions, decode_speech
+from lmtools.verbs.help import Rare
+from lmtools.verbs.options import PROCESSES
+
+INCOMPLETE = 3  # exit status where utterances failed
+SHOWN = 10  # of their names
+
+
+def arguments(parser):
+    """Declare the verb's options."""
+    parser.epilog = "\n".join(
+        f"--opts of {name}: {describe_options(kind.options)}." for name, kind in RECOGNISERS.items()
+    ).replace("%", "%%")
+    group = parser.groups["input"]
+    help_text = "the recogniser, and the directory of its model"
+    names = "|".join(f"{name}:DIR" for name in RECOGNISERS)
+    group.add_argument("--asr", metavar=names, required=True, help=help_text)
+    help_text = (
+        "directory with a recording (FLAC, WAV, MP3, M4A ..) an utterance, at any depth,"
+        " as LibriSpeech has them; or one recording; Kaldi's wav.scp, or a directory with one;"
+        " `segments` beside it, if any"
+    )
+    group.add_argument("--audio", metavar="DIR", required=True, help=help_text)
+    help_text = (
+        "Kaldi text with the transcripts, which may have more (default: `text` beside wav.scp,"
+        " LibriSpeech's *.trans.txt)"
+    )
+    parser.add("--ref", help=help_text)
+    help_text = "options of the recogniser, see below"
+    parser.add_argument(
+        "--opts", metavar="key=value", nargs="+", action="extend", default=[], help=help_text
+    )
+    help_text = "lists as jsonl; a killed run is continued"
+    parser.add("--out", metavar="F.jsonl", help=help_text)
+    parser.add(*PROCESSES)
+    help_text = "end at the first recording that cannot be decoded (default: go on, exit status 3)"
+    parser.add_argument("--strict", action="store_true", help=Rare(help_text))
+    parser.add("--device", help="of Whisper: cpu, cuda, cuda:1 ... (default: %(default)s)")
+
+
+def run(args) -> int:
+    """Decode, and say on standard error what was decoded and what could not be; return the exit
+    status.
+    """
+    options = DecodeOptions(args.asr, args.opts, args.device, args.nj, strict=args.strict)
+    done = decode_speech(args.audio, args.out, options, args.ref)
+    long = f", {done.long} of them in several windows" if done.long else ""
+    say(
+        f"{args.out}: {done.hypotheses:,} hypotheses of {done.utterances:,} utterances{long},"
+        f" {done.seconds / 60:,.1f} minutes of speech, real-time factor {done.real_time_factor:.2f}"
+        " a process",
+        utterances=done.utterances, hypotheses=done.hypotheses, seconds=done.seconds,
+        real_time_factor=done.real_time_factor, failed=len(done.failed),
+    )  # fmt: skip
+    if not done.failed:
+        return 0
+    names = [*itertools.islice(done.failed, SHOWN), *["..."] * (len(done.failed) > SHOWN)]
+    say(
+        f"{len(done.failed):,} of {done.utterances + len(done.failed):,} utterances failed"
+        f" ({', '.join(names)}); {args.out}{FAILED} says why; mend them and give the command again",
+        "warning",
+    )
+    return INCOMPLETE

@@ -1,0 +1,384 @@
+"""The sets of an experiment that rescores, the systems that chose texts for them, and the scores of
+each: corpus level, by utterance length, by list depth, against the first pass.
+"""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+
+from lmtools.base.errors import UserError
+from lmtools.evaluate import (
+    METRICS,
+    Bootstrap,
+    MatchedPairs,
+    References,
+    SacrePaired,
+    fill_empty,
+    oracle_curve,
+    oracle_texts,
+    paired_bootstrap,
+    reference,
+)
+from lmtools.evaluate.sacre import Sacre
+from lmtools.formats import jsonl, kaldi_text, lists
+from lmtools.report.names import FIRST, NOTHING, ORACLE, SystemParts
+from lmtools.rescoring import (
+    DERIVED,
+    ScoreColumns,
+    Weights,
+    check_signatures,
+    gather,
+    read_columns,
+    set_hash,
+    weighted_totals,
+)
+from lmtools.rescoring.features import best, summed
+from lmtools.types import NBest
+
+SUFFIXES = ("", ".gz", ".xz")
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The N-best lists of one set, with references; `tuned`: the weights were chosen on it, so that
+    its figures flatter.
+    """
+
+    name: str
+    path: Path
+    nbests: tuple[NBest, ...]
+    tuned: bool
+
+    @property
+    def refs(self) -> dict[str, str]:
+        """Reference by utterance."""
+        return {nbest.utt: nbest.ref for nbest in self.nbests}
+
+    @property
+    def size(self) -> str:
+        """Name and sizes in words."""
+        depths = [len(nbest.hyps) for nbest in self.nbests]
+        words = sum(len(ref.split()) for ref in self.refs.values())
+        lists = f"lists of up to {max(depths)} (mean {np.mean(depths):.1f})"
+        return f"{self.name}: {len(depths):,} utterances, {words:,} reference words, {lists}"
+
+
+@dataclass(frozen=True)
+class System:
+    """One way of choosing: what `lmtools tune` found (None if that is not there), the texts chosen
+    in each set, and what it is made of.
+    """
+
+    weights: Weights | None
+    texts: Mapping[str, Mapping[str, str]]
+    makeup: SystemParts = NOTHING
+
+
+def lists_beside(home: Path) -> list[Path]:
+    """Return the N-best files beside the experiment, by name of their sets."""
+    data = data_beside(home)
+    return sorted(path for suffix in SUFFIXES for path in data.glob(f"*/nbest.jsonl{suffix}"))
+
+
+def data_beside(home: Path) -> Path:
+    """Return the directory of a recipe's data."""
+    return (
+        home / ".." / "data" if home.is_symlink() else Path(os.path.normpath(home / "..")) / "data"
+    )
+
+
+def set_name(path: Path) -> str:
+    """Return the name of a set: `dev` of data/dev/nbest.jsonl.gz and of dev.jsonl."""
+    stem = path.name.partition(".")[0]
+    return path.absolute().parent.name if stem == "nbest" else stem
+
+
+def read_samples(
+    paths: Sequence[Path], weights: Mapping[str, Weights | None]
+) -> tuple[tuple[Sample, ...], list[str]]:
+    """Read the sets in `paths`, those first that weights were tuned on, and a line for each set
+    without references.
+    """
+    sets, dropped = {}, []
+    for path in paths:
+        name = set_name(path)
+        if name in sets:
+            raise UserError(
+                f"{path}: a second N-best list of set {name!r}; keep one, or choose with --nbest"
+            )
+        if nbests := read_with_references(path):
+            sets[name] = path, tuple(nbests)
+        else:
+            dropped.append(
+                f"{path}: no references in it or in {path.parent}/text, so set {name!r} is left out"
+            )
+    if not sets:
+        raise UserError(
+            f"{paths[0]}: no references in the lists or in {paths[0].parent}/text; attach them with"
+            " lmtools convert --ref"
+        )
+    tuned = {name for name, (_, nbests) in sets.items() if is_tuned(name, nbests, weights)}
+    seen = {key for name in tuned for key in map(list_key, sets[name][1])}
+    samples = [
+        Sample(name, path, nbests, name in tuned or not seen.isdisjoint(map(list_key, nbests)))
+        for name, (path, nbests) in sets.items()
+    ]
+    return tuple(sorted(samples, key=lambda sample: not sample.tuned)), dropped
+
+
+def list_key(nbest: NBest) -> tuple:
+    """Return the key by which two lists are equal; a set that shares lists with the tuning set is
+    partly tuned on.
+    """
+    return nbest.utt, *(hyp.text for hyp in nbest.hyps)
+
+
+def read_with_references(path: Path) -> list[NBest]:
+    """Read the lists in `path`, with the references of the `text` beside it if they hold none;
+    empty if neither does.
+    """
+    nbests = list(jsonl.read(path))
+    if not nbests:
+        raise UserError(f"{path}: no utterances; write the lists again")
+    if any(nbest.ref is None for nbest in nbests):
+        text = path.parent / "text"
+        return lists.attach_refs(nbests, kaldi_text.read(text), path, text) if text.exists() else []
+    return nbests
+
+
+def is_tuned(name: str, nbests: Sequence[NBest], weights: Mapping[str, Weights | None]) -> bool:
+    """Return whether weights were tuned on these lists or on a set of this name, and not by folds;
+    without weights, whether the name begins with dev or valid.
+    """
+    known = [tuned for tuned in weights.values() if tuned]
+    if not known:
+        return name.startswith(("dev", "valid"))
+    sets = [tuned.dev for tuned in known if not tuned.folds]
+    return name in {set_name(Path(dev.path)) for dev in sets} or set_hash(nbests) in {
+        dev.sha256 for dev in sets
+    }
+
+
+def judged(samples: Sequence[Sample]) -> tuple[Sample, ...]:
+    """Return the sets that weights were not tuned on; all, if there are no others."""
+    return tuple(sample for sample in samples if not sample.tuned) or tuple(samples)
+
+
+def features_of(systems: Iterable[System]) -> list[str]:
+    """Return the features that any of `systems` has a weight for, in their order."""
+    weights = [system.weights.features for system in systems if system.weights]
+    return list(dict.fromkeys(name for features in weights for name in features))
+
+
+def read_score_columns(home: Path, sample: Sample, features: Sequence[str]) -> ScoreColumns:
+    """Read the columns of `sample` that are among `features`, of language models whose scores are
+    there: sums and means.
+    """
+    paths = {path.parent.name: path for path in sorted(home.glob(f"score/*/{sample.name}.scores*"))}
+    specs = [f"{name}={paths[summed(name)]}" for name in features if summed(name) in paths]
+    return read_columns(specs, sample.nbests, sample.path)
+
+
+SEED = 1  # of the bootstrap
+# Words of the reference, both ends included.
+LENGTHS = ((0, 0), (1, 2), (3, 5), (6, 10), (11, 15), (16, 20), (21, 30), (31, 40), (41, None))
+DEPTHS = (1, 2, 5, 10, 20, 50, 100)
+
+
+@dataclass(frozen=True)
+class Result:
+    """One system on one set: its texts, statistics (utterances, width) and score; the comparison is
+    with the first pass, and `beyond` the probability that what it has beyond the tuned first pass
+    is chance.
+    """
+
+    texts: Mapping[str, str]
+    statistics: np.ndarray
+    score: float
+    missing: tuple[str, ...] = ()
+    bootstrap: Bootstrap | None = None
+    pairs: MatchedPairs | None = None
+    sacre: SacrePaired | None = None
+    beyond: float | None = None
+
+    @property
+    def test(self) -> MatchedPairs | SacrePaired | Bootstrap | None:
+        """The metric's first test of the difference to the first pass."""
+        return self.pairs or self.sacre or self.bootstrap
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One set: results by system, the first pass and the oracle among them, and scores by list
+    depth.
+
+    oracle (depth,) is for depths 1, 2, ...; `by_depth` has the scores at `depths` of the systems
+    whose features are at hand. Systems that take unnormalised scores are apart, without comparison:
+    they are measured against the same with normalised scores.
+    """
+
+    sample: Sample
+    refs: References
+    results: Mapping[str, Result]
+    oracle: np.ndarray
+    by_depth: Mapping[str, list[float]]
+    unnormalised: Mapping[str, Result] = field(default_factory=dict)
+    tuned: str | None = None
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """Words of each reference (utterances,)."""
+        return np.array([len(ref.split()) for ref in self.sample.refs.values()])
+
+    def by_length(self, name: str) -> list[float | None]:
+        """Return the score of a system in each class of LENGTHS; None where there are no
+        utterances, or no words for a rate.
+        """
+        statistics, lengths = self.results[name].statistics, self.lengths
+        score = METRICS[self.refs.metric].score
+        classes = length_classes(lengths)
+        return [
+            float(score(statistics[members].sum(0))) if lengths[members].any() else None
+            for members in classes
+        ]
+
+    @property
+    def depths(self) -> list[int]:
+        """The list depths that tables show."""
+        return shown_depths(len(self.oracle))
+
+
+def shown_depths(longest: int) -> list[int]:
+    """Return the DEPTHS that are shorter than the longest list, and its length."""
+    return [depth for depth in DEPTHS if depth < longest] + [longest]
+
+
+def length_classes(lengths: np.ndarray) -> list[np.ndarray]:
+    """Return for each class of LENGTHS which utterances belong to it, booleans (utterances,)."""
+    return [
+        (lengths >= low) & (lengths <= (np.inf if high is None else high)) for low, high in LENGTHS
+    ]
+
+
+def measure(
+    home: Path, samples: Sequence[Sample], systems: Mapping[str, System], metric: str
+) -> list[Measured]:
+    """Measure all `systems` of the experiment in `home` on each of `samples`; significance and
+    depths only on those that weights were not tuned on.
+    """
+    return [
+        measure_set(home, sample, systems, metric, compare=sample in judged(samples))
+        for sample in samples
+    ]
+
+
+def measure_set(
+    home: Path, sample: Sample, systems: Mapping[str, System], metric: str, compare: bool
+) -> Measured:
+    """Measure all systems that chose texts for `sample`; significance and depths only to `compare`
+    them.
+    """
+    refs = References({nbest.utt: reference(nbest) for nbest in sample.nbests}, metric)
+    rows = [
+        refs.statistics(nbest.utt, [hyp.text for hyp in fill_empty(nbest).hyps])
+        for nbest in sample.nbests
+    ]
+    first = {nbest.utt: fill_empty(nbest).hyps[0].text for nbest in sample.nbests}
+    texts = {FIRST: first, ORACLE: oracle_texts(sample.nbests, rows, metric)}
+    texts |= {
+        name: system.texts[sample.name]
+        for name, system in systems.items()
+        if sample.name in system.texts
+    }
+    source = f"{home}/rescore/{{}}/{sample.name}.txt"
+    every = {name: evaluated(refs, chosen, source.format(name)) for name, chosen in texts.items()}
+    raw = {name for name, system in systems.items() if not system.makeup.normalised}
+    results = {name: result for name, result in every.items() if name not in raw}
+    curve, by_depth, tuned = oracle_curve(rows, metric), {}, None
+    if compare:
+        tuned = next((name for name in results if is_tuned_first_pass(systems.get(name))), None)
+        base, against = results[FIRST], results.get(tuned)
+        results = {name: compared(refs, result, base, against) for name, result in results.items()}
+        by_depth = depth_curves(home, sample, systems, rows, metric=refs.metric)
+    unnormalised = {name: result for name, result in every.items() if name in raw}
+    return Measured(
+        sample, refs, results, curve, by_depth=by_depth, unnormalised=unnormalised, tuned=tuned
+    )
+
+
+def evaluated(refs: References, texts: Mapping[str, str], source: str) -> Result:
+    """Return the score of one system, without comparison."""
+    evaluation = refs.evaluate(texts, source)
+    return Result(texts, evaluation.statistics, evaluation.score, evaluation.missing)
+
+
+def depth_curves(
+    home: Path,
+    sample: Sample,
+    systems: Mapping[str, System],
+    rows: Sequence[np.ndarray],
+    metric: str,
+) -> dict[str, list[float]]:
+    """Return the score of each system at each of the depths that tables show, had its lists been so
+    short; `rows` are the statistics of each list's hypotheses.
+
+    Not of systems whose scores are not all there or not normalised, nor of rescored lattices, which
+    choose from lists of their own. UserError where scores are there that are not of what the
+    weights were tuned on.
+    """
+    named = features_of(systems.values())
+    columns = read_score_columns(home, sample, named)
+    derived = [name for name in (*DERIVED, "rank") if name in named]
+    features = gather(sample.nbests, columns.values, sample.path, derived)
+    depth = features.valid.shape[1]
+    # (U, K, width)
+    statistics = np.stack([np.pad(row, ((0, depth - len(row)), (0, 0))) for row in rows])
+    utterances = [nbest.utt for nbest in sample.nbests]
+    score, everyone, curves = METRICS[metric].score, np.arange(len(rows)), {}
+    for name, system in systems.items():
+        known = (
+            sample.name in system.texts
+            and system.weights
+            and set(system.weights.features) <= set(features.names)
+        )
+        if known and not system.makeup.lattices and system.makeup.normalised:
+            check_signatures(system.weights, columns, f"{home}/tune/{name}/weights.json")
+            totals = weighted_totals(utterances, features, system.weights)
+            choices = [
+                best(totals[:, :shown], features.valid[:, :shown]) for shown in shown_depths(depth)
+            ]
+            curves[name] = [float(score(statistics[everyone, chosen].sum(0))) for chosen in choices]
+    return curves
+
+
+def is_tuned_first_pass(system: System | None) -> bool:
+    """Return whether a system has tuned weights of lists of the first pass and adds nothing to
+    them.
+    """
+    return bool(system and system.weights and system.makeup == NOTHING)
+
+
+def compared(refs: References, result: Result, first: Result, tuned: Result | None) -> Result:
+    """Return the result with its confidence interval and its significance against the first pass,
+    and against the tuned one if that is there.
+    """
+    metric, statistics = METRICS[refs.metric], (result.statistics, first.statistics)
+    return replace(
+        result,
+        bootstrap=paired_bootstrap(*statistics, refs.metric, SEED),
+        pairs=refs.compare(result.texts, first.texts) if refs.metric == "wer" else None,
+        sacre=metric.paired_bootstrap(*statistics) if isinstance(metric, Sacre) else None,
+        beyond=chance(refs, result, tuned) if tuned and result is not tuned else None,
+    )
+
+
+def chance(refs: References, result: Result, other: Result) -> float:
+    """Return the probability that two systems differ so much by chance: by matched pairs of word
+    errors, of other metrics by the bootstrap.
+    """
+    if refs.metric == "wer":
+        return refs.compare(result.texts, other.texts).p
+    return paired_bootstrap(result.statistics, other.statistics, refs.metric, SEED).p

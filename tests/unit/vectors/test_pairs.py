@@ -1,0 +1,155 @@
+"""Formats of sentence pairs: what each holds is given back, and what is wrong is named by its
+line.
+"""
+
+import csv
+import gzip
+import lzma
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lmtools.base.errors import UserError
+from lmtools.types import SentencePair
+from lmtools.vectors.pairs import PAIRS, detect, read, write
+
+STSB = (
+    'main-news\tMSRpar\t2012train\t0001\t3.800\tHe said "no\tShe said'
+    ' "no"\nforums\tanswers\t2015\t0002\t0\tA b\tC\thttp://x\t"y"\n'
+)
+GLUE = "index\tgenre\tfilename\tyear\told_index\tsource1\tsource2\tsentence1\tsentence2"
+SICK = "pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment"
+RELEASE = "pair_ID\tsentence_A\tsentence_B\tentailment_label\trelatedness_score\tentailment_AB\tSemEval_set"  # noqa: E501
+ONE_FILE = (
+    f"{RELEASE}\n1\ta"
+    " b\tc\tNEUTRAL\t4.5\tx\tTRAIN\n2\td\te\tNEUTRAL\t1\tx\tTEST\n3\tf\tg\tENTAILMENT\t2\tx\tTRAIN\n"  # noqa: E501
+)
+AB, DE, FG = SentencePair("a b", "c", 4.5), SentencePair("d", "e", 1.0), SentencePair("f", "g", 2.0)
+QUOTED = [SentencePair('He said "no', 'She said "no"', 3.8), SentencePair("A b", "C", 0.0)]
+
+
+@pytest.mark.parametrize(
+    ("text", "spec", "recognised", "expected"),
+    [
+        (STSB, None, "stsb", QUOTED),
+        (f"{GLUE}\tscore\n7\tg\tf\ty\t1\tnone\tnone\ta b\tc\t4.5\n", None, "glue", [AB]),
+        (f"{GLUE}\n0\tg\tf\ty\t1\tnone\tnone\ta b\tc\n", None, "glue", [SentencePair("a b", "c")]),
+        (f"{SICK}\n1\ta b\tc\t4.5\tNEUTRAL\n2\td\te\t1\tNEUTRAL\n", None, "sick", [AB, DE]),
+        ("pair_ID\tsentence_A\tsentence_B\n1\ta b\tc\n", None, "sick", [SentencePair("a b", "c")]),
+        (ONE_FILE, None, "sick", [AB, DE, FG]),
+        (ONE_FILE, "sick:set=train", "sick", [AB, FG]),
+        (ONE_FILE, "sick:set=test", "sick", [DE]),
+        ("a b\tc\t4.5\nd\te\t1\n", None, "tsv", [AB, DE]),
+        ("a b\tc\nd\te\n", None, "tsv", [SentencePair("a b", "c"), SentencePair("d", "e")]),
+        ("4.5\ta b\tc\n1e0\td\te\n", "tsv:columns=score+left+right", None, [AB, DE]),
+        ("x\tc\ty\ta b\n", "tsv:columns=-+right+-+left", None, [SentencePair("a b", "c")]),
+        # only LF ends a line
+        (" a\u2028b \tc\r\t-1.5\n", None, "tsv", [SentencePair(" a\u2028b ", "c\r", -1.5)]),
+    ],
+)
+@pytest.mark.parametrize("opened", [open, gzip.open, lzma.open])
+def test_what_is_read(tmp_path, text, spec, recognised, expected, opened):
+    path = tmp_path / f"pairs{ {open: '', gzip.open: '.gz', lzma.open: '.xz'}[opened] }"
+    for variant in (text, "\ufeff" + text.replace("\n", "\r\n"), text.removesuffix("\n")):
+        with opened(path, "wb") as stream:
+            stream.write(variant.encode())
+        assert read(path, spec) == expected
+        if recognised:
+            assert detect(path) == recognised
+        else:
+            with pytest.raises(
+                UserError, match="could be anything; name its format: stsb, glue, sick, tsv"
+            ):
+                detect(path)
+
+
+def test_text_of_another_encoding_is_refused(tmp_path):
+    (tmp_path / "pairs").write_bytes("a\tb\t1\nc\tcafé\t2\n".encode("latin-1"))
+    with pytest.raises(UserError, match="pairs:2: not UTF-8; convert"):
+        read(tmp_path / "pairs")
+
+
+words = st.text(
+    st.characters(exclude_categories=["Cs"], exclude_characters="\t\n"), min_size=1, max_size=8
+)
+sentences = words.filter(
+    lambda text: text.strip() and not text.endswith("\r") and not text.startswith("\ufeff")
+)
+finite = st.floats(allow_nan=False, allow_infinity=False)
+ORDERS = ["tsv:columns=score+left+right", "tsv:columns=-+right+score+-+left"]
+LABELLED = [(spec, finite) for spec in [*PAIRS, *ORDERS]]
+UNLABELLED = [(spec, st.none()) for spec in ["glue", "sick", "tsv", "tsv:columns=-+right+left"]]
+
+
+@pytest.mark.parametrize(("spec", "similarity"), LABELLED + UNLABELLED)
+def test_round_trip(tmp_path_factory, spec, similarity):
+    """Every format gives back what it took, and is recognised where it has the order by default."""
+
+    @settings(max_examples=15, deadline=None)
+    @given(
+        st.lists(st.builds(SentencePair, sentences, sentences, similarity), min_size=1, max_size=4)
+    )
+    def check(pairs):
+        path = tmp_path_factory.mktemp("p") / "pairs.gz"
+        write(pairs, path, spec)
+        assert read(path, spec) == pairs
+        if spec in PAIRS:
+            assert detect(path) == spec and read(path) == pairs
+
+    check()
+
+
+@pytest.mark.parametrize("name", ["glue", "sick"])
+def test_a_csv_reader_finds_the_same(tmp_path, name):
+    write([AB, DE, FG], tmp_path / "p", name)
+    columns = {
+        "glue": ("sentence1", "sentence2", "score"),
+        "sick": ("sentence_A", "sentence_B", "relatedness_score"),
+    }[name]
+    with open(tmp_path / "p", newline="") as stream:
+        rows = list(csv.DictReader(stream, delimiter="\t", quoting=csv.QUOTE_NONE))
+    assert [tuple(row[column] for column in columns) for row in rows] == [
+        ("a b", "c", "4.5"),
+        ("d", "e", "1.0"),
+        ("f", "g", "2.0"),
+    ]
+
+
+def test_what_is_written_by_default(tmp_path):
+    write(iter([AB, DE]), tmp_path / "p")
+    assert (tmp_path / "p").read_text() == "a b\tc\t4.5\nd\te\t1.0\n"
+
+
+@pytest.mark.parametrize(
+    ("pairs", "spec", "message"),
+    [
+        ([], "tsv", ": holds no sentence pair"),
+        ([AB, SentencePair("x", "y")], "tsv", ": pair 2: has no similarity, unlike"),
+        ([AB, SentencePair("x\ty", "y", 1)], "tsv", r": pair 2: 'x\ty' holds a tab, a line's end"),
+        ([SentencePair("x", "y\nz", 1)], "glue", r": pair 1: 'y\nz' holds a tab"),
+        ([SentencePair("x", "y\r", 1)], "stsb", r": pair 1: 'y\r' holds a tab"),
+        ([SentencePair("\ufeffx", "y", 1)], "tsv", r": pair 1: '\ufeffx' holds a tab"),
+        (
+            [SentencePair("x", "\ud83d", 1)],
+            "tsv",
+            r": pair 1: '\ud83d' holds half a surrogate pair",
+        ),
+        ([SentencePair("x", " ", 1)], "sick", ": pair 1: the second sentence is empty"),
+        ([SentencePair("x", "y", float("nan"))], "tsv", ": pair 1: the similarity is 'nan'"),
+        ([SentencePair("x", "y")], "stsb", ": pair 1: has no similarity, and stsb"),
+        (
+            [SentencePair("x", "y")],
+            "tsv:columns=score+left+right",
+            ": columns=score+left+right, but the pairs have no similarities",
+        ),
+        ([AB], "tsv:columns=left+right", ": columns=left+right, but the pairs have similarities"),
+    ],
+)
+def test_what_cannot_be_written_leaves_the_old_file(tmp_path, pairs, spec, message):
+    path = tmp_path / "p"
+    path.write_text("old")
+    with pytest.raises(UserError) as caught:
+        write(pairs, path, spec)
+    assert str(caught.value).startswith(f"{path}{message}") and "\n" not in str(caught.value)
+    assert [file.name for file in tmp_path.iterdir()] == ["p"] and path.read_text() == "old"
