@@ -6,7 +6,6 @@ import shutil
 from pathlib import Path
 
 import grid_tables
-import matplotlib
 import numpy as np
 import pytest
 import yaml
@@ -18,7 +17,7 @@ from unit.report.lm.toys import CONTEXT, GATES, PIECES, SPEEDS, STYLE, lm_experi
 from lmtools.base.errors import UserError
 from lmtools.base.seal import write_json
 from lmtools.report import write_report
-from lmtools.report.drawing import DARK, LIGHT, Picture
+from lmtools.report.drawing import LIGHT, Picture
 from lmtools.report.lms import find_looks
 from lmtools.report.names import Names
 
@@ -79,29 +78,9 @@ def lines(axes):
     ]
 
 
-def test_names(drawn):
-    assert tuple(drawn) == NAMES
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_nothing_overlaps_or_leaves_the_paper(drawn, name):
     check_layout(drawn[name])
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_axes_captions_and_alternatives(drawn, name):
-    axes = drawn[name].draw(LIGHT).axes
-    assert all(one.get_xlabel() for one in axes)
-    assert axes[0].get_ylabel() or axes[0].get_yticklabels()[0].get_text() == "KN-5"
-    assert drawn[name].caption.endswith(".")
-    assert drawn[name].alt.endswith(".")
-
-
-def test_same_bytes_again_and_other_paper_in_the_dark(drawn):
-    light = drawn["work"].png(LIGHT)
-    with matplotlib.rc_context({"axes.linewidth": 5}):
-        assert drawn["work"].png(LIGHT) == light
-    assert drawn["work"].png(DARK) != light
 
 
 def test_curves_are_the_validations(drawn, lms):
@@ -197,24 +176,6 @@ def test_looks_tell_runs_apart_and_keep_families(compared):
     assert apart["gcnn"] == models["gates-glu"].shown.look != apart["lstm"]
 
 
-def test_grids_hold_their_runs(lms):
-    found = tables(lms)
-    assert [row["run"] for row in found["Gates"]] == list(GATES)
-    assert [float(row["test ppl"]) for row in found["Gates"]] == list(GATES.values())
-    assert [row["words that a state sees"] for row in found["Context size"]] == [
-        str(value) for value in CONTEXT
-    ]
-    assert [row["ids of the piece vocabulary"] for row in found["Pieces that spell words"]][
-        -2:
-    ] == ["2,000", "-"]
-    lines = [
-        json.loads(line) for line in (lms / "lm/gates-relu/metrics.jsonl").read_text().splitlines()
-    ]
-    last = [line for line in lines if "seconds" in line][-1]
-    assert found["Gates"][2]["training seconds"] == f"{last['seconds']:,.0f}"
-    assert found["Gates"][2]["training tokens/s"] == f"{last['tokens'] / last['seconds']:,.0f}"
-
-
 def test_runs_that_converged_at_different_epochs(fresh, lms):
     """How many each took stands beside; so does the perplexity of the weights of an epoch."""
     log = fresh / "lm/gates-relu/metrics.jsonl"
@@ -273,19 +234,6 @@ def test_a_grid_of_different_perplexities_has_no_best(fresh):
     assert not table.best
 
 
-def test_speeds_are_compared_with_an_lstm_of_their_kind(compared):
-    trained, random = grid_tables.bench_tables(compared)
-    assert [row[0] for row in random.rows] == ["LSTM-2048", "GCNN-9", "GCNN-8B"]
-    labels = {grid_tables.title_of(compared, name): name for name in SPEEDS}
-    assert "GCNN full" in labels and {row[0] for row in trained.rows} < set(labels)
-    for table, base in ((trained, "lstm"), (random, "lstm-2048")):
-        places = [i for i, header in enumerate(table.header) if header == "x LSTM"]
-        for row in table.rows:
-            pairs = zip(SPEEDS[labels[row[0]]][1:], SPEEDS[base][1:], strict=True)
-            wanted = [mine / theirs for mine, theirs in pairs]
-            assert [float(row[i]) for i in places] == pytest.approx(wanted, rel=0.006)
-
-
 def test_runs_that_are_not_there_are_named(fresh, capsys):
     for folder in ("lm", "ppl"):
         shutil.rmtree(fresh / folder / "gates-relu")
@@ -305,8 +253,3 @@ def test_a_damaged_grid_is_told(fresh, content):
     (fresh / "grids/gates.yaml").write_text(content)
     with pytest.raises(UserError, match=r"gates\.yaml: .*; |expected curves or line"):
         grid_tables.read_compared(fresh, Names(STYLE))
-
-
-def test_models_of_a_grid_alone_are_not_in_the_main_tables(lms):
-    text = (lms / "report/RESULTS.md").read_text().partition("## How the time")[0]
-    assert "KN-5" in text and "gates-relu" not in text.partition("\n## ")[2]
