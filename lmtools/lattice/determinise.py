@@ -107,9 +107,7 @@ class Builder:
     def after(
         self, states: dict[int, Scores]
     ) -> tuple[dict[str, dict[int, Scores]], Scores | None]:
-        """Return for each next word the best scores into each state, and the best scores of ending
-        here, if a state can.
-        """
+        """Return the best scores into each state by next word, and those of ending here or None."""
         followers: dict[str, dict[int, Scores]] = {}
         ends = []
         for state, paid in states.items():

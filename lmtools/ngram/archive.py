@@ -179,9 +179,7 @@ class ArchiveReader:
     def read_level(
         self, n: int, words: np.ndarray, in_order: bool, contexts: int
     ) -> Level | DiskLevel:
-        """Read the n-grams of an order; `place` are where those one shorter are now, and then where
-        these are.
-        """
+        """Read an order's n-grams; `place` is where those one shorter are, then where these are."""
         last = n == len(self.sizes)
         columns = ["key", "prob", "suffix", *([] if last else ["backoff"])]
         twice = self.refuse(f"an n-gram of {n} words is there twice")

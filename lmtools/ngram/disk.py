@@ -128,9 +128,7 @@ TYPES = {"key": "i8", "prob": "f8", "backoff": "f8", "suffix": "i4", "place": "i
 
 
 class LevelFile:
-    """A Level that is written in the order of its keys, a column at a time to unnamed files of
-    `folder`: these `columns` of TYPES.
-    """
+    """A Level written in the order of its keys to unnamed files of `folder`, `columns` of TYPES."""
 
     def __init__(self, folder, columns: Sequence[str]):
         self.columns = {name: DiskArray(folder, TYPES[name]) for name in columns}

@@ -257,9 +257,7 @@ class NgramModel:
         return self.replace_unseen(row.log_prob) if row.oov else row.log_prob
 
     def replace_unseen(self, scores):
-        """Return log10 p of unknown words with UNSEEN in place of what KenLM took for <unk>;
-        back-off weights stay.
-        """
+        """Return log10 p of unknown words: UNSEEN for KenLM's <unk>; back-off weights stay."""
         if math.isfinite(self.given):
             return scores - self.given + UNSEEN
         return np.full_like(scores, UNSEEN)

@@ -112,9 +112,7 @@ def warn_of_signs(rules: str) -> None:
 
 
 def drop_brackets(text: str) -> str:
-    """Return the text without what stands in brackets of the first two kinds, as the package begins
-    with, and with SIGN for brackets of all three kinds that nothing closes.
-    """
+    """Return the text without brackets of the first two kinds; SIGN stands for unclosed ones."""
     if MARKUP[0] in text or MARKUP[1] in text:
         text = replace_unclosed(text, MARKUP, ">]")
         text = INSIDE.sub("", text)

@@ -117,9 +117,7 @@ class Sentences:
         return Chosen(self.segments(number), batches[index - int(ends[turn])])
 
     def tokens(self, chosen: Chosen) -> int:
-        """Return the number of tokens (of spelled vocabularies: words; of pairs: those of the
-        longer side) in a batch.
-        """
+        """Return the tokens of a batch (spelled: words; pairs: those of the longer side)."""
         return int(chosen.segments.widths[chosen.indices].sum())
 
     def loss(

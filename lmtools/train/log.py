@@ -21,9 +21,7 @@ OTHERS = "also"  # losses on other texts, by name
 
 
 def import_writer():
-    """Return TensorBoard's class of files of records, and the module of what is in them; UserError
-    where the package is missing.
-    """
+    """Return TensorBoard's class of record files, and its module; UserError without it."""
     try:
         from tensorboard.compat.proto import event_pb2
         from tensorboard.summary.writer.record_writer import RecordWriter

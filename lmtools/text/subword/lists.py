@@ -163,9 +163,7 @@ class Listed(Subword):
     def select(
         cls, counts: TokenCounts, vocab_size: int | None, min_count: int
     ) -> tuple[bytes, LeftOut]:
-        """Return the content of the list of these counts, and what it leaves out; in memory are
-        only items of `min_count` and more.
-        """
+        """Return the list of these counts, and what it leaves out; `min_count` bounds memory."""
         kept, distinct = {}, 0
         for item, count in counts:
             distinct += 1
