@@ -152,7 +152,7 @@ class Listed(Subword):
         """
         room(vocab_size, 0)
         work = partial(cls.count, normaliser=Normalised(normaliser))
-        parts = map_ordered(work, cut_texts(paths, PART), nj, reads=paths)
+        parts = map_ordered(work, cut_texts(paths, PART), nj)
         counts = sum_counts(parts)
         content, left_out = cls.select(counts, vocab_size, min_count)
         subword = cls(content, normaliser)
