@@ -138,14 +138,10 @@ def binarise_shards(
         index = index_of(headers, list(map(str, sources)), empty)
         with atomic_path(out) as path:
             path.write_bytes(index.dumps())
-        for name in {name for name in os.listdir(folder) if is_ours(name)} - {*index.shards}:
+        part = re.compile(rf"{SHARD.pattern}|[0-9]+{re.escape(PART)}")  # of any corpus
+        for name in set(filter(part.fullmatch, os.listdir(folder))) - {*index.shards}:
             (folder / name).unlink()
     return Corpus.open(out)
-
-
-def is_ours(name: str) -> bool:
-    """Return whether the name is that of a shard or of a part of one, of any corpus."""
-    return bool(SHARD.fullmatch(name) or re.fullmatch(rf"[0-9]+{re.escape(PART)}", name))
 
 
 def write_shard(
