@@ -39,7 +39,7 @@ from lmtools.score.lattices import LatticeOptions
 from lmtools.types import Lattice
 from lmtools.verbs.help import Rare
 from lmtools.verbs.numbers import amount, from_zero, positive
-from lmtools.verbs.options import PROCESSES, SEVERAL_LMS, WEIGHTS
+from lmtools.verbs.options import SEVERAL_LMS, WEIGHTS
 from lmtools.verbs.parser import (
     add_actions,
     add_context,
@@ -293,7 +293,7 @@ def declare_rescore(parser):
         " sentences', on the N best paths"
     )
     group.add_argument("--exact", type=positive, metavar="N", help=Rare(help_text))
-    parser.add("--device", "--precision", "--engine", *PROCESSES)
+    parser.add("--device", "--precision", "--engine", "--nj")
 
 
 def run_rescore(args):

@@ -150,7 +150,7 @@ class Listed(Subword):
         """Return the vocabulary of texts, counted by `nj` processes in bounded memory."""
         room(vocab_size, 0)
         work = partial(cls.count, normaliser=Normalised(normaliser))
-        parts = map_ordered(work, cut_texts(paths, PART), nj, reads=paths)
+        parts = map_ordered(work, cut_texts(paths, PART), nj)
         counts = sum_counts(parts)
         content, left_out = cls.select(counts, vocab_size, min_count)
         subword = cls(content, normaliser)

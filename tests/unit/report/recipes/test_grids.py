@@ -12,13 +12,12 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from unit.report.conftest import check_layout, rows_of
-from unit.report.lm.toys import CONTEXT, GATES, PIECES, SPEEDS, STYLE, lm_experiment
+from unit.report.lm.toys import CONTEXT, GATES, STYLE, lm_experiment
 
 from lmtools.base.errors import UserError
 from lmtools.base.seal import write_json
 from lmtools.report import write_report
 from lmtools.report.drawing import LIGHT, Picture
-from lmtools.report.lms import find_looks
 from lmtools.report.names import Names
 
 NAMES = ("work", "speed", "grid-gates", "grid-output", "grid-context", "grid-pieces")
@@ -106,43 +105,6 @@ def test_curves_are_the_validations(drawn, lms):
     assert [text.get_text().split()[0] for text in right.texts] == list(GATES)
 
 
-def test_lines_are_the_perplexities_by_value(drawn):
-    (points,) = lines(drawn["grid-context"].draw(LIGHT).axes[0])
-    assert np.allclose(points, list(CONTEXT.items()))
-    axes = drawn["grid-pieces"].draw(LIGHT).axes[0]
-    bpe, unigram = lines(axes)
-    assert np.allclose(bpe, [(size, PIECES[f"bpe-{size}"]) for size in (500, 1000, 2000)])
-    assert np.allclose(unigram, [(size, PIECES[f"unigram-{size}"]) for size in (500, 1000, 2000)])
-    (level,) = [
-        line
-        for line in axes.get_lines()
-        if line.get_linestyle() == "--" and len(set(line.get_ydata())) == 1
-    ]
-    assert level.get_ydata()[0] == PIECES["char"]
-    assert {text.get_text().split()[0] for text in axes.texts} == {"bpe", "unigram", "char"}
-
-
-def test_work_is_what_the_bench_counted(drawn):
-    axes = drawn["work"].draw(LIGHT).axes[0]
-    found = {text.get_text().rpartition("  ")[0]: text.xy for text in axes.texts}
-    assert found.keys() == {
-        "LSTM",
-        "GCNN",
-        "GCNN full",
-        "LSTM full",
-        "GCNN adaptive",
-        "LSTM adaptive",
-    }
-    assert found["LSTM full"] == (pytest.approx(SPEEDS["output-lstm-full"][0] / 1e6), 139.5)
-
-
-def test_bars_end_at_the_medians(drawn):
-    for axes, column in zip(drawn["speed"].draw(LIGHT).axes, (1, 2), strict=True):
-        ends = [bar.get_x() + bar.get_width() for bar in axes.patches]
-        assert np.allclose(ends, [row[column] for row in SPEEDS.values()])
-        assert axes.get_xscale() == "log"
-
-
 def test_a_diverged_run_is_left_out_and_said(fresh):
     path = fresh / "lm/gates-relu/metrics.jsonl"
     first = '{"step": 1, "epoch": 1, "tokens": 9, "seconds": 1.0, "train_loss": 9.0}'
@@ -165,15 +127,6 @@ def test_series_are_labels_without_their_value(sizes, form):
     series, level = grid_tables.split(grid, {**dict.fromkeys(labels, 7.0), "char": 8.0})
     assert series == {form.replace("{}", "").strip(" -="): [(size, 7.0) for size in sorted(sizes)]}
     assert level == {"char": 8.0}
-
-
-def test_looks_tell_runs_apart_and_keep_families(compared):
-    for grid in compared.grids:
-        looks = find_looks(grid.runs, STYLE.runs).values()
-        assert len({look.light for look in looks}) == len(looks)
-    models = compared.models
-    apart = find_looks({name: models[name] for name in ("lstm", "gcnn")}, STYLE.runs)
-    assert apart["gcnn"] == models["gates-glu"].shown.look != apart["lstm"]
 
 
 def test_runs_that_converged_at_different_epochs(fresh, lms):
