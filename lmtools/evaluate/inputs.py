@@ -81,7 +81,6 @@ def refs_of(ref: str | tuple[str, ...]) -> tuple[str, ...]:
 
 
 def own_references(source: Texts) -> dict[str, str | tuple[str, ...]]:
-    """Return the references in one file."""
     if source.lists is None:
         return dict(source.texts)
     try:

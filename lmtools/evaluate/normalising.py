@@ -83,7 +83,6 @@ class TextRules:
         return cache(partial(self.glm.rewrite, kind=kind, side=side))
 
     def sign(self, result: Evaluation) -> Evaluation:
-        """Return the result with the rules in its signature."""
         signature, rules = result.signature, f"norm:{self.signature}"
         signed = signature.replace(UNSAID, rules) if UNSAID in signature else f"{signature}|{rules}"
         return replace(result, signature=signed)
