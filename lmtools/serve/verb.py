@@ -7,10 +7,10 @@ import signal
 import sys
 from collections.abc import Iterator
 
-from lmtools.base.assignments import parse_pairs
 from lmtools.base.computing import Computing
 from lmtools.base.context import current
 from lmtools.base.files import too_long
+from lmtools.base.grammar import parse_pairs
 from lmtools.base.log import say_lines
 from lmtools.base.options import fill
 from lmtools.base.specs import LMSpec
