@@ -37,9 +37,8 @@ from scipy.stats import t as student
 from lmtools.evaluate import METRICS
 from lmtools.formats import read
 from lmtools.rescoring import OBJECTIVES, TuningOptions, gather, read_columns
-from lmtools.rescoring.curves import spread
 from lmtools.rescoring.features import Features, best, combine, set_hash
-from lmtools.rescoring.tuning import DevSet, padded_statistics, tune_features
+from lmtools.rescoring.tuning import DevSet, padded_statistics, spread, tune_features
 
 USELESS = ("random", "shuffled")
 

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
 from lmtools.base.errors import UserError
-from lmtools.rescoring.apply import ROUNDING
 from lmtools.rescoring.features import ScoreColumns, set_hash
+from lmtools.rescoring.lists import ROUNDING
 from lmtools.rescoring.weights import Weights
 from lmtools.types import NBest
 from lmtools.version import __version__

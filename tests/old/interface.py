@@ -15,7 +15,7 @@ from lmtools.verbs.parser import Parser, add_common
 
 REGISTRIES = (
     *("lmtools.formats FORMATS", "lmtools.formats.lattices LATTICES"),
-    *("lmtools.formats.networks NETWORKS", "lmtools.vectors.pairs PAIRS"),
+    *("lmtools.networks.files NETWORKS", "lmtools.vectors.pairs PAIRS"),
     *("lmtools.evaluate.metrics METRICS", "lmtools.decode.recognisers RECOGNISERS"),
     *("lmtools.models MODELS", "lmtools.models.objectives OBJECTIVES"),
     *("lmtools.models.outputs CRITERIA", "lmtools.train.optim OPTIMISERS"),
