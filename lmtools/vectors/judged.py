@@ -1,18 +1,21 @@
-"""Pairs of sentences whose similarity people judged, and how vectors agree with them."""
+"""Pairs of sentences whose similarity people judged, and how vectors agree with them: what `lmtools
+sts` wrote, as a report sees it, and its rows of figures.
+"""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
-from lmtools.base.doors import open_door
 from lmtools.base.errors import UserError
 from lmtools.report.names import Names
 from lmtools.report.parts.views import Way, find_looks, find_ways, label_way, order_systems
+from lmtools.report.rows import FigureRow
 from lmtools.report.style import Look
+from lmtools.vectors.similarity import williams
 
 REFERENCE = "tta"  # the system that the others are compared with
 GRADES = 8  # so many distinct similarities are grades; people's means are more
@@ -144,6 +147,24 @@ class JudgedPairs:
                 hashes.setdefault(self.ways[system].lm, str(judged.signature["model"]))
         return hashes
 
+    def rows(self) -> Iterator[FigureRow]:
+        """Yield the correlations (x100) of each layer with their intervals; p is that of the
+        difference to the reference's context on the last set. Then the mean cosine at each grade.
+        """
+        for (name, place), judged in self.results.items():
+            reference = self.results.get((REFERENCE, place)) if place == self.test else None
+            for layer in judged.layers:
+                for kind in KINDS:
+                    value, low, high = (100 * number for number in layer.correlations[kind])
+                    tested = kind == "pearson" and layer is judged.best and reference
+                    p = williams_p(reference, judged) if tested else None
+                    ends = (low, high) if math.isfinite(low + high) else (None, None)
+                    yield FigureRow("vectors", name, place, kind, *(value, *ends, p, layer.number))
+            if self.graded(place):
+                for grade in np.unique(judged.gold).tolist():
+                    mean = float(judged.best.cosines[judged.gold == grade].mean())
+                    yield FigureRow("grade", name, place, "cosine", value=mean, at=grade)
+
 
 def collect_pairs(
     home: Path, trees: Mapping[tuple[str, str], Mapping], names: Names
@@ -213,7 +234,6 @@ def williams_p(reference: Judged, judged: Judged) -> float | None:
     if judged is reference:
         return None
     try:
-        williams = open_door("vectors", "similarity:williams", "williams")
         return williams(judged.gold, reference.best.cosines, judged.best.cosines)
     except UserError:  # cosines that are all alike, or next to no pairs
         return None
