@@ -14,16 +14,23 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from lmtools.evaluate import METRICS
+from lmtools.report.drawing import Picture, Theme, beside, chart, marked, write_right_of
 from lmtools.report.experiment import Experiment
+from lmtools.report.lms import list_trainings
+from lmtools.report.measure import Measured, is_tuned_first_pass
 from lmtools.report.names import FIRST, SUM, SystemParts
-from lmtools.report.page.drawing import Picture, Theme, beside, chart, marked, write_right_of
-from lmtools.report.page.table import Column, Table, decimal, figures, probability, table_of
-from lmtools.report.parts.measure import Measured, is_tuned_first_pass
-from lmtools.report.parts.views import MASKED
 from lmtools.report.style import Look
-from lmtools.report.tables.lms import list_trainings
-from lmtools.report.tables.query import Query, show_interval
-from lmtools.vectors.judged import REFERENCE, Judged, JudgedPairs
+from lmtools.report.table import (
+    Column,
+    Query,
+    Table,
+    decimal,
+    figures,
+    probability,
+    show_interval,
+    table_of,
+)
+from lmtools.vectors.judged import MASKED, REFERENCE, Judged, JudgedPairs
 
 MINI = "mini"  # the corpus whose similarity no one judged: it follows from how its pairs were made
 WHAT = (

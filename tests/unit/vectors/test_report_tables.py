@@ -14,14 +14,13 @@ from unit.report.sts.toys import SIZES, STATIC, STYLE, VIEWS, sign, sts_experime
 
 from lmtools.base.errors import UserError
 from lmtools.base.seal import write_json
+from lmtools.report.drawing import LIGHT
 from lmtools.report.experiment import recognise
-from lmtools.report.page.drawing import LIGHT
-from lmtools.report.page.table import markdown
-from lmtools.report.parts.views import Way, find_looks, find_ways, label_way, order_systems
 from lmtools.report.style import load_style
+from lmtools.report.table import markdown
 from lmtools.report.write import make_pictures, make_tables, write_report
 from lmtools.rescoring.experiment import read_experiment
-from lmtools.vectors.judged import GRADES
+from lmtools.vectors.judged import GRADES, Way, find_looks, find_ways, label_way, order_systems
 
 FEW = {"causal": {0: 0.5, 1: 0.4}, "tta": {0: 0.5, 1: 0.7}, "words": {0: 0.6}}
 ORDER = [

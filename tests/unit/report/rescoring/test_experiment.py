@@ -12,8 +12,8 @@ from lmtools.base.errors import UserError
 from lmtools.base.seal import write_json
 from lmtools.formats import jsonl, kaldi_text
 from lmtools.report.experiment import trained_on
+from lmtools.report.measure import set_name
 from lmtools.report.names import FIRST, ORACLE, LmPart, Names, SystemParts
-from lmtools.report.parts.samples import set_name
 from lmtools.report.style import load_style
 from lmtools.rescoring import set_hash
 from lmtools.rescoring.experiment import read_experiment
