@@ -17,7 +17,7 @@ from lmtools.evaluate.doctor.finding import plural
 from lmtools.evaluate.metrics import METRIC_HELP
 from lmtools.formats import read
 from lmtools.formats.registry import parse_specifier
-from lmtools.rescoring import set_hash
+from lmtools.formats.scores import hash_lists
 from lmtools.rescoring.experiment import check_name
 from lmtools.rescoring.features import DERIVED
 from lmtools.score.load import check_packages
@@ -123,7 +123,7 @@ def check_lists(args, names: Iterable[str]) -> bool:
     hashes = set()
     for path in (args.dev, args.test):
         nbests = read(path)
-        hashes.add(set_hash(nbests))
+        hashes.add(hash_lists(nbests))
         without = [nbest.utt for nbest in nbests if nbest.ref is None]
         if not nbests:
             raise UserError(f"{path}: no utterances; give the recogniser's N-best lists")

@@ -37,7 +37,7 @@ def arguments(parser):
         " %(default)s)"
     )
     add_context(parser, "lists are read whole", text, metavar="WHOSE")
-    text = "utt#rank, log-probability, tokens, check; - is standard output"
+    text = "utt#rank, log-probability, tokens; - is standard output"
     parser.add("--out", metavar="F.scores", help=text)
     parser.add(*COMPUTING, *PROCESSES)
 

@@ -11,11 +11,11 @@ from unit.report.conftest import collect_rescoring
 from lmtools.base.errors import UserError
 from lmtools.base.seal import write_json
 from lmtools.formats import jsonl, kaldi_text
+from lmtools.formats.scores import hash_lists
 from lmtools.report.experiment import trained_on
 from lmtools.report.measure import set_name
 from lmtools.report.names import FIRST, ORACLE, LmPart, Names, SystemParts
 from lmtools.report.style import load_style
-from lmtools.rescoring import set_hash
 from lmtools.rescoring.experiment import read_experiment
 from lmtools.text import Normaliser, corpus, subword
 from lmtools.types import NBest
@@ -96,7 +96,7 @@ def test_tuned_set_is_known_by_its_hash(fresh):
     test = list(jsonl.read(fresh.parent / "data/test/nbest.jsonl.gz"))
     for path in fresh.glob("tune/*/weights.json"):
         tree = json.loads(path.read_text())
-        tree["dev"] |= {"path": "elsewhere/tuning.jsonl", "sha256": set_hash(test)}
+        tree["dev"] |= {"path": "elsewhere/tuning.jsonl", "sha256": hash_lists(test)}
         write_json(tree, path)
     assert [sample.name for sample in collect_rescoring(fresh).lists.samples if sample.tuned] == [
         "test"
