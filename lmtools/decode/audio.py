@@ -58,7 +58,6 @@ def read_samples(utterance: Utterance, rate: int) -> np.ndarray:
 
 
 def no_audio(where: str, cause) -> UserError:
-    """Return the error on a file that is no audio."""
     cause = " ".join(str(cause).split()).rstrip(".")
     return UserError(f"{where}: cannot be read as audio ({cause}); replace it, or take it out")
 
@@ -131,7 +130,6 @@ def read_part(sound, utterance: Utterance, where: str) -> np.ndarray:
 
 
 def resample(samples: np.ndarray, rate: int, wanted: int) -> np.ndarray:
-    """Return samples taken at `rate` as if taken at the `wanted` one."""
     if rate == wanted:
         return samples
     from scipy.signal import resample_poly

@@ -128,7 +128,6 @@ def read_sentences(
 
 
 def read_rows(path, kaldi: bool, prefix: str) -> list[tuple[int, str, str]]:
-    """Return the number of each line of a file, its utterance id, and its text."""
     if kaldi:
         return list(kaldi_text.rows(path))
     lines = read_text(path, nul=True)

@@ -32,7 +32,6 @@ NGRAM_FORMS = ("arpa", "arpa-ids", "arpa-nemo", "fst")  # of n-gram models, othe
 
 
 def arguments(parser):
-    """Declare the verb's options."""
     parser.add("--lm", help="model directory of `lmtools train` or `lmtools ngram`")
     text = "form to write"
     parser.add("--to", choices=FORMS, default=None, required=True, metavar="FORM", help=text)
