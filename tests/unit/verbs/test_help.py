@@ -17,7 +17,7 @@ def parsers(verb: str) -> dict[str, Parser]:
     """The parser of a verb and those of its actions, by their words."""
     parser = Parser(prog=verb)
     add_common(parser)
-    importlib.import_module(f"lmtools.verbs.{verb}").arguments(parser)
+    find_module(verb).arguments(parser)
     made = {verb: parser}
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
