@@ -162,9 +162,7 @@ def open_model(directory: Path, in_order: bool) -> Iterator[tuple[DigestedStream
 
 
 def finish_model(directory: Path, program: Path | None, stream: DigestedStream) -> tuple[str, str]:
-    """Write lm.bin with `program`; return the name and the SHA-256 of the file to load; `stream`
-    wrote lm.arpa.
-    """
+    """Write lm.bin with `program`, if any; return name and SHA-256 of the file to load."""
     if program is None:
         return ARPA, stream.digest.hexdigest()
     binarise(program, directory / ARPA, directory / BINARY)

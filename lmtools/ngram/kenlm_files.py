@@ -100,9 +100,7 @@ def silenced() -> Iterator[None]:
 
 @contextlib.contextmanager
 def uncompressed(path: Path, directory=None) -> Iterator[Path]:
-    """Yield the file, or while it is asked for a plain copy of a compressed one (in `directory`),
-    which KenLM does not read.
-    """
+    """Yield the file, or a temporary plain copy of a compressed one: KenLM reads no others."""
     if path.suffix not in OPENERS:
         yield path
         return
