@@ -1,7 +1,6 @@
 """utils/new_recipe.sh: a copy of a recipe that runs at once."""
 
 import json
-import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -9,7 +8,6 @@ from pathlib import Path
 import pytest
 
 REPOSITORY = Path(__file__).parents[2]
-SCRIPTS = sorted(path.name for path in (REPOSITORY / "egs/librispeech").glob("*.sh"))
 
 
 @pytest.fixture
@@ -19,10 +17,9 @@ def tree(tmp_path):
     home = tmp_path / "egs/librispeech"
     shutil.copytree(REPOSITORY / "utils", tmp_path / "utils")
     (tmp_path / "lmtools").symlink_to(REPOSITORY / "lmtools")
-    for part in ("conf", "local"):
+    for part in ("conf", "local", "studies"):
         shutil.copytree(source / part, home / part)
-    for script in SCRIPTS:
-        shutil.copy(source / script, home)
+    shutil.copy(source / "run.sh", home)
     for made in ("make_mini/make_mini.sh", "exp/x", "data/x", "mini/README.md"):
         (home / made).parent.mkdir(exist_ok=True)
         (home / made).touch()
@@ -49,8 +46,11 @@ def new_recipe(tree, *args, status=0) -> subprocess.CompletedProcess:
 def test_copy_runs_at_once(tree, shell, make_recipe):
     assert "egs/my-corpus/README.md" in new_recipe(tree, "librispeech", "egs/my-corpus").stdout
     home = tree / "egs/my-corpus"
-    assert sorted(os.listdir(home)) == ["README.md", "conf", "local", "mini", *SCRIPTS]
-    assert not [name for name in os.listdir(home / "local") if "mini" in name]
+    assert {str(path.relative_to(home)) for path in home.rglob("*") if path.is_file()} == {
+        *("README.md", "run.sh", "local/get_data.py"),
+        *(f"conf/{name}.yaml" for name in ("causal", "masked", "tta", "experiment", "report")),
+    }
+    assert (home / "mini").is_symlink()
     assert (home.stat().st_mode & 0o777, (home / "run.sh").stat().st_mode & 0o111) == (0o755, 0o111)
     done = make_recipe(home, shell)("--stop-stage", 1)
     assert "stage 1 done" in done.stdout

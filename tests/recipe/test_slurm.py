@@ -40,7 +40,7 @@ TINY = (
 OPTIONS = ("--train-opts", TINY)
 OPTIONS += tuple(shlex.split("--corpus small --depth 4 --vocab-size 200 --nj 4"))
 EXPERIMENT = "columns: {causal: {}}\nsystems: {first-pass: [], causal: [causal]}\n"
-LATTICES = shlex.split("bash local/rescore_lattices.sh causal data exp")
+LATTICES = shlex.split("bash studies/local/rescore_lattices.sh causal data exp")
 LATTICES += ["dev test", *shlex.split("--lm causal=exp/lm/causal --nj 4")]
 TEXT = Path(__file__).parents[2] / "egs/librispeech/mini/train.txt.xz"
 LSTM = (
@@ -179,7 +179,7 @@ def test_jobs_give_the_bytes_of_a_local_run(librispeech, slurm):
     recipe.edit("run.sh", "causal masked tta", "causal")
     (recipe.home / "conf/experiment.yaml").write_text(EXPERIMENT)
     recipe(*OPTIONS, "--stop-stage", "2")
-    recipe("--corpus", "small", "--stop-stage", "1", script="run_lattices.sh")
+    recipe("--corpus", "small", "--stop-stage", "1", script="studies/run_lattices.sh")
     local = type(recipe)(recipe.home.with_name("local"), recipe.env)
     shutil.copytree(recipe.home, local.home, symlinks=True)
     command = [*OPTIONS, "--stage", "3", "--stop-stage", "5"]
