@@ -24,7 +24,7 @@ trap 'rm -rf "$copy"' EXIT
 chmod 755 "$copy"
 page=$egs/$source/local/new_recipe.md
 if [[ -f $page ]]; then
-  files=$(sed -n '1s/^files: //p' "$page")
+  files=$(sed -n '1s/^    files: //p' "$page")
   sed "1d; s|@source@|$source|g; s|@new@|$new|g" "$page" >"$copy/README.md"
 else
   files="conf local"
