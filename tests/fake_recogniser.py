@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from lmtools.base.errors import UserError
+from lmtools.base.options import check_options, option
 from lmtools.decode import recognisers
-from lmtools.decode.options import option
 from lmtools.types import Hypothesis
 
 RAISES, MUTE = 6_666, 6_667  # samples of an utterance at which it fails, or hears nothing
@@ -21,9 +21,12 @@ RAISES, MUTE = 6_666, 6_667  # samples of an utterance at which it fails, or hea
 class FakeOptions:
     """`seconds` an utterance; `kill`: number of samples at which the process ends."""
 
-    depth: int = option(2, "hypotheses of a list")
+    depth: int = option(2, "hypotheses of a list", least=1)
     seconds: float = option(0.0, "that decoding takes")
-    kill: int = option(1, "samples of the utterance that ends the process")
+    kill: int = option(1, "samples of the utterance that ends the process", least=0)
+
+    def __post_init__(self):
+        check_options(self)
 
 
 @dataclass

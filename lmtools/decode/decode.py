@@ -131,9 +131,7 @@ def find_entries(
 
 
 def report_failure(utt: str, reason: str, strict: bool) -> None:
-    """Print on standard error, above the bar, that an utterance failed, and why; UserError for that
-    if `strict`.
-    """
+    """Say that an utterance failed, and why; UserError for that if `strict`."""
     if strict:
         raise UserError(reason)
     say(one_line(UserError(f"{utt}: failed: {reason}")), "warning", utterance=utt)

@@ -9,10 +9,11 @@ from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
+from lmtools.base.assignments import parse_pairs
 from lmtools.base.errors import UserError
 from lmtools.base.extras import install_extra
 from lmtools.base.files import sha256
-from lmtools.decode.options import parse_options
+from lmtools.base.options import list_options, parse_option
 from lmtools.decode.vosk import Vosk, VoskOptions
 from lmtools.decode.whisper import Whisper, WhisperOptions
 from lmtools.types import Hypothesis
@@ -72,6 +73,30 @@ def make_recogniser(spec: str, assignments: Sequence[str], device: str = "auto")
     )
     find_versions(name)
     return recogniser
+
+
+def parse_options(cls: type, assignments: Sequence[str], name: str):
+    """Return the options `cls` of the recogniser `name` that `key=value` assignments say;
+    UserError, with those that there are, for a wrong one.
+    """
+    declared = list_options(cls)
+    has = f"{name} has {', '.join(declared)}"
+    values = parse_pairs(assignments, "--opts", "key=value", has)
+    for key, value in values.items():
+        if key not in declared:
+            raise UserError(f"--opts {key}={value}: no option is called {key!r}; {has}")
+    try:
+        return cls(**{key: parse_option(cls, key, value) for key, value in values.items()})
+    except UserError as error:
+        raise UserError(f"--opts {error}") from None
+
+
+def describe_options(cls: type) -> str:
+    """Return name, meaning, default or choices of each option, for a verb's help."""
+    return "; ".join(
+        f"{name}: {declared.help} ({'|'.join(declared.choices or [str(default)])})"
+        for name, (_, default, declared) in list_options(cls).items()
+    )
 
 
 def find_versions(name: str) -> dict[str, str]:

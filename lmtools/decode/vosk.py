@@ -18,7 +18,7 @@ import numpy as np
 
 from lmtools.base.errors import UserError
 from lmtools.base.files import read_lines
-from lmtools.decode.options import option
+from lmtools.base.options import check_options, option
 from lmtools.types import Hypothesis
 
 DIGITS = 4  # of scores
@@ -32,10 +32,13 @@ SHOWN = 200  # characters of what C++ says
 class VoskOptions:
     """Options of Vosk, which `--opts` sets: the search for the hypotheses behind the first."""
 
-    beam: float = option(13.0, "of the search, in nats")
-    max_active: int = option(7000, "states of the search")
-    lattice_beam: float = option(8.0, "of the lattice, in nats")
-    depth: int = option(50, "hypotheses of a list")
+    beam: float = option(13.0, "of the search, in nats", least=0)
+    max_active: int = option(7000, "states of the search", least=1)
+    lattice_beam: float = option(8.0, "of the lattice, in nats", least=0)
+    depth: int = option(50, "hypotheses of a list", least=1)
+
+    def __post_init__(self):
+        check_options(self)
 
 
 @dataclass

@@ -1,44 +1,50 @@
 """Whisper by faster-whisper and CTranslate2: its own answer first, and behind it what wider beams
-find beside it.
+find beside it; equal words are merged, the windows of a recording combined.
 
 Radford et al. 2023, Robust Speech Recognition via Large-Scale Weak Supervision.
 """
 
+import math
 import re
 import threading
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from lmtools.base.errors import UserError
-from lmtools.decode.beams import BeamSearch, Window, average_log_prob
-from lmtools.decode.candidates import Candidate, combine_windows
-from lmtools.decode.options import option
+from lmtools.base.options import check_options, option
+from lmtools.text.normaliser import NORMALISERS
 from lmtools.types import Hypothesis
 
 LONGEST = 30  # seconds that the encoder takes
 DIGITS = 4  # of scores
 FILES = ("model.bin", "config.json", "tokenizer.json")
 ALL = ".*"  # tokens
+WORDS = NORMALISERS["librispeech"]  # what tells words apart: neither case nor punctuation
+WIDER = 4  # times the beam before, where one did not find enough
+STEP = 0.02  # seconds between two tokens of time
+CLOSE = 25  # steps by which hypotheses of the same sound may differ in their end
 
 
 @dataclass(frozen=True)
 class WhisperOptions:
     """Options of Whisper, which `--opts` sets."""
 
-    beam: int = option(20, "hypotheses that the search for the first one keeps")
-    depth: int = option(20, "hypotheses of a list, of different words")
-    widest: int = option(80, "beam up to which the search goes on until they are `depth`")
+    beam: int = option(20, "hypotheses that the search for the first one keeps", least=1)
+    depth: int = option(20, "hypotheses of a list, of different words", least=1)
+    widest: int = option(80, "beam up to which the search goes on until they are `depth`", least=1)
     language: str = option("en", "code of the language that is spoken, auto to have it detected")
     timestamps: str = option(
         "auto",
         "tokens of time in the search: auto for recordings of more than 30 s alone, whose windows"
         " they end",
-        ("auto", "yes", "no"),
+        choices=("auto", "yes", "no"),
     )
     mass: str = option(
-        "no", "also the score `mass`: all that was merged into a hypothesis", ("no", "yes")
+        "no", "also the score `mass`: all that was merged into a hypothesis", choices=("no", "yes")
     )
     tokens: str = option(
         ALL,
@@ -47,6 +53,113 @@ class WhisperOptions:
         " ' ?[a-z]+|\\'[a-z]+')",
     )
     compute: str = option("int8", "CTranslate2's type of computation, as float32 or float16")
+
+    def __post_init__(self):
+        check_options(self)
+
+
+class Candidate(NamedTuple):
+    """A text, the sum of the log-probabilities of its tokens and the end, their number, and the log
+    of the probability of all that was merged into it.
+    """
+
+    text: str
+    am: float
+    length: int
+    mass: float
+
+    @property
+    def avg(self) -> float:
+        """Return `am` a token, by which beam search ranks."""
+        return self.am / max(self.length, 1)
+
+
+NOTHING = Candidate("", 0.0, 0, 0.0)
+
+
+@dataclass
+class Window:
+    """Up to LONGEST seconds: `candidates`, the first of which is the answer, and what
+    faster-whisper takes of that.
+    """
+
+    candidates: list[Candidate]
+    no_speech: float
+    answer: list[str] = field(default_factory=list)
+
+    def heard(self) -> list[Candidate]:
+        """Return the candidates; silence alone where faster-whisper takes no word of them."""
+        if not (text := "".join(self.answer)).strip():
+            return [be_silent(self.no_speech)]
+        return [self.candidates[0]._replace(text=text), *self.candidates[1:]]
+
+
+@dataclass(frozen=True)
+class BeamSearch:
+    """A search by faster-whisper's `model` for `depth` candidates of different words, with beams
+    from `beam` to `widest`; tokens from `first_time` on are of time.
+    """
+
+    model: object
+    beam: int
+    depth: int
+    widest: int
+    first_time: int
+
+    def search(self, encoded, prompt: list[int], options) -> tuple[Window, object]:
+        """Return a window and CTranslate2's result of the first beam, under faster-whisper's
+        `options`; wider beams follow until there are `depth` candidates of different words, or
+        none is new, but not where faster-whisper hears silence.
+        """
+        scores: dict[tuple[int, ...], float] = {}
+        beam, distinct = self.beam, 0
+        first = result = self.generate(encoded, prompt, options, beam)
+        while True:
+            scores |= {
+                tuple(tokens): score
+                for tokens, score in zip(result.sequences_ids, result.scores, strict=True)
+                if tuple(tokens) not in scores
+            }
+            candidates = merge_equal(self.as_candidates(scores))
+            spent = len(candidates) == distinct or beam >= self.widest
+            if spent or len(candidates) >= self.depth or is_silence(first, options):
+                break
+            distinct, beam = len(candidates), min(WIDER * beam, self.widest)
+            result = self.generate(encoded, prompt, options, beam)
+        candidates = rank_rest(candidates)[: self.depth]
+        return Window(candidates, first.no_speech_prob), first
+
+    def generate(self, encoded, prompt: list[int], options, beam: int):
+        """Return CTranslate2's result of a search that keeps all `beam` hypotheses."""
+        return self.model.model.generate(
+            encoded,
+            [prompt],
+            beam_size=beam,
+            num_hypotheses=beam,
+            length_penalty=options.length_penalty,
+            max_length=self.model.max_length,
+            return_scores=True,
+            return_no_speech_prob=True,
+            suppress_blank=options.suppress_blank,
+            suppress_tokens=options.suppress_tokens,
+            max_initial_timestamp_index=round(options.max_initial_timestamp / STEP),
+        )[0]
+
+    def as_candidates(self, scores: dict[tuple[int, ...], float]) -> list[Candidate]:
+        """Return candidates of tokens and their average scores, but for those that end their
+        window elsewhere than the first does: what they lack, or have twice, is not in their scores.
+        """
+        decode = self.model.hf_tokenizer.decode
+        end_of_text = self.model.hf_tokenizer.token_to_id("<|endoftext|>")
+        ends = [find_end(tokens, self.first_time) for tokens in scores]
+        candidates = []
+        for (kept, end), (tokens, score) in zip(ends, scores.items(), strict=True):
+            if (end is None) != (ends[0][1] is None) or abs((end or 0) - (ends[0][1] or 0)) > CLOSE:
+                continue
+            text = decode([token for token in tokens[:kept] if token < end_of_text])
+            am = score * len(tokens)
+            candidates.append(Candidate(text, am, len(tokens), am))
+        return candidates
 
 
 @dataclass
@@ -147,21 +260,14 @@ class Whisper:
         """Return the hypotheses of samples (N,), faster-whisper's answer first, others by `avg`."""
         windows = self.listen(samples)
         no_speech = min((window.no_speech for window in windows), default=1.0)
-        heard = combine_windows((window.heard() for window in windows), self.options.depth)
-        return [self.as_hypothesis(candidate, no_speech) for candidate in heard]
-
-    def as_hypothesis(self, candidate: Candidate, no_speech: float) -> Hypothesis:
-        """Return the candidate with the scores that lists have."""
-        scores = {
-            "am": candidate.am,
-            "avg": candidate.avg,
-            "nospeech": no_speech,
-            "length": candidate.length,
-        }
-        if self.options.mass == "yes":
-            scores["mass"] = candidate.mass
-        text = " ".join(candidate.text.split())
-        return Hypothesis(text, {name: round(score, DIGITS) for name, score in scores.items()})
+        hyps = []
+        for one in combine_windows((window.heard() for window in windows), self.options.depth):
+            scores = {"am": one.am, "avg": one.avg, "nospeech": no_speech, "length": one.length}
+            if self.options.mass == "yes":
+                scores["mass"] = one.mass
+            rounded = {name: round(score, DIGITS) for name, score in scores.items()}
+            hyps.append(Hypothesis(" ".join(one.text.split()), rounded))
+        return hyps
 
     def listen(self, samples: np.ndarray) -> list[Window]:
         """Return the windows that faster-whisper cuts and what is heard in each.
@@ -194,3 +300,69 @@ class Whisper:
         for segment in segments:  # each is there before the next window is searched
             windows[-1].answer.append(segment.text)
         return windows
+
+
+def average_log_prob(result) -> float:
+    """Return the log-probability a token of the first hypothesis, the end counted as one."""
+    tokens = len(result.sequences_ids[0])
+    return result.scores[0] * tokens / (tokens + 1)
+
+
+def is_silence(result, options) -> bool:
+    """Return whether faster-whisper drops the first hypothesis, by the thresholds of `options`."""
+    return (
+        result.no_speech_prob > options.no_speech_threshold
+        and average_log_prob(result) <= options.log_prob_threshold
+    )
+
+
+def find_end(tokens: Sequence[int], first_time: int) -> tuple[int, int | None]:
+    """Return how many of a window's tokens count, and at which token of time the next window
+    begins, None: where this one ends.
+
+    As Whisper has it: what follows two tokens of time in a row is begun anew in the next window,
+    unless the last token alone is one.
+    """
+    timed = [token >= first_time for token in tokens]
+    pairs = [place for place in range(1, len(tokens)) if timed[place - 1] and timed[place]]
+    if not pairs or timed[-2:] == [False, True]:
+        return len(tokens), None
+    return pairs[-1], tokens[pairs[-1] - 1]
+
+
+def be_silent(no_speech: float) -> Candidate:
+    """Return the candidate without words, as probable as it is that nobody speaks."""
+    log = math.log(max(no_speech, 1e-10))
+    return Candidate("", log, 0, log)
+
+
+def merge_equal(candidates: Iterable[Candidate]) -> list[Candidate]:
+    """Return those of different words, each as it is written first, in that order."""
+    merged: dict[str, Candidate] = {}
+    for candidate in candidates:
+        words = WORDS(candidate.text)
+        if first := merged.get(words):
+            mass = float(np.logaddexp(first.mass, candidate.mass))
+            candidate = first._replace(mass=mass)
+        merged[words] = candidate
+    return list(merged.values())
+
+
+def rank_rest(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Return the first, which is the recogniser's own answer, and the others by `avg`."""
+    return [*candidates[:1], *sorted(candidates[1:], key=lambda other: -other.avg)]
+
+
+def combine_windows(windows: Iterable[Sequence[Candidate]], depth: int) -> list[Candidate]:
+    """Return at most `depth` combinations of the candidates of consecutive windows, that of the
+    first ones first; NOTHING where there is no window.
+    """
+    whole = [NOTHING]
+    for window in windows:
+        pairs = [
+            Candidate(f"{a.text} {b.text}", a.am + b.am, a.length + b.length, a.mass + b.mass)
+            for a in whole
+            for b in window
+        ]
+        whole = rank_rest(merge_equal(pairs))[:depth]
+    return whole

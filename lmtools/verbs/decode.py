@@ -4,7 +4,7 @@ import itertools
 
 from lmtools.base.log import say
 from lmtools.decode import FAILED, RECOGNISERS, DecodeOptions, decode_speech
-from lmtools.decode.options import describe_options
+from lmtools.decode.recognisers import describe_options
 from lmtools.verbs.help import Rare
 from lmtools.verbs.options import PROCESSES
 

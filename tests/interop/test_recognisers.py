@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 
 from lmtools.cli import main
-from lmtools.decode.candidates import WORDS
 from lmtools.decode.recognisers import RECOGNISERS
+from lmtools.decode.whisper import WORDS
 from lmtools.formats import jsonl
 
 ROOT = Path(__file__).parents[2]

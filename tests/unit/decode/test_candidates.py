@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from lmtools.decode.candidates import (
+from lmtools.decode.whisper import (
     NOTHING,
     Candidate,
     be_silent,

@@ -21,7 +21,7 @@ from lmtools.decode import recognisers
 from lmtools.formats import jsonl
 
 pytest.importorskip("soundfile", reason="soundfile is not installed (pip install -e '.[asr]')")
-TESTS = Path(__file__).parents[3]
+TESTS = Path(__file__).parents[2]
 SCRIPT = (
     "import fake_recogniser, sys; fake_recogniser.install(); from lmtools.cli import main;"
     " sys.exit(main(sys.argv[1:]))"
@@ -269,8 +269,8 @@ def test_one_recording(home, capsys):
     "options, said",
     [
         (("--opts", "deep=3"), "--opts deep=3: no option is called 'deep'; fake has depth, sec"),
-        (("--opts", "depth=x"), "--opts depth=x: not a whole number; correct it"),
-        (("--opts", "depth=0"), "--opts depth: 0 is too small"),
+        (("--opts", "depth=x"), "--opts depth=x: is no number; write for instance depth=7"),
+        (("--opts", "depth=0"), "--opts depth: 0 (int) is not a whole number from 1"),
         (("--opts", "depth"), "--opts depth: not key=value; fake has depth, seconds, kill"),
         (("--opts", "depth=1", "depth=2"), "a second one called 'depth'"),
         (("--asr", "sphinx:m"), "--asr sphinx:m: no recogniser is called so; give whisper:DIR or"),

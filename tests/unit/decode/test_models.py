@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from lmtools.base.errors import UserError
-from lmtools.decode.beams import find_end
-from lmtools.decode.options import describe_options, parse_options
+from lmtools.decode.recognisers import describe_options, parse_options
 from lmtools.decode.vosk import Vosk, VoskOptions
-from lmtools.decode.whisper import Whisper, WhisperOptions
+from lmtools.decode.whisper import Whisper, WhisperOptions, find_end
 
 
 @pytest.fixture
@@ -178,9 +177,9 @@ def test_depth_is_within_the_widest_beam(whisper):
 
 
 def test_options_with_choices(whisper):
-    with pytest.raises(UserError, match=r"timestamps=1: no such choice; give auto or yes or no"):
+    with pytest.raises(UserError, match=r"--opts 'timestamps' is '1', not one of auto, yes, no"):
         whisper("timestamps=1")
-    with pytest.raises(UserError, match=r"mass=maybe: no such choice; give no or yes"):
+    with pytest.raises(UserError, match=r"--opts 'mass' is 'maybe', not one of no, yes"):
         whisper("mass=maybe")
 
 
