@@ -1,4 +1,4 @@
-"""egs/librispeech/studies/run_phrases.sh on toy lists: glossaries, tuning, tables."""
+"""egs/librispeech/studies/phrases.sh on toy lists: glossaries, tuning, tables."""
 
 import json
 
@@ -34,7 +34,7 @@ def recipe(librispeech):
 def test_whole(recipe):
     (recipe.home / "lm").mkdir()
     more = ("--systems", "first", "--common", "6", "--books", "books", "--lm", "lm")
-    recipe(*more, script="studies/run_phrases.sh")
+    recipe(*more, script="studies/phrases.sh")
     exp = recipe.home / "exp/phrases"
     rows = (exp / "glossary/100/native/test.jsonl").read_text().splitlines()
     phrases = json.loads(rows[0])["phrases"]

@@ -1,4 +1,4 @@
-"""Tables of run_phrases.sh: what phrases bring and cost, also by the weight of default:phrases, and
+"""Tables of phrases.sh: what phrases bring and cost, also by the weight of default:phrases, and
 what the lists hold at all.
 
     phrases_table.py WORDS GLOSSARY BOOKS NEAR

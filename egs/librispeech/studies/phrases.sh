@@ -3,8 +3,8 @@
 # that nobody said, and a glossary of another domain; new hypotheses with phrases in place of near
 # words. Lists and the 4-gram are run_books.sh's.
 #
-#   studies/run_phrases.sh
-#   studies/run_phrases.sh --systems first
+#   studies/phrases.sh
+#   studies/phrases.sh --systems first
 #
 # Rare are words beyond the 5,000 most frequent of the books. Weights are tuned on dev, whose
 # glossaries are made in the same way, and tested on test; those of Vosk's lists on other speakers.
