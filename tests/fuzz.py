@@ -31,12 +31,14 @@ from pathlib import Path
 from fuzz_seeds import SEEDS, WORDS
 from lattices import random_lattice
 
+from lmtools.base import doors
 from lmtools.base.errors import UserError
 from lmtools.formats import FORMATS, plain, registry, scores
 from lmtools.formats.lattices import LATTICES
 from lmtools.formats.networks import NETWORKS
-from lmtools.formats.pairs import PAIRS
 from lmtools.types import Arc, Final, Hypothesis, Lattice, NBest, SentencePair
+
+PAIRS = doors.load("lmtools.vectors.pairs:PAIRS") if "vectors" in doors.find_doors() else {}
 
 OPTIONS = {  # other ways to read a format
     "systems": ["ids=kaldi"], "fairseq": ["bpe=none", "normalised=no"],

@@ -2,7 +2,6 @@
 name.
 """
 
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
@@ -16,7 +15,6 @@ from lmtools.score import load
 from lmtools.score.base import Scorer
 from lmtools.score.ngram import NgramScorer
 from lmtools.score.texts import compute_missing, score_batches
-from lmtools.vectors.words import Embedded, word_vectors
 
 CPU = Computing("cpu", cache="none")
 
@@ -50,11 +48,6 @@ def make_scorer(kind: type, *model, **options) -> Scorer:
     """
     asked = ask("-", **{"device": "cpu"} | options)
     return kind(*model, asked.spec) if kind is NgramScorer else kind(*model, *asked)
-
-
-def embed_words(lm, texts, layers=None, **options) -> Iterator[Embedded]:
-    """Yield the words of texts and their vectors, by options of the computation by name."""
-    return word_vectors(lm, texts, layers, replace(CPU, **options))
 
 
 def walk(prefixes, words) -> list[float]:

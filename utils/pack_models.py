@@ -14,11 +14,11 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from lmtools.base.assignments import parse_pairs
 from lmtools.base.computing import USUAL
 from lmtools.base.config import load_yaml
 from lmtools.base.errors import UserError, exit_with_message
 from lmtools.base.files import read_lines, sha256
+from lmtools.base.grammar import parse_pairs
 from lmtools.base.installed import GROUP, NAME, PACKAGE
 from lmtools.base.specs import LMSpec
 from lmtools.score.ppl import perplexity

@@ -9,10 +9,10 @@ from measures.drawing import draw_bench
 from measures.lattice import bench_lattice, format_lines
 
 from kinds.settings import BenchSettings
-from lmtools.base.assignments import parse_pairs
 from lmtools.base.atomic import atomic_path
 from lmtools.base.computing import Computing
 from lmtools.base.errors import UserError
+from lmtools.base.grammar import parse_pairs
 from lmtools.base.options import option
 from lmtools.base.specs import LMSpec
 from lmtools.formats.lattices import stream

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from measures.lists import bench_lists, take_hypotheses
 
 from kinds.settings import BenchSettings
-from lmtools.base.assignments import parse_pairs
 from lmtools.base.computing import Computing
 from lmtools.base.errors import UserError
+from lmtools.base.grammar import parse_pairs
 from lmtools.base.options import option
 from lmtools.formats import read
 from lmtools.models.device import choose_device

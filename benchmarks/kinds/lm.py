@@ -15,8 +15,8 @@ from measures.lm import (
 )
 
 from kinds.settings import BenchSettings
-from lmtools.base.assignments import parse_pairs
 from lmtools.base.computing import Computing
+from lmtools.base.grammar import parse_pairs
 from lmtools.base.options import option
 from lmtools.models.device import choose_device
 from lmtools.verbs.options import SEVERAL_LMS

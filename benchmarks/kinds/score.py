@@ -8,9 +8,9 @@ from measures.represent import bench_representation
 from measures.score import bench_score, format_ratios, random_scorers, trained_scorers
 
 from kinds.settings import BenchSettings
-from lmtools.base.assignments import parse_pairs
 from lmtools.base.computing import Computing
 from lmtools.base.errors import UserError
+from lmtools.base.grammar import parse_pairs
 from lmtools.base.options import option
 from lmtools.verbs.options import SEVERAL_LMS
 

@@ -1,11 +1,11 @@
 """The reference of the command line, as Markdown, from the parsers themselves."""
 
 import argparse
-import importlib
 import os
 from collections.abc import Iterator
 
 from lmtools.cli import VERB_GROUPS
+from lmtools.verbs.commands import find_module
 from lmtools.verbs.parser import Parser, add_common
 
 
@@ -25,7 +25,7 @@ def list_helps(verb: str) -> Iterator[tuple[str, str]]:
     """Yield the name and the help of a verb and of its actions."""
     parser = Parser(prog=f"lmtools {verb}")
     add_common(parser)
-    importlib.import_module(f"lmtools.verbs.{verb}").arguments(parser)
+    find_module(verb).arguments(parser)
     parser.shows_all = True
     yield verb, parser.format_help()
     for action in parser._actions:

@@ -5,7 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from lmtools.base.arguments import (
+from lmtools.base.errors import UserError
+from lmtools.base.grammar import (
     check_kind,
     check_mapping,
     check_number,
@@ -14,7 +15,6 @@ from lmtools.base.arguments import (
     list_items,
     mismatch,
 )
-from lmtools.base.errors import UserError
 from lmtools.evaluate.metrics import find_metric
 from lmtools.formats import scores
 from lmtools.formats.checks import first_time

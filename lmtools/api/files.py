@@ -5,8 +5,8 @@ from os import PathLike
 from typing import Any, TypeAlias, TypeVar, overload
 
 from lmtools.api.checks import check_nbest
-from lmtools.base.arguments import check_path, check_text, mismatch
 from lmtools.base.errors import UserError
+from lmtools.base.grammar import check_path, check_text, mismatch
 from lmtools.formats import FORMATS
 from lmtools.formats.lattices import LATTICES
 from lmtools.formats.registry import Formats, find_format

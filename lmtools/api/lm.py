@@ -11,10 +11,10 @@ import numpy as np
 
 from lmtools.api.checks import list_nbests
 from lmtools.api.weights import rescore, warn
-from lmtools.base.arguments import check_kind, check_path, check_text, check_whole, list_texts
 from lmtools.base.batching import prepare_distinct
 from lmtools.base.computing import Computing
 from lmtools.base.errors import UserError
+from lmtools.base.grammar import check_kind, check_path, check_text, check_whole, list_texts
 from lmtools.base.options import build_keywords, describe_keywords, fill
 from lmtools.base.specs import LMSpec
 from lmtools.formats import scores

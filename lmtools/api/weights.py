@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from lmtools.api.checks import list_nbests, map_texts, read_column
-from lmtools.base.arguments import check_kind, check_mapping, list_texts
+from lmtools.base.grammar import check_kind, check_mapping, list_texts
 from lmtools.base.options import build_keywords, describe_keywords
 from lmtools.formats.glossary import load_glossary
 from lmtools.rescoring import (

@@ -4,9 +4,15 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from lmtools.base.arguments import check_kind, check_mapping, check_numbers, check_whole, list_items
 from lmtools.base.errors import UserError
-from lmtools.base.views import PLAIN
+from lmtools.base.grammar import (
+    PLAIN,
+    check_kind,
+    check_mapping,
+    check_numbers,
+    check_whole,
+    list_items,
+)
 
 FAR = 1 << 32  # beyond any number of a state
 

@@ -16,9 +16,9 @@ from pathlib import Path
 
 import yaml
 
-from lmtools.base.assignments import parse_pair
 from lmtools.base.errors import UserError
 from lmtools.base.files import read_bytes, refuse_pipe
+from lmtools.base.grammar import parse_pair
 
 LONGEST = 4 << 20  # bytes of a YAML file; its reader needs a minute for them
 MOST = 100_000  # values that aliases and merge keys may make of a YAML file

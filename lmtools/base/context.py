@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 
-from lmtools.base.arguments import check_kind, check_text
 from lmtools.base.errors import UserError
+from lmtools.base.grammar import check_kind, check_text
 
 # variables of the environment
 CMD, MAX_LINE, LOG_FORMAT = "LMTOOLS_CMD", "LMTOOLS_MAX_LINE", "LMTOOLS_LOG_FORMAT"

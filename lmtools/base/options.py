@@ -10,7 +10,8 @@ import typing
 from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple, TypeVar
 
-from lmtools.base.arguments import (
+from lmtools.base.errors import UserError
+from lmtools.base.grammar import (
     check_among,
     check_number,
     check_path,
@@ -19,7 +20,6 @@ from lmtools.base.arguments import (
     list_items,
     map_numbers,
 )
-from lmtools.base.errors import UserError
 
 OPTION = "option"  # the key of a field's metadata
 

@@ -1,3 +1,11 @@
 """Our language models inside other programs: their decoders (decoders), ESPnet (espnet), their file
-formats (export), and as a service (serve). Nothing in lmtools imports this room but verbs.
+formats (export).
 """
+
+VERBS = {
+    "export": (
+        "more",
+        "write a language model for transformers, CTranslate2 or ONNX",
+        "lmtools.bridges.verb",
+    )
+}

@@ -2,7 +2,10 @@
 and a run that can be killed at any moment and goes on.
 """
 
-from lmtools.decode.decode import FAILED, Decoded, DecodeOptions, decode_speech
-from lmtools.decode.recognisers import RECOGNISERS
-
-__all__ = ["FAILED", "RECOGNISERS", "DecodeOptions", "Decoded", "decode_speech"]
+VERBS = {
+    "decode": (
+        "more",
+        "write N-best lists of recordings, by Whisper or Vosk",
+        "lmtools.decode.verb",
+    )
+}

@@ -9,10 +9,10 @@ from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
-from lmtools.base.assignments import parse_pairs
 from lmtools.base.errors import UserError
 from lmtools.base.extras import install_extra
 from lmtools.base.files import sha256
+from lmtools.base.grammar import parse_pairs
 from lmtools.base.options import list_options, parse_option
 from lmtools.decode.vosk import Vosk, VoskOptions
 from lmtools.decode.whisper import Whisper, WhisperOptions

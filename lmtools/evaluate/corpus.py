@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lmtools.base.arguments import check_whole
 from lmtools.base.errors import UserError
+from lmtools.base.grammar import check_whole
 from lmtools.evaluate.edits import Alignment
 from lmtools.evaluate.metrics import METRICS, find_aligner
 from lmtools.evaluate.nist.alignment import WordPairs

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from lmtools.base.assignments import parse_pairs
 from lmtools.base.errors import UserError
+from lmtools.base.grammar import parse_pairs
 from lmtools.evaluate.edits import Alignment, Counts, align
 from lmtools.evaluate.nist.alignment import WordPairs, align_texts
 from lmtools.evaluate.nist.networks import Rules

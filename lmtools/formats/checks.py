@@ -9,6 +9,7 @@ from itertools import groupby
 
 from lmtools.base.atomic import atomic_text
 from lmtools.base.errors import UserError
+from lmtools.base.grammar import encodable
 from lmtools.base.log import say
 from lmtools.types import TOTAL, Hypothesis, NBest
 
@@ -39,17 +40,6 @@ def file_name(name: str, where: str, what: str = "utterance id") -> str:
     ):
         raise UserError(f"{where}: {what} {name[:80]!a} cannot name a file; rename it")
     return identifier(name, where)
-
-
-def encodable(text: str, where: str) -> str:
-    """Return `text` if UTF-8 can hold it; UserError for half a surrogate pair, as in JSON."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise UserError(
-            f"{where}: {text!a} holds half a surrogate pair; write the file as UTF-8 again"
-        ) from None
-    return text
 
 
 def number(text: str, where: str, what: str) -> float:
@@ -93,13 +83,16 @@ def components(nbest: NBest, names: frozenset | None, where: str) -> frozenset |
     differ, also from `names` (None: any).
     """
     for rank, hyp in enumerate(nbest.hyps, 1):
-        present = frozenset(hyp.scores)
-        if names is not None and present != names:
-            raise UserError(
-                f"{where}: hypothesis {rank} has scores {list_names(present)}, earlier ones"
-                f" {list_names(names)}; give all the same"
+        if hyp.scores.keys() != names:
+            present = frozenset(
+                component(name, f"{where}: hypothesis {rank}") for name in hyp.scores
             )
-        names = present
+            if names is not None:
+                raise UserError(
+                    f"{where}: hypothesis {rank} has scores {list_names(present)}, earlier ones"
+                    f" {list_names(names)}; give all the same"
+                )
+            names = present
     return names
 
 

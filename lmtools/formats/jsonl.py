@@ -11,33 +11,43 @@ written back. Lines of white space only are skipped.
 """
 
 import json
-import math
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Annotated
+
+import msgspec
+from msgspec import UNSET, UnsetType
 
 from lmtools.base.errors import UserError
 from lmtools.base.files import read_lines
-from lmtools.formats.checks import (
-    Utterances,
-    component,
-    components,
-    encodable,
-    identifier,
-    write_lines,
-)
+from lmtools.base.grammar import Finite, check_texts, fit, parse_json
+from lmtools.formats.checks import Utterances, components, identifier, write_lines
 from lmtools.types import EMPTY, SESSION, Hypothesis, NBest
 
 SUMMARY = "one utterance a line with reference, hypotheses and their scores"
-UTTERANCE = {"utt": (str, "a text"), "ref": (str | list | None, "a text, texts or null"),
-"hyps": (list, "a list of hypotheses"), SESSION: (str, "a text"),
-             "extra": (dict, "an object of texts")}  # fmt: skip
-HYPOTHESIS = {
-    "text": (str, "a text"),
-    "written": (str, "a text"),
-    "scores": (dict, "an object of numbers"),
-    "extra": (dict, "an object of texts"),
-}
-OPTIONAL = {"ref", "written", "scores", "extra", SESSION}
+TITLES = {"hyps": "hypothesis", "scores": "score", "extra": "extra"}
+
+
+class HypothesisObject(msgspec.Struct, forbid_unknown_fields=True):
+    """What a hypothesis is in a line."""
+
+    text: str
+    written: str | UnsetType = UNSET
+    scores: Mapping[str, Finite] = EMPTY
+    extra: Mapping[str, str] = EMPTY
+
+
+class ListObject(msgspec.Struct, forbid_unknown_fields=True):
+    """What a line holds; several references are a list of them."""
+
+    utt: str
+    hyps: list[HypothesisObject]
+    ref: str | Annotated[list[str], msgspec.Meta(min_length=2)] | UnsetType | None = UNSET
+    session: str | UnsetType = UNSET
+    extra: Mapping[str, str] = EMPTY
+
+
+DECODER = msgspec.json.Decoder(ListObject)
 
 
 def recognises(path: Path, first: str) -> bool:
@@ -52,115 +62,68 @@ def read(path) -> Iterator[NBest]:
     anything that is not as the format says.
     """
     utterances, names = Utterances(), None
-    for number, line in read_lines(path):
-        if line.strip():
+    for number, text in read_lines(path):
+        if text.strip():
             where = f"{path}:{number}"
-            nbest = utterance(parse(line, where), where)
+            nbest = as_nbest(parse_line(text, where), where)
             utterances.add(nbest.utt, where)
             names = components(nbest, names, where)
             yield nbest
 
 
-def parse(line: str, where: str):
-    """Parse the JSON value in `line`; refuse repeated keys, which Python's reader takes."""
+def parse_line(text: str, where: str) -> ListObject:
+    """Parse a line. msgspec takes a key that comes twice in an object, and tells little of what is
+    wrong: Python's reader has another look at a line with more keys than the values have, and at
+    one with an error.
+    """
     try:
-        return json.loads(line, object_pairs_hook=unique)
-    except RecursionError:
-        raise UserError(f"{where}: nested too deeply; write one utterance a line") from None
-    except ValueError as error:
-        raise UserError(f"{where}: not JSON ({error}); write one utterance a line") from None
+        line = DECODER.decode(text)
+        if text.count('":') == count_keys(line):
+            return line
+    except (msgspec.MsgspecError, RecursionError, UnicodeError):
+        pass
+    return fit_line(parse_json(text, where), where)
 
 
-def unique(pairs: list[tuple]) -> dict:
-    """Return the object of `pairs`; ValueError if a key comes twice."""
-    tree = dict(pairs)
-    if len(tree) < len(pairs):
-        raise ValueError("a key occurs twice in one object")
-    return tree
+def count_keys(line: ListObject) -> int:
+    """Return the number of keys that the line had if each came once."""
+    count = 2 + (line.ref is not UNSET) + (line.session is not UNSET)
+    count += 0 if line.extra is EMPTY else 1 + len(line.extra)
+    for hyp in line.hyps:
+        count += 1 + (hyp.written is not UNSET)
+        count += 0 if hyp.scores is EMPTY else 1 + len(hyp.scores)
+        count += 0 if hyp.extra is EMPTY else 1 + len(hyp.extra)
+    return count
+
+
+def fit_line(tree, where: str) -> ListObject:
+    """Return the line of a parsed value."""
+    line = fit(tree, ListObject, where, TITLES, whole="the line")
+    check_texts(tree, where, TITLES)
+    return line
+
+
+def as_nbest(line: ListObject, where: str) -> NBest:
+    """Return the N-best list of a line."""
+    extra = line.extra
+    if line.session is not UNSET:
+        if extra.get(SESSION, line.session) != line.session:
+            raise UserError(f"{where}: 'session' differs from that in 'extra'; leave one out")
+        extra = {**extra, SESSION: line.session}
+    ref, *more = line.ref if isinstance(line.ref, list) else [line.ref]
+    hyps = tuple(
+        [
+            Hypothesis(h.text, h.scores, h.extra, None if h.written is UNSET else h.written)
+            for h in line.hyps
+        ]
+    )
+    utt = identifier(line.utt, where)
+    return NBest(utt, hyps, None if ref is UNSET else ref, extra, more_refs=tuple(more))
 
 
 def utterance(tree, where: str) -> NBest:
     """Return the N-best list that a parsed line describes."""
-    check_fields(tree, UTTERANCE, where, "the line")
-    refs = tree.get("ref")
-    if isinstance(refs, list) and not (len(refs) > 1 and all(isinstance(ref, str) for ref in refs)):
-        raise UserError(
-            f"{where}: 'ref' is {clip_value(refs)}; expected a text, or a list of texts where there"
-            " are several"
-        )
-    ref, *more = refs if isinstance(refs, list) else [refs]
-    encodable("".join((ref or "", *more)), where)
-    hyps = tuple(
-        parse_hypothesis(hyp, f"{where}: hypothesis {rank}")
-        for rank, hyp in enumerate(tree["hyps"], 1)
-    )
-    utt, extra = identifier(tree["utt"], where), read_extras(tree, where)
-    if SESSION in tree:
-        if extra.get(SESSION, tree[SESSION]) != tree[SESSION]:
-            raise UserError(f"{where}: 'session' differs from that in 'extra'; leave one out")
-        extra = {**extra, SESSION: encodable(tree[SESSION], where)}
-    return NBest(utt, hyps, ref, extra, more_refs=tuple(more))
-
-
-def parse_hypothesis(tree, where: str) -> Hypothesis:
-    """Return one hypothesis from its parsed object."""
-    check_fields(tree, HYPOTHESIS, where, "it")
-    scores = {
-        component(name, where): score(value, where, name)
-        for name, value in tree.get("scores", EMPTY).items()
-    }
-    text, written = (encodable(tree.get(name, ""), where) for name in ("text", "written"))
-    return Hypothesis(
-        text, scores, read_extras(tree, where), written if "written" in tree else None
-    )
-
-
-def read_extras(tree, where: str) -> Mapping[str, str]:
-    """Return the `extra` of an utterance or hypothesis."""
-    for name, value in tree.get("extra", EMPTY).items():
-        if not isinstance(value, str):
-            raise UserError(
-                f"{where}: extra {clip_value(name)} is {clip_value(value)}; expected a text"
-            )
-        encodable(name + value, where)
-    return tree.get("extra", EMPTY)
-
-
-def check_fields(tree, known: dict, where: str, what: str) -> None:
-    """Raise UserError unless `tree` is an object with the `known` keys and types."""
-    if not isinstance(tree, dict):
-        raise UserError(
-            f"{where}: {what} is {clip_value(tree)}; expected an object with {', '.join(known)}"
-        )
-    if missing := [name for name in known if name not in tree and name not in OPTIONAL]:
-        raise UserError(f"{where}: key {min(missing)!r} is missing; add it")
-    for name, value in tree.items():
-        if name not in known:
-            raise UserError(
-                f"{where}: unknown key {clip_value(name)}; known are {', '.join(known)}: rename it"
-                " or drop it"
-            )
-        kind, expected = known[name]
-        if not isinstance(value, kind):
-            raise UserError(f"{where}: {name!r} is {clip_value(value)}; expected {expected}")
-
-
-def score(value, where: str, name: str) -> float:
-    """Return `value` as a finite float."""
-    try:
-        numeric = isinstance(value, int | float) and not isinstance(value, bool)
-        result = float(value) if numeric else math.nan
-    except OverflowError:
-        result = math.inf
-    if not math.isfinite(result):
-        raise UserError(f"{where}: score {name!r} is {clip_value(value)}; expected a finite number")
-    return result
-
-
-def clip_value(value, limit: int = 40) -> str:
-    """Return a short one-line picture of a wrong value."""
-    text = ascii(value) if isinstance(value, str) else json.dumps(value)
-    return text if len(text) <= limit else text[:limit] + "..."
+    return as_nbest(fit_line(tree, where), where)
 
 
 def write(nbests: Iterable[NBest], path) -> None:

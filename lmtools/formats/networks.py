@@ -18,10 +18,10 @@ from pathlib import Path
 
 from lmtools.base.errors import UserError
 from lmtools.base.files import read_lines
+from lmtools.base.grammar import parse_json
 from lmtools.formats import kaldi_text
 from lmtools.formats.checks import Utterances, encodable, write_lines
 from lmtools.formats.json_lists.json_io import expect, member, optional
-from lmtools.formats.jsonl import parse
 from lmtools.formats.nbest import ctm
 from lmtools.formats.registry import Format, Formats
 from lmtools.types import EMPTY, NO_WORD, ConfusionNetwork, Hypothesis, NBest, Slot
@@ -46,7 +46,7 @@ def read(path) -> Iterator[ConfusionNetwork]:
     for number, line in read_lines(path):
         if line.strip():
             where = f"{path}:{number}"
-            tree = expect(parse(line, where), dict, where, "the line")
+            tree = expect(parse_json(line, where), dict, where, "the line")
             utt = utterances.add(member(tree, "utt", str, where), where)
             slots = enumerate(member(tree, "slots", list, where), 1)
             parsed = tuple(parse_slot(slot, f"{where}: slot {place}") for place, slot in slots)

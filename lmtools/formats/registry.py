@@ -12,9 +12,9 @@ from functools import partial
 from pathlib import Path
 from types import ModuleType
 
-from lmtools.base.assignments import parse_pairs
 from lmtools.base.errors import UserError
 from lmtools.base.files import DAMAGED, OPENERS, cannot, not_as_named
+from lmtools.base.grammar import parse_pairs
 from lmtools.text.foreign import ARTIFACTS, HEAD, identify
 from lmtools.types import EMPTY
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import ParamSpec, TypeVar
 
-from lmtools.base.arguments import (
+from lmtools.base.grammar import (
     check_kind,
     check_mapping,
     check_number,

@@ -36,7 +36,7 @@ SPEED_SHAPE = {
     "rows": ({"lm": TEXT, "task": TEXT, **TIMES},),
     "machine?": TEXT,
     "threads?": PLAIN,
-    "batched?": {ANY: {"share": NUMBER, ANY: PLAIN}},
+    "batched?": {ANY: {ANY: PLAIN}},
 }
 RATE = {"median": POSITIVE, "values?": [NUMBER]}
 BENCH_ROW = {

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from lmtools.base.assignments import parse_pairs
 from lmtools.base.errors import UserError
+from lmtools.base.grammar import parse_pairs
 from lmtools.formats import scores
 from lmtools.formats.columns import read_column_file
 from lmtools.text.loops import count_looped

@@ -3,8 +3,8 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from lmtools.base.arguments import check_text
 from lmtools.base.errors import UserError
+from lmtools.base.grammar import check_text
 from lmtools.base.options import check_options, option
 from lmtools.evaluate.metrics import METRIC_HELP, find_metric
 from lmtools.rescoring.features import LENGTHS, LOOP, REFERENCES, Features

@@ -7,10 +7,9 @@ from dataclasses import asdict, dataclass, field
 from os import PathLike
 from pathlib import Path
 
-from lmtools.base.arguments import check_among, check_path
-from lmtools.base.assignments import parse_pairs
 from lmtools.base.config import build
 from lmtools.base.errors import UserError
+from lmtools.base.grammar import check_among, check_path, parse_pairs
 from lmtools.base.seal import read_json, write_json
 from lmtools.evaluate.metrics import find_metric
 from lmtools.formats import checks

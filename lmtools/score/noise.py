@@ -2,8 +2,8 @@
 
 import hashlib
 
-from lmtools.base.assignments import parse_pair
 from lmtools.base.errors import UserError
+from lmtools.base.grammar import parse_pair
 from lmtools.models.lm import LanguageModel
 from lmtools.models.objectives import count_targets, excluded_ids
 from lmtools.models.outputs.noise import NOISES

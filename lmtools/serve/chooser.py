@@ -11,6 +11,7 @@ import numpy as np
 from lmtools.api.weights import plan_of
 from lmtools.base.computing import Computing
 from lmtools.base.errors import UserError, one_line
+from lmtools.base.grammar import parse_json
 from lmtools.base.log import say
 from lmtools.base.specs import LMSpec
 from lmtools.formats import jsonl
@@ -179,7 +180,7 @@ def read_request(body: bytes) -> Request:
         text = body.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise UserError(f"{SOURCE}: not UTF-8; encode the JSON as UTF-8") from None
-    tree = jsonl.parse(text, SOURCE)
+    tree = parse_json(text, SOURCE)
     single = not isinstance(tree, list)
     if not single and not tree:
         raise UserError(f"{SOURCE}: no utterances; give the recogniser's N-best lists")

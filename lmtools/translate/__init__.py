@@ -1,6 +1,11 @@
-"""N-best lists of translations, to be rescored: beam search by a model of `lmtools train`."""
+"""N-best lists of translations: beam search by a translation model, in a run that goes on after a
+kill.
+"""
 
-from lmtools.translate.run import Translated, TranslateOptions, translate
-from lmtools.translate.search import Finished, search
-
-__all__ = ["Finished", "TranslateOptions", "Translated", "search", "translate"]
+VERBS = {
+    "translate": (
+        "more",
+        "write N-best lists of translations, by a translation model",
+        "lmtools.translate.verb",
+    )
+}

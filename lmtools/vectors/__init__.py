@@ -1,8 +1,16 @@
-"""Vectors of words in their context, computed by a language model (`words`) and kept in files
-(`vector_files`).
+"""Vectors of sentences and of words in their context, and how well the cosines of sentences agree
+with people's judgements of similarity (STS).
 """
 
-from lmtools.vectors.vector_files import VECTOR_FILES, open_vectors
-from lmtools.vectors.words import Embedded, load_word_vectors, word_vectors
-
-__all__ = ["VECTOR_FILES", "Embedded", "load_word_vectors", "open_vectors", "word_vectors"]
+VERBS = {
+    "embed": (
+        "more",
+        "compute vectors of sentences, or of the words of a text",
+        "lmtools.vectors.embed",
+    ),
+    "sts": (
+        "more",
+        "measure how well cosines of sentence vectors agree with people's judgements",
+        "lmtools.vectors.sts",
+    ),
+}

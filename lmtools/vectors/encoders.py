@@ -1,8 +1,9 @@
-"""Encoders turn prepared texts into sentence vectors, layer by layer: those of language models by
-pooling their states.
+"""Sentence vectors, layer by layer, of a language model by pooling its states; `encode` gives those
+of any encoder.
 """
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from lmtools.base.batching import prepare_distinct
 from lmtools.base.computing import USUAL, Computing
 from lmtools.base.errors import UserError
 from lmtools.base.installed import find_model
@@ -20,11 +22,12 @@ from lmtools.models.checkpoint import WEIGHTS
 from lmtools.models.device import autocast
 from lmtools.score import load
 from lmtools.score.base import Scorer
+from lmtools.score.batches import run_batches
+from lmtools.score.cache import VECTORS, Cache
+from lmtools.score.texts import compute_missing
 from lmtools.types import NUMERICS
-from lmtools.vectors.base import Encoder
 from lmtools.vectors.pooling import POOLS, PoolingOptions
-from lmtools.vectors.static import StaticVectors
-from lmtools.vectors.tfidf import Tfidf
+from lmtools.vectors.static import Encoder, StaticVectors, Tfidf
 
 
 class ContextualEncoder(Encoder):
@@ -136,3 +139,23 @@ def load_encoder(
             f" {kinds}"
         )
     return ContextualEncoder(load(LMSpec(lm, head=False), computing), pooling)
+
+
+def encode(texts: Sequence[str], encoder: Encoder, cache=None) -> np.ndarray:
+    """Return the vectors of `texts`, float32 (N, layers, D); equal texts have equal ones, whatever
+    else is in the list (on a CPU; see lmtools.score.batches).
+
+    `cache`: a directory that keeps vectors between runs, None for none.
+    """
+
+    def compute(work: list[list]) -> Iterator[tuple[int, list[np.ndarray]]]:
+        return enumerate(run_batches(encoder, work, lambda part: list(encoder.vectors(part))))
+
+    sentences, which = prepare_distinct(texts, encoder.prepare)
+    signature = encoder.signature | {"layers": ",".join(map(str, encoder.layers))}
+    with contextlib.closing(Cache(cache, signature, VECTORS)) as store:
+        label = f"embed {encoder.signature['lm']}"
+        vectors = compute_missing(sentences, encoder, store, compute, label=label)
+    if not vectors:
+        return np.empty((0, len(encoder.layers), 0), np.float32)
+    return np.stack([vector.reshape(len(encoder.layers), -1) for vector in vectors])[which]

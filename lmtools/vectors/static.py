@@ -1,7 +1,11 @@
-"""Averages of static word vectors from a file in the text form of GloVe or word2vec, the oldest way
-to a sentence vector.
+"""Encoders without a model: averages of static word vectors from a file in the text form of GloVe
+or word2vec, the oldest way to a sentence vector, and words weighted by how rare they are (tf-idf),
+what overlap of words alone says of similarity.
 """
 
+import hashlib
+import json
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cached_property
@@ -11,10 +15,41 @@ import numpy as np
 from lmtools.base.errors import UserError
 from lmtools.base.files import read_lines, sha256
 from lmtools.text import NORMALISERS, Normaliser
-from lmtools.vectors.base import Encoder
+from lmtools.text.blocks import read_text
 from lmtools.version import __version__
 
 GREATEST = float(np.finfo(np.float32).max)
+
+
+class Encoder(ABC):
+    """Texts in, sentence vectors out, as `encode` uses it. A sentence is whatever `prepare` made of
+    a text: hashable, equal for equal vectors.
+    """
+
+    signature: dict[str, str]
+    layers: tuple[int, ...]
+    rows: int | None = None  # model rows of a batch; None: it computes each sentence by itself
+    ragged = False  # sentences of any costs go through together without padding
+
+    @abstractmethod
+    def prepare(self, texts: Sequence[str]) -> list[tuple]:
+        """Return one sentence a text: normalised and segmented."""
+
+    def cost(self, sentence: tuple) -> int:
+        """Return the number of rows that a sentence adds to a batch, by default its parts, at least
+        1; sentences of equal cost are computed in equal shapes.
+        """
+        return max(1, len(sentence))
+
+    @abstractmethod
+    def vectors(self, sentences: Sequence[tuple]) -> np.ndarray:
+        """Return sentence vectors, float32 (B, layers, D); narrower layers are filled up with
+        zeros, which changes no cosine.
+        """
+
+    def describe_missing(self) -> str:
+        """Return what words of the prepared texts have no vector, for people; empty: all have."""
+        return ""
 
 
 class StaticVectors(Encoder):
@@ -170,3 +205,77 @@ def is_numeric(field: str) -> bool:
         return abs(float(field)) <= GREATEST
     except ValueError:
         return False
+
+
+class Tfidf(Encoder):
+    """An encoder whose sentence vector has, for each word, tf × idf, scaled to length 1; zeros for
+    a sentence without words.
+
+    tf: how often the word is in the sentence; idf = ln((1 + n) / (1 + df)) + 1, df of n texts
+    having the word (scikit-learn's smooth idf; Spärck Jones 1972). The texts counted are the lines
+    of `text_path` (plain, .gz, .xz), else the distinct texts that were prepared. A word is what the
+    normaliser leaves between spaces, by default in lower case and without punctuation. The vectors'
+    values are those of the words of all prepared texts, sorted; any other word would be 0 in all of
+    them. UserError for a text without words.
+    """
+
+    layers = (0,)
+
+    def __init__(self, text_path=None, normaliser: Normaliser | None = None):
+        self.path, self.normaliser = text_path, normaliser or NORMALISERS["librispeech"]
+        # texts counted, and how many of them have each word
+        self.total, self.frequency = 0, Counter()
+        self.seen: set[str] = set()  # texts prepared
+        self.column: dict[str, int] = {}
+        self.idf = np.zeros(0)
+        if text_path is not None:
+            self.count(line for _, line in read_text(text_path))
+            if not self.frequency:
+                raise UserError(f"{text_path}: no words to count; give a text, a sentence a line")
+
+    @property
+    def width(self) -> int:
+        """The number of values of a vector: distinct words prepared so far."""
+        return len(self.column)
+
+    @property
+    def signature(self) -> dict[str, str]:
+        """Return the signature of all that the vectors depend on: the words that have a value, the
+        number of texts, and how many have each word.
+        """
+        counts = [self.total, [(word, self.frequency[word]) for word in self.column]]
+        model = hashlib.sha256(json.dumps(counts).encode()).hexdigest()
+        signature = {"lm": "tfidf", "model": model[:16]}
+        signature |= {"normaliser": self.normaliser.hash[:16], "pool": "mean"}
+        return signature | {"version": __version__}
+
+    def prepare(self, texts: Iterable[str]) -> list[tuple[str, ...]]:
+        """Return the words of each text, sorted. Texts that are new change the width and, without
+        `text_path`, the idf of all.
+        """
+        texts = list(texts)
+        split = [tuple(sorted(self.normaliser(text).split())) for text in texts]
+        if self.path is None:
+            self.count(text for text in dict.fromkeys(texts) if text not in self.seen)
+        self.seen.update(texts)
+        words = sorted(self.column.keys() | {word for words in split for word in words})
+        self.column = {word: i for i, word in enumerate(words)}
+        having = np.array([self.frequency[word] for word in self.column], dtype=np.float64)
+        self.idf = np.log((1 + self.total) / (1 + having)) + 1
+        return split
+
+    def count(self, texts: Iterable[str]) -> None:
+        """Add texts to those that idf is counted on."""
+        for text in texts:
+            self.total += 1
+            self.frequency.update(set(self.normaliser(text).split()))
+
+    def vectors(self, sentences: Sequence[Sequence[str]]) -> np.ndarray:
+        """Return vectors of length 1 or 0, float32 (B, 1, width), of prepared sentences."""
+        weights = np.zeros((len(sentences), self.width))
+        for row, words in zip(weights, sentences, strict=True):
+            np.add.at(row, [self.column[word] for word in words], 1.0)
+        weights *= self.idf
+        lengths = np.linalg.norm(weights, axis=1, keepdims=True)
+        np.divide(weights, lengths, out=weights, where=lengths > 0)
+        return weights.astype(np.float32)[:, None]

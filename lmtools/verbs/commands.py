@@ -4,7 +4,9 @@ import argparse
 import importlib
 import shlex
 from collections.abc import Iterable
+from types import ModuleType
 
+from lmtools.base.doors import collect
 from lmtools.verbs.options import GROUPS
 from lmtools.verbs.parser import Parser, add_common
 
@@ -24,11 +26,17 @@ def repeat_options(args: argparse.Namespace, names: Iterable[str]) -> list[str]:
     return words
 
 
+def find_module(verb: str) -> ModuleType:
+    """Import the module of a verb: of lmtools/verbs, or of the door that brings it."""
+    brought = collect("VERBS").get(verb)
+    return importlib.import_module(brought[2] if brought else f"lmtools.verbs.{verb}")
+
+
 def run_command(words: list[str]) -> int:
     """Print the command, ready to paste, run it in this process, and return its exit status."""
     verb, *options = words
     print(shlex.join(["lmtools", *words]), flush=True)
-    module = importlib.import_module(f"lmtools.verbs.{verb}")
+    module = find_module(verb)
     parser = Parser(prog=f"lmtools {verb}")
     add_common(parser)
     module.arguments(parser)

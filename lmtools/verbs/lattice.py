@@ -7,9 +7,9 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from lmtools.base.assignments import parse_pairs
 from lmtools.base.computing import Computing
 from lmtools.base.errors import UserError
+from lmtools.base.grammar import parse_pairs
 from lmtools.base.log import say, say_lines
 from lmtools.base.options import fill
 from lmtools.base.seal import write_json

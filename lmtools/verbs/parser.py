@@ -5,8 +5,8 @@ import dataclasses
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 
-from lmtools.base.assignments import parse_pairs
 from lmtools.base.errors import UserError
+from lmtools.base.grammar import parse_pairs
 from lmtools.base.options import list_options, parse_option
 from lmtools.base.specs import LMSpec
 from lmtools.text.normaliser import CHOICES, Normaliser, parse_normaliser

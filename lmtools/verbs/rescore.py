@@ -3,11 +3,11 @@
 from dataclasses import replace
 from functools import partial
 
-from lmtools.base.assignments import parse_pair
 from lmtools.base.atomic import is_stream
 from lmtools.base.computing import Computing
 from lmtools.base.context import JSON, current
 from lmtools.base.errors import UserError
+from lmtools.base.grammar import parse_pair
 from lmtools.base.log import say, say_lines
 from lmtools.base.options import fill
 from lmtools.base.specs import LMSpec

@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from lmtools.base.assignments import parse_pairs
 from lmtools.base.errors import UserError
 from lmtools.base.files import cannot
+from lmtools.base.grammar import parse_pairs
 from lmtools.base.installed import find_model, list_models
 from lmtools.base.lock import hold_lock
 from lmtools.evaluate import METRICS, show

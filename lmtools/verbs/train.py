@@ -4,9 +4,9 @@ lmtools train ...` trains by N processes.
 
 import contextlib
 
-from lmtools.base.assignments import parse_pairs
 from lmtools.base.config import from_yaml
 from lmtools.base.errors import UserError
+from lmtools.base.grammar import parse_pairs
 from lmtools.base.installed import find_model
 from lmtools.base.log import say
 from lmtools.models.settings import Settings

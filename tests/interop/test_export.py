@@ -144,7 +144,7 @@ def test_the_streaming_form_gives_our_scores_step_by_step(name, kind, models, tm
 
 def test_the_streaming_form_has_the_ids_of_the_recognisers_pieces(tmp_path):
     """Pieces as icefall trains them: blank and <sos/eos> first, neither beginning nor end."""
-    from lmtools.bridges.export.streaming import recogniser_ids
+    from lmtools.bridges.export.onnx import recogniser_ids
 
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=iter(sentences(300, seed=1)), model_prefix=str(tmp_path / "theirs"),

@@ -277,19 +277,19 @@ def load_weights(home: Path):
 def make_vectors(home: Path) -> None:
     import numpy as np
 
-    from lmtools.formats import vectors
+    from lmtools.vectors import files as vectors
 
     values = np.random.default_rng(1).normal(size=(5, 2, 8)).astype(np.float32)
-    vectors.write(
+    vectors.write_sentences(
         vectors.SentenceVectors(list("abcdé"), values, (0, 2), {"model": "x" * 64, "pool": "mean"}),
         home / "v.npz",
     )
 
 
 def load_vectors(home: Path):
-    from lmtools.formats import vectors
+    from lmtools.vectors import files as vectors
 
-    made = vectors.read(home / "v.npz")
+    made = vectors.read_sentences(home / "v.npz")
     return list(made.texts), made.vectors.tolist(), made.layers, made.signature
 
 

@@ -339,7 +339,7 @@ def test_interrupted_imports(monkeypatch, capsys):
     def interrupted(name):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cli.importlib, "import_module", interrupted)
+    monkeypatch.setattr(cli, "find_module", interrupted)
     assert main(["convert", "a", "b"]) == 130
     assert capsys.readouterr() == ("", "")
 

@@ -3,7 +3,6 @@ recipes; and their prose is no wider than the code.
 """
 
 import argparse
-import importlib
 import re
 from functools import cache
 from pathlib import Path
@@ -16,6 +15,7 @@ from lmtools.cli import VERBS
 from lmtools.report.style import load_style
 from lmtools.rescoring import Risk
 from lmtools.rescoring.experiment import SystemEntry
+from lmtools.verbs.commands import find_module
 from lmtools.verbs.experiment import load_experiment
 from lmtools.verbs.options import COLUMN
 from lmtools.verbs.parser import Parser, add_common
@@ -56,7 +56,7 @@ def commands(page: Path) -> list[list[str]]:
 @cache
 def actions(verb: str) -> tuple[str, ...]:
     """The actions of a verb, or none."""
-    module = importlib.import_module(f"lmtools.verbs.{verb}")
+    module = find_module(verb)
     return tuple(getattr(module, "ACTIONS", getattr(module, "KINDS", ())))
 
 
@@ -65,7 +65,7 @@ def options(verb: str, action: str = "") -> frozenset[str]:
     """The options of a verb, or of a verb's action."""
     parser = Parser()
     add_common(parser)
-    importlib.import_module(f"lmtools.verbs.{verb}").arguments(parser)
+    find_module(verb).arguments(parser)
     known = set(parser._option_string_actions)
     for part in parser._actions:
         if action and isinstance(part, argparse._SubParsersAction):

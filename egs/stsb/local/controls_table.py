@@ -17,7 +17,7 @@ import numpy as np
 from lmtools.base.atomic import atomic_text
 from lmtools.base.errors import exit_with_message
 from lmtools.base.seal import read_json
-from lmtools.evaluate.similarity import williams
+from lmtools.vectors.similarity import williams
 
 LMS = {"causal": "uniLM", "masked": "biLM, intact", "tta": "T-TA"}
 OTHERS = {

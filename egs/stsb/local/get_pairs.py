@@ -20,7 +20,7 @@ from pathlib import Path, PurePosixPath
 from lmtools.base.atomic import atomic_binary
 from lmtools.base.errors import UserError, exit_with_message
 from lmtools.base.files import OPENERS
-from lmtools.formats import pairs
+from lmtools.vectors import pairs
 
 UTILS = Path(__file__).resolve().parents[3] / "utils"
 ARCHIVES = {

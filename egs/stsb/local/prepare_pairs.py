@@ -10,7 +10,7 @@ from pathlib import Path
 
 from lmtools.base.atomic import atomic_text
 from lmtools.base.errors import exit_with_message
-from lmtools.formats import pairs
+from lmtools.vectors import pairs
 
 
 def main(form: str, data: Path, *sets: str) -> None:

@@ -15,9 +15,9 @@ import numpy as np
 from lmtools.base.errors import UserError, exit_with_message
 from lmtools.base.files import sha256
 from lmtools.base.seal import write_json
-from lmtools.evaluate.similarity import pearson, spearman
-from lmtools.formats import pairs
 from lmtools.text import NORMALISERS
+from lmtools.vectors import pairs
+from lmtools.vectors.similarity import pearson, spearman
 
 
 def compare_lengths(left: list[str], right: list[str]) -> float:

@@ -27,8 +27,8 @@ from mini_text import count, merge_short, parse, pieces, slug
 
 from lmtools.base.atomic import atomic_text
 from lmtools.base.errors import UserError
-from lmtools.formats import pairs
 from lmtools.types import SentencePair
+from lmtools.vectors import pairs
 
 MODULE = "engWEB2015eb"
 REMEDIES = {"mod2imp": "libsword-utils", "bible": "bible-kjv"}

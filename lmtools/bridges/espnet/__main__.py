@@ -8,8 +8,7 @@ import sys
 from lmtools.base.errors import UserError, one_line
 from lmtools.base.installed import find_model
 from lmtools.base.log import say
-from lmtools.bridges.espnet.export import CONFIG, WEIGHTS, export_model
-from lmtools.bridges.espnet.tokens import read_tokens
+from lmtools.bridges.espnet.export import CONFIG, WEIGHTS, export_model, read_tokens
 
 USAGE = f"""python -m lmtools.bridges.espnet export --lm DIR --token-list F --out OUT
        python -m lmtools.bridges.espnet asr_inference --lm_train_config OUT/{CONFIG} \\

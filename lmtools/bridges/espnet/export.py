@@ -1,20 +1,28 @@
-"""A model directory as ESPnet's pair of configuration (--lm_train_config) and weights
-(--lm_file).
+"""A model directory as ESPnet's pair of configuration (--lm_train_config) and weights (--lm_file),
+over ESPnet's own tokens.
 """
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import torch
 import yaml
 
 from lmtools.base.atomic import atomic_directory
+from lmtools.base.config import load_yaml
 from lmtools.base.errors import UserError
-from lmtools.bridges.espnet.tokens import match_tokens
+from lmtools.base.files import read_lines
 from lmtools.models.checkpoint import load_model, read_settings
 from lmtools.models.settings import Settings
+from lmtools.text import MARK
+from lmtools.text.subword import EOS, SPECIALS, UNK, Subword
 
 CONFIG, WEIGHTS = "config.yaml", "lm.pth"
 NAME = "lmtools"  # of the class among ESPnet's choices
+BLANK, UNKNOWN, BOUNDARY, SPACE = "<blank>", "<unk>", "<sos/eos>", "<space>"
+NEVER = -1  # instead of an id: a language model never predicts this token
+FIT = 0.9  # of either vocabulary has to be in the other
+OWN_PIECES = "train it on ESPnet's own pieces: lmtools subword --model BPE.MODEL --out DIR"
 
 
 def export_model(directory, tokens: Sequence[str], source, out) -> list[str]:
@@ -56,3 +64,55 @@ def write_configuration(
     return yaml.safe_dump(
         tree, sort_keys=False, allow_unicode=True, default_flow_style=None, width=140
     )
+
+
+def read_tokens(path) -> list[str]:
+    """Return the token list in the configuration (.yaml) of an ESPnet model, or in a tokens.txt;
+    UserError if it is none.
+    """
+    path = Path(path)
+    if path.suffix in (".yaml", ".yml"):
+        tokens = load_yaml(path).get("token_list")
+        if isinstance(tokens, str):  # a path, before ESPnet has trained
+            return read_tokens(tokens)
+    else:
+        tokens = [line.rstrip() for _, line in read_lines(path)]
+    if not isinstance(tokens, list) or tokens[-1:] != [BOUNDARY]:
+        raise UserError(
+            f"{path}: no token list that ends in {BOUNDARY}; give the config.yaml or the tokens.txt"
+            " of an ESPnet model"
+        )
+    return [str(token) for token in tokens]
+
+
+def ids_of(tokens: Sequence[str], subword: Subword) -> list[int]:
+    """Return our id of each token: UNK where we lack it, EOS for <sos/eos>, NEVER for <blank>."""
+    known = {piece: i for i, piece in enumerate(subword.vocabulary) if i >= len(SPECIALS)}
+    if subword.scheme == "char":
+        known[SPACE] = known.pop(MARK)
+    return [{BLANK: NEVER, BOUNDARY: EOS}.get(token, known.get(token, UNK)) for token in tokens]
+
+
+def match_tokens(
+    tokens: Sequence[str], subword: Subword, source, lm
+) -> tuple[list[int], list[str]]:
+    """Return our id of each token, and the tokens that we lack; UserError if the vocabularies of
+    `source` and `lm` do not belong together.
+
+    Both directions count: a model whose pieces are more than ESPnet's has hardly seen them in the
+    places where ESPnet has them. Only a word list may be the larger one.
+    """
+    ids = ids_of(tokens, subword)
+    ordinary = [token for token in tokens if token not in (BLANK, UNKNOWN, BOUNDARY)]
+    lacking = [token for token, i in zip(tokens, ids, strict=True) if i == UNK and token != UNKNOWN]
+    if len(lacking) > (1 - FIT) * len(ordinary):
+        count = f"{len(lacking)} of its {len(ordinary)} tokens are not in the vocabulary of {lm}"
+        raise UserError(f"{source}: {count}, such as {lacking[0]!r}; {OWN_PIECES}")
+    ours = subword.size - len(SPECIALS)
+    if subword.scheme != "word" and len(ordinary) - len(lacking) < FIT * ours:
+        count = f"holds only {len(ordinary) - len(lacking)} of the {ours} pieces of {lm}"
+        raise UserError(
+            f"{source}: {count}, which then sees words in pieces that it was not trained on;"
+            f" {OWN_PIECES}"
+        )
+    return ids, lacking

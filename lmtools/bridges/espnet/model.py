@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from lmtools.base.config import build
 from lmtools.base.errors import UserError
-from lmtools.bridges.espnet.tokens import NEVER
+from lmtools.bridges.espnet.export import NEVER
 from lmtools.models.lm import LanguageModel
 from lmtools.models.memory import TokenTree
 from lmtools.models.settings import Settings

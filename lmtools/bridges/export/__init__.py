@@ -6,12 +6,10 @@ what its model card says, too.
 
 from collections.abc import Callable
 
-from lmtools.bridges.export.arpa import write_arpa, write_arpa_ids, write_arpa_nemo
 from lmtools.bridges.export.ct2 import write_ct2
-from lmtools.bridges.export.fst import write_fst
 from lmtools.bridges.export.huggingface import write_huggingface
-from lmtools.bridges.export.onnx import write_onnx
-from lmtools.bridges.export.streaming import write_onnx_icefall
+from lmtools.bridges.export.ngrams import write_arpa, write_arpa_ids, write_arpa_nemo, write_fst
+from lmtools.bridges.export.onnx import write_onnx, write_onnx_icefall
 
 FORMS: dict[str, Callable[..., str]] = {
     "arpa": write_arpa,

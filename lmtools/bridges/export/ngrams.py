@@ -1,13 +1,27 @@
-"""The n-grams of a model of `lmtools ngram`, for forms that hold them with other names."""
+"""N-gram models in forms whose tokens are called as another toolkit calls them.
 
-from collections.abc import Mapping
+ARPA files, which KenLM reads:
+
+as they are      words or pieces: pyctcdecode, flashlight, torchaudio, KenLM's own programs
+ids              the number of the piece: decoders that know ids alone
+NeMo's           the character with the number of the piece + 100
+
+OpenFst text: the model as the acceptor G, whose labels are token ids. States are histories; a
+back-off arc reads #0 and writes nothing, as in the G of Kaldi and k2 and in icefall's bigram for
+LODR.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TextIO
 
+from lmtools.base.atomic import atomic_directory
 from lmtools.base.errors import UserError
 from lmtools.ngram import arpa
 from lmtools.ngram.description import CONFIG, SUBWORD, Description
-from lmtools.ngram.directory import find_arpa
+from lmtools.ngram.directory import ARPA, find_arpa
+from lmtools.ngram.formatting import LOWEST
 from lmtools.ngram.sentences import SYMBOLS
 from lmtools.text.subword import SPECIALS, Subword, load_subword
 from lmtools.text.subword import UNK as UNKNOWN_ID
@@ -16,6 +30,153 @@ from lmtools.text.subword.sentences import SentencePiece, ordinary
 UNK, BOS, EOS = SYMBOLS
 # an order: words to (log10 probability, log10 back-off weight)
 Order = dict[tuple[str, ...], tuple[float, float]]
+OFFSET = 100  # DEFAULT_TOKEN_OFFSET of NeMo's n-gram scripts
+SURROGATES = 0xD800  # the first code point that UTF-8 cannot write
+GRAPH, LABELS = "G.fst.txt", "symbols.txt"
+EPSILON, BACKOFF = "<eps>", "#0"
+LN10 = math.log(10)
+
+
+def write_arpa(directory: str, out: str) -> str:
+    """Write the n-grams of `directory` as `out`/lm.arpa with their own tokens; what to say of
+    it.
+    """
+    return write_named(directory, out, lambda subword: None)
+
+
+def write_arpa_ids(directory: str, out: str) -> str:
+    """Write the same with the ids of the tokens in their place, and `out`/tokens.txt with both."""
+    return write_named(directory, out, name_by_id)
+
+
+def write_arpa_nemo(directory: str, out: str) -> str:
+    """Write the same with the characters in which NeMo writes the ids of its BPE tokenizer's
+    pieces.
+
+    UserError unless pieces of a SentencePiece model are modelled.
+    """
+    return write_named(directory, out, name_by_character)
+
+
+def write_named(
+    directory: str, out: str, choose: Callable[[Subword], Mapping[str, str] | None]
+) -> str:
+    """Write the n-grams with the names that `choose` gives the tokens of a subword model, None for
+    their own.
+    """
+    subword = read_vocabulary(directory)
+    names, left_out = choose(subword), 0
+    orders = read_ngrams(directory)
+    if names is not None:
+        orders, left_out = keep_tokens(orders, names)
+        orders = [rename_tokens(order, names) for order in orders]
+    with atomic_directory(out, ARPA) as temporary:
+        with open(temporary / ARPA, "w", encoding="utf-8", newline="\n") as stream:
+            write_arpa_text(stream, orders)
+        if names is not None:
+            write_symbols(temporary / "tokens.txt", token_ids(subword))
+        subword.save_to(temporary / "subword")
+    return f"{out}/{ARPA}: n-grams {' '.join(str(len(o)) for o in orders)}{say_left_out(left_out)}"
+
+
+def name_by_id(subword: Subword) -> dict[str, str]:
+    """Return decimal ids of the tokens; <unk> keeps its name."""
+    return {token: str(i) for token, i in token_ids(subword).items() if token != UNK}
+
+
+def name_by_character(subword: Subword) -> dict[str, str]:
+    """Return the characters with the numbers id + OFFSET; <unk> keeps its name."""
+    if not isinstance(subword, SentencePiece):
+        raise UserError(
+            f"--to arpa-nemo: the model is of a {subword.scheme} vocabulary, but NeMo's characters"
+            " stand for pieces of its SentencePiece model; adopt that with lmtools subword, or use"
+            " --to arpa"
+        )
+    ids = {token: i for token, i in token_ids(subword).items() if token != UNK}
+    if max(ids.values()) + OFFSET >= SURROGATES:
+        raise UserError(
+            f"--to arpa-nemo: {max(ids.values()) + 1} pieces are more than there are characters;"
+            f" use a vocabulary of at most {SURROGATES - OFFSET}"
+        )
+    return {token: chr(i + OFFSET) for token, i in ids.items()}
+
+
+def write_fst(directory: str, out: str) -> str:
+    """Write the n-grams of `directory` as `out`/G.fst.txt and `out`/symbols.txt; what to say of it.
+
+    A sentence costs -ln p with its end, where a back-off arc is taken only from states without an
+    arc (or a final cost) for what comes. #0 has the highest label.
+    """
+    subword = read_vocabulary(directory)
+    labels, orders = token_ids(subword), read_ngrams(directory)
+    if (UNK,) not in orders[0] or orders[0][UNK,][0] <= LOWEST:
+        del labels[UNK]
+    if 0 in labels.values():
+        token = next(token for token, i in labels.items() if i == 0)
+        raise UserError(
+            f"{directory}: the id of {token} is 0, which is OpenFst's label of nothing; use a"
+            " vocabulary that keeps id 0 for padding or the blank"
+        )
+    if clash := labels.keys() & {EPSILON, BACKOFF}:
+        raise UserError(
+            f"{directory}: {min(clash)} is a token of the model, and a symbol of {LABELS};"
+            " estimate it of text without that word"
+        )
+    orders, left_out = keep_tokens(orders, labels)
+    backoff = max(subword.size, *(i + 1 for i in labels.values()))
+    with atomic_directory(out, GRAPH) as temporary:
+        with open(temporary / GRAPH, "w", encoding="utf-8", newline="\n") as stream:
+            stream.writelines(make_graph(orders, labels, backoff))
+        write_symbols(temporary / LABELS, {EPSILON: 0, **labels, BACKOFF: backoff})
+        subword.save_to(temporary / "subword")
+    return (
+        f"{out}/{GRAPH}: {len(orders)}-gram, back-off label {backoff} ({BACKOFF})"
+        f"{say_left_out(left_out)}"
+    )
+
+
+def make_graph(orders: list[Order], labels: Mapping[str, int], backoff: int) -> Iterator[str]:
+    """Lines `from to input output cost` and `state cost`; the start's come first, and those of a
+    state by input label.
+    """
+    numbers = number_histories(orders)
+    arcs: list[list[tuple[int, int, float]]] = [[] for _ in numbers]
+    final: dict[int, float] = {}
+    for order in orders:
+        for tokens, (prob, _) in order.items():
+            # its history is a state, as something follows it
+            source, token, cost = numbers[tokens[:-1]], tokens[-1], -prob * LN10 or 0.0
+            if token == EOS:
+                final[source] = cost
+            elif token in labels and prob > LOWEST:
+                arcs[source].append((labels[token], numbers[longest(tokens, numbers)], cost))
+    for history, state in numbers.items():
+        for label, to, cost in sorted(arcs[state]):
+            yield f"{state}\t{to}\t{label}\t{label}\t{cost:.9g}\n"
+        if history:
+            cost = -orders[len(history) - 1].get(history, (0.0, 0.0))[1] * LN10 or 0.0
+            yield f"{state}\t{numbers[longest(history[1:], numbers)]}\t{backoff}\t0\t{cost:.9g}\n"
+        if state in final:
+            yield f"{state}\t{final[state]:.9g}\n"
+
+
+def number_histories(orders: list[Order]) -> dict[tuple[str, ...], int]:
+    """Return the states by history, from the start's 0: those that an n-gram continues or that have
+    a back-off weight of their own, and the empty one.
+    """
+    start = (BOS,)
+    histories = dict.fromkeys(tokens[:-1] for order in orders for tokens in order)
+    for order in orders[:-1]:
+        histories.update(dict.fromkeys(tokens for tokens, values in order.items() if values[1]))
+    first = start if start in histories else ()
+    return {history: i for i, history in enumerate(dict.fromkeys([first, (), *histories]))}
+
+
+def longest(tokens: tuple[str, ...], numbers: Mapping[tuple[str, ...], int]) -> tuple[str, ...]:
+    """Return the longest end of `tokens` that is a state's history."""
+    while tokens not in numbers:
+        tokens = tokens[1:]
+    return tokens
 
 
 def read_vocabulary(directory) -> Subword:

@@ -1,26 +1,107 @@
 """ONNX: model.onnx in the form of icefall's and sherpa-onnx's offline language models, token ids
 and lengths in, negative log-probabilities of whole sentences out; and the subword model beside it.
+An LSTM also in icefall's streaming form, with its state as input and output.
 """
 
+import copy
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 
 import torch
-from torch import nn
+from torch import Tensor, nn
+from torch.nn import functional as F
 
 from lmtools.base.atomic import atomic_directory
 from lmtools.base.errors import UserError
 from lmtools.base.extras import explain_missing
-from lmtools.bridges.export.graph import SentenceScores
 from lmtools.models.checkpoint import load_model, model_hash
+from lmtools.models.gated import GatedConvolution
 from lmtools.models.lm import LanguageModel
-from lmtools.text.subword import SPECIALS
+from lmtools.models.lstm import Lstm
+from lmtools.text.subword import BOS, EOS, MASK, PAD, SPECIALS, Subword
+from lmtools.text.subword.sentences import SentencePiece
 
 MODEL, OPSET = "model.onnx", 17
 INPUTS, OUTPUTS = ["x", "x_lens"], ["nll", "log_prob"]
 AXES = {"x": {0: "N", 1: "T"}, "x_lens": {0: "N"}, "nll": {0: "N"}, "log_prob": {0: "N", 1: "T+1"}}
+STATEFUL, NEXT = ["x", "h0", "c0"], ["log_softmax", "next_h0", "next_c0"]
+STATEFUL_AXES = {"x": {0: "N", 1: "L"}, "log_softmax": {0: "N", 1: "L"}} | {
+    name: {1: "N"} for name in ("h0", "c0", "next_h0", "next_c0")
+}
+
+
+class SentenceScores(nn.Module):
+    """Sentences (N, T) right-padded with anything and their lengths (N,) -> the negative
+    log-probabilities (N,) of the whole sentences in nats, and the log-probabilities (N, T + 1) of
+    their tokens and ends, 0 after them.
+
+    The boundary tokens are added inside, as `lmtools score` adds them: <s> before and, for models
+    that read both sides, </s> after the last token. A masked model reads T + 1 copies of each
+    sentence, each with one token masked (pseudo-log-likelihood).
+    """
+
+    def __init__(self, lm: LanguageModel):
+        super().__init__()
+        lm = copy.deepcopy(lm).eval()
+        replace_convolutions(lm)
+        self.trunk, self.output = lm.trunk, lm.output
+        self.masks, self.both_sides = lm.trunk.masks, lm.objective.boundary == 2
+
+    def forward(self, x: Tensor, x_lens: Tensor) -> tuple[Tensor, Tensor]:
+        first = torch.full_like(x[:, :1], BOS)
+        place = torch.arange(x.shape[1] + 1, device=x.device)
+        end = x_lens[:, None]
+        # (N, T + 1): tokens, </s>, padding
+        targets = F.pad(x, (0, 1))
+        targets = torch.where(place < end, targets, torch.where(place == end, EOS, PAD))
+        if self.masks:
+            states = self.masked_states(torch.cat([first, targets], 1), x_lens + 2)
+        elif self.both_sides:
+            states = self.trunk.hidden(torch.cat([first, targets], 1), x_lens + 2)[:, 1:]
+        else:
+            states = self.trunk.hidden(torch.cat([first, targets[:, :-1]], 1), x_lens + 1)
+        every = self.output.distribution(self.trunk.head(states.flatten(0, 1)))
+        log_prob = every.gather(1, targets.flatten()[:, None]).view_as(targets)
+        log_prob = torch.where(place <= end, log_prob, 0.0)
+        return -log_prob.sum(1), log_prob
+
+    def masked_states(self, tokens: Tensor, lengths: Tensor) -> Tensor:
+        """Return the state of each token but the first in the copy that masks it: (N, L) -> (N, L -
+        1, D).
+        """
+        place = torch.arange(tokens.shape[1], device=tokens.device)
+        itself = place[1:, None] == place  # (L - 1, L)
+        copies = torch.where(itself, MASK, tokens[:, None])  # (N, L - 1, L)
+        every = lengths[:, None].expand(-1, tokens.shape[1] - 1).flatten()
+        states = self.trunk.hidden(copies.flatten(0, 1), every).unflatten(0, copies.shape[:2])
+        return (states * itself[:, :, None]).sum(2)
+
+
+class Convolution(nn.Module):
+    """A causal convolution as the one operation that every engine has, its weight normalisation
+    folded.
+    """
+
+    def __init__(self, layer: GatedConvolution):
+        super().__init__()
+        self.kernel = layer.kernel
+        self.weight = nn.Parameter(layer.normal().detach().permute(2, 1, 0).contiguous())
+        self.bias = layer.bias
+
+    def forward(self, x: Tensor) -> Tensor:
+        seen = F.pad(x.transpose(1, 2), (self.kernel - 1, 0))
+        return F.conv1d(seen, self.weight, self.bias).transpose(1, 2)
+
+
+def replace_convolutions(module: nn.Module) -> None:
+    """Put a Convolution in the place of each GatedConvolution."""
+    for name, child in module.named_children():
+        if isinstance(child, GatedConvolution):
+            setattr(module, name, Convolution(child))
+        else:
+            replace_convolutions(child)
 
 
 def write_onnx(directory: str, out: str) -> str:
@@ -90,3 +171,74 @@ def write_graph(onnx, module: nn.Module, inputs, names, metadata: Mapping, path:
     onnx.helper.set_model_props(graph, {key: str(value) for key, value in metadata.items()})
     onnx.checker.check_model(graph)
     onnx.save(graph, path)
+
+
+class StreamingScores(nn.Module):
+    """Ids (N, L) that go on from the state h0, c0, both (layers, N, units) -> log p (N, L, ids) of
+    the token after each, and the state after the last. Id i is our id `ours[i]`.
+    """
+
+    def __init__(self, lm: LanguageModel, ours: list[int]):
+        super().__init__()
+        lm = copy.deepcopy(lm).eval()
+        self.trunk, self.output = lm.trunk, lm.output
+        self.register_buffer("ours", torch.tensor(ours))
+
+    def forward(self, x: Tensor, h0: Tensor, c0: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        before = [part for layer in zip(h0, c0, strict=True) for part in layer]
+        states, after = self.trunk.carried(self.ours[x], before)
+        every = self.output.distribution(self.trunk.head(states.flatten(0, 1)))
+        log_p = every[:, self.ours].unflatten(0, states.shape[:2])
+        return log_p, torch.stack(after[::2]), torch.stack(after[1::2])
+
+
+def write_onnx_icefall(directory: str, out: str) -> str:
+    """Write the LSTM in `directory` as `out`/model.onnx, with `out`/subword; what to say of it.
+
+    Inputs x (N, L) int64, h0 and c0 (layers, N, units); outputs log_softmax (N, L, ids), next_h0,
+    next_c0; ids as `recogniser_ids` has them. UserError for any other model.
+    """
+    onnx = import_onnx("onnx-icefall")
+    lm, subword = load_model(directory)
+    if not isinstance(lm.trunk, Lstm):
+        raise UserError(
+            f"{directory}: icefall's streaming form has the state of an LSTM, this is a"
+            f" {lm.settings.model} model; export --to onnx"
+        )
+    refuse_unable(lm, directory)
+    ours, sos, eos = recogniser_ids(subword)
+    config = lm.trunk.config
+    metadata = {
+        "model_type": "rnnlm", "version": "1", "model_author": "lmtools", "comment": "rnnlm state",
+        "sos_id": sos, "eos_id": eos, "vocab_size": len(ours), "num_layers": config.layers,
+        "hidden_size": config.units, "embedding_dim": config.dim,
+        "subword": subword.hash, "hash": model_hash(directory),
+    }  # fmt: skip
+    state = torch.zeros(config.layers, 2, config.units)
+    inputs = torch.full((2, 3), sos), state, state
+    with atomic_directory(out, MODEL) as temporary:
+        graph, names = StreamingScores(lm, ours), (STATEFUL, NEXT, STATEFUL_AXES)
+        write_graph(onnx, graph, inputs, names, metadata=metadata, path=temporary / MODEL)
+        subword.save_to(temporary / "subword")
+    return (
+        f"{out}/{MODEL}: x (N, L), h0, c0 -> log_softmax (N, L, {len(ours)}), next_h0, next_c0;"
+        f" <s> is {sos}, </s> {eos}"
+    )
+
+
+def recogniser_ids(subword: Subword) -> tuple[list[int], int, int]:
+    """Return our id of each id of the recogniser with the same pieces, and its ids of <s> and </s>.
+
+    They are those of the SentencePiece model, whose special pieces are <unk> here; boundary tokens
+    that it lacks come after them. Word and character lists have ours.
+    """
+    if not isinstance(subword, SentencePiece):
+        return list(range(subword.size)), BOS, EOS
+    ours, processor, places = list(subword.known.ids), subword.processor, []
+    for boundary, place in ((BOS, processor.bos_id()), (EOS, processor.eos_id())):
+        if place < 0:
+            place = len(ours)
+            ours.append(boundary)
+        ours[place] = boundary
+        places.append(place)
+    return ours, *places

@@ -7,11 +7,10 @@ from pathlib import Path
 
 from lmtools.base.errors import UserError
 from lmtools.base.files import not_utf8, read_bytes, read_lines
-from lmtools.formats.checks import Utterances, encodable, identifier
-from lmtools.formats.jsonl import clip_value, parse, score, unique
+from lmtools.base.grammar import Finite, encodable, fit, parse_json, refuse_twice
+from lmtools.formats.checks import Utterances, identifier
 from lmtools.formats.registry import HEAD, list_children, read_beginning
 
-KINDS = {str: "a text", dict: "an object", list: "a list", float: "a number"}
 Entry = tuple[str, dict, str]  # an utterance, its object, the place for messages
 
 
@@ -21,7 +20,7 @@ def load(path, errors: str = "strict"):
     """
     data = read_bytes(path)
     try:
-        return json.loads(data.decode("utf-8-sig", errors), object_pairs_hook=unique)
+        return json.loads(data.decode("utf-8-sig", errors), object_pairs_hook=refuse_twice)
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise not_utf8(path, f"{path}:{line}") from None
@@ -114,7 +113,7 @@ def read_objects(path) -> Iterator[tuple[dict, str]]:
     for number, line in read_lines(path):
         if line.strip():
             where = f"{path}:{number}"
-            yield expect(parse(line, where), dict, where, "the line"), where
+            yield expect(parse_json(line, where), dict, where, "the line"), where
 
 
 def expect(value, kind: type, where: str, what: str):
@@ -122,9 +121,8 @@ def expect(value, kind: type, where: str, what: str):
     and numbers that are not finite.
     """
     if kind is float:
-        return score(value, where, what)
-    if not isinstance(value, kind):
-        raise UserError(f"{where}: {what} is {clip_value(value)}; expected {KINDS[kind]}")
+        return fit(value, Finite, where, whole=f"score {what!r}")
+    fit(value, kind, where, whole=what)
     return encodable(value, where) if kind is str else value
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from lmtools.base.errors import UserError
 from lmtools.base.files import read_lines
+from lmtools.base.grammar import clip_value, parse_json
 from lmtools.base.log import say
 from lmtools.formats import checks
 from lmtools.formats.json_lists import json_io
@@ -20,7 +21,6 @@ from lmtools.formats.json_lists.layout import (
     split_columns,
     unique,
 )
-from lmtools.formats.jsonl import parse
 from lmtools.types import Hypothesis, NBest
 
 LOG_PROBS = "ys_log_probs"  # of sherpa-onnx
@@ -54,7 +54,7 @@ def read_named_lines(path) -> Iterator[Entry]:
         if not line.lstrip().startswith("{"):
             name = line.strip() if line.strip(" -\t") else name
             continue
-        tree = expect(parse(line, where), dict, where, "the line")
+        tree = expect(parse_json(line, where), dict, where, "the line")
         if "utt" in tree:
             utt = member(tree, "utt", str, where)
         elif name is not None:
@@ -126,7 +126,7 @@ def parse_beam(beam, where: str) -> Hypothesis:
         frames = {"text_frames": json_io.as_text(beam[-3])}
         return Hypothesis(text, {"am": am, "lm": last - am}, frames)
     raise UserError(
-        f"{where}: is {json_io.clip_value(beam)}; expected what pyctcdecode, torchaudio or"
+        f"{where}: is {clip_value(beam)}; expected what pyctcdecode, torchaudio or"
         " brain-to-text give"
     )
 

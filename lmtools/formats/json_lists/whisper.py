@@ -27,6 +27,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from lmtools.base.errors import UserError
+from lmtools.base.grammar import clip_value
 from lmtools.base.log import say
 from lmtools.formats.json_lists import json_io
 from lmtools.formats.json_lists.json_io import Entry, expect, member
@@ -177,9 +178,7 @@ def count_tokens(tokens, where: str) -> int:
         or not isinstance(tokens, list | int)
         or (isinstance(tokens, int) and not 0 <= tokens < 1 << 31)
     ):
-        raise UserError(
-            f"{where}: 'tokens' is {json_io.clip_value(tokens)}; expected a list or a number"
-        )
+        raise UserError(f"{where}: 'tokens' is {clip_value(tokens)}; expected a list or a number")
     return len(tokens) if isinstance(tokens, list) else tokens
 
 

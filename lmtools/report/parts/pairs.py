@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from lmtools.base.doors import open_door
 from lmtools.base.errors import UserError
 from lmtools.report.names import Names
 from lmtools.report.parts.views import Way, find_looks, find_ways, label_way, order_systems
@@ -209,11 +210,10 @@ def williams_p(reference: Judged, judged: Judged) -> float | None:
     """Return the probability that a system is as good as another, by Williams' test; None for the
     reference itself and where the test is not defined.
     """
-    from lmtools.evaluate.similarity import williams  # scipy is slow to import
-
     if judged is reference:
         return None
     try:
+        williams = open_door("vectors", "similarity:williams", "williams")
         return williams(judged.gold, reference.best.cosines, judged.best.cosines)
     except UserError:  # cosines that are all alike, or next to no pairs
         return None

@@ -17,9 +17,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from lmtools.base.arguments import check_text, list_texts
 from lmtools.base.errors import UserError
 from lmtools.base.files import read_lines
+from lmtools.base.grammar import check_text, list_texts
 from lmtools.base.options import check_options, list_options, option, parse_option
 from lmtools.text.phrases.foreign import read_foreign
 from lmtools.text.phrases.forms import inflect, list_forms

@@ -3,14 +3,13 @@
 """
 
 import pytest
-from fuzz import laid, targets, turns
+from fuzz import PAIRS, laid, targets, turns
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lmtools.base.errors import UserError
 from lmtools.formats import FORMATS, detect
 from lmtools.formats.lattices import LATTICES
-from lmtools.formats.pairs import PAIRS
 
 TARGETS = targets()
 PIECES = [

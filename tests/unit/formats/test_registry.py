@@ -5,13 +5,13 @@ import os
 from types import SimpleNamespace
 
 import pytest
+from fuzz import PAIRS
 
 from lmtools.base.errors import UserError
 from lmtools.formats import FORMATS, registry
 from lmtools.formats import read as read_lists
 from lmtools.formats import write as write_lists
 from lmtools.formats.lattices import LATTICES
-from lmtools.formats.pairs import PAIRS
 
 
 def read(path, scale="1", base="e"):

@@ -16,10 +16,8 @@ from torch.nn import functional as F
 from torch.nn.utils.parametrizations import weight_norm
 from toys import look_for_the_future, settings
 
-from lmtools.base.config import from_yaml, load_yaml
+from lmtools.base.config import from_yaml
 from lmtools.base.errors import UserError
-from lmtools.bridges.espnet.export import export_model
-from lmtools.bridges.espnet.model import TokenLM
 from lmtools.models import convolution
 from lmtools.models.checkpoint import load_model, load_tensors, prepare_directory, save_weights
 from lmtools.models.gated import GATES, GatedConvolution
@@ -27,7 +25,7 @@ from lmtools.models.gcnn import Gcnn, GcnnConfig, read_blocks
 from lmtools.models.lm import LanguageModel
 from lmtools.models.outputs.adaptive import Adaptive
 from lmtools.models.settings import Settings
-from lmtools.text.subword import BOS, load_subword
+from lmtools.text.subword import BOS
 from lmtools.train import train
 
 VOCABULARY = 23
@@ -322,28 +320,6 @@ def test_a_model_comes_back_from_its_directory_and_scores_prefix_by_prefix(tiny,
     whole = scorer.log_probs(scorer.prepare([line]))[0].sum()
     assert sum(walk(scorer.prefixes(), line.split())) == pytest.approx(whole, abs=1e-4)
     assert whole > -7 * math.log(len(subword.vocabulary) - 5)  # better than a guess
-
-
-def test_espnet_searches_with_it(tiny, folder, tmp_path):
-    """Incremental scores of the export equal a pass over the whole prefix, and ours."""
-    subword = load_subword(tiny / "sw")
-    words = list(subword.vocabulary[5:])
-    tokens = ["<blank>", "<unk>", *words, "<sos/eos>"]
-    assert export_model(folder, tokens, "tokens.txt", tmp_path / "out") == []
-    config = load_yaml(tmp_path / "out" / "config.yaml")["lm_conf"]
-    lm = TokenLM(vocab_size=len(tokens), **config).eval()
-    weights = torch.load(tmp_path / "out" / "lm.pth")
-    lm.load_state_dict({name.removeprefix("lm."): tensor for name, tensor in weights.items()})
-    ys, states = torch.tensor([[len(tokens) - 1]] * 2), [None, None]
-    for _ in range(7):
-        scores, states = lm.batch_score(ys, states, None)
-        torch.testing.assert_close(lm(ys, None)[0][:, -1], scores, rtol=0, atol=1e-4)
-        ys = torch.cat([ys, torch.randint(2, len(tokens) - 1, (2, 1))], dim=1)
-    text = " ".join(tokens[i] for i in ys[0, 1:-1].tolist())
-    ours = load_scorer(str(folder), "cpu")
-    assert scores[0, -1].item() == pytest.approx(
-        ours.log_probs(ours.prepare([text]))[0][-1], abs=1e-4
-    )
 
 
 GBW, WIKITEXT = 793_471 + 2, 267_735 + 3  # ids: words, and the specials that the list does not have

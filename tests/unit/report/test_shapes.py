@@ -17,16 +17,21 @@ from lmtools.report.page.drawing import LIGHT
 TUNED, PPL, SPEED = "tune/tta/weights.json", "ppl/tta/test.json", "bench/speed.json"
 CURVE = "search curves tta"
 CASES = [  # the file, the place in it, the value there (None: nothing), what is said of it
-    (TUNED, f"{CURVE} flat", None, "search: has no 'curves.tta.flat'; write it again with lmtools"),
-    (TUNED, f"{CURVE} points", [], r"curves\.tta\.points has 0 entries, not 1 or more"),
-    (TUNED, f"{CURVE} points", [[1.0]], r"curves\.tta\.points\[0\] has 1 entries, not 2"),
-    (TUNED, f"{CURVE} chosen", "x", r"curves\.tta\.chosen is 'x', not a finite number"),
-    (PPL, "word_ppl", float("nan"), "word_ppl is 'nan', not a finite number above 0"),
-    (PPL, "oov", "3", "oov is '3', not a whole number"),
-    (SPEED, "rows", [], "rows has 0 entries, not 1 or more"),
-    (SPEED, "rows 0 seconds_median", 0, r"\[0\]\.seconds_median is '0', not a finite number above"),
-    (SPEED, "rows 2", None, r"rows\[2\] is 'None', not named values"),
-    ("stages/3.json", "seconds", "long", "seconds is 'long', not a finite number"),
+    (TUNED, f"{CURVE} flat", None, "search: key 'curves.tta.flat' is missing; write it"),
+    (TUNED, f"{CURVE} points", [], r"'curves\.tta\.points' is \[\], expected a list of 1 or more"),
+    (
+        TUNED,
+        f"{CURVE} points",
+        [[1.0]],
+        r"'curves\.tta\.points\[0\]' is \[1.0\], expected a list of 2",
+    ),
+    (TUNED, f"{CURVE} chosen", "x", r"'curves\.tta\.chosen' is 'x', expected a finite number"),
+    (PPL, "word_ppl", float("nan"), "'word_ppl' is NaN, expected a finite number above 0"),
+    (PPL, "oov", "3", "'oov' is '3', expected a whole number"),
+    (SPEED, "rows", [], r"'rows' is \[\], expected a list of 1 or more"),
+    (SPEED, "rows 0 seconds_median", 0, r"\[0\]\.seconds_median' is 0, expected a finite number"),
+    (SPEED, "rows 2", None, r"'rows\[2\]' is null, expected an object"),
+    ("stages/3.json", "seconds", "long", "'seconds' is 'long', expected a finite number"),
 ]
 
 

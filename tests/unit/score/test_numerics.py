@@ -14,6 +14,7 @@ from scoring import make_scorer, score_sentences
 
 from lmtools.base import batching
 from lmtools.base.computing import Computing
+from lmtools.base.doors import find_doors
 from lmtools.models.device import onednn_computes_bfloat16
 from lmtools.models.engine.linear import multiplies_int8
 from lmtools.models.lm import LanguageModel
@@ -22,9 +23,6 @@ from lmtools.score.batches import run_threads
 from lmtools.score.neural import NeuralScorer
 from lmtools.score.texts import open_cache
 from lmtools.types import NUMERICS
-from lmtools.vectors.encoders import ContextualEncoder
-from lmtools.vectors.pooling import PoolingOptions
-from lmtools.vectors.sentences import encode
 
 SIZE = 1000
 ARCH = {"layers": 2, "dim": 128, "heads": 2, "ffn": 512, "positions": 32}
@@ -96,19 +94,30 @@ def check(families, threads, precisions=("float32", "bfloat16"), engine="torch")
         torch.set_num_threads(before)
 
 
+def load_embed(scorer):
+    """A function of texts that gives their vectors; zeros where lmtools has no vectors/."""
+    if "vectors" not in find_doors():
+        return lambda texts: np.zeros((len(texts), 1))
+    from lmtools.vectors.encoders import ContextualEncoder, encode
+    from lmtools.vectors.pooling import PoolingOptions
+
+    encoder = ContextualEncoder(scorer, PoolingOptions("all"))
+    return lambda texts: encode(texts, encoder)
+
+
 def agree(lm: LanguageModel, precision: str, threads, engine: str) -> None:
     """`check` for one model in one precision."""
     # some are read in windows
     sentences = random_sentences(40 if lm.settings.model == "masked" else 90, 40)
     scorer = make_scorer(NeuralScorer, lm, Ids(), "0" * 16, precision=precision, engine=engine)
-    encoder = ContextualEncoder(scorer, PoolingOptions("all"))
+    embed = load_embed(scorer)
     computing, expected = Computing(cache="none"), {}
     for number, count in enumerate(threads):
         torch.set_num_threads(count)
         rng = np.random.default_rng(number)
         for size in (len(sentences), 7):
             some = [sentences[i] for i in rng.permutation(len(sentences))[:size]]
-            vectors = encode([" ".join(map(str, sentence)) for sentence in some], encoder)
+            vectors = embed([" ".join(map(str, sentence)) for sentence in some])
             scores = score_sentences(some, scorer, computing, open_cache(scorer, computing))
             for sentence, score, vector in zip(some, scores, vectors, strict=True):
                 first = expected.setdefault(sentence, (score, vector))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from scoring import CPU, embed_words, load_scorer, walk
+from scoring import load_scorer, walk
 from spelled import random_elmo
 from toys import sentences
 from translators import random_translator
@@ -13,8 +13,6 @@ from lmtools.base.errors import UserError
 from lmtools.models.causal import Causal
 from lmtools.ngram import build
 from lmtools.text import Normaliser
-from lmtools.vectors.encoders import load_encoder
-from lmtools.vectors.pooling import PoolingOptions
 
 bert, gpt = test_huggingface.bert, test_huggingface.gpt
 STATES, PREFIXES = "has no states", "not a left-to-right model"
@@ -68,30 +66,6 @@ def test_each_kind_answers_or_refuses(models, kind):
     else:
         with pytest.raises(UserError, match=PREFIXES):
             model.prefixes()
-
-
-def test_word_vectors_of_a_hugging_face_model(bert):
-    """The mean of transformers' own states at a word's pieces."""
-    directory, model, tokenizer = bert
-    texts = ["the queens came to the city", "", "king"]
-    for text, line in zip(texts, embed_words(f"hf:{directory}", texts), strict=True):
-        assert line.words == text.split() and line.vectors.shape == (len(line.words), 4, 16)
-        read = tokenizer(text, return_tensors="pt")
-        with torch.inference_mode():
-            hidden = model.base_model(**read, output_hidden_states=True).hidden_states
-        for layer, states in enumerate(hidden):
-            for number in range(len(line.words)):
-                places = [i for i, word in enumerate(read.word_ids()) if word == number]
-                expected = states[0, places].mean(0)
-                np.testing.assert_allclose(line.vectors[number, layer], expected, atol=1e-4)
-
-
-@pytest.mark.parametrize("lm", ["ngram", "mixture"])
-def test_models_without_states_have_no_vectors(models, lm):
-    with pytest.raises(UserError, match=STATES):
-        next(embed_words(models[lm], ["the king"]))
-    with pytest.raises(UserError, match="give the directory of a neural model, hf:DIR"):
-        load_encoder(str(models[lm]), PoolingOptions(), CPU)
 
 
 def test_a_family_without_a_memory_scores_without_trees(models, monkeypatch):

@@ -28,8 +28,8 @@ from lmtools.text import Normaliser
 from lmtools.text.corpus import binarise_pairs
 from lmtools.text.subword import BOS, EOS, SPECIALS, UNK, train
 from lmtools.train import train as train_lm
-from lmtools.translate import run, search
-from lmtools.translate.search import Beam
+from lmtools.translate import run
+from lmtools.translate.search import Beam, search
 from lmtools.types import NBest
 
 LINES = sentences(9, 3, longest=6)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import tokenizers
 import torch
+from engine_models import scorer, with_int8
 from scoring import CPU
 from spelled import random_elmo
 from toys import sentences
@@ -15,9 +16,8 @@ from lmtools.base.computing import Computing
 from lmtools.base.errors import UserError
 from lmtools.models.checkpoint import load_model
 from lmtools.text.subword import BOS, EOS, MASK
-from lmtools.vectors.encoders import load_encoder
+from lmtools.vectors.encoders import ContextualEncoder, encode, load_encoder
 from lmtools.vectors.pooling import PoolingOptions
-from lmtools.vectors.sentences import encode
 
 TEXTS = ["the king", "", *sentences(25, 5), "the king", " the  king "]
 FAMILIES = ["causal", "masked", "tta", "lstm"]
@@ -166,7 +166,7 @@ def test_a_batch_that_does_not_fit_is_halved(trained):
 
 
 def test_two_way_models_pool_the_vectors_of_words(tmp_path):
-    from lmtools.vectors import word_vectors
+    from lmtools.vectors.words import word_vectors
 
     lm = random_elmo(tmp_path)
     made = encode(TEXTS, load_encoder(str(lm), PoolingOptions("all"), CPU))
@@ -242,3 +242,18 @@ def test_what_cannot_be_is_said(trained, lm, how, message):
     with pytest.raises(UserError) as error:
         load_encoder(str(trained.get(lm, lm)), PoolingOptions(**how), CPU)
     assert message in str(error.value)
+
+
+def encoded(precision: str, engine: str) -> np.ndarray:
+    """Vectors of some sentences."""
+    encoder = ContextualEncoder(scorer("causal", precision, engine), PoolingOptions("all"))
+    return encoder.vectors([(7, 8, 9), (5, 6)])
+
+
+def test_vectors_of_a_prepared_model():
+    assert np.abs(encoded("float32", "torch") - encoded("float32", "prepared")).max() < 1e-4
+
+
+@with_int8
+def test_vectors_in_int8_are_near():
+    assert 0 < np.abs(encoded("float32", "torch") - encoded("int8", "auto")).max() < 0.5

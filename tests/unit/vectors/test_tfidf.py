@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from lmtools.base.errors import UserError
 from lmtools.text import Normaliser
-from lmtools.vectors.tfidf import Tfidf
+from lmtools.vectors.static import Tfidf
 
 COUNTED = ["The cat sat.", "the dog sat", "", "A cat, a dog; the mat!", "It's the the the mat"]
 TEXTS = ["the cat's cat", "the Dog sat on the mat", "zebra", "", "sat dog the", "The cat sat."]

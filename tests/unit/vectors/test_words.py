@@ -7,17 +7,22 @@ from shlex import split
 import numpy as np
 import pytest
 import torch
-from scoring import CPU, embed_words, make_scorer
+from scoring import CPU, make_scorer
 from toys import sentences, settings
+from unit.score import test_huggingface
+from unit.vectors.helpers import embed_words
 
+from lmtools.base.errors import UserError
 from lmtools.cli import main
 from lmtools.models.lm import LanguageModel
+from lmtools.ngram import build
 from lmtools.score.neural import NeuralScorer
-from lmtools.text import NORMALISERS
+from lmtools.text import NORMALISERS, Normaliser
 from lmtools.text.subword import train as learn
-from lmtools.vectors import load_word_vectors
-from lmtools.vectors.words import WordVectors
+from lmtools.vectors.encoders import load_encoder
+from lmtools.vectors.words import WordVectors, load_word_vectors
 
+bert = test_huggingface.bert
 TEXTS = ["The king went", "", "a queen went to the king", "went", "zebra the zebra"]
 
 
@@ -121,3 +126,28 @@ def test_the_verb_and_the_library(trained, tmp_path, capsys):
     np.testing.assert_allclose(
         next(only(["the king"])).vectors[:, 0], expected[0].vectors[:, 1], rtol=1e-4, atol=1e-5
     )
+
+
+def test_word_vectors_of_a_hugging_face_model(bert):
+    """The mean of transformers' own states at a word's pieces."""
+    directory, model, tokenizer = bert
+    texts = ["the queens came to the city", "", "king"]
+    for text, line in zip(texts, embed_words(f"hf:{directory}", texts), strict=True):
+        assert line.words == text.split() and line.vectors.shape == (len(line.words), 4, 16)
+        read = tokenizer(text, return_tensors="pt")
+        with torch.inference_mode():
+            hidden = model.base_model(**read, output_hidden_states=True).hidden_states
+        for layer, states in enumerate(hidden):
+            for number in range(len(line.words)):
+                places = [i for i, word in enumerate(read.word_ids()) if word == number]
+                expected = states[0, places].mean(0)
+                np.testing.assert_allclose(line.vectors[number, layer], expected, atol=1e-4)
+
+
+def test_an_ngram_has_no_vectors(tmp_path):
+    (tmp_path / "text").write_text("\n".join(sentences(200, 5)) + "\n")
+    build([tmp_path / "text"], 3, tmp_path / "lm", Normaliser(), kenlm="none")
+    with pytest.raises(UserError, match="has no states"):
+        next(embed_words(tmp_path / "lm", ["the king"]))
+    with pytest.raises(UserError, match="give the directory of a neural model, hf:DIR"):
+        load_encoder(str(tmp_path / "lm"))

@@ -12,8 +12,6 @@ from lmtools.base.errors import UserError
 from lmtools.models.device import onednn_computes_bfloat16
 from lmtools.models.engine import resolve_engine
 from lmtools.models.engine.linear import Int8Linear, PackedLinear, quantise_rows, weight_levels
-from lmtools.vectors.encoders import ContextualEncoder
-from lmtools.vectors.pooling import PoolingOptions
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -98,21 +96,6 @@ def test_gelu_is_fused():
     layer.post = "gelu"
     with torch.inference_mode():
         assert layer(x).allclose(F.gelu(linear(x)), atol=1e-5)
-
-
-def encode(precision: str, engine: str) -> np.ndarray:
-    """Vectors of some sentences."""
-    encoder = ContextualEncoder(scorer("causal", precision, engine), PoolingOptions("all"))
-    return encoder.vectors([(7, 8, 9), (5, 6)])
-
-
-def test_vectors_of_a_prepared_model():
-    assert np.abs(encode("float32", "torch") - encode("float32", "prepared")).max() < 1e-4
-
-
-@with_int8
-def test_vectors_in_int8_are_near():
-    assert 0 < np.abs(encode("float32", "torch") - encode("int8", "auto")).max() < 0.5
 
 
 def test_the_signature_says_it_where_values_change():

@@ -187,7 +187,7 @@ def test_what_is_read_off_a_figure_stands_on_ours(fresh, style):
     [
         ({"paper": "none"}, ":2: papers: unknown paper 'none'; known: tta, gcnn"),
         ({"tabel": 1}, ": papers: unknown key 'tabel'; known: paper"),
-        ({"title": None}, ":2: papers: title is 'None', not text"),
+        ({"title": None}, ":2: papers: 'title' is null"),
         ({"rows": "method | none\n"}, ":14: rows: expected `HEADING | ours | COLUMN"),
         ({"rows": "a | ours | b\nc | d\n"}, ": rows: 2 cells; the header has 3"),
         ({"beside": {"mini": {"b": "score test"}}}, ": no column 'b'; the table has test clean"),
@@ -204,7 +204,7 @@ def test_what_is_wrong_is_one_line_with_its_place(style, change, message):
 
 
 def test_a_reading_of_nothing_is_refused(style):
-    with pytest.raises(UserError, match=r"report\.yaml:3: readings: x\[0\] is 'a', not a finite"):
+    with pytest.raises(UserError, match=r"report\.yaml:3: readings: 'x\[0\]' is 'a'"):
         style([], [READING | {"x": ["a"]}])
 
 

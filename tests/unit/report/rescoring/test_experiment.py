@@ -139,7 +139,7 @@ def test_cut_last_line_of_metrics_is_dropped(fresh):
     ("path", "content", "message"),
     [
         ("exp/tune/tta/weights.json", "{", "weights.json: not JSON"),
-        ("exp/bench/speed.json", "{}", "speed.json: has no 'rows'"),
+        ("exp/bench/speed.json", "{}", "speed.json: key 'rows' is missing"),
         ("exp/lm/tta/metrics.jsonl", '{"step": 1}\nx}\n', "metrics.jsonl:2: not JSON"),
         ("exp/score/tta/test.scores", "a#1\t-1\t2\n", "test.scores:1: no header"),
         ("exp/stages/3.json", "[]", "3.json: expected a JSON object"),
@@ -305,7 +305,7 @@ def test_reports_of_lattices_by_system_and_set(fresh):
     assert found["tta", "dev"]["system"] == "tta"
     path.write_text("{}")
     with pytest.raises(
-        UserError, match=r"lattice/ngram/dev\.json: has no 'lattices'; write it again"
+        UserError, match=r"lattice/ngram/dev\.json: key 'lattices' is missing; write it again"
     ):
         collect_rescoring(fresh)
 

@@ -14,6 +14,7 @@ SentencePair does not hold is written as `none`.
 - tsv: as a recipe keeps them.
 """
 
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -27,15 +28,14 @@ from lmtools.formats.checks import NUMBER, encodable, number
 from lmtools.formats.registry import Format, Formats
 from lmtools.types import EMPTY, SentencePair
 
-LEFT, RIGHT, SCORE, NUMBERED = "left", "right", "score", "number"
-ORDER = "left+right+score"
+LEFT, RIGHT, SCORE, NUMBERED = PARTS = "left", "right", "score", "number"
 SETS = ("train", "trial", "test")  # of SICK's release in one file, by its column
 SET = "SemEval_set"
 
 
 @dataclass(frozen=True)
 class PairLayout:
-    """The columns of a format by name, and what stands in those that LEFT, RIGHT and SCORE name.
+    """The columns of a format, and what those of PARTS are called in it (`names`).
 
     With `header` the names are the first line, in any order, and the score may be missing; else
     lines are as `columns`. Those of a format with a `description` always have a score, and may go
@@ -68,10 +68,19 @@ def read_pairs(layout: PairLayout, path, **options: str) -> Iterator[SentencePai
     if chosen not in (None, *SETS):
         raise UserError(f"{path}: set={chosen}; expected {', '.join(SETS)}")
     layout = arrange(layout, path, options)
-    rows = (read_headed if layout.header else read_bare)(layout, path)
-    pairs = ((where, row, parse_row(layout, row, where)) for where, row in rows)
-    kept = ((where, pair) for where, row, pair in pairs if is_of_set(row, chosen, path))
-    return check_alike(kept, path if chosen is None else f"{path}: set={chosen}")
+    kept = []
+    for where, row in read_rows(layout, path):
+        if chosen and SET not in row:
+            raise UserError(
+                f"{path}:1: set={chosen}, but there is no column {SET}; drop the option or give"
+                " the release in one file"
+            )
+        left, right, score = (row.get(layout.name(part)) for part in PARTS[:3])
+        similarity = None if score is None else number(score, where, "the similarity")
+        pair = SentencePair(*check_words(left, right, where), similarity)
+        if not chosen or row[SET].lower() == chosen:
+            kept.append((where, pair))
+    yield from check_alike(kept, path if chosen is None else f"{path}: set={chosen}")
 
 
 def arrange(layout: PairLayout, path, options: Mapping[str, str]) -> PairLayout:
@@ -89,73 +98,42 @@ def arrange(layout: PairLayout, path, options: Mapping[str, str]) -> PairLayout:
     return replace(layout, columns=names)
 
 
-def is_of_set(row: Mapping[str, str], chosen: str | None, path) -> bool:
-    """Return whether a row is of the `chosen` set (None: any); UserError where none is named."""
-    if chosen and SET not in row:
-        raise UserError(
-            f"{path}:1: set={chosen}, but there is no column SemEval_set; drop the option or"
-            " give the release in one file"
-        )
-    return not chosen or row[SET].lower() == chosen
-
-
-def read_fields(path) -> Iterator[tuple[str, list[str]]]:
-    """Yield (`path:line`, fields) of each line."""
-    for line_number, line in read_lines(path):
-        yield f"{path}:{line_number}", line.split("\t")
-
-
-def read_headed(layout: PairLayout, path) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield (`path:line`, fields by name) of each line below a header that names the columns."""
-    lines = read_fields(path)
-    where, header = next(lines, (f"{path}:1", []))
-    for part in (LEFT, RIGHT, SCORE):
-        name = layout.name(part)
-        if header.count(name) != 1 and not (part == SCORE and name not in header):
-            raise UserError(
-                f"{where}: the header names {header.count(name)} columns {name!r}; add the file's"
-                " header or name its format"
-            )
+def read_rows(layout: PairLayout, path) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield (`path:line`, fields by name) of each line, without the header."""
+    lines = ((f"{path}:{place}", line.split("\t")) for place, line in read_lines(path))
+    names = layout.columns
+    if layout.header:
+        where, names = next(lines, (f"{path}:1", []))
+        for part in PARTS[:3]:
+            count = names.count(layout.name(part))
+            if count > 1 or (count == 0 and part != SCORE):
+                raise UserError(
+                    f"{where}: the header names {count} columns {layout.name(part)!r}; add the"
+                    " file's header or name its format"
+                )
+    least, most = len(names) - (names[-1] == SCORE and not layout.header), len(names)
     for where, fields in lines:
-        if len(fields) != len(header):
+        if layout.header and len(fields) != most:
             raise UserError(
-                f"{where}: {len(fields)} fields below a header of {len(header)}; give one a column,"
-                " with tabs between"
+                f"{where}: {len(fields)} fields below a header of {most}; give one a column, with"
+                " tabs between"
             )
-        yield where, dict(zip(header, fields, strict=True))
-
-
-def read_bare(layout: PairLayout, path) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield (`path:line`, fields by name) of each line; a score may be missing at its end."""
-    names, open_ended = layout.columns, bool(layout.description)
-    expected = (
-        layout.description or f"{', '.join(names)}, with tabs between, or name another format"
-    )
-    least = len(names) - (names[-1] == SCORE)
-    for where, fields in read_fields(path):
-        if len(fields) < least or (len(fields) > len(names) and not open_ended):
-            raise UserError(f"{where}: {len(fields)} fields; expected {expected}")
+        if len(fields) < least or (len(fields) > most and not layout.description):
+            usual = f"{', '.join(names)}, with tabs between, or name another format"
+            raise UserError(
+                f"{where}: {len(fields)} fields; expected {layout.description or usual}"
+            )
         yield where, dict(zip(names, fields, strict=False))
 
 
-def parse_row(layout: PairLayout, row: Mapping[str, str], where: str) -> SentencePair:
-    """Return the pair of a line."""
-    left, right, score = (row.get(layout.name(part)) for part in (LEFT, RIGHT, SCORE))
-    return parse_pair(left, right, score, where)
-
-
-def parse_pair(left: str, right: str, score: str | None, where: str) -> SentencePair:
-    """Return the pair of two sentences and the text of their similarity; UserError for an empty
-    sentence and for what is no finite number.
-    """
+def check_words(left: str, right: str, where: str) -> tuple[str, str]:
+    """Return both sentences; UserError for an empty one."""
     for side, sentence in (("first", left), ("second", right)):
         if not sentence.strip():
             raise UserError(
                 f"{where}: the {side} sentence is empty; add its words or drop the pair"
             )
-    return SentencePair(
-        left, right, None if score is None else number(score, where, "the similarity")
-    )
+    return left, right
 
 
 def check_alike(pairs: Iterable[tuple[str, SentencePair]], path) -> Iterator[SentencePair]:
@@ -183,40 +161,34 @@ def write_pairs(layout: PairLayout, pairs: Iterable[SentencePair], path, **optio
     checked = check_alike(((where, check_pair(pair, where)) for where, pair in numbered), path)
     with atomic_text(path) as out:
         for rank, pair in enumerate(checked):
-            row = {
-                NUMBERED: f"{rank + layout.first:0{layout.width}}",
-                layout.name(LEFT): pair.left,
-                layout.name(RIGHT): pair.right,
-                layout.name(SCORE): spell_similarity(pair),
-                "-": "-",
-            }
-            names = list(choose_columns(layout, pair, f"{path}: pair {rank + 1}", path))
+            scored = pair.similarity is not None
+            if layout.description and not scored:
+                raise UserError(
+                    f"{path}: pair {rank + 1}: has no similarity, and stsb has no lines without;"
+                    " write it as tsv or glue"
+                )
+            names, score = layout.columns, layout.name(SCORE)
+            if not scored and names[-1] == score:
+                names = names[:-1]
+            if (score in names) != scored:
+                raise UserError(
+                    f"{path}: columns={'+'.join(names)}, but the pairs have"
+                    f" {'similarities' if scored else 'no similarities'}; give columns that fit"
+                )
             if layout.header and rank == 0:
                 out.write("\t".join(map(layout.name, names)) + "\n")
+            # the shortest text of the similarity that reads back the same
+            row = {
+                NUMBERED: f"{rank + layout.first:0{layout.width}}", "-": "-",
+                layout.name(LEFT): pair.left, layout.name(RIGHT): pair.right,
+                score: repr(float(pair.similarity)) if scored else "",
+            }  # fmt: skip
             out.write("\t".join(row.get(name, "none") for name in names) + "\n")
-
-
-def choose_columns(layout: PairLayout, pair: SentencePair, where: str, path) -> Sequence[str]:
-    """Return the columns of a pair, without a last one of a score that there is not."""
-    scored, score = pair.similarity is not None, layout.name(SCORE)
-    if layout.description and not scored:
-        raise UserError(
-            f"{where}: has no similarity, and stsb has no lines without; write it as tsv or glue"
-        )
-    names = layout.columns
-    if not scored and names[-1] == score:
-        names = names[:-1]
-    if (score in names) != scored:
-        raise UserError(
-            f"{path}: columns={'+'.join(names)}, but the pairs have"
-            f" {'similarities' if scored else 'no similarities'}; give columns that fit them"
-        )
-    return names
 
 
 def check_pair(pair: SentencePair, where: str) -> SentencePair:
     """Return a pair if a line can hold it."""
-    for sentence in (pair.left, pair.right):
+    for sentence in check_words(pair.left, pair.right, where):
         # a CR is dropped at a line's end only, a byte-order mark at a file's start only; neither
         # belongs in a sentence
         if re.search(r"[\t\n]|\r\Z|\A\ufeff", sentence):
@@ -225,12 +197,9 @@ def check_pair(pair: SentencePair, where: str) -> SentencePair:
                 " space there"
             )
         encodable(sentence, where)
-    return parse_pair(pair.left, pair.right, spell_similarity(pair) or None, where)
-
-
-def spell_similarity(pair: SentencePair) -> str:
-    """Return the shortest text of its similarity that reads back the same; '' if it has none."""
-    return "" if pair.similarity is None else repr(float(pair.similarity))
+    if pair.similarity is not None and not math.isfinite(pair.similarity):
+        raise UserError(f"{where}: the similarity is '{pair.similarity}'; give a finite number")
+    return pair
 
 
 def names_columns(*names: str) -> Callable[[Path, str], bool]:

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from lmtools.formats import pairs
 from lmtools.text import NORMALISERS
+from lmtools.vectors import pairs
 
-MINI = Path(__file__).parents[2] / "egs/stsb/mini"
+MINI = Path(__file__).parents[3] / "egs/stsb/mini"
 README = (MINI / "README.md").read_text(encoding="utf-8")
 GRADES = [5.0, 2.0, 1.0, 0.0]
 COUNT = {"dev": 400, "test": 800}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lmtools.formats.pairs import detect, read, write
+from lmtools.vectors.pairs import detect, read, write
 
 HERE = Path(__file__).resolve().parents[4] / "shared/data/sts"
 pytestmark = pytest.mark.skipif(not HERE.is_dir(), reason="no STS Benchmark and no SICK")

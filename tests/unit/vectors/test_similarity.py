@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import spatial, stats
 
 from lmtools.base.errors import UserError
-from lmtools.evaluate.similarity import Correlation, cosines, pearson, spearman, williams, within
+from lmtools.vectors.similarity import Correlation, cosines, pearson, spearman, williams, within
 
 
 def sample(seed: int, n: int, *weights: float) -> np.ndarray:

@@ -11,8 +11,8 @@ from scipy import stats
 
 from lmtools.base.seal import write_json
 from lmtools.cli import main
-from lmtools.formats import vectors
 from lmtools.vectors import pooling
+from lmtools.vectors.files import read_sentences
 from lmtools.verbs.options import POOLS
 
 PAIRS = [
@@ -53,7 +53,7 @@ def sts(home, *more):
 @pytest.mark.parametrize("layers", ["last", "all", "0"])
 def test_from_a_model_and_from_its_vectors_alike(home, trained, layers, capsys):
     assert embed(home, trained["tta"], "--layer", layers) == 0
-    made = vectors.read(home / "v.npz")
+    made = read_sentences(home / "v.npz")
     shape = np.load(home / "v.npz")["vectors"].shape
     assert shape == (
         (9, 3, made.vectors.shape[2]) if layers == "all" else (9, made.vectors.shape[2])

@@ -3,7 +3,7 @@
 from lmtools.base.computing import Computing
 from lmtools.base.log import say
 from lmtools.base.options import fill
-from lmtools.translate import TranslateOptions, translate
+from lmtools.translate.run import TranslateOptions, translate
 from lmtools.verbs.help import Rare
 from lmtools.verbs.options import flags_of
 from lmtools.verbs.parser import add_settings, read_settings

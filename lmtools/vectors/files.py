@@ -1,21 +1,92 @@
-"""Files of word vectors: NumPy's .npz, which is held in memory until it is whole, and HDF5 as
-ELMo's own tools write it, line by line.
+"""Files of vectors. Of sentences: NumPy's .npz, which `lmtools embed` writes and `lmtools sts`
+reads. Of words: .npz, which is held in memory until it is whole, and HDF5 as ELMo's own tools write
+it, line by line.
 """
 
 import contextlib
 import itertools
 import json
-from collections.abc import Callable, Iterator, Sequence
+import struct
+import tokenize
+import zipfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lmtools.base.atomic import atomic_path
 from lmtools.base.errors import UserError
 from lmtools.base.extras import explain_missing
-from lmtools.vectors.words import Embedded
+from lmtools.base.files import DAMAGED, cannot
 
-Add = Callable[[Embedded], None]
+if TYPE_CHECKING:
+    from lmtools.vectors.words import Embedded
+
+# What NumPy and zipfile raise for a file that is another one or damaged (RuntimeError: a bit says
+# that it is encrypted; the last two: NumPy parses a header as Python).
+NO_VECTORS = (
+    ValueError,
+    KeyError,
+    TypeError,
+    AttributeError,
+    RuntimeError,
+    MemoryError,
+    struct.error,
+    zipfile.BadZipFile,
+    tokenize.TokenError,
+    SyntaxError,
+)
+
+
+@dataclass(frozen=True)
+class SentenceVectors:
+    """Vectors (N, layers, D), float32, of N texts; the layers' numbers; the maker's signature."""
+
+    texts: Sequence[str]
+    vectors: np.ndarray
+    layers: tuple[int, ...]
+    signature: Mapping[str, str]
+
+
+def write_sentences(stored: SentenceVectors, path) -> None:
+    """Write arrays `vectors`, (N, D) for one layer, else (N, layers, D), `texts` (N,), `layers`
+    (layers,), and `signature`, JSON.
+    """
+    vectors = stored.vectors[:, 0] if len(stored.layers) == 1 else stored.vectors
+    arrays = {
+        "vectors": vectors,
+        "texts": np.array(stored.texts, dtype=np.str_),
+        "layers": np.array(stored.layers, dtype=np.int64),
+    }
+    with atomic_path(path) as temporary, open(temporary, "wb") as stream:
+        np.savez(stream, **arrays, signature=np.array(json.dumps(dict(stored.signature))))
+
+
+def read_sentences(path) -> SentenceVectors:
+    """Read sentence vectors that `write_sentences` wrote; UserError for another file."""
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            vectors, layers = arrays["vectors"], tuple(arrays["layers"].tolist())
+            texts, signature = arrays["texts"].tolist(), json.loads(str(arrays["signature"]))
+    except OSError as error:
+        raise cannot("read", path, error) from None
+    except (*NO_VECTORS, *DAMAGED) as error:
+        cause = " ".join(str(error).split())[:100]
+        raise UserError(
+            f"{path}: no sentence vectors ({cause}); write them with lmtools embed --pool mean"
+        ) from None
+    vectors = vectors[:, None] if vectors.ndim == 2 else vectors
+    if vectors.ndim != 3 or vectors.shape[:2] != (len(texts), len(layers)):
+        raise UserError(
+            f"{path}: {vectors.shape} vectors of {len(texts)} texts and {len(layers)} layers; write"
+            " it again"
+        )
+    return SentenceVectors(texts, vectors, layers, signature)
+
+
+Add = Callable[["Embedded"], None]
 
 
 @contextlib.contextmanager
@@ -53,7 +124,7 @@ def write_hdf5(path, layers: Sequence[int], width: int) -> Iterator[Add]:
     with atomic_path(path) as temporary, h5py.File(temporary, "w") as stream:
         names = map(str, itertools.count())
 
-        def add(line: Embedded) -> None:
+        def add(line: "Embedded") -> None:
             index[line.text.strip()] = name = next(names)
             stream.create_dataset(name, data=line.vectors.transpose(1, 0, 2))
 

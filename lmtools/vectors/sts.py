@@ -10,9 +10,11 @@ from lmtools.base.errors import UserError
 from lmtools.base.files import sha256
 from lmtools.base.log import say, say_lines
 from lmtools.base.seal import write_json
-from lmtools.evaluate.layers import compare_rows, correlate_layers, describe_row
-from lmtools.formats import pairs, registry, vectors
+from lmtools.formats import registry
 from lmtools.rescoring import of_system
+from lmtools.vectors import pairs
+from lmtools.vectors.files import SentenceVectors, read_sentences
+from lmtools.vectors.similarity import compare_rows, correlate_layers, describe_row
 from lmtools.verbs.options import COMPUTING, ENCODER
 from lmtools.verbs.parser import add_vectors
 
@@ -82,22 +84,22 @@ def correlate(args, given, embedded, places, out):
         say(f"{args.pairs}: {empty} {cause}")
 
 
-def embed_pairs(args, given) -> tuple[vectors.SentenceVectors, np.ndarray]:
+def embed_pairs(args, given) -> tuple[SentenceVectors, np.ndarray]:
     """Return the vectors of the pairs' distinct sentences by the model, and where each pair's two
     are, (2, N).
     """
-    from lmtools.verbs.encoding import encode_texts, encoder_of  # imports torch
+    from lmtools.vectors.embed import encode_texts, encoder_of  # imports torch
 
     texts = list(dict.fromkeys(text for pair in given for text in (pair.left, pair.right)))
     place = {text: i for i, text in enumerate(texts)}
     return encode_texts(args, encoder_of(args), texts), index_pairs(given, place)
 
 
-def look_up_pairs(args, given, path) -> tuple[vectors.SentenceVectors, np.ndarray]:
+def look_up_pairs(args, given, path) -> tuple[SentenceVectors, np.ndarray]:
     """Return the vectors of a file, and where in it each pair's two are, (2, N); UserError for a
     sentence that it lacks.
     """
-    embedded = vectors.read(path)
+    embedded = read_sentences(path)
     place = {text: i for i, text in enumerate(embedded.texts)}
     for pair in given:
         for text in (pair.left, pair.right):

@@ -3,9 +3,9 @@
 import asyncio
 import sys
 
-from lmtools.base.assignments import parse_pairs
 from lmtools.base.computing import Computing
 from lmtools.base.context import current
+from lmtools.base.grammar import parse_pairs
 from lmtools.base.log import say_lines
 from lmtools.base.options import fill
 from lmtools.base.specs import LMSpec

@@ -9,8 +9,7 @@ from scoring import CPU
 from spelled import random_elmo
 
 from lmtools.cli import main
-from lmtools.vectors import word_vectors
-from lmtools.vectors.words import WordVectors
+from lmtools.vectors.words import WordVectors, word_vectors
 
 LINES = ["the king", "", "A queen went", "the king"]
 

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lmtools.base.errors import UserError
-from lmtools.formats.pairs import PAIRS, detect, read, write
 from lmtools.types import SentencePair
+from lmtools.vectors.pairs import PAIRS, detect, read, write
 
 STSB = (
     'main-news\tMSRpar\t2012train\t0001\t3.800\tHe said "no\tShe said'

@@ -10,16 +10,16 @@ import h5py
 import numpy as np
 import pytest
 import torch
-from scoring import embed_words
 from spelled import random_elmo, saved
 from toys import sentences
+from unit.vectors.helpers import embed_words
 
 from lmtools.base.errors import UserError
 from lmtools.models.checkpoint import load_model
 from lmtools.models.objectives import END
 from lmtools.text.subword import BOS, EOS
-from lmtools.vectors import VECTOR_FILES, open_vectors
 from lmtools.vectors import words as module
+from lmtools.vectors.files import VECTOR_FILES, open_vectors
 from lmtools.vectors.words import Embedded, WordVectors
 
 TEXTS = ["The king", "", "a  Queen unheard-of", "ζ", "  ", *sentences(30, 5), "the king"]

@@ -3,8 +3,8 @@
 import itertools
 
 from lmtools.base.log import say
-from lmtools.decode import FAILED, RECOGNISERS, DecodeOptions, decode_speech
-from lmtools.decode.recognisers import describe_options
+from lmtools.decode.recognisers import RECOGNISERS, describe_options
+from lmtools.decode.run import FAILED, DecodeOptions, decode_speech
 from lmtools.verbs.help import Rare
 from lmtools.verbs.options import PROCESSES
 

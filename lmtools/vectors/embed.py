@@ -1,5 +1,6 @@
 """lmtools embed: vectors of sentences, or of the words of a text."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from lmtools.base.computing import Computing
@@ -7,11 +8,15 @@ from lmtools.base.errors import UserError
 from lmtools.base.installed import find_model
 from lmtools.base.log import say, track
 from lmtools.base.options import fill
-from lmtools.formats import kaldi_text, vectors
+from lmtools.formats import kaldi_text
+from lmtools.models.checkpoint import CONFIG, WEIGHTS, read_settings
+from lmtools.score.cache import cache_directory
 from lmtools.text.blocks import read_text
-from lmtools.vectors import load_word_vectors, open_vectors
-from lmtools.vectors.vector_files import check_suffix
-from lmtools.verbs.encoding import encode_texts, encoder_of
+from lmtools.vectors.encoders import encode, load_encoder
+from lmtools.vectors.files import SentenceVectors, check_suffix, open_vectors, write_sentences
+from lmtools.vectors.pooling import PoolingOptions
+from lmtools.vectors.static import Encoder
+from lmtools.vectors.words import load_word_vectors
 from lmtools.verbs.experiment import split_vectors
 from lmtools.verbs.options import COMPUTING, EMBED_POOL, ENCODER, WORDS
 from lmtools.verbs.parser import add_vectors
@@ -44,16 +49,11 @@ def run(args):
     there were.
     """
     for each in split_vectors(args) if args.experiment else [args]:
-        embed(each)
-
-
-def embed(args):
-    """Embed with one model in one way."""
-    texts = (row[-1] for row in (kaldi_text.rows if args.kaldi else read_text)(args.text))
-    if args.pool == WORDS or (args.pool is None and is_two_way(find_model(args.lm))):
-        embed_words(args, texts)
-    else:
-        embed_lines(args, list(texts))
+        texts = (row[-1] for row in (kaldi_text.rows if each.kaldi else read_text)(each.text))
+        if each.pool == WORDS or (each.pool is None and is_two_way(find_model(each.lm))):
+            embed_words(each, texts)
+        else:
+            embed_lines(each, list(texts))
 
 
 def embed_lines(args, texts: list[str]) -> None:
@@ -64,7 +64,7 @@ def embed_lines(args, texts: list[str]) -> None:
     if not texts:
         raise UserError(f"{args.text}:1: no lines; give text")
     sentences = encode_texts(args, encoder, texts)
-    vectors.write(sentences, args.out)
+    write_sentences(sentences, args.out)
     report_vectors(args, f"{len(texts):,} sentences", sentences.layers, sentences.vectors.shape[2])
 
 
@@ -76,8 +76,6 @@ def report_vectors(args, count: str, layers, width: int) -> None:
 
 def is_two_way(lm: str) -> bool:
     """Return whether the directory is of a two-way model."""
-    from lmtools.models.checkpoint import CONFIG, WEIGHTS, read_settings
-
     return (
         all((Path(lm) / name).exists() for name in (CONFIG, WEIGHTS))
         and read_settings(lm)[0].objective == "two-way"
@@ -105,3 +103,19 @@ def embed_words(args, texts):
         if not lines:
             raise UserError(f"{args.text}:1: no lines; give text")
     report_vectors(args, f"{count:,} words of {lines:,} lines", embed.layers, embed.width)
+
+
+def encoder_of(args) -> Encoder:
+    """Return the encoder that the options of `lmtools embed` and `lmtools sts` say."""
+    pooling = PoolingOptions(
+        args.layers or "last", args.pool or "mean", args.boundaries, args.masked
+    )
+    return load_encoder(args.lm, pooling, fill(Computing, args))
+
+
+def encode_texts(args, encoder: Encoder, texts: Sequence[str]) -> SentenceVectors:
+    """Return the vectors of texts; says on standard error which words static vectors lack."""
+    values = encode(texts, encoder, cache_directory(args.cache))
+    if missing := encoder.describe_missing():
+        say(f"{args.lm}: {missing}")
+    return SentenceVectors(texts, values, encoder.layers, encoder.signature)
