@@ -119,7 +119,10 @@ options() {
 # recipe_print: programs print themselves in place of running.
 # shellcheck disable=SC2317,SC2329  # stages call them
 recipe_print() {
-  lmtools() { quoted lmtools "$@"; }
+  lmtools() {
+    [[ " $* " = *" --experiment "* && $1 != report ]] || { quoted lmtools "$@" && return; }
+    recipe_python commands "$@" # one a column or system
+  }
   python3() { quoted python3 "$@"; }
   bash() { quoted bash "$@"; }
   cp() { quoted cp "$@"; }
