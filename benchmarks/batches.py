@@ -25,8 +25,8 @@ from lmtools.base.computing import Computing
 from lmtools.base.specs import LMSpec
 from lmtools.models.lm import LanguageModel
 from lmtools.models.settings import Settings
-from lmtools.score.batches import run_batches
 from lmtools.score.neural import NeuralScorer
+from lmtools.score.texts import run_batches
 
 SIZE, BUDGET = 2000, 4096  # pieces; model rows of a batch that is as full as it comes
 

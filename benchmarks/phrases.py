@@ -19,11 +19,10 @@ from lmtools.base.files import read_lines
 from lmtools.formats import read
 from lmtools.formats.lattices import read as read_lattices
 from lmtools.lattice.expand import expand
-from lmtools.lattice.phrases import PhrasePrefixes
-from lmtools.rescoring.substitute import substitute_lists
-from lmtools.text.phrases import PHRASES, Glossary, make_glossary
-from lmtools.text.phrases.tokens import split_text
-from lmtools.types import Lattice, NBest
+from lmtools.phrases.glossary import Glossary, make_glossary
+from lmtools.phrases.matching import PhrasePrefixes, split_text
+from lmtools.phrases.substitute import substitute_lists
+from lmtools.types import PHRASES, Lattice, NBest
 
 SIZES = (10, 100, 1_000, 10_000)
 LINES, LATTICES, REPEATS, SEED = 20_000, 20, 3, 1

@@ -38,9 +38,8 @@ from lmtools.evaluate import METRICS
 from lmtools.formats import read
 from lmtools.formats.scores import hash_lists
 from lmtools.rescoring import OBJECTIVES, TuningOptions, gather, read_columns
-from lmtools.rescoring.curves import spread
 from lmtools.rescoring.features import Features, best, combine
-from lmtools.rescoring.tuning import DevSet, padded_statistics, tune_features
+from lmtools.rescoring.tuning import DevSet, padded_statistics, spread, tune_features
 
 USELESS = ("random", "shuffled")
 

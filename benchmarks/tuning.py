@@ -14,10 +14,10 @@ from itertools import pairwise
 import numpy as np
 
 from lmtools.evaluate import METRICS, nbest_statistics
-from lmtools.rescoring.curves import loss_of
 from lmtools.rescoring.envelope import sweep
 from lmtools.rescoring.features import combine
 from lmtools.rescoring.search import SearchSpace, search
+from lmtools.rescoring.tuning import loss_of
 from lmtools.types import Hypothesis, NBest
 
 WORDS = [

@@ -47,7 +47,6 @@ VERB_GROUPS = {
     },
     "more": {
         "lattice": "describe and rescore lattices, write their best paths, oracles and posteriors",
-        "network": "confusion networks: consensus of hypotheses, confidences of words",
         "mbr": "compute the expected BLEU, or error, of each hypothesis: minimum Bayes risk",
     },
 }

@@ -35,7 +35,7 @@ from lmtools.base import doors
 from lmtools.base.errors import UserError
 from lmtools.formats import FORMATS, plain, registry, scores
 from lmtools.formats.lattices import LATTICES
-from lmtools.formats.networks import NETWORKS
+from lmtools.networks.files import NETWORKS
 from lmtools.types import Arc, Final, Hypothesis, Lattice, NBest, SentencePair
 
 PAIRS = doors.load("lmtools.vectors.pairs:PAIRS") if "vectors" in doors.find_doors() else {}

@@ -143,42 +143,74 @@ def find_unreached(graph: grimp.ImportGraph, named: set[str]) -> set[str]:
     return graph.modules - reached
 
 
-# in a process of its own: what a score of lists by an n-gram passes through and imports
+# in processes of their own: what a score of lists passes through and imports, by an n-gram, and by
+# an untrained T-TA, whose products of matrices are the last of our frames
 TRACE = """\
 import json, sys
 from lmtools.cli import main
 depths = []
 
+def note_depth(frame):
+    names = []
+    while frame is not None:
+        names.append(frame.f_globals.get("__name__", "").partition(".")[0])
+        frame = frame.f_back
+    depths.append(names.count("lmtools"))
+
 def look(frame, event, argument):
     if event == "call" and frame.f_code.co_name == "query":
-        depth = 1
-        while frame.f_code is not main.__code__:
-            frame, depth = frame.f_back, depth + 1
-        depths.append(depth)
+        note_depth(frame)
 
-sys.setprofile(look)
-status = main("score --nbest n.jsonl --lm lm --out s --cache none".split())
+if sys.argv[1] == "tta":
+    import torch
+    from torch.nn import functional as F
+
+    torch.set_num_threads(1)
+    for name in ("linear", "scaled_dot_product_attention"):
+        def product(*args, inner=getattr(F, name), **options):
+            note_depth(sys._getframe(1))
+            return inner(*args, **options)
+        setattr(F, name, product)
+else:
+    sys.setprofile(look)
+main(f"score --nbest n.jsonl --lm {sys.argv[1]} --out s --cache none --device cpu".split())
 sys.setprofile(None)
 modules = [name for name in sys.modules if name.partition(".")[0] == "lmtools"]
 print(json.dumps([max(depths), len(modules)]))
+"""
+MAKE = """\
+import sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+from toys import save_rough, settings
+from lmtools.text.subword import load_subword
+save_rough(Path("tta"), settings("tta"), load_subword("sw"))
 """
 TEXT = "the king came to the city\n" * 9
 LIST = {"utt": "u", "hyps": [{"text": "the king came"}, {"text": "the city"}]}
 
 
-def trace_score(tree: Path) -> tuple[int, int]:
-    """The frames from `main` to an n-gram's query in `lmtools score` of a checkout, both counted,
-    and the modules of lmtools that it imports.
+def trace_score(tree: Path) -> tuple[int, int, int]:
+    """The frames of lmtools from `main` to an n-gram's query and to a T-TA's products of matrices
+    in `lmtools score` of a checkout, both ends counted, and the modules that the n-gram's imports.
     """
     with tempfile.TemporaryDirectory() as home:
         Path(home, "t").write_text(TEXT)
         Path(home, "n.jsonl").write_text(json.dumps(LIST) + "\n")
         python = {"env": {**os.environ, "PYTHONPATH": str(tree)}, "cwd": home, "check": True}
-        command = ["-m", "lmtools", "ngram", "--text", "t", "--order", "2", "--out", "lm"]
-        subprocess.run([sys.executable, *command], stderr=subprocess.DEVNULL, **python)
-        traced = subprocess.run([sys.executable, "-c", TRACE], capture_output=True, **python)
-        frames, modules = json.loads(traced.stdout)
-    return frames, modules
+        ngram = ["-m", "lmtools", "ngram", "--text", "t", "--order", "2", "--out", "lm"]
+        words = ["-m", "lmtools", "subword", "--text", "t", "--type", "word", "--out", "sw"]
+        for command in (ngram, words, ["-c", MAKE, str(Path(__file__).parent)]):
+            subprocess.run([sys.executable, *command], stderr=subprocess.DEVNULL, **python)
+        traced = [
+            json.loads(
+                subprocess.run(
+                    [sys.executable, "-c", TRACE, lm], capture_output=True, **python
+                ).stdout
+            )
+            for lm in ("lm", "tta")
+        ]
+    return traced[0][0], traced[1][0], traced[0][1]
 
 
 def percentile(values: list[int], share: float) -> int:
@@ -198,7 +230,7 @@ def count(tree: Path = ROOT) -> dict[str, object]:
     sys.path.insert(0, str(tree))
     graph = grimp.build_graph("lmtools", cache_dir=None, exclude_type_checking_imports=True)
     sys.path.remove(str(tree))
-    frames, imported = trace_score(tree)
+    of_ngram, of_tta, imported = trace_score(tree)
     return {
         "lines of lmtools": sum(files),
         "statements of lmtools": sum(
@@ -214,7 +246,8 @@ def count(tree: Path = ROOT) -> dict[str, object]:
             for path, text in sources.items()
             if path.name not in ("__init__.py", "__main__.py")
         ),
-        "frames of score by an n-gram": frames,
+        "frames of score by an n-gram": of_ngram,
+        "frames of score by a T-TA": of_tta,
         "modules that score by an n-gram imports": imported,
         "knobs": len({*flags}.union(*map(list_declared, sources.values()))),
         "lines a file (median, p90, max)": [percentile(files, share) for share in (0.5, 0.9, 1)],

@@ -2,8 +2,8 @@
 name.
 """
 
+import copy
 from dataclasses import replace
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +14,7 @@ from lmtools.base.specs import LMSpec
 from lmtools.score import load
 from lmtools.score.base import Scorer
 from lmtools.score.ngram import NgramScorer
-from lmtools.score.texts import compute_missing, score_batches
+from lmtools.score.texts import score_texts
 
 CPU = Computing("cpu", cache="none")
 
@@ -61,6 +61,6 @@ def walk(prefixes, words) -> list[float]:
 
 def score_sentences(sentences, scorer, computing, cache) -> np.ndarray:
     """The log-probabilities of distinct prepared sentences, as `score_texts` computes them."""
-    compute = partial(score_batches, scorer=scorer, computing=computing)
-    trees = scorer.plan_trees(sentences)
-    return np.array(compute_missing(sentences, scorer, cache, compute, label="", trees=trees))
+    given = copy.copy(scorer)
+    given.prepare = list
+    return score_texts(sentences, given, computing, cache).log_prob

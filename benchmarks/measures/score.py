@@ -17,9 +17,9 @@ from lmtools.models.device import PRECISIONS
 from lmtools.models.lm import LanguageModel
 from lmtools.models.settings import Settings
 from lmtools.models.transformer import Transformer, matrix_flops
-from lmtools.score.batches import run_batches
 from lmtools.score.load import load
 from lmtools.score.neural import NeuralScorer
+from lmtools.score.texts import run_batches
 from lmtools.text.subword import MASK, SPECIALS
 from measures.machine import describe_machine, stopwatch
 

@@ -80,4 +80,6 @@ if stage 6 "report" conf/report.yaml \
   $expdir/ppl/{kn5,lstm-2048{,-2},gcnn-13,gcnn-14b,elmo-char,esulmo-bpe-500}/{valid,test}.json \
   : $expdir/report/{RESULTS.md,index.html}; then
   lmtools report $expdir --what lm --conf conf/report.yaml --title "${PWD##*/} ($corpus)"
+  python3 ../../utils/papers/paper_tables.py $expdir conf/report.yaml conf/papers.yaml
+  python3 local/grid_tables.py $expdir conf/report.yaml conf/papers.yaml
 fi

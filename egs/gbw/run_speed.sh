@@ -24,4 +24,6 @@ fi
 if stage 6 "report" $expdir/bench/lm.json conf/report.yaml \
   : $expdir/report/{RESULTS.md,index.html}; then
   lmtools report $expdir --what lm --conf conf/report.yaml --title "${PWD##*/} ($corpus)"
+  python3 ../../utils/papers/paper_tables.py $expdir conf/report.yaml conf/papers.yaml
+  python3 local/grid_tables.py $expdir conf/report.yaml conf/papers.yaml
 fi

@@ -45,4 +45,5 @@ if stage 6 "report" conf/{experiment,paper,report}.yaml $datadir/{dev,test}/nbes
   : $expdir/report/{RESULTS.md,index.html}; then
   lmtools report $expdir --experiment conf/paper.yaml --conf conf/report.yaml \
     --nbest $datadir/{dev,test}/nbest.jsonl --title "${PWD##*/} ($corpus)"
+  python3 ../../utils/papers/paper_tables.py $expdir conf/report.yaml conf/papers.yaml
 fi

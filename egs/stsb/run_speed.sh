@@ -25,4 +25,5 @@ if stage 6 "report" conf/{experiment,report}.yaml $expdir/bench/speed.json \
   : $expdir/report/{RESULTS.md,index.html}; then
   lmtools report $expdir --experiment conf/experiment.yaml --conf conf/report.yaml \
     --nbest $datadir/{dev,test}/nbest.jsonl --title "${PWD##*/} ($corpus)"
+  python3 ../../utils/papers/paper_tables.py $expdir conf/report.yaml conf/papers.yaml
 fi

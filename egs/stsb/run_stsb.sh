@@ -55,4 +55,5 @@ if stage 6 "report" conf/{experiment,report}.yaml \
   : $expdir/report/{RESULTS.md,index.html}; then
   lmtools report $expdir --experiment conf/experiment.yaml --conf conf/report.yaml \
     --title "${PWD##*/} ($corpus)"
+  python3 ../../utils/papers/paper_tables.py $expdir conf/report.yaml conf/papers.yaml
 fi

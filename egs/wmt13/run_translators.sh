@@ -92,6 +92,7 @@ if stage 6 "report" $experiment conf/report.yaml $home/{tune,rescore,ppl} \
   ln -sfnrt $home $expdir/english/lm $expdir/english/train.bin $expdir/stages
   lmtools report $home --experiment $experiment --conf conf/report.yaml \
     --nbest $datadir/$pair/{dev,test}/nbest.jsonl --title "${PWD##*/} ($corpus, $pair)"
+  python3 ../../utils/papers/paper_tables.py $home conf/report.yaml conf/papers.yaml
   python3 local/metrics.py $experiment $datadir/$pair/test/text $home/rescore \
     $home/report/metrics.md
 fi

@@ -23,10 +23,9 @@ from lmtools.rescoring.asking import SessionContext, score_in_context
 from lmtools.rescoring.features import summed
 from lmtools.score import Sources, score_texts
 from lmtools.score import load as load_scorer
-from lmtools.score.batches import score_all
 from lmtools.score.context import FIRST, ContextScorer
 from lmtools.score.lists import WRITTEN, doubt_scored, hypothesis_texts
-from lmtools.score.texts import TextScores
+from lmtools.score.texts import TextScores, score_all
 from lmtools.score.words import count_tokens
 from lmtools.types import NBest, ScoreTable
 

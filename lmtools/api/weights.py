@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from lmtools.api.checks import list_nbests, map_texts, read_column
-from lmtools.base.grammar import check_kind, check_mapping, list_texts
+from lmtools.base.doors import open_door
+from lmtools.base.grammar import check_kind, check_mapping
 from lmtools.base.options import build_keywords, describe_keywords
-from lmtools.formats.glossary import load_glossary
 from lmtools.rescoring import (
     Crossing,
     ScoreColumns,
@@ -21,13 +21,11 @@ from lmtools.rescoring import (
     rescore_lists,
     tune_lists,
 )
-from lmtools.rescoring.phrases import add_phrases, spell_phrases, warn_ordinary
-from lmtools.text.phrases import Glossary, PhraseSpec, make_glossary
 from lmtools.types import NBest, ScoreTable
 
 Column: TypeAlias = ScoreTable | str | os.PathLike | Sequence[Sequence[float]]
 Columns: TypeAlias = Mapping[str, Column]
-Phrases: TypeAlias = str | os.PathLike | Sequence[str] | Mapping[str, Sequence[str]] | Glossary
+Phrases: TypeAlias = str | os.PathLike | Sequence[str] | Mapping[str, Sequence[str]]
 
 
 def tune(
@@ -102,7 +100,7 @@ def rescore(
     _, best, doubts = next(chosen)
     warn([*warnings, *messages, *doubts])
     if table.glossary and table.glossary.spec.spelling:
-        return spell_phrases(best, table.glossary)
+        return table.glossary.spell_lists(best)
     return best
 
 
@@ -112,20 +110,10 @@ def add_glossary(
     """Return the columns with that of `phrases`, the one system that takes all, and warnings."""
     if phrases is None:
         return table, plan_of(table), []
-    glossary = find_glossary(phrases)
-    table, plan = add_phrases((table, plan_of(table)), lists, glossary, source)
-    return table, plan, [*warn_ordinary(lists, glossary)]
-
-
-def find_glossary(phrases: Phrases) -> Glossary:
-    """Return a glossary of a file's specification, of phrases, or of phrases by id."""
-    if isinstance(phrases, Glossary):
-        return phrases
-    if isinstance(phrases, str | os.PathLike):
-        return load_glossary(PhraseSpec.parse(os.fspath(phrases)))
-    if not isinstance(phrases, Mapping):
-        phrases = list_texts(phrases, "phrases")
-    return make_glossary(phrases)
+    door = open_door("phrases", "column", "phrases")
+    glossary = door.find_glossary(phrases)
+    table, plan = door.add_phrases((table, plan_of(table)), lists, glossary, source)
+    return table, plan, [*door.warn_ordinary(lists, glossary)]
 
 
 def build_columns(columns: Columns | None, lists: Sequence[NBest], source: str) -> ScoreColumns:

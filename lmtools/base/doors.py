@@ -5,8 +5,9 @@ brings, so that the core finds it without importing it; what a value names is im
 used. A value is a MODULE, or MODULE:NAME of what is in one.
 
     VERBS = {verb: (title of its group in `lmtools --help`, purpose, MODULE)}
-    FORMATS, LATTICES = {name of a format: MODULE:NAME of its registry.Format}
+    LATTICES = {name of a format: MODULE}
     HOOKS = {name by which the core asks: MODULE:NAME}
+    NETWORK_ACTIONS = {action of `lmtools network`: (MODULE:NAME declares its options, does it)}
 
 `rm -r` of a door's folder removes the feature, and nothing else. What asks for one that is not
 there gets one line that says so.
@@ -23,6 +24,8 @@ from lmtools.base.errors import UserError
 DOORS: dict[str, tuple[str, tuple[str, ...]]] = {
     "bridges": ("our models in other programs", ("export",)),
     "decode": ("N-best lists of recordings, by Whisper or Vosk", ("decode",)),
+    "networks": ("confusion networks, confidences of words, systems combined", ("network",)),
+    "phrases": ("glossaries: names and words that lists should have", ()),
     "serve": ("answers to programs, over HTTP or line by line", ("serve",)),
     "translate": ("N-best lists of translations, by a translation model", ("translate",)),
     "vectors": ("vectors of sentences and words, and similarity", ("embed", "sts")),

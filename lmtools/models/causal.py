@@ -1,7 +1,6 @@
 """uniLM: a left-to-right Transformer."""
 
 from collections.abc import Iterator
-from functools import partial
 
 import numpy as np
 import torch
@@ -9,7 +8,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from lmtools.models.memory import Rows, group_levels
-from lmtools.models.transformer import Transformer, TransformerBlock, run_blocks
+from lmtools.models.transformer import Transformer, run_blocks
 
 # prefixes whose attention is computed together: few enough that they share most of their ancestors
 TOGETHER = 32
@@ -28,9 +27,8 @@ class Causal(Transformer):
         # padding is on the right, where no real position looks
         return run_blocks(self.blocks, self.embedding(tokens), causal=True)
 
-    def ragged_states(self, read):
-        state = self.embedding.at(read.tokens, read.positions)
-        return self.run_ragged(read, state, partial(TransformerBlock.attend, causal=True))
+    def see_rows(self, width):
+        return {"causal": True}
 
     def memory(self):
         return KeyValues(self)

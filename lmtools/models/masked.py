@@ -22,10 +22,6 @@ class Masked(Transformer):
         mask = real_positions(lengths, tokens.shape[1])[:, None, None, :]
         return run_blocks(self.blocks, self.embedding(tokens), mask)
 
-    def ragged_states(self, read):
-        state = self.embedding.at(read.tokens, read.positions)
-        return self.run_ragged(read, state, TransformerBlock.attend)
-
     def masked_states(self, tokens, mask_id, depth=None):
         """Return the states of T forward passes (a position masked in each), less what they share
         and what nobody reads: the first layer's projections of the unmasked tokens are computed

@@ -62,15 +62,15 @@ class Ragged:
         ]
 
     def attend(
-        self, attend: Callable[[Tensor, Tensor], Tensor], query: Tensor, key_value: Tensor
+        self, attend: Callable[..., Tensor], query: Tensor, key_value: Tensor, look: Callable
     ) -> Tensor:
         """Return contexts (P, D) of queries (P, D), keys and values (P, 2 D) by a function of those
-        of sentences of one length (B, T, .).
+        of sentences of one length (B, T, .) and of what `look` says of this length.
         """
         context = torch.zeros_like(query)
         for rows, count in self.groups:
             asking, seen = (x[rows].unflatten(0, (count, -1)) for x in (query, key_value))
-            context[rows] = attend(asking, seen).flatten(0, 1)
+            context[rows] = attend(asking, seen, **look(asking.shape[1])).flatten(0, 1)
         return context
 
 

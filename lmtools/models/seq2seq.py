@@ -262,5 +262,5 @@ class PrefixMemory:
 
 
 def as_attended(key_value: Tensor) -> Tensor:
-    """Return keys and values as `attend_heads` takes them, converted once for all steps."""
+    """Return keys and values as `Attention.attend` takes them, converted once for all steps."""
     return key_value.float() if key_value.device.type == "cpu" else key_value

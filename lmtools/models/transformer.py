@@ -10,9 +10,8 @@ ReLU and no attention biases).
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -113,14 +112,24 @@ class Attention(nn.Module):
     def attend(
         self, query: Tensor, key_value: Tensor, mask: Tensor | None = None, causal: bool = False
     ) -> Tensor:
-        """Compute multi-head attention: query (B, Q, D), key_value (B, T, 2 D) -> context (B, Q,
-        D), before its output projection.
+        """Compute multi-head attention, softmax(Q K^T / sqrt(D/H)) V of each head: query (B, Q, D),
+        key_value (B, T, 2 D) -> context (B, Q, D), before its output projection. A CPU does it in
+        float32, where its kernel is several times faster than in bfloat16.
+
+        The T-TA paper's Eq. 2 prints sqrt(D), which is that of one head; with several it goes by
+        the width of a head (Vaswani et al. 2017, Section 3.2, which the paper refers to).
         """
         key, value = key_value.chunk(2, dim=-1)
         # (B, H, ., D/H)
         heads = (x.unflatten(-1, (self.heads, -1)).transpose(1, 2) for x in (query, key, value))
         dropout = self.attention_dropout if self.training else 0.0
-        context = attend_heads(*heads, mask, causal, dropout)
+        settings = {"attn_mask": mask, "is_causal": causal, "dropout_p": dropout}
+        if query.device.type != "cpu" or query.dtype != torch.bfloat16:
+            context = F.scaled_dot_product_attention(*heads, **settings)
+        else:
+            with torch.autocast("cpu", enabled=False):
+                floats = (part.float() for part in heads)
+                context = F.scaled_dot_product_attention(*floats, **settings)
         return context.transpose(1, 2).flatten(-2)
 
     def join(self, state: Tensor, context: Tensor) -> Tensor:
@@ -184,22 +193,6 @@ ATTENTIONS = {"post": Attention, "pre": PreNormAttention}
 BLOCKS = {"post": TransformerBlock, "pre": PreNormBlock}
 
 
-def attend_heads(
-    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, causal: bool, dropout: float
-) -> Tensor:
-    """Compute softmax(Q K^T / sqrt(D/H)) V of each head, (B, H, Q, D/H); a CPU does it in float32,
-    where its kernel is several times faster than in bfloat16.
-
-    The T-TA paper's Eq. 2 prints sqrt(D), which is that of one head; with several it goes by the
-    width of a head (Vaswani et al. 2017, Section 3.2, which the paper refers to).
-    """
-    settings = {"attn_mask": mask, "is_causal": causal, "dropout_p": dropout}
-    if query.device.type != "cpu" or query.dtype != torch.bfloat16:
-        return F.scaled_dot_product_attention(query, key, value, **settings)
-    with torch.autocast("cpu", enabled=False):
-        return F.scaled_dot_product_attention(query.float(), key.float(), value.float(), **settings)
-
-
 class Transformer(Trunk):
     """Base of the families: embedding, blocks and head; a family defines `layer_states`."""
 
@@ -227,18 +220,25 @@ class Transformer(Trunk):
                 [end for block in self.blocks for end in (block.attention, block.outer)]
             )
 
-    def run_ragged(
-        self, read: Ragged, state: Tensor, attend: Callable, source: Tensor | None = None
-    ) -> Tensor:
-        """Return `state` (P, D) after all blocks, each of which attends to `source` (P, D), or to
-        its own input, by `attend(block, query, key_value)` of sentences of one length.
-        """
+    def ragged_states(self, read):
+        state, source = self.enter_ragged(read)
         for block in self.blocks:
             seen = block.enter(state if source is None else source)
             asking = seen if source is None else block.enter(state)
             projected = block.query(asking), block.key_value(seen)
-            state = block.finish(state, read.attend(partial(attend, block), *projected))
+            state = block.join(state, read.attend(block.attend, *projected, self.see_rows))
+            state = block.feed(state)
         return state
+
+    def enter_ragged(self, read: Ragged) -> tuple[Tensor, Tensor | None]:
+        """Return the states (P, D) before the blocks, and what these attend to, (P, D); None: each
+        to its own input.
+        """
+        return self.embedding.at(read.tokens, read.positions), None
+
+    def see_rows(self, width: int) -> dict[str, object]:
+        """Return what `Attention.attend` is told of where `width` positions of a sentence look."""
+        return {}
 
     def head(self, states: Tensor) -> Tensor:
         if self.head_dense is not None:

@@ -53,14 +53,12 @@ class Tta(Transformer):
             state = block(state, source, mask)
             yield state
 
-    def ragged_states(self, read):
+    def enter_ragged(self, read):
         source = self.embedding.at(read.tokens, read.positions)
-        state = self.first_query(int(read.lengths.max()))[read.positions]
+        return self.first_query(int(read.lengths.max()))[read.positions], source
 
-        def attend(block, query, key_value):
-            return block.attend(query, key_value, see_others(query.shape[1], query.device))
-
-        return self.run_ragged(read, state, attend, source)
+    def see_rows(self, width):
+        return {"mask": see_others(width, self.embedding.token.weight.device)}
 
     def first_query(self, length: int) -> Tensor:
         """Return the queries of the first layer, one a position, (T, D)."""

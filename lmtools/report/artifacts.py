@@ -9,6 +9,7 @@ from pathlib import Path
 
 from lmtools.base import seal
 from lmtools.base.config import load_yaml
+from lmtools.base.doors import hook
 from lmtools.base.files import read_lines
 from lmtools.base.lock import ASIDE
 from lmtools.base.seal import check_seal, parse_json
@@ -16,8 +17,6 @@ from lmtools.formats import kaldi_text, scores
 from lmtools.report.shapes import AMOUNT, ANY, NUMBER, PLAIN, POSITIVE, TEXT, WHOLE, fitting
 from lmtools.rescoring import Weights
 from lmtools.rescoring.features import UNCHECKED
-from lmtools.rescoring.networks import NetworkPlan
-from lmtools.rescoring.rover import read_system
 from lmtools.text.corpus import Header, read_header
 
 PPL_SHAPE = {
@@ -31,29 +30,7 @@ PPL_SHAPE = {
     "log_normaliser?": dict.fromkeys(("mean", "sd", "min", "max"), NUMBER),
     "mixture?": ({"lm": TEXT, "weight": AMOUNT},),
 }
-TIMES = {"words": WHOLE, "seconds_median": POSITIVE, "seconds?": [POSITIVE]}
-SPEED_SHAPE = {
-    "rows": ({"lm": TEXT, "task": TEXT, **TIMES},),
-    "machine?": TEXT,
-    "threads?": PLAIN,
-    "batched?": {ANY: {ANY: PLAIN}},
-}
-RATE = {"median": POSITIVE, "values?": [NUMBER]}
-BENCH_ROW = {
-    "name": TEXT,
-    "model?": TEXT,
-    "parameters?": AMOUNT,
-    **dict.fromkeys(("flops?", "flops_hidden?"), POSITIVE),
-    **dict.fromkeys(("throughput?", "responsiveness?", "contiguous?"), RATE),
-}
-BENCH_SHAPE = {"rows": [BENCH_ROW]}
-GRID_SHAPE = {
-    **dict.fromkeys(("title?", "x?", "figure?"), TEXT),
-    "runs?": {ANY: PLAIN},
-    "at?": {},
-    "of?": {ANY: PLAIN},
-    "own?": [TEXT],
-}
+GRID_SHAPE = {"own?": [TEXT]}
 LATTICE_SHAPE = {
     **dict.fromkeys(("lattices", "arcs", "rescored_arcs", "speech", "seconds"), AMOUNT),
     "approximation?": {ANY: NUMBER},
@@ -106,22 +83,18 @@ def read_by_set(kind: str, shape: Mapping, home: Path) -> dict[tuple[str, str], 
     return {(path.parent.name, path.stem): read_json(path, shape) for path in paths}
 
 
-def read_bench(kind: str, shape: Mapping, home: Path) -> dict | None:
-    """Read the results of a benchmark in bench/KIND.json; None without them."""
-    path = home / f"bench/{kind}.json"
-    return read_json(path, shape) if path.exists() else None
-
-
 def read_json(path: Path, shape: Mapping) -> dict:
     """Read the JSON object in `path`; UserError if it is none or has another shape."""
     return fitting(seal.read_json(path), shape, path)
 
 
-def read_grids(home: Path) -> dict[Path, dict]:
-    """Read the descriptions of grids, by their paths."""
-    remedy = "let the recipe write it again"
-    paths = sorted(home.glob("grids/*.yaml"))
-    return {path: fitting(load_yaml(path), GRID_SHAPE, path, remedy) for path in paths}
+def read_grids(home: Path) -> set[str]:
+    """Read the names of the language models that were trained for a comparison in grids/*.yaml."""
+    trees = (
+        fitting(load_yaml(path), GRID_SHAPE, path, "let the recipe write it again")
+        for path in sorted(home.glob("grids/*.yaml"))
+    )
+    return {name for tree in trees for name in tree.get("own") or ()}
 
 
 def read_models(home: Path) -> dict[str, str]:
@@ -233,11 +206,10 @@ def read_systems(home: Path) -> dict[str, tuple[Weights | None, dict[str, dict[s
     return systems
 
 
-def read_networks(home: Path) -> dict:
-    """Read network/SYSTEM/SET.json and .ctm: networks of utterances by (system, set)."""
-    paths = sorted([*home.glob("network/*/*.json"), *home.glob("network/*/*.ctm")])
-    read = partial(read_system, form=None, plan=NetworkPlan())
-    return {(path.parent.name, path.stem): read(str(path)).networks for path in paths}
+def read_networks(home: Path) -> Mapping:
+    """Read the networks of words by (system, set), as a door does."""
+    read = hook("read_networks")
+    return read(home) if read else {}
 
 
 # by name: the reader, which takes the directory, and what is said where it finds none
@@ -267,21 +239,7 @@ ARTIFACTS = {
         "lm/LM/metrics.jsonl: absent, so there is nothing to say of trainings (`lmtools train`"
         " writes them)",
     ),
-    "grids": (
-        read_grids,
-        "grids/GRID.yaml: absent, so no runs are compared that differ in one thing (the recipe's"
-        " run.sh writes them)",
-    ),
-    "bench": (
-        partial(read_bench, "lm", BENCH_SHAPE),
-        "bench/lm.json: absent, so there is no table of throughput and responsiveness (`lmtools"
-        " bench lm --out` writes it)",
-    ),
-    "speed": (
-        partial(read_bench, "speed", SPEED_SHAPE),
-        "bench/speed.json: absent, so there is no figure of run time (`benchmarks/bench.py score"
-        " --out` writes it)",
-    ),
+    "grids": (read_grids, ""),
     "networks": (read_networks, ""),
     "scored": (partial(read_by_set, "scored", SCORED_SHAPE), ""),
     "lattices": (partial(read_by_set, "lattice", LATTICE_SHAPE), ""),

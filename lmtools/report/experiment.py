@@ -2,41 +2,32 @@
 models and pairs, and the lines that name it.
 """
 
-import math
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from lmtools.base.errors import UserError
-from lmtools.formats.glossary import load_glossary
 from lmtools.report.artifacts import ARTIFACTS
 from lmtools.report.names import Names
-from lmtools.report.parts.grids import Grid, grids_of
 from lmtools.report.parts.lists import RescoredLists, arrange, collect_lists
 from lmtools.report.parts.models import Model, list_absent, list_sizes, models_of
 from lmtools.report.parts.pairs import JudgedPairs, collect_pairs
 from lmtools.report.parts.samples import lists_beside
-from lmtools.report.rows import BENCH, PACE, FigureRows, rows_of
+from lmtools.report.rows import FigureRows, rows_of
 from lmtools.report.style import Style, load_style
 from lmtools.text.corpus import Header
-from lmtools.text.phrases import PhraseSpec
 from lmtools.version import __version__
 
 RESCORING, LM, STS = "rescoring", "lm", "sts"  # kinds of experiments
 HASH = 8  # letters of a hash that are printed
 # by kind: the artifacts that are read; of those with ? nobody misses any
 READ = {
-    RESCORING: "systems ppl learning speed lattices? networks? scored? stages hashes configs?"
-    " training?",
-    LM: "configs ppl learning grids bench stages training?",
-    STS: "judged learning speed stages configs? ppl? training?",
-}
-PERPLEXITIES = {  # of QUANTITIES, by what `lmtools ppl` calls them
-    "ppl": "word_ppl",
-    "sentence-mean": "sentence_ppl_mean",
-    "sentence-median": "sentence_ppl_median",
+    RESCORING: "systems ppl learning lattices? networks? scored? stages hashes configs? training?",
+    LM: "configs ppl learning grids? stages training?",
+    STS: "judged learning stages configs? ppl? training?",
 }
 MACHINE = "{processor} ({capability}), threads {threads}, torch {torch}, {device}"
 
@@ -56,44 +47,22 @@ class Experiment:
     configs: Mapping[str, Mapping]  # config.yaml, by language model
     learning: Mapping[str, Sequence[Mapping]]  # the lines of metrics.jsonl, by language model
     ppl: Mapping[tuple[str, str], Mapping]  # by (language model, set)
-    speed: Mapping | None = None  # what `bench.py score` wrote
-    bench: Mapping | None = None  # what `bench.py lm` wrote
     training: Header | None  # what the training corpus says of itself
     absent: tuple[str, ...]
     lists: RescoredLists | None = None
     pairs: JudgedPairs | None = None
     models: Mapping[str, Model]
-    grids: Sequence[Grid] = ()
+    grids: Collection[str] = ()  # language models that recipes compare apart
 
     @cached_property
     def rows(self) -> FigureRows:
         """The figures of all parts."""
         return FigureRows(rows_of(self))
 
-    def quantity(self, kind: str, name: str, place: str) -> float | None:
-        """Return a figure of a system or language model: one of QUANTITIES, on a set, or on a
-        device by how that begins; None where it was not measured.
-        """
-        if kind in ("context", "embed"):
-            judged = self.pairs and self.pairs.results.get((name, place))
-            value = judged.hundredfold(kind) if judged else None
-            return value if value is not None and math.isfinite(value) else None
-        if kind == "score":
-            return self.lists and self.rows.value("system", name, self.lists.metric, place)
-        if kind in BENCH:
-            device = str((self.bench or {}).get("device", ""))
-            known = device.startswith(place)
-            return self.rows.value("bench", name, kind, device) if known else None
-        quantity = PERPLEXITIES.get(kind)
-        if quantity:
-            return self.rows.value("lm", name, quantity, place)
-        return self.rows.value("lm", name, PACE if kind == "time" else kind)
-
     @property
     def main(self) -> list[Model]:
         """The models that stand for themselves: all but those that were trained for a grid."""
-        extra = {name for grid in self.grids for name in grid.extra}
-        return [model for name, model in self.models.items() if name not in extra]
+        return [model for name, model in self.models.items() if name not in self.grids]
 
     @property
     def corpus(self) -> str | None:
@@ -106,13 +75,6 @@ class Experiment:
         """
         options = [stage.get("options") or {} for stage in reversed(self.stages)]
         return next((values[name] for values in options if values.get(name)), None)
-
-    @property
-    def options(self) -> set[str]:
-        """Return the values of the recipe's options that identify the experiment: --corpus, and
-        --pair.
-        """
-        return {value for value in (self.corpus, self.option("pair")) if value}
 
     @property
     def title(self) -> str:
@@ -251,7 +213,7 @@ def collect(
     title: str | None = None,
     command: str = "lmtools report",
     style: Style | None = None,
-    words: PhraseSpec | None = None,
+    words: Any = None,
 ) -> Experiment:
     """Collect the experiment of that kind in directory `home`, its lists from the files `nbests`
     (default: data/*/nbest.jsonl beside it). `command` is what the tables say made them, `style` has
@@ -265,7 +227,7 @@ def collect(
     if with_lists:
         parts["lists"], dropped = collect_lists(home, nbests, trees, names.style)
     if words:
-        parts["lists"] = replace(parts["lists"], glossary=load_glossary(words))
+        parts["lists"] = replace(parts["lists"], glossary=words.load())
     if kind == RESCORING:
         names, absent = parts["lists"].names, [*absent, *dropped]
         arranged = ("ppl", "learning", "configs")
@@ -276,16 +238,15 @@ def collect(
     apart = {sample.name for sample in parts["lists"].samples} if kind == LM and with_lists else ()
     models = collect_models(trees, apart, names)
     if kind == LM:
-        parts["grids"], lost = grids_of(trees["grids"], models)
-        absent += [*lost, *list_absent(home, models)]
+        absent += list_absent(home, models)
         absent += [*list_missing(home, RESCORING, trees), *dropped] if with_lists else []
-    kept = ("stages", "configs", "learning", "ppl", "speed", "bench", "training")
+    kept = ("stages", "configs", "learning", "ppl", "grids", "training")
     parts |= {name: trees[name] for name in kept if name in trees}
     parts |= {"models": models, "names": names, "absent": tuple(dict.fromkeys(absent))}
     return Experiment(kind=kind, home=home, command=command, given_title=title, **parts)
 
 
-def check_words(words: PhraseSpec, kind: str, with_lists: bool) -> None:
+def check_words(words, kind: str, with_lists: bool) -> None:
     """UserError for a glossary where no page shows utterances."""
     if kind == STS or not with_lists:
         raise UserError(
@@ -297,6 +258,4 @@ def check_words(words: PhraseSpec, kind: str, with_lists: bool) -> None:
 def collect_models(trees: Mapping, apart: Collection[str], names: Names) -> dict[str, Model]:
     """Collect the language models of `trees`, without the perplexities of the sets `apart`."""
     ppl = {key: tree for key, tree in trees["ppl"].items() if key[1] not in apart}
-    rows = (trees.get("bench") or {"rows": ()})["rows"]
-    parameters = {row["name"]: row.get("parameters") for row in rows}
-    return models_of(names.lms, trees | {"ppl": ppl}, parameters)
+    return models_of(names.lms, trees | {"ppl": ppl})

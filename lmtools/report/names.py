@@ -41,6 +41,11 @@ class SystemParts(NamedTuple):
         return all(part.normalised for part in self.parts)
 
     @property
+    def normal(self) -> "SystemParts":
+        """The same with normalised scores."""
+        return self._replace(parts=tuple(part._replace(normalised=True) for part in self.parts))
+
+    @property
     def summed(self) -> "SystemParts":
         """The same by sums over tokens."""
         return self._replace(parts=tuple(part._replace(score=SUM) for part in self.parts))

@@ -10,40 +10,31 @@ from typing import NamedTuple
 import numpy as np
 
 from lmtools.base.atomic import atomic_text
-from lmtools.base.log import say_lines
+from lmtools.base.doors import open_door
 from lmtools.evaluate import METRICS
 from lmtools.evaluate.metrics import ErrorRate
-from lmtools.evaluate.phrases import (
-    COUNTS,
-    FALSE_ALARMS,
-    PhraseEvaluation,
-    compare_phrases,
-    count_texts,
-)
-from lmtools.evaluate.word_confidence import JudgedWords
 from lmtools.report.names import FIRST, ORACLE
 from lmtools.report.parts.lists import RescoredLists
-from lmtools.report.parts.measure import LENGTHS, SEED, Measured
+from lmtools.report.parts.measure import LENGTHS, Measured, chance
 from lmtools.report.parts.models import Model
 from lmtools.report.parts.pairs import KINDS, REFERENCE, JudgedPairs, williams_p
-from lmtools.text.phrases import Glossary
 
 ERRORS = ("substitutions", "deletions", "insertions")
 CHANGE, RELATIVE, TUNED = "change", "relative change", "change, tuned first pass"
-RELIABILITY, ROC = "share right", "share of right words"
-MILLISECONDS, PACE = "milliseconds", "milliseconds a step"
+UNNORMALISED = "change, normalised"  # from the same with normalised scores
+PACE = "milliseconds a step"
 PPL = (
     *("word_ppl", "subword_ppl", "bits_per_char", "sentence_ppl_mean", "sentence_ppl_median"),
     *("log_prob", "oov", "sentences", "words", "tokens"),
 )
+LM_KINDS = ("lm", "learning")  # kinds of rows whose names are those of language models
 LATTICE = ("lattices", "arcs", "rescored_arcs", "speech", "seconds")
-BENCH = ("throughput", "responsiveness", "contiguous")
 
 
 class FigureRow(NamedTuple):
     """One figure: of what kind, of which system or language model, on which set, which quantity;
-    its value, the ends of its 95% interval (of speeds: of the middle half or of all turns), the
-    probability that a difference is chance, and where on an axis it stands.
+    its value, the ends of its 95% interval, the probability that a difference is chance, and where
+    on an axis it stands; the printed name and the language models of what it is of.
     """
 
     kind: str
@@ -55,6 +46,8 @@ class FigureRow(NamedTuple):
     high: float | None = None
     p: float | None = None
     at: float | None = None
+    label: str = ""
+    lms: str = ""  # parted by blanks
 
 
 class FigureRows:
@@ -77,24 +70,41 @@ class FigureRows:
 
     def write(self, path) -> None:
         """Write them as CSV, a line a row under a line of names; what is not known is empty."""
-        with atomic_text(path) as stream:
+        with atomic_text(path, follow=False) as stream:
             writer = csv.writer(stream, lineterminator="\n")
             writer.writerows([FigureRow._fields, *self.every])
 
+    @classmethod
+    def read(cls, path) -> "FigureRows":
+        """Read what `write` wrote."""
+        with open(path, newline="") as stream:
+            _, *lines = csv.reader(stream)
+        numbers = ([float(cell) if cell else None for cell in line[4:9]] for line in lines)
+        return cls(
+            FigureRow(*line[:4], *values, *line[9:])
+            for line, values in zip(lines, numbers, strict=True)
+        )
+
 
 def rows_of(experiment) -> Iterator[FigureRow]:
+    """Yield the rows of all parts of an Experiment, with printed names and language models."""
+    for row in list_rows(experiment):
+        if row.kind in LM_KINDS:
+            yield row._replace(label=experiment.names.lms.label(row.name), lms=row.name)
+        elif row.kind == "stage":
+            yield row
+        else:
+            lms = " ".join(experiment.models_in(row.name))
+            yield row._replace(label=experiment.label(row.name), lms=lms)
+
+
+def list_rows(experiment) -> Iterator[FigureRow]:
     """Yield the rows of all parts of an Experiment."""
     if experiment.lists:
         yield from rows_of_lists(experiment.lists)
     if experiment.pairs:
         yield from rows_of_pairs(experiment.pairs)
     yield from rows_of_models(experiment.models, experiment.ppl)
-    for grid in experiment.grids:
-        for label, model in grid.runs.items():
-            for place in model.figures:
-                value, at = model.ppl(place), grid.at.get(label)
-                yield FigureRow("grid", label, place, grid.name, value=value, at=at)
-    yield from rows_of_speeds(experiment.speed or {}, experiment.bench or {})
     for stage in experiment.stages:
         yield FigureRow(
             "stage", str(stage.get("stage", "")), "", "seconds", value=stage.get("seconds")
@@ -106,6 +116,8 @@ def rows_of_lists(lists: RescoredLists) -> Iterator[FigureRow]:
     for measured in lists.sets:
         yield from rows_of_set(measured)
         yield from rows_of_depths(measured)
+    for measured in lists.judged:
+        yield from rows_of_unnormalised(lists, measured)
     for name, system in lists.systems.items():
         weights = system.weights
         for feature, value in weights.features.items() if weights else ():
@@ -126,10 +138,10 @@ def rows_of_lists(lists: RescoredLists) -> Iterator[FigureRow]:
         for part in tree.get("by label", ()):
             yield FigureRow(*key, part["name"], part.get("score"))
     for measured in lists.sets if lists.glossary else ():
+        rows_of_phrases = open_door("phrases", "report:rows_of_phrases", "--words")
         yield from rows_of_phrases(measured, lists.glossary)
     for (name, place), held in lists.networks.items():
-        for kind, words in held.judged.items():
-            yield from rows_of_words(kind, name, place, words)
+        yield from held.rows(name, place)
     for (name, place), tree in lists.lattices.items():
         for quantity in LATTICE:
             yield FigureRow("lattice", name, place, quantity, value=tree[quantity])
@@ -165,6 +177,16 @@ def rows_of_set(measured: Measured) -> Iterator[FigureRow]:
                 )
 
 
+def rows_of_unnormalised(lists: RescoredLists, measured: Measured) -> Iterator[FigureRow]:
+    """Yield the change of each system of unnormalised scores from the same of normalised ones."""
+    makeup, place = lists.names.makeup, measured.sample.name
+    systems = {makeup(name): result for name, result in measured.results.items()}
+    for name, rough in measured.unnormalised.items():
+        if plain := systems.get(makeup(name).normal):
+            p, change = chance(measured.refs, rough, plain), rough.score - plain.score
+            yield FigureRow("system", name, place, UNNORMALISED, change, p=p)
+
+
 def rows_of_depths(measured: Measured) -> Iterator[FigureRow]:
     """Yield the scores by list depth and by utterance length, at its class's least words."""
     metric, place = measured.refs.metric, measured.sample.name
@@ -176,47 +198,6 @@ def rows_of_depths(measured: Measured) -> Iterator[FigureRow]:
     for name in measured.results:
         for (low, _), score in zip(LENGTHS, measured.by_length(name), strict=True):
             yield FigureRow("length", name, place, metric, value=score, at=low)
-
-
-def rows_of_phrases(measured: Measured, glossary: Glossary) -> Iterator[FigureRow]:
-    """Yield how well every system has the words of a glossary, and all others, with intervals; p is
-    that of the difference to the first pass, of the paired bootstrap.
-    """
-    refs, place = measured.sample.refs, measured.sample.name
-    texts = (refs, *(result.texts for result in measured.results.values()))
-    say_lines(glossary.warn_absent(pair for side in texts for pair in side.items()))
-    judged = {
-        name: PhraseEvaluation(count_texts(refs, result.texts, glossary))
-        for name, result in {**measured.results, **measured.unnormalised}.items()
-    }
-    for name, evaluation in judged.items():
-        key, chances = ("phrases", name, place), {}
-        if name not in (FIRST, ORACLE):
-            gaps = compare_phrases(evaluation, judged[FIRST], SEED)
-            chances = {quantity: gap.p for quantity, gap in gaps.items()}
-        for figure, ends in evaluation.intervals(SEED).items():
-            value, ends = evaluation.score(figure), ends or (None, None)
-            yield FigureRow(*key, figure, value, *ends, chances.get(figure))
-        alarms = evaluation.false_alarms
-        yield FigureRow(*key, FALSE_ALARMS, alarms, p=chances.get(FALSE_ALARMS))
-        for quantity, count in zip(COUNTS, evaluation.total.tolist(), strict=True):
-            yield FigureRow(*key, quantity, count)
-
-
-def rows_of_words(kind: str, name: str, place: str, words: JudgedWords) -> Iterator[FigureRow]:
-    """Yield how well posteriors or calibrated confidences agree with what is right: the share right
-    at the mean of each bin, and the ROC at each hundredth of wrong words.
-    """
-    key = (kind, name, place)
-    for quantity, value in words.figures.items():
-        yield FigureRow(*key, quantity, value)
-    for mean, right, count in words.reliability().tolist():
-        if count:
-            yield FigureRow(*key, RELIABILITY, right, at=mean)
-    false, true = words.roc().T
-    for hundredth in range(101) if math.isfinite(words.area) else ():
-        share = hundredth / 100
-        yield FigureRow(*key, ROC, float(np.interp(share, false, true)), at=share)
 
 
 def rows_of_models(
@@ -236,33 +217,6 @@ def rows_of_models(
         for quantity in ("mean", "sd"):
             value = (tree.get("log_normaliser") or {}).get(quantity)
             yield FigureRow("lm", name, place, f"log Z {quantity}", value=value)
-
-
-def rows_of_speeds(speed: Mapping, bench: Mapping) -> Iterator[FigureRow]:
-    """Yield the run times by sentence length with their middle half, batched rates, and what
-    `benchmarks/bench.py lm` measured, with the slowest and the fastest turn.
-    """
-    for row in speed.get("rows", ()):
-        times = row.get("seconds") or [row["seconds_median"]]
-        low, high = 1000 * np.percentile(times, (25, 75))
-        value, words = 1000 * row["seconds_median"], row["words"]
-        ends = {"low": float(low), "high": float(high)}
-        yield FigureRow(
-            "speed", row["lm"], row["task"], MILLISECONDS, value=value, **ends, at=words
-        )
-    for name, tree in (speed.get("batched") or {}).items():
-        for quantity, value in tree.items():
-            if isinstance(value, int | float):
-                yield FigureRow("batched", name, "", quantity, value=value)
-    for row in bench.get("rows", ()):
-        key = "bench", row["name"], str(bench.get("device", ""))
-        for quantity in ("parameters", "flops", "flops_hidden"):
-            yield FigureRow(*key, quantity, row.get(quantity))
-        for quantity in BENCH:
-            if rate := row.get(quantity):
-                turns = rate.get("values") or [rate["median"]]
-                ends = min(turns), max(turns)
-                yield FigureRow(*key, quantity, rate["median"], *ends)
 
 
 def rows_of_pairs(pairs: JudgedPairs) -> Iterator[FigureRow]:

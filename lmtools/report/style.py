@@ -1,5 +1,5 @@
 """Style of reports, from a YAML file: names of systems and language models in print, their order,
-their looks, and papers' results to stand beside them.
+their looks.
 
 The package's own is defaults.yaml; a recipe's refines it entry by entry, and an experiment's file
 (lmtools/rescoring/experiment.py) gives systems their order, labels and looks:
@@ -7,11 +7,9 @@ The package's own is defaults.yaml; a recipe's refines it entry by entry, and an
     order: [tta, "*", ngram]              # of language models; "*": whatever is not named
     systems: {all: {label: all LMs}}      # by name of a system, instead of what it is made of
     lms: {tta: {label: T-TA, look: {light: "#00876a", dark: "#2fcaa0", marker: "*", line: "-"}}}
-    criteria: {bce: {label: BCE, panel: full, look: {}}}
     families: {lstm: {label: LSTM, look: {}}}
     views: {eos: {label: "[EOS]", marker: ">", line: ":"}} # of sentence vectors
-    spare: [], runs: []                   # looks of what has none of its own; of the runs of a grid
-    citations: {}, papers: [], readings: [] # see report/cited.py
+    spare: [], runs: []                   # looks of what has none; of models of one family
 """
 
 import functools
@@ -22,14 +20,6 @@ from pathlib import Path
 
 from lmtools.base.config import build, find_lines, load_yaml, merge
 from lmtools.base.errors import UserError
-from lmtools.report.cited import (
-    Citation,
-    CitedTable,
-    FigureQuote,
-    parse_citations,
-    parse_readings,
-    parse_tables,
-)
 from lmtools.rescoring.experiment import ExperimentPlan
 
 DEFAULTS = Path(__file__).with_name("defaults.yaml")
@@ -82,7 +72,6 @@ class Printed:
 
     label: str | None = None
     look: Look | None = None
-    panel: str | None = None  # of criteria: which figure they stand in
 
 
 @dataclass(frozen=True)
@@ -92,14 +81,10 @@ class Style:
     order: list[str]
     systems: Mapping[str, Printed]
     lms: Mapping[str, Printed]
-    criteria: Mapping[str, Printed]
     families: Mapping[str, Printed]
     views: Mapping[str, View]
     spare: list[Look]
     runs: list[Look]
-    citations: Mapping[str, Citation]
-    papers: tuple[CitedTable, ...]
-    readings: tuple[FigureQuote, ...]
     plan: ExperimentPlan = field(default_factory=ExperimentPlan)
 
     def place(self, name: str) -> int:
@@ -107,7 +92,7 @@ class Style:
         return self.order.index(name if name in self.order else OTHERS)
 
 
-ENTRIES = ("systems", "lms", "criteria", "families")
+ENTRIES = ("systems", "lms", "families")
 
 
 def load_style(path: Path | None = None, plan: ExperimentPlan | None = None) -> Style:
@@ -147,12 +132,11 @@ def check_style(path: Path) -> None:
             place = place[:-1]
         return f"{path}:{lines.get(place, 1)}"
 
-    known = [*ENTRIES, "order", "views", "spare", "runs", "citations", "papers", "readings"]
+    known = [*ENTRIES, "order", "views", "spare", "runs"]
     for name in tree:
         if name not in known:
             raise UserError(f"{where(str(name))}: unknown key {name!r}; known: {', '.join(known)}")
-    citations = load_yaml(DEFAULTS)["citations"] | read_part(tree, "citations", dict, where)
-    parse_style({"order": [OTHERS], **tree, "citations": citations}, where)
+    parse_style({"order": [OTHERS], **tree}, where)
 
 
 def parse_style(tree: Mapping, where) -> Style:
@@ -178,23 +162,12 @@ def parse_style(tree: Mapping, where) -> Style:
     order = [str(name) for name in read_part(tree, "order", list, where)]
     if order.count(OTHERS) != 1 or len(set(order)) < len(order):
         raise UserError(f"{where('order')}: a name stands there twice, or {OTHERS!r} not once")
-    citations = parse_citations(read_part(tree, "citations", dict, where), where)
-    papers = parse_tables(read_part(tree, "papers", list, where), citations, where)
-    readings = parse_readings(read_part(tree, "readings", list, where), citations, where)
-    return Style(
-        order,
-        **sections,
-        views=views,
-        **looks,
-        citations=citations,
-        papers=papers,
-        readings=readings,
-    )
+    return Style(order, **sections, views=views, **looks)
 
 
 def parse_entry(tree, where, prefix: str) -> Printed:
     """Parse one entry of ENTRIES."""
-    if not isinstance(tree, Mapping) or not tree.keys() <= {"label", "look", "panel"}:
+    if not isinstance(tree, Mapping) or not tree.keys() <= {"label", "look"}:
         raise UserError(f"{where}: {prefix}: not `label: TEXT` and `look: {{light: ..}}`")
     look = tree.get("look")
     rest = {name: value for name, value in tree.items() if name != "look"}

@@ -4,73 +4,69 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from lmtools.base.atomic import atomic_path, atomic_text
+from lmtools.base.doors import hook
 from lmtools.base.errors import UserError
 from lmtools.report.experiment import LM, RESCORING, STS, Experiment, collect, recognise
 from lmtools.report.figures import lms as lm_figures
 from lmtools.report.figures import rescoring as rescoring_figures
 from lmtools.report.figures import sts as sts_figures
-from lmtools.report.figures.confidence import confidence_pictures
-from lmtools.report.figures.criteria import criteria_pictures
 from lmtools.report.figures.ppl import ppl_pictures
-from lmtools.report.figures.readings import add_readings
-from lmtools.report.figures.speed import speed_pictures
 from lmtools.report.page.drawing import LIGHT, Picture
-from lmtools.report.page.html import page
+from lmtools.report.page.html import add_section, page
 from lmtools.report.page.table import Table, guarded, markdown, plain
 from lmtools.report.tables import lms, rescoring, sts
-from lmtools.report.tables.confidences import confidence_tables
-from lmtools.report.tables.criteria import criteria_tables
-from lmtools.report.tables.machine import speed_tables, stage_tables
-from lmtools.report.tables.papers import paper_tables
-from lmtools.report.tables.phrases import phrase_tables
+from lmtools.report.tables.machine import stage_tables
 from lmtools.report.tables.scores import main_tables, scored_tables
 from lmtools.report.tables.sts import gain_tables
 
+
+def brought(name: str) -> Callable[[Experiment], Iterable]:
+    """Return the maker that a door brings under that name; without the door it makes nothing."""
+
+    def make(experiment: Experiment) -> Iterable:
+        found = hook(name)
+        return found(experiment) if found else ()
+
+    return make
+
+
+phrase_tables = brought("phrase_tables")
 Makers = Sequence[Callable[[Experiment], Iterable]]
-# by kind of report, in printing order; those of papers stand behind the first
+# by kind of report, in printing order
 TABLES: Mapping[str, Makers] = {
     RESCORING: (
-        *(main_tables, scored_tables, phrase_tables, criteria_tables),
+        *(main_tables, scored_tables, phrase_tables),
         *(rescoring.weight_tables, rescoring.lambda_tables),
         *(rescoring.oracle_tables, rescoring.depth_tables, rescoring.ppl_tables),
-        *(rescoring.length_tables, confidence_tables, speed_tables, rescoring.lattice_tables),
+        *(rescoring.length_tables, brought("confidence_tables"), rescoring.lattice_tables),
         *(rescoring.training_tables, stage_tables),
     ),
     LM: (
         lms.ppl_tables,
         *(main_tables, phrase_tables, rescoring.ppl_tables, rescoring.weight_tables),
-        *(lms.bench_tables, lms.grid_tables, lms.training_tables, stage_tables),
+        *(lms.training_tables, stage_tables),
     ),
     STS: (
         *(sts.pearson_tables, gain_tables, sts.main_tables, sts.layer_tables),
-        *(sts.grade_tables, sts.training_tables, speed_tables, stage_tables),
+        *(sts.grade_tables, sts.training_tables, stage_tables),
     ),
 }
 # by kind of report and how the names of their files begin
 PICTURES: Mapping[str, Mapping[str, Callable[[Experiment], Iterable[Picture]]]] = {
     RESCORING: {
-        "criteria": criteria_pictures,
         "systems": rescoring_figures.system_pictures,
         "depth": rescoring_figures.depth_pictures,
         "length": rescoring_figures.length_pictures,
-        "confidence": confidence_pictures,
+        "confidence": brought("confidence_pictures"),
         "scale": rescoring_figures.scale_pictures,
         "learning": rescoring_figures.learning_pictures,
-        "speed": speed_pictures,
     },
-    LM: {
-        "ppl": ppl_pictures,
-        "work": lm_figures.work_pictures,
-        "grid": lm_figures.grid_pictures,
-        "learning": lm_figures.learning_pictures,
-        "speed": lm_figures.speed_pictures,
-    },
+    LM: {"ppl": ppl_pictures, "learning": lm_figures.learning_pictures},
     STS: {
         "bars": sts_figures.bar_pictures,
         "scatter": sts_figures.scatter_pictures,
         "layers": sts_figures.layer_pictures,
         "gains": sts_figures.gain_pictures,
-        "speed": speed_pictures,
     },
 }
 OF_LISTS = (
@@ -78,44 +74,83 @@ OF_LISTS = (
     ppl_pictures,
 )
 REPORTS = tuple(TABLES)
+FIGURES, ABSENT = "\n## Figures\n", "\n## Absent\n"  # headings of RESULTS.md
+ADDED = ("criteria", "grid", "speed", "work")  # how the names of figures begin that scripts add
 
 
 def write_report(
-    home, nbests: Sequence[str] = (), *, what: str | None = None, csv: str | None = None, **options
+    home, nbests: Sequence[str] = (), *, what: str | None = None, **options
 ) -> tuple[str, tuple[str, ...]]:
-    """Write RESULTS.md, *.png and index.html; return the main tables as text, and a line for each
-    thing that is absent or does not fit.
+    """Write RESULTS.md, *.png, index.html and rows.csv; return the main tables as text, and a line
+    for each thing that is absent or does not fit.
 
-    They go to `home`/report; `what` is a name of REPORTS (default: by what there is); `csv` is a
-    file for the figures, a row each; `options` are those of `collect`.
+    They go to `home`/report; `what` is a name of REPORTS (default: by what there is); `options` are
+    those of `collect`.
     """
     home = Path(home)
     experiment = collect(home, what or recognise(home, nbests), nbests, **options)
     tables = make_tables(experiment)
-    pictures = list(add_readings(experiment, make_pictures(experiment)))
+    pictures = make_pictures(experiment)
     misfits = rescoring.list_misfits(experiment) if experiment.kind != STS else []
     light = [picture.png(LIGHT) for picture in pictures]
     out = home / "report"
     if out.is_symlink():
         raise UserError(f"{out}: a link stands where the report belongs; remove it")
-    for picture, png in zip(pictures, light, strict=True):
-        with atomic_path(out / f"{picture.name}.png", follow=False) as path:
-            path.write_bytes(png)
+    write_pictures(out, dict(zip(pictures, light, strict=True)))
     remove_others(out, {picture.name for picture in pictures})
     with atomic_text(out / "RESULTS.md", follow=False) as stream:
         stream.write(results(experiment, tables, pictures))
     with atomic_text(out / "index.html", follow=False) as stream:
         stream.write(page(experiment, tables, pictures, light))
-    if csv:
-        experiment.rows.write(csv)
+    experiment.rows.write(out / "rows.csv")
     first = [plain(table) for table in tables if table.part == "results"]
     return "\n".join(first), (*experiment.absent, *misfits)
 
 
+def write_pictures(out: Path, pictures: Mapping[Picture, bytes]) -> None:
+    """Write figures beside the report."""
+    for picture, png in pictures.items():
+        with atomic_path(out / f"{picture.name}.png", follow=False) as path:
+            path.write_bytes(png)
+
+
+def add_part(
+    home, name: str, title: str, tables: Sequence[Table], pictures: Sequence[Picture] = ()
+) -> None:
+    """Add tables and figures of one's own to the report that `write_report` wrote: to RESULTS.md,
+    and to index.html as a section of that name and title. UserError where it has that section.
+    """
+    out = Path(home) / "report"
+    text, whole = ((out / one).read_text("utf-8") for one in ("RESULTS.md", "index.html"))
+    if f'<section id="{name}"' in whole:
+        raise UserError(f"{out}/index.html: has {name} already; run lmtools report before")
+    if not tables and not pictures:
+        return
+    drawn = {picture: picture.png(LIGHT) for picture in pictures}
+    write_pictures(out, drawn)
+    text = put_before(text, "".join(f"\n{markdown(table)}" for table in tables), FIGURES, ABSENT)
+    shown = "" if FIGURES in text or not pictures else FIGURES
+    shown += "".join(f"\n{show_picture(picture)}" for picture in pictures)
+    with atomic_text(out / "RESULTS.md", follow=False) as stream:
+        stream.write(put_before(text, shown, ABSENT))
+    with atomic_text(out / "index.html", follow=False) as stream:
+        stream.write(add_section(whole, name, title, tables, drawn))
+
+
+def put_before(text: str, added: str, *marks: str) -> str:
+    """Return a text with one more before the first of the marks that it has, or at the end."""
+    at = next((text.index(mark) for mark in marks if mark in text), len(text))
+    return text[:at] + added + text[at:]
+
+
+def show_picture(picture: Picture) -> str:
+    """Return a figure in Markdown."""
+    return f"![{picture.caption}]({picture.name}.png)\n"
+
+
 def make_tables(experiment: Experiment) -> list[Table]:
     """Return all tables of an experiment, in printing order."""
-    first, *others = TABLES[experiment.kind]
-    return make_all([first, paper_tables, *others], experiment)
+    return make_all(TABLES[experiment.kind], experiment)
 
 
 def make_pictures(experiment: Experiment) -> list[Picture]:
@@ -133,7 +168,7 @@ def remove_others(folder: Path, names: set[str]) -> None:
     """Remove figures that an earlier report drew and this one did not, so that no page mixes two
     experiments.
     """
-    ours = {name for makers in PICTURES.values() for name in makers}
+    ours = {*ADDED, *(name for makers in PICTURES.values() for name in makers)}
     for path in folder.glob("*.png"):
         if path.stem not in names and path.stem.partition("-")[0] in ours:
             path.unlink()
@@ -149,8 +184,7 @@ def results(experiment: Experiment, tables: Sequence[Table], pictures: Sequence[
         *map(markdown, tables),
     ]
     if pictures:
-        shown = [f"![{picture.caption}]({picture.name}.png)\n" for picture in pictures]
-        parts.append("## Figures\n\n" + "\n".join(shown))
+        parts.append(FIGURES[1:] + "\n" + "\n".join(map(show_picture, pictures)))
     if experiment.absent:
-        parts.append("## Absent\n\n" + "".join(f"- {line}\n" for line in experiment.absent))
+        parts.append(ABSENT[1:] + "\n" + "".join(f"- {line}\n" for line in experiment.absent))
     return "\n".join(parts)

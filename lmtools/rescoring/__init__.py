@@ -2,8 +2,6 @@
 chosen with them.
 """
 
-from lmtools.rescoring.apply import check_signatures, rescore, weighted_totals
-from lmtools.rescoring.crossing import Crossing
 from lmtools.rescoring.defaults import is_default, load_weights
 from lmtools.rescoring.features import (
     DERIVED,
@@ -14,11 +12,17 @@ from lmtools.rescoring.features import (
     read_columns,
 )
 from lmtools.rescoring.folds import FoldPlan, parse_folds
-from lmtools.rescoring.lists import rescore_lists, tune_lists, warn_unseen
-from lmtools.rescoring.marks import mark
+from lmtools.rescoring.lists import (
+    check_signatures,
+    rescore,
+    rescore_lists,
+    tune_lists,
+    warn_unseen,
+    weighted_totals,
+)
 from lmtools.rescoring.risk import Risk, minimum_risk
 from lmtools.rescoring.systems import SystemPlan, of_system, read_scores
-from lmtools.rescoring.tuning import tune
+from lmtools.rescoring.tuning import Crossing, tune
 from lmtools.rescoring.tuning_options import OBJECTIVES, TuningOptions
 from lmtools.rescoring.weights import (
     Dev,
@@ -27,6 +31,7 @@ from lmtools.rescoring.weights import (
     Weights,
     describe_lm,
     describe_system,
+    mark,
     parse_weights,
 )
 

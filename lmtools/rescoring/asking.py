@@ -19,11 +19,11 @@ from lmtools.evaluate import METRICS
 from lmtools.evaluate.nbest import reference
 from lmtools.formats.sessions import find_sessions
 from lmtools.rescoring import DERIVED, ScoreColumns, Weights, check_signatures, gather
-from lmtools.rescoring.apply import check, keep_silence
 from lmtools.rescoring.defaults import doubt_scores
 from lmtools.rescoring.doubts import find_useless
 from lmtools.rescoring.features import best, combine, find_divisors
 from lmtools.rescoring.lazy import expect, pad, read_bound, score_lazily
+from lmtools.rescoring.lists import check, keep_silence
 from lmtools.rescoring.tuning import padded_statistics
 from lmtools.score import load, score_texts
 from lmtools.score.base import Scorer
@@ -119,7 +119,7 @@ def choose_lazily(
 
 def gather_others(nbests: Sequence[NBest], columns: ScoreColumns, weights: Weights, name, source):
     """Gather the features that the weights have beside the column `name`."""
-    others = without(weights, name)
+    others = {feature: w for feature, w in weights.features.items() if feature != name}
     derived = [feature for feature in (*DERIVED, "rank") if feature in weights.features]
     known = gather(nbests, columns.values, source, derived)
     check(known, replace(weights, features=others), source)
@@ -142,11 +142,6 @@ def refuse_unfit(weights: Weights, name: str, nbests: Sequence[NBest], path) -> 
             f"{path}: {folds.describe()}, and {count} of the utterances are of a fold: the bound of"
             " lazy rescoring was learnt on them; score all with lmtools score, and give --scores"
         )
-
-
-def without(weights: Weights, name: str) -> dict[str, float]:
-    """Return the weights of all other features."""
-    return {feature: weight for feature, weight in weights.features.items() if feature != name}
 
 
 def count_tokens(texts: Sequence[Sequence[str]], scorer) -> tuple[list[np.ndarray], int]:
@@ -202,26 +197,20 @@ def score_in_context(
     scorer = ContextScorer(model)
     with contextlib.closing(open_cache(scorer, computing)) as cache:
         if context.origin in (FIRST, REF):
-            texts = first_texts(nbests) if context.origin == FIRST else reference_texts(nbests)
+            if context.origin == FIRST:
+                texts = [nbest.hyps[0].text if nbest.hyps else "" for nbest in nbests]
+            else:
+                refs = map(reference, nbests)
+                texts = [ref if isinstance(ref, str) else ref[0] for ref in refs]
             contexts = list_contexts(texts, sessions, scorer, context.tokens)
             pairs = pair_contexts(nbests, contexts)
             scores = score_texts(pairs, scorer, computing, cache)
         else:
             choose = read_chooser(nbests, columns, context.origin)
+            histories = [History(scorer, context.tokens) for _ in sessions]
             opened = scorer, computing, cache
-            scores = score_in_order(nbests, sessions, opened, context, choose=choose)
+            scores = score_in_order(nbests, sessions, histories, opened, choose=choose)
     return replace(scores, signature={**scores.signature, **context.signature}), len(sessions)
-
-
-def first_texts(nbests: Sequence[NBest]) -> list[str]:
-    """Return the recogniser's own answer to each utterance."""
-    return [nbest.hyps[0].text if nbest.hyps else "" for nbest in nbests]
-
-
-def reference_texts(nbests: Sequence[NBest]) -> list[str]:
-    """Return the first reference of each utterance; UserError for lists without."""
-    refs = map(reference, nbests)
-    return [ref if isinstance(ref, str) else ref[0] for ref in refs]
 
 
 def pair_contexts(nbests: Sequence[NBest], contexts: Sequence[str]) -> list[tuple[str, str]]:
@@ -271,42 +260,26 @@ def read_chooser(
 def score_in_order(
     nbests: Sequence[NBest],
     sessions: Sequence[Sequence[int]],
+    histories: Sequence[History],
     model: tuple[ContextScorer, Computing, Cache],
-    context: SessionContext,
     choose: Chooser,
 ) -> TextScores:
     """Return the scores of all hypotheses, each list behind what was chosen before it."""
     scorer, computing, cache = model
-    parts: list[TextScores | None] = [None] * len(nbests)
-    histories = [History(scorer, context.tokens) for _ in sessions]
+    bounds = np.cumsum([0, *(len(nbest.hyps) for nbest in nbests)])
+    columns = np.zeros(bounds[-1]), np.zeros(bounds[-1], np.int64), np.zeros(bounds[-1], np.int64)
     for turn in itertools.zip_longest(*sessions):
-        here = [
-            (place, history)
-            for place, history in zip(turn, histories, strict=True)
-            if place is not None
-        ]
+        pairs = zip(turn, histories, strict=True)
+        here = [(place, history) for place, history in pairs if place is not None]
         lists = [nbests[place] for place, _ in here]
-        pairs = pair_contexts(lists, [history.context() for _, history in here])
-        scores = score_texts(pairs, scorer, computing, cache)
-        begin = 0
+        texts = pair_contexts(lists, [history.context() for _, history in here])
+        scores, begin = score_texts(texts, scorer, computing, cache), 0
         for (place, history), nbest in zip(here, lists, strict=True):
-            rows = slice(begin, begin + len(nbest.hyps))
-            parts[place] = take_rows(scores, rows)
+            rows, own = slice(*bounds[place : place + 2]), slice(begin, begin + len(nbest.hyps))
+            begin = own.stop
+            for column, name in zip(columns, ("log_prob", "tokens", "unknown"), strict=True):
+                column[rows] = getattr(scores, name)[own]
             if nbest.hyps:
-                chosen = choose(place, scores.log_prob[rows], scores.tokens[rows])
+                chosen = choose(place, scores.log_prob[own], scores.tokens[own])
                 history.add(nbest.hyps[chosen].text)
-            begin = rows.stop
-    known = [part for part in parts if part is not None]
-    columns = ("log_prob", "tokens", "unknown")
-    values = (np.concatenate([getattr(part, name) for part in known]) for name in columns)
-    return TextScores(*values, kind=scorer.kind, signature=scorer.signature)
-
-
-def take_rows(scores: TextScores, rows: slice) -> TextScores:
-    """Return some rows of scores."""
-    return replace(
-        scores,
-        log_prob=scores.log_prob[rows],
-        tokens=scores.tokens[rows],
-        unknown=scores.unknown[rows],
-    )
+    return TextScores(*columns, kind=scorer.kind, signature=scorer.signature)

@@ -12,10 +12,10 @@ import numpy as np
 
 from lmtools.base.errors import UserError
 from lmtools.evaluate.signs import are_positive
-from lmtools.rescoring.features import NEAR, PHRASES, ScoreColumns, components, summed
+from lmtools.rescoring.features import NEAR, ScoreColumns, components, summed
 from lmtools.rescoring.tuning_options import LINEAR
 from lmtools.rescoring.weights import Dev, Weights, describe_system
-from lmtools.types import NBest
+from lmtools.types import PHRASES, NBest
 
 PREFIX = "default:"
 GIVEN = ("words", "rank", PHRASES)  # what no list need have

@@ -9,6 +9,7 @@ import functools
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -17,8 +18,7 @@ from lmtools.base.grammar import parse_pairs
 from lmtools.formats import scores
 from lmtools.formats.columns import read_column_file
 from lmtools.text.loops import count_looped
-from lmtools.text.phrases import PHRASES, Glossary
-from lmtools.types import Hypothesis, NBest, ScoreTable
+from lmtools.types import PHRASES, Hypothesis, NBest, ScoreTable
 
 # The lengths of a hypothesis that may be features; characters as the metric CER counts them, one
 # space between words.
@@ -108,7 +108,7 @@ class ScoreColumns:
     paths: Mapping[str, str]
     tokens: Mapping[str, Mapping[str, np.ndarray]]
     unchecked: tuple[str, ...] = ()
-    glossary: Glossary | None = None
+    glossary: Any = None
 
     def select(self, names: Collection[str]) -> "ScoreColumns":
         """Select columns, in the order of `names`."""
@@ -332,6 +332,15 @@ def deviate(column: np.ndarray, valid: np.ndarray) -> tuple[np.ndarray, np.ndarr
     means = column.sum(1, where=valid) / valid.sum(1)
     varies = np.ptp(np.where(valid, column, column[:, :1]), axis=1) > 0
     return np.where(valid, column - means[:, None], 0), varies
+
+
+def own_hypotheses(features: Features) -> Features:
+    """Return features in which only the first pass's own hypotheses exist; themselves without
+    NEAR.
+    """
+    if NEAR not in features.names:
+        return features
+    return replace(features, valid=features.valid & (features.column(NEAR) >= 0))
 
 
 def words(hyp: Hypothesis) -> str:

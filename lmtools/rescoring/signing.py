@@ -11,8 +11,8 @@ from dataclasses import asdict
 
 from lmtools.base.errors import UserError
 from lmtools.formats.scores import hash_lists
-from lmtools.rescoring.apply import ROUNDING
 from lmtools.rescoring.features import ScoreColumns
+from lmtools.rescoring.lists import ROUNDING
 from lmtools.rescoring.weights import Weights
 from lmtools.types import NBest
 from lmtools.version import __version__

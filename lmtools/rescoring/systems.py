@@ -5,23 +5,15 @@ lists.
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from lmtools.base.doors import open_door
 from lmtools.base.errors import UserError
 from lmtools.base.workers import map_ordered
-from lmtools.rescoring.crossing import Crossing
-from lmtools.rescoring.features import (
-    DERIVED,
-    PHRASES,
-    Features,
-    ScoreColumns,
-    read_columns,
-    summed,
-)
-from lmtools.rescoring.harm import measure_harm
+from lmtools.rescoring.features import DERIVED, Features, ScoreColumns, read_columns, summed
 from lmtools.rescoring.lazy import LAZY, learn_bounds
-from lmtools.rescoring.tuning import DevSet, measure_lists, tune_features
+from lmtools.rescoring.tuning import Crossing, DevSet, measure_lists, tune_features
 from lmtools.rescoring.tuning_options import INTERPOLATION, LINEAR, TuningOptions
 from lmtools.rescoring.weights import Weights, describe_system
-from lmtools.types import TOTAL, NBest
+from lmtools.types import PHRASES, TOTAL, NBest
 
 
 @dataclass(frozen=True)
@@ -115,6 +107,7 @@ def tune_systems(
     scores = features.names[: first_column(features, columns.values)]
     dev_set = measure_lists(nbests, options.metric, tuning_set.source)
     if columns.glossary:
+        measure_harm = open_door("phrases", "harm:measure_harm", PHRASES)
         harm = measure_harm(nbests, columns.values[PHRASES], columns.glossary)
         dev_set = replace(dev_set, harm=harm)
     tuner = SystemTuner(

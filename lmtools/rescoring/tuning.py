@@ -1,18 +1,19 @@
 """Tuning: from features and references of a development set to weights."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from lmtools.base.doors import open_door
 from lmtools.base.errors import UserError
 from lmtools.evaluate import METRICS, fill_empty, nbest_statistics
 from lmtools.formats.scores import hash_lists
-from lmtools.rescoring.curves import loss_of, scale_curve, spread
 from lmtools.rescoring.doubts import find_costs, find_runaway
+from lmtools.rescoring.envelope import flat_region, sweep
 from lmtools.rescoring.expected import RIDGE, minimise_expected, sharpen
-from lmtools.rescoring.features import NEAR, PHRASES, Features, best, combine
-from lmtools.rescoring.harm import bound_weights, own_hypotheses
+from lmtools.rescoring.features import NEAR, Features, best, combine, deviate, own_hypotheses
+from lmtools.rescoring.folds import Fold, Folds, assign_folds
 from lmtools.rescoring.search import SearchSpace, search
 from lmtools.rescoring.tuning_options import (
     EXACT,
@@ -22,7 +23,71 @@ from lmtools.rescoring.tuning_options import (
     check_fit,
 )
 from lmtools.rescoring.weights import Dev, Weights
-from lmtools.types import NBest
+from lmtools.types import PHRASES, NBest
+
+FLAT = 0.1  # absolute: scales within this of the best metric are as good for all one knows
+POINTS = 400  # at most, of a stored curve
+
+
+def loss_of(metric: str) -> Callable[[np.ndarray], np.ndarray]:
+    """Return the function to minimise of summed statistics (..., width): the metric, or minus it
+    where more is better.
+    """
+    measure = METRICS[metric]
+    return measure.score if measure.lower_is_better else lambda totals: -measure.score(totals)
+
+
+def spread(column: np.ndarray, valid: np.ndarray) -> float:
+    """Return the standard deviation of a column inside its lists, pooled; 0 where no list has two
+    different values.
+    """
+    deviations, varies = deviate(column, valid)
+    return float(np.sqrt((deviations**2).sum() / valid.sum())) if varies.any() else 0.0
+
+
+def scale_curve(
+    name: str,
+    features: Features,
+    weights: Mapping[str, float],
+    statistics: np.ndarray,
+    options: TuningOptions,
+) -> dict:
+    """Return the metric over the scale of feature `name`, other weights as tuned, with its flat
+    region: see Weights.
+    """
+    rest = combine(
+        [0.0 if other == name else weight for other, weight in weights.items()], features.values
+    )
+    curve = sweep(rest, features.column(name), features.valid, statistics)
+    low = 0.0 if options.at_least_0(name) else -np.inf
+    losses = loss_of(options.metric)(curve.totals)
+    flat = flat_region(curve, losses, weights[name], tolerance=FLAT, low=low)
+    high = 1.5 * flat[1] if np.isfinite(flat[1]) else 3 * weights[name]
+    high = (
+        max(high, 3 * weights[name])
+        or spread(rest, features.valid) / (spread(features.column(name), features.valid) or 1.0)
+        or 1.0
+    )
+    begin = min(0.0, 3 * weights[name], 1.5 * max(flat[0], -high))
+    scales = sample(curve.edges, begin, high, weights[name])
+    metric = np.abs(losses[np.searchsorted(curve.edges, scales, side="right") - 1])
+    points, ends = np.stack([scales, metric], axis=1), np.clip(flat, begin, high)
+    chosen = weights[name]
+    if options.form == INTERPOLATION:
+        points[:, 0] = points[:, 0] / (1 + points[:, 0])
+        ends = ends / (1 + ends)
+        chosen = chosen / (1 + chosen)
+    return {"chosen": chosen, "flat": ends.tolist(), "points": points.tolist()}
+
+
+def sample(edges: np.ndarray, low: float, high: float, at: float) -> np.ndarray:
+    """Return scales from `low` to `high`: every edge between them, or POINTS even steps where there
+    are more edges; `at` is always among them.
+    """
+    inside = edges[(edges > low) & (edges < high)]
+    if len(inside) > POINTS:
+        inside = np.linspace(low, high, POINTS)
+    return np.unique(np.concatenate([[low, at, high], inside]))
 
 
 @dataclass(frozen=True)
@@ -183,6 +248,40 @@ def weights_with_phrases(
     searched = features
     if NEAR in options.base(features):
         searched = features.select([name for name in features.names if name != NEAR])
+    bound_weights = open_door("phrases", "harm:bound_weights", PHRASES)
     note = bound_weights(rest, searched, dev_set.harm, options.false_alarms)
     found = {PHRASES: note["weight"]} | ({NEAR: note["margin"]} if "margin" in note else {})
     return {**weights, **found}, {**notes, PHRASES: note}
+
+
+class Crossing:
+    """Folds of a set of lists read from `path`, for options that have some: see `assign_folds`."""
+
+    def __init__(
+        self,
+        nbests: Sequence[NBest],
+        options: TuningOptions,
+        speakers: Mapping[str, str] | None,
+        path,
+    ):
+        plan = options.fold_plan
+        utterances = [nbest.utt for nbest in nbests]
+        self.by, self.places = plan.by, {utt: place for place, utt in enumerate(utterances)}
+        self.utterances = assign_folds(utterances, plan, options.seed, speakers=speakers, path=path)
+
+    def tune(self, features: Features, dev_set: DevSet, options: TuningOptions) -> Weights:
+        """Tune as `tune_features` does, and add the weights of each fold, tuned without it in the
+        same way.
+        """
+        whole = tune_features(features, dev_set, options)
+        statistics, everyone = dev_set.statistics, np.arange(len(dev_set.statistics))
+        chosen, parts = np.zeros(len(everyone), int), []
+        for name, utterances in self.utterances.items():
+            rows = np.array([self.places[utt] for utt in utterances])
+            rest = np.delete(everyone, rows)
+            tuned = tune_features(features.take(rest), dev_set.take(rest), options).features
+            held_out = features.take(rows)
+            chosen[rows] = best(combine(tuned.values(), held_out.values), held_out.valid)
+            parts.append(Fold(name, utterances, tuned))
+        score = float(METRICS[options.metric].score(statistics[everyone, chosen].sum(0)))
+        return replace(whole, folds=Folds(self.by, score, tuple(parts)))

@@ -1,9 +1,10 @@
 """weights.json: what was tuned, on which set, and how well it did there."""
 
 import contextlib
+import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from os import PathLike
 from pathlib import Path
 
@@ -13,10 +14,9 @@ from lmtools.base.grammar import check_among, check_path, parse_pairs
 from lmtools.base.seal import read_json, write_json
 from lmtools.evaluate.metrics import find_metric
 from lmtools.formats import checks
-from lmtools.rescoring.features import MEANS, PHRASES, ScoreColumns, summed
+from lmtools.rescoring.features import MEANS, ScoreColumns, summed
 from lmtools.rescoring.folds import RANDOM, SPEAKER, Fold, Folds
-from lmtools.rescoring.marks import read_marks
-from lmtools.types import NBest
+from lmtools.types import PHRASES, NBest
 from lmtools.version import __version__
 
 KEYS = {
@@ -267,3 +267,39 @@ def parse_weights(text: str | None) -> dict[str, float] | None:
         name: checks.number(value, f"--weights {text}", f"the weight of {name!r}")
         for name, value in pairs.items()
     }
+
+
+MARK = "rescored"  # name of the extra; its value is JSON: a signature by name of the score
+
+
+def mark(nbest: NBest, signatures: Mapping[str, Mapping[str, str]]) -> NBest:
+    """Mark each score in `signatures` as being of the model that it names; return the list."""
+    content = json.dumps(
+        {name: dict(signature) for name, signature in signatures.items()}, ensure_ascii=False
+    )
+    return replace(nbest, extra={**nbest.extra, MARK: content})
+
+
+def read_marks(nbests: Iterable[NBest], source) -> dict[str, dict]:
+    """Read the signature of each score that marks of lists name; empty where no list has a mark.
+
+    UserError about `source` for a mark that is damaged.
+    """
+    signatures: dict[str, dict] = {}
+    for text, utt in {
+        nbest.extra[MARK]: nbest.utt for nbest in nbests if MARK in nbest.extra
+    }.items():
+        try:
+            tree = json.loads(text)
+        except (ValueError, RecursionError):
+            tree = None
+        if not (
+            isinstance(tree, dict)
+            and all(isinstance(signature, dict) for signature in tree.values())
+        ):
+            raise UserError(
+                f"{source}: extra {MARK!r} of utterance {utt!r} is not what lmtools lattice rescore"
+                " writes; rescore the lattices again"
+            )
+        signatures |= tree
+    return signatures

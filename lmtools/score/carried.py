@@ -1,4 +1,6 @@
-"""Scores of consecutive texts by a recurrent model that carries its state from each to the next."""
+"""What perplexity asks of neural models alone: texts that follow each other, by a recurrent model
+that carries its state, and normalisers of the scores.
+"""
 
 from collections.abc import Iterator, Sequence
 from itertools import chain
@@ -6,11 +8,12 @@ from itertools import chain
 import numpy as np
 import torch
 
+from lmtools.base.batching import plan_batches
 from lmtools.base.errors import UserError
 from lmtools.models.device import PRECISIONS, autocast
 from lmtools.score.base import Scorer
 from lmtools.score.neural import NeuralScorer
-from lmtools.score.texts import TextScores, count_scored, refuse_not_finite
+from lmtools.score.texts import TextScores, count_scored, one_thread, refuse_not_finite
 from lmtools.text.subword import BOS, EOS
 
 POSITIONS = 4096  # that are computed at a time
@@ -51,3 +54,25 @@ def score_row(sentences: Sequence[tuple], scorer: NeuralScorer) -> Iterator[np.n
             states, state = scorer.lm.trunk.carried(read[None].to(scorer.device), state)
             heads = scorer.lm.trunk.head(states[0]).to(PRECISIONS[scorer.precision])
         yield scorer.score(heads, gold.to(scorer.device)).double().cpu().numpy()
+
+
+# texts whose normalisers are looked at: their scores may be known already, and log Z costs a pass
+# of its own
+SAMPLE = 300
+
+
+def measure_log_normaliser(texts: Sequence[str], scorer: NeuralScorer) -> dict[str, float]:
+    """Return mean, standard deviation, least and greatest log Z over the tokens and ends of at most
+    SAMPLE texts, evenly taken from all.
+    """
+    sentences = scorer.prepare(texts[:: -(-len(texts) // SAMPLE)])
+    parts = []
+    with one_thread():
+        costs = [scorer.cost(sentence) for sentence in sentences]
+        for batch in plan_batches(costs, scorer.rows, scorer.ragged):
+            parts += scorer.compute(
+                [sentences[i] for i in batch], lambda heads, _: scorer.output.log_normaliser(heads)
+            )
+    values = np.concatenate(parts)
+    measures = {"mean": values.mean, "sd": values.std, "min": values.min, "max": values.max}
+    return {name: float(measure()) for name, measure in measures.items()}

@@ -18,8 +18,7 @@ from lmtools.lattice.order import levels, no_path
 from lmtools.lattice.paths import nbest
 from lmtools.lattice.weights import total
 from lmtools.score.base import Scorer
-from lmtools.score.batches import score_all
-from lmtools.score.texts import refuse_not_finite
+from lmtools.score.texts import refuse_not_finite, score_all
 from lmtools.types import Lattice
 
 

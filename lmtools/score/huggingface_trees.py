@@ -16,8 +16,7 @@ from lmtools.models.huggingface import find_boundaries, first_id, load_pretraine
 from lmtools.models.outputs import Softmax
 from lmtools.models.outputs.base import in_precision
 from lmtools.score.huggingface import HuggingFace, HuggingFaceMasked
-from lmtools.score.nodes import score_nodes
-from lmtools.score.trees import SentenceTree, cut_parts, plan_pairs, tree_sizes
+from lmtools.score.trees import SentenceTree, cut_parts, plan_pairs, score_nodes, tree_sizes
 
 # by which names models say how many tokens their layers see
 SPANS = ("sliding_window", "window_size", "attention_chunk_size")

@@ -6,26 +6,24 @@ import functools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from lmtools.base.computing import USUAL, Computing
 from lmtools.base.errors import UserError
 from lmtools.base.options import check_options, option
 from lmtools.base.specs import LMSpec
-from lmtools.formats.glossary import load_glossary
 from lmtools.lattice.check import drop_unusable
 from lmtools.lattice.expand import OLD, STATES, expand, refuse_taken
 from lmtools.lattice.histories import MixtureLM
-from lmtools.lattice.phrases import PhrasePrefixes
 from lmtools.lattice.prune import prune
 from lmtools.score.base import Scorer
-from lmtools.score.batches import out_of_memory
 from lmtools.score.context import PrefixesBehind
 from lmtools.score.cover import rescore_cover
 from lmtools.score.load import load
 from lmtools.score.ngram import NgramScorer
+from lmtools.score.texts import out_of_memory
 from lmtools.score.words import check_wordwise
-from lmtools.text.phrases import PHRASES, PhraseSpec
-from lmtools.types import EMPTY, Lattice
+from lmtools.types import EMPTY, PHRASES, Lattice
 
 LEFT_TO_RIGHT = "perplexity"  # the kind of scorers whose words depend on those before alone
 
@@ -66,7 +64,7 @@ class LatticeOptions:
     )
     states: int = option(STATES, "most states of a rescored lattice", least=1)
     computing: Computing = USUAL
-    glossary: PhraseSpec | None = None
+    glossary: Any = None
 
     def __post_init__(self):
         check_options(self)
@@ -95,7 +93,7 @@ class Rescorer:
         self.left = {
             name: scorer.by_word for name, scorer in alone.items() if scorer.kind == LEFT_TO_RIGHT
         }
-        self.glossary = settings.glossary and load_glossary(settings.glossary)
+        self.glossary = settings.glossary and settings.glossary.load()
         self.both_sides = {name: scorer for name, scorer in alone.items() if name not in self.left}
         for scorer in self.both_sides.values():
             check_wordwise(scorer)
@@ -190,7 +188,7 @@ class Rescorer:
             for name, lm in self.left.items()
         }
         if self.glossary:
-            lms[PHRASES] = PhrasePrefixes(self.glossary.of(lattice.utt))
+            lms[PHRASES] = self.glossary.prefixes(lattice.utt)
         weights = self.known_weights(lattice, *lms, OLD)
         bounds = {name: getattr(settings, name) for name in ("beam", "tokens", "states")}
         return expand(lattice, lms, weights, order=self.order, **bounds, old=old)

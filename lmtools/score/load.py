@@ -102,10 +102,8 @@ def load_neural(spec: LMSpec, computing: Computing) -> Scorer:
     """Load a model of `lmtools train`."""
     # torch takes seconds to import, and n-grams do without
     from lmtools.models.checkpoint import load_model, model_hash
-    from lmtools.score.neural import NeuralScorer
-    from lmtools.score.noise import correct_by
+    from lmtools.score.neural import NeuralScorer, TwoWayScorer, correct_by
     from lmtools.score.translation import TranslationScorer
-    from lmtools.score.two_way import TwoWayScorer
 
     model, subword = load_model(spec.lm, spec.pairs)
     noise = correct_by(model, subword, spec.noise, spec.noise_power) if spec.noise else None

@@ -12,7 +12,7 @@ from lmtools.base.specs import LMSpec
 from lmtools.lattice.histories import MixtureLM, name_mixture
 from lmtools.ngram.interpolation import complete_weights
 from lmtools.score.base import Scorer
-from lmtools.score.batches import score_all
+from lmtools.score.texts import score_all
 
 
 class MixtureScorer(Scorer):

@@ -1,6 +1,7 @@
 """Neural models of `lmtools train` as scorers of texts, in one pass or masked."""
 
 import copy
+import hashlib
 from collections.abc import Callable
 from functools import cached_property
 
@@ -10,6 +11,7 @@ from torch import Tensor
 
 from lmtools.base.computing import Computing
 from lmtools.base.errors import UserError
+from lmtools.base.grammar import parse_pair
 from lmtools.base.specs import LMSpec
 from lmtools.base.windows import count_rows
 from lmtools.models.base import Trunk
@@ -24,13 +26,15 @@ from lmtools.models.device import (
 from lmtools.models.engine import describe_engine, prepare, resolve_engine
 from lmtools.models.engine.onnx import OnnxScores, refuse_graph
 from lmtools.models.lm import LanguageModel
-from lmtools.models.objectives import Examples
+from lmtools.models.objectives import Examples, count_targets, excluded_ids
 from lmtools.models.outputs.base import in_precision
+from lmtools.models.outputs.noise import NOISES
+from lmtools.models.outputs.sampled import SAMPLED
 from lmtools.models.ragged import Ragged, rows_agree
 from lmtools.score.base import BatchStates, Scorer
 from lmtools.score.neural_prefixes import NeuralPrefixes
-from lmtools.score.nodes import score_nodes
-from lmtools.score.trees import SentenceTree, plan_trees
+from lmtools.score.trees import SentenceTree, plan_trees, score_nodes
+from lmtools.text.corpus import Corpus
 from lmtools.text.subword import BOS, EOS, MASK, UNK
 from lmtools.version import __version__
 
@@ -112,9 +116,6 @@ class NeuralScorer(Scorer):
     def token_names(self, sentence):
         return [self.subword.vocabulary[i] for i in sentence]
 
-    def token_log_probs(self, sentences):
-        return self.compute(sentences, self.score)
-
     def plan_trees(self, sentences):
         """Plan trees on a CPU, where it was measured, of left-to-right models with a memory."""
         if len(sentences) < 2 or (self.graph and self.precision == "int8"):
@@ -150,21 +151,41 @@ class NeuralScorer(Scorer):
         score = self.output.log_prob if self.normalised else self.output.unnormalised
         return score(heads, targets)
 
-    def compute(self, sentences, what: Callable[[Tensor, Tensor], Tensor]) -> list[np.ndarray]:
-        """Compute a function of states (N, D) and targets (N,) for each token and end of sentence;
-        return an array (tokens + 1, ...) a sentence.
+    @torch.inference_mode()
+    def compute(
+        self, sentences, what: Callable[[Tensor, Tensor], Tensor] | None = None
+    ) -> list[np.ndarray]:
+        """Compute the scores, or another function of states (N, D) and targets (N,), for each token
+        and end of sentence; return an array (tokens + 1, ...) a sentence.
         """
-        pieces = [self.windows(s) for s in sentences]
+        what = what or self.score
+        pieces = [self.windows(sentence) for sentence in sentences]
         parts = [
-            self.window(s, begin, end)
-            for s, cuts in zip(sentences, pieces, strict=True)
+            self.window(sentence, begin, end)
+            for sentence, cuts in zip(sentences, pieces, strict=True)
             for begin, end, _, _ in cuts
         ]
-        values = iter(self.one_pass(parts, what))
+        if self.graph and what == self.score:
+            values = [self.graph.log_probs(part) for part in parts]
+        else:
+            examples = self.lm.objective.scoring(parts).to(self.device)
+            count = len(examples.targets)
+            with autocast(self.device, self.precision):
+                if self.ragged:
+                    examples = Ragged.of(examples)
+                    states = self.lm.trunk.ragged_states(examples)[examples.rows]
+                else:
+                    states = self.predicting_states(examples)
+                heads = self.lm.trunk.head(states)
+            values = what(heads.to(PRECISIONS[self.precision]), examples.targets)
+            values = self.split_values(values[:count].double().cpu().numpy(), parts)
+        left = iter(values)
         return [
-            np.concatenate([next(values)[first:last] for _, _, first, last in cuts])
+            np.concatenate([next(left)[first:last] for _, _, first, last in cuts])
             for cuts in pieces
         ]
+
+    token_log_probs = compute
 
     @cached_property
     def ragged(self):
@@ -176,20 +197,6 @@ class NeuralScorer(Scorer):
             return False
         with autocast(self.device, self.precision):
             return rows_agree(self.lm.trunk, self.output, PRECISIONS[self.precision])
-
-    @torch.inference_mode()
-    def one_pass(self, sentences, what=None) -> list[np.ndarray]:
-        """Compute `what`, by default the scores, of sentences that fit the positions."""
-        if self.graph and what in (None, self.score):
-            return [self.graph.log_probs(sentence) for sentence in sentences]
-        examples = self.lm.objective.scoring(sentences).to(self.device)
-        count = len(examples.targets)
-        if self.ragged:
-            examples = Ragged.of(examples)
-        with autocast(self.device, self.precision):
-            heads = self.lm.trunk.head(self.predicting_states(examples))
-        values = (what or self.score)(heads.to(PRECISIONS[self.precision]), examples.targets)
-        return self.split_values(values[:count].double().cpu().numpy(), sentences)
 
     def split_values(self, values: np.ndarray, sentences) -> list[np.ndarray]:
         """Return the values of each sentence's targets, (tokens + 1, ...)."""
@@ -211,10 +218,8 @@ class NeuralScorer(Scorer):
             spans[1:] = [span + 1 for span in spans[1:]]
         return spans if sum(spans) == len(sentence) else [len(sentence)]
 
-    def predicting_states(self, examples: Examples | Ragged) -> Tensor:
+    def predicting_states(self, examples: Examples) -> Tensor:
         """Return the states (N, D) that predict the targets."""
-        if isinstance(examples, Ragged):
-            return self.lm.trunk.ragged_states(examples)[examples.rows]
         if not self.masked:
             return self.lm.states(examples)
         inputs, lengths = examples.inputs, examples.lengths
@@ -226,3 +231,74 @@ class NeuralScorer(Scorer):
             for i, state in zip(rows.tolist(), masked, strict=True):
                 states[i] = state[1:]  # (T-1, D): the beginning of sentence is not scored
         return torch.cat(states)
+
+
+class TwoWayScorer(NeuralScorer):
+    """A model that predicts each word from the left and, apart from that, from the right: the mean
+    of both log-probabilities.
+
+    Each direction alone gives a sentence a probability; the mean is the logarithm of their
+    geometric mean, and exp of its negative mean over words and ends is the perplexity that ELMo's
+    authors print. A sentence is its piece ids; what has a score are its words.
+    """
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.kind = "two-way perplexity"
+
+    def cost(self, sentence):
+        return 2 * (self.positions(sentence) + sum(self.boundary))
+
+    def positions(self, sentence):
+        return len(self.subword.words.split(sentence))
+
+    def spans(self, sentence, words):
+        return [1] * self.positions(sentence)
+
+    def unknown(self, sentence):
+        words = self.subword.words
+        return np.array([words.id_of(word) == UNK for word in words.split(sentence)], dtype=bool)
+
+    def token_names(self, sentence):
+        spellings = self.subword.words.split(sentence)
+        return ["".join(super(TwoWayScorer, self).token_names(spelling)) for spelling in spellings]
+
+    def split_values(self, values, sentences):
+        bounds = np.cumsum([2 * (len(self.unknown(s)) + 1) for s in sentences])[:-1]
+        parts = np.split(values, bounds)
+        return [average_directions(*np.split(part, 2)) for part in parts]
+
+
+def average_directions(from_left: np.ndarray, from_right: np.ndarray) -> np.ndarray:
+    """Average both directions for each word and, last, the end: from the left the end is last, from
+    the right it is first.
+    """
+    return (from_left + np.roll(from_right, -1, axis=0)) / 2
+
+
+def correct_by(lm: LanguageModel, subword, spec: str, power: float) -> str:
+    """Let outputs be corrected by the noise that `spec`, KIND=F, says in place of that of training:
+    KIND over how often ids are targets in the binarised corpus F, unigram to `power`.
+
+    What identifies the noise is returned. UserError for a criterion whose scores have no noise in
+    them, and for a corpus of another vocabulary.
+    """
+    kind, path = parse_pair(spec, "noise", "KIND=F.bin", f"KIND is one of {', '.join(NOISES)}")
+    if kind not in NOISES:
+        raise UserError(f"noise={spec}: no noise {kind!r}; known: {', '.join(NOISES)}")
+    if not getattr(lm.output, "corrected", False):
+        able = ", ".join(name for name, output in SAMPLED.items() if output.corrected)
+        raise UserError(
+            f"noise={spec}: scores of a model trained with {lm.settings.criterion} have no noise"
+            f" in them, those of {able} have; leave noise out"
+        )
+    corpus = Corpus.open(path).check_pairs(lm.objective.pairs, f"noise={kind}")
+    if corpus.subword.hash != subword.hash:
+        raise UserError(
+            f"{path}: binarised with another vocabulary than the model's; give the corpus that the"
+            " model was trained on"
+        )
+    counts = count_targets(lm.objective, corpus, len(lm.output.noise))
+    noise = NOISES[kind](counts, excluded_ids(lm.objective), power)
+    lm.output.correct_by(noise)
+    return f"{kind} {hashlib.sha256(noise.probability.tobytes()).hexdigest()[:16]}"

@@ -1,10 +1,16 @@
-"""N-gram models as scorers."""
+"""N-gram models as scorers of texts and of word prefixes."""
 
+from collections.abc import Sequence
+
+import numpy as np
+
+from lmtools.base.batching import Numbering
 from lmtools.base.specs import LMSpec
 from lmtools.ngram.description import AS_KENLM, SPACES
-from lmtools.ngram.model import UNSEEN, NgramModel
+from lmtools.ngram.kenlm_files import kenlm
+from lmtools.ngram.model import LN10, UNSEEN, NgramModel
 from lmtools.score.base import Scorer
-from lmtools.score.prefixes import NgramPrefixes
+from lmtools.score.words import WordPrefixes
 from lmtools.text.subword.lists import Word
 from lmtools.version import __version__
 
@@ -53,3 +59,40 @@ class NgramScorer(Scorer):
 
     def grow_prefixes(self):
         return NgramPrefixes(self)
+
+
+class NgramPrefixes(WordPrefixes):
+    """The prefixes of one utterance under an n-gram model: a node is a KenLM state, the shortest
+    history that decides the future.
+
+    Scores equal those of the whole sentence in `NgramModel.query`; a word that normalises to
+    nothing scores 0 and keeps its node.
+    """
+
+    def __init__(self, scorer):
+        super().__init__(scorer)
+        self.score = scorer.model.step
+        begin = kenlm.State()
+        scorer.model.kenlm.BeginSentenceWrite(begin)
+        # no other prefix has this state: <s> in a text is an unknown word
+        self.states = Numbering(begin)
+
+    def grow(self, nodes: list[int], words: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        rows = [self.grow_word(node, word) for node, word in zip(nodes, words, strict=True)]
+        scores, longer = zip(*rows, strict=True) if rows else ((), ())
+        return np.array(scores, dtype=np.float64) * LN10, np.array(longer, dtype=np.int64)
+
+    def grow_word(self, node: int, word: str) -> tuple[float, int]:
+        """Return log10 p(word | prefix) and the longer prefix."""
+        total, state = 0.0, self.states.things[node]
+        tokens = self.known.tokens(word, node == self.start)
+        for token in tokens:
+            before, state = state, kenlm.State()
+            total += self.score(before, token, state)
+        return total, self.states(state) if tokens else node
+
+    def end(self, nodes: np.ndarray) -> np.ndarray:
+        """See lmtools.lattice.expand.Prefixes."""
+        after, states = kenlm.State(), [self.states.things[node] for node in nodes.tolist()]
+        scores = [self.score(state, "</s>", after) for state in states]
+        return np.array(scores, dtype=np.float64) * LN10

@@ -60,7 +60,7 @@ def perplexity(
         scores = score_texts(texts, scorer, computing)
     more = {}
     if scorer.criterion:
-        from lmtools.score.normalisers import measure_log_normaliser
+        from lmtools.score.carried import measure_log_normaliser
 
         more["criterion"] = scorer.criterion
         more["log_normaliser"] = measure_log_normaliser(texts, scorer)

@@ -1,23 +1,40 @@
 """Scores of texts: each distinct sentence once, from the cache where it has it, else computed in
-batches, here or by several processes.
+batches, here or by several processes, with the least work and the same bits each time.
+
+The bits of a matrix product depend on its shape, and with several threads on the place of a row in
+it. So a sentence goes through only with sentences of its own cost, always as many of them as
+lmtools.base.batching says (a batch that is not full is filled up with copies), and on a CPU one
+thread computes a batch, several batches at a time: what else there is to score then changes no bit
+of a sentence's score, with prepared weights (lmtools.models.engine) as without. Transformers that
+score in one pass need no equal shapes where their products were tried and found to give a row the
+same bits beside any others (lmtools.models.ragged): sentences of any lengths go through together,
+and nothing is filled up but the last few rows. benchmarks/batches.py measures what both cost.
+
+Not covered, equal but for rounding (1e-5 nats a sentence in float32, 4e-4 in bfloat16): hypotheses
+that share beginnings, which left-to-right models compute once (lmtools.score.trees): their last
+bits depend on what stands near them in the lists, and those of translations on what other
+translations of the same source there are (backwards: what other sources of the same target), not on
+what a cache knows; two-way models, whose shapes depend on spellings; adaptive softmax; lattices;
+carried states; batches halved for want of memory; GPUs.
 """
 
 import contextlib
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
-from lmtools.base.batching import prepare_distinct
+from lmtools.base.allocator import keep_freed_memory
+from lmtools.base.batching import full_batch_size, plan_batches, prepare_distinct
 from lmtools.base.computing import Computing
 from lmtools.base.context import LOCAL, current
 from lmtools.base.errors import UserError
 from lmtools.base.log import ProgressBar
 from lmtools.base.workers import REMEDY, as_completed, can_fork
 from lmtools.score.base import Scorer
-from lmtools.score.batches import plan_work, run_batches
 from lmtools.score.cache import Cache, cache_directory
 from lmtools.score.load import load
 from lmtools.score.trees import TreeBatch
@@ -25,6 +42,7 @@ from lmtools.score.trees import TreeBatch
 WORTH_A_PROCESS = 100_000  # model rows; starting a process takes seconds
 WORTH_A_FORK = 10_000  # and a fork of this one milliseconds
 FORKED = ("score", "ppl")  # verbs with forks in the place of threads, which wait for each other
+KEPT = 1 << 25  # bytes of freed memory that a thread keeps for its next batch
 
 
 @dataclass(frozen=True)
@@ -44,19 +62,21 @@ def score_texts(
     texts: Sequence, scorer: Scorer, computing: Computing, cache: Cache | None = None
 ) -> TextScores:
     """Score `texts`, of which a scorer that reads pairs takes pairs; equal texts get equal scores,
-    whatever else is in the list (on a CPU, but for rounding where beginnings are shared; see
-    lmtools.score.batches).
+    whatever else is in the list (on a CPU, but for rounding where beginnings are shared).
 
     `cache`: one that is open, for many calls; else that of `computing` is opened and closed.
     """
     sentences, which = prepare_distinct(texts, scorer.prepare)
+    trees = scorer.plan_trees(sentences)
     own = None if cache else open_cache(scorer, computing)
-    known = contextlib.closing(own) if own else contextlib.nullcontext(cache)
-    compute = partial(score_batches, scorer=scorer, computing=computing)
-    label, trees = f"score {scorer.spec.lm}", scorer.plan_trees(sentences)
-    with known as store:
-        values = compute_missing(sentences, scorer, store, compute, label=label, trees=trees)
-    columns = (column[which] for column in (np.array(values), *count_scored(scorer, sentences)))
+    with contextlib.closing(own) if own else contextlib.nullcontext(cache) as store:
+        missing = Missing(sentences, scorer, store, trees)
+        with missing.progress(f"score {scorer.spec.lm}"):
+            for number, values in sum_batches(missing.work, scorer, computing):
+                refuse_not_finite(values, missing.work[number], scorer.spec.lm)
+                missing.keep(number, values)
+    sums = np.array([missing.values[i] for i in range(len(sentences))])
+    columns = (column[which] for column in (sums, *count_scored(scorer, sentences)))
     return TextScores(*columns, kind=scorer.kind, signature=scorer.signature)
 
 
@@ -72,68 +92,62 @@ def count_scored(scorer: Scorer, sentences: Sequence[tuple]) -> tuple[np.ndarray
     return tuple(counts.reshape(-1, 2).T)
 
 
-def compute_missing(
-    sentences: Sequence,
-    model,
-    cache: Cache,
-    compute: Callable[[list[list]], Iterator],
-    label: str,
-    trees: Sequence[TreeBatch] = (),
-) -> list:
-    """Return a value for each of the distinct `sentences`: the one in `cache`, else that of
-    `compute`, which the cache keeps.
+class Missing:
+    """What a cache lacks of distinct sentences: `work`, batches of them for a scorer or an encoder;
+    `values` by their numbers, those of the cache first.
 
-    `compute` takes batches of sentences for `model`, a scorer or an encoder, and gives pairs
-    (number of the batch, its values) in any order. `label` stands before the progress. Of `trees`,
-    numbers of sentences that go through together, one that lacks any value is computed whole: what
-    is known changes no bit of the others.
+    Of `trees`, numbers of sentences that go through together, one that lacks any value is computed
+    whole: what is known changes no bit of the others.
     """
-    known = cache.get(sentences)
-    plan, values = plan_work(sentences, model, trees, known), dict(known)
-    missing = len(sentences) - len(known)
-    work = [type(batch)(sentences[i] for i in batch) for batch in plan]
-    with show_progress(missing if len(plan) > 1 else 0, label) as advance:
-        for number, results in compute(work) if work else ():
-            new = {i: v for i, v in zip(plan[number], results, strict=True) if i not in known}
-            values |= new
-            cache.put((sentences[i], value) for i, value in new.items())
-            advance(len(new))
-    return [values[i] for i in range(len(sentences))]
+
+    def __init__(self, sentences: Sequence, model, cache: Cache, trees: Sequence[TreeBatch] = ()):
+        self.sentences, self.cache = sentences, cache
+        self.values = dict(cache.get(sentences))
+        self.plan = plan_work(sentences, model, trees, self.values)
+        self.work = [type(batch)(sentences[i] for i in batch) for batch in self.plan]
+        self.advance: Callable[[int], object] = lambda more: None
+
+    @contextlib.contextmanager
+    def progress(self, label: str) -> Iterator[None]:
+        """Show what is done behind `label`; of one batch nothing, which costs a live program
+        nothing.
+        """
+        if len(self.plan) <= 1:
+            yield
+            return
+        with ProgressBar(label, len(self.sentences) - len(self.values), "text") as bar:
+            self.advance = bar.advance
+            yield
+
+    def keep(self, number: int, values: Sequence) -> None:
+        """Keep the values of a batch, here and in the cache."""
+        pairs = zip(self.plan[number], values, strict=True)
+        new = {i: value for i, value in pairs if i not in self.values}
+        self.values |= new
+        self.cache.put((self.sentences[i], value) for i, value in new.items())
+        self.advance(len(new))
 
 
-@contextlib.contextmanager
-def show_progress(total: int, label: str) -> Iterator[Callable[[int], object]]:
-    """Yield a function that is given what more of `total` texts is done, and shows it; of none it
-    shows nothing, which costs a live program nothing.
-    """
-    if not total:
-        yield lambda more: None
-        return
-    with ProgressBar(label, total, "text") as progress:
-        yield progress.advance
-
-
-def score_batches(
+def sum_batches(
     work: list[list], scorer: Scorer, computing: Computing
 ) -> Iterator[tuple[int, list[float]]]:
-    """Yield pairs (number of a batch, the sums of its log-probabilities), as they are computed here
-    or by `nj` processes; where these may be forks, some verbs have one in the place of each thread.
+    """Return an iterator of pairs (number of a batch, the sums of its log-probabilities), as they
+    are computed here or by `nj` processes; where these may be forks, some verbs have one in the
+    place of each thread.
     """
+    if not work:
+        return iter(())
     forks = can_fork() and scorer.signature.get("device", "cpu") == "cpu"
     asked, remedy = computing.nj, REMEDY
     in_turn = scorer.rows and not scorer.left_to_right  # of trees, threads cost less
     if asked == 1 and forks and in_turn and current().verb in FORKED:
         asked, remedy = count_threads(), "give fewer threads (a lower OMP_NUM_THREADS)"
     processes = count_processes(work, scorer, asked, forks) if asked > 1 else 1
-    if processes > 1:
-        remedy = f"{remedy} or smaller batches (--rows)"
-        own = OwnScorer(scorer, computing)
-        done = as_completed(sum_batch, work, processes, own, remedy=remedy, forks=forks)
-    else:
-        done = enumerate(map(sum_values, run_batches(scorer, work, scorer.log_probs)))
-    for number, values in done:
-        refuse_not_finite(values, work[number], scorer.spec.lm)
-        yield number, values
+    if processes == 1:
+        return enumerate(map(sum_values, run_batches(scorer, work, scorer.log_probs)))
+    remedy = f"{remedy} or smaller batches (--rows)"
+    own = OwnScorer(scorer, computing)
+    return as_completed(sum_batch, work, processes, own, remedy=remedy, forks=forks)
 
 
 def sum_batch(scorer: Scorer, batch: list) -> list[float]:
@@ -202,3 +216,107 @@ def refuse_not_finite(values, sentences, lm: str) -> None:
                 f"{lm}: scores {value} for {' '.join(map(str, sentence))[:100]!r}; the model is"
                 " damaged, train it again"
             )
+
+
+def plan_work(
+    sentences: Sequence, model, trees: Sequence[TreeBatch], known: Container[int] = ()
+) -> list[list[int]]:
+    """Plan batches of numbers of sentences: the `trees` that are not all `known`, then all others
+    that are not, as `plan_batches` has them.
+    """
+    plan: list[list[int]] = [tree for tree in trees if not all(i in known for i in tree)]
+    grown = {i for tree in trees for i in tree}
+    rest = [i for i in range(len(sentences)) if i not in grown and i not in known]
+    if not rest:  # whether a model is ragged is tried when it is asked
+        return plan
+    batches = plan_batches([model.cost(sentences[i]) for i in rest], model.rows, model.ragged)
+    return plan + [[rest[i] for i in batch] for batch in batches]
+
+
+def run_batches(model, work: Sequence[list], ask: Callable[[list], list]) -> Iterator[list]:
+    """Return an iterator of what `ask` of `model`, a scorer or an encoder, answers to each batch of
+    `plan_work`: a list of one value a sentence, in order.
+
+    On a CPU they are as many at a time as torch has threads, each with one thread; elsewhere one
+    after the other, and of a mixture too, whose models come here themselves.
+    """
+    if model.rows is None:
+        return map(ask, work)
+    sizes = [
+        len(batch) if isinstance(batch, TreeBatch) else full_batch_size(model, batch)
+        for batch in work
+    ]
+    run = partial(within_memory, ask)
+    if model.signature.get("device") != "cpu":
+        return map(run, work, sizes)
+    return run_threads(run, work, sizes)
+
+
+def run_threads(run: Callable, work: Sequence[list], sizes: Sequence[int]) -> Iterator[list]:
+    """Yield `run` of each batch and its full size, by as many threads as torch has."""
+    with one_thread() as threads:
+        if min(threads, len(work)) <= 1:
+            yield from map(run, work, sizes)
+            return
+        keep_freed_memory(KEPT)  # the kernel would clear pages for all threads in turn
+        with ThreadPoolExecutor(threads) as pool:
+            try:
+                yield from pool.map(run, work, sizes)
+            finally:
+                pool.shutdown(cancel_futures=True)
+
+
+@contextlib.contextmanager
+def one_thread() -> Iterator[int]:
+    """Give each operation of torch one thread inside the block; yield how many they had before."""
+    import torch  # which n-grams do without
+
+    before = torch.get_num_threads()
+    if before > 1:
+        torch.set_num_threads(1)
+    try:
+        yield before
+    finally:
+        if before > 1:
+            torch.set_num_threads(before)
+
+
+def within_memory(compute: Callable[[list], list], sentences: list, size: int) -> list:
+    """Return the values of `compute` for a batch filled up to `size`, one a sentence; halve a batch
+    that does not fit into memory until it does.
+
+    Halved, it has another shape, so that values may differ in their last bits from those of a
+    machine with more memory.
+    """
+    try:
+        filled = type(sentences)([*sentences, *sentences[-1:] * (size - len(sentences))])
+        return compute(filled)[: len(sentences)]
+    except (MemoryError, RuntimeError) as error:
+        if not out_of_memory(error):
+            raise
+        if size == 1:
+            raise UserError(
+                f"a text of {len(sentences[0])} tokens does not fit into memory; drop it or use a"
+                " larger machine"
+            ) from None
+    import torch
+
+    torch.cuda.empty_cache()
+    half = size // 2
+    parts = [
+        type(sentences)(sentences[begin : begin + half]) for begin in range(0, len(sentences), half)
+    ]
+    return [value for part in parts for value in within_memory(compute, part, half)]
+
+
+def out_of_memory(error: Exception) -> bool:
+    """Return whether an error says that memory of the machine or of a device did not suffice."""
+    of_device = type(error).__name__ == "OutOfMemoryError"  # torch's
+    return of_device or isinstance(error, MemoryError) or "allocate memory" in str(error)
+
+
+def score_all(scorer: Scorer, sentences: Sequence) -> Iterator[tuple[list[int], list[np.ndarray]]]:
+    """Yield (indices, their token log-probabilities) of distinct `sentences`, batch by batch."""
+    plan = plan_work(sentences, scorer, scorer.plan_trees(sentences))
+    work = [type(batch)(sentences[i] for i in batch) for batch in plan]
+    yield from zip(plan, run_batches(scorer, work, scorer.log_probs), strict=True)

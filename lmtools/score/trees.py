@@ -4,9 +4,12 @@ hypotheses of a list share only once.
 
 import itertools
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 # of the tokens of some sentences, as many beginnings at most differ where a tree of them pays
 SHARED = 0.8
@@ -138,3 +141,18 @@ def cut_group(group: list[int], sizes: Sequence[int], tokens: int) -> list[TreeB
     """
     parts = cut_parts(sizes, tokens)
     return [TreeBatch(group[part]) for part in parts if part.stop - part.start > 1]
+
+
+def score_nodes(
+    tree: SentenceTree, heads: "Tensor", output, end: int, normalised: bool = True
+) -> list[np.ndarray]:
+    """Return the scores, float64 (tokens + 1,), of the sentences of a tree by the states (N, width)
+    of its nodes, ready for the output layer, each computed once.
+    """
+    import torch  # which n-grams do without
+
+    before, targets = (torch.from_numpy(array).to(heads.device) for array in tree.predictions(end))
+    scores = output.unnormalised(heads[before], targets)
+    if normalised:
+        scores = scores - output.log_normaliser(heads)[before]
+    return tree.split_values(scores.double().cpu().numpy())

@@ -1,4 +1,4 @@
-"""Single words as a model finds them in a sentence: their tokens."""
+"""Single words as a model finds them in a sentence: their tokens, and prefixes that grow by one."""
 
 from collections.abc import Sequence
 
@@ -75,3 +75,31 @@ def count_tokens(model, texts: Sequence[str], sentences: Sequence[tuple]) -> lis
             numbers.append(len(model.unknown(tokens)) if tokens else 0)
         counts.append(numbers if joined == sentence else None)
     return counts
+
+
+class WordPrefixes:
+    """The prefixes of one utterance (lmtools.lattice.expand.Prefixes) under a scorer; a kind of
+    model defines `grow` and `end`.
+    """
+
+    start = 0
+
+    def __init__(self, scorer):
+        self.scorer, self.known = scorer, scorer.words
+
+    def grow(self, nodes: list[int], words: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        """Return log p(word | prefix) without the penalty, and the longer prefixes; a word without
+        tokens has log p 0 and leads back to its node.
+        """
+        raise NotImplementedError
+
+    def words(self, nodes: np.ndarray, words: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        """See lmtools.lattice.expand.Prefixes."""
+        self.known.learn(words)
+        nodes = nodes.tolist()
+        log_p, longer = self.grow(nodes, words)
+        if self.scorer.oov_penalty:
+            pairs = zip(nodes, words, strict=True)
+            unknown = [self.known.count_unknown(word, node == self.start) for node, word in pairs]
+            log_p = log_p - self.scorer.oov_penalty * np.array(unknown, dtype=np.float64)
+        return log_p, longer

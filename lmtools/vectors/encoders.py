@@ -3,7 +3,7 @@ of any encoder.
 """
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -22,9 +22,8 @@ from lmtools.models.checkpoint import WEIGHTS
 from lmtools.models.device import autocast
 from lmtools.score import load
 from lmtools.score.base import Scorer
-from lmtools.score.batches import run_batches
 from lmtools.score.cache import VECTORS, Cache
-from lmtools.score.texts import compute_missing
+from lmtools.score.texts import Missing, run_batches
 from lmtools.types import NUMERICS
 from lmtools.vectors.pooling import POOLS, PoolingOptions
 from lmtools.vectors.static import Encoder, StaticVectors, Tfidf
@@ -143,19 +142,19 @@ def load_encoder(
 
 def encode(texts: Sequence[str], encoder: Encoder, cache=None) -> np.ndarray:
     """Return the vectors of `texts`, float32 (N, layers, D); equal texts have equal ones, whatever
-    else is in the list (on a CPU; see lmtools.score.batches).
+    else is in the list (on a CPU; see lmtools.score.texts).
 
     `cache`: a directory that keeps vectors between runs, None for none.
     """
-
-    def compute(work: list[list]) -> Iterator[tuple[int, list[np.ndarray]]]:
-        return enumerate(run_batches(encoder, work, lambda part: list(encoder.vectors(part))))
-
     sentences, which = prepare_distinct(texts, encoder.prepare)
     signature = encoder.signature | {"layers": ",".join(map(str, encoder.layers))}
     with contextlib.closing(Cache(cache, signature, VECTORS)) as store:
-        label = f"embed {encoder.signature['lm']}"
-        vectors = compute_missing(sentences, encoder, store, compute, label=label)
-    if not vectors:
+        missing = Missing(sentences, encoder, store)
+        batches = run_batches(encoder, missing.work, lambda part: list(encoder.vectors(part)))
+        with missing.progress(f"embed {encoder.signature['lm']}"):
+            for number, vectors in enumerate(batches if missing.work else ()):
+                missing.keep(number, vectors)
+    if not sentences:
         return np.empty((0, len(encoder.layers), 0), np.float32)
-    return np.stack([vector.reshape(len(encoder.layers), -1) for vector in vectors])[which]
+    values = [missing.values[i].reshape(len(encoder.layers), -1) for i in range(len(sentences))]
+    return np.stack(values)[which]

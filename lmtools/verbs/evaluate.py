@@ -9,6 +9,7 @@ from functools import partial
 from typing import NamedTuple
 
 from lmtools.base.atomic import atomic_text
+from lmtools.base.doors import open_door
 from lmtools.base.errors import UserError
 from lmtools.base.log import say_lines
 from lmtools.evaluate import (
@@ -42,7 +43,8 @@ from lmtools.evaluate.normalising import TextRules
 from lmtools.evaluate.sacre import Sacre
 from lmtools.formats import kaldi_text
 from lmtools.text import NORMALISERS
-from lmtools.verbs.words import add_words, evaluate_words
+from lmtools.verbs.help import Rare
+from lmtools.verbs.options import GROUPS
 
 
 def arguments(parser):
@@ -74,7 +76,11 @@ def arguments(parser):
     )
     parser.add("--normaliser", help=help_text)
     add_rules(parser)
-    add_words(parser)
+    words_help = GROUPS["input"]["--words"]["help"]
+    help_text = f"{words_help}, the changes against --against or else the errors"
+    parser.add("--words", help=help_text)
+    help_text = "Kaldi utt2dur, for false alarms an hour"
+    parser.add_argument("--utt2dur", metavar="F", help=Rare(help_text))
     parser.add_argument(
         "--oracle", action="store_true", help="tell also the best that N-best lists hold, by depth"
     )
@@ -119,7 +125,11 @@ def run(args):
             refs, against, args, prefix=f"against {against.path}: ", rules=rules
         )
         tree |= compare_systems(refs, hyp, against, first, second=second, args=args)
-    tree |= evaluate_words(refs, hyp, against, args)
+    if args.words:
+        evaluate_words = open_door("phrases", "words:evaluate_words", "--words")
+        tree |= evaluate_words(refs, hyp, against, args)
+    elif args.utt2dur:
+        raise UserError("--utt2dur: only --words counts by the hour; give both")
     if args.out:
         with atomic_text(args.out) as out:
             paths = [source.path for source in sources] if len(sources) > 1 else ref.path

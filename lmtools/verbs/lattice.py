@@ -28,10 +28,15 @@ from lmtools.lattice.oracle import oracle
 from lmtools.lattice.paths import as_nbest, best
 from lmtools.rescoring import mark, parse_weights, warn_unseen
 from lmtools.score.context import FIRST, REF, RESCORED
-from lmtools.score.lattice_run import LatticeOutputs, LatticeResult, LatticeTotals, run_lattices
-from lmtools.score.lattice_sessions import LatticeContext, run_sessions
+from lmtools.score.lattice_run import (
+    LatticeContext,
+    LatticeOutputs,
+    LatticeResult,
+    LatticeTotals,
+    run_lattices,
+    run_sessions,
+)
 from lmtools.score.lattices import LatticeOptions
-from lmtools.text.phrases import PhraseSpec
 from lmtools.types import Lattice
 from lmtools.verbs.help import Rare
 from lmtools.verbs.numbers import amount, from_zero, positive
@@ -43,6 +48,7 @@ from lmtools.verbs.parser import (
     add_phrases,
     add_references,
     add_settings,
+    parse_phrases,
     read_settings,
 )
 
@@ -356,7 +362,7 @@ def options_of(args) -> LatticeOptions:
         old=LMSpec.parse(args.old_lm) if args.old_lm else None,
         order=args.max_ngram_order or None,
         computing=fill(Computing, args),
-        glossary=PhraseSpec.parse(args.phrases) if args.phrases else None,
+        glossary=parse_phrases(args.phrases),
         beam=args.beam,
         **read_settings(args, LatticeOptions),
     )

@@ -5,12 +5,12 @@ import dataclasses
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 
+from lmtools.base.doors import hook, open_door
 from lmtools.base.errors import UserError
 from lmtools.base.grammar import parse_pairs
 from lmtools.base.options import list_options, parse_option
 from lmtools.base.specs import LMSpec
 from lmtools.text.normaliser import CHOICES, Normaliser, parse_normaliser
-from lmtools.text.phrases import PhraseSpec
 from lmtools.verbs.help import FullHelp, HelpParser, HelpText, Rare
 from lmtools.verbs.numbers import positive
 from lmtools.verbs.options import GROUPS
@@ -121,10 +121,16 @@ def add_phrases(parser: Parser, **changes) -> None:
     argparse takes.
     """
     parser.add("--phrases", **changes)
-    words = [f"{name}: {row[-1].help}" for name, row in list_options(PhraseSpec).items()]
-    parser.groups["input"].description = Rare(
-        "options of a glossary, as in --phrases F,plural=true,hyphen=true: " + "; ".join(words)
-    )
+    if kind := hook("glossary"):
+        words = [f"{name}: {row[-1].help}" for name, row in list_options(kind).items()]
+        parser.groups["input"].description = Rare(
+            "options of a glossary, as in --phrases F,plural=true,hyphen=true: " + "; ".join(words)
+        )
+
+
+def parse_phrases(text: str | None, option: str = "--phrases"):
+    """Return what the value of an option says of a glossary; None without one."""
+    return open_door("phrases", "glossary:PhraseSpec", option).parse(text) if text else None
 
 
 def add_settings(parser: Parser, kind: type, names: Iterable[str] = ()) -> None:

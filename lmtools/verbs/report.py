@@ -8,9 +8,9 @@ from pathlib import Path
 from lmtools.base.log import say, say_lines
 from lmtools.report import REPORTS, write_report
 from lmtools.report.style import load_style
-from lmtools.text.phrases import PhraseSpec
 from lmtools.verbs.experiment import load_experiment
 from lmtools.verbs.options import GROUPS
+from lmtools.verbs.parser import parse_phrases
 
 
 def arguments(parser):
@@ -18,7 +18,7 @@ def arguments(parser):
     parser.add_argument(
         "exp",
         metavar="EXP_DIR",
-        help="the experiment; RESULTS.md, *.png and index.html go to EXP_DIR/report",
+        help="the experiment; RESULTS.md, *.png, index.html and rows.csv go to EXP_DIR/report",
     )
     parser.add(
         "--nbest",
@@ -40,16 +40,9 @@ def arguments(parser):
         "--experiment",
         help="YAML file of an experiment, which gives systems their order, labels and looks",
     )
-    parser.add(
-        "--conf",
-        help="YAML file of printed names, their order and looks, and papers' figures to stand"
-        " beside",
-    )
+    parser.add("--conf", help="YAML file of printed names, their order and looks")
     parser.add_argument(
         "--title", help="name of the corpus (default: the recipe's name and its option corpus)"
-    )
-    parser.groups["output"].add_argument(
-        "--csv", metavar="F.csv", help="write every figure too, a row each, for plots of your own"
     )
     help_text = "show the page in the browser"
     parser.groups["output"].add_argument("--open", action="store_true", help=help_text)
@@ -69,12 +62,17 @@ def run(args: argparse.Namespace) -> None:
         command=shlex.join(words),
         what=args.what,
         style=load_style(Path(args.conf) if args.conf else None, plan),
-        csv=args.csv,
-        words=PhraseSpec.parse(args.words) if args.words else None,
+        words=parse_phrases(args.words, "--words"),
     )
     print(text)
     home = f"{args.exp}/report"
-    say_lines([*notes, f"{home}/index.html: the report; {home}/RESULTS.md: its tables"])
+    say_lines(
+        [
+            *notes,
+            f"{home}/index.html: the report; {home}/RESULTS.md: its tables;"
+            f" {home}/rows.csv: every figure",
+        ]
+    )
     if args.open:
         page = Path(home, "index.html").resolve()
         if not webbrowser.open(page.as_uri()):

@@ -6,6 +6,7 @@ from functools import partial
 from lmtools.base.atomic import is_stream
 from lmtools.base.computing import Computing
 from lmtools.base.context import JSON, current
+from lmtools.base.doors import open_door
 from lmtools.base.errors import UserError
 from lmtools.base.grammar import parse_pair
 from lmtools.base.log import say, say_lines
@@ -17,14 +18,12 @@ from lmtools.formats.scores import hash_lists
 from lmtools.rescoring import load_weights, of_system, read_scores, rescore_lists
 from lmtools.rescoring.lazy import LAZY
 from lmtools.rescoring.lists import warn_empty
-from lmtools.rescoring.phrases import read_phrases, spell_phrases
 from lmtools.rescoring.signing import sign
-from lmtools.text.phrases import PhraseSpec
 from lmtools.verbs.experiment import load_plans
 from lmtools.verbs.help import Rare
 from lmtools.verbs.numbers import margin
 from lmtools.verbs.options import COMPUTING, PROCESSES
-from lmtools.verbs.parser import add_lm, add_phrases
+from lmtools.verbs.parser import add_lm, add_phrases, parse_phrases
 
 WRITTEN = ".written"  # behind the name of the output, of what the recogniser wrote
 
@@ -89,6 +88,7 @@ def read_all(args, nbests, plans):
     columns, systems = read_scores(args.scores, plans, nbests, args.nbest)
     if args.phrases:
         scored = columns, systems
+        read_phrases = open_door("phrases", "column:read_phrases", "--phrases")
         columns, systems, doubts = read_phrases(args.phrases, scored, nbests, args.nbest)
         say_lines(doubts)
     return columns, systems
@@ -97,7 +97,7 @@ def read_all(args, nbests, plans):
 def spell_if_wished(lists, columns):
     """Return the lists, with phrases as a glossary writes them if its options say so."""
     glossary = columns.glossary
-    return spell_phrases(lists, glossary) if glossary and glossary.spec.spelling else lists
+    return glossary.spell_lists(lists) if glossary and glossary.spec.spelling else lists
 
 
 def rescore_lazily(args, nbests):
@@ -159,7 +159,7 @@ def write_choice(args, nbests, lists, weights, system, warnings):
     chosen = {nbest.utt: nbest.hyps[0].text if nbest.hyps else "" for nbest in lists}
     kaldi_text.write(chosen, out)
     before = "" if system is None else f"{system}: "
-    spelled = args.phrases and PhraseSpec.parse(args.phrases).spelling
+    spelled = args.phrases and parse_phrases(args.phrases).spelling
     messages += write_written(nbests, lists, out, spelled=spelled)
     say_lines(before + line for line in messages)
 

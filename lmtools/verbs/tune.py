@@ -2,6 +2,7 @@
 set.
 """
 
+from lmtools.base.doors import open_door
 from lmtools.base.errors import UserError
 from lmtools.base.log import say_lines
 from lmtools.evaluate import METRICS
@@ -9,8 +10,7 @@ from lmtools.evaluate.metrics import METRIC_HELP
 from lmtools.formats import kaldi_text, read
 from lmtools.rescoring import Crossing, TuningOptions, of_system, read_scores, tune_lists
 from lmtools.rescoring.doubts import describe_doubts
-from lmtools.rescoring.features import PHRASES
-from lmtools.rescoring.phrases import read_phrases
+from lmtools.types import PHRASES
 from lmtools.verbs.experiment import complete_tuning
 from lmtools.verbs.help import Rare
 from lmtools.verbs.numbers import folds, named
@@ -71,6 +71,7 @@ def run(args):
     columns, systems = read_scores(args.scores, plans, nbests, args.nbest)
     if args.phrases:
         scored = columns, systems
+        read_phrases = open_door("phrases", "column:read_phrases", "--phrases")
         columns, systems, doubts = read_phrases(args.phrases, scored, nbests, args.nbest)
         say_lines(doubts)
     places = {system: of_system(args.out, system) for system in systems}

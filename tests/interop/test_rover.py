@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 
-from lmtools.lattice.rover import Token, Vote, combine
+from lmtools.networks.rover import Token, Vote, combine
 
 ROVER = shutil.which("rover") or shutil.which("rover", path="/usr/lib/sctk/bin")
 pytestmark = pytest.mark.skipif(not ROVER, reason="rover is not installed (Debian: sctk)")

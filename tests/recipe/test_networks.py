@@ -8,8 +8,8 @@ import pytest
 from lmtools.cli import main
 from lmtools.formats import edits, jsonl, kaldi_text
 from lmtools.formats.lattices import LATTICES
-from lmtools.formats.networks import NETWORKS
-from lmtools.lattice.networks import as_lattice
+from lmtools.networks.confusion import as_lattice
+from lmtools.networks.files import NETWORKS
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,7 @@ import pytest
 from lmtools.cli import main
 from lmtools.formats import FORMATS, edits, jsonl, kaldi_text, scores
 from lmtools.formats.lattices import LATTICES
-from lmtools.formats.networks import NETWORKS
+from lmtools.networks.files import NETWORKS
 from lmtools.text.corpus import Corpus
 from lmtools.types import Hypothesis, NBest
 

@@ -62,7 +62,7 @@ DECLARED = {
                 {"text": "momentum 0.99", "ours": "egs/toy/local/gate.py:MOMENTUM"},
             ],
         },
-        "figures": {"1": {"why": "text"}, "2": {"report": "egs/toy/conf/report.yaml"}},
+        "figures": {"1": {"why": "text"}, "2": {"report": "egs/toy/conf/papers.yaml"}},
         "other results": {"largest": {"said": "egs/toy/README.md"}},
         "equations": {
             "1": {"code": "egs/toy/local/gate.py:scale"},
@@ -75,7 +75,7 @@ DECLARED = {
                     "blocks": {"ours": "egs/toy/conf/net.yaml:blocks"},
                 }
             },
-            "2": {"report": "egs/toy/conf/report.yaml"},
+            "2": {"report": "egs/toy/conf/papers.yaml"},
         },
     },
 }
@@ -107,16 +107,12 @@ FILES = {
     "egs/toy/local/gate.py": GATES,
     "egs/toy/conf/net.yaml": 'blocks: ["[4, 8]", "[4, 8; 1, 8] x 2"]',
     "egs/toy/README.md": PAGE,
-    "egs/toy/conf/report.yaml": """
+    "egs/toy/conf/papers.yaml": """
 citations: {toy: {label: TOY, text: Toy et al.}}
-papers:
+tables:
 - {paper: toy, table: 2, title: t, only: A, corpus: c, theirs: t, beside: {},
-  uncertain: 7.1 is hard to read, rows: "
-method | ours | dev | test
-
-LM | - | 7.10? | -
-
-T-TA | tta | 6.9 | 7"}
+  uncertain: 7.1 is hard to read, columns: [method, ours, dev, test],
+  rows: [[LM, "", "7.10?", ""], [T-TA, tta, 6.9, 7]]}
 readings: [{paper: toy, figure: 2, beside: grid, text: t, x: [40]}]
 """,
 }
@@ -172,11 +168,11 @@ def altered(tree: dict, place: str, value) -> dict:
 
 def test_a_row_that_two_reports_quote(check, tmp_path):
     """What of ours stands beside it may differ, its cells may not."""
-    report = "egs/toy/conf/report.yaml"
+    report = "egs/toy/conf/papers.yaml"
     other = FILES[report].replace("LM | -", "LM | lstm")
-    files = {**FILES, "egs/other/conf/report.yaml": other}
+    files = {**FILES, "egs/other/conf/papers.yaml": other}
     assert errors(check, *write(tmp_path, files=files)) == []
-    files["egs/other/conf/report.yaml"] = other.replace("7.10?", "7.2")
+    files["egs/other/conf/papers.yaml"] = other.replace("7.10?", "7.2")
     (error,) = errors(check, *write(tmp_path, files=files))
     assert error == "TOY / tables / 2 / LM: quoted, but not in the papers"
 
@@ -208,14 +204,14 @@ def test_what_agrees_or_has_its_reason_is_no_error(check, tmp_path):
         ("settings/model/heads", 8, "heads: no entry says what stands for it"),
         ("settings/text", None, "text: declared, but not in the papers"),
         ("settings/list size", 100, "list size: ours is 50, and no reason"),
-        ("figures/2/numbers/x", 30, "x: egs/toy/conf/report.yaml does not have 30.0 of Figure 2"),
+        ("figures/2/numbers/x", 30, "x: egs/toy/conf/papers.yaml does not have 30.0 of Figure 2"),
         ("other results/largest", "31.9, 3 weeks", "largest: egs/toy/README.md does not have 3.0"),
         ("equations/7", "p", "equations / 7: no entry"),
         ("tables/1/rows/2", ["conv2.x", "[4, 8] x 2"], "blocks: ours is"),
         (
             "tables/2/rows_printed/0/2",
             "7.11",
-            "tables / 2 / A LM: egs/toy/conf/report.yaml does not",
+            "tables / 2 / A LM: egs/toy/conf/papers.yaml does not",
         ),
         ("tables/2/rows_printed/0/2", "7.11", "tables / 2 / LM: quoted, but not in the papers"),
         ("tables/3", {"columns": ["a"], "rows_printed": [["b"]]}, "tables / 3 / b: no entry"),
@@ -266,12 +262,12 @@ def test_another_declaration_is_told(check, tmp_path, place, value, said):
         ("egs/toy/local/gate.py", "2-4", "3-4", "does not say 'Eq. 2'"),
         ("egs/toy/README.md", "| TOY 1 |", "| TOY 2 |", "claims / 1: no egs/*/*.md"),
         (
-            "egs/toy/conf/report.yaml",
+            "egs/toy/conf/papers.yaml",
             "uncertain: 7.1 is hard to read, ",
             "",
             "says of nothing that it is uncertain",
         ),
-        ("egs/toy/conf/report.yaml", "6.9", "6.8", "tables / 2 / A T-TA: egs/toy/conf/report.yaml"),
+        ("egs/toy/conf/papers.yaml", "6.9", "6.8", "tables / 2 / A T-TA: egs/toy/conf/papers.yaml"),
     ],
 )
 def test_other_files_are_told(check, tmp_path, name, old, new, said):

@@ -3,7 +3,9 @@ recipes; and their prose is no wider than the code.
 """
 
 import argparse
+import importlib
 import re
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -12,7 +14,6 @@ from bench import build_parser
 
 import lmtools
 from lmtools.cli import VERBS
-from lmtools.report.style import load_style
 from lmtools.rescoring import Risk
 from lmtools.rescoring.experiment import SystemEntry
 from lmtools.verbs.commands import find_module
@@ -145,10 +146,12 @@ def blocks(page: str) -> list[str]:
 
 
 def test_yaml_of_pages_is_read(tmp_path):
-    (base,), (refined, style) = blocks("docs/rescoring.md"), blocks("docs/recipes.md")
-    for name, text in (("experiment", base), ("refined", refined), ("report", style)):
+    (base,), (refined, papers) = blocks("docs/rescoring.md"), blocks("docs/recipes.md")
+    for name, text in (("experiment", base), ("refined", refined), ("papers", papers)):
         (tmp_path / f"{name}.yaml").write_text(text)
-    assert load_style(tmp_path / "report.yaml").papers[0].rows[0].cells == ("69.49",)
+    sys.path.insert(0, str(ROOT / "utils/papers"))
+    (table,) = importlib.import_module("quoted").read_papers(tmp_path / "papers.yaml")[0]
+    assert table.rows == [["T-TA", "tta", "69.49"]]
     plan = load_experiment(str(tmp_path / "refined.yaml"))
     assert plan.plans["best"].columns == ("tta", "ngram", "mbr")
     assert plan.plans["tta-intact+ngram"].columns == ("tta-intact", "ngram")

@@ -93,7 +93,7 @@ def test_what_a_door_declares_is_there(door):
     verbs = getattr(module, "VERBS", {})
     assert tuple(verbs) == doors.DOORS[door][1]
     assert all(hasattr(doors.load(place), "run") for *_, place in verbs.values())
-    for kind in ("FORMATS", "LATTICES", "HOOKS"):
+    for kind in ("LATTICES", "HOOKS"):
         for place in getattr(module, kind, {}).values():
             doors.load(place)
     assert f"rm -r lmtools/{door}" in (doors.HOME / door / "README.md").read_text()

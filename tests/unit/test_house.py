@@ -22,6 +22,7 @@ def test_there_is_none(figures, name):
         ("files of lmtools", 485),
         ("files under 40 lines", 47),
         ("frames of score by an n-gram", 9),
+        ("frames of score by a T-TA", 12),
         ("modules that score by an n-gram imports", 126),
         ("rooms", 20),
         ("flags", 131),

@@ -24,10 +24,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from checkout import Checkout, Stale
 from places import NOTHING, Places, comparable, find_numbers, meaning, read_papers, show
+from quoted import MARK, PaperTable
 
 from lmtools.base.config import load_yaml
 from lmtools.base.errors import UserError, exit_with_message
-from lmtools.report.cited import MARK, CitedRow, CitedTable
 
 DECLARED = Path(__file__).with_name("papers.yaml")
 # what an entry may name, one of them; `claim` is of this script's own entries
@@ -84,10 +84,10 @@ class Comparison:
         yield from self.walk((label,), places, {k: v for k, v in declared.items() if v})
         for page, (tables, _) in self.checkout.cited.items():
             for table in (table for table in tables if table.paper == self.name):
-                for row in table.rows:
-                    if (table.table, row.label, row.cells) not in self.quoted:
-                        place = label, "tables", table.table, row.label
-                        yield Line(place, row.cells, page, reason="quoted, but not in the papers")
+                for label_of_row, _, *cells in table.rows:
+                    if (table.table, label_of_row, *cells) not in self.quoted:
+                        place = label, "tables", table.table, label_of_row
+                        yield Line(place, cells, page, reason="quoted, but not in the papers")
 
     def claims(self, numbers: Mapping) -> dict:
         """Check that each claim has a row in a recipe's page, and what is declared of its parts."""
@@ -188,7 +188,7 @@ class Comparison:
         return entry["said"]
 
     def check_report(self, place, quoted, entry) -> str:
-        """Check that a report.yaml quotes the row of a table, or a figure's readings."""
+        """Check that a papers.yaml quotes the row of a table, or a figure's readings."""
         _, section, number, *_ = place
         tables, readings = self.checkout.cited.get(entry["report"], ((), ()))
         if section == "tables":
@@ -200,7 +200,7 @@ class Comparison:
             rows = [row for table in tables for row in quoted_rows(table, quoted)]
             if not rows:
                 raise Stale(f"{entry['report']} does not quote this row of Table {number}")
-            self.quoted.update((number, row.label, row.cells) for row in rows)
+            self.quoted.update((number, row[0], *row[2:]) for row in rows)
         else:
             matching = [r for r in readings if (r.paper, r.figure) == (self.name, number)]
             known = [n for r in matching for n in find_numbers([r.text, *r.x, *r.y, r.times])]
@@ -220,27 +220,27 @@ def is_row(place: tuple[str, ...]) -> bool:
     return len(place) == 4 and place[1] == "tables"
 
 
-def quoted_rows(table: CitedTable, quoted: Mapping[str, str]) -> list[CitedRow]:
+def quoted_rows(table: PaperTable, quoted: Mapping[str, str]) -> list[list[str]]:
     """Return the row of a quoted table that has a row's label and cells; where its columns are the
     paper's rows, all its rows, if they have the row's cells.
     """
-    first, *columns = quoted
-    if quoted[first] in table.columns:
+    (first, *columns), printed = quoted, table.columns[2:]
+    if quoted[first] in printed:
         cells = map(unmarked, table.cells(quoted[first]))
-        same = [quoted.get(row.label) for row in table.rows] == list(cells)
+        same = [quoted.get(row[0]) for row in table.rows] == list(cells)
         return list(table.rows) if same and len(columns) == len(table.rows) else []
-    label = " ".join(x for c, x in quoted.items() if c not in table.columns and x != NOTHING)
-    cells = [quoted.get(column) for column in table.columns]
+    label = " ".join(x for c, x in quoted.items() if c not in printed and x != NOTHING)
+    cells = [quoted.get(column) for column in printed]
     return [
         row
         for row in table.rows
-        if f"{table.only} {row.label}".strip() == label and [*map(unmarked, row.cells)] == cells
+        if f"{table.only} {row[0]}".strip() == label and [*map(unmarked, row[2:])] == cells
     ]
 
 
 def unmarked(cell: str) -> str:
-    """Return a quoted cell without the mark of an uncertain reading."""
-    return cell.removesuffix(MARK)
+    """Return a quoted cell without the mark of an uncertain reading; NOTHING for an empty one."""
+    return cell.removesuffix(MARK) or NOTHING
 
 
 def cites_number(text: str, cites: str) -> bool:

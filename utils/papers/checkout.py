@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
+from quoted import PaperTable, Reading, read_papers
+
 from lmtools.base.config import build, read_layers
 from lmtools.models.settings import Settings
-from lmtools.report.cited import CitedTable, FigureQuote
-from lmtools.report.style import load_style
 
 
 class Stale(Exception):
@@ -73,15 +73,12 @@ class Checkout:
         return module
 
     @cached_property
-    def cited(self) -> dict[str, tuple[Sequence[CitedTable], Sequence[FigureQuote]]]:
+    def cited(self) -> dict[str, tuple[Sequence[PaperTable], Sequence[Reading]]]:
         """Return the tables of papers, and the readings of figures, that recipes' reports quote, by
-        the path of report.yaml.
+        the path of papers.yaml.
         """
-        styles = {path: load_style(path) for path in self.root.glob("egs/*/conf/report.yaml")}
-        return {
-            str(path.relative_to(self.root)): (style.papers, style.readings)
-            for path, style in sorted(styles.items())
-        }
+        paths = sorted(self.root.glob("egs/*/conf/papers.yaml"))
+        return {str(path.relative_to(self.root)): read_papers(path) for path in paths}
 
     @cached_property
     def claims(self) -> dict[str, str]:

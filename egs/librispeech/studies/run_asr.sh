@@ -53,4 +53,5 @@ if stage 6 "report" "$experiment" conf/report.yaml "$datadir"/*/nbest.jsonl "$ex
   "$expdir/rescore" : "$expdir"/report/{RESULTS.md,index.html}; then
   lmtools report "$expdir" --experiment "$experiment" --conf conf/report.yaml \
     --nbest "$datadir"/*/nbest.jsonl --title "${PWD##*/}, ${asr%%:*}"
+  python3 ../../utils/papers/paper_tables.py "$expdir" conf/report.yaml conf/papers.yaml
 fi

@@ -101,4 +101,5 @@ if stage 6 "report" "$experiment" conf/report.yaml "$expdir/tune" "$expdir/resco
   : "$expdir"/report/{RESULTS.md,index.html}; then
   lmtools report "$expdir" --experiment "$experiment" --conf conf/report.yaml \
     --nbest "$datadir"/{dev,{dev,test}-{clean,other}}/nbest.jsonl --title "${PWD##*/} ($corpus)"
+  python3 ../../utils/papers/paper_tables.py "$expdir" conf/report.yaml conf/papers.yaml
 fi

@@ -107,4 +107,5 @@ if stage 7 "report" $datadir/{dev,test,swb,ch}/nbest.jsonl $expdir/{tune,rescore
   $experiment conf : $expdir/report/{RESULTS.md,index.html}; then
   lmtools report $expdir --experiment $experiment --nbest $datadir/{dev,test,swb,ch}/nbest.jsonl \
     --conf conf/report.yaml --title "librispeech ($corpus)"
+  python3 ../../utils/papers/paper_tables.py $expdir conf/report.yaml conf/papers.yaml
 fi

@@ -91,4 +91,6 @@ if stage 6 "report" $lists $expdir/tune $expdir/rescore $experiment conf \
   : $expdir/report/RESULTS.md $expdir/report/index.html; then
   lmtools report $expdir --experiment $experiment --nbest $lists --conf conf/report.yaml \
     --title "criteria of word LMs ($corpus)"
+  python3 ../../utils/papers/paper_tables.py $expdir conf/report.yaml conf/papers.yaml
+  python3 local/criteria_tables.py $expdir conf/report.yaml
 fi

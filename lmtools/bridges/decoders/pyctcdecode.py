@@ -8,7 +8,7 @@ from pyctcdecode.language_model import AbstractLanguageModel
 
 from lmtools.api.lm import LM
 from lmtools.score.ngram import NgramScorer
-from lmtools.score.prefixes import WordPrefixes
+from lmtools.score.words import WordPrefixes
 
 
 class WordState(NamedTuple):

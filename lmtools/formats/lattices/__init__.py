@@ -5,7 +5,8 @@ A new format is a module with SUMMARY, `recognises(path, first line)`, `read(pat
 OpenFst) take a file or a directory of files, the others hold many in one.
 """
 
-from lmtools.formats.lattices import kaldi, openfst, plf, pocketsphinx, slf, wcn
+from lmtools.base.doors import collect, load
+from lmtools.formats.lattices import kaldi, openfst, plf, pocketsphinx, slf
 from lmtools.formats.registry import Formats, format_of
 from lmtools.types import Lattice
 
@@ -16,7 +17,7 @@ LATTICES = Formats(
         "pocketsphinx": format_of(pocketsphinx),
         "plf": format_of(plf),
         "openfst": format_of(openfst),
-        "wcn": format_of(wcn),
+        **{name: format_of(load(place)) for name, place in collect("LATTICES").items()},
     }
 )
 

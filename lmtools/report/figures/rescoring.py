@@ -16,7 +16,7 @@ from lmtools.report.parts.measure import LENGTHS, Measured, length_classes
 from lmtools.report.style import Look
 from lmtools.report.tables.rescoring import span
 from lmtools.rescoring import Weights
-from lmtools.rescoring.curves import FLAT
+from lmtools.rescoring.tuning import FLAT
 
 LINES, ROWS = 12, 30  # that one figure can hold
 DEPTH = (

@@ -64,7 +64,7 @@ DARK = Theme(True, "#171b22", "#e4e8ef", "#363d49")
 @dataclass(frozen=True)
 class Picture:
     """One figure: file name without suffix, what it shows, the same for those who cannot see it,
-    how to draw it, where it stands.
+    how to draw it.
     """
 
     name: str
@@ -72,7 +72,6 @@ class Picture:
     alt: str
     draw: Callable[[Theme], Figure]
     wide: bool = False
-    part: str = "figures"
 
     def png(self, theme: Theme) -> bytes:
         """Return the figure as PNG, without the time or anything that differs from run to run."""

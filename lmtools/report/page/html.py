@@ -10,27 +10,18 @@ from html import escape
 from importlib.resources import files
 from string import Template
 
-from lmtools.evaluate.phrases import align_phrases
+from lmtools.base.doors import open_door
 from lmtools.report.experiment import Experiment
 from lmtools.report.page.drawing import DARK, Picture
 from lmtools.report.page.table import Table, code, html
-from lmtools.report.parts.confidences import WordConfidences
 from lmtools.report.parts.lists import RescoredLists
 from lmtools.report.parts.measure import Measured
-from lmtools.text.phrases import Glossary
 from lmtools.types import NBest
 
 POLICY = "default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'"
 BROWSER = '<a href="#utterances">Utterances</a>'
-SECTIONS = {  # by the part that tables and figures stand in: name in the navigation, title
-    "papers": ("Papers", "Beside the papers"),
-    "criteria": ("Criteria", "Output layers and training criteria"),
-    "grids": ("Comparisons", "One thing varied"),
-    "figures": ("Figures", "Figures"),
-    "tables": ("Tables", "Tables"),
-}
 SCRIPTS = '<script type="application/json" id="data">{}</script>\n<script>{}</script>\n'
-ALWAYS = ("figures", "tables")  # sections that stand there with nothing in them too
+INSIDE = '<div class="{}">\n{}\n</div>\n'
 
 
 def page(
@@ -39,17 +30,14 @@ def page(
     pictures: Sequence[Picture],
     light: Sequence[bytes],
 ) -> str:
-    """Return the page: each table and each figure (`light` holds their PNG for light paper) in its
-    part, and of lists the utterance browser.
+    """Return the page: the main tables, figures (`light` holds their PNG for light paper), the
+    other tables, and of lists the utterance browser.
     """
-    printed = {
-        place: "".join(html(table) for table in tables if table.part == place)
-        for place in ("results", *SECTIONS)
-    }
-    drawn = dict.fromkeys(SECTIONS, "")
-    for picture, png in zip(pictures, light, strict=True):
-        drawn[picture.part] += figure(picture, png)
-    shown = [place for place in SECTIONS if place in ALWAYS or printed[place] or drawn[place]]
+    drawn = "".join(map(figure, pictures, light))
+    results, others = (
+        "".join(html(table) for table in tables if (table.part == "results") == first)
+        for first in (True, False)
+    )
     style, script = (part(f"page.{suffix}") for suffix in ("css", "js"))
     browsed = browser_data(experiment.browsed) if experiment.browsed else None
     return Template(part("page.html")).substitute(
@@ -58,29 +46,38 @@ def page(
         + (f"; script-src {digest(script)}" if browsed else ""),
         style=style,
         notes="".join(f"<li>{code(line)}</li>" for line in experiment.absent),
-        first=printed["results"],
-        links="".join(f'<a href="#{place}">{SECTIONS[place][0]}</a>' for place in shown)
-        + (BROWSER if browsed else ""),
-        sections="".join(section(place, drawn[place], printed[place]) for place in shown),
+        first=results,
+        links=link("figures") + link("tables") + (BROWSER if browsed else ""),
+        sections=section("figures", "Figures", INSIDE.format("figures", drawn))
+        + section("tables", "Tables", INSIDE.format("tables", others)),
         browser=part("browser.html") if browsed else "",
         scripts=SCRIPTS.format(embedded(browsed), script) if browsed else "",
         made="".join(f"<p>{code(line)}</p>" for line in experiment.provenance()),
     )
 
 
-def section(place: str, drawn: str, printed: str) -> str:
-    """Return a part of the page: its figures, then its tables; a part that always stands there has
-    only what it is called after.
-    """
-    inside = "".join(
-        f'<div class="{name}">\n{content}\n</div>\n'
-        for name, content in zip(ALWAYS, (drawn, printed), strict=True)
-        if place == name or place not in ALWAYS
-    )
+def link(name: str) -> str:
+    """Return the link to a section in the navigation."""
+    return f'<a href="#{name}">{name.capitalize()}</a>'
+
+
+def section(name: str, title: str, inside: str) -> str:
+    """Return a section of the page."""
     return (
-        f'<section id="{place}" aria-labelledby="{place}-title">\n<h2'
-        f' id="{place}-title">{SECTIONS[place][1]}</h2>\n{inside}</section>\n'
+        f'<section id="{name}" aria-labelledby="{name}-title">\n<h2'
+        f' id="{name}-title">{title}</h2>\n{inside}</section>\n'
     )
+
+
+def add_section(
+    page: str, name: str, title: str, tables: Sequence[Table], pictures: Mapping[Picture, bytes]
+) -> str:
+    """Return a page with one more section, its figures and tables, above the figures."""
+    inside = INSIDE.format("figures", "".join(figure(*one) for one in pictures.items()))
+    inside += INSIDE.format("tables", "".join(map(html, tables)))
+    added = section(name, escape(title), inside)
+    page = page.replace(link("figures"), link(name) + link("figures"), 1)
+    return page.replace('<section id="figures"', f'{added}<section id="figures"', 1)
 
 
 def part(name: str) -> str:
@@ -148,7 +145,8 @@ def utterances(measured: Measured, systems: Sequence[str], lists: RescoredLists)
         row = utterance(nbest, measured, systems)
         rows.append([*row, confidences(nbest.utt, measured, systems, words)])
         if lists.glossary:
-            rows[-1].append([phrases(row, text, lists.glossary) for text, _ in row[2]])
+            mark_phrases = open_door("phrases", "report:mark_phrases", "--words")
+            rows[-1].append([mark_phrases(*row[:2], text, lists.glossary) for text, _ in row[2]])
     return rows
 
 
@@ -169,7 +167,7 @@ def utterance(nbest: NBest, measured: Measured, systems: Sequence[str]) -> list:
 
 
 def confidences(
-    utt: str, measured: Measured, systems: Sequence[str], words: Mapping[str, WordConfidences]
+    utt: str, measured: Measured, systems: Sequence[str], words: Mapping
 ) -> dict[str, list[int]]:
     """Return the confidences of the words that systems chose, in hundredths rounded down, by the
     system's place; of systems that have them.
@@ -181,11 +179,3 @@ def confidences(
             if shares is not None:
                 known[str(place)] = [int(100 * share) for share in shares]
     return known
-
-
-def phrases(row: Sequence, text: str, glossary: Glossary) -> list[list[list]]:
-    """Return the spans of phrases in the reference of an utterance and in a text."""
-    utt, ref = row[:2]
-    aligned = align_phrases(utt, ref, {utt: text}, glossary)
-    sides = ((aligned.ref_spans, aligned.missed()), (aligned.hyp_spans, aligned.false_alarms()))
-    return [[[*span, int(span in wrong)] for span in spans] for spans, wrong in sides]

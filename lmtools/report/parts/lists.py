@@ -1,9 +1,10 @@
 """The lists of an experiment, the systems that chose texts for them, and how well these did."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from lmtools.base.errors import UserError
 from lmtools.evaluate import METRICS
@@ -12,7 +13,6 @@ from lmtools.evaluate.significance import RESAMPLES
 from lmtools.formats.scores import hash_lists
 from lmtools.report.artifacts import read_models, read_systems
 from lmtools.report.names import NOTHING, LmPart, Names, SystemParts
-from lmtools.report.parts.confidences import WordConfidences, join_references, texts_of
 from lmtools.report.parts.measure import SEED, Measured, measure
 from lmtools.report.parts.samples import (
     Sample,
@@ -26,7 +26,6 @@ from lmtools.report.style import Style, load_style
 from lmtools.rescoring import SystemFacts, Weights, describe_lm
 from lmtools.rescoring.tuning_options import INTERPOLATION
 from lmtools.rescoring.weights import FIRST_PASS, LATTICES, SCORES
-from lmtools.text.phrases import Glossary
 
 
 def find_makeups(
@@ -96,10 +95,10 @@ class RescoredLists:
     lattices: Mapping[tuple[str, str], Mapping]
     # by (system, set): what `lmtools evaluate` wrote, by rules of its own
     scored: Mapping[tuple[str, str], Mapping]
-    # by (system, set): networks of the words that it chose
-    networks: Mapping[tuple[str, str], WordConfidences]
+    # by (system, set): networks of the words that it chose (networks.report.WordConfidences)
+    networks: Mapping[tuple[str, str], Any]
     hashes: Mapping[str, str]  # language model -> hash, from the headers of its scores
-    glossary: Glossary | None = None  # whose words are judged by themselves
+    glossary: Any = None  # of the door phrases, whose words are judged by themselves
 
     @cached_property
     def sets(self) -> list[Measured]:
@@ -112,7 +111,7 @@ class RescoredLists:
         names = {sample.name for sample in judged(self.samples)}
         return [measured for measured in self.sets if measured.sample.name in names]
 
-    def words_of(self, place: str) -> dict[str, WordConfidences]:
+    def words_of(self, place: str) -> dict[str, Any]:
         """Return the networks of a set by system."""
         return {name: held for (name, on), held in self.networks.items() if on == place}
 
@@ -214,7 +213,10 @@ def collect_lists(
     samples, dropped = read_samples(paths, weights)
     names = name_systems(weights, parts["hashes"], samples, style)
     known = [sample.name for sample in samples]
-    spoken = {name: (None, texts) for name, texts in texts_of(parts["networks"]).items()}
+    spoken: dict = {}
+    for (name, place), held in parts["networks"].items():
+        spoken.setdefault(name, (None, {}))[1][place] = held.texts
+    refs = {sample.name: sample.refs for sample in samples}
     systems = {
         name: System(
             tuned,
@@ -231,7 +233,11 @@ def collect_lists(
         systems=systems,
         lattices=arrange(parts["lattices"], names),
         scored=arrange(parts["scored"], names),
-        networks=join_references(arrange(parts["networks"], names), samples),
+        networks={
+            key: replace(held, refs=refs[key[1]])
+            for key, held in arrange(parts["networks"], names).items()
+            if key[1] in refs
+        },
         hashes=arrange(parts["hashes"], names.lms),
     )
     return lists, dropped

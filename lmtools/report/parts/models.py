@@ -113,11 +113,9 @@ class Model:
         return timed["tokens"] / timed["seconds"] if timed and timed["seconds"] else None
 
 
-def models_of(
-    names: Names, parts: Mapping[str, Mapping], parameters: Mapping[str, int | None]
-) -> dict[str, Model]:
+def models_of(names: Names, parts: Mapping[str, Mapping]) -> dict[str, Model]:
     """Return every model with a directory or a perplexity, in printing order, by what configs,
-    learning and ppl of `parts` say; `parameters` are those of models that do not say them.
+    learning and ppl of `parts` say.
     """
     figures, families = {}, names.style.families
     for (name, text), tree in parts["ppl"].items():
@@ -138,7 +136,7 @@ def models_of(
             parts["learning"].get(name, ()),
             figures.get(name, {}),
             vocabulary=vocabulary,
-            parameters=count_parameters(config) or parameters.get(name),
+            parameters=count_parameters(config),
             label=names.label(name),
             shown=replace(families[family], label=title or families[family].label),
             place=list(families).index(family),

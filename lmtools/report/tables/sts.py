@@ -204,14 +204,14 @@ def measure_gain(
     experiment: Experiment, measured: Measured, lm: str, system: str, vectors: Sequence[str]
 ) -> Gain:
     """Return the figures of a language model with these systems of vectors."""
-    judged, test = experiment.pairs.on(experiment.pairs.test), experiment.pairs.test
+    judged = experiment.pairs.on(experiment.pairs.test)
     best, name, layer = max(
         (value, name, layer) for name in vectors for layer, value in judged[name].pearsons.items()
     )
     result = measured.results[system]
     return Gain(
         lm,
-        *(experiment.quantity(kind, lm, test) for kind in ("context", "embed")),
+        *(judged[lm].hundredfold(kind) if lm in judged else None for kind in ("context", "embed")),
         best=best,
         vectors=name,
         layer=layer,

@@ -13,8 +13,8 @@ from lmtools.models.lm import LanguageModel
 from lmtools.models.ragged import STEP, Ragged
 from lmtools.models.settings import Settings
 from lmtools.score import neural
-from lmtools.score.batches import plan_work, score_all
 from lmtools.score.neural import NeuralScorer
+from lmtools.score.texts import plan_work, score_all
 
 SIZE = 300
 FAMILIES = {"causal": "causal", "tta": "autoencoding", "masked": "masked"}

@@ -10,7 +10,7 @@ from scoring import load_scorer
 from lmtools.base.errors import UserError
 from lmtools.ngram import NgramModel, kenlm_files
 from lmtools.ngram import model as module
-from lmtools.score import prefixes
+from lmtools.score import ngram
 
 # what both packages have, read off kenlm 0.3.0 and ufal-kenlm 26.4.1
 MODULE = {"ARPALoadComplain", "Config", "LoadMethod", "Model", "State"}
@@ -49,7 +49,7 @@ def test_what_both_packages_have_is_enough(directory, monkeypatch):
     expected = score(directory)
     both = SimpleNamespace(**{name: getattr(kenlm, name) for name in MODULE})
     both.Model = Shared
-    for user in (module, kenlm_files, prefixes):
+    for user in (module, kenlm_files, ngram):
         monkeypatch.setattr(user, "kenlm", both)
     assert score(directory) == expected
 

@@ -14,7 +14,7 @@ from lmtools.report.figures.rescoring import draw_learning, validation
 from lmtools.report.names import Names
 from lmtools.report.page.drawing import LIGHT
 
-TUNED, PPL, SPEED = "tune/tta/weights.json", "ppl/tta/test.json", "bench/speed.json"
+TUNED, PPL = "tune/tta/weights.json", "ppl/tta/test.json"
 CURVE = "search curves tta"
 CASES = [  # the file, the place in it, the value there (None: nothing), what is said of it
     (TUNED, f"{CURVE} flat", None, "search: key 'curves.tta.flat' is missing; write it"),
@@ -28,9 +28,6 @@ CASES = [  # the file, the place in it, the value there (None: nothing), what is
     (TUNED, f"{CURVE} chosen", "x", r"'curves\.tta\.chosen' is 'x', expected a finite number"),
     (PPL, "word_ppl", float("nan"), "'word_ppl' is NaN, expected a finite number above 0"),
     (PPL, "oov", "3", "'oov' is '3', expected a whole number"),
-    (SPEED, "rows", [], r"'rows' is \[\], expected a list of 1 or more"),
-    (SPEED, "rows 0 seconds_median", 0, r"\[0\]\.seconds_median' is 0, expected a finite number"),
-    (SPEED, "rows 2", None, r"'rows\[2\]' is null, expected an object"),
     ("stages/3.json", "seconds", "long", "'seconds' is 'long', expected a finite number"),
 ]
 

@@ -3,9 +3,9 @@ import pytest
 
 from lmtools.evaluate import METRICS
 from lmtools.rescoring import TuningOptions, gather, tune
-from lmtools.rescoring.curves import loss_of
 from lmtools.rescoring.expected import expected_loss, minimise_expected, sharpen, typical_spread
 from lmtools.rescoring.search import SearchSpace
+from lmtools.rescoring.tuning import loss_of
 from lmtools.types import Hypothesis, NBest
 
 

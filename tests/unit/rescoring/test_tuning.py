@@ -4,8 +4,8 @@ import pytest
 from lmtools.base.errors import UserError
 from lmtools.evaluate import evaluate
 from lmtools.rescoring import TuningOptions, gather, rescore, tune
-from lmtools.rescoring.curves import POINTS, spread
-from lmtools.rescoring.curves import sample as sampled
+from lmtools.rescoring.tuning import POINTS, spread
+from lmtools.rescoring.tuning import sample as sampled
 from lmtools.types import Hypothesis, NBest
 
 WORDS = [f"w{i}" for i in range(30)]

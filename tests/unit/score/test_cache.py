@@ -26,9 +26,15 @@ from lmtools.cli import main
 from lmtools.formats import jsonl
 from lmtools.ngram import build
 from lmtools.score import cache, load, score_texts
-from lmtools.score import segments as files
-from lmtools.score.cache import VECTORS, Cache
-from lmtools.score.segments import HEADER, MAGIC, UNFINISHED, merge_segments, write_values
+from lmtools.score.cache import (
+    HEADER,
+    MAGIC,
+    UNFINISHED,
+    VECTORS,
+    Cache,
+    merge_segments,
+    write_values,
+)
 from lmtools.score.texts import open_cache
 from lmtools.text import Normaliser
 from lmtools.types import Hypothesis, NBest
@@ -77,11 +83,8 @@ def damaged(content: bytes, rng: random.Random) -> bytes:
     if kind == 0:
         return content[: rng.randrange(len(content))]
     if kind == 1:
-        first, second = (64 * rng.randrange(len(content) // 64) for _ in "12")
-        new[first : first + 64], new[second : second + 64] = (
-            new[second : second + 64],
-            new[first : first + 64],
-        )
+        one, two = (slice(n, n + 64) for n in (64 * rng.randrange(len(new) // 64) for _ in "12"))
+        new[one], new[two] = new[two], new[one]
     elif kind == 2:
         begin = rng.randrange(len(content))
         new[begin : begin + rng.choice((16, 512, 4096))] = bytes(rng.choice((16, 512, 4096)))
@@ -213,7 +216,7 @@ def test_merging_loses_nothing(tmp_path, monkeypatch, reopened):
 
 def test_large_segments_are_left_alone(tmp_path, monkeypatch):
     """Of other runs, and of the run itself, whose small ones become large."""
-    monkeypatch.setattr(files, "LARGE", 400)
+    monkeypatch.setattr(cache, "LARGE", 400)
     for n in range(40):
         with contextlib.closing(Cache(tmp_path / "a", SIGNATURE)) as store:
             store.put((f"{n} {i}", 1.0) for i in range(12))
@@ -237,8 +240,8 @@ def test_merging_takes_bounded_memory(tmp_path, monkeypatch):
     """12 MB in 200 files, of values of two sizes, and a damaged file that is larger than all that
     is merged at once.
     """
-    monkeypatch.setattr(files, "LARGE", 1 << 16)
-    monkeypatch.setattr(files, "WRITTEN", 1 << 16)
+    monkeypatch.setattr(cache, "LARGE", 1 << 16)
+    monkeypatch.setattr(cache, "WRITTEN", 1 << 16)
     values: dict[bytes, bytes] = {}
     for n in range(200):
         part = random_values(15, 4000 if n % 2 else 4096, n)
@@ -248,17 +251,17 @@ def test_merging_takes_bounded_memory(tmp_path, monkeypatch):
     made = merge_segments(tmp_path, segments(tmp_path))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak < 4 * files.TOGETHER * files.LARGE < sum(map(len, values.values())) / 4
+    assert peak < 4 * cache.TOGETHER * cache.LARGE < sum(map(len, values.values())) / 4
     assert {*made} == {*segments(tmp_path)} and 20 < len(made) < 40
-    assert max(path.stat().st_size for path in made) <= files.TOGETHER * files.LARGE
+    assert max(path.stat().st_size for path in made) <= cache.TOGETHER * cache.LARGE
     keys, found = [*values], {}
     for path in made:
-        found |= files.Segment(path).find(keys)
+        found |= cache.Segment(path).find(keys)
     assert [found[i] for i in range(len(keys))] == [values[key] for key in keys]
 
 
 def test_a_damaged_segment_of_any_size_is_mended(tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "LARGE", 10)
+    monkeypatch.setattr(cache, "LARGE", 10)
     values = random_values(50, 100, 1)
     (path,) = write_values(tmp_path, values)
     (other,) = write_values(tmp_path, random_values(3, 100, 2))
@@ -266,8 +269,8 @@ def test_a_damaged_segment_of_any_size_is_mended(tmp_path, monkeypatch):
     content[-1] ^= 1
     path.write_bytes(content)
     (mended,) = {*merge_segments(tmp_path, [path, other], {path})} - {other}
-    assert not path.exists() and files.Segment(mended).count == 49
-    segment = files.Segment(mended)
+    assert not path.exists() and cache.Segment(mended).count == 49
+    segment = cache.Segment(mended)
     assert len(segment.find([*values])) == 49 and not segment.damaged
 
 
@@ -308,10 +311,10 @@ def test_nobody_waits_for_a_pipe(tmp_path, capsys):
 def test_of_two_values_of_a_key_that_of_the_lower_checksum_stays(tmp_path, order):
     """In whatever order, and among whichever others."""
     key, rest = bytes(range(32)), random_values(4, 8, 1)
-    values = sorted((bytes([n] * 8) for n in range(3)), key=lambda v: files.checksum(key, v))
+    values = sorted((bytes([n] * 8) for n in range(3)), key=lambda v: cache.checksum(key, v))
     paths = [write_values(tmp_path, rest | {key: values[n]})[0] for n in order]
     (made,) = merge_segments(tmp_path, paths)
-    assert files.Segment(made).find([key]) == {0: values[0]}
+    assert cache.Segment(made).find([key]) == {0: values[0]}
 
 
 def test_two_that_merge_at_the_same_time_keep_a_value(tmp_path, monkeypatch):
@@ -330,17 +333,12 @@ def test_a_segment_that_vanishes_is_unknown(tmp_path, monkeypatch, capsys):
         store.put([("a", -1.5)])
     with contextlib.closing(Cache(tmp_path, SIGNATURE)) as store:
         assert store.get(["a"]) == {0: -1.5}
-        monkeypatch.setattr(os, "pread", lambda *_: stale())
+        monkeypatch.setattr(os, "pread", failing(errno.ESTALE))
         assert store.get(["a"]) == {}
         monkeypatch.undo()
         segments(tmp_path)[0].unlink()
         assert store.get(["a"]) == {}
     assert capsys.readouterr().err == ""
-
-
-def stale():
-    """What a network file system says of a file that another machine has removed."""
-    raise OSError(errno.ESTALE, os.strerror(errno.ESTALE))
 
 
 SHARER = """
@@ -384,18 +382,9 @@ def nbest(tmp_path):
 
 def scored(lm, nbest, directory, capsys) -> list[str]:
     """What `lmtools score` says; it succeeds, and its file is that without a cache."""
+    command = f"score --lm {lm} --nbest {nbest} --out {nbest.parent}"
     for out, where in (("a", "none"), ("b", directory)):
-        assert (
-            main(
-                [
-                    *split(f"score --lm {lm} --nbest {nbest} --out"),
-                    str(nbest.parent / out),
-                    "--cache",
-                    str(where),
-                ]
-            )
-            == 0
-        )
+        assert main(split(f"{command}/{out} --cache {where}")) == 0
         said = capsys.readouterr().err.splitlines()
     assert (nbest.parent / "a").read_bytes() == (nbest.parent / "b").read_bytes()
     assert "hypotheses of" in said[-1]
@@ -417,11 +406,17 @@ def test_no_directory(lm, nbest, tmp_path, capsys, where, loss):
     )
 
 
-def test_a_full_disk(lm, nbest, tmp_path, capsys, monkeypatch):
-    def full(*_):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+def failing(number):
+    """A function that fails as the system does by this number."""
 
-    monkeypatch.setattr(cache, "write_values", full)
+    def fail(*_):
+        raise OSError(number, os.strerror(number))
+
+    return fail
+
+
+def test_a_full_disk(lm, nbest, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(cache, "write_values", failing(errno.ENOSPC))
     monkeypatch.setattr(cache, "EVERY", 0.0)
     (said,) = scored(lm, nbest, tmp_path / "c", capsys)
     assert said == (
@@ -431,34 +426,23 @@ def test_a_full_disk(lm, nbest, tmp_path, capsys, monkeypatch):
 
 
 def test_a_directory_to_read_only_is_read(lm, plain, filled, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(cache, "write_values", lambda *_: stale())
+    monkeypatch.setattr(cache, "write_values", failing(errno.ESTALE))
     monkeypatch.setattr("lmtools.score.texts.run_batches", lambda *_: pytest.fail("computed again"))
     np.testing.assert_array_equal(scores(lm, filled), plain)
     assert capsys.readouterr().err == ""
 
 
-def test_where_writing_fails_reading_goes_on(tmp_path, capsys, monkeypatch):
-    with contextlib.closing(Cache(tmp_path, SIGNATURE)) as store:
-        store.put([("a", -1.5)])
+@pytest.mark.parametrize(("what", "kept"), [("write_values", 1), ("merge_segments", cache.MERGED)])
+def test_where_writing_or_merging_fails_reading_goes_on(tmp_path, capsys, monkeypatch, what, kept):
     monkeypatch.setattr(cache, "EVERY", -1.0)
-    monkeypatch.setattr(cache, "write_values", lambda *_: stale())
     with contextlib.closing(Cache(tmp_path, SIGNATURE)) as store:
-        store.put([("b", -2.5)])
-        assert store.get(["a", "c"]) == {0: -1.5}
-        store.put([("c", -3.5)])
-        assert store.get(["a", "c"]) == {0: -1.5}
+        store.put([(0, 1.0)])
+        monkeypatch.setattr(cache, what, failing(errno.ESTALE))
+        for n in range(1, 20):
+            store.put([(n, 1.0)])
+        assert len(store.get(range(20))) == kept
     (said,) = capsys.readouterr().err.splitlines()
     assert said.startswith(f"warning: {tmp_path}: cache read but not written from here on (")
-
-
-def test_where_merging_fails_reading_goes_on(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(cache, "EVERY", -1.0)
-    monkeypatch.setattr(cache, "merge_segments", lambda *_: stale())
-    with contextlib.closing(Cache(tmp_path, SIGNATURE)) as store:
-        for n in range(20):
-            store.put([(n, 1.0)])
-        assert len(store.get(range(20))) == cache.MERGED
-    assert len(capsys.readouterr().err.splitlines()) == 1
 
 
 def test_a_pipe_opens_the_cache_once_and_writes_each_second(

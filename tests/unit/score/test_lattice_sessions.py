@@ -21,8 +21,7 @@ from lmtools.formats.lattices import write
 from lmtools.lattice.paths import best
 from lmtools.score import load, score_texts
 from lmtools.score.context import ContextScorer, History
-from lmtools.score.lattice_run import LatticeOutputs
-from lmtools.score.lattice_sessions import LatticeContext, run_sessions
+from lmtools.score.lattice_run import LatticeContext, LatticeOutputs, run_sessions
 from lmtools.score.lattices import LatticeOptions
 from lmtools.types import Arc, Final, Lattice
 

@@ -19,9 +19,8 @@ from lmtools.models.device import onednn_computes_bfloat16
 from lmtools.models.engine.linear import multiplies_int8
 from lmtools.models.lm import LanguageModel
 from lmtools.models.settings import Settings
-from lmtools.score.batches import run_threads
 from lmtools.score.neural import NeuralScorer
-from lmtools.score.texts import open_cache
+from lmtools.score.texts import open_cache, run_threads
 from lmtools.types import NUMERICS
 
 SIZE = 1000

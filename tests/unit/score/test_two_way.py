@@ -16,8 +16,8 @@ from lmtools.models.checkpoint import load_model, prepare_directory, save_weight
 from lmtools.models.lm import LanguageModel
 from lmtools.models.settings import Settings
 from lmtools.score import load, score_texts
+from lmtools.score.neural import TwoWayScorer
 from lmtools.score.ppl import perplexity
-from lmtools.score.two_way import TwoWayScorer
 from lmtools.text import Normaliser
 from lmtools.text.subword import BOS, EOS, train
 

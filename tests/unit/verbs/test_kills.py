@@ -21,7 +21,7 @@ from toys import WORDS, sentences
 from lmtools.formats import jsonl
 from lmtools.formats.lattices import slf
 from lmtools.score import load
-from lmtools.score.segments import Segment
+from lmtools.score.cache import Segment
 from lmtools.score.texts import open_cache
 from lmtools.types import Hypothesis, NBest
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from lmtools.base.errors import exit_with_message
 from lmtools.base.files import read_lines
 from lmtools.formats import kaldi_text, read
-from lmtools.text.phrases.tokens import split_text
+from lmtools.phrases.matching import split_text
 
 LEAST = 3  # times that a distractor comes in the text
 SEED = 1

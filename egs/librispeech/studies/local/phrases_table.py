@@ -14,12 +14,12 @@ from pathlib import Path
 import numpy as np
 
 from lmtools.base.errors import exit_with_message
-from lmtools.evaluate.phrases import PLACES, PhraseAlignment
 from lmtools.formats import read
+from lmtools.phrases.column import score_phrases
+from lmtools.phrases.evaluate import PLACES, PhraseAlignment
+from lmtools.phrases.glossary import PhraseSpec, read_glossary
+from lmtools.phrases.harm import COUNTED, measure_harm
 from lmtools.rescoring.features import rank_score
-from lmtools.rescoring.harm import COUNTED, measure_harm
-from lmtools.rescoring.phrases import score_phrases
-from lmtools.text.phrases import PhraseSpec, read_glossary
 
 SETS = {"native": "native/test", "non-native": "non-native/test", "vosk": "vosk/dev"}
 SYSTEMS = {"first": "first pass", "ngram": "with 4-gram", "default": "default:phrases"}

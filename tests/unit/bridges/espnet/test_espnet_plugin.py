@@ -96,8 +96,8 @@ def expected(scorer, prefix: list[int]) -> np.ndarray:
     vocabulary = {word: i for i, word in enumerate(scorer.subword.vocabulary)}
     ids = [vocabulary.get(TOKENS[i], UNK) for i in prefix]
     follow = [vocabulary.get(token, UNK) for token in TOKENS[1:-1]]
-    scores = [values[len(ids)] for values in scorer.one_pass([(*ids, i) for i in follow])]
-    return np.array([IMPOSSIBLE, *scores, scorer.one_pass([tuple(ids)])[0][-1]])
+    scores = [values[len(ids)] for values in scorer.compute([(*ids, i) for i in follow])]
+    return np.array([IMPOSSIBLE, *scores, scorer.compute([tuple(ids)])[0][-1]])
 
 
 def test_incremental_scores_are_those_of_whole_sentences(both):

@@ -10,9 +10,9 @@ import pytest
 from unit.report.conftest import collect_rescoring
 from unit.report.page.test_browser import CHROMIUM, dom
 
-from lmtools.evaluate.word_confidence import judge_words
 from lmtools.formats import jsonl, kaldi_text
-from lmtools.formats import networks as network_files
+from lmtools.networks import files as network_files
+from lmtools.networks.confidence import judge_words
 from lmtools.report import write_report
 from lmtools.report.page.drawing import LIGHT
 from lmtools.report.page.html import browser_data

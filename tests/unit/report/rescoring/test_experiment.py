@@ -48,7 +48,6 @@ def test_complete_experiment(exp):
         ("rescore", "no rescored systems"),
         ("ppl", "no table of perplexities"),
         ("lm", "nothing to say of trainings"),
-        ("bench", "no figure of run time"),
         ("stages", "not known how the time divides"),
         ("score", "no model hashes"),
     ],
@@ -64,7 +63,7 @@ def test_lists_alone_are_enough(fresh):
     for part in fresh.iterdir():
         shutil.rmtree(part)
     found = collect_rescoring(fresh)
-    assert len(found.absent) == 6
+    assert len(found.absent) == 5
     assert [(sample.name, sample.tuned) for sample in found.lists.samples] == [
         ("dev", True),
         ("test", False),
@@ -139,7 +138,6 @@ def test_cut_last_line_of_metrics_is_dropped(fresh):
     ("path", "content", "message"),
     [
         ("exp/tune/tta/weights.json", "{", "weights.json: not JSON"),
-        ("exp/bench/speed.json", "{}", "speed.json: key 'rows' is missing"),
         ("exp/lm/tta/metrics.jsonl", '{"step": 1}\nx}\n', "metrics.jsonl:2: not JSON"),
         ("exp/score/tta/test.scores", "a#1\t-1\t2\n", "test.scores:1: no header"),
         ("exp/stages/3.json", "[]", "3.json: expected a JSON object"),

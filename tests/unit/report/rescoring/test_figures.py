@@ -23,7 +23,7 @@ def drawn(report):
     return {picture.name: picture for picture in make_pictures(report)}
 
 
-NAMES = ("systems-test", "depth-test", "length-test", "scale", "learning", "speed")
+NAMES = ("systems-test", "depth-test", "length-test", "scale", "learning")
 
 
 def test_names(drawn):
@@ -51,14 +51,13 @@ def test_axes_are_labelled(drawn, name):
 
 def test_a_system_has_one_colour_everywhere(drawn):
     colors = {}
-    for name in ("length-test", "speed", "learning"):
+    for name in ("length-test", "learning"):
         for axes in drawn[name].draw(LIGHT).axes:
             for line in axes.get_lines():
                 if not line.get_label().startswith("_"):
                     colors.setdefault(line.get_label(), set()).add(line.get_color())
     assert set(colors) >= {"T-TA", "uniLM (causal)", "biLM (masked)", "oracle", "first pass"}
     assert all(len(found) == 1 for found in colors.values())
-    assert colors.pop("biLM, shared work") == colors["biLM (masked)"]  # the same model
     assert len({found.pop() for found in colors.values()}) == len(colors)
 
 
@@ -73,16 +72,6 @@ def test_lines_are_the_data(drawn, report):
     lines = {line.get_label(): line.get_ydata() for line in figure.axes[0].get_lines()}
     expected = [value for value in report.lists.sets[1].by_length("tta") if value is not None]
     assert np.allclose(lines["T-TA"], expected)
-    speed = drawn["speed"].draw(LIGHT).axes[1]
-    assert speed.get_title() == "reranking"
-    assert speed.get_yscale() == "log"
-    medians = [
-        1000 * row["seconds_median"]
-        for row in report.speed["rows"]
-        if (row["lm"], row["task"]) == ("tta", "rerank")
-    ]
-    (line,) = [line for line in speed.get_lines() if line.get_label() == "T-TA"]
-    assert np.allclose(line.get_ydata(), medians)
 
 
 def test_scale_marks_choice_and_flat_region(drawn, report):

@@ -31,7 +31,6 @@ def home(tmp_path):
 def test_without_lists_it_is_of_language_models_alone(tmp_path):
     report = collect_lms(lm_experiment(tmp_path / "egs/gbw", grids=()), style=STYLE)
     assert not {"Weights", "ppl"} & titles(report)
-    assert report.quantity("score", "lstm", "test") is None
 
 
 def test_perplexities_of_lists_are_apart(home):
@@ -40,7 +39,7 @@ def test_perplexities_of_lists_are_apart(home):
     assert {name for model in report.models.values() for name in model.figures} == {"valid"}
     assert {name for _, name in ppl_of_lists(report)} == {"dev", "test"}
     (measured,) = report.lists.judged
-    assert report.quantity("score", "tta", "test") == measured.results["tta"].score
+    assert report.rows.value("system", "tta", "wer", "test") == measured.results["tta"].score
     assert {"WER after rescoring: test", "Perplexity beside WER %", "Weights"} <= titles(report)
     assert "bootstrap" in "".join(report.provenance()) and report.browsed.sets
 

@@ -14,12 +14,11 @@ from unit.report.page.test_browser import CHROMIUM, count, dom, shown
 
 from lmtools.base.errors import UserError
 from lmtools.cli import main
-from lmtools.evaluate.phrase_changes import FALSE, MISSED, list_errors
 from lmtools.formats import jsonl, kaldi_text
-from lmtools.formats.glossary import load_glossary
+from lmtools.phrases.evaluate import FALSE, MISSED, list_errors
+from lmtools.phrases.glossary import PhraseSpec
 from lmtools.report.experiment import collect
 from lmtools.report.page.html import browser_data
-from lmtools.text.phrases import PhraseSpec
 
 PHRASES = ("Servants", "came he", "unto the", "the | thy", "hath", "said", "in")
 
@@ -97,7 +96,7 @@ def test_table(exp, spec, report, page):
 
 
 def test_browser_has_the_spans_of_every_text(exp, spec, report):
-    glossary = load_glossary(spec)
+    glossary = spec.load()
     refs = {n.utt: n.ref for n in jsonl.read(exp.parent / "data/test/nbest.jsonl.gz")}
     data = browser_data(report.browsed)
     place = [name for name, _ in data["systems"]].index("tta")

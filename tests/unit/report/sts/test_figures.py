@@ -17,7 +17,7 @@ from lmtools.report.page.drawing import DARK, LIGHT
 from lmtools.report.parts.views import find_ways
 from lmtools.report.write import make_pictures
 
-NAMES = ("bars", "scatter-test", "layers", "speed")
+NAMES = ("bars", "scatter-test", "layers")
 PANELLED = [
     "uniLM",
     "biLM mask-and-predict",

@@ -34,8 +34,8 @@ def test_a_row_has_both_figures_of_a_language_model(report):
     for lm, one in gains.items():
         score = measured.results[lm].score
         assert (one.score, one.gain) == (score, first - score)
-        assert one.context == report.quantity("context", lm, "test") <= one.best
-        assert one.embed == report.quantity("embed", lm, "test") <= one.best
+        assert one.context == report.pairs.results[lm, "test"].hundredfold("context") <= one.best
+        assert one.embed == report.pairs.results[lm, "test"].hundredfold("embed") <= one.best
         assert one.p == measured.results[lm].beyond is not None
     best = {
         name: one.layers for (name, part), one in report.pairs.results.items() if part == "test"

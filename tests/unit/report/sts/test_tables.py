@@ -252,15 +252,9 @@ def test_what_is_constructed_is_said_to_be(judged, constructed):
             assert any("nobody judged it" in note for note in table.notes)
 
 
-def test_trainings_run_times_and_stages(judged):
+def test_trainings_and_stages(judged):
     found = tables(judged)
     assert [row[0] for row in found["Training"].rows] == ["uniLM", "biLM", "T-TA"]
-    times = found["Run time by sentence length"]
-    assert {row[0] for row in times.rows} == {"sentence vectors"}
-    assert times.header[4:6] == ("biLM, shared work ms", "biLM, intact input ms")
-    slow = next(row for row in times.rows if row[1] == "40")
-    assert float(slow[-1]) == pytest.approx(float(slow[3]) / float(slow[6]), abs=0.1)
-    assert len(found["Sentence vectors in batches"].rows) == 3
     assert found["How the time divides"].rows[-1][1] == "all"
 
 
@@ -301,7 +295,7 @@ def test_pairs_that_nobody_judged_are_left_out(small):
     assert experiment.pairs.sets == ["dev"]
     assert sum("test.json: nobody judged" in line for line in experiment.absent) == len(FEW)
     assert experiment.pairs.test == "dev"
-    assert drawn(small) == ["bars", "scatter-dev", "layers", "speed"]
+    assert drawn(small) == ["bars", "scatter-dev", "layers"]
     assert (
         "test context" not in starting(tables(small), "Semantic textual similarity, Pearson").header
     )
@@ -316,7 +310,7 @@ def test_cosines_that_are_all_alike_have_dashes(small):
     found = cells(starting(tables(small), "Semantic textual similarity, Pearson"))
     assert [found["word vectors", name] for name in ("test embed", "test 95%", "p")] == ["-"] * 3
     assert found["uniLM", "p"] != "-"
-    assert drawn(small) == ["bars", "scatter-test", "layers", "speed"]
+    assert drawn(small) == ["bars", "scatter-test", "layers"]
 
 
 def test_a_set_without_some_systems_and_without_the_reference(small):
@@ -333,12 +327,7 @@ def test_an_empty_experiment_names_what_is_absent(tmp_path):
     assert text == ""
     assert [note.partition(":")[0] for note in notes] == [
         f"{tmp_path}/{name}"
-        for name in (
-            "sts/SYSTEM/SET.json",
-            "lm/LM/metrics.jsonl",
-            "bench/speed.json",
-            "stages/N.json",
-        )
+        for name in ("sts/SYSTEM/SET.json", "lm/LM/metrics.jsonl", "stages/N.json")
     ]
 
 
@@ -364,7 +353,7 @@ def test_recognised_by_what_there_is(small, tmp_path):
 
 def test_a_report_is_written_and_is_the_same_again(small):
     write_report(small, title="A & <b>")
-    names = {"RESULTS.md", "index.html", "bars.png", "scatter-test.png", "layers.png", "speed.png"}
+    names = {"RESULTS.md", "index.html", "bars.png", "scatter-test.png", "layers.png", "rows.csv"}
     first = {path.name: path.read_bytes() for path in (small / "report").iterdir()}
     assert first.keys() == names
     assert b"A & &lt;b>" in first["RESULTS.md"]

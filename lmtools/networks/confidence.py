@@ -1,0 +1,243 @@
+"""Confidences of words: judged by the references' words that they are aligned with, and calibrated
+into probabilities of being right, learnt on a development set.
+
+    temperature  logit(p) / T (Guo, Pleiss, Sun and Weinberger 2017)
+    logistic     a logit(p) + b (Platt 1999)
+    isotonic     steps that rise with p (Zadrozny and Elkan 2002), by scipy
+
+Those with parameters minimise the cross entropy.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.optimize import isotonic_regression, minimize
+from scipy.special import expit, logit
+
+from lmtools.base.errors import UserError
+from lmtools.base.seal import read_json, write_json
+from lmtools.evaluate.edits import align
+from lmtools.types import ConfusionNetwork
+
+CLIP = 1e-4  # nearer to 0 and 1 a single word could outweigh a thousand in the cross entropy
+BINS = 10
+SURE = 3.0  # standard errors of the ROC area of confidences that say nothing (Mann and Whitney)
+
+
+@dataclass(frozen=True)
+class JudgedWords:
+    """Confidences (words,) of the words of hypotheses, and whether each is right (words,) bool."""
+
+    confidence: np.ndarray
+    correct: np.ndarray
+
+    @property
+    def cross_entropy(self) -> float:
+        """Normalised cross entropy: the share of the entropy of right and wrong that confidences
+        take away, 1 at best; below 0 they are worse than the same number for all. NaN where all
+        words are right, or all wrong.
+        """
+        right = self.correct.mean()
+        if right in (0, 1):
+            return math.nan
+        values = np.clip(self.confidence, CLIP, 1 - CLIP)
+        most = -len(self.correct) * (right * np.log(right) + (1 - right) * np.log1p(-right))
+        gained = np.log(values[self.correct]).sum() + np.log1p(-values[~self.correct]).sum()
+        return float((most + gained) / most)
+
+    def reliability(self, bins: int = BINS) -> np.ndarray:
+        """Return (bins, 3): mean confidence, share right and number of words of each bin of equal
+        width; NaN, NaN and 0 where none falls into it.
+        """
+        place = np.minimum((self.confidence * bins).astype(int), bins - 1)
+        counts = np.bincount(place, minlength=bins)
+        with np.errstate(invalid="ignore"):
+            sums = [np.bincount(place, v, bins) / counts for v in (self.confidence, self.correct)]
+        return np.stack([*sums, counts], axis=1)
+
+    @property
+    def calibration_error(self) -> float:
+        """Expected calibration error: the mean distance of confidence and share right, over words
+        in BINS bins (Guo, Pleiss, Sun and Weinberger 2017).
+        """
+        rows = self.reliability()
+        filled = rows[rows[:, 2] > 0]
+        return float((np.abs(filled[:, 0] - filled[:, 1]) * filled[:, 2]).sum() / len(self.correct))
+
+    def doubts(self) -> Iterator[str]:
+        """Yield why no calibration can tell right words from wrong ones by these confidences."""
+        right, count = int(self.correct.sum()), len(self.correct)
+        wrong = count - right
+        if not right or not wrong:
+            which = "wrong" if wrong else "right"
+            yield f"all {count} words are {which}: NCE and ROC area need right and wrong ones"
+        elif not np.ptp(self.confidence):
+            yield f"all {count} confidences are {self.confidence[0]:.4g}: they tell nothing"
+        elif 0.5 - self.area > SURE * math.sqrt((count + 1) / (12 * right * wrong)):
+            yield (
+                f"wrong words have more confidence than right ones (ROC area {self.area:.3f}): are"
+                " they probabilities of errors, or costs? 1 - confidence may be what is meant"
+            )
+
+    @property
+    def figures(self) -> dict[str, float]:
+        """The figures by name: words, % right, NCE, ECE %, area under the ROC."""
+        return {
+            "words": len(self.correct),
+            "right %": 100 * float(self.correct.mean()),
+            "NCE": self.cross_entropy,
+            "ECE %": 100 * self.calibration_error,
+            "ROC area": self.area,
+        }
+
+    def roc(self) -> np.ndarray:
+        """Return (points, 2): shares of wrong and of right words whose confidence reaches a
+        threshold, from none to all; NaN where there are no wrong words, or no right ones.
+        """
+        order = np.argsort(-self.confidence, kind="stable")
+        ends = np.append(np.diff(self.confidence[order]) != 0, True)
+        hits = np.stack([np.cumsum(~self.correct[order]), np.cumsum(self.correct[order])], axis=1)
+        points = np.concatenate([[[0, 0]], hits[ends]]).astype(float)
+        return points / np.where(points[-1] > 0, points[-1], np.nan)
+
+    @property
+    def area(self) -> float:
+        """Area under the ROC: how often a right word has more confidence than a wrong one; NaN
+        where all words are right, or all wrong.
+        """
+        points = self.roc()
+        widths, heights = np.diff(points[:, 0]), points[1:, 1] + points[:-1, 1]
+        return float((widths * heights).sum() / 2)
+
+
+def judge_words(networks: Iterable[ConfusionNetwork], refs: Mapping[str, str]) -> JudgedWords:
+    """Judge the chosen words of networks against references by utterance, by the alignment of the
+    fewest errors; UserError where there are no words.
+    """
+    confidences, correct = [], []
+    for network in networks:
+        slots = network.spoken
+        right = np.ones(len(slots), dtype=bool)
+        words = [slot.chosen for slot in slots]
+        for tag, _, place in align(refs[network.utt].split(), words).edits:
+            if tag != "delete":
+                right[place] = False
+        confidences += [slot.confidence for slot in slots]
+        correct.append(right)
+    if not confidences:
+        raise UserError("no words in the networks; give those of recognised speech")
+    return JudgedWords(np.array(confidences), np.concatenate(correct))
+
+
+METHODS = ("temperature", "logistic", "isotonic")
+EDGE = 1e-6  # of the logit
+RIDGE = 1e-3  # holds parameters where all words are right, or all wrong
+FEWEST = 20  # words to learn from
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """A rising map of posteriors: through the points (`inputs`, `outputs`) for isotonic, of the
+    logit for the others, whose `slope` and `shift` are a and b, 1 / T and 0.
+    """
+
+    method: str
+    slope: float = 1.0
+    shift: float = 0.0
+    inputs: tuple[float, ...] = ()
+    outputs: tuple[float, ...] = ()
+
+    def apply(self, confidence: np.ndarray) -> np.ndarray:
+        """Return the calibrated confidences (words,)."""
+        if self.method == "isotonic":
+            return np.interp(confidence, self.inputs, self.outputs)
+        return expit(self.slope * logit(np.clip(confidence, EDGE, 1 - EDGE)) + self.shift)
+
+
+def learn_calibration(judged: JudgedWords, method: str) -> Calibration:
+    """Learn a calibration from judged words; UserError where they are too few."""
+    count = len(judged.correct)
+    if count < FEWEST:
+        raise UserError(
+            f"{count} words to calibrate on; give a development set of {FEWEST} or more"
+        )
+    if method == "isotonic":
+        return learn_steps(judged)
+    scores = logit(np.clip(judged.confidence, EDGE, 1 - EDGE))
+    sign = np.where(judged.correct, 1.0, -1.0)
+
+    def loss(parameters: np.ndarray) -> float:
+        slope, shift = np.exp(parameters[0]), parameters[1] if method == "logistic" else 0.0
+        errors = np.logaddexp(0, -sign * (slope * scores + shift)).mean()
+        return float(errors + RIDGE * (parameters**2).sum() / count)
+
+    slope, shift = minimize(loss, np.zeros(2), method="Nelder-Mead").x
+    shift = float(shift) if method == "logistic" else 0.0
+    return Calibration(method, float(np.exp(slope)), shift)
+
+
+def learn_steps(judged: JudgedWords) -> Calibration:
+    """Learn rising steps; equal confidences count together, and no step reaches 0 or 1: as if a
+    word more were half right in each.
+    """
+    values, place = np.unique(judged.confidence, return_inverse=True)
+    weights = np.bincount(place).astype(float)
+    shares = np.bincount(place, judged.correct) / weights
+    fitted = isotonic_regression(shares, weights=weights)
+    steps = np.searchsorted(fitted.blocks, np.arange(len(values)), side="right") - 1
+    sizes = np.bincount(steps, weights)[steps]
+    outputs = (fitted.x * sizes + 0.5) / (sizes + 1)
+    outputs = np.maximum.accumulate(outputs)
+    return Calibration("isotonic", inputs=tuple(values.tolist()), outputs=tuple(outputs.tolist()))
+
+
+def calibrate(
+    networks: Iterable[ConfusionNetwork], calibration: Calibration | None
+) -> Iterator[ConfusionNetwork]:
+    """Yield networks with calibrated confidences; posteriors stay."""
+    for network in networks:
+        if calibration is None or not network.slots:
+            yield network
+            continue
+        values = calibration.apply(np.array([slot.confidence for slot in network.slots]))
+        pairs = zip(network.slots, values.tolist(), strict=True)
+        slots = tuple(replace(slot, confidence=value) for slot, value in pairs)
+        yield replace(network, slots=slots)
+
+
+def save_calibration(calibration: Calibration, path) -> None:
+    """Write a calibration as JSON."""
+    tree = {"method": calibration.method}
+    if calibration.method == "isotonic":
+        tree |= {"inputs": list(calibration.inputs), "outputs": list(calibration.outputs)}
+    else:
+        tree |= {"slope": calibration.slope, "shift": calibration.shift}
+    write_json(tree, path, allow_nan=False)
+
+
+def load_calibration(path) -> Calibration:
+    """Read a calibration; UserError for what `save_calibration` cannot have written."""
+    remedy = "write it again with lmtools network calibrate"
+    tree = read_json(path, remedy)
+    wrong = UserError(f"{path}: no calibration; {remedy}")
+    if tree.get("method") not in METHODS:
+        raise wrong
+    steps = tree["method"] == "isotonic"
+    names = ("inputs", "outputs") if steps else ("slope", "shift")
+    if tree.keys() != {"method", *names}:
+        raise wrong
+    try:
+        values = [np.atleast_1d(np.array(tree[name], dtype=float)) for name in names]
+    except (TypeError, ValueError):
+        raise wrong from None
+    if any(value.ndim != 1 or not np.isfinite(value).all() or not len(value) for value in values):
+        raise wrong
+    if not steps:
+        return Calibration(tree["method"], *(float(value[0]) for value in values))
+    inputs, outputs = values
+    rising = len(inputs) == len(outputs) and (np.diff(inputs) > 0).all()
+    if not rising or outputs.min() < 0 or outputs.max() > 1:
+        raise wrong
+    return Calibration("isotonic", inputs=tuple(inputs.tolist()), outputs=tuple(outputs.tolist()))

@@ -1,0 +1,257 @@
+"""Confusion networks of weighted word sequences by progressive alignment: the most probable one
+makes the slots, each other one is aligned with the network so far at the least expected number of
+word errors (Mangu, Brill and Stolcke 2000; SRILM's nbest-lattice does the same to N-best lists).
+
+Probabilities are whole numbers of ONE, so that those of a slot sum to it exactly, equal costs tie
+exactly, and no order of summation changes a bit.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from lmtools.base.errors import UserError
+from lmtools.types import NO_WORD, Arc, ConfusionNetwork, Final, Lattice, Slot
+
+ONE = 1 << 40  # a float holds sums of these exactly
+MOST = 1 << 26  # cells of an alignment, 8 bytes each
+
+Time = tuple[float, float]  # start and end of a word, in seconds
+
+
+def share_out(probabilities: Sequence[float]) -> np.ndarray:
+    """Return probabilities (N,) as whole numbers that sum to ONE: rounded down, and the rest given
+    to the largest, the first of equals.
+    """
+    values = np.asarray(probabilities, dtype=np.float64)
+    values = values / values.sum()
+    shares = np.floor(values * ONE).astype(np.int64)
+    shares[values.argmax()] += ONE - shares.sum()
+    return shares
+
+
+class NetworkBuilder:
+    """A network that grows by one word sequence, or one network, after another.
+
+    Slots are columns of `mass` (words, slots), whose rows are words, 0 no word; `order` holds the
+    columns in the order of time.
+    """
+
+    def __init__(self):
+        self.rows: dict[str, int] = {NO_WORD: 0}
+        self.mass = np.zeros((8, 8), dtype=np.int64)
+        self.order: list[int] = []
+        self.total = 0
+        self.timed: dict[tuple[int, int], list[float]] = {}
+
+    def row(self, word: str) -> int:
+        """Return the row of a word."""
+        row = self.rows.setdefault(word, len(self.rows))
+        if row == len(self.mass):
+            self.mass = np.concatenate([self.mass, np.zeros_like(self.mass)])
+        return row
+
+    def new_column(self) -> int:
+        """Return an empty column in which all of the network has no word."""
+        column = len(self.order)
+        if column == self.mass.shape[1]:
+            self.mass = np.concatenate([self.mass, np.zeros_like(self.mass)], axis=1)
+        self.mass[0, column] = self.total
+        return column
+
+    def add_words(
+        self, words: Sequence[str], share: int, times: Sequence[Time | None] | None = None
+    ) -> list[int]:
+        """Add a word sequence of that probability, of ONE; return the column of each word.
+
+        `times` are averaged over the sequences that have them, by their probabilities.
+        """
+        check_size(len(words), len(self.order))
+        rows = np.array([self.row(word) for word in words], dtype=np.int64)
+        known = self.mass[:, self.order]
+        gains = known[rows] - known[0] if self.order else np.zeros((len(rows), 0), dtype=np.int64)
+        losses = np.full(len(rows), self.total)
+        columns = self.place(align(gains, losses) if self.order else [None] * len(words))
+        self.mass[0, self.order] += share
+        self.mass[0, columns] -= share
+        self.mass[rows, columns] += share
+        self.total += share
+        for row, column, time in zip(rows.tolist(), columns, times or (), strict=False):
+            self.add_time(row, time, column, share)
+        return columns
+
+    def add_network(self, network: ConfusionNetwork, share: int) -> list[int]:
+        """Add a network of that probability, of ONE; return the column of each of its slots."""
+        if is_certain(network):
+            words = [slot.chosen for slot in network.slots]
+            return self.add_words(words, share, [slot.time for slot in network.slots])
+        check_size(len(network.slots), len(self.order))
+        named = [[(self.row(word), p) for word, p in slot.words.items()] for slot in network.slots]
+        own = np.zeros((len(named), len(self.mass)))
+        for place, words in enumerate(named):
+            for row, probability in words:
+                own[place, row] += probability
+        known = self.mass[:, self.order]
+        gains = np.rint(own @ known).astype(np.int64) - known[0]
+        losses = np.rint((1 - own[:, 0]) * self.total).astype(np.int64)
+        columns = self.place(align(gains, losses))
+        self.mass[0, self.order] += share
+        for place, (words, column) in enumerate(zip(named, columns, strict=True)):
+            rows = [row for row, _ in words]
+            self.mass[0, column] -= share
+            shares = share_out([probability for _, probability in words])
+            self.mass[rows, column] += scale_shares(shares, share)
+            slot = network.slots[place]
+            if slot.chosen != NO_WORD:
+                self.add_time(self.row(slot.chosen), slot.time, column, share)
+        self.total += share
+        return columns
+
+    def add_time(self, row: int, time: Time | None, column: int, share: int) -> None:
+        """Count the time of a word, if it is known."""
+        if time is not None:
+            sums = self.timed.setdefault((column, row), [0.0, 0.0, 0.0])
+            for place, value in enumerate((1.0, *time)):
+                sums[place] += share * value
+
+    def place(self, steps: Sequence[int | None]) -> list[int]:
+        """Return the columns that an alignment's steps name, after making those that are new: None
+        stands for a slot of its own before the next step's.
+        """
+        before = len(self.order)
+        columns, order, at = [], [], 0
+        for step in steps:
+            if step is None:
+                column = self.new_column()
+                self.order.append(column)  # counts it; the order is set below
+            else:
+                order += self.order[at:step]
+                column, at = self.order[step], step + 1
+            order.append(column)
+            columns.append(column)
+        self.order = order + self.order[at:before]
+        return columns
+
+    def words(self) -> list[str]:
+        """Return the words that `finish` chooses."""
+        names, mass = list(self.rows), self.mass[:, self.order]
+        rows = mass[1:].argmax(0) + 1 if self.order else np.zeros(0, dtype=int)
+        spoken = mass[rows, np.arange(len(rows))] >= mass[0]
+        return [names[row] for row in rows[spoken].tolist()]
+
+    def finish(
+        self, utt: str, chosen: Sequence[int] | None = None, words: Sequence[str] = (), ref=None
+    ) -> ConfusionNetwork:
+        """Return the network. What each slot has chosen is its most probable word, a word before
+        none and the earlier one of equals; or `words`, which stand in the columns `chosen`.
+        """
+        names = list(self.rows)
+        given = None if chosen is None else dict(zip(chosen, words, strict=True))
+        slots = []
+        for column in self.order:
+            mass = self.mass[: len(names), column]
+            rows = np.flatnonzero(mass).tolist()
+            rows.sort(key=lambda row: (-int(mass[row]), row == 0, row))
+            shares = {names[row]: int(mass[row]) / self.total for row in rows}
+            word = names[rows[0]] if given is None else given.get(column, NO_WORD)
+            time = self.timed.get((column, self.rows[word]))
+            slots.append(
+                Slot(
+                    shares,
+                    word,
+                    shares.get(word, 0.0),
+                    (time[1] / time[0], time[2] / time[0]) if time else None,
+                )
+            )
+        return ConfusionNetwork(utt, tuple(slots), ref)
+
+
+def is_certain(network: ConfusionNetwork) -> bool:
+    """Return whether each slot of a network has a word, and no other one."""
+    return all(len(slot.words) == 1 and slot.chosen in slot.words for slot in network.spoken) and (
+        len(network.spoken) == len(network.slots)
+    )
+
+
+def check_size(units: int, slots: int) -> None:
+    """Raise UserError where an alignment would take too much memory."""
+    if (units + 1) * (slots + 1) > MOST:
+        raise UserError(
+            f"{units} words to align with {slots} slots are too many; cut the recording into"
+            " utterances"
+        )
+
+
+def scale_shares(shares: np.ndarray, whole: int) -> np.ndarray:
+    """Return shares (N,) of ONE as shares of `whole`, whose sum they keep."""
+    parts = np.array([int(share) * whole // ONE for share in shares], dtype=np.int64)
+    parts[shares.argmax()] += whole - parts.sum()
+    return parts
+
+
+def align(gains: np.ndarray, losses: np.ndarray) -> list[int | None]:
+    """Return for each of W units the slot that it is put into, or None for one of its own: the
+    alignment of the highest sum, by dynamic programming.
+
+    `gains` (W, S) are what unit i gains in slot j over leaving the slot empty, `losses` (W,) what a
+    slot of its own costs. Among equals units share slots, the last ones possible.
+    """
+    units, slots = gains.shape
+    best = np.zeros((units + 1, slots + 1), dtype=np.int64)
+    for unit in range(units):
+        row, before = best[unit + 1], best[unit]
+        np.subtract(before, losses[unit], out=row)
+        np.maximum(row[1:], before[:-1] + gains[unit], out=row[1:])
+        np.maximum.accumulate(row, out=row)
+    cell, gain, steps = best.item, gains.item, []
+    unit, slot = units, slots
+    while unit:
+        here = cell(unit, slot)
+        if slot and cell(unit - 1, slot - 1) + gain(unit - 1, slot - 1) == here:
+            unit, slot = unit - 1, slot - 1
+            steps.append(slot)
+        elif slot and cell(unit, slot - 1) == here:
+            slot -= 1
+        else:
+            unit -= 1
+            steps.append(None)
+    return steps[::-1]
+
+
+def expected_errors(network: ConfusionNetwork, words: Sequence[str] | None = None) -> float:
+    """Return the expected number of word errors of a path, a word or NO_WORD a slot, or of the
+    chosen one, if slots are right or wrong independently: the sum of 1 - posterior.
+    """
+    path = [slot.chosen for slot in network.slots] if words is None else words
+    return math.fsum(
+        1 - slot.words.get(word, 0.0) for slot, word in zip(network.slots, path, strict=True)
+    )
+
+
+def choose_words(network: ConfusionNetwork, words: Sequence[str]) -> ConfusionNetwork:
+    """Return the network with another word, or NO_WORD, chosen in each slot; times of slots whose
+    word changes are unknown.
+    """
+    slots = [
+        slot
+        if slot.chosen == word
+        else replace(slot, chosen=word, confidence=slot.words.get(word, 0.0), time=None)
+        for slot, word in zip(network.slots, words, strict=True)
+    ]
+    return replace(network, slots=tuple(slots))
+
+
+def as_lattice(network: ConfusionNetwork) -> Lattice:
+    """Return the lattice of a network: a state before each slot and one behind the last, logarithms
+    of posteriors as `am`.
+    """
+    arcs = [
+        Arc(place, place + 1, None if word == NO_WORD else word, {"am": math.log(share)})
+        for place, slot in enumerate(network.slots)
+        for word, share in slot.words.items()
+        if share > 0
+    ]
+    end = len(network.slots)
+    return Lattice.of(network.utt, end + 1, 0, arcs, [Final(end, {"am": 0.0})])

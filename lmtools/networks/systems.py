@@ -1,0 +1,304 @@
+"""Outputs of several systems combined: votes on their words, or their networks as one; and the vote
+tuned on a development set.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import groupby
+from pathlib import Path
+
+from rapidfuzz.distance import Levenshtein
+
+from lmtools.base.errors import UserError
+from lmtools.base.seal import read_json, write_json
+from lmtools.formats import detect, read
+from lmtools.formats.registry import is_pipe, read_first_line
+from lmtools.formats.texts import KALDI
+from lmtools.networks import files as network_files
+from lmtools.networks.confusion import NetworkBuilder, is_certain, share_out
+from lmtools.networks.files import NETWORKS
+from lmtools.networks.lists import NetworkPlan, build_networks, rank_lists
+from lmtools.networks.rover import FREQUENCY, VOTES, Ballots, Row, Token, Vote, align_systems, elect
+from lmtools.text import NORMALISERS
+from lmtools.types import NO_WORD, ConfusionNetwork, Slot
+
+NETWORK = "network"  # the method that is no vote on single outputs
+METHODS = (*VOTES, NETWORK)
+CTM = "ctm"
+UNLIKE = 0.02  # share of words whose spelling is no chance
+normalise = lru_cache(1 << 16)(NORMALISERS["librispeech"])
+SETTINGS = {"method": str, "alpha": float, "null": float, "trust": list}
+
+
+@dataclass(frozen=True)
+class SystemOutput:
+    """The output of a system: a network of each utterance, of one word a slot where it gave a
+    single hypothesis; `form` is the format of the file.
+    """
+
+    path: str
+    networks: Mapping[str, ConfusionNetwork]
+    form: str = ""
+
+
+def read_system(path: str, form: str | None, plan: NetworkPlan) -> SystemOutput:
+    """Read a system's networks, or lists of hypotheses with the posteriors of `plan`."""
+    if form in NETWORKS or (form is None and holds_networks(path)):
+        items = network_files.read(path)
+        return SystemOutput(path, {network.utt: network for network in items})
+    form = form or detect(path, KALDI)
+    built = build_networks(rank_lists(read(path, form), None, None, path), plan)
+    return SystemOutput(path, {network.utt: network for network in built}, form)
+
+
+def complete_systems(systems: Sequence[SystemOutput]) -> tuple[list[SystemOutput], list[str]]:
+    """Return systems with an empty network of each utterance that a ctm lacks and another system
+    has, as a ctm has no line where nothing was heard; and warnings of these.
+    """
+    utts = Counter(utt for system in systems for utt in system.networks)
+    complete, warnings = [], []
+    for system in systems:
+        missing = [utt for utt in utts if utt not in system.networks]
+        shared = any(utts[utt] > 1 for utt in system.networks)
+        if missing and shared and system.form.partition(":")[0] == CTM:
+            empty = {utt: ConfusionNetwork(utt, ()) for utt in missing}
+            heard = {**empty, **system.networks}
+            system = replace(system, networks={utt: heard[utt] for utt in utts})
+            warnings.append(
+                f"warning: {system.path}: no words of {len(missing):,} of {len(utts):,} utterances"
+                f" (the first is {missing[0]!r}); they count as utterances where it heard nothing"
+            )
+        complete.append(system)
+    return complete, warnings
+
+
+def find_spellings(systems: Sequence[SystemOutput]) -> Iterator[str]:
+    """Yield a warning where systems spell words unlike: some that all other outputs of an utterance
+    lack, and that are theirs but for case and punctuation.
+    """
+    unlike, words = Counter(), 0
+    for _, parts in join_systems(systems):
+        spoken = [part.text.split() for part in parts]
+        words += sum(map(len, spoken))
+        if len({*map(frozenset, spoken)}) == 1:
+            continue
+        for place, own in enumerate(spoken):
+            others = {word for other in spoken if other is not own for word in other}
+            bare = {normalise(word) for word in others}
+            unlike[place] += sum(w not in others and normalise(w) in bare for w in own)
+    if unlike.total() > UNLIKE * words:
+        place = max(range(len(systems)), key=unlike.__getitem__)
+        path, form = systems[place].path, systems[place].form or "FORMAT"
+        yield (
+            f"warning: {unlike.total():,} of {words:,} words, most in {path}, differ from those of"
+            " other systems only by case or punctuation, and so count as other words; write all"
+            f" alike: lmtools convert {path} OUT.jsonl --format {form} --normaliser librispeech"
+        )
+
+
+def holds_networks(path: str) -> bool:
+    """Return whether a file begins as networks do."""
+    file = path != "-" and Path(path).is_file() and not is_pipe(path)
+    return file and network_files.recognises(Path(path), read_first_line(path))
+
+
+def join_systems(systems: Sequence[SystemOutput]) -> Iterator[tuple[str, list[ConfusionNetwork]]]:
+    """Yield each utterance of the first system with its networks; UserError unless all systems have
+    the same utterances.
+    """
+    first = systems[0].networks
+    for system in systems[1:]:
+        if alone := system.networks.keys() ^ first.keys():
+            utt = min(alone)
+            lacking = system if utt in first else systems[0]
+            raise UserError(
+                f"{lacking.path}: no utterance {utt!r}, which another system has; give outputs of"
+                " the same utterances"
+            )
+    for utt in first:
+        yield utt, [system.networks[utt] for system in systems]
+
+
+def tokens_of(network: ConfusionNetwork) -> list[Token]:
+    """Return the chosen words as a vote takes them."""
+    return [Token(slot.chosen, slot.confidence, slot.time) for slot in network.spoken]
+
+
+def combine_systems(systems: Sequence[SystemOutput], vote: Vote) -> Iterator[ConfusionNetwork]:
+    """Yield the combined network of each utterance: of the votes, in which posteriors are shares of
+    votes and confidences the winners'; or, with the method NETWORK, of all networks by the trust in
+    their systems.
+    """
+    check_trust(vote, len(systems))
+    for utt, parts in join_systems(systems):
+        ref = next((part.ref for part in parts if part.ref is not None), None)
+        if vote.method == NETWORK:
+            yield add_networks(parts, vote).finish(utt, ref=ref)
+        else:
+            rows = align_systems([tokens_of(part) for part in parts])
+            winners = zip(rows, elect(rows, vote), strict=True)
+            yield ConfusionNetwork(utt, tuple(count_votes(*pair, vote) for pair in winners), ref)
+
+
+def add_networks(parts: Sequence[ConfusionNetwork], vote: Vote) -> NetworkBuilder:
+    """Return the network of several as it grew, the most trusted first."""
+    builder = NetworkBuilder()
+    shares = share_out(vote.trust or [1.0] * len(parts)).tolist()
+    order = sorted(range(len(parts)), key=lambda place: -shares[place])
+    for _, group in groupby(order, key=lambda place: id(parts[place])):
+        places = list(group)
+        if share := sum(shares[place] for place in places):
+            builder.add_network(parts[places[0]], share)
+    return builder
+
+
+def count_votes(row: Row, winner: Token, vote: Vote) -> Slot:
+    """Return the slot of a row: each word's share of the votes, and the winner."""
+    trust = vote.trust or (1.0,) * len(row)
+    shares: dict[str, float] = {}
+    for token, weight in zip(row, trust, strict=True):
+        shares[token.word] = shares.get(token.word, 0.0) + weight / sum(trust)
+    shares = dict(sorted(shares.items(), key=lambda item: (-item[1], item[0] == NO_WORD)))
+    confidence = shares[winner.word] if vote.method == FREQUENCY else winner.confidence
+    return Slot(shares, winner.word, min(max(confidence, 0.0), 1.0), winner.time)
+
+
+def check_trust(vote: Vote, systems: int) -> None:
+    """Raise UserError where the weights are not one a system."""
+    if vote.trust and (len(vote.trust) != systems or not sum(vote.trust) > 0):
+        raise UserError(
+            f"weights of {len(vote.trust)} systems for {systems}; give one each, in their order,"
+            " or tune them with these systems"
+        )
+
+
+def save_vote(vote: Vote, path) -> None:
+    """Write a vote as JSON."""
+    tree = {"method": vote.method, "alpha": vote.alpha, "null": vote.null}
+    write_json(tree | {"trust": list(vote.trust)}, path, allow_nan=False)
+
+
+def load_vote(path) -> Vote:
+    """Read a vote; UserError for what `save_vote` cannot have written."""
+    remedy = "write it again with lmtools network tune"
+    tree = read_json(path, remedy)
+    numbers = [tree.get("alpha"), tree.get("null"), *(tree.get("trust") or [])]
+    if (
+        tree.keys() != SETTINGS.keys()
+        or tree["method"] not in METHODS
+        or not isinstance(tree["trust"], list)
+        or any(type(value) not in (int, float) or not 0 <= value < 1e9 for value in numbers)
+    ):
+        raise UserError(f"{path}: no settings of a vote; {remedy}")
+    return Vote(tree["method"], tree["alpha"], tree["null"], tuple(tree["trust"]))
+
+
+GRID = tuple(step / 10 for step in range(11))  # of alpha and of the confidence of none
+TRUSTS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 4.0)
+
+
+def tune_vote(systems: Sequence[SystemOutput], refs: Mapping[str, str], methods=METHODS) -> Vote:
+    """Return the vote of the fewest word errors against the references: of each method the best
+    alpha, confidence of none and trust, one after another until none gets better; among equals the
+    earlier one in METHODS, and that nearest to trust 1.
+    """
+    trial = VoteTrial([(refs[utt].split(), parts) for utt, parts in join_systems(systems)])
+    trust = (1.0,) * len(systems)
+    tuned = [climb(trial.count_errors, Vote(method, trust=trust)) for method in methods]
+    return min(tuned, key=first_of)[1]
+
+
+class VoteTrial:
+    """Word errors of votes on utterances of references and networks, counted only where systems
+    differ, and where a vote chooses words for which they were not yet counted.
+    """
+
+    def __init__(self, utterances: Sequence[tuple[list[str], list[ConfusionNetwork]]]):
+        self.sure, self.open = 0, []
+        rows: list[Row] = []  # in which systems differ
+        self.words: list[list[str | int]] = []  # of utterances in `open`; numbers: places in `rows`
+        for ref, parts in utterances:
+            shared = share_networks(parts)
+            if all(part is shared[0] for part in shared):
+                self.sure += count(ref, parts[0].text.split())
+                continue
+            self.open.append((ref, shared))
+            self.words.append([])
+            for row in align_systems([tokens_of(part) for part in parts]):
+                same = len({token.word for token in row}) == 1
+                self.words[-1].append(row[0].word if same else len(rows))
+                rows += [] if same else [row]
+        self.ballots = Ballots(rows) if rows else None
+        self.counted: list[dict[tuple[str, ...], int]] = [{} for _ in self.open]
+        self.votes: dict[Vote, int] = {}
+
+    def count_errors(self, vote: Vote) -> int:
+        """Return the errors of a vote."""
+        if vote not in self.votes:
+            chosen = map(tuple, self.choose(vote))
+            pairs = zip(chosen, self.open, self.counted, strict=True)
+            self.votes[vote] = self.sure + sum(
+                counted[words] if words in counted else counted.setdefault(words, count(ref, words))
+                for words, (ref, _), counted in pairs
+            )
+        return self.votes[vote]
+
+    def choose(self, vote: Vote) -> Iterator[list[str]]:
+        """Yield the words of each utterance in which systems differ."""
+        if vote.method == NETWORK:
+            yield from (add_networks(parts, vote).words() for _, parts in self.open)
+            return
+        won = self.ballots.elect(vote) if self.ballots else []
+        for words in self.words:
+            chosen = (won[word] if isinstance(word, int) else word for word in words)
+            yield [word for word in chosen if word != NO_WORD]
+
+
+def count(ref: Sequence[str], words: Sequence[str]) -> int:
+    """Return the word errors of an utterance."""
+    return Levenshtein.distance(ref, words)
+
+
+def share_networks(parts: Sequence[ConfusionNetwork]) -> list[ConfusionNetwork]:
+    """Return networks, those that are certain of the same words as one object, without times, for
+    `add_networks`.
+
+    One after another, a network puts each of its words where the first of them had put it: only
+    this way gains the whole share of every word. So their shares may be added up.
+    """
+    known: dict[str, ConfusionNetwork] = {}
+    return [
+        known.setdefault(
+            part.text, replace(part, slots=tuple(replace(slot, time=None) for slot in part.slots))
+        )
+        if is_certain(part)
+        else part
+        for part in parts
+    ]
+
+
+def climb(count_errors, vote: Vote) -> tuple[int, Vote]:
+    """Return the fewest errors and the vote that has them, from `vote` on, a setting at a time."""
+    best = count_errors(vote), vote
+    while True:
+        before = best[0]
+        for name in ("alpha", "null") if vote.method in tuple(VOTES)[1:] else ():
+            tries = [replace(best[1], **{name: value}) for value in GRID]
+            best = min([best, *((count_errors(one), one) for one in tries)], key=first_of)
+        for place in range(len(vote.trust)):
+            tries = [replace(best[1], trust=put(best[1].trust, place, t)) for t in TRUSTS]
+            best = min([best, *((count_errors(one), one) for one in tries)], key=first_of)
+        if best[0] == before:
+            return best
+
+
+def first_of(pair: tuple[int, Vote]) -> int:
+    """Return the errors of a pair."""
+    return pair[0]
+
+
+def put(values: tuple[float, ...], place: int, value: float) -> tuple[float, ...]:
+    """Return the values with another at one place."""
+    return (*values[:place], value, *values[place + 1 :])

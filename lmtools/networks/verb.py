@@ -1,0 +1,375 @@
+"""lmtools network: confusion networks of lists and lattices, the consensus of their words and
+confidences.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+
+from lmtools.base.atomic import atomic_binary
+from lmtools.base.doors import collect, load
+from lmtools.base.errors import UserError
+from lmtools.base.log import say, say_lines
+from lmtools.evaluate import evaluate
+from lmtools.evaluate.nbest import describe_new
+from lmtools.evaluate.show import NONE
+from lmtools.formats import read, stream, write
+from lmtools.formats.lattices import LATTICES, default_weights
+from lmtools.formats.lattices import stream as stream_lattices
+from lmtools.formats.registry import find_format
+from lmtools.formats.texts import read_texts
+from lmtools.lattice.check import drop_unusable
+from lmtools.lattice.paths import as_nbest
+from lmtools.networks import confidence, systems
+from lmtools.networks import files as network_files
+from lmtools.networks.confidence import JudgedWords, judge_words
+from lmtools.networks.confusion import as_lattice
+from lmtools.networks.files import NETWORKS
+from lmtools.networks.lists import (
+    CHOICES,
+    METHODS,
+    NetworkPlan,
+    build_networks,
+    rank_lists,
+    recombine_lists,
+)
+from lmtools.networks.mbr import ROUNDS, decode_mbr
+from lmtools.networks.rover import Vote
+from lmtools.rescoring import check_signatures, load_weights, parse_weights, read_columns
+from lmtools.types import ConfusionNetwork
+from lmtools.verbs.numbers import amount, share
+from lmtools.verbs.parser import add_actions
+
+FORMATS = f"{', '.join(NETWORKS)}, or a format of lattices ({', '.join(LATTICES)})"
+DEPTH = 100  # hypotheses of a lattice that are aligned
+
+
+def arguments(parser):
+    """Declare the actions and the options of each."""
+    list(add_actions(parser, ACTIONS))
+
+
+def run(args):
+    """Do what the action says."""
+    return args.act(args)
+
+
+def declare_build(parser):
+    """Build a confusion network of each N-best list or lattice: the consensus of its words, their
+    posteriors, times and alternatives.
+    """
+    inputs = parser.groups["input"].add_mutually_exclusive_group(required=True)
+    parser.add("--nbest", among=inputs, required=False)
+    inputs.add_argument("--lattices", metavar="F", help="lattices, in place of lists")
+    parser.add("--format", "--scores")
+    help_text = (
+        "what `lmtools tune` wrote, for the lists and columns that it was tuned on the like of; for"
+        " lattices NAME=W,... too (default: the lists' score --score, the lattices' own weights)"
+    )
+    parser.add("--weights", help=help_text)
+    help_text = "score of the lists that makes the posterior (default: total, am, score, rank)"
+    parser.add_argument("--score", metavar="NAME", help=help_text)
+    parser.add("--scale", default=1.0)
+    help_text = "only the first N of a list, or the N best of a lattice (default: all; 100)"
+    parser.add("--depth", help=help_text)
+    help_text = (
+        "align: each hypothesis with the network so far; mbr: with the words of least expected"
+        " error, over all paths (default: align for lists, mbr for lattices)"
+    )
+    parser.add_argument("--method", choices=METHODS, help=help_text)
+    help_text = "words of the output: consensus, or best, the hypothesis of the highest score"
+    parser.add_argument("--choice", choices=CHOICES, default=CHOICES[0], help=help_text)
+    add_output(parser)
+
+
+def add_output(parser) -> None:
+    """Declare where networks go, and what calibrates them."""
+    help_text = "what `lmtools network calibrate` wrote: confidences become probabilities"
+    parser.add_argument("--calibration", metavar="F.json", help=help_text)
+    parser.add("--out", help="networks; - is standard output")
+    parser.add("--to", default="json", help=f"{FORMATS} (default: %(default)s)")
+
+
+def build(args):
+    """Write the networks one by one, and say how many."""
+    networks = networks_of_lattices(args) if args.lattices else networks_of_lists(args)
+    say(f"{args.out}: networks of {write_networks(networks, args)} utterances")
+
+
+def networks_of_lists(args) -> Iterator[ConfusionNetwork]:
+    """Return the networks of N-best lists, which are all read first where there are score files or
+    weights.
+    """
+    plan = NetworkPlan(args.scale, args.depth, args.choice, args.method or METHODS[0])
+    if not args.weights:
+        if args.scores:
+            raise UserError("--scores: needs --weights, which say how much each column counts")
+        nbests = stream(args.nbest, args.format or ("jsonl" if args.nbest == "-" else None))
+        return build_networks(rank_lists(nbests, None, None, args.nbest, score=args.score), plan)
+    if args.score:
+        raise UserError("--score: is of lists without --weights, which make the total")
+    nbests = read(args.nbest, args.format)
+    columns = read_columns(args.scores, nbests, args.nbest)
+    weights = load_weights(args.weights, nbests, columns)
+    say_lines([*columns.warn_unchecked(), *check_signatures(weights, columns, args.weights)])
+    return build_networks(rank_lists(nbests, weights, columns, args.nbest), plan)
+
+
+def networks_of_lattices(args) -> Iterator[ConfusionNetwork]:
+    """Yield the networks of lattices, read one by one."""
+    if args.scores or args.score:
+        raise UserError("--lattices: have their scores on their arcs; leave --scores and --score")
+    weights = parse_weights(args.weights)
+    for lattice in stream_lattices(args.lattices, args.format):
+        lattice, messages = drop_unusable(lattice)
+        say_lines(messages)
+        chosen = default_weights(lattice) if weights is None else weights
+        if args.method == METHODS[0]:
+            plan = NetworkPlan(args.scale, args.depth, args.choice)
+            nbest = as_nbest(lattice, chosen, args.depth or DEPTH, total=True)
+            yield from build_networks(rank_lists([nbest], None, None, args.lattices), plan)
+        else:
+            rounds = 0 if args.choice == "best" else ROUNDS
+            yield decode_mbr(lattice, chosen, args.scale, rounds=rounds)
+
+
+def write_networks(networks: Iterable[ConfusionNetwork], args) -> int:
+    """Write networks one by one, calibrated, in a format of networks or as lattices; return how
+    many.
+    """
+    name, written = args.to.partition(":")[0], [0]
+    if name not in NETWORKS and name not in LATTICES:
+        raise UserError(f"--to {args.to}: no such format; give {FORMATS}")
+    calibration = confidence.load_calibration(args.calibration) if args.calibration else None
+
+    def counted():
+        for network in confidence.calibrate(networks, calibration):
+            written[0] += 1
+            yield network
+
+    if name in NETWORKS:
+        find_format(args.to, NETWORKS).write(counted(), args.out)
+    else:
+        find_format(args.to, LATTICES).write(map(as_lattice, counted()), args.out)
+    return written[0]
+
+
+def declare_calibrate(parser):
+    """Learn on a development set how sure a word of a posterior is, for `--calibration` of the
+    other actions.
+    """
+    parser.add_argument("networks", metavar="F.json", help="networks in JSON, not calibrated")
+    parser.add("--ref", help="references: Kaldi text, trn, stm or ctm (default: the networks' own)")
+    help_text = (
+        "temperature: one factor of the logit; logistic: and a shift; isotonic: rising steps, for"
+        " some thousand words (default: %(default)s)"
+    )
+    methods = confidence.METHODS
+    parser.add_argument("--method", choices=methods, default="logistic", help=help_text)
+    parser.add("--out", metavar="F.json", help="the calibration")
+
+
+def calibrate(args):
+    """Learn, write, and say what it brings on the set."""
+    networks, refs, judged = judge_file(args.networks, args.ref)
+    calibration = confidence.learn_calibration(judged, args.method)
+    confidence.save_calibration(calibration, args.out)
+    after = judge_words(list(confidence.calibrate(networks, calibration)), refs)
+    say(describe_confidences(args.networks, judged))
+    say(describe_confidences(f"{args.out} (on the set that it was learnt on)", after))
+
+
+def judge_file(path, ref) -> tuple[list[ConfusionNetwork], dict[str, str], JudgedWords]:
+    """Return the networks in a file, their references, of the file `ref` or their own, and their
+    words judged by these; doubts about their confidences are said.
+    """
+    networks = list(network_files.read(path))
+    refs = refs_of(networks, ref, path)
+    try:
+        judged = judge_words(networks, refs)
+    except UserError as error:
+        raise UserError(f"{path}: {error}") from None
+    say_lines(f"warning: {path}: {doubt}" for doubt in judged.doubts())
+    return networks, refs, judged
+
+
+def refs_of(networks: Iterable[ConfusionNetwork], ref: str | None, path) -> dict[str, str]:
+    """Return the reference of each network: of those in the file `ref`, else its own; UserError
+    where one has none.
+    """
+    given: Mapping[str, str] | None = read_texts(ref) if ref else None
+    refs = {}
+    for network in networks:
+        found = network.ref if given is None else given.get(network.utt)
+        if found is None:
+            raise UserError(f"{ref or path}: no reference of utterance {network.utt!r}; give --ref")
+        refs[network.utt] = found
+    return refs
+
+
+def describe_confidences(name: str, judged: JudgedWords) -> str:
+    """Describe confidences in a line; undefined figures are dashes."""
+    nce, area = (
+        NONE if math.isnan(value) else f"{value:.3f}"
+        for value in (judged.cross_entropy, judged.area)
+    )
+    return (
+        f"{name}: {len(judged.correct)} words, {100 * judged.correct.mean():.1f}% right; NCE {nce},"
+        f" ECE {100 * judged.calibration_error:.2f}%, ROC area {area}"
+    )
+
+
+def declare_measure(parser):
+    """Measure word errors of networks, normalised cross entropy and calibration error of their
+    confidences; draw reliability and ROC.
+    """
+    parser.add_argument("networks", metavar="F.json", nargs="+", help="networks in JSON")
+    parser.add("--ref", help="references: Kaldi text, trn, stm or ctm (default: the networks' own)")
+    help_text = "reliability and ROC, a line for each file of networks"
+    parser.groups["output"].add_argument("--figure", metavar="F.png", help=help_text)
+
+
+def measure(args):
+    """Measure, print, and draw."""
+    judged = {}
+    for path in args.networks:
+        networks, refs, judged[path] = judge_file(path, args.ref)
+        score = evaluate(refs, {one.utt: one.text for one in networks}, "wer", path).score
+        print(f"{describe_confidences(path, judged[path])}; WER {score:.2f}")
+    if args.figure:
+        from lmtools.networks.report import draw_confidences  # matplotlib takes a second
+
+        with atomic_binary(args.figure) as out:
+            out.write(draw_confidences(judged))
+
+
+def declare_recombine(parser):
+    """Add the hypotheses that a list lacks and its words can build, behind its own, for language
+    models to score.
+    """
+    parser.add("--nbest", "--format", "--scores")
+    help_text = "what `lmtools tune` wrote: orders the lists, and so says which words are likely"
+    parser.add("--weights", metavar="F.json", help=help_text)
+    parser.add("--scale", default=1.0)
+    parser.add("--depth", default=10, help="new hypotheses a list (default: %(default)s)")
+    help_text = "lists; new hypotheses have the extra `recombined`; - is standard output"
+    parser.add("--out", help=help_text)
+    parser.add("--to")
+
+
+def recombine(args):
+    """Read, recombine, write, and say what the lists could reach."""
+    if args.scores and not args.weights:
+        raise UserError("--scores: needs --weights, which say how much each column counts")
+    nbests = read(args.nbest, args.format)
+    columns = read_columns(args.scores, nbests, args.nbest)
+    weights = load_weights(args.weights, nbests, columns) if args.weights else None
+    ranked = rank_lists(nbests, weights, columns, args.nbest)
+    lists = list(recombine_lists(nbests, ranked, NetworkPlan(args.scale), args.depth))
+    write(lists, args.out, args.to)
+    say_lines(describe_new(nbests, lists, args.out))
+
+
+def declare_rover(parser):
+    """Combine several systems' outputs, lists or networks: by a vote in each slot of their
+    alignment (ROVER), or as one network of all.
+    """
+    add_systems(parser)
+    help_text = (
+        "vote by freq (how many systems have a word), average, maximum or share of their"
+        " confidences (rover's meth1, maxconf, avgconf); network: one network of all (default:"
+        " %(default)s)"
+    )
+    methods = systems.METHODS
+    parser.add_argument("--method", choices=methods, default=methods[0], help=help_text)
+    help_text = "weight of the share of votes, 1 - alpha is that of the confidence"
+    parser.add_argument("--alpha", type=share, default=1.0, metavar="X", help=help_text)
+    help_text = "confidence of no word (default: %(default)s)"
+    parser.add_argument("--null", type=amount, default=0.0, metavar="X", help=help_text)
+    help_text = "what `lmtools network tune` wrote, in place of these three"
+    parser.add("--weights", metavar="F.json", help=help_text)
+    add_output(parser)
+
+
+def add_systems(parser):
+    """Declare the systems and how lists become networks."""
+    help_text = "outputs of a system: texts with ids, ctm, N-best lists, or networks"
+    parser.add_argument("systems", metavar="F", nargs="+", help=help_text)
+    parser.add("--format", help="format of all of them (default: recognised one by one)")
+    parser.add("--scale", default=1.0)
+    parser.add("--depth")
+
+
+def read_systems(args) -> list[systems.SystemOutput]:
+    """Read the systems that the options name; say what they lack and where they are unlike."""
+    plan = NetworkPlan(args.scale, args.depth)
+    outputs = [systems.read_system(path, args.format, plan) for path in args.systems]
+    outputs, warnings = systems.complete_systems(outputs)
+    say_lines([*warnings, *systems.find_spellings(outputs)])
+    return outputs
+
+
+def rover(args):
+    """Combine, write, and say how."""
+    own = Vote(args.method, args.alpha, args.null)
+    vote = systems.load_vote(args.weights) if args.weights else own
+    outputs = read_systems(args)
+    combined = list(systems.combine_systems(outputs, vote))
+    count = write_networks(combined, args)
+    say(f"{args.out}: {len(args.systems)} systems, {count} utterances, by {vote.method}")
+    say_lines(compare_systems(outputs, combined))
+
+
+def compare_systems(outputs, combined) -> Iterator[str]:
+    """Yield a warning where a system alone has fewer word errors than all combined, if there are
+    references.
+    """
+    refs = {one.utt: one.ref for one in combined if one.ref is not None}
+    if not refs:
+        return
+    sides = [output.networks for output in outputs] + [{one.utt: one for one in combined}]
+    *alone, together = (
+        evaluate(refs, {utt: networks[utt].text for utt in refs}, "wer", "").score
+        for networks in sides
+    )
+    if min(alone) < together:
+        best = outputs[alone.index(min(alone))].path
+        yield (
+            f"warning: WER {together:.2f}, and {best} alone has {min(alone):.2f}; find weights of"
+            " the systems on a development set (lmtools network tune), for --weights"
+        )
+
+
+def declare_tune(parser):
+    """Find on a development set how to combine systems: method, alpha, confidence of no word, what
+    each system's vote counts.
+    """
+    add_systems(parser)
+    parser.add("--ref", help="references: Kaldi text, trn, stm or ctm (default: the lists' own)")
+    parser.add("--out", metavar="F.json", help="the settings, for `lmtools network rover`")
+
+
+def tune(args):
+    """Tune, write, and say what the settings bring on the set."""
+    outputs = read_systems(args)
+    refs = refs_of(outputs[0].networks.values(), args.ref, outputs[0].path)
+    vote = systems.tune_vote(outputs, refs)
+    systems.save_vote(vote, args.out)
+    lines = [(output.path, output.networks.values()) for output in outputs]
+    for path, networks in [*lines, (args.out, systems.combine_systems(outputs, vote))]:
+        score = evaluate(refs, {one.utt: one.text for one in networks}, "wer", path).score
+        say(f"{path}: WER {score:.2f}")
+    trust = ", ".join(f"{value:g}" for value in vote.trust)
+    say(f"by {vote.method}, alpha {vote.alpha:g}, null {vote.null:g}, trust {trust}")
+
+
+BROUGHT = {name: tuple(map(load, pair)) for name, pair in collect("NETWORK_ACTIONS").items()}
+# action -> (what declares its options, what does it), those that other doors bring among them
+ACTIONS = {
+    "build": (declare_build, build),
+    "calibrate": (declare_calibrate, calibrate),
+    "measure": (declare_measure, measure),
+    "recombine": (declare_recombine, recombine),
+    "rover": (declare_rover, rover),
+    **BROUGHT,
+    "tune": (declare_tune, tune),
+}

@@ -1,0 +1,12 @@
+"""Glossaries (`glossary`): names, terms and other phrases that lists should have. They are found in
+texts (`matching`), are a column of scores whose weight is bounded by what it harms (`column`,
+`harm`), are judged (`evaluate`, `words`) and put in the place of near words (`substitute`).
+"""
+
+HOOKS = {
+    "glossary": "lmtools.phrases.glossary:PhraseSpec",
+    "phrase_tables": "lmtools.phrases.report:phrase_tables",
+}
+NETWORK_ACTIONS = {
+    "substitute": ("lmtools.phrases.substitute:arguments", "lmtools.phrases.substitute:run")
+}

@@ -1,0 +1,381 @@
+"""Glossaries: files of phrases, for all utterances or for some.
+
+A line of text is a phrase: `Kubernetes`, with a weight `Kubernetes :2.5` (default 1), and with what
+recognisers write for it, `Kubernetes | cooper netties | kuber netes`. A file `*.jsonl` has objects
+`{"id": "1089-134686", "phrases": ["Kubernetes | cooper netties", ...]}`, whose phrases are for the
+utterance of that id, or for all utterances of a speaker or session of it. `foreign` reads what
+other programs have.
+"""
+
+import functools
+import hashlib
+import itertools
+import json
+import re
+import statistics
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from pathlib import Path
+
+from lmtools.base.errors import UserError
+from lmtools.base.files import read_lines
+from lmtools.base.grammar import check_text, list_texts
+from lmtools.base.log import say_lines
+from lmtools.base.options import check_options, list_options, option, parse_option
+from lmtools.formats import kaldi_text
+from lmtools.phrases.foreign import read_foreign
+from lmtools.phrases.matching import PhraseAutomaton, PhrasePrefixes, spell, split_text
+from lmtools.types import PHRASES, NBest
+
+SIBILANTS = ("s", "x", "z", "ch", "sh")
+LEAST = 3  # letters of each part of a parted word
+DASHES = "-‐‑"
+
+
+def make_plural(word: str) -> str:
+    """Return the regular English plural of a word."""
+    if word.lower().endswith(SIBILANTS):
+        return f"{word}es"
+    if word[-1:] in "yY" and word[-2:-1].lower() not in "aeiou":
+        return f"{word[:-1]}ies"
+    return f"{word}s"
+
+
+def make_possessive(word: str) -> str:
+    """Return a word with 's."""
+    return f"{word}'s"
+
+
+def inflect(text: str, plural: bool, possessive: bool) -> Iterator[str]:
+    """Yield a text and those with its last word in the plural or with 's."""
+    yield text
+    if not text[-1:].isalpha():
+        return
+    head, blank, last = text.rpartition(" ")
+    if plural:
+        yield head + blank + make_plural(last)
+    if possessive:
+        yield head + blank + make_possessive(last)
+
+
+def join_hyphens(text: str) -> Iterator[str]:
+    """Yield a text whose hyphens join their words, where it has such."""
+    joined = text.translate(dict.fromkeys(map(ord, DASHES)))
+    if joined != text:
+        yield joined
+
+
+def compound(words: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """Yield words with two neighbours joined, all joined, and one word parted into two."""
+    for place, (left, right) in enumerate(pairwise(words)):
+        yield (*words[:place], left + right, *words[place + 2 :])
+    if len(words) > 2:
+        yield ("".join(words),)
+    for place, word in enumerate(words):
+        for cut in range(LEAST, len(word) - LEAST + 1):
+            yield (*words[:place], word[:cut], word[cut:], *words[place + 1 :])
+
+
+def list_forms(text: str, spec) -> dict[tuple[str, ...], None]:
+    """Return the words for matching of every form of a text that a PhraseSpec asks for; the text's
+    own come first.
+    """
+    texts = [text, *(join_hyphens(text) if spec.hyphen else ())]
+    forms = dict.fromkeys(tuple(split_text(form)) for form in texts)
+    if spec.compound:
+        forms |= dict.fromkeys(form for words in list(forms) for form in compound(words))
+    forms.pop((), None)
+    return forms
+
+
+WEIGHT = re.compile(r"(.*\S)\s+:(\S+)")
+NUMBERS = re.compile(r"\w\s+[0-9.]+$")
+MOST = 1000.0  # of a weight
+KEPT = 64  # automata of groups of utterances
+PREFIX = re.compile(r"[-_]")
+
+
+@dataclass(frozen=True)
+class PhraseSpec:
+    """Specification of a glossary: its file, and which other forms of its phrases count."""
+
+    path: str
+    plural: bool = option(False, "the last word in the plural, too")
+    possessive: bool = option(False, "the last word with 's, too")
+    hyphen: bool = option(False, "words with a hyphen also joined (e-mail: email)")
+    compound: bool = option(False, "neighbouring words also joined, long words parted in two")
+    spelling: bool = option(
+        False, "lmtools rescore writes what it chose with phrases as the glossary spells them"
+    )
+    utt2spk: str | None = option(
+        None,
+        "Kaldi utt2spk: ids of the glossary may be these speakers or sessions (default: what ids of"
+        " utterances begin with)",
+        path=True,
+    )
+
+    def __post_init__(self):
+        check_options(self)
+
+    @classmethod
+    def parse(cls, text: str) -> "PhraseSpec":
+        """Parse `F,option=value,..`; a path that exists is one as a whole. UserError for an option
+        that is unknown or has another kind of value.
+        """
+        path, values = text, {}
+        while "," in path and not Path(path).exists():
+            path, _, last = path.rpartition(",")
+            name, sign, value = last.partition("=")
+            if not sign or name not in list_options(cls):
+                known = ", ".join(list_options(cls))
+                raise UserError(f"{text}: no option {last!r} of a glossary; known: {known}")
+            values[name] = parse_option(cls, name, value)
+        return cls(path, **values)
+
+    @property
+    def signature(self) -> dict[str, str]:
+        """Return what its column of scores depends on beside the phrases."""
+        names = ("plural", "possessive", "hyphen", "compound")
+        return {PHRASES: ",".join(name for name in names if getattr(self, name)) or "as given"}
+
+    def load(self) -> "Glossary":
+        """Read the glossary, and the speakers of its utt2spk; say how it was read if it is another
+        program's.
+        """
+        glossary = read_glossary(self, kaldi_text.read(self.utt2spk) if self.utt2spk else None)
+        say_lines(glossary.notes)
+        return glossary
+
+
+@dataclass(frozen=True)
+class Phrase:
+    """A phrase as it is written, the weight of each word of it, and what else is recognised for
+    it.
+    """
+
+    written: str
+    weight: float = 1.0
+    spoken: tuple[str, ...] = ()
+
+    def list_forms(self, spec: PhraseSpec) -> Iterator[tuple[tuple[str, ...], str]]:
+        """Yield the words for matching of each form, and how it is written."""
+        texts = [*inflect(self.written, spec.plural, spec.possessive)]
+        spoken = [[*inflect(text, spec.plural, spec.possessive)] for text in self.spoken]
+        for place, written in enumerate(texts):
+            same = [row[place] for row in spoken if len(row) == len(texts)]
+            rest = [text for row in spoken if len(row) != len(texts) for text in row]
+            for text in (written, *same, *(rest if place == 0 else ())):
+                for words in list_forms(text, spec):
+                    yield words, written
+
+
+def parse_phrase(text: str, where: str) -> Phrase:
+    """Parse `PHRASE [:WEIGHT] [| SPOKEN]...`; UserError at `where` for one without words, and for
+    a weight that is none.
+    """
+    first, *spoken = (" ".join(part.split()) for part in text.split("|"))
+    weight = 1.0
+    if match := WEIGHT.fullmatch(first):
+        first, weight = match[1], read_weight(match[2], where)
+    for part in (first, *spoken):
+        if not split_text(part):
+            raise UserError(
+                f"{where}: {part!r:.60} has no words; write PHRASE, PHRASE :WEIGHT, or PHRASE |"
+                " SPOKEN | SPOKEN"
+            )
+    return Phrase(first, weight, tuple(spoken))
+
+
+def read_weight(text: str, where: str) -> float:
+    """Return the weight that a line gives; UserError for none from 0 to MOST."""
+    try:
+        weight = float(text)
+    except ValueError:
+        weight = -1.0
+    if not 0 <= weight <= MOST:
+        raise UserError(
+            f"{where}: weight {text!r:.40} is no number from 0 to {MOST:g}; write PHRASE :2.5"
+        )
+    return weight
+
+
+@dataclass(frozen=True)
+class Glossary:
+    """Phrases for all utterances (`common`), or by id of an utterance, speaker or session (`own`);
+    `speakers` are those of utterances whose ids do not begin with them, `notes` what to tell of how
+    the file was read.
+    """
+
+    spec: PhraseSpec
+    common: tuple[Phrase, ...] = ()
+    own: Mapping[str, tuple[Phrase, ...]] = field(default_factory=dict)
+    speakers: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    @functools.cached_property
+    def forms(self) -> dict[Phrase, list]:
+        """Return the forms of phrases that were needed so far."""
+        return {}
+
+    def __post_init__(self):
+        build = functools.lru_cache(maxsize=KEPT)(self.build)
+        object.__setattr__(self, "build_once", build)
+
+    def ids_of(self, utt: str) -> tuple[str, ...]:
+        """Return the ids of `own` that mean an utterance: its own, its speaker's, and what it
+        begins with up to a dash or underscore.
+        """
+        if not self.own:
+            return ()
+        ids = [utt, self.speakers.get(utt, utt)]
+        ids += [utt[: match.start()] for match in PREFIX.finditer(utt)]
+        return tuple(id for id in dict.fromkeys(ids) if id in self.own)
+
+    def phrases_of(self, utt: str) -> tuple[Phrase, ...]:
+        """Return the phrases for an utterance."""
+        return self.common + tuple(p for id in self.ids_of(utt) for p in self.own[id])
+
+    def of(self, utt: str) -> PhraseAutomaton:
+        """Return the automaton of the phrases for an utterance; values are weights times words."""
+        return self.build_once(self.ids_of(utt), not self.plain)
+
+    def spell_lists(self, lists: Sequence[NBest]) -> list[NBest]:
+        """Return lists whose hypotheses are written with the phrases as the glossary writes them;
+        their texts stay.
+        """
+        return [
+            replace(
+                nbest,
+                hyps=tuple(
+                    replace(hyp, written=spell(hyp.display, self.unweighted(nbest.utt)))
+                    for hyp in nbest.hyps
+                ),
+            )
+            for nbest in lists
+        ]
+
+    def prefixes(self, utt: str) -> PhrasePrefixes:
+        """Return what scores the phrases for an utterance on lattices."""
+        return PhrasePrefixes(self.of(utt))
+
+    def unweighted(self, utt: str) -> PhraseAutomaton:
+        """Return the same with the number of words as value, for counting."""
+        return self.build_once(self.ids_of(utt), False)
+
+    @functools.cached_property
+    def plain(self) -> bool:
+        """Return whether all weights are 1."""
+        phrases = itertools.chain(self.common, *self.own.values())
+        return all(phrase.weight == 1 for phrase in phrases)
+
+    def build(self, ids: tuple[str, ...], weighted: bool) -> PhraseAutomaton:
+        """Build the automaton of the common phrases and those of `ids`."""
+
+        def forms():
+            for phrase in (*self.common, *(phrase for id in ids for phrase in self.own[id])):
+                if phrase not in self.forms:
+                    self.forms[phrase] = [*phrase.list_forms(self.spec)]
+                weight = phrase.weight if weighted else 1.0
+                for words, written in self.forms[phrase]:
+                    yield words, weight * len(words), written
+
+        return PhraseAutomaton(forms())
+
+    @property
+    def size(self) -> int:
+        """Return the number of phrases."""
+        return len(self.common) + sum(map(len, self.own.values()))
+
+    def warn_absent(self, texts: Iterable[tuple[str, str]]) -> Iterator[str]:
+        """Yield a warning where there are phrases, but none in any of the texts (utterance,
+        text).
+        """
+        found = any(self.unweighted(utt).value(split_text(text)) for utt, text in texts)
+        if self.size and not found:
+            first = next(itertools.chain(self.common, *self.own.values()))
+            yield (
+                f"warning: {self.spec.path}: none of the {self.size} phrases (first"
+                f" {first.written!r:.60}) is in any hypothesis or reference; check that a line is"
+                " PHRASE, PHRASE :WEIGHT, or PHRASE | SPOKEN"
+            )
+
+    def unused(self, utterances: Iterable[str]) -> list[str]:
+        """Return the ids that mean none of the utterances."""
+        used = {id for utt in utterances for id in self.ids_of(utt)}
+        return [id for id in self.own if id not in used]
+
+
+def read_glossary(spec: PhraseSpec, speakers: Mapping[str, str] | None = None) -> Glossary:
+    """Read the glossary of a specification; UserError with the line of what is wrong. An empty file
+    is a glossary without phrases.
+    """
+    if str(spec.path).removesuffix(".gz").removesuffix(".xz").endswith(".jsonl"):
+        own: dict[str, tuple[Phrase, ...]] = {}
+        for number, line in read_lines(spec.path):
+            where = f"{spec.path}:{number}"
+            if line.strip():
+                id, phrases = read_entry(line, where)
+                own[id] = own.get(id, ()) + phrases
+        return Glossary(spec, own=own, speakers=speakers or {})
+    lines, kind = read_foreign(spec.path, [*read_lines(spec.path)])
+    phrases = [parse_phrase(line.text, line.where) for line in lines]
+    weights = [line.weight and read_weight(line.weight, line.where) for line in lines]
+    notes = []
+    if given := [*filter(None, weights)]:
+        middle = statistics.median(given)
+        kind = f"{kind}, weights divided by their median {middle:g}"
+        phrases = [
+            phrase if weight is None else replace(phrase, weight=min(weight / middle, MOST))
+            for phrase, weight in zip(phrases, weights, strict=True)
+        ]
+    if kind:
+        notes.append(f"{spec.path}: {len(phrases)} phrases, read as {kind}")
+    if len(lines) > 2 and all(NUMBERS.search(line.text) for line in lines):
+        notes.append(
+            f"warning: {lines[0].where}: {lines[0].text!r:.60} and all others end in a number,"
+            " which is matched as a word; if it is a weight, write PHRASE :WEIGHT"
+        )
+    return Glossary(spec, tuple(phrases), notes=tuple(notes))
+
+
+def read_entry(line: str, where: str) -> tuple[str, tuple[Phrase, ...]]:
+    """Read the id and the phrases of a line of JSON."""
+    remedy = 'write {"id": "UTTERANCE", "phrases": ["PHRASE", ...]}'
+    try:
+        tree = json.loads(line)
+    except (ValueError, RecursionError):
+        raise UserError(f"{where}: no JSON; {remedy}") from None
+    if not isinstance(tree, dict) or tree.keys() != {"id", "phrases"}:
+        raise UserError(f"{where}: not the keys id and phrases; {remedy}")
+    if not isinstance(tree["id"], str) or not isinstance(tree["phrases"], list):
+        raise UserError(f"{where}: id is no text, or phrases are no list; {remedy}")
+    return tree["id"], make_phrases(tree["phrases"], where)
+
+
+def make_phrases(texts: Iterable[str], where: str) -> tuple[Phrase, ...]:
+    """Parse phrases from texts, called `where` with their place."""
+    return tuple(
+        parse_phrase(text, f"{where}: phrases[{place}]")
+        for place, text in enumerate(list_texts(texts, f"{where}: phrases"))
+    )
+
+
+def make_glossary(phrases: Sequence[str] | Mapping[str, Sequence[str]], **options) -> Glossary:
+    """Make a glossary of texts as lines of a file have them: of one sequence for all utterances, or
+    of sequences by id.
+    """
+    spec = PhraseSpec("phrases", **options)
+    if isinstance(phrases, Mapping):
+        own = {
+            check_text(id, "phrases: id"): make_phrases(texts, f"phrases[{id!r}]")
+            for id, texts in phrases.items()
+        }
+        return Glossary(spec, own=own)
+    return Glossary(spec, make_phrases(phrases, "phrases"))
+
+
+def hash_glossary(glossary: Glossary) -> str:
+    """Return 12 hexadecimal digits that stand for the phrases and options of a glossary."""
+    tree = [repr(glossary.common), sorted(map(repr, glossary.own.items()))]
+    return hashlib.sha256(repr([tree, glossary.spec.signature]).encode()).hexdigest()[:12]

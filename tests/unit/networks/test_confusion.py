@@ -1,0 +1,155 @@
+"""Progressive alignment and what is asked of networks, against brute force."""
+
+import itertools
+import random
+
+import numpy as np
+import pytest
+from rapidfuzz.distance import Levenshtein
+
+from lmtools.base.errors import UserError
+from lmtools.lattice.paths import nbest
+from lmtools.networks import confusion
+from lmtools.networks.confusion import (
+    ONE,
+    NetworkBuilder,
+    align,
+    as_lattice,
+    choose_words,
+    expected_errors,
+    share_out,
+)
+from lmtools.types import NO_WORD
+
+
+def random_list(seed, hyps=5, words=4):
+    """Word sequences and their probabilities."""
+    rng = random.Random(seed)
+    texts = [
+        tuple(rng.choices("abc", k=rng.randint(0, words))) for _ in range(rng.randint(1, hyps))
+    ]
+    return texts, np.random.default_rng(seed).dirichlet(np.ones(len(texts)))
+
+
+def build(texts, shares):
+    builder = NetworkBuilder()
+    for words, share in zip(texts, share_out(shares).tolist(), strict=True):
+        builder.add_words(words, share)
+    return builder.finish("u")
+
+
+def alignments(units, slots):
+    """Every alignment: slots that rise, or None."""
+    for steps in itertools.product([None, *range(slots)], repeat=units):
+        placed = [step for step in steps if step is not None]
+        if placed == sorted(set(placed)):
+            yield list(steps)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_alignment_gains_most(seed):
+    rng = np.random.default_rng(seed)
+    units, slots = rng.integers(0, 5, size=2)
+    gains, losses = rng.integers(-3, 6, size=(units, slots)), rng.integers(0, 4, size=units)
+
+    def value(steps):
+        return sum(
+            -losses[unit] if step is None else gains[unit, step] for unit, step in enumerate(steps)
+        )
+
+    steps = align(gains, losses)
+    assert steps in list(alignments(units, slots))
+    assert value(steps) == max(map(value, alignments(units, slots)))
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_posteriors_and_consensus(seed):
+    """Posteriors of a slot sum to 1, and no path of the network has fewer expected errors."""
+    texts, shares = random_list(seed)
+    network = build(texts, shares)
+    for slot in network.slots:
+        assert sum(slot.words.values()) == 1
+        assert slot.confidence == slot.words[slot.chosen] == max(slot.words.values())
+    errors = {
+        path: expected_errors(network, path)
+        for path in itertools.product(*(slot.words for slot in network.slots))
+    }
+    assert expected_errors(network) == pytest.approx(min(errors.values()))
+    for path, bound in errors.items():  # slots align, as any alignment, no better than the best
+        words = [word for word in path if word]
+        true = sum(
+            share * Levenshtein.distance(words, text)
+            for share, text in zip(shares, texts, strict=True)
+        )
+        assert true <= bound + 1e-6
+    for text in texts:  # every hypothesis is a path
+        assert text in {tuple(filter(None, path)) for path in errors}
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_posterior_is_the_share_of_hypotheses(seed):
+    """The expected number of times that a word is said is the same in the list and the network."""
+    texts, shares = random_list(seed)
+    network = build(texts, shares)
+    for word in "abc":
+        expected = sum(share * t.count(word) for share, t in zip(shares, texts, strict=True))
+        assert sum(slot.words.get(word, 0) for slot in network.slots) == pytest.approx(expected)
+
+
+def test_one_hypothesis_is_its_network():
+    network = build([("a", "b", "a")], [1.0])
+    assert network.text == "a b a"
+    assert [dict(slot.words) for slot in network.slots] == [{"a": 1}, {"b": 1}, {"a": 1}]
+    assert NetworkBuilder().finish("u").slots == ()
+    assert build([()], [1.0]).slots == ()
+
+
+def test_order_of_equal_words():
+    """A word stands before none, and the earlier of equals first."""
+    network = build([("a",), ("b",)], [0.5, 0.5])
+    assert (network.text, list(network.slots[0].words)) == ("a", ["a", "b"])
+    network = build([("a",), ()], [0.5, 0.5])
+    assert (network.text, list(network.slots[0].words)) == ("a", ["a", NO_WORD])
+
+
+def test_networks_of_networks():
+    """A network of one hypothesis is added as the hypothesis is."""
+    texts, shares = random_list(8)
+    shares = share_out(shares).tolist()
+    single, joint = NetworkBuilder(), NetworkBuilder()
+    for words, share in zip(texts, shares, strict=True):
+        single.add_words(words, share)
+        joint.add_network(build([words], [1.0]), share)
+    assert joint.finish("u") == single.finish("u")
+    halves = NetworkBuilder()
+    left, right = build([("a", "b"), ("a",)], [0.75, 0.25]), build([("c", "b")], [1.0])
+    halves.add_network(left, ONE // 2)
+    halves.add_network(right, ONE // 2)
+    first, second = halves.finish("u").slots
+    assert first.words == {"a": 0.5, "c": 0.5}
+    assert second.words == {"b": 0.875, NO_WORD: 0.125}
+
+
+def test_times_are_averaged():
+    builder = NetworkBuilder()
+    builder.add_words(["a", "b"], ONE // 4 * 3, [(0.0, 0.5), (0.5, 1.0)])
+    builder.add_words(["a", "c"], ONE // 8, [(0.4, 0.9), (0.9, 1.0)])
+    builder.add_words(["a", "b"], ONE // 8)
+    first, second = builder.finish("u").slots
+    assert first.time == pytest.approx((0.4 / 7, (0.5 * 6 + 0.9) / 7))
+    assert second.time == (0.5, 1.0)
+
+
+def test_lattice_of_a_network():
+    network = build([("a", "b"), ("a",)], [0.75, 0.25])
+    paths = nbest(as_lattice(network), {"am": 1.0}, 9)
+    assert [path.words for path in paths] == [("a", "b"), ("a",)]
+    assert np.exp([path.score for path in paths]).tolist() == pytest.approx([0.75, 0.25])
+    other = choose_words(network, ["a", NO_WORD])
+    assert (other.text, other.slots[1].confidence) == ("a", 0.25)
+
+
+def test_too_long(monkeypatch):
+    monkeypatch.setattr(confusion, "MOST", 100)
+    with pytest.raises(UserError, match="20 words to align with 20 slots are too many"):
+        build([("a",) * 20, ("b",) * 20], [0.5, 0.5])

@@ -1,0 +1,130 @@
+"""Networks in files, and the times of words in hypotheses of several formats."""
+
+import json
+
+import numpy as np
+import pytest
+
+from lmtools.base.errors import UserError
+from lmtools.formats import ctm, kaldi_text
+from lmtools.networks import files as networks
+from lmtools.networks.files import NETWORKS, WordMark, read_marks
+from lmtools.types import ConfusionNetwork, Hypothesis, Slot
+
+NETWORK = ConfusionNetwork(
+    "a1",
+    (
+        Slot({"blue": 0.75, "blew": 0.25}, "blue", 0.75, (0.1, 0.42)),
+        Slot({"": 0.5, "a": 0.5}, "", 0.5),
+        Slot({"fins": 1.0}, "fins", 0.9, (0.5, 0.75)),
+    ),
+    "blue finch",
+)
+
+
+def test_json_reads_back(tmp_path):
+    path = tmp_path / "n.json"
+    networks.write([NETWORK, ConfusionNetwork("a2", ())], path)
+    assert NETWORKS.detect(path) == "json"
+    assert NETWORKS.read(path) == [NETWORK, ConfusionNetwork("a2", ())]
+
+
+def test_ctm_and_text(tmp_path):
+    path = tmp_path / "n.ctm"
+    NETWORKS.write([NETWORK, ConfusionNetwork("a2", ())], path, "ctm")
+    assert path.read_text().splitlines() == [
+        "a1 1 0.10 0.32 blue 0.750000",
+        "a1 1 0.50 0.25 fins 0.900000",
+        ";; a2 is empty",
+    ]
+    (nbest, _) = ctm.read(path)
+    assert read_marks(nbest.hyps[0])[1] == WordMark(0.5, 0.75, 0.9)
+    NETWORKS.write([NETWORK], tmp_path / "text", "text")
+    assert kaldi_text.read(tmp_path / "text") == {"a1": "blue fins"}
+
+
+def test_ctm_makes_up_times(tmp_path):
+    slots = tuple(Slot({word: 1.0}, word, 1.0) for word in "ab")
+    NETWORKS.write([ConfusionNetwork("u", slots)], tmp_path / "n.ctm", "ctm")
+    assert (
+        tmp_path / "n.ctm"
+    ).read_text() == "u 1 0.00 0.10 a 1.000000\nu 1 0.10 0.10 b 1.000000\n"
+    with pytest.raises(UserError, match="holds no network"):
+        NETWORKS.read(tmp_path / "n.ctm", "ctm")
+
+
+def test_unknown_times_between_known_ones():
+    times = [None, (0.5, 0.6), None, None, (1.0, 1.2), None]
+    spans = [(0.4, 0.5), (0.5, 0.6), (0.6, 0.8), (0.8, 1.0), (1.0, 1.2), (1.2, 1.3)]
+    assert np.allclose(networks.fill_times(times), spans)
+
+
+GOOD = {"chosen": "a", "confidence": 0.5, "words": {"a": 0.5, "": 0.5}}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"words": {"a": 0.4, "": 0.5}}, "slot 1: the posteriors do not sum to 1"),
+        ({"words": {"a": 1.5, "": -0.5}}, "slot 1: the posteriors do not sum to 1"),
+        ({"words": {"a b": 0.5, "": 0.5}}, "'a b' is no word"),
+        ({"words": {"a": "x"}}, "score 'a' is 'x'"),
+        ({"words": []}, "'words' is"),
+        ({"chosen": "a b"}, "'a b' is no word"),
+        ({"chosen": 1}, "'chosen' is 1"),
+        ({"confidence": 1.5}, "the confidence is 1.5"),
+        ({"confidence": None}, "score 'confidence' is null"),
+        ({"time": [1]}, "'time' has 1 numbers"),
+        ({"time": [1, "2"]}, "score 'time' is '2'"),
+    ],
+)
+def test_refusals(tmp_path, change, message):
+    path = tmp_path / "n.json"
+    path.write_text(json.dumps({"utt": "u", "slots": [GOOD | change]}))
+    with pytest.raises(UserError, match=message) as error:
+        NETWORKS.read(path, "json")
+    assert str(error.value).startswith(f"{path}:1")
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [
+        {"times": "1 0.50 0.25 0.9\n1 0.75 0.25 0.8"},
+        {"result": '[{"word": "a", "start": 0.5, "end": 0.75, "conf": 0.9},'
+         ' {"word": "b", "start": 0.75, "end": 1.0, "conf": 0.8}]'},
+        {"segments": '[{"words": [{"word": " a", "start": 0.5, "end": 0.75, "probability": 0.9}]},'
+         ' {"words": [{"word": " b", "start": 0.75, "end": 1.0, "probability": 0.8}]}]'},
+    ],
+    ids=["ctm", "vosk", "whisper"],
+)  # fmt: skip
+def test_marks(extra):
+    marks = [WordMark(0.5, 0.75, 0.9), WordMark(0.75, 1.0, 0.8)]
+    assert read_marks(Hypothesis("a b", {}, extra)) == marks
+    assert read_marks(Hypothesis("a b c", {}, extra)) is None  # normalised to other words
+
+
+def test_marks_without_confidence_and_in_percent():
+    """Every spelling of a number is one; what is no probability is refused."""
+    hyp = Hypothesis("a b", {}, {"times": "1 -0.5 1. NA\n1 5e-1 .25 1e-1"})
+    assert read_marks(hyp) == [WordMark(-0.5, 0.5), WordMark(0.5, 0.75, 0.1)]
+    words = '[{"start": 0, "end": 1, "conf": %s}]'
+    for extra in ({"times": "1 0 1 95"}, {"result": words % 95}, {"result": words % -1}):
+        with pytest.raises(UserError, match="expected a probability from 0 to 1: divide percent"):
+            read_marks(Hypothesis("a", {}, extra))
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [
+        {},
+        {"times": "x"},
+        {"result": "5"},
+        {"result": '["a"]'},
+        {"result": '[{"start": true, "end": 1}]'},
+        {"segments": "{"},
+        {"segments": '[{"text": "a"}]'},
+        {"other": "1"},
+    ],
+)
+def test_no_marks(extra):
+    assert read_marks(Hypothesis("a", {}, extra)) is None

@@ -1,0 +1,162 @@
+"""New hypotheses with phrases in the place of near words, against all windows one by one, and the
+margin by which they win.
+"""
+
+import itertools
+import json
+
+import numpy as np
+import pytest
+from rapidfuzz.distance import Levenshtein
+
+import lmtools
+from lmtools.cli import main
+from lmtools.formats import jsonl
+from lmtools.phrases.glossary import make_glossary
+from lmtools.phrases.harm import own_hypotheses
+from lmtools.phrases.substitute import FARTHEST, MARK, NEAREST, SOURCES, substitute_lists
+from lmtools.types import Hypothesis, NBest
+
+NAMES = ["kubernetes", "fauchelevent", "new york", "abbey"]
+
+
+def substitute(nbest, phrases, most=10, sounds=None):
+    """One list with its new hypotheses."""
+    (longer,) = substitute_lists([nbest], make_glossary(phrases), sounds or {}, most)
+    return longer
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_all_near_windows(seed):
+    """Every window of the first hypotheses beside every phrase, measured one by one."""
+    rng = np.random.default_rng(seed)
+    words = ["cooper", "netties", "fort", "fosh", "element", "new", "yolk", "a", "abby", "york"]
+    texts = [" ".join(rng.choice(words, size=rng.integers(0, 7))) for _ in range(5)]
+    nbest = NBest.of("u", texts, am=[-1.0, -2, -3, -4, -5])
+    longer = substitute(nbest, NAMES, 1000)
+    expected = {}
+    for place, text in enumerate(texts[:SOURCES]):
+        said = text.split()
+        held = {at for at in range(len(said)) for near in (at - 1, at)
+                if said[max(near, 0) : near + 2] == ["new", "york"]}  # fmt: skip
+        for start, end in itertools.combinations(range(len(said) + 1), 2):
+            if end - start > 4 or held & {*range(start, end)}:
+                continue
+            for name in NAMES:
+                letters = name.replace(" ", "")
+                heard = "".join(said[start:end])
+                share = Levenshtein.distance(heard, letters) / max(len(heard), len(letters))
+                new = " ".join([*said[:start], name, *said[end:]])
+                if share <= FARTHEST and new not in texts:
+                    entry = (max(share, NEAREST), place)
+                    expected[new] = min(entry, expected.get(new, entry))
+    found = {hyp.text: hyp for hyp in longer.hyps[5:]}
+    assert {text: -hyp.scores["near"] for text, hyp in found.items()} == pytest.approx(
+        {text: share for text, (share, _) in expected.items()}
+    )
+    shares = [-hyp.scores["near"] for hyp in longer.hyps]
+    assert shares[5:] == sorted(shares[5:]) and shares[:5] == [0] * 5
+    assert len(substitute(nbest, NAMES, 2).hyps) == 5 + min(2, len(found))
+
+
+def test_words_scores_and_writing():
+    hyps = (
+        Hypothesis("we like fosh element", {"am": -2.0}, written='We like "Fosh element".'),
+        Hypothesis("we like fortune", {"am": -3.0}),
+    )
+    nbest = NBest("u", hyps, "we like fauchelevent")
+    longer = substitute(nbest, ["Fauchelevent"], 1)
+    (new,) = longer.hyps[2:]
+    assert new.text == "we like fauchelevent" and new.extra == {MARK: "fosh element"}
+    assert new.display == 'We like "Fauchelevent".'
+    assert new.scores == {"am": -2.0, "near": pytest.approx(-1 / 3)}
+    # a spoken form is what is near; the phrase is what is written
+    (new,) = substitute(nbest, ["Kubernetes | fosh elements"], 1).hyps[2:]
+    assert new.text == "we like kubernetes"
+    for phrases in ([], ["zanzibar"]):
+        assert [hyp.text for hyp in substitute(nbest, phrases).hyps] == [h.text for h in hyps]
+
+
+def test_sounds(tmp_path, capsys):
+    """Equal sounds halve the distance of letters; words without sounds are near by letters."""
+    lists = [NBest.of("u", ["the night shines", "the knight"], "the knight shines", am=[-1.0, -2])]
+    jsonl.write(lists, tmp_path / "n.jsonl")
+    (tmp_path / "g").write_text("knyght\nbright\n")
+    lines = [
+        ";;; comment",
+        "NIGHT  N AY1 T",
+        "night(2) N IY0 T",
+        "knyght n AY2 T",
+        "bright B R AY T",
+    ]
+    (tmp_path / "lex").write_text("\n".join(lines).replace(" n ", " N ") + "\n")
+    command = f"network substitute --nbest {tmp_path}/n.jsonl --phrases {tmp_path}/g --depth 2"
+    near = {}
+    for more in ("", f" --lexicon {tmp_path}/lex"):
+        assert main([*(command + more).split(), "--out", f"{tmp_path}/o.jsonl"]) == 0
+        (longer,) = jsonl.read(tmp_path / "o.jsonl")
+        near[more] = {hyp.text: hyp.scores["near"] for hyp in longer.hyps[2:]}
+    letters, sounds = near.values()
+    assert sounds["the knyght shines"] == pytest.approx(letters["the knyght shines"] / 2) == -1 / 6
+    assert "1 of 1 lists" in capsys.readouterr().err
+    assert main([*command.replace("n.jsonl", "o.jsonl").split(), "--out", "-"]) == 1
+    assert "the lists have a score 'near'" in capsys.readouterr().err
+    many = "".join(f"a {' '.join(f'{row}-{i}' for i in range(1000))}\n" for row in range(1200))
+    refusals = {"night\n": "lex:1: no sounds of 'night'", "": "lex: no words", many: "lex:12: more"}
+    for text, message in refusals.items():
+        (tmp_path / "lex").write_text(text)
+        assert main([*command.split(), "--lexicon", f"{tmp_path}/lex", "--out", "-"]) == 1
+        assert message in capsys.readouterr().err
+
+
+def draw_lists(true, false):
+    """Lists in which a name was heard as a near word (`true` of them), and in which that word was
+    right (`false`), a letter farther.
+    """
+    lists = []
+    for row in range(true + false):
+        ref, heard = ("kubernetes", "kubernettes") if row < true else ("governments",) * 2
+        texts = [f"we run {heard} here", f"we ran {heard} here", f"we run {heard} hear"]
+        lists.append(NBest.of(f"u{row}", texts, f"we run {ref} here", am=[-1.0, -1.5, -3.0]))
+    return lists
+
+
+def test_margin_is_of_what_saves_errors(tmp_path):
+    lists, phrases = draw_lists(20, 20), ["Kubernetes"]
+    glossary = make_glossary(phrases)
+    longer = list(substitute_lists(lists, glossary, {}, 10))
+    alone = lmtools.tune(lists, phrases=phrases)
+    tuned = lmtools.tune(longer, phrases=phrases)
+    note = tuned.search["phrases"]
+    assert note["new"] and note["with"] == {
+        "phrase_errors": 0, "other_errors": 0, "false_alarms": 0
+    }  # fmt: skip
+    chosen = lmtools.rescore(longer, tuned, phrases=phrases)
+    assert [nbest.hyps[0].text for nbest in chosen] == [nbest.ref for nbest in lists]
+    assert tuned.features["am"] == alone.features["am"]
+    fixed = lmtools.tune(longer, phrases=phrases, fix={"near": 7.0})
+    assert fixed.features["near"] == 7 and "margin" not in fixed.search["phrases"]
+
+
+@pytest.mark.parametrize("true", [0, 1, 3])
+def test_few_gains_are_noise(true):
+    """Up to three errors saved are within two standard errors: no new hypothesis wins, and the
+    weights are those of the lists without them.
+    """
+    lists, phrases = draw_lists(true, 30), ["Kubernetes"]
+    longer = list(substitute_lists(lists, make_glossary(phrases), {}, 10))
+    tuned, alone = (lmtools.tune(some, phrases=phrases) for some in (longer, lists))
+    assert not tuned.search["phrases"]["new"]
+    assert {**tuned.features, "near": 0} == {**alone.features, "near": 0}
+    for weights in (tuned, "default:phrases"):
+        chosen = lmtools.rescore(longer, weights, phrases=phrases)
+        assert [nbest.hyps[0].text for nbest in chosen] == [n.hyps[0].text for n in lists]
+
+
+def test_own_hypotheses():
+    features = lmtools.rescoring.gather(
+        list(substitute_lists(draw_lists(1, 1), make_glossary(["kubernetes"]), {}, 10)), {}, "F"
+    )
+    own = own_hypotheses(features)
+    assert own.valid.sum() == 6 < features.valid.sum()
+    assert json.dumps(own.names) == json.dumps(features.names)

@@ -1,0 +1,326 @@
+"""Output layers and training criteria: what egs/librispeech/local/criteria_tables.py adds to a
+report, against the files that it is made from.
+"""
+
+import dataclasses
+import json
+from pathlib import Path
+
+import criteria_tables as added
+import numpy as np
+import pytest
+from makeups import names_of
+
+from lmtools.evaluate import References, evaluate
+from lmtools.formats import kaldi_text
+from lmtools.models.outputs import CRITERIA
+from lmtools.report import write_report
+from lmtools.report.names import FIRST
+from lmtools.report.page.drawing import DARK, LIGHT, Picture
+from lmtools.report.page.table import NONE
+from lmtools.report.parts.models import curve
+from lmtools.report.rows import FigureRows
+from lmtools.report.style import load_style
+
+CONF = Path(__file__).parents[4] / "egs/librispeech/conf/report.yaml"
+ORDER = [
+    "MSE", "MSE-sigmoid", "BCE", "CE", "BCE-MCS", "BCE-MCS", "BCE-IS", "BCE-CPS", "BCE-NCE",
+    "CE-MCS", "CE-IS", "CE-CPS", "CE-NCE log h",
+    "adaptive softmax",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def trained(compared):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Picture, "png", lambda picture, theme: b"")
+        write_report(compared, style=load_style(CONF))
+    return added.read_trained(compared, CONF)
+
+
+@pytest.fixture(scope="module")
+def printed(trained):
+    return {table.title: table for table in added.criteria_tables(trained)}
+
+
+@pytest.fixture(scope="module")
+def drawn(trained):
+    return list(added.criteria_pictures(trained))
+
+
+def row(table, criterion, noise=None):
+    """The cells of one criterion by header; of headers that come twice as lists."""
+    (cells,) = [
+        cells for cells in table.rows if cells[0] == criterion and noise in (None, cells[1])
+    ]
+    found = {}
+    for header, cell in zip(table.header, cells, strict=True):
+        found.setdefault(header, []).append(cell)
+    return {header: cells if len(cells) > 1 else cells[0] for header, cells in found.items()}
+
+
+def wer(compared, system):
+    refs = kaldi_text.read(compared.parent / "data/test/text")
+    return evaluate(refs, kaldi_text.read(compared / f"rescore/{system}/test.txt"), "wer").score
+
+
+def test_every_criterion_has_a_name_a_place_and_a_look():
+    assert set(added.CRITERIA) == set(CRITERIA)
+    every = list(added.CRITERIA.values())
+    assert len({one.look.light for one in every}) == len(every)
+    for panel in {one.panel for one in every}:
+        shapes = [(one.look.marker, one.look.line) for one in every if one.panel == panel]
+        assert len(set(shapes)) == len(shapes)  # told apart without colour
+
+
+@pytest.mark.parametrize(
+    ("name", "label"),
+    [
+        ("lstm-softmax", "CE LSTM"),
+        ("lstm-ce-nce", "CE-NCE log h LSTM"),
+        ("lstm-bce-mcs-unigram", "BCE-MCS LSTM, unigram"),
+        ("tta-bce-nce", "BCE-NCE T-TA"),
+        ("lstm-bce-nce-unnormalised", "BCE-NCE LSTM, unnormalised"),
+        ("causal-bce-is-unnormalised+ngram", "BCE-IS uniLM, unnormalised + n-gram"),
+        ("lattice-lstm-bce-mcs+ngram", "BCE-MCS LSTM + n-gram, lattice"),
+    ],
+)
+def test_labels_of_criteria_are_the_recipe_s(name, label):
+    names = names_of(name)
+    assert label not in names.label(name)  # which guesses nothing from names
+    assert dataclasses.replace(names, style=load_style(CONF)).label(name) == label
+
+
+@pytest.mark.parametrize(
+    ("output", "noise", "samples"),
+    [
+        (None, "log-uniform", 8192),
+        ({"noise": "unigram", "samples": 512}, "unigram", 512),
+        (
+            {"noise": "unigram", "power": 1.0, "drawing": "distinct"},
+            "unigram, power 1.0, distinct",
+            8192,
+        ),
+        ({"drawing": "tries"}, "log-uniform, tries", 8192),
+    ],
+)
+def test_noise_is_what_the_facts_say_and_further_settings_that_were_given(output, noise, samples):
+    facts = {"name": "ce-is", **vars(CRITERIA["ce-is"].Config(**(output or {})))}
+    tree = {"criterion": "ce-is", "output": output, "facts": {"criterion": facts}}
+    one = added.make_entry("a", tree, ())
+    assert (one.noise, one.samples) == (noise, samples)
+    facts = {"name": "bce", **vars(CRITERIA["bce"].Config())}
+    tree = {"criterion": "bce", "output": {"rival": 0.5}, "facts": {"criterion": facts}}
+    assert added.make_entry("a", tree, ()).noise is None
+
+
+def test_noise_that_an_older_version_did_not_say_is_unknown():
+    one = added.make_entry("a", {"criterion": "ce-is", "output": {"samples": 9}}, ())
+    assert (one.noise, one.samples) == (None, 9)
+
+
+def test_models_are_compared_with_their_like(trained):
+    lstm, tta = added.list_trunks(trained)
+    assert [one.shown.label for one in lstm.entries] == ORDER
+    # and not with tta, whose architecture is another
+    assert [one.name for one in tta.entries] == ["tta-softmax", "tta-bce-nce"]
+    assert lstm.full.name == "lstm-softmax"
+    assert (
+        lstm.facts == "Model lstm, objective causal, dim 256, layers 2; vocabulary of 50,000 ids."
+    )
+    assert list(lstm.titles.values())[4:6] == ["BCE-MCS, log-uniform", "BCE-MCS, unigram"]
+    assert [
+        title for place, title in enumerate(lstm.titles.values()) if place not in (4, 5)
+    ] == ORDER[:4] + ORDER[6:]
+
+
+def test_trunks_of_one_model_are_told_apart(trained):
+    configs = {
+        "a": {"model": "lstm", "criterion": "bce", "arch": {"units": 64, "layers": 2}},
+        "b": {"model": "lstm", "arch": {"layers": 2, "units": 64}},
+        "c": {"model": "lstm", "criterion": "bce", "arch": {"units": 128, "layers": 2}},
+        "d": {"model": "lstm", "criterion": "bce", "arch": {"units": 128, "layers": 2}},
+        "e": {"model": "causal"},
+        "f": {"vocabulary": {}},
+    }
+    two, wide = added.list_trunks(dataclasses.replace(trained, configs=configs))
+    assert (two.title, wide.title) == ("LSTM (units 64)", "LSTM (units 128)")
+    assert [one.name for one in two.entries] == ["a", "b"]
+    assert list(wide.titles.values()) == ["BCE (c)", "BCE (d)"]
+    assert (two.key, wide.key) == ("lstm-1", "lstm-2")
+
+
+def test_cost_and_outcome(compared, trained, printed):
+    table = printed["Output layers and training criteria: LSTM, test"]
+    cells, full = row(table, "BCE-MCS", "unigram"), row(table, "CE")
+    lines = [
+        json.loads(line)
+        for line in (compared / "lm/lstm-bce-mcs-unigram/metrics.jsonl").read_text().splitlines()
+    ]
+    times = {line["step"]: line["seconds"] for line in lines if "seconds" in line}
+    assert float(cells["ms a step"]) == pytest.approx(
+        1000 * (times[3000] - times[50]) / 2950, abs=0.05
+    )
+    assert float(cells["x CE"]) == pytest.approx(
+        float(cells["ms a step"]) / float(full["ms a step"]), abs=0.006
+    )
+    ppl = [
+        json.loads((compared / f"ppl/lstm-{name}/test.json").read_text())["word_ppl"]
+        for name in ("bce-mcs-unigram", "softmax")
+    ]
+    assert float(cells["test ppl"]) == pytest.approx(ppl[0], abs=0.05)
+    assert cells["to CE"] == f"{100 * ppl[0] / ppl[1] - 100:+.1f}%"
+    assert row(table, "MSE")["to CE"] == "45 times"
+    systems = {"WER %": "", "+ n-gram": "+ngram"}
+    systems |= {
+        f"lattice {title}".replace(" WER %", ""): f"{{}}{rest}" for title, rest in systems.items()
+    }
+    for place, (title, rest) in enumerate(systems.items()):
+        system = (
+            ("lattice-" if "{}" in rest else "") + "lstm-bce-mcs-unigram" + rest.replace("{}", "")
+        )
+        assert cells[title] == f"{wer(compared, system):.2f}"
+        scored = trained.rows.find("system", system, "wer", "test")
+        assert cells["95% CI"][place] == f"{scored.low:.2f}-{scored.high:.2f}"
+    assert cells["K"] == "1,024"
+    assert full["K"] == full["noise"] == NONE
+
+
+def test_the_best_of_a_column_is_stressed(printed):
+    table = printed["Output layers and training criteria: LSTM, test"]
+    stressed = {table.header[j]: table.rows[i][0] for i, j in table.best}
+    assert stressed["ms a step"] == "CE-MCS"
+    assert stressed["valid ppl"] == stressed["test ppl"] == "CE"
+    for header in ("WER %", "+ n-gram", "lattice"):
+        place = table.header.index(header)
+        best = {i for i, j in table.best if j == place}
+        scores = [float(cells[place]) for cells in table.rows]
+        assert best == {i for i, score in enumerate(scores) if score == min(scores)}
+    assert not {"x CE", "to CE", "95% CI", "K"} & set(stressed)
+
+
+@pytest.mark.parametrize("lattice", ["", "lattice-"])
+def test_without_normalisation(compared, printed, lattice):
+    table = printed["Without normalisation: LSTM, test" + (", lattices" if lattice else "")]
+    refs = kaldi_text.read(compared.parent / "data/test/text")
+    titles = ("lattice", "lattice + n-gram") if lattice else ("WER %", "+ n-gram")
+    moved = 0
+    for criterion in ("CE", "BCE-NCE", "CE-MCS"):
+        cells = row(table, criterion)
+        name = f"{lattice}lstm-{'softmax' if criterion == 'CE' else criterion.lower()}"
+        without = cells["without"][:: 2 if lattice else 1]
+        for place, (title, rest) in enumerate(zip(titles, ("", "+ngram"), strict=True)):
+            plain, rough = wer(compared, name + rest), wer(compared, f"{name}-unnormalised{rest}")
+            assert (cells[title], without[place]) == (f"{plain:.2f}", f"{rough:.2f}")
+            assert cells["change"][place] == f"{rough - plain:+.2f}"
+            texts = [
+                kaldi_text.read(compared / f"rescore/{one}{rest}/test.txt")
+                for one in (f"{name}-unnormalised", name)
+            ]
+            p = References(refs).compare(*texts).p
+            assert float(cells["p"][place].removeprefix("<")) == pytest.approx(p, abs=0.0011)
+            moved += rough != plain
+        tree = json.loads(
+            (compared / f"ppl/{name.removeprefix('lattice-')}/test.json").read_text()
+        )["log_normaliser"]
+        assert (cells["log Z mean"], cells["log Z sd"]) == (
+            f"{tree['mean']:.3f}",
+            f"{tree['sd']:.3f}",
+        )
+    assert moved  # or the signs were not tested
+
+
+def test_what_lattices_took_with_and_without(printed):
+    cells = row(printed["Without normalisation: LSTM, test, lattices"], "BCE-NCE")
+    assert cells["real-time factor"] == ["0.113", "0.113"]
+    assert cells["without"][1::2] == ["0.025", "0.025"]
+
+
+def test_figures_are_the_same_bytes_again(drawn):
+    names = "criteria-lstm-time criteria-lstm-price criteria-tta-time criteria-tta-price"
+    assert " ".join(picture.name for picture in drawn) == names
+    time, price = drawn[:2]
+    assert time.png(LIGHT) == time.png(LIGHT) and price.png(LIGHT) != price.png(DARK)
+    assert "BCE-NCE" in time.alt and "BCE-NCE" in price.alt
+
+
+def test_a_training_that_diverges_spoils_no_figure(trained):
+    lstm, _ = added.list_trunks(trained)
+    end = {"step": 20, "seconds": 6.0, "train_loss": 1.0}
+    losses = [4.0, 5.0, 300.0, 4.5, 4.2, 4.4]
+    curves = {
+        one: curve([end, {"step": 20, "valid_loss": loss}])
+        for one, loss in zip(lstm.entries, losses, strict=False)
+    }
+    assert (
+        len(curve([end, {"step": 20, "valid_loss": float("nan")}]))
+        == len(curve([{**end, "seconds": 0.0}]))
+        == 0
+    )
+    assert curve([end, {"step": 10, "valid_loss": 1.0}, {"step": 20, "valid_loss": 1e9}]).shape == (
+        1,
+        2,
+    )
+    (axes,) = added.draw_curves(lstm, curves, LIGHT).axes
+    assert "BCE  1.9e+130" in [text.get_text() for text in axes.texts]
+    assert axes.get_ylim()[0] < np.exp(4.0) < np.exp(5.0) < axes.get_ylim()[1] < 1000
+
+
+def test_each_panel_has_a_family_and_the_full_softmax(trained):
+    lstm, tta = added.list_trunks(trained)
+    curves = {one: curve(trained.learning[one.name]) for one in lstm.entries}
+    panels = added.draw_curves(lstm, curves, LIGHT).axes
+    assert [axes.get_title() for axes in panels] == [
+        "full",
+        "BCE, sampled",
+        "CE, sampled and adaptive",
+    ]
+    found = [{line.get_label(): line for line in axes.get_lines()} for axes in panels]
+    assert " ".join(found[1]) == (
+        "lstm-softmax lstm-bce-mcs lstm-bce-mcs-unigram lstm-bce-is lstm-bce-cps lstm-bce-nce"
+    )
+    assert [len(lines) for lines in found] == [4, 6, 6]
+    assert "lstm-softmax" in found[2]
+    line = found[1]["lstm-bce-is"]
+    assert np.allclose(
+        np.stack([60 * line.get_xdata(), line.get_ydata()], 1), curves[lstm.entries[6]]
+    )
+    far = found[0]["lstm-mse"]  # 6400: the others would be one line if it were in the scale
+    assert far.get_ydata() == [panels[0].get_ylim()[1]]
+    assert panels[0].get_ylim()[1] < 1000
+    assert "MSE  6," in " ".join(text.get_text() for text in panels[0].texts)
+    assert (
+        len(added.draw_curves(tta, dict.fromkeys(tta.entries, curves[lstm.full]), LIGHT).axes) == 1
+    )
+
+
+def test_points_lie_at_their_price(trained):
+    lstm, _ = added.list_trunks(trained)
+    points = {one: (one.milliseconds, 100.0 + place) for place, one in enumerate(lstm.entries)}
+    (axes,) = added.draw_price(lstm, points, "perplexity", LIGHT).axes
+    found = {
+        line.get_label(): (line.get_xdata()[0], line.get_ydata()[0]) for line in axes.get_lines()
+    }
+    assert all(found[one.name] == point for one, point in points.items())
+    texts = [text.get_text() for text in axes.texts]
+    assert sorted(texts) == sorted(
+        f"{title}  {points[one][1]:.1f}"
+        for title, one in zip(list(lstm.titles.values()), lstm.entries, strict=True)
+    )
+    # the labels of the fast ones
+    heights = sorted(text.xyann[1] for text in axes.texts if text.xyann[0] < 1)
+    assert np.diff(heights).min() > 0.055
+
+
+def test_other_metrics_have_no_matched_pairs(trained):
+    """Highest is best, and the note speaks of the bootstrap."""
+    rows = [r._replace(quantity="bleu") if r.quantity == "wer" else r for r in trained.rows.every]
+    bleu = dataclasses.replace(trained, rows=FigureRows(rows))
+    assert bleu.metric == "bleu" and bleu.metric_label == "BLEU"
+    assert bleu.scores("test")[FIRST] == trained.scores("test")[FIRST]
+    table, *_, rough, _, _ = added.criteria_tables(bleu)
+    assert any("paired bootstrap" in note for note in rough.notes)
+    place = table.header.index("BLEU")
+    scores = [float(cells[place]) for cells in table.rows]
+    best = {i for i, score in enumerate(scores) if score == max(scores)}
+    assert {i for i, j in table.best if j == place} == best
