@@ -92,5 +92,5 @@ if stage 6 "report" $lists $expdir/tune $expdir/rescore $experiment conf \
   lmtools report $expdir --experiment $experiment --nbest $lists --conf conf/report.yaml \
     --title "criteria of word LMs ($corpus)"
   python3 ../../utils/papers/paper_tables.py $expdir conf/report.yaml conf/papers.yaml
-  python3 local/criteria_tables.py $expdir conf/report.yaml
+  python3 studies/local/criteria_tables.py $expdir conf/report.yaml
 fi
