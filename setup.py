@@ -4,9 +4,5 @@ from setuptools import find_packages, setup
 
 setup(
     packages=find_packages(include=["lmtools", "lmtools.*"]),
-    package_data={
-        "lmtools": ["py.typed"],
-        "lmtools.report": ["*.yaml"],
-        "lmtools.report.page": ["*.html", "*.css", "*.js"],
-    },
+    package_data={"lmtools": ["py.typed"], "lmtools.report": ["*.yaml", "web/*"]},
 )

@@ -32,7 +32,7 @@ from measures.machine import describe_machine
 from lmtools.base.atomic import atomic_path, atomic_text
 from lmtools.base.files import read_lines
 from lmtools.base.workers import map_ordered
-from lmtools.report.page.drawing import LIGHT, Picture, Theme, line
+from lmtools.report.drawing import LIGHT, Picture, Theme, line
 from lmtools.report.style import Look
 from lmtools.text import Normaliser
 from lmtools.text.blocks import read_blocks

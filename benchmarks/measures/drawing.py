@@ -6,8 +6,8 @@ from functools import partial
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
+from lmtools.report.drawing import LIGHT, Picture, Theme, beside, line, plain_ticks
 from lmtools.report.names import Names
-from lmtools.report.page.drawing import LIGHT, Picture, Theme, beside, line, plain_ticks
 
 AXES = {
     "density": ("density", "arcs a second of speech"),

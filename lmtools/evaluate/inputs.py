@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from lmtools.base.errors import UserError
 from lmtools.evaluate.nbest import reference
 from lmtools.formats import FORMATS, detect, plain
-from lmtools.formats.joining import Side, join_ids
+from lmtools.formats.lists import Side, join_ids
 from lmtools.formats.nbest import trn
 from lmtools.formats.registry import find_format
 from lmtools.formats.texts import KALDI, read_kaldi

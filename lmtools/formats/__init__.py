@@ -10,7 +10,7 @@ from types import ModuleType
 
 from lmtools.formats import jsonl, kaldi_text
 from lmtools.formats.checks import check_nbests, only_hypothesis
-from lmtools.formats.json_lists import LAYOUTS
+from lmtools.formats.json_lists import JSON_FORMATS
 from lmtools.formats.nbest import (
     ctm,
     espnet2,
@@ -18,7 +18,6 @@ from lmtools.formats.nbest import (
     icefall,
     kaldi_nbest,
     manifest,
-    marian,
     moses,
     nemo,
     srilm,
@@ -49,23 +48,15 @@ FORMATS = Formats(
         "jsonl": format_of(jsonl),
         "kaldi-nbest": format_of(kaldi_nbest),
         "espnet2": format_of(espnet2),
-        "espnet1": LAYOUTS["espnet1"].as_format(),
-        "mlm": LAYOUTS["mlm"].as_format(),
         "icefall": format_of(icefall),
-        "moses": format_of(moses),
-        "marian": format_of(marian),
+        "moses": moses.MOSES,
+        "marian": moses.MARIAN,
         "fairseq": format_of(fairseq),
-        "sockeye": LAYOUTS["sockeye"].as_format(),
         "srilm": format_of(srilm),
         "systems": format_of(systems),
-        "hyporadise": LAYOUTS["hyporadise"].as_format(),
-        "whisper": LAYOUTS["whisper"].as_format(),
-        "vosk": LAYOUTS["vosk"].as_format(),
+        **JSON_FORMATS,
         "nemo": format_of(nemo),
         "wenet": format_of(wenet),
-        "beams": LAYOUTS["beams"].as_format(),
-        "cloud": LAYOUTS["cloud"].as_format(),
-        "sherpa-onnx": LAYOUTS["sherpa-onnx"].as_format(),
         "trn": one_best(trn),
         "ctm": format_of(ctm, lists=False),
         "stm": format_of(stm, lists=False),

@@ -55,7 +55,6 @@ def read_column_file(path, nbests: Sequence[NBest], source) -> ScoreTable:
 
 
 def plain_table(nbests: Sequence[NBest], values: Iterable[Sequence[float]]) -> ScoreTable:
-    """Return the table of numbers that nothing else is known of."""
     rows = zip(nbests, values, strict=True)
     return ScoreTable({nbest.utt: np.array(row, dtype=np.float64) for nbest, row in rows}, {})
 
@@ -91,7 +90,6 @@ def read_ordered(
 
 
 def list_ranks(nbests: Sequence[NBest]) -> Iterator[tuple[NBest, int]]:
-    """Yield each list with each of its ranks."""
     return ((nbest, rank) for nbest in nbests for rank in range(1, len(nbest.hyps) + 1))
 
 

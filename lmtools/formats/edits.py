@@ -61,7 +61,6 @@ def rewrite_hypothesis(hyp: Hypothesis, text: str, keep: bool = False) -> Hypoth
 
 
 def keep_extras(extra: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the extras that do not describe tokens."""
     return {name: value for name, value in extra.items() if not OF_TOKENS.fullmatch(name)}
 
 

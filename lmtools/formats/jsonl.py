@@ -97,14 +97,12 @@ def count_keys(line: ListObject) -> int:
 
 
 def fit_line(tree, where: str) -> ListObject:
-    """Return the line of a parsed value."""
     line = fit(tree, ListObject, where, TITLES, whole="the line")
     check_texts(tree, where, TITLES)
     return line
 
 
 def as_nbest(line: ListObject, where: str) -> NBest:
-    """Return the N-best list of a line."""
     extra = line.extra
     if line.session is not UNSET:
         if extra.get(SESSION, line.session) != line.session:

@@ -33,7 +33,6 @@ class Stream:
 
     @property
     def offset(self) -> int:
-        """The number of bytes read of the file."""
         return self.base + self.head
 
     def place(self) -> str:

@@ -68,13 +68,11 @@ def open_table(path, spec: Specifier | None) -> contextlib.AbstractContextManage
 
 
 def read_archive(stream: Stream) -> Iterator[TableEntry]:
-    """Read the entries of an archive."""
     while (key := stream.key()) is not None:
         yield read_entry(key, stream)
 
 
 def read_script(script: Stream) -> Iterator[TableEntry]:
-    """Read the entries that a script file lists."""
     while (key := script.key()) is not None:
         where = script.place()
         target = script.readline().strip()
@@ -113,7 +111,6 @@ def read_entry(key: str, stream: Stream) -> TableEntry:
 
 
 def read_line(entry: TableEntry) -> str:
-    """Read the rest of a text entry's line."""
     refuse_binary(entry)
     return entry.stream.readline()
 
@@ -167,7 +164,6 @@ def read_tokens(entry: TableEntry) -> str:
 
 
 def read_float(entry: TableEntry) -> float:
-    """Read the number of an entry."""
     if not entry.binary:
         return number(read_line(entry).strip(), entry.where, f"the value of {entry.key!r}")
     size = entry.stream.read(1)[0]
@@ -178,7 +174,6 @@ def read_float(entry: TableEntry) -> float:
 
 
 def read_integers(entry: TableEntry) -> list[int]:
-    """Read the integers of an entry."""
     if entry.binary:
         count = int(read_sized(entry, 1)[0])
         if count < 0:

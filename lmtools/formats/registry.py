@@ -192,7 +192,6 @@ def detect(path, formats: Mapping[str, Format], default: str | None = None) -> s
 
 
 def look_at(path, first: str) -> str:
-    """Return the key of NEAREST that a path with this first line looks like."""
     if not first and Path(path).is_dir():
         return "directory"
     return "JSON" if first.lstrip().startswith(("{", "[")) else "|||" if "|||" in first else "lines"

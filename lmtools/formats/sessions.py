@@ -56,7 +56,6 @@ class SessionNames:
 
 
 def split_numbers(utt: str) -> list[tuple[int, str]]:
-    """Return the parts of an id in which its numbers compare as numbers."""
     parts = re.split(r"([0-9]{1,18})", utt)
     return [(int(part), "") if n % 2 else (-1, part) for n, part in enumerate(parts)]
 

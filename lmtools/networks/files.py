@@ -58,7 +58,6 @@ def read(path) -> Iterator[ConfusionNetwork]:
 
 
 def parse_slot(tree, where: str) -> Slot:
-    """Return the slot of a JSON object."""
     tree = expect(tree, dict, where, "it")
     words = {}
     for word, share in member(tree, "words", dict, where).items():
@@ -83,12 +82,10 @@ def parse_slot(tree, where: str) -> Slot:
 
 
 def near_one(shares: Iterable[float]) -> bool:
-    """Return whether posteriors sum to 1."""
     return abs(math.fsum(shares) - 1) <= SUM
 
 
 def as_tree(network: ConfusionNetwork) -> dict:
-    """Return the object that a line holds."""
     slots = []
     for slot in network.slots:
         time = {} if slot.time is None else {"time": [round(time, 3) for time in slot.time]}
@@ -100,7 +97,6 @@ def as_tree(network: ConfusionNetwork) -> dict:
 
 
 def shorten(share: float) -> float:
-    """Return a probability with nine digits."""
     return float(f"{share:.9g}")
 
 
@@ -117,12 +113,10 @@ def write(networks: Iterable[ConfusionNetwork], path) -> None:
 
 
 def write_text(networks: Iterable[ConfusionNetwork], path) -> None:
-    """Write the chosen words as Kaldi text."""
     kaldi_text.write_rows(((network.utt, network.text) for network in networks), path)
 
 
 def write_ctm(networks: Iterable[ConfusionNetwork], path) -> None:
-    """Write the chosen words with times and confidences as ctm."""
     ctm.write(map(as_timed_list, networks), path)
 
 
@@ -165,7 +159,6 @@ def refuse_read(path) -> Iterator[ConfusionNetwork]:
 
 
 def no_network(path: Path, first: str) -> bool:
-    """Return False."""
     return False
 
 

@@ -14,12 +14,12 @@ from matplotlib.figure import Figure
 from lmtools.networks.confidence import JudgedWords, judge_words
 from lmtools.networks.lists import NetworkPlan
 from lmtools.networks.systems import read_system
+from lmtools.report.drawing import LIGHT, Picture, Theme, beside, line
 from lmtools.report.experiment import Experiment
 from lmtools.report.names import Names
-from lmtools.report.page.drawing import LIGHT, Picture, Theme, beside, line
-from lmtools.report.page.table import Column, Table, decimal, figures, table_of
 from lmtools.report.rows import FigureRow
 from lmtools.report.style import Look
+from lmtools.report.table import Column, Table, decimal, figures, table_of
 from lmtools.types import EMPTY, ConfusionNetwork
 
 POSTERIOR, CONFIDENCE = "posteriors", "confidences"  # before calibration and after it

@@ -73,7 +73,6 @@ def read(path, missing: str | None = None) -> Iterator[Lattice]:
 
 
 def parse_slots(line: str, where: str) -> dict[int, list[Arc]]:
-    """Parse a line as the arcs of each slot."""
     slots: dict[int, list[Arc]] = {}
     for entry in line.split():
         word, slot, posterior = parse_entry(entry, where)
@@ -91,7 +90,6 @@ def parse_slots(line: str, where: str) -> dict[int, list[Arc]]:
 
 
 def find_open_slot(slots: Mapping[int, list[Arc]]) -> int | None:
-    """Find a slot of which more is missing than its best word has."""
     return next(
         (
             slot
@@ -149,7 +147,6 @@ def write(lattices: Iterable[Lattice], path) -> None:
 
 
 def spell_text(lattice: Lattice, where: str) -> str:
-    """Return the line of a lattice whose states form a chain."""
     scores, final_scores = one_total(lattice, where)
     sources = lattice.source.tolist()
     chained = lattice.target.tolist() == [source + 1 for source in sources] and set(sources) == set(

@@ -14,12 +14,11 @@ from lmtools.phrases.evaluate import (
 )
 from lmtools.phrases.glossary import Glossary
 from lmtools.report.experiment import Experiment
+from lmtools.report.measure import SEED, Measured
 from lmtools.report.names import FIRST, ORACLE
-from lmtools.report.page.table import Table, probability, table_of
-from lmtools.report.parts.measure import SEED, Measured
+from lmtools.report.rescoring_tables import system_column
 from lmtools.report.rows import FigureRow
-from lmtools.report.tables.query import Query, show_interval
-from lmtools.report.tables.scores import system_column
+from lmtools.report.table import Query, Table, probability, show_interval, table_of
 
 NOTE = (
     "Words of the phrases of `{}`. B-WER: errors at words of its phrases, in percent of these words"

@@ -1,24 +1,32 @@
-"""Artifacts of an experiment as they lie in its directory; a damaged one is a UserError that names
-it.
+"""Artifacts of an experiment as they lie in its directory; a damaged one, or one of another shape,
+is a UserError that names it, before anything is drawn.
 """
 
 import re
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
+from typing import Annotated, Any
+
+from msgspec import Meta, defstruct
 
 from lmtools.base import seal
 from lmtools.base.config import load_yaml
 from lmtools.base.doors import hook
 from lmtools.base.files import read_lines
+from lmtools.base.grammar import Amount, Finite, Positive, Whole, fit
 from lmtools.base.lock import ASIDE
 from lmtools.base.seal import check_seal, parse_json
 from lmtools.formats import kaldi_text, scores
-from lmtools.report.shapes import AMOUNT, ANY, NUMBER, PLAIN, POSITIVE, TEXT, WHOLE, fitting
 from lmtools.rescoring import Weights
 from lmtools.rescoring.features import UNCHECKED
 from lmtools.text.corpus import Header, read_header
 
+NUMBER, AMOUNT, POSITIVE, WHOLE, TEXT, PLAIN = Finite, Amount, Positive, Whole, str, str | Finite
+ANY = "*"  # in a mapping of ANY to a shape: each key
+
+# A shape is a type, a mapping of names to shapes (`name?` may be absent or null), [shape] of each
+# entry of a list, (shape,) of one that is not empty, or (shape, shape ...) of one of that length.
 PPL_SHAPE = {
     "word_ppl": POSITIVE,
     "kind?": TEXT,
@@ -254,3 +262,32 @@ ARTIFACTS = {
     ),
     "training": (read_training, ""),
 }
+
+
+def fitting(tree: Mapping, shape: Mapping, where, remedy: str = "write it again") -> Mapping:
+    """Return `tree`, if it has that shape; UserError about `where` otherwise."""
+    fit(tree, as_type(shape), where, remedy=remedy)
+    return tree
+
+
+def as_type(shape):
+    """Return the type of what has that shape."""
+    if isinstance(shape, list):
+        return list[as_type(shape[0])]
+    if isinstance(shape, tuple) and len(shape) == 1:
+        return Annotated[list[as_type(shape[0])], Meta(min_length=1)]
+    if isinstance(shape, tuple):
+        return tuple[tuple(map(as_type, shape))]
+    if not isinstance(shape, dict):
+        return shape
+    if not shape:
+        return dict
+    if ANY in shape:
+        return dict[Any, as_type(shape[ANY])]
+    keys = {f"f{place}": key.removesuffix("?") for place, key in enumerate(shape)}
+    types = [(key, as_type(inner)) for key, inner in shape.items()]
+    fields = [
+        (name, kind | None, None) if key.endswith("?") else (name, kind)
+        for name, (key, kind) in zip(keys, types, strict=True)
+    ]
+    return defstruct("Shape", fields, rename=keys, kw_only=True)

@@ -11,11 +11,11 @@ from typing import Any
 
 from lmtools.base.errors import UserError
 from lmtools.report.artifacts import ARTIFACTS
+from lmtools.report.lists import RescoredLists, arrange, collect_lists
+from lmtools.report.measure import lists_beside
+from lmtools.report.models import Model, list_absent, list_sizes, models_of
 from lmtools.report.names import Names
-from lmtools.report.parts.lists import RescoredLists, arrange, collect_lists
-from lmtools.report.parts.models import Model, list_absent, list_sizes, models_of
 from lmtools.report.parts.pairs import JudgedPairs, collect_pairs
-from lmtools.report.parts.samples import lists_beside
 from lmtools.report.rows import FigureRows, rows_of
 from lmtools.report.style import Style, load_style
 from lmtools.text.corpus import Header

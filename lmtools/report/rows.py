@@ -13,10 +13,10 @@ from lmtools.base.atomic import atomic_text
 from lmtools.base.doors import open_door
 from lmtools.evaluate import METRICS
 from lmtools.evaluate.metrics import ErrorRate
+from lmtools.report.lists import RescoredLists
+from lmtools.report.measure import LENGTHS, Measured, chance
+from lmtools.report.models import Model
 from lmtools.report.names import FIRST, ORACLE
-from lmtools.report.parts.lists import RescoredLists
-from lmtools.report.parts.measure import LENGTHS, Measured, chance
-from lmtools.report.parts.models import Model
 from lmtools.report.parts.pairs import KINDS, REFERENCE, JudgedPairs, williams_p
 
 ERRORS = ("substitutions", "deletions", "insertions")

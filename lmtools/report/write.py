@@ -6,17 +6,15 @@ from pathlib import Path
 from lmtools.base.atomic import atomic_path, atomic_text
 from lmtools.base.doors import hook
 from lmtools.base.errors import UserError
+from lmtools.report import lms, rescoring_figures
+from lmtools.report import rescoring_tables as rescoring
+from lmtools.report.drawing import LIGHT, Picture
 from lmtools.report.experiment import LM, RESCORING, STS, Experiment, collect, recognise
-from lmtools.report.figures import lms as lm_figures
-from lmtools.report.figures import rescoring as rescoring_figures
 from lmtools.report.figures import sts as sts_figures
-from lmtools.report.figures.ppl import ppl_pictures
-from lmtools.report.page.drawing import LIGHT, Picture
-from lmtools.report.page.html import add_section, page
-from lmtools.report.page.table import Table, guarded, markdown, plain
-from lmtools.report.tables import lms, rescoring, sts
-from lmtools.report.tables.machine import stage_tables
-from lmtools.report.tables.scores import main_tables, scored_tables
+from lmtools.report.page import add_section, page
+from lmtools.report.rescoring_tables import main_tables, scored_tables, stage_tables
+from lmtools.report.table import Table, guarded, markdown, plain
+from lmtools.report.tables import sts
 from lmtools.report.tables.sts import gain_tables
 
 
@@ -61,7 +59,7 @@ PICTURES: Mapping[str, Mapping[str, Callable[[Experiment], Iterable[Picture]]]] 
         "scale": rescoring_figures.scale_pictures,
         "learning": rescoring_figures.learning_pictures,
     },
-    LM: {"ppl": ppl_pictures, "learning": lm_figures.learning_pictures},
+    LM: {"ppl": rescoring_figures.ppl_pictures, "learning": lms.learning_pictures},
     STS: {
         "bars": sts_figures.bar_pictures,
         "scatter": sts_figures.scatter_pictures,
@@ -71,7 +69,7 @@ PICTURES: Mapping[str, Mapping[str, Callable[[Experiment], Iterable[Picture]]]] 
 }
 OF_LISTS = (
     *(main_tables, phrase_tables, rescoring.ppl_tables, rescoring.weight_tables),
-    ppl_pictures,
+    rescoring_figures.ppl_pictures,
 )
 REPORTS = tuple(TABLES)
 FIGURES, ABSENT = "\n## Figures\n", "\n## Absent\n"  # headings of RESULTS.md

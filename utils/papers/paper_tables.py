@@ -18,10 +18,9 @@ from lmtools.base.seal import read_json
 from lmtools.report import add_part
 from lmtools.report.artifacts import read_configs, read_learning
 from lmtools.report.names import FIRST, Names
-from lmtools.report.page.table import NONE, Column, Table, decimal, ratio, table_of
 from lmtools.report.rows import PACE, FigureRows
 from lmtools.report.style import load_style
-from lmtools.report.tables.query import numbers, text_column
+from lmtools.report.table import NONE, Column, Table, decimal, numbers, ratio, table_of, text_column
 
 ORDER = "The corpora differ: figures of the two compare in order only, down a column."
 QUOTED = "In brackets, on grey: the paper's own figures, not measured here"

@@ -9,10 +9,9 @@ from functools import partial
 import numpy as np
 from matplotlib.figure import Figure
 
+from lmtools.report.drawing import Picture, Theme, beside, line, plain_ticks
 from lmtools.report.names import Names
-from lmtools.report.page.drawing import Picture, Theme, beside, line, plain_ticks
-from lmtools.report.page.table import Column, Table, figures, ratio, table_of
-from lmtools.report.tables.query import numbers
+from lmtools.report.table import Column, Table, figures, numbers, ratio, table_of
 
 TASKS = {"hidden": "hidden states", "rerank": "reranking", "represent": "sentence vectors"}
 # what is counted a second

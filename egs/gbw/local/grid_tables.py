@@ -21,16 +21,41 @@ from lmtools.base.errors import UserError, exit_with_message
 from lmtools.base.seal import read_json
 from lmtools.report import add_part
 from lmtools.report.artifacts import PPL_SHAPE, read_by_set, read_configs, read_learning
-from lmtools.report.figures.lms import curve_pictures, height
+from lmtools.report.drawing import (
+    EDGE,
+    PLAIN,
+    ROUND,
+    Picture,
+    Theme,
+    chart,
+    end_panel,
+    plain_ticks,
+    show_ppl,
+    write_right_of,
+)
+from lmtools.report.lms import (
+    KINDS,
+    LEFT_TO_RIGHT,
+    SHORT,
+    curve_pictures,
+    height,
+    list_unequal,
+    perplexities,
+)
+from lmtools.report.models import OTHER, TEST, VALID, Model, list_rules, models_of, sets
 from lmtools.report.names import Names
-from lmtools.report.page.drawing import PLAIN, Picture, Theme, chart, plain_ticks, write_right_of
-from lmtools.report.page.ends import EDGE, ROUND, end_panel, show_ppl
-from lmtools.report.page.table import Column, Table, decimal, figures, table_of
-from lmtools.report.parts.models import OTHER, TEST, VALID, Model, list_rules, models_of, sets
 from lmtools.report.rows import FigureRows
 from lmtools.report.style import Look, load_style
-from lmtools.report.tables.lms import KINDS, LEFT_TO_RIGHT, SHORT, list_unequal, perplexities
-from lmtools.report.tables.query import Query, numbers, text_column
+from lmtools.report.table import (
+    Column,
+    Query,
+    Table,
+    decimal,
+    figures,
+    numbers,
+    table_of,
+    text_column,
+)
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "utils/papers"))
 

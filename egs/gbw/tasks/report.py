@@ -16,9 +16,9 @@ from lmtools.base.atomic import atomic_binary, atomic_text
 from lmtools.base.config import load_yaml
 from lmtools.base.files import read_bytes
 from lmtools.evaluate.significance import resample
-from lmtools.report.page.drawing import LIGHT, Picture, Theme, line
-from lmtools.report.page.table import NONE, Table, markdown
+from lmtools.report.drawing import LIGHT, Picture, Theme, line
 from lmtools.report.style import Look
+from lmtools.report.table import NONE, Table, markdown
 
 RESULTS = "results"  # in HOME: TASK/NAME/SEED.json
 LEVEL = 0.05

@@ -11,7 +11,7 @@ from lmtools.base.atomic import atomic_text
 from lmtools.base.errors import exit_with_message
 from lmtools.evaluate import METRICS, evaluate
 from lmtools.formats import kaldi_text
-from lmtools.report.parts.lists import read_names
+from lmtools.report.lists import read_names
 from lmtools.report.style import load_style
 from lmtools.rescoring.experiment import read_experiment
 

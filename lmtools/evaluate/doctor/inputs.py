@@ -23,7 +23,7 @@ from lmtools.evaluate.doctor.trials import (
     rewriting,
 )
 from lmtools.formats import read
-from lmtools.formats.joining import BEHIND, alike
+from lmtools.formats.lists import BEHIND, alike
 from lmtools.formats.texts import read_texts
 from lmtools.ngram.description import SUBWORD, is_ngram
 from lmtools.ngram.model import ModelNote, NgramModel

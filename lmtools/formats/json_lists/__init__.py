@@ -1,18 +1,15 @@
-"""N-best lists in JSON, as data: LAYOUTS says of each format where lists, texts and scores stand.
-
-A new one is an entry here; what keys cannot say of it is a function in a module beside.
-"""
+"""N-best lists in JSON: where the lists, texts and scores of each format stand."""
 
 from functools import partial
 
 from lmtools.formats.json_lists import columns, json_io, objects, recognisers, whisper
-from lmtools.formats.json_lists.layout import Layout, drop_partial, spell_keyed, spell_scored
+from lmtools.formats.json_lists.json_io import drop_partial, json_format, spell_keyed, spell_scored
 
 CONFIDENT = partial(spell_scored, keys={"confidence": "score", "text": "text"})
 
-LAYOUTS = {
+JSON_FORMATS = {
     # {"utts": {"zed1": {"output": [{"rec_text": "▁blue▁finch<eos>", "score": -7.4, ..}, ..]}}}
-    "espnet1": Layout(
+    "espnet1": json_format(
         "ESPnet1 data.json with the hypotheses under output",
         json_io.recognise("{", '"utts"', '"rec_text"'),
         partial(json_io.read_mapping, key="utts"),
@@ -22,7 +19,7 @@ LAYOUTS = {
     ),
     # {"zed1": {"hyp_1": {"score": -7.4, "text": "blue finch"}, .., "ref": ..}, ..}; am.json has
     # first-pass scores, natural logs, and references, lm.json those of the LM
-    "mlm": Layout(
+    "mlm": json_format(
         "mlm-scoring: am.json or lm.json",
         json_io.recognise("{", r'"hyp_[0-9]+"\s*:\s*\{'),
         json_io.read_mapping,
@@ -33,7 +30,7 @@ LAYOUTS = {
     ),
     # {"sentence_id": 1, "translation": "a", "score": 0.3, "translations": ["a", "b"],
     # "scores": [0.3, 0.5]} a line; normalised by length and, by version, costs
-    "sockeye": Layout(
+    "sockeye": json_format(
         "Sockeye's JSON lines: sentence_id, translations, scores",
         json_io.recognise("{", r'"sentence_id"\s*:', r'"translations?"\s*:'),
         columns.read_sentences,
@@ -43,7 +40,7 @@ LAYOUTS = {
     ),
     # [{"id": "a1", "input": [hypotheses], "output": reference, "am_score": [one for each]}, ..]; in
     # the published sets am_score is a logarithm, averaged over tokens
-    "hyporadise": Layout(
+    "hyporadise": json_format(
         "HyPoradise json: input, output, am_score or score",
         json_io.recognise("[", r'"input"\s*:\s*\['),
         columns.read_numbered,
@@ -54,7 +51,7 @@ LAYOUTS = {
             " costs, none to ignore them"
         },
     ),
-    "whisper": Layout(
+    "whisper": json_format(
         "a small JSON for Whisper, CTranslate2 and Hugging Face generate, see"
         " lmtools/formats/json_lists/whisper.py",
         whisper.recognises,
@@ -66,7 +63,7 @@ LAYOUTS = {
     # {"utt": "a1", "ref": "blue finch", "alternatives": [{"confidence": 214.5, "text": "blue fins",
     # "result": [{"word": "blue", "start": 0.1, ..}, ..]}, ..]}: `confidence`, the acoustic model's
     # and the graph's score in one (natural logarithms), is `am`
-    "vosk": Layout(
+    "vosk": json_format(
         "results of Vosk's KaldiRecognizer: lines with utt, or UTT.json each; am is the confidence",
         # clouds' results have alternatives, too, with a transcript each
         json_io.recognise_results('"alternatives"', r'\A(?s:(?!.*"transcript"))'),
@@ -77,7 +74,7 @@ LAYOUTS = {
     ),
     # {"utt": "a1", "ref": .., "beams": [BEAM, ..]}; of pyctcdecode `am` is the logit score, `lm`
     # the rest of the total: weighted LM, hot words and word bonus
-    "beams": Layout(
+    "beams": json_format(
         "beams of pyctcdecode, torchaudio, brain-to-text as JSON lines: utt, beams",
         json_io.recognise_results(r'"(beams|logit_score)"\s*:'),
         json_io.read_results,
@@ -90,7 +87,7 @@ LAYOUTS = {
     #         batches, {"recognizedPhrases": [{"nBest": [{"confidence": 0.9, ..}, ..]}, ..]}
     # `am` is the logarithm of the confidence (of AWS the sum over the words) where all hypotheses
     # of the file have one above 0: Google gives it to the first one alone
-    "cloud": Layout(
+    "cloud": json_format(
         "results of the recognisers of Google, Amazon, Azure, Watson, Deepgram: lines with utt, or"
         " UTT.json each",
         json_io.recognise_results(
@@ -106,7 +103,7 @@ LAYOUTS = {
     # d/a1.wav
     # {"text": "blue finch", "tokens": [" blue", " finch"], "ys_log_probs": [-0.1, -0.4], ..}
     # CTC models give no ys_log_probs
-    "sherpa-onnx": Layout(
+    "sherpa-onnx": json_format(
         "sherpa-onnx's results: file names, each with a line of JSON; 1-best",
         json_io.recognise("{", r'"text"\s*:', r'"tokens"\s*:', r'"timestamps"\s*:'),
         recognisers.read_named_lines,

@@ -1,5 +1,5 @@
 """Lists as columns, the texts of one in one list of JSON and their scores in another: HyPoradise's
-files and Sockeye's lines, as `layout.Layout` has them.
+files and Sockeye's lines.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -10,8 +10,7 @@ from lmtools.base.errors import UserError
 from lmtools.formats import pieces
 from lmtools.formats.checks import one_score
 from lmtools.formats.json_lists import json_io
-from lmtools.formats.json_lists.json_io import Entry, expect, member
-from lmtools.formats.json_lists.layout import split_columns, unique
+from lmtools.formats.json_lists.json_io import Entry, expect, member, split_columns, unique
 from lmtools.types import Hypothesis, NBest
 
 SENTENCE = ("sentence_id", "translation", "score", "translations", "scores")  # of Sockeye

@@ -1,15 +1,26 @@
-"""Formats that are one JSON value: strict reading, what is expected where, extras as JSON text."""
+"""Formats in JSON: strict reading, what is expected where, extras as JSON text."""
 
 import json
+import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
+from lmtools.base.atomic import atomic_text
 from lmtools.base.errors import UserError
 from lmtools.base.files import not_utf8, read_bytes, read_lines
 from lmtools.base.grammar import Finite, encodable, fit, parse_json, refuse_twice
-from lmtools.formats.checks import Utterances, identifier
-from lmtools.formats.registry import HEAD, list_children, read_beginning
+from lmtools.formats.checks import (
+    Utterances,
+    check_nbests,
+    components,
+    identifier,
+    one_score,
+    refuse_write,
+)
+from lmtools.formats.registry import HEAD, Format, list_children, read_beginning
+from lmtools.types import EMPTY, Hypothesis, NBest
 
 Entry = tuple[str, dict, str]  # an utterance, its object, the place for messages
 
@@ -69,7 +80,6 @@ def recognise_results(*names: str, opening: str = "{") -> Callable[[Path, str], 
 
 
 def result_files(path) -> list[Path]:
-    """Return the files of a directory that may hold results."""
     return [child for child in list_children(path) if child.suffix == ".json" and child.is_file()]
 
 
@@ -183,3 +193,126 @@ def value_of(text: str):
 def values_of(extra: Mapping[str, str]) -> dict:
     """Return the values that extras hold."""
     return {name: value_of(text) for name, text in extra.items()}
+
+
+# How a file holds its lists: what stands before the first, between two, and after the last
+ROWS = {
+    "lines": ("", "\n", ""),
+    "list": ("[\n", ",\n", "]\n"),
+    "object": ("{\n", ",\n", "}\n"),
+    "utts": ('{"utts": {\n', ",\n", "}}\n"),
+}
+
+
+def json_format(
+    summary: str, recognises: Callable, entries: Callable, parse: Callable, *,
+    finish: Callable | None = None, spell: Callable | None = None, rows: str = "list",
+    options: Mapping[str, str] = EMPTY,
+) -> Format:  # fmt: skip
+    """Return the format of N-best lists whose file `entries` takes apart into (utterance, object,
+    where it stands), and of which `parse` makes the list of an entry.
+
+    `finish`, where all lists have to be known first, makes other lists of those of a file, whose
+    scores may differ before. `spell` makes the object of a list (None: the format is read, not
+    written), `rows` names how a file holds them. `parse`, `finish` and `spell` take the `options`.
+    """
+
+    def read(path, **given) -> Iterator[NBest]:
+        nbests = parse_entries(path, given)
+        return finish(nbests, path, **given) if finish else nbests
+
+    def parse_entries(path, given) -> Iterator[NBest]:
+        names = None
+        for utt, tree, where in entries(path):
+            nbest = parse(utt, tree, where, **given)
+            names = None if finish else components(nbest, names, where)
+            yield nbest
+
+    def write(nbests: Iterable[NBest], path, **given) -> None:
+        opening, between, closing = ROWS[rows]
+        count = 0
+        with atomic_text(path) as out:
+            out.write(opening)
+            for count, nbest in enumerate(check_nbests(nbests, path), 1):
+                tree = spell(nbest, f"{path}: utterance {nbest.utt!r}", **given)
+                key = f"{json.dumps(nbest.utt, ensure_ascii=False)}: " if "{" in opening else ""
+                out.write(between * (count > 1) + key + json.dumps(tree, ensure_ascii=False))
+                if str(path) == "-":
+                    out.flush()
+            out.write("\n" * (count > 0) + closing)
+
+    return Format(summary, recognises, read, write if spell else refuse_write, options=options)
+
+
+def unique(entries: Iterable[Entry]) -> Iterator[Entry]:
+    """Yield entries; UserError for an id that is no key or comes a second time."""
+    utterances = Utterances()
+    for utt, tree, where in entries:
+        yield utterances.add(utt, where), tree, where
+
+
+def number_hypotheses(
+    items: Sequence, parse: Callable[[object, str], Hypothesis], where: str, kind="hypothesis"
+) -> tuple[Hypothesis, ...]:
+    """Return what `parse` makes of each item and of the place that names its `kind` and rank."""
+    return tuple(parse(item, f"{where}: {kind} {rank}") for rank, item in enumerate(items, 1))
+
+
+def parse_keyed(
+    utt: str, tree: Mapping, where: str, hyps: str, parse: Callable, kind: str = "hypothesis"
+) -> NBest:
+    """Return the list whose hypotheses `parse` makes of the items under the key `hyps`."""
+    ref = optional(tree, "ref", str, where)
+    items = member(tree, hyps, list, where)
+    hypotheses = number_hypotheses(items, parse, where, kind)
+    return NBest(utt, hypotheses, ref, extras(tree, ("utt", "ref", hyps), where))
+
+
+def parse_scored(tree, where: str, score: str = "score", name: str = "am") -> Hypothesis:
+    """Return the hypothesis of an object with a `text` and perhaps a number under `score`."""
+    text = member(expect(tree, dict, where, "it"), "text", str, where)
+    scores = {name: expect(tree[score], float, where, score)} if score in tree else {}
+    return Hypothesis(text, scores, extras(tree, ("text", score), where))
+
+
+def split_columns(
+    tree: Mapping, size: int | None, own: Iterable[str] = ()
+) -> tuple[list[dict], dict]:
+    """Return the entries of an object that are not its `own`: lists of `size` items, one a
+    hypothesis, as an object a hypothesis, and the others; with None, no list is such a column.
+    """
+    rest = {name: value for name, value in tree.items() if name not in own}
+    columns = {
+        name: value
+        for name, value in rest.items()
+        if isinstance(value, list) and len(value) == size
+    }
+    rows = [{name: column[rank] for name, column in columns.items()} for rank in range(size or 0)]
+    return rows, {name: value for name, value in rest.items() if name not in columns}
+
+
+def drop_partial(nbests: Iterable[NBest], path, **options) -> Iterator[NBest]:
+    """Yield the lists, without scores where some hypothesis has none or one of -inf."""
+    nbests = list(nbests)
+    hyps = [hyp for nbest in nbests for hyp in nbest.hyps]
+    if all(hyp.scores and min(hyp.scores.values()) > -math.inf for hyp in hyps):
+        yield from nbests
+        return
+    for nbest in nbests:
+        yield replace(nbest, hyps=tuple(hyp.with_scores({}) for hyp in nbest.hyps))
+
+
+def spell_keyed(nbest: NBest, where: str, hyps: str, spell: Callable) -> dict:
+    """Return the object of a list with what `spell` makes of its hypotheses under `hyps`."""
+    ref = {} if nbest.ref is None else {"ref": nbest.ref}
+    items = [spell(hyp, where) for hyp in nbest.hyps]
+    return {**values_of(nbest.extra), "utt": nbest.utt, **ref, hyps: items}
+
+
+def spell_scored(hyp: Hypothesis, where: str, keys: Mapping[str, str]) -> dict:
+    """Return the object of a hypothesis: its extras, and its `text` and one `score` under the
+    `keys` that stand for these, in their order.
+    """
+    values = {"text": hyp.text, "score": one_score(hyp, where)}
+    given = {key: values[name] for key, name in keys.items() if values[name] is not None}
+    return {**values_of(hyp.extra), **given}

@@ -1,6 +1,4 @@
-"""Files that are one object of all lists by utterance: those of mlm-scoring and of ESPnet1, as
-`layout.Layout` has them.
-"""
+"""Files that are one object of all lists by utterance: those of mlm-scoring and of ESPnet1."""
 
 import re
 from collections.abc import Mapping
@@ -8,8 +6,7 @@ from collections.abc import Mapping
 from lmtools.base.errors import UserError
 from lmtools.formats.checks import component, one_score
 from lmtools.formats.json_lists import json_io
-from lmtools.formats.json_lists.json_io import expect, member
-from lmtools.formats.json_lists.layout import number_hypotheses, parse_scored
+from lmtools.formats.json_lists.json_io import expect, member, number_hypotheses, parse_scored
 from lmtools.types import Hypothesis, NBest
 
 HYP = re.compile("hyp_([0-9]{1,9})", re.ASCII)

@@ -1,4 +1,4 @@
-"""What recognisers and CTC decoders return, as `layout.Layout` has it: Vosk, sherpa-onnx, the
+"""What recognisers and CTC decoders return: Vosk, sherpa-onnx, the
 clouds, pyctcdecode and its like.
 """
 
@@ -12,9 +12,11 @@ from lmtools.base.grammar import clip_value, parse_json
 from lmtools.base.log import say
 from lmtools.formats import checks
 from lmtools.formats.json_lists import json_io
-from lmtools.formats.json_lists.json_io import Entry, expect, member
-from lmtools.formats.json_lists.layout import (
+from lmtools.formats.json_lists.json_io import (
+    Entry,
     drop_partial,
+    expect,
+    member,
     number_hypotheses,
     parse_keyed,
     parse_scored,

@@ -30,8 +30,15 @@ from lmtools.base.errors import UserError
 from lmtools.base.grammar import clip_value
 from lmtools.base.log import say
 from lmtools.formats.json_lists import json_io
-from lmtools.formats.json_lists.json_io import Entry, expect, member
-from lmtools.formats.json_lists.layout import parse_keyed, spell_keyed, spell_scored, unique
+from lmtools.formats.json_lists.json_io import (
+    Entry,
+    expect,
+    member,
+    parse_keyed,
+    spell_keyed,
+    spell_scored,
+    unique,
+)
 from lmtools.formats.registry import read_beginning, read_first_line
 from lmtools.types import Hypothesis, NBest
 
@@ -107,7 +114,6 @@ def load_output(path: Path, cut: list[Path]):
 
 
 def is_cut(tree) -> bool:
-    """Return whether a value holds what UTF-8 does not."""
     try:
         json.dumps(tree, ensure_ascii=False).encode()
     except UnicodeEncodeError:
@@ -116,7 +122,6 @@ def is_cut(tree) -> bool:
 
 
 def is_object(beginning: bytes) -> bool:
-    """Return whether JSON with this beginning is an object."""
     return beginning.decode("utf-8-sig", "replace").lstrip().startswith("{")
 
 
@@ -172,7 +177,6 @@ def parse_hypothesis(tree, where: str) -> Hypothesis:
 
 
 def count_tokens(tokens, where: str) -> int:
-    """Return the number of tokens."""
     if (
         isinstance(tokens, bool)
         or not isinstance(tokens, list | int)
@@ -183,7 +187,6 @@ def count_tokens(tokens, where: str) -> int:
 
 
 def divisor(kind: str, tokens: int, penalty: float) -> float:
-    """Return the number that the sum of log-probabilities was divided by."""
     if kind == "score":
         return max(tokens, 1) ** max(-64.0, min(penalty, 64.0))
     return tokens + 1.0 if kind == "avg_logprob" else 1.0

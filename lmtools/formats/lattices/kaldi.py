@@ -27,7 +27,7 @@ from lmtools.base.atomic import atomic_text, is_stream
 from lmtools.base.errors import UserError
 from lmtools.formats import kaldi_tables
 from lmtools.formats.checks import list_names
-from lmtools.formats.lattices import openfst_binary
+from lmtools.formats.lattices import openfst
 from lmtools.formats.lattices.common import (
     check_states,
     negate,
@@ -35,7 +35,7 @@ from lmtools.formats.lattices.common import (
     parse_real,
     spell_number,
 )
-from lmtools.formats.lattices.openfst_binary import Automaton, Weight
+from lmtools.formats.lattices.openfst import Automaton, Weight
 from lmtools.formats.registry import list_numbered, parse_specifier
 from lmtools.types import TOTAL, Arc, Final, Lattice
 
@@ -68,7 +68,6 @@ def recognises(path: Path, first: str) -> bool:
 
 
 def list_jobs(path: Path) -> list[Path]:
-    """Return the archives of a decode directory in numeric order."""
     return [child for _, child in list_numbered(path, JOB)]
 
 
@@ -80,7 +79,7 @@ def read(path, words: str | None = None, frame: str = "0.01") -> Iterator[Lattic
         for entry in kaldi_tables.read_entries(place):
             binary = entry.stream.peek(4) == kaldi_tables.OPENFST
             automaton = (
-                openfst_binary.read(entry.stream, entry.where) if binary else parse_entry(entry)
+                openfst.read_binary(entry.stream, entry.where) if binary else parse_entry(entry)
             )
             yield build_lattice(entry.key, automaton, symbols, frame=seconds, where=entry.where)
 
@@ -118,7 +117,6 @@ def table_of(path) -> Path:
 
 
 def parse_entry(entry: kaldi_tables.TableEntry) -> Automaton:
-    """Parse the rows of a text entry."""
     arcs, finals, compact, where, start = [], [], None, entry.where, None
     for where, line in kaldi_tables.read_block(entry):
         fields = line.split()
@@ -172,7 +170,6 @@ def parse_weight(text: str, where: str) -> Weight:
 def build_lattice(
     utt: str, automaton: Automaton, symbols: Mapping[int, str | None], frame: float, where: str
 ) -> Lattice:
-    """Return the lattice of Kaldi's rows."""
     arcs = []
     for source, target, label, output, costs in automaton.arcs:
         if output not in symbols:
@@ -204,7 +201,6 @@ def build_lattice(
 
 
 def name_scores(costs: Weight) -> dict[str, float]:
-    """Return the named scores of a weight."""
     return {"graph": negate(costs[0]), "am": negate(costs[1])}
 
 
@@ -262,7 +258,6 @@ def write(
 
 
 def automaton_of(lattice: Lattice, ids: Mapping[str, int], form: str, where: str) -> Automaton:
-    """Return the rows that Kaldi has of a lattice."""
     if missing := [word for word in lattice.words if word is not None and word not in ids]:
         raise UserError(
             f"{where}: word {missing[0]!r} is not in words.txt; add it, or give the right one as"
@@ -358,9 +353,8 @@ def spell_row(numbers: tuple[int, ...], costs: Weight, compact: bool) -> str:
 
 
 def pack_binary(automaton: Automaton, where: str) -> bytes:
-    """Return the bytes of an entry."""
     try:
-        return openfst_binary.pack_automaton(automaton)
+        return openfst.pack_automaton(automaton)
     except OverflowError:
         raise UserError(
             f"{where}: a cost beyond 32-bit floats; prune the lattice, or write text (ark,t:)"

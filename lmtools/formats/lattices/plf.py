@@ -95,7 +95,6 @@ def report_wrong(line: str, at: int, where: str) -> UserError:
 
 
 def parse_arc(word: str, numbers: list[str], column: int, where: str) -> Arc:
-    """Return the arc that a word in quotes and its numbers are."""
     word = re.sub(r"\\(.)", r"\1", word[1:-1])
     *values, distance = (number.strip() for number in numbers)
     step = parse_number(distance, where, "a distance")
@@ -147,7 +146,6 @@ def order_states(lattice: Lattice, where: str) -> Lattice:
 
 
 def spell_text(lattice: Lattice, where: str) -> str:
-    """Return the line of a lattice."""
     lattice = order_states(lattice, where)
     if lattice.header.get("line") == "empty" and lattice.states == 1:
         return ""

@@ -44,7 +44,6 @@ def read(path) -> Iterator[Lattice]:
 
 
 def read_lattice(utt: str, path) -> Lattice:
-    """Return the lattice of a file."""
     header, rows = {"logbase": BASE}, {"Nodes": [], "Edges": []}
     section = ""
     for number, line in read_lines(path):
@@ -71,7 +70,6 @@ def read_lattice(utt: str, path) -> Lattice:
 
 
 def build_lattice(utt: str, path, header: dict[str, str], rows: dict[str, list]) -> Lattice:
-    """Return the lattice of the rows of a file."""
     for name in ("Nodes", "Initial", "Final", "Edges"):
         if name not in header:
             raise UserError(
@@ -106,7 +104,6 @@ def build_lattice(utt: str, path, header: dict[str, str], rows: dict[str, list])
 
 
 def parse_node(symbol: str, values: list[str]) -> nodes.Node:
-    """Return the node of a symbol with its further fields."""
     named = nodes.node_of_symbol(symbol, NULL, FILLER)
     extra = {**named.extra, **dict(zip(EXTRAS, values, strict=False))}
     match = VARIANT.fullmatch(symbol) if named.word else None
@@ -145,7 +142,6 @@ def write(lattices: Iterable[Lattice], path) -> None:
 
 
 def spell_text(lattice: Lattice, where: str) -> str:
-    """Return the text of a lattice."""
     on_nodes = nodes.find_nodes(lattice, "source")
     if on_nodes is None:
         lattice = nodes.split_states(lattice, where)
@@ -184,7 +180,6 @@ def spell_text(lattice: Lattice, where: str) -> str:
 
 
 def node_line(index: int, label: nodes.Node, frame: int, where: str) -> str:
-    """Return the line of a node."""
     if label.word is None:
         symbol = label.extra.get("symbol", NULL)
         symbol = ENDS.get(symbol, symbol)

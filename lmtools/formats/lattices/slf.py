@@ -128,7 +128,6 @@ def parse_marks(comment: str) -> dict[str, str]:
 
 
 def build_lattice(parsed: Parsed, utt: str, acoustic: str | None) -> Lattice:
-    """Return the lattice that the fields describe."""
     count = count_nodes(parsed)
     names = NAMES | {name: name for name in parsed.marks.get("scores", "").split(",") if name}
     natural = choose_logarithm(parsed)
@@ -176,7 +175,6 @@ def count_nodes(parsed: Parsed) -> int:
 
 
 def choose_logarithm(parsed: Parsed) -> Callable[[float], float]:
-    """Return the function that turns the file's scores into natural logs."""
     if "base" not in parsed.header:
         return lambda value: value
     base = parse_real(parsed.header["base"], parsed.where, "base")
@@ -190,7 +188,6 @@ def choose_logarithm(parsed: Parsed) -> Callable[[float], float]:
 
 
 def parse_index(text: str, count: int, where: str, name: str) -> int:
-    """Return the node that a field names."""
     index = parse_number(text, where, name)
     if index >= count:
         raise UserError(f"{where}: {name}={index}, but there are {count} nodes; number them from 0")
@@ -204,7 +201,6 @@ def parse_link(
     names: dict[str, str],
     natural: Callable[[float], float],
 ) -> Arc:
-    """Return the arc of a link's line."""
     if "S" not in fields or "E" not in fields:
         raise UserError(f"{where}: a link without S= or E=; say where it leads")
     source, target = (parse_index(fields[name], count, where, name) for name in "SE")
@@ -219,7 +215,6 @@ def parse_link(
 
 
 def word_of_line(fields: dict[str, str], where: str) -> nodes.Node:
-    """Return the word of a line with its variant."""
     symbol = fields.get("W", NULL) or NULL
     if len(symbol.split()) > 1:
         raise UserError(f"{where}: the word {symbol!a} holds white space; join its parts with _")
@@ -230,7 +225,6 @@ def word_of_line(fields: dict[str, str], where: str) -> nodes.Node:
 
 
 def parse_node(fields: dict[str, str], where: str) -> nodes.Node:
-    """Return the word of a node with all that belongs to it."""
     word = word_of_line(fields, where)
     others = {
         f"node.{name}": value for name, value in fields.items() if name not in ("I", "W", "t", "v")
@@ -292,7 +286,6 @@ def write(lattices: Iterable[Lattice], path) -> None:
 
 
 def spell_text(lattice: Lattice, where: str) -> str:
-    """Return the text of a lattice."""
     side = lattice.header.get("acoustic")
     on_nodes = nodes.find_nodes(lattice, side) if side in ("source", "target") else None
     lattice = one_end(lattice, where, bare=True) if on_nodes is None else lattice
@@ -314,7 +307,6 @@ def spell_text(lattice: Lattice, where: str) -> str:
 
 
 def spell_header(lattice: Lattice, side: str | None, where: str) -> list[str]:
-    """Return the header's lines."""
     kept = {
         name: value
         for name, value in lattice.header.items()
@@ -410,5 +402,4 @@ def word_fields(label: nodes.Node, prefix: str | None) -> dict[str, str]:
 
 
 def spell_row(fields: dict[str, str]) -> str:
-    """Return a line of fields."""
     return "\t".join(f"{name}={slf_text.quote(value)}" for name, value in fields.items())

@@ -81,7 +81,6 @@ def in_time(lines: Sequence[Line], utt: str) -> list[list[str]]:
 
 
 def middle_of(row: Sequence[str]) -> float:
-    """Return the middle of a word's time."""
     return float(row[1]) + float(row[2]) / 2
 
 
@@ -128,7 +127,6 @@ def write(nbests: Iterable[NBest], path) -> None:
 
 
 def spell_list(nbest: NBest, path, where: str) -> Iterator[str]:
-    """Yield the lines of one list."""
     hyp = only_hypothesis(nbest, path)
     if nbest.utt.startswith(";;"):
         raise UserError(f"{where}: starts a comment in ctm; rename it")

@@ -18,7 +18,7 @@ from lmtools.base.errors import UserError
 from lmtools.base.files import read_lines
 from lmtools.formats import pieces
 from lmtools.formats.checks import identifier, number, one_score, write_lines
-from lmtools.formats.units import BASE2, parse_in_unit, spell_in_unit
+from lmtools.formats.pieces import BASE2, parse_in_unit, spell_in_unit
 from lmtools.types import TOTAL, Hypothesis, NBest
 
 SUMMARY = "fairseq-generate's log: S, T, H, D and P lines"
@@ -53,7 +53,6 @@ def read(path, lenpen: str = "1", normalised: str = "yes", bpe: str | None = Non
 
 
 def parse_exponent(lenpen: str, normalised: str) -> float:
-    """Return the power of the length that H scores were divided by."""
     if normalised not in ("yes", "no"):
         raise UserError(f"normalised={normalised}: neither yes nor no; give one of them")
     return number(lenpen, "lenpen", "the power of the length") if normalised == "yes" else 0.0
@@ -76,7 +75,6 @@ def group_lines(path) -> dict[str, Lines]:
 
 
 def parse_list(utt: str, lines: Lines, power: float, marks: str) -> NBest:
-    """Return the list of one id."""
     heads = lines.get("H", [])
     for kind in "ST":
         if len(lines.get(kind, ())) > 1:
@@ -122,7 +120,6 @@ def parse_hypothesis(rank: int, lines: Lines, power: float, marks: str) -> Hypot
 
 
 def split_score(content: str, where: str) -> tuple[str, str]:
-    """Return the score and the text of an H or D line."""
     score, tab, text = content.partition("\t")
     if not tab:
         raise UserError(f"{where}: no tab after the score; expected `H-id TAB score TAB text`")
@@ -131,7 +128,6 @@ def split_score(content: str, where: str) -> tuple[str, str]:
 
 
 def parse_tokens(content: str, where: str) -> list[float]:
-    """Return the token scores of a P line."""
     return [number(value, where, "a token's score") for value in content.split()]
 
 
@@ -193,7 +189,6 @@ def lines_of(
 
 
 def spell_score(value: float, of: float, where: str) -> str:
-    """Return the score of an H line."""
     text = spell_in_unit(value, of)
     if not text.lstrip("-")[0].isdigit():
         raise UserError(f"{where}: score {value} is too large for base 2; find out what wrote it")

@@ -50,7 +50,6 @@ def read_rows(path) -> Iterator[tuple[str, str, str, str]]:
 
 
 def gather_list(utt: str, lines: list[tuple[str, str, str, str]]) -> NBest:
-    """Return the list of one ID's lines."""
     ref, hyps, extra = None, [], {}
     for where, _, what, value in lines:
         if what == "hyp":
@@ -92,7 +91,6 @@ def write(nbests: Iterable[NBest], path) -> None:
 
 
 def spell_list(nbest: NBest, where: str) -> Iterator[str]:
-    """Yield the lines of one list."""
     if nbest.ref is not None:
         yield f"{nbest.utt}:\tref={nbest.ref.split()}"
     yield from spell_stamps(nbest.utt, nbest.extra)
@@ -103,7 +101,6 @@ def spell_list(nbest: NBest, where: str) -> Iterator[str]:
 
 
 def spell_stamps(utt: str, extra: Mapping[str, str]) -> Iterator[str]:
-    """Yield the lines of the time stamps among extras."""
     for name, value in extra.items():
         if STAMP.fullmatch(name) and "\n" not in value:
             yield f"{utt}:\t{name}={value}"

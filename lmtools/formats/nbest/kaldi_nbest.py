@@ -163,7 +163,6 @@ def read_directory(path: Path, words: str | None) -> Iterator[tuple[str, list[Hy
 
 
 def is_cost(name: str) -> bool:
-    """Return whether a file of this name holds costs."""
     return name == "acwt" or name.startswith("lmwt.")
 
 
@@ -179,7 +178,6 @@ def is_unread(name: str, files: Mapping[str, Path]) -> bool:
 
 
 def find_words(path: Path, folder: Path) -> Path | None:
-    """Find the words.txt in one of two directories."""
     return next((file for place in (folder, path) if (file := place / "words.txt").is_file()), None)
 
 
@@ -279,7 +277,6 @@ def write(nbests: Iterable[NBest], path, words: str | None = None) -> None:
 
 
 def write_texts(nbest: NBest, out: kaldi_tables.Writer, path) -> None:
-    """Write one list into an archive of texts."""
     for key, hyp in key_hypotheses(nbest):
         no_score(hyp, f"{path}: utterance {nbest.utt!r}")
         out.write(key, packed_text(hyp))
@@ -324,7 +321,6 @@ def write_hypothesis(
 
 
 def number_words(text: str, ids: Mapping[str, int], where: str) -> str:
-    """Return the ids of a text's words."""
     if unknown := [word for word in text.split() if word not in ids]:
         raise UserError(
             f"{where}: the word {unknown[0]!r} is not in the table of words; give another"

@@ -103,7 +103,6 @@ def is_better(hyps: Sequence[Hypothesis], place: int) -> bool:
 
 
 def read_rows(path) -> Iterator[Hypothesis]:
-    """Yield the hypothesis of every line."""
     for number, line in read_lines(path):
         text, tab, score = line.rpartition("\t")
         if not tab:

@@ -34,8 +34,8 @@ from lmtools.formats.checks import (
     number,
     one_score,
 )
+from lmtools.formats.pieces import BASE10, BYTELOG, parse_in_unit, spell_in_unit
 from lmtools.formats.registry import list_children, read_first_line
-from lmtools.formats.units import BASE10, BYTELOG, parse_in_unit, spell_in_unit
 from lmtools.types import EMPTY, TOTAL, Hypothesis, NBest
 
 SUMMARY = "SRILM: a file an utterance or a directory of them, headerless, NBestList1.0 or 2.0"
@@ -106,7 +106,6 @@ def read(path) -> Iterator[NBest]:
 
 
 def read_list(path) -> NBest:
-    """Read the list in one file."""
     lines = ((count, line.strip()) for count, line in read_lines(path) if line.strip())
     version, hyps = "0", []
     for count, line in lines:
@@ -183,14 +182,12 @@ def join_pauses(hyp: Hypothesis) -> list[str]:
 
 
 def parse_composite(line: str, where: str) -> Hypothesis:
-    """Return a line of a total in bytelogs and words."""
     score, words = split_total(line, where)
     text, extra = split_pauses(words)
     return Hypothesis(text, {"am": parse_in_unit(score, BYTELOG, where, "the score")}, extra)
 
 
 def split_total(line: str, where: str) -> tuple[str, list[str]]:
-    """Return the score in parentheses and what follows it."""
     score, *rest = line.split()
     if not (score.startswith("(") and score.endswith(")")):
         raise UserError(f"{where}: starts with {score!r}; expected `(score) w1 w2 ...`")
@@ -198,7 +195,6 @@ def split_total(line: str, where: str) -> tuple[str, list[str]]:
 
 
 def parse_detailed(line: str, where: str) -> Hypothesis:
-    """Parse a line of a total in bytelogs and words with times and scores."""
     score, rest = split_total(line, where)
     parse_in_unit(score, BYTELOG, where, "the score")
     if len(rest) % TOKEN or any(

@@ -55,7 +55,6 @@ def read(path, ids: str = "lines") -> Iterator[NBest]:
 
 
 def files_of(path) -> list[Path]:
-    """Return the systems' files."""
     if Path(path).is_dir():
         files = [child for child in list_children(path) if not child.name.startswith(".")]
     else:
@@ -148,7 +147,6 @@ def write(nbests: Iterable[NBest], path, ids: str = "lines") -> None:
 
 
 def order_texts(nbest: NBest, names: Sequence[str], where: str) -> list[str]:
-    """Return the texts of one list in the order of the systems' names."""
     owned = [(name, hyp) for hyp in nbest.hyps for name in systems_of(hyp)]
     hypotheses = dict(owned)
     if sorted(name for name, _ in owned) != sorted(names):
@@ -168,7 +166,6 @@ def order_texts(nbest: NBest, names: Sequence[str], where: str) -> list[str]:
 
 
 def systems_of(hyp: Hypothesis) -> list[str]:
-    """Return the systems that gave a hypothesis."""
     votes = [n.removeprefix(SYSTEM) for n, v in hyp.scores.items() if n.startswith(SYSTEM) and v]
     return votes or [hyp.extra.get("system", "")]
 

@@ -11,12 +11,12 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from lmtools.evaluate import METRICS
+from lmtools.report.drawing import Picture, Theme, beside, chart, marked, write_right_of
 from lmtools.report.experiment import Experiment
-from lmtools.report.page.drawing import Picture, Theme, beside, chart, marked, write_right_of
-from lmtools.report.page.table import decimal
 from lmtools.report.parts.pairs import Judged, JudgedPairs
 from lmtools.report.parts.views import MASKED
 from lmtools.report.style import Look
+from lmtools.report.table import decimal
 from lmtools.report.tables.sts import Gain, measure_gains, name_judges
 
 PANELS, WIDE = 9, 3  # small multiples of one figure: how many, and how many side by side

@@ -11,12 +11,11 @@ import numpy as np
 
 from lmtools.evaluate import METRICS
 from lmtools.report.experiment import Experiment
+from lmtools.report.lms import list_trainings
+from lmtools.report.measure import Measured, is_tuned_first_pass
 from lmtools.report.names import FIRST, SUM, SystemParts
-from lmtools.report.page.table import Column, Table, figures, probability, table_of
-from lmtools.report.parts.measure import Measured, is_tuned_first_pass
 from lmtools.report.parts.pairs import REFERENCE
-from lmtools.report.tables.lms import list_trainings
-from lmtools.report.tables.query import Query, show_interval
+from lmtools.report.table import Column, Query, Table, figures, probability, show_interval, table_of
 
 MINI = "mini"  # the corpus whose similarity no one judged: it follows from how its pairs were made
 WHAT = (

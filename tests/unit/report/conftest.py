@@ -25,9 +25,9 @@ from lmtools.base.seal import write_json
 from lmtools.evaluate import align
 from lmtools.formats import jsonl, kaldi_text, scores
 from lmtools.report import write_report
+from lmtools.report.drawing import LIGHT, Picture
 from lmtools.report.experiment import Experiment, collect
-from lmtools.report.page.drawing import LIGHT, Picture
-from lmtools.report.page.table import Table
+from lmtools.report.table import Table
 from lmtools.report.write import make_pictures, make_tables
 from lmtools.rescoring import (
     Dev,

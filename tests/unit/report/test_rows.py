@@ -7,8 +7,8 @@ from unit.report.lm.toys import lm_experiment
 from unit.report.sts.toys import sts_experiment
 
 from lmtools.cli import main
-from lmtools.report.page.table import probability
 from lmtools.report.rows import FigureRow, FigureRows
+from lmtools.report.table import probability
 
 
 def report(exp) -> tuple[dict[str, list[list[str]]], list[FigureRow]]:

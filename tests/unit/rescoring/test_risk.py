@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from lmtools.base.errors import UserError
 from lmtools.cli import main
 from lmtools.evaluate import METRICS, align, sentence_signature
-from lmtools.formats import jsonl, kaldi_text, scores
-from lmtools.formats.nbest import moses
+from lmtools.formats import FORMATS, jsonl, kaldi_text, scores
 from lmtools.rescoring import Risk, minimum_risk
 from lmtools.types import Hypothesis, NBest
 
@@ -138,7 +137,7 @@ def here(tmp_path, monkeypatch):
     jsonl.write(
         [*sets, NBest("one", nbest([("a", -1.0)]).hyps, "a"), NBest("none", (), "b")], "dev.jsonl"
     )
-    moses.write(sets, "dev.moses")
+    FORMATS.write(sets, "dev.moses", "moses")
     return tmp_path
 
 

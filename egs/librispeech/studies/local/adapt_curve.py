@@ -15,9 +15,9 @@ from matplotlib.figure import Figure
 from lmtools.base.atomic import atomic_binary, atomic_text
 from lmtools.base.errors import exit_with_message
 from lmtools.base.files import read_lines
-from lmtools.report.page.drawing import LIGHT, Picture, Theme, beside, line
-from lmtools.report.page.table import NONE, Table, markdown
+from lmtools.report.drawing import LIGHT, Picture, Theme, beside, line
 from lmtools.report.style import Look
+from lmtools.report.table import NONE, Table, markdown
 from lmtools.rescoring.experiment import read_experiment
 
 FIRST_PASS, SOURCE, GENERAL = "first-pass", "source", "-general"

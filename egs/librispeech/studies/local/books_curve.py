@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from lmtools.base.atomic import atomic_binary
 from lmtools.evaluate import References
 from lmtools.formats import kaldi_text, read
-from lmtools.report.page.drawing import LIGHT, Picture, Theme, line
+from lmtools.report.drawing import LIGHT, Picture, Theme, line
 from lmtools.report.style import load_style
 
 PREFIXES = {"M": 1e6, "K": 1e3}

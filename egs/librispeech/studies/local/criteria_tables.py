@@ -27,24 +27,35 @@ from lmtools.report.artifacts import (
     read_learning,
     read_models,
 )
+from lmtools.report.drawing import (
+    EDGE,
+    EndPanel,
+    Picture,
+    Theme,
+    chart,
+    end_panel,
+    plain_ticks,
+    scale_of,
+)
+from lmtools.report.lists import find_lattice_makeup, read_names
+from lmtools.report.models import curve, step_time
 from lmtools.report.names import CE, FIRST, SUM, LmPart, Names, SystemParts, shorten
-from lmtools.report.page.drawing import Picture, Theme, chart, plain_ticks
-from lmtools.report.page.ends import EDGE, EndPanel, end_panel, scale_of
-from lmtools.report.page.table import (
+from lmtools.report.rows import UNNORMALISED, FigureRows
+from lmtools.report.style import Look, load_style
+from lmtools.report.table import (
     NONE,
     Column,
+    Query,
     Table,
     figures,
+    numbers,
     places,
     probability,
     ratio,
+    show_interval,
     table_of,
+    text_column,
 )
-from lmtools.report.parts.lists import find_lattice_makeup, read_names
-from lmtools.report.parts.models import curve, step_time
-from lmtools.report.rows import UNNORMALISED, FigureRows
-from lmtools.report.style import Look, load_style
-from lmtools.report.tables.query import Query, numbers, show_interval, text_column
 
 SAMPLING = (
     "What stands for the sum over the vocabulary: MCS Monte Carlo sampling, IS importance sampling,"

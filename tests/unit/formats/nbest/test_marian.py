@@ -3,11 +3,11 @@ from pathlib import Path
 import pytest
 
 from lmtools.base.errors import UserError
-from lmtools.formats import detect
-from lmtools.formats.nbest import marian
+from lmtools.formats import FORMATS, detect
 from lmtools.types import Hypothesis, NBest
 
 REAL = Path(__file__).resolve().parents[5] / "shared/data/formats/marian.nbest"
+marian = FORMATS["marian"]
 LINES = "0 ||| blue finch ||| F0= -2.1 F1= -0.4 ||| -0.7\n0 |||  ||| F0= -2 F1= 0 ||| -1\n"
 
 

@@ -4,11 +4,11 @@ from pathlib import Path
 import pytest
 
 from lmtools.base.errors import UserError
-from lmtools.formats import detect
-from lmtools.formats.nbest import moses
+from lmtools.formats import FORMATS, detect
 from lmtools.types import EMPTY, TOTAL, Hypothesis, NBest
 
 REAL = Path(__file__).resolve().parents[5] / "shared/data/formats/moses.nbest.xz"
+moses = FORMATS["moses"]
 
 
 NEW = (

@@ -4,7 +4,7 @@ import numpy as np
 from unit.report.conftest import check_layout, collect_lms
 from unit.report.lm.toys import STYLE, lm_experiment
 
-from lmtools.report.figures.lms import progress
+from lmtools.report.lms import progress
 from lmtools.report.write import make_pictures
 
 

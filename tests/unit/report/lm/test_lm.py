@@ -14,11 +14,11 @@ from unit.report.lm.toys import MAIN, STYLE, WORDS, dump, lm_experiment
 from lmtools.base.seal import write_json
 from lmtools.cli import main
 from lmtools.report import write_report
+from lmtools.report.drawing import LIGHT
 from lmtools.report.experiment import recognise
+from lmtools.report.models import Vocabulary, ordered
 from lmtools.report.names import Names
-from lmtools.report.page.drawing import LIGHT
-from lmtools.report.page.html import page
-from lmtools.report.parts.models import Vocabulary, ordered
+from lmtools.report.page import page
 from lmtools.report.write import make_pictures, make_tables, results
 
 

@@ -5,7 +5,7 @@ from html import unescape
 
 import pytest
 
-from lmtools.report.page.table import Table, code, guarded, html, markdown, plain
+from lmtools.report.table import Table, code, guarded, html, markdown, plain
 
 TABLE = Table(
     "A <title>",

@@ -15,12 +15,12 @@ from lmtools.evaluate import References, evaluate
 from lmtools.formats import kaldi_text
 from lmtools.models.outputs import CRITERIA
 from lmtools.report import write_report
+from lmtools.report.drawing import DARK, LIGHT, Picture
+from lmtools.report.models import curve
 from lmtools.report.names import FIRST
-from lmtools.report.page.drawing import DARK, LIGHT, Picture
-from lmtools.report.page.table import NONE
-from lmtools.report.parts.models import curve
 from lmtools.report.rows import FigureRows
 from lmtools.report.style import load_style
+from lmtools.report.table import NONE
 
 CONF = Path(__file__).parents[4] / "egs/librispeech/conf/report.yaml"
 ORDER = [

@@ -18,9 +18,9 @@ from unit.report.lm.toys import CONTEXT, GATES, PIECES, SPEEDS, STYLE, lm_experi
 from lmtools.base.errors import UserError
 from lmtools.base.seal import write_json
 from lmtools.report import write_report
-from lmtools.report.figures.lms import find_looks
+from lmtools.report.drawing import DARK, LIGHT, Picture
+from lmtools.report.lms import find_looks
 from lmtools.report.names import Names
-from lmtools.report.page.drawing import DARK, LIGHT, Picture
 
 NAMES = ("work", "speed", "grid-gates", "grid-output", "grid-context", "grid-pieces")
 

@@ -13,8 +13,8 @@ from lmtools.base.seal import write_json
 from lmtools.formats import jsonl, kaldi_text
 from lmtools.formats.scores import hash_lists
 from lmtools.report.experiment import trained_on
+from lmtools.report.measure import set_name
 from lmtools.report.names import FIRST, ORACLE, LmPart, Names, SystemParts
-from lmtools.report.parts.samples import set_name
 from lmtools.report.style import load_style
 from lmtools.rescoring.experiment import read_experiment
 from lmtools.text import Normaliser, corpus, subword

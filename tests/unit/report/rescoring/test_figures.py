@@ -6,9 +6,9 @@ import pytest
 from matplotlib.figure import Figure
 from unit.report.conftest import collect_rescoring
 
-from lmtools.report.figures.rescoring import frame, held, validation
+from lmtools.report.drawing import DARK, LIGHT
 from lmtools.report.names import Names
-from lmtools.report.page.drawing import DARK, LIGHT
+from lmtools.report.rescoring_figures import frame, held, validation
 from lmtools.report.style import load_style
 from lmtools.report.write import make_pictures
 

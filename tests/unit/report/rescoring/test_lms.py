@@ -6,8 +6,8 @@ import pytest
 from unit.report.conftest import collect_lms, dump, experiment, lay_out
 from unit.report.lm.toys import STYLE, lm_experiment
 
-from lmtools.report.figures.ppl import find_points, ppl_pictures
-from lmtools.report.tables.rescoring import ppl_of_lists
+from lmtools.report.rescoring_figures import find_points, ppl_pictures
+from lmtools.report.rescoring_tables import ppl_of_lists
 from lmtools.report.write import make_pictures, make_tables, write_report
 
 

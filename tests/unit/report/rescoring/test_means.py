@@ -9,9 +9,9 @@ import pytest
 from unit.report.conftest import collect_rescoring, pictured, rows_of, titled
 
 from lmtools.cli import main
-from lmtools.report.figures.rescoring import draw_systems, legible
-from lmtools.report.page.drawing import LIGHT
-from lmtools.report.tables.rescoring import list_deviations
+from lmtools.report.drawing import LIGHT
+from lmtools.report.rescoring_figures import draw_systems, legible
+from lmtools.report.rescoring_tables import list_deviations
 from lmtools.report.write import make_pictures, make_tables
 
 MEANS = ("tta-mean", "ngram-mean")

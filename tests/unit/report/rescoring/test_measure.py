@@ -7,8 +7,8 @@ from unit.report.conftest import collect_rescoring
 
 from lmtools.evaluate import align
 from lmtools.formats import kaldi_text
-from lmtools.report.page.html import browser_data
-from lmtools.report.parts.measure import LENGTHS
+from lmtools.report.measure import LENGTHS
+from lmtools.report.page import browser_data
 from lmtools.report.write import make_tables
 from lmtools.types import Hypothesis
 

@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from unit.report.conftest import collect_rescoring
 
-from lmtools.report.figures.rescoring import legible
-from lmtools.report.page.drawing import LIGHT, spread
-from lmtools.report.page.html import browser_data
-from lmtools.report.parts.models import curve, step_time
+from lmtools.report.drawing import LIGHT, spread
+from lmtools.report.models import curve, step_time
+from lmtools.report.page import browser_data
+from lmtools.report.rescoring_figures import legible
 from lmtools.report.write import make_pictures, make_tables
 
 

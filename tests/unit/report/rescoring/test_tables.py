@@ -10,11 +10,10 @@ from unit.report.conftest import collect_rescoring, experiment, hash_of, rows_of
 
 from lmtools.base.seal import write_json
 from lmtools.formats import jsonl, kaldi_text
-from lmtools.report.page.html import page
-from lmtools.report.page.table import NONE, decimal, probability
+from lmtools.report.page import page
+from lmtools.report.rescoring_tables import main_table, main_tables, scored_tables, span
 from lmtools.report.rows import rows_of_set
-from lmtools.report.tables.rescoring import span
-from lmtools.report.tables.scores import main_table, main_tables, scored_tables
+from lmtools.report.table import NONE, decimal, probability
 from lmtools.report.write import make_pictures, make_tables, results
 from lmtools.version import __version__
 

@@ -16,12 +16,12 @@ from unit.report.sts.toys import QUALITY, SIZES, STATIC, STYLE, VIEWS, sign, sts
 
 from lmtools.base.errors import UserError
 from lmtools.base.seal import write_json
+from lmtools.report.drawing import LIGHT
 from lmtools.report.experiment import recognise
-from lmtools.report.page.drawing import LIGHT
-from lmtools.report.page.table import markdown
 from lmtools.report.parts.pairs import GRADES
 from lmtools.report.parts.views import Way, find_looks, find_ways, label_way, order_systems
 from lmtools.report.style import load_style
+from lmtools.report.table import markdown
 from lmtools.report.write import make_pictures, make_tables, write_report
 from lmtools.rescoring.experiment import read_experiment
 

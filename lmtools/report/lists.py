@@ -12,16 +12,18 @@ from lmtools.evaluate.metrics import ErrorRate
 from lmtools.evaluate.significance import RESAMPLES
 from lmtools.formats.scores import hash_lists
 from lmtools.report.artifacts import read_models, read_systems
-from lmtools.report.names import NOTHING, LmPart, Names, SystemParts
-from lmtools.report.parts.measure import SEED, Measured, measure
-from lmtools.report.parts.samples import (
+from lmtools.report.measure import (
+    SEED,
+    Measured,
     Sample,
     System,
     data_beside,
     judged,
     lists_beside,
+    measure,
     read_samples,
 )
+from lmtools.report.names import NOTHING, LmPart, Names, SystemParts
 from lmtools.report.style import Style, load_style
 from lmtools.rescoring import SystemFacts, Weights, describe_lm
 from lmtools.rescoring.tuning_options import INTERPOLATION

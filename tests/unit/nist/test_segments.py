@@ -1,8 +1,8 @@
 import pytest
 
 from lmtools.base.errors import UserError
-from lmtools.evaluate.nist import cut_words
-from lmtools.text.glm import GlobalMap
+from lmtools.nist.glm import GlobalMap
+from lmtools.nist.segments import cut_words
 
 STM = """;; comment
 r1 A ann 2.0 4.0 <o,f> c d

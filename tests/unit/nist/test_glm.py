@@ -3,7 +3,7 @@
 import pytest
 
 from lmtools.base.errors import UserError
-from lmtools.text.glm import GlobalMap, parse_rule
+from lmtools.nist.glm import GlobalMap, parse_rule
 
 HEAD = ";; rules of a test\n* format = 'NIST1'\n* case_sensitive = 'F'\n"
 

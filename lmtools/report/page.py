@@ -11,11 +11,11 @@ from importlib.resources import files
 from string import Template
 
 from lmtools.base.doors import open_door
+from lmtools.report.drawing import DARK, Picture
 from lmtools.report.experiment import Experiment
-from lmtools.report.page.drawing import DARK, Picture
-from lmtools.report.page.table import Table, code, html
-from lmtools.report.parts.lists import RescoredLists
-from lmtools.report.parts.measure import Measured
+from lmtools.report.lists import RescoredLists
+from lmtools.report.measure import Measured
+from lmtools.report.table import Table, code, html
 from lmtools.types import NBest
 
 POLICY = "default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'"
@@ -82,7 +82,7 @@ def add_section(
 
 def part(name: str) -> str:
     """Return a file of the package's page."""
-    return files("lmtools.report.page").joinpath(name).read_text(encoding="utf-8")
+    return files("lmtools.report").joinpath("web", name).read_text(encoding="utf-8")
 
 
 def digest(source: str) -> str:

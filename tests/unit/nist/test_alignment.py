@@ -8,9 +8,16 @@ import random
 import pytest
 
 from lmtools.base.errors import UserError
-from lmtools.evaluate.nist import Rules, align_texts
-from lmtools.evaluate.nist.alignment import fill_table, matching_cost, passing_cost
-from lmtools.evaluate.nist.networks import NULL, build_network, split_tokens
+from lmtools.evaluate.metrics import Rules
+from lmtools.nist.alignment import (
+    NULL,
+    align_texts,
+    build_network,
+    fill_table,
+    matching_cost,
+    passing_cost,
+    split_tokens,
+)
 
 BOTH = Rules(optional=True, fragments=True)
 

@@ -14,10 +14,11 @@ import numpy as np
 
 from lmtools.base.errors import UserError
 from lmtools.base.files import read_lines
-from lmtools.evaluate.nist.networks import LOWER, NULL
+from lmtools.evaluate.inputs import Texts
 from lmtools.formats.checks import number
 from lmtools.formats.nbest.stm import IGNORED, StmSegment, read_segments
-from lmtools.text.glm import GlobalMap
+from lmtools.nist.alignment import LOWER, NULL
+from lmtools.nist.glm import GlobalMap
 
 COLUMNS = 4  # of a ctm before the word
 CONFIDENCE = re.compile(r"[0-9.-]*")
@@ -67,6 +68,16 @@ def cut_words(ref, hyp, glm: GlobalMap | None = None) -> CutTexts:
             utt = f"{segment.recording}-{segment.channel}-{place:04d}"
             refs[utt], hyps[utt], places[utt] = segment.text, " ".join(words), segment
     return CutTexts(refs, hyps, places)
+
+
+def load_cut(
+    ref: str, hyp: str, glm: GlobalMap | None
+) -> tuple[Texts, Texts, Mapping[str, StmSegment]]:
+    """Load references and hypotheses by segment, rewritten by a global map if there is one; return
+    the segments, too.
+    """
+    cut = cut_words(ref, hyp, glm)
+    return Texts(ref, cut.refs, form="stm"), Texts(hyp, cut.hyps, form="ctm"), cut.segments
 
 
 def cut_channel(segments: Sequence[StmSegment], spoken: Sequence[Spoken]) -> list[list[str]]:

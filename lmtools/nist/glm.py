@@ -5,7 +5,7 @@ A rule is `A => B`, or `A => B / C __ D` where A stands between C and D; square 
 quotation marks hold blanks at the ends of a string. At each place of a text the first rule that
 fits replaces A, and the search goes on behind it. Lines `;; INPUT_DEPENDENT_APPLICATION = "REGEXP"`
 limit the rules below them to kinds of input (ctm, stm, trn) or to a side (ref, hyp). B may hold
-alternations, `{ HE IS / HE HAS }`, and optional words, `(UH)`, which lmtools.evaluate.nist scores.
+alternations, `{ HE IS / HE HAS }`, and optional words, `(UH)`, which `alignment` scores.
 """
 
 import functools

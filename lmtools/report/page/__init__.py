@@ -1,1 +1,0 @@
-"""Tables, drawings and the HTML page, whatever they show."""
