@@ -111,7 +111,7 @@ def other_features(tree):
     "change, told",
     [
         (without_bound, "w.json: no bound for 'lm2'"),
-        (damaged, "'margin' of the bound of 'lm2' is 'wide'"),
+        (damaged, "the bound of 'lm2': 'margin' is 'wide'"),
         (other_features, "its bound is of"),
     ],
 )
