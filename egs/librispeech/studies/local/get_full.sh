@@ -18,7 +18,7 @@ while read -r sha256 path; do
     made=("$dir/$set.text" ${audio:+"$audio/$set"})
   fi
   [[ ! -e ${made[0]} || ! -e ${made[-1]} ]] || continue
-  python3 "$here/../../../utils/fetch.py" "$url/$path" "$archive" "$sha256"
+  python3 "$here/../../../../utils/fetch.py" "$url/$path" "$archive" "$sha256"
   if [[ $archive = *.tar.gz ]]; then
     python3 "$here/transcripts.py" "$archive" "${made[@]}"
     rm "$archive" # of the rest nothing here needs anything
