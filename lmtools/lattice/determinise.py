@@ -8,9 +8,8 @@ import numpy as np
 from lmtools.base.columns import rows_of
 from lmtools.base.errors import UserError
 from lmtools.lattice.arguments import check_arguments
-from lmtools.lattice.epsilon import Closures, Stops, unroll_chain
 from lmtools.lattice.forward import backward
-from lmtools.lattice.order import no_path, trim
+from lmtools.lattice.order import Closures, Stops, no_path, trim, unroll_chain
 from lmtools.lattice.weights import total
 from lmtools.types import Lattice
 

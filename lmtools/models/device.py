@@ -1,5 +1,5 @@
 """The device that models compute on: its choice, the precision of matrix products, the rows of a
-batch, and what machine it is.
+batch, what machine it is, and dropout that is cheap on a CPU.
 """
 
 import contextlib
@@ -8,7 +8,8 @@ from functools import lru_cache
 from pathlib import Path
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn import functional as F
 
 from lmtools.base.errors import UserError
 from lmtools.types import NUMERICS
@@ -111,3 +112,28 @@ def choose_device(name: str = "auto") -> torch.device:
             f"device {name}: {str(error).splitlines()[0]}; use cpu, cuda or auto"
         ) from None
     return device
+
+
+# a byte decides over an element on the CPU, so that the rate there is the nearest multiple of 1/256
+LEVELS = 256
+
+
+class Dropout(nn.Module):
+    """Layer that zeroes elements with probability `rate` in training and scales the rest up so that
+    the expectation stays.
+    """
+
+    def __init__(self, rate: float):
+        super().__init__()
+        self.rate = rate
+
+    def forward(self, x: Tensor) -> Tensor:
+        if not self.training or self.rate == 0:
+            return x
+        if x.device.type != "cpu":
+            return F.dropout(x, self.rate)
+        dropped = round(self.rate * LEVELS)
+        # eight decisions a draw
+        words = torch.empty(-(-x.numel() // 8), dtype=torch.int64).random_(-(2**63), None)
+        keep = (words.view(torch.uint8)[: x.numel()] >= dropped).view_as(x)
+        return x * (keep.to(x.dtype) * (LEVELS / (LEVELS - dropped)))

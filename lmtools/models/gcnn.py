@@ -14,8 +14,8 @@ from torch import Tensor, nn
 from lmtools.base.config import PRINTED, check_choices, check_numbers
 from lmtools.base.errors import UserError
 from lmtools.models.base import Trunk
-from lmtools.models.dropout import Dropout
-from lmtools.models.gated import GATES, GatedConvolution
+from lmtools.models.convolution import GATES, GatedConvolution
+from lmtools.models.device import Dropout
 from lmtools.models.memory import Rows
 
 BLOCK = re.compile(r"\s*\[([^\[\]]*)\]\s*(?:x\s*(\d+)\s*)?")

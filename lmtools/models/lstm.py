@@ -13,8 +13,7 @@ from torch.nn import functional as F
 
 from lmtools.base.config import check_numbers
 from lmtools.models.base import Trunk
-from lmtools.models.device import onednn_computes_bfloat16, product_dtype
-from lmtools.models.dropout import Dropout
+from lmtools.models.device import Dropout, onednn_computes_bfloat16, product_dtype
 from lmtools.models.memory import Rows, group_levels
 
 # torch computes it otherwise

@@ -2,7 +2,7 @@
 
 N-grams are looked up together, a level at a time. The columns of a level are in memory, or maps of
 unnamed files, of which only what is looked at comes into memory; the highest order, read in the
-order of its contexts, may lie in parts on disk instead (lmtools.ngram.disk_level).
+order of its contexts, may lie in parts on disk instead (lmtools.ngram.disk).
 """
 
 import mmap
@@ -317,3 +317,20 @@ def history_probabilities(model: BackoffModel, eos: int) -> list[np.ndarray]:
         histories.append(histories[-1][level.context] * level.prob)
         level.release()
     return histories
+
+
+def complete_unigrams(level: Level, size: int) -> Level:
+    """Return the unigrams of all words, of `size` in all, of which the level lists some."""
+    whole = Level(np.arange(size), np.zeros(size), np.ones(size))
+    whole.prob[level.key], whole.backoff[level.key] = level.prob, level.backoff
+    whole.prob[BOS] = 0
+    return whole
+
+
+def fill_unigrams(model: BackoffModel, size: int) -> None:
+    """Give words that a model lacks, of `size` in all, the probability 0, as SRILM does: so its
+    probabilities of all words sum to 1 as before, and unknown words keep theirs.
+    """
+    level, more = model.levels[0], size - len(model.levels[0])
+    prob, backoff = np.append(level.prob, np.zeros(more)), np.append(level.backoff, np.ones(more))
+    model.levels[0] = Level(np.arange(size), prob, backoff)

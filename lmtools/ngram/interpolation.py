@@ -10,7 +10,7 @@ import numpy as np
 
 from lmtools.base.errors import UserError
 from lmtools.ngram.backoff import SHIFT, UNKNOWN, WORD, BackoffModel, Level, ones, pack
-from lmtools.ngram.disk_level import LevelFile
+from lmtools.ngram.disk import LevelFile
 from lmtools.ngram.sentences import BOS, EOS
 
 STEPS, CHANGE = 10_000, 1e-9  # of expectation maximisation: at most, and of a weight when it ends

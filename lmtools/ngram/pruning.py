@@ -18,8 +18,7 @@ from lmtools.ngram.backoff import (
     pack,
     sum_masses,
 )
-from lmtools.ngram.disk import DiskArray
-from lmtools.ngram.disk_level import LevelFile
+from lmtools.ngram.disk import DiskArray, LevelFile
 from lmtools.ngram.sentences import EOS
 
 COLUMNS = "key", "prob", "suffix"

@@ -32,7 +32,7 @@ from lmtools.models.lm import LanguageModel
 from lmtools.models.objectives import OBJECTIVES
 from lmtools.models.settings import Settings
 from lmtools.text.corpus import Corpus
-from lmtools.train.events import import_writer
+from lmtools.train.log import import_writer
 
 
 class TrainingPlan(NamedTuple):

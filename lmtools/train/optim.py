@@ -14,7 +14,7 @@ from lmtools.base.config import check_choices
 from lmtools.base.errors import UserError
 from lmtools.models.lm import LanguageModel
 from lmtools.models.settings import Optim
-from lmtools.train.partial import LowRank
+from lmtools.train.start import LowRank
 
 # the default, stated so that torch's Adagrad does not warn of it
 torch.sparse.check_sparse_tensor_invariants.disable()

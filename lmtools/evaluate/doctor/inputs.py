@@ -1,9 +1,11 @@
 """Inputs of the doctor: lists, references, language-model text and vocabulary, read as far as they
 can be read.
+
+What checks find are Findings.
 """
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -25,8 +27,7 @@ from lmtools.evaluate.doctor.trials import (
 from lmtools.formats import read
 from lmtools.formats.lists import BEHIND, alike
 from lmtools.formats.texts import read_texts
-from lmtools.ngram.description import SUBWORD, is_ngram
-from lmtools.ngram.model import ModelNote, NgramModel
+from lmtools.ngram.model import SUBWORD, ModelNote, NgramModel, is_ngram
 from lmtools.text.blocks import read_text
 from lmtools.text.marks import drop_marks
 from lmtools.text.normaliser import NORMALISERS
@@ -34,6 +35,47 @@ from lmtools.text.subword import load_subword
 from lmtools.text.subword.base import DESCRIPTION
 from lmtools.text.unify import UNIFIERS, unifier
 from lmtools.types import NBest
+
+ERROR, HINT = "error", "hint"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line: an `error` spoils results or stops a later verb, a `hint` may be as it should;
+    `place` is `path` or `path:line`.
+    """
+
+    level: str
+    place: str
+    cause: str
+    remedy: str
+
+    def __str__(self) -> str:
+        return f"{self.level}: {self.place}: {self.cause}; {self.remedy}"
+
+
+def share(part: float, whole: float) -> str:
+    """Return a share in words: `3 of 200 (1.5%)`."""
+    return f"{part:,} of {whole:,} ({100 * part / max(whole, 1):.1f}%)"
+
+
+def some(names: Iterable[str], limit: int = 5) -> str:
+    """Quote the first few names."""
+    names = list(names)
+    return ", ".join(repr(name) for name in names[:limit]) + (" ..." if len(names) > limit else "")
+
+
+def grade_rate(rate: float, hint: float, error: float) -> str | None:
+    """Return the level of a rate, None below both bounds."""
+    return ERROR if rate >= error else HINT if rate >= hint else None
+
+
+def plural(items: Collection | int, noun: str) -> str:
+    """Return a count of nouns: `1 list`, `2 lists`, `3 hypotheses`."""
+    count = items if isinstance(items, int) else len(items)
+    many = noun.removesuffix("is") + "es" if noun.endswith("is") else noun + "s"
+    return f"{count:,} {noun if count == 1 else many}"
+
 
 LINES = 2_000_000  # of language-model text, at most
 WORDS = 500_000  # of which it is remembered whether they are wanted

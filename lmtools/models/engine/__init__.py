@@ -15,10 +15,10 @@ from lmtools.models.engine.linear import (
     LEVELS,
     Int8Linear,
     PackedLinear,
+    PackedMatrix,
     multiplies_int8,
     weight_levels,
 )
-from lmtools.models.engine.matrix import PackedMatrix
 from lmtools.models.lm import LanguageModel
 from lmtools.models.outputs.base import OutputLayer
 from lmtools.models.transformer import Transformer, TransformerBlock

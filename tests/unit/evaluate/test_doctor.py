@@ -13,7 +13,7 @@ import pytest
 
 from lmtools.cli import main
 from lmtools.evaluate.doctor import CHECKS, ERROR, HINT, examine, read_inputs
-from lmtools.evaluate.doctor.finding import Finding
+from lmtools.evaluate.doctor.inputs import Finding
 from lmtools.evaluate.doctor.scores import find_outliers
 from lmtools.formats import jsonl
 from lmtools.types import Hypothesis, NBest

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from lattices import all_paths, named_sums, path_score, random_lattice
 
 from lmtools.base.errors import UserError
-from lmtools.lattice.merge_scores import merge_scores
+from lmtools.lattice.weights import merge_scores
 from lmtools.types import Arc, Final, Lattice
 
 WEIGHTS = [
