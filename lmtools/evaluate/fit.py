@@ -39,9 +39,7 @@ class Fit:
 
     @property
     def possible(self) -> bool:
-        """Return whether a recogniser can have made these hypotheses of speech with these
-        references.
-        """
+        """Return whether a recogniser can have made these hypotheses of such speech."""
         strange = HOPELESS if self.strange is None else min(HOPELESS, NEAR * self.strange)
         near = self.best > max(HIGH, strange)
         return 1 / LONGER < self.longer < LONGER and not near and self.apart <= APART
@@ -56,9 +54,7 @@ class Fit:
 
 
 def measure_fit(pairs: Iterable[tuple[str, Sequence[str]]]) -> Fit | None:
-    """Measure the fit of references to hypotheses, regardless of case, punctuation and form of
-    Unicode, on a sample of the pairs; None where they are too few.
-    """
+    """Measure the fit on a sample, regardless of case, punctuation and form; None if too few."""
     pairs = [(ref, hyps) for ref, hyps in pairs if ref.split() and any(map(str.split, hyps))]
     pairs = pairs[:: -(-len(pairs) // SAMPLE) or 1]
     refs = [split_words(ref) for ref, _ in pairs]
@@ -86,9 +82,7 @@ BARE = unifier(UNIFIERS)
 
 
 def split_words(text: str) -> list[str]:
-    """Return the words of a text in lower case, without marks and punctuation, in one form of
-    Unicode; characters of scripts without blanks one by one.
-    """
+    """Return lower-case words without marks; characters where scripts have no blanks."""
     text = NORMALISERS["librispeech"](BARE(drop_marks(text)))
     return (text if text.isascii() else CHARACTER.sub(r" \g<0> ", text)).split()
 
@@ -106,9 +100,7 @@ REMEDY = "compare a few by eye: other ids, set, order or language?"
 
 
 def doubt_references(pairs: Iterable[tuple[str, Sequence[str]]], place) -> list[str]:
-    """Return a warning about `place` where the references cannot be of the hypotheses of the
-    pairs.
-    """
+    """Return a warning about `place` where references cannot be of these hypotheses."""
     fit = measure_fit(pairs)
     return [] if fit is None or fit.possible else [f"warning: {place}: {fit}; {REMEDY}"]
 
@@ -118,9 +110,7 @@ SURE = 3.0  # standard errors of the mean difference
 
 
 def are_costs(values: np.ndarray, valid: np.ndarray, gains: np.ndarray) -> bool | None:
-    """Return whether the lowest of `values` (U, K) choose better than the highest, by the quality
-    of each hypothesis (`gains`, higher is better); None where the difference is within doubt.
-    """
+    """Return whether the lowest of `values` (U, K) choose better, by `gains`; None in doubt."""
     if not valid.size:
         return None
     rows = np.arange(len(values))

@@ -26,9 +26,7 @@ EXTRAS = {"ja-mecab": "ja", "ko-mecab": "ko"}  # of the package, which these tok
 
 
 def load_metric(name: str, settings: Mapping):
-    """Return sacrebleu's metric of the class `name`; UserError where its tokeniser lacks a package,
-    or a model, which sacrebleu would fetch from the network.
-    """
+    """Return sacrebleu's metric `name`; UserError if its tokeniser lacks a package or a model."""
     import sacrebleu.metrics
 
     tokeniser = settings.get("tokenize")
@@ -121,9 +119,7 @@ class Sacre:
         return replace(self, settings=settings)
 
     def statistics(self, ref: str | Sequence[str], hyps: Sequence[str]) -> np.ndarray:
-        """Return floats (hypotheses, width): sacrebleu's own sufficient statistics of each
-        hypothesis, against one reference or several.
-        """
+        """Return sacrebleu's statistics (hypotheses, width), against one reference or several."""
         metric = self.corpus
         reference = metric._cache_references(
             [[text] for text in ([ref] if isinstance(ref, str) else ref)]
@@ -143,9 +139,7 @@ class Sacre:
         return totals[..., 1]
 
     def gain(self, statistics: np.ndarray) -> np.ndarray:
-        """Return the quality of each hypothesis by itself (...,) from statistics (..., width),
-        higher is better: sentence-level score.
-        """
+        """Return sentence-level quality (...,) from statistics (..., width), higher is better."""
         score = (self.sentence_score or self.corpus_score)(statistics)
         return -score if self.lower_is_better else score
 
@@ -201,9 +195,7 @@ class Sacre:
         return self.signed(self.corpus.get_signature())
 
     def signed(self, signature) -> str:
-        """Return a signature of sacrebleu's with what it does not know: what missing hypotheses
-        are, and our version.
-        """
+        """Return sacrebleu's signature with our version and what missing hypotheses are."""
         return f"metric:{self.title.lower()}|{signature}|missing:empty|by:lmtools-{__version__}"
 
 
@@ -220,18 +212,14 @@ def bleu(totals: np.ndarray) -> np.ndarray:
 
 
 def sentence_bleu(totals: np.ndarray) -> np.ndarray:
-    """Return BLEU (...,) as `bleu`, over those orders alone that a sentence is long enough for
-    (sacrebleu's effective order).
-    """
+    """Return BLEU (...,) over the orders a sentence is long enough for (effective order)."""
     logs, penalty = bleu_parts(totals)
     matches, orders = totals[..., 2 : 2 + BLEU_ORDER], (totals[..., 2 + BLEU_ORDER :] > 0).sum(-1)
     return np.where(matches.any(-1), penalty * np.exp(logs.sum(-1) / np.maximum(orders, 1)), 0)
 
 
 def bleu_parts(totals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return logarithms of the smoothed precisions in percent (..., 4), 0 for orders without
-    n-grams, and the brevity penalty (...,).
-    """
+    """Return log precisions in percent (..., 4), 0 without n-grams, and brevity penalty (...,)."""
     hyp, ref = totals[..., 0], totals[..., 1]
     matches, ngrams = totals[..., 2 : 2 + BLEU_ORDER], totals[..., 2 + BLEU_ORDER :]
     smooth = 0.5 ** np.cumsum(matches == 0, axis=-1)

@@ -216,9 +216,7 @@ def trace_path(
 
 
 def steps(word: int, reference: np.ndarray, place: int) -> list[tuple[int, int]]:
-    """Return the ways to align an arc's word at a place of the reference: pairs of the number of
-    reference words that it takes and the price.
-    """
+    """Return how an arc's word may align at a place of the reference: (words taken, price)."""
     if word == -2:
         return [(0, 0)]
     paired = [(1, SUBSTITUTION * int(word != reference[place - 1]))] if place else []

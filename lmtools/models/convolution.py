@@ -53,9 +53,7 @@ def causal_convolution(
 def best_halvings(
     weight: Sequence[int], x: Sequence[int], kind: torch.dtype, device: torch.device
 ) -> int:
-    """Return the number of halvings that is fastest; 0 in low precision, where differences of
-    inputs would be rounded once more, and on a GPU.
-    """
+    """Return the fastest number of halvings; 0 on a GPU and in low precision (rounding)."""
     if device.type != "cpu" or kind not in (torch.float32, torch.float64):
         return 0
     (batch, length, channels), kernel = x, weight[0]
@@ -83,9 +81,7 @@ def padded_length(length: int, halvings: int) -> int:
 
 
 class CausalConvolution(torch.autograd.Function):
-    """The convolution and its gradients; windows are made again for the gradients instead of being
-    kept.
-    """
+    """The convolution and its gradients; windows are made again rather than kept."""
 
     @staticmethod
     def forward(ctx, x, weight, bias, kind, halvings):
@@ -96,7 +92,6 @@ class CausalConvolution(torch.autograd.Function):
 
     @staticmethod
     def compute(x, weight, bias, halvings):
-        """Compute the convolution of inputs of any length."""
         length = x.shape[1]
         return convolve(pad_time(x, halvings), weight, bias, halvings)[:, :length]
 
@@ -198,9 +193,7 @@ def stack_windows(x: Tensor, kernel: int) -> Tensor:
 
 
 def window_gradients(x: Tensor, weight: Tensor, grad: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the gradients of a product with windows by its input (B, T, C), where they overlap
-    summed, and by the filter.
-    """
+    """Return a windowed product's gradients by input (B, T, C), summed, and by the filter."""
     kernel, length = len(weight), x.shape[1]
     rows = grad.reshape(-1, grad.shape[-1])
     grad_weight = (stack_windows(x, kernel).T @ rows).view(weight.shape)
@@ -268,7 +261,6 @@ class GatedConvolution(nn.Module):
 
     @property
     def kernel(self) -> int:
-        """Return the number of positions that an output sees."""
         return len(self.direction)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -314,9 +306,7 @@ class GatedConvolution(nn.Module):
 
 
 def identify_tensor(tensor: Tensor | None) -> tuple:
-    """Return a key that differs once a parameter has been replaced or changed in place; changes by
-    `.data` after eval() do not show.
-    """
+    """Return a key that changes with a parameter, but not by changes of `.data` after eval()."""
     if tensor is None:
         return ()
     return tensor.data_ptr(), tensor.device, None if tensor.is_inference() else tensor._version

@@ -78,7 +78,6 @@ def cpu_multiplies_bfloat16() -> bool:
 
 
 def name_processor(device: torch.device) -> str:
-    """Return the name of the processor or GPU."""
     if device.type == "cuda":
         return torch.cuda.get_device_name(device)
     info = Path("/proc/cpuinfo")
@@ -90,9 +89,7 @@ def name_processor(device: torch.device) -> str:
 
 
 def machine_facts(device: torch.device) -> dict[str, str | int]:
-    """Return the facts on which the last digits of a training depend: processor, the instructions
-    that torch uses, threads, torch, device.
-    """
+    """Return on what a training's last digits depend: processor, instructions, threads, torch."""
     return {
         "processor": name_processor(device), "capability": torch.backends.cpu.get_cpu_capability(),
         "threads": torch.get_num_threads(),
@@ -119,9 +116,7 @@ LEVELS = 256
 
 
 class Dropout(nn.Module):
-    """Layer that zeroes elements with probability `rate` in training and scales the rest up so that
-    the expectation stays.
-    """
+    """Zeroes elements with probability `rate` in training, scales the rest: equal expectation."""
 
     def __init__(self, rate: float):
         super().__init__()

@@ -200,16 +200,12 @@ class Elmo(Trunk):
         )
 
     def hidden(self, inputs: Tensor, lengths: Tensor, spellings: Tensor) -> Tensor:
-        """Return the last layer's states (B, 2 T, D): those of the left-to-right LSTM, then those
-        of the right-to-left one; 0 at padding.
-        """
+        """Return states (B, 2 T, D) of the left-to-right LSTM, then of the other; 0 at padding."""
         packing = Packing.of(lengths, inputs.shape[1])
         return packing.unpack(last_state(self.passes(inputs, packing, spellings)))
 
     def layer_states(self, inputs: Tensor, lengths: Tensor, spellings: Tensor) -> Iterator[Tensor]:
-        """Yield word vectors (B, T, 2 D) of each layer, left-to-right ++ right-to-left: the input
-        twice, then each LSTM; 0 at padding.
-        """
+        """Yield (B, T, 2 D) of each layer, both directions: the input twice, then each LSTM."""
         packing = Packing.of(lengths, inputs.shape[1])
         for states in self.passes(inputs, packing, spellings):
             yield packing.unpack(states).unflatten(1, (2, -1)).transpose(1, 2).flatten(2)

@@ -43,7 +43,6 @@ class DigestedStream:
         self.stream, self.digest = stream, hashlib.sha256()
 
     def write(self, content: bytes) -> None:
-        """Write bytes."""
         self.digest.update(content)
         self.stream.write(content)
 
@@ -83,11 +82,9 @@ class Archive:
             stream.close()
 
     def open_member(self, name: str):
-        """Return the stream of a new member."""
         return self.file.open(zipfile.ZipInfo(name, MOMENT), "w", force_zip64=True)
 
     def add_words(self, vocabulary: Sequence[str]) -> None:
-        """Write the words."""
         with self.open_member(VOCABULARY) as stream:
             stream.write("".join(f"{word}\n" for word in vocabulary).encode())
 
@@ -137,7 +134,6 @@ class ArchiveReader:
         return UserError(f"{self.path}: is damaged ({cause}); {REMEDY}")
 
     def read_member(self, name: str, most: int) -> bytes:
-        """Read a member whole."""
         with unpacking(self.path), self.open_member(name) as stream:
             content = stream.read(most + 1)
         if len(content) > most:
@@ -167,7 +163,6 @@ class ArchiveReader:
         return np.array([ids.setdefault(word, len(ids)) for word in words], dtype=np.int32)
 
     def read(self) -> BackoffModel:
-        """Read all orders."""
         model, words = BackoffModel(), self.place
         in_order = self.in_order and bool((np.diff(words) > 0).all())
         for n in range(1, len(self.sizes) + 1):
@@ -184,9 +179,7 @@ class ArchiveReader:
     def read_level(
         self, n: int, words: np.ndarray, in_order: bool, contexts: int
     ) -> Level | DiskLevel:
-        """Read the n-grams of an order; `place` are where those one shorter are now, and then where
-        these are.
-        """
+        """Read an order's n-grams; `place` is where those one shorter are, then where these are."""
         last = n == len(self.sizes)
         columns = ["key", "prob", "suffix", *([] if last else ["backoff"])]
         twice = self.refuse(f"an n-gram of {n} words is there twice")

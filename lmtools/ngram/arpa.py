@@ -44,9 +44,7 @@ def eights(letters: np.ndarray) -> np.ndarray:
 
 
 def number_beginnings(before: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return the pieces (P,) of numbers up to the second decimal, with the character that comes
-    `before` a number, and the lengths of the pieces.
-    """
+    """Return pieces (P,) of numbers up to the second decimal after `before`, and their lengths."""
     places = [f"{high // 100}.{high % 100:02}" for high in range(HIGH)]
     pieces = [f"{before}{sign}{place}" for sign in ("-", "") for place in places]
     padded = np.array([*pieces, f"{before}0"], dtype=f"S{PART}")
@@ -54,17 +52,13 @@ def number_beginnings(before: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def number_ends(after: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return the pieces (P,) of the last four decimals, none for 0, with what comes `after`, and
-    the lengths of the pieces.
-    """
+    """Return pieces (P,) of the last four decimals, none for 0, and `after`; their lengths."""
     padded = np.array([*(f"{low:04}{after}" for low in range(LOW)), after], dtype=f"S{PART}")
     return padded.view("<u8"), np.char.str_len(padded).astype(np.int32)
 
 
 class LineBytes:
-    """The pieces that lines are made of: numbers, and every word of a vocabulary, alone and after a
-    space.
-    """
+    """The pieces of lines: numbers, and every word of a vocabulary, alone and after a space."""
 
     def __init__(self, vocabulary: Sequence[str]):
         spaced = [f" {word}".encode() for word in vocabulary]
@@ -102,9 +96,7 @@ class LineBytes:
         return text[1 : ends[-1] + 1].tobytes()  # each line has the end of the one before it
 
     def join_ahead(self, pieces: Iterable) -> Iterator[tuple]:
-        """Yield each lmtools.ngram.arpa.Piece, its scaled logarithms and its lines, which a thread
-        makes while the next pieces are made and those before are written.
-        """
+        """Yield each Piece, its scaled logarithms and lines, which a thread makes ahead."""
 
         def form(piece) -> tuple:
             logs = scale_logs(piece.values)

@@ -51,7 +51,6 @@ class ArpaReader:
             )
 
     def read(self) -> BackoffModel:
-        """Read all orders."""
         for n in range(1, len(self.sizes) + 1):
             self.lines.expect_section(n, self.sizes)
             if n == 2:
@@ -95,9 +94,7 @@ class ArpaReader:
         return rows.sort()[0] if any(self.sizes[n:]) else rows
 
     def parse_batches(self, n: int, size: int) -> Iterator["NgramBatch"]:
-        """Yield the next `size` n-grams of an order, as far as there are so many, TOGETHER at once:
-        the more are looked up together, the nearer are neighbours.
-        """
+        """Yield at most `size` n-grams, TOGETHER at once: so neighbours are looked up together."""
         parts, waiting = [], 0
         while size and (block := self.lines.take(size)):
             words, values = self.lines.parse(block, n, self.ids, self.table)

@@ -178,9 +178,7 @@ def append_sorted(grams: Sequence[Grams], windows: np.ndarray, size: int) -> np.
 
 
 def append_rows(grams: Sequence[Grams], rows: Sequence[tuple], size: int) -> np.ndarray:
-    """Add `rows` of the orders from 2: first words, suffixes and occurrences, (N,) each; what
-    `append_sorted` gives.
-    """
+    """Add `rows` of orders from 2: first words, suffixes, occurrences (N,); see `append_sorted`."""
     starts = [len(gram) for gram in grams[1:]]
     for n, (first, suffix, occurrences) in enumerate(rows):
         counts = occurrences

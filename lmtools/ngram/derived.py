@@ -12,8 +12,8 @@ import numpy as np
 from lmtools.base.atomic import atomic_path, atomic_text, is_stream
 from lmtools.base.errors import UserError
 from lmtools.base.files import OPENERS, sha256
-from lmtools.base.installed import find_model
 from lmtools.base.options import check_options, option
+from lmtools.base.specs import find_model
 from lmtools.ngram import arrays, interpolation, pruning
 from lmtools.ngram.archive import NAME, ArchiveReader
 from lmtools.ngram.backoff import BackoffModel, fill_unigrams
@@ -70,12 +70,10 @@ class NgramSource:
 
     @property
     def foreign(self) -> bool:
-        """Return whether its words are those that KenLM splits."""
         return self.description is None or self.description.foreign
 
     @property
     def unknown(self) -> str:
-        """Return the token that has the probability of unknown words."""
         return (self.description and self.description.unknown) or SYMBOLS[0]
 
     @cached_property
@@ -175,9 +173,7 @@ class Quantisation:
 
 
 def quantize(lm, out, quantisation: Quantisation, kenlm: str = "auto") -> Description:
-    """Write `lm` to directory `out` as KenLM's trie of so many bits; return what its config.yaml
-    says.
-    """
+    """Write `lm` as KenLM's trie of so many bits; return what its config.yaml says."""
     bits, pointer_bits = quantisation.bits, quantisation.pointer_bits
     backoff_bits = bits if quantisation.backoff_bits is None else quantisation.backoff_bits
     source = NgramSource.of(lm)
@@ -318,9 +314,7 @@ def convert(path, out, kenlm: str = "auto") -> tuple[BackoffModel, list[str]]:
 
 
 def check_names(path, out, kenlm: str) -> Path | None:
-    """Return build_binary where `out` is to be KenLM's binary form, else None; UserError for what
-    is not read or not written.
-    """
+    """Return build_binary where `out` names KenLM's binary form, else None; UserError otherwise."""
     if Path(path).is_dir():
         raise UserError(f"{path}: a directory; lmtools export --to arpa writes its ARPA file")
     if str(path) != "-" and binary(Path(path)):

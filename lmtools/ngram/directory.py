@@ -5,11 +5,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from lmtools.base.atomic import atomic_directory
+from lmtools.base.atomic import atomic_directory, hold_lock
 from lmtools.base.config import dump, load_yaml
 from lmtools.base.errors import UserError
 from lmtools.base.files import sha256
-from lmtools.base.lock import hold_lock
 from lmtools.base.seal import add_yaml_seal
 from lmtools.ngram import arpa, counts, kneser_ney
 from lmtools.ngram.archive import NAME, Archive, DigestedStream
@@ -162,9 +161,7 @@ def open_model(directory: Path, in_order: bool) -> Iterator[tuple[DigestedStream
 
 
 def finish_model(directory: Path, program: Path | None, stream: DigestedStream) -> tuple[str, str]:
-    """Write lm.bin with `program`; return the name and the SHA-256 of the file to load; `stream`
-    wrote lm.arpa.
-    """
+    """Write lm.bin with `program`, if any; return name and SHA-256 of the file to load."""
     if program is None:
         return ARPA, stream.digest.hexdigest()
     binarise(program, directory / ARPA, directory / BINARY)

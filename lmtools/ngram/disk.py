@@ -32,7 +32,6 @@ class DiskArray:
         return self.size
 
     def append(self, values: np.ndarray) -> None:
-        """Add rows at the end."""
         values = np.ascontiguousarray(values, dtype=self.dtype.base)
         self.file.seek(self.size * self.dtype.itemsize)
         self.file.write(values.reshape(-1).view(np.uint8))
@@ -82,7 +81,6 @@ class Buckets:
         self.where = DiskArray(folder, np.uint8)
 
     def deal(self, keys: np.ndarray, records: np.ndarray) -> None:
-        """Put each record where its key belongs."""
         where = np.searchsorted(self.bounds, keys, side="right").astype(np.uint8)
         self.where.append(where)
         for number, rows in split(where, len(self.parts)):
@@ -130,9 +128,7 @@ TYPES = {"key": "i8", "prob": "f8", "backoff": "f8", "suffix": "i4", "place": "i
 
 
 class LevelFile:
-    """A Level that is written in the order of its keys, a column at a time to unnamed files of
-    `folder`: these `columns` of TYPES.
-    """
+    """A Level written in the order of its keys to unnamed files of `folder`, `columns` of TYPES."""
 
     def __init__(self, folder, columns: Sequence[str]):
         self.columns = {name: DiskArray(folder, TYPES[name]) for name in columns}

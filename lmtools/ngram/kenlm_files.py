@@ -12,8 +12,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from lmtools.base.errors import UserError
-from lmtools.base.extras import install_extra
+from lmtools.base.errors import UserError, install_extra
 from lmtools.base.files import OPENERS, cannot, count_byte, raw_chunks, raw_lines
 from lmtools.ngram.arpa_lines import CHUNK, ArpaLines
 from lmtools.ngram.parsing import WordTable
@@ -100,9 +99,7 @@ def silenced() -> Iterator[None]:
 
 @contextlib.contextmanager
 def uncompressed(path: Path, directory=None) -> Iterator[Path]:
-    """Yield the file, or while it is asked for a plain copy of a compressed one (in `directory`),
-    which KenLM does not read.
-    """
+    """Yield the file, or a temporary plain copy of a compressed one: KenLM reads no others."""
     if path.suffix not in OPENERS:
         yield path
         return

@@ -179,11 +179,9 @@ class NgramModel:
         return self.kenlm.BaseScore(before, token, kenlm.State())
 
     def normalise(self, text: str) -> str:
-        """Return the text as the model reads it."""
         return " ".join(split_words(text)) if self.foreign else self.subword.normaliser(text)
 
     def split(self, text: str) -> list[str]:
-        """Return the words of a normalised text."""
         return split_words(text) if self.foreign else text.split()
 
     def tokens(self, text: str) -> list[str]:
@@ -259,9 +257,7 @@ class NgramModel:
         return self.replace_unseen(row.log_prob) if row.oov else row.log_prob
 
     def replace_unseen(self, scores):
-        """Return log10 p of unknown words with UNSEEN in place of what KenLM took for <unk>;
-        back-off weights stay.
-        """
+        """Return log10 p of unknown words: UNSEEN for KenLM's <unk>; back-off weights stay."""
         if math.isfinite(self.given):
             return scores - self.given + UNSEEN
         return np.full_like(scores, UNSEEN)

@@ -9,11 +9,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from lmtools.base.binary import BINARY, UTF16
 from lmtools.base.errors import UserError
 from lmtools.base.files import (
+    BINARY,
     DAMAGED,
     OPENERS,
+    UTF16,
     cannot,
     compression_error,
     in_utf16,
@@ -86,9 +87,7 @@ def identify(head: bytes, kinds: Iterable[Foreign]) -> Foreign | None:
 
 
 def refuse_foreign(head: bytes, path) -> None:
-    """Raise UserError with what a file is that begins with `head` (decompressed) and holds no text;
-    nothing is said of what might be text.
-    """
+    """Raise UserError if a file that begins with `head` (decompressed) is clearly no text."""
     if kind := identify(head, (*ARTIFACTS, *SHAPES)):
         raise UserError(f"{path}:1: is no text but {kind.what}; {kind.remedy}")
     if error := compression_error(path, head):
@@ -98,9 +97,7 @@ def refuse_foreign(head: bytes, path) -> None:
 
 
 def refuse_nul(block: bytes, path, first: int) -> None:
-    """Raise UserError with the line of the first NUL byte of `block`, whose first line is
-    `first`.
-    """
+    """Raise UserError with the line of the first NUL byte; the block begins at line `first`."""
     if (place := block.find(b"\0")) >= 0:
         line = first + block.count(b"\n", 0, place)
         raise UserError(
@@ -141,9 +138,7 @@ class TextBlock(NamedTuple):
             raise not_utf8(self.path, f"{self.path}:{line}") from None
 
     def lines(self) -> list[str]:
-        """Return the lines without their ends, as lmtools.base.files.read_lines: LF, or CR and LF,
-        ends one.
-        """
+        """Return the lines without their ends (LF, or CR and LF)."""
         text = self.text()
         lines = text.removesuffix("\n").split("\n")
         return [line.removesuffix("\r") for line in lines] if "\r" in text else lines

@@ -81,7 +81,6 @@ def count_looped_letters(word: str) -> int:
 
 
 def count_looped_words(words: Sequence[str]) -> int:
-    """Count those of copies of whole words."""
     # with fewer than COPIES - 1 repeats no run can be
     if len(words) < COPIES:
         return 0
@@ -97,9 +96,7 @@ def count_looped_words(words: Sequence[str]) -> int:
 
 
 def longest_run(words: Sequence[str], start: int) -> tuple[int, int]:
-    """Return the run of copies from `start` with the most words in excess, the shorter phrase of
-    equals: that excess and the run's length; (0, 1) without one.
-    """
+    """Return excess words and length of the longest run from `start`; (0, 1) without one."""
     longest = 0, 1
     rest = len(words) - start
     for period in range(1, min(PHRASE, rest // COPIES) + 1):

@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from lmtools.base.atomic import atomic_text
-from lmtools.base.errors import UserError
-from lmtools.base.extras import explain_missing
+from lmtools.base.errors import UserError, explain_missing
 from lmtools.base.files import cannot, read_lines
 from lmtools.base.log import ProgressBar, say
 
@@ -21,9 +20,7 @@ OTHERS = "also"  # losses on other texts, by name
 
 
 def import_writer():
-    """Return TensorBoard's class of files of records, and the module of what is in them; UserError
-    where the package is missing.
-    """
+    """Return TensorBoard's class of record files, and its module; UserError without it."""
     try:
         from tensorboard.compat.proto import event_pb2
         from tensorboard.summary.writer.record_writer import RecordWriter
@@ -62,7 +59,6 @@ class Events:
         self.write(step=values["step"], summary={"value": rows})
 
     def write(self, **event) -> None:
-        """Write an event."""
         if self.file is None:
             return
         try:
@@ -75,7 +71,6 @@ class Events:
             self.close()
 
     def close(self) -> None:
-        """End the file."""
         if self.file is not None:
             with contextlib.suppress(OSError):
                 self.file.close()
@@ -96,7 +91,6 @@ class Log:
         self.progress = ProgressBar(self.name, total, "step", step)
 
     def metrics(self, line: str, **values) -> None:
-        """Append one line of metrics and show it."""
         rounded = round_values(values)
         try:
             with open(self.path, "a") as stream:
@@ -112,11 +106,9 @@ class Log:
         say(f"{self.name}: {line}", **figures)
 
     def advance(self) -> None:
-        """Note that one step more is done."""
         self.progress.advance()
 
     def close(self) -> None:
-        """End the bar."""
         self.progress.close()
         if self.events:
             self.events.close()

@@ -63,9 +63,7 @@ def start_from(directory, lm: LanguageModel, subword: Subword) -> str:
 
 
 def compare_settings(ours: Settings, theirs: Settings, directory) -> None:
-    """Raise UserError that names the first setting in which the architectures differ; rates of
-    dropout may, and criteria that have one output matrix and a bias.
-    """
+    """Raise UserError naming the first differing setting; dropout and some criteria may differ."""
     alike = all(issubclass(CRITERIA[some.criterion], Corrected) for some in (ours, theirs))
     for (key, here), (_, there) in zip(shaping(ours), shaping(theirs), strict=False):
         if key == "criterion" and alike:
@@ -91,9 +89,7 @@ def shaping(settings: Settings) -> Iterator[tuple[str, object]]:
 
 
 def name_rows(lm: LanguageModel, subword: Subword) -> dict[str, list[Hashable]]:
-    """Return the key of each row, by the name of each tensor that has a row a piece (or predicted
-    word): the piece, or a number where it is a class of them.
-    """
+    """Return each row's key (its piece, or number of its class), by name of tensor."""
     targets = subword.words.words.vocabulary if lm.two_way else subword.vocabulary
     named = lm.named_parameters()
     table = next(name for name, parameter in named if parameter is lm.trunk.lookup.weight)
@@ -105,9 +101,7 @@ def name_rows(lm: LanguageModel, subword: Subword) -> dict[str, list[Hashable]]:
 
 
 def move_rows(tensor: Tensor, old: Sequence[Hashable], new: Sequence[Hashable]) -> Tensor:
-    """Return the rows of `tensor`, which stand for `old`, in the order of `new`; one that is not
-    there is the average of all but the specials.
-    """
+    """Return the rows of `old` in the order of `new`; unknown ones are the average row."""
     place = {name: row for row, name in enumerate(old)}
     learnt = [row for row, name in enumerate(old) if name not in SPECIALS]
     rows = torch.tensor([place.get(name, -1) for name in new])
@@ -136,18 +130,14 @@ def take_bias(output: Corrected, same: bool) -> None:
 
 
 def log_noise(output: Corrected) -> tuple[Tensor, Tensor]:
-    """Return the noise's addition to the log-posterior of each id (V,), 0 where it is not finite,
-    and where it is.
-    """
+    """Return the noise's addition to log-posteriors (V,), 0 if not finite, and where it is."""
     added = (torch.as_tensor(output.before()) + output.after()).expand(len(output.bias))
     known = added > NEVER / 2
     return torch.where(known, added, 0.0).float(), known
 
 
 def count_known(new: Subword, old: Subword, what: str) -> str:
-    """Return the number of the new pieces that the old vocabulary has, in words; specials do not
-    count.
-    """
+    """Return how many new pieces the old vocabulary has, in words, without specials."""
     ours = set(new.vocabulary).difference(SPECIALS)
     known = len(ours.intersection(old.vocabulary))
     return (
@@ -217,7 +207,6 @@ class LowRank:
             self.up[name] = nn.Parameter(torch.zeros(rows, lora.rank, device=matrix.device))
 
     def parameters(self) -> list[nn.Parameter]:
-        """Return A and B of each matrix."""
         return [p for name in self.matrices for p in (self.down[name], self.up[name])]
 
     @torch.no_grad()
@@ -238,7 +227,6 @@ class LowRank:
             torch.add(self.start[name], update, alpha=self.scale, out=matrix)
 
     def state(self) -> dict[str, Tensor]:
-        """Return A and B for a checkpoint."""
         return {
             f"{SAVED}{name}.{part}": factor[name].detach()
             for name in self.matrices

@@ -55,9 +55,7 @@ class Streams:
         return divmod(step, self.per_epoch)
 
     def span(self, batch: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
-        """Return first position and end (S,) of each stream's part in a step; positions from
-        `self.positions` on are those from 0 again.
-        """
+        """Return first position and end (S,) of each stream's part in a step."""
         epoch, place = batch
         start = 0
         if self.seed is not None:
@@ -127,7 +125,6 @@ class Streams:
         }
 
     def resume(self, saved: Mapping[str, Tensor], device: torch.device) -> None:
-        """Go on from a saved state."""
         share = slice(self.world.rank, None, self.world.size)
         self.state = [saved[str(number)][share].to(device) for number in range(len(saved))] or None
 
@@ -192,9 +189,7 @@ class Validation:
         return self.world.sum(total) / self.world.sum(count)
 
     def report(self, loss: float, progress: Progress, better: bool, log: Log | NullLog) -> None:
-        """Log the validation loss, the losses on other texts, and a training that learns nothing
-        from context.
-        """
+        """Log the validation loss, losses on other texts, and a training that learns no context."""
         optim = self.settings.optim
         line, former = f"validation loss {loss:.4f}{' (best)' if better else ''}", progress.also
         others = {name: self.loss(guard) for name, guard in self.guards.items()}
@@ -216,9 +211,7 @@ class Validation:
     def converged(
         self, loss: float, progress: Progress, epoch: int | None, log: Log | NullLog
     ) -> bool:
-        """Return whether `epoch` ended, None of none, whose loss gains less than `min_gain`
-        perplexity.
-        """
+        """Return whether `epoch` (None: none) ended and gained less than `min_gain` perplexity."""
         least, before = self.settings.min_gain, progress.epoch_loss
         if least is None or epoch is None:
             return False

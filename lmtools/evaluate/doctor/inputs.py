@@ -12,7 +12,7 @@ from pathlib import Path
 
 from lmtools.base.errors import UserError
 from lmtools.base.files import read_lines
-from lmtools.base.installed import find_model
+from lmtools.base.specs import find_model
 from lmtools.evaluate.doctor.profile import Profile
 from lmtools.evaluate.doctor.trials import (
     MARKS,
@@ -83,9 +83,7 @@ WORDS = 500_000  # of which it is remembered whether they are wanted
 
 @dataclass
 class DoctorInputs:
-    """Everything that is there to look at; what was not given or could not be read is None, or
-    empty, and `problems` says why.
-    """
+    """Everything there is to look at; None or empty is missing, and `problems` says why."""
 
     nbest: str
     nbests: Sequence[NBest]
@@ -113,17 +111,13 @@ class DoctorInputs:
         return self.text_forms if other.name == "text" else self.remedies
 
     def helps(self, option: str) -> bool:
-        """Return whether a rewriting, beside the other remedies, brings references and hypotheses
-        nearer; True where there are none to try it on.
-        """
+        """Return whether a rewriting, beside the others, brings both sides nearer; True untried."""
         others = [name for name in self.remedies if name != option]
         errors = self.trial.errors
         return not self.trial.pairs or errors([*others, option]) < errors(others)
 
     def command(self, names: Sequence[str]) -> str:
-        """Return the command that applies rewritings: to the lists, or where the language model
-        would gain less by lists so rewritten, to what is counted alone.
-        """
+        """Return the command that applies rewritings, to the lists or to what is counted alone."""
         more = 0 if MARKS in names else self.trial.compare_gains(rewriting(names))
         if more > SLACK * self.trial.errors():
             return f"count them so, and leave the lists as they are: {count_options(names)}"
@@ -131,9 +125,7 @@ class DoctorInputs:
 
 
 def join_references(texts: Mapping[str, str], nbests) -> Mapping[str, str]:
-    """Return references under the ids of the lists where one side has a speaker before each, as
-    ESPnet's trn has; or as they are, with a finding of their own.
-    """
+    """Return references under the lists' ids, where one side has a speaker before each, if so."""
     utts = [nbest.utt for nbest in nbests]
     ids = next((pairs for rule, pairs in alike(utts, texts) if rule == BEHIND and pairs), {})
     if ids.keys() != set(utts) or len(set(ids.values())) < len(ids):
@@ -150,9 +142,7 @@ def read_inputs(
     ref: str | None = None,
     lm: str | None = None,
 ) -> DoctorInputs:
-    """Read what there is; a file that cannot be read becomes a problem, and the rest is looked at
-    all the same.
-    """
+    """Read what there is; a file that cannot be read becomes a problem."""
     problems: list[UserError] = []
     nbests = attempt(problems, (), lambda: read(nbest, form))
     places = locate_utterances(nbest, nbests)
@@ -191,9 +181,7 @@ def read_inputs(
 def profile_sides(
     hyps: tuple, refs: tuple, model: "ModelWords", bare: Callable[[str], str]
 ) -> list[Profile]:
-    """Return the profiles of hypotheses and references, each (name, path, rows) as of
-    `profile_rows`, as they are written and as the model sees them.
-    """
+    """Return profiles of hypotheses and references as written, then as the model sees them."""
     written = [profile_rows(name, path, rows, bare=bare) for name, path, rows in (hyps, refs)]
     return written + [
         profile_rows(name, path, [(place, model.normalise(words)) for place, words in rows], model)
@@ -236,9 +224,7 @@ def profile_rows(
     model: ModelWords | None = None,
     bare: Callable[[str], str] = str,
 ) -> Profile:
-    """Return the profile of texts given as pairs (place, text), with the words of `model`, and the
-    characters of what `bare` leaves.
-    """
+    """Return the profile of (place, text) pairs: words of `model`, characters `bare` leaves."""
     profile = Profile(name, path, split=(model or ModelWords()).split)
     for place, text in rows:
         profile.add(place, text, bare=bare)
@@ -257,9 +243,7 @@ def locate_utterances(path: str, nbests: Sequence[NBest]) -> dict[str, str]:
 
 
 def read_leniently(path: str) -> tuple[dict[str, str], dict[str, str]]:
-    """Return Kaldi text, and where its utterances stand, without the reader's checks; nothing if it
-    is no text at all.
-    """
+    """Return Kaldi text and the places of utterances, unchecked; nothing if it is no text."""
     try:
         rows = [
             (line.replace("\t", " ", 1).partition(" "), number)
@@ -301,9 +285,7 @@ def read_words(lm: str) -> ModelWords:
 
 
 def profile_text(path: str, model: ModelWords, wanted: set[str], lines: set[str]) -> Profile:
-    """Return the profile of language-model text; of its words and lines only those that occur in
-    the lists or references, words also in another writing, are kept.
-    """
+    """Return the profile of LM text, of words and lines that also occur in lists or references."""
     profile = Profile("text", path, split=model.split)
     folded = set(map(fold, wanted))
     is_wanted = lru_cache(WORDS)(lambda word: fold(word) in folded)

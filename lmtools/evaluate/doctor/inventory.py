@@ -41,9 +41,7 @@ def is_part_of_words(character: str) -> bool:
 
 
 def name_kind(character: str) -> str:
-    """Return the kind of a character of words: `digits`, `Cyrillic letters`, `letters with
-    diacritics` ..
-    """
+    """Return a character's kind: `digits`, `Cyrillic letters`, `letters with diacritics` .."""
     name = unicodedata.name(character, "UNNAMED")
     if character in APOSTROPHES:
         return "apostrophes"
@@ -123,9 +121,7 @@ def name_kinds(odd: Counter) -> str:
 
 
 def show_characters(odd: Counter, limit: int = 5) -> str:
-    """Return the most frequent characters with their codes; of what cannot be seen alone, the
-    name.
-    """
+    """Return the most frequent characters with codes; invisible ones by name."""
 
     def show(character: str) -> str:
         alone = unicodedata.category(character)[0] in "LNPS"
@@ -223,9 +219,7 @@ def compare_references(inputs: DoctorInputs, names: list[str]) -> Finding:
 
 
 def compare_text(inputs: DoctorInputs, text: Profile, names) -> Finding:
-    """Return the finding on hypotheses, as the model sees them, and its text that forms bring
-    together.
-    """
+    """Return the finding on hypotheses, and text, that forms of Unicode bring together."""
     words, unify = inputs.model_hyps.words, unifier(names)
     known = {unify(word) for word in text.words}
     counts = [
@@ -261,9 +255,7 @@ def compare_gaps(hyps: Profile, text: Profile) -> Iterator[Finding]:
 
 
 def find_odd(hyps: Profile, other: Profile) -> tuple[str, str]:
-    """Return the place of the most frequent character that one side alone has and that is no letter
-    of a to z, and what both have alone, in words.
-    """
+    """Return the place of the most frequent odd character, and what both sides have alone."""
     place, parts = hyps.path, []
     for side, lacking in ((hyps, other), (other, hyps)):
         odd = Counter(
@@ -292,6 +284,5 @@ def word_ids(inputs: DoctorInputs) -> Iterator[Finding]:
 
 
 def share_of_numbers(profile: Profile) -> float:
-    """Return the share of its words that are numbers."""
     numbers = sum(count for word, count in profile.words.items() if word.isdecimal())
     return numbers / max(1, profile.words.total())

@@ -167,9 +167,7 @@ def empty(inputs: DoctorInputs) -> Iterator[Finding]:
 
 
 def duplicates(inputs: DoctorInputs) -> Iterator[Finding]:
-    """Find the same words twice in a list, or words that are the same but for case and punctuation
-    where references have neither.
-    """
+    """Find words twice in a list, the same but for case and punctuation if references have none."""
     # in a pool, they are votes
     lists = [
         nbest for nbest in inputs.nbests if not all("system" in hyp.extra for hyp in nbest.hyps)

@@ -59,9 +59,7 @@ SIGNS = {
 
 
 def undo_signs(text: str) -> str:
-    """Return `text` with pieces joined and escapes undone, so that their characters are not taken
-    for the text's own.
-    """
+    """Return `text` with pieces joined and escapes undone."""
     for sign in SIGNS.values():
         text = sign.pattern.sub(sign.undo, text)
     return text
@@ -100,9 +98,7 @@ class Profile:
         wanted: Callable[[str], bool] | None = None,
         bare: Callable[[str], str] = str,
     ) -> None:
-        """Count one text; of its words only those that are `wanted`, of its characters those that
-        `bare` leaves.
-        """
+        """Count one text: its `wanted` words, the characters that `bare` leaves."""
         words = self.split(text)
         self.lines += 1
         for name, sign in SIGNS.items():

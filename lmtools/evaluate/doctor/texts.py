@@ -36,9 +36,7 @@ UNKNOWN, MISSED, MOST = 0.02, 0.1, 0.5
 
 
 def pairs(inputs: DoctorInputs) -> Iterator[tuple[Profile, Profile, str]]:
-    """Yield profiles that must be written alike: hypotheses as they are with references, as the
-    model sees them with its text; and the remedy.
-    """
+    """Yield profiles that must be written alike, and the remedy."""
     if inputs.references.lines and inputs.hyps.lines:
         yield (
             inputs.hyps,
@@ -50,9 +48,7 @@ def pairs(inputs: DoctorInputs) -> Iterator[tuple[Profile, Profile, str]]:
 
 
 def remedy_of(inputs: DoctorInputs, remedy: str, other: Profile, options: Sequence[str]) -> str:
-    """Return the remedy of a pair with the options that bring it about: where text is learnt, or
-    for hypotheses and references as far as that brings them nearer.
-    """
+    """Return the remedy of a pair with options that bring it about, as far as they help."""
     if other.name == "text":
         # whose rules of case go with no punctuation, as models are best learnt
         settings = ",".join(option[2:].replace(" ", "=") for option in options)
@@ -135,9 +131,7 @@ def where_cased(profile: Profile, other: Profile) -> str:
 
 
 def marks(inputs: DoctorInputs) -> Iterator[Finding]:
-    """Find marks of noise, silence, music or unknown words; where references have such brackets,
-    they are punctuation.
-    """
+    """Find marks of noise, silence, music, unknown words; not brackets that references have."""
     counts, first, nothing_else = Counter(), None, 0
     for nbest in inputs.nbests:
         for hyp in nbest.hyps:
@@ -188,9 +182,7 @@ def first_word(inputs: DoctorInputs) -> Iterator[Finding]:
 
 
 def text_start(text: Profile, inputs: DoctorInputs) -> Iterator[Finding]:
-    """Find utterance ids at the start of language-model text, and text of which only the first word
-    of each line is left.
-    """
+    """Find utterance ids at the start of text, and text of first words alone."""
     ids = [
         word
         for word in text.starts
@@ -208,9 +200,7 @@ def text_start(text: Profile, inputs: DoctorInputs) -> Iterator[Finding]:
 
 
 def vocabulary(inputs: DoctorInputs) -> Iterator[Finding]:
-    """Find words of hypotheses and references that the language model, or its text, does not have;
-    but those of another writing that has a finding of its own.
-    """
+    """Find words that the model or its text lacks, without those that other findings explain."""
     if inputs.lm and inputs.known is None and is_huggingface(inputs.lm):
         cause = "the vocabulary of a Hugging Face model is not looked into"
         yield Finding(HINT, inputs.lm, cause, "lmtools score says how many tokens are unknown")
@@ -281,9 +271,7 @@ REMEDIES = {
 
 
 def tokenisation(inputs: DoctorInputs) -> Iterator[Finding]:
-    """Find tokens or pieces on one side only; on both, tokens are a hint, and pieces an error,
-    since metrics would count them.
-    """
+    """Find tokens or pieces on one side; on both, tokens are a hint, pieces an error."""
     reported = set()
     for hyps, other, _ in pairs(inputs):
         for more, less in ((hyps, other), (other, hyps)):
@@ -314,9 +302,7 @@ def shows(profile: Profile, name: str) -> bool:
 
 
 def could_show(profile: Profile, name: str) -> bool:
-    """Return whether the profile would show the sign if it were tokenised: text without commas and
-    full stops has no spaces before them.
-    """
+    """Return whether the profile could show the sign: spaces need commas and full stops."""
     return (
         name != "spaces"
         or profile.characters[","] + profile.characters["."] > SIGNS[name].rate * profile.spaces
@@ -356,9 +342,7 @@ def truecasing(inputs: DoctorInputs) -> Iterator[Finding]:
 
 
 def begins_upper(profile: Profile) -> float:
-    """Return the share of the first words that begin with an upper-case letter, among those that
-    begin with a letter with case.
-    """
+    """Return the share of upper-case first letters among first letters with case."""
     cases = {True: 0, False: 0}
     for word, count in profile.starts.items():
         letter = next(filter(str.isalnum, word), "")

@@ -44,16 +44,12 @@ def multiplies_int8() -> bool:
 
 
 def weight_levels() -> int:
-    """Return the levels of a weight in int8 on either side of 0 with which sums are exact on this
-    processor: fewer without VNNI, where AVX2 adds two products in 16 bits.
-    """
+    """Return the levels of int8 weights whose sums are exact here: fewer without VNNI."""
     return LEVELS if torch.cpu._is_vnni_supported() else FEWER_LEVELS
 
 
 def packed_product(x: Tensor, packed: Tensor, bias: Tensor | None, post: str = "none") -> Tensor:
-    """Return oneDNN's product of `x` and packed weights, with `gelu` (the exact one) after it or
-    none.
-    """
+    """Return oneDNN's product of `x` and packed weights, with the exact GELU after it or none."""
     return torch.ops.mkldnn._linear_pointwise(x, packed, bias, post, [], "none")
 
 
@@ -93,9 +89,7 @@ class Int8Linear(nn.Module):
 
 
 def quantise_rows(x: Tensor, most: int = LEVELS) -> tuple[Tensor, Tensor]:
-    """Return levels (M, K) int8, at `most` on either side of 0, and their scale (M, 1) of each row:
-    x is about levels * scale.
-    """
+    """Return levels (M, K) int8 up to `most`, and each row's scale (M, 1): x = levels * scale."""
     size = x.abs()
     largest = size.amax(-1, keepdim=True).clamp_(min=torch.finfo(torch.float32).tiny * 256)
     torch.mul(x, most / largest, out=size)
@@ -103,9 +97,7 @@ def quantise_rows(x: Tensor, most: int = LEVELS) -> tuple[Tensor, Tensor]:
 
 
 class PackedMatrix:
-    """Stands for the matrix (V, D) of an output layer: what lmtools.models.outputs.logits asks of
-    one.
-    """
+    """Stands for an output layer's matrix (V, D), as outputs.logits asks for one."""
 
     def __init__(self, weight: Tensor, precision: str):
         self.weight, self.precision = weight, precision
@@ -138,9 +130,7 @@ class PackedMatrix:
 
 
 class PackedBlock:
-    """Some rows of the matrix in float32 or bfloat16; `fused`: one kernel may take exp and sum, in
-    bfloat16 not, which has the bits of torch.
-    """
+    """Rows of the matrix in float32 or bfloat16; `fused`: one kernel may take exp and sum."""
 
     def __init__(self, weight: Tensor, dtype: torch.dtype):
         self.dtype, self.fused = dtype, dtype == torch.float32

@@ -18,11 +18,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lmtools.base.atomic import atomic_path
+from lmtools.base.atomic import atomic_path, hold_lock
+from lmtools.base.computing import WHOLE, Shard
 from lmtools.base.errors import UserError
-from lmtools.base.lock import hold_lock
 from lmtools.base.log import BYTES, track
-from lmtools.base.shards import WHOLE, Shard
 from lmtools.base.workers import map_ordered
 from lmtools.text.blocks import (
     PairBlock,
@@ -67,15 +66,12 @@ class Hashed:
         self.stream, self.sha256 = stream, hashlib.sha256()
 
     def write(self, array: np.ndarray) -> None:
-        """Append the bytes of an array."""
         self.sha256.update(array)
         self.stream.write(array)
 
 
 class Encoded(NamedTuple):
-    """The ids (tokens,) of a block of text, the length (sentences,) of each sentence that is not
-    empty, and the number of empty ones.
-    """
+    """Ids (tokens,) of a block, lengths (sentences,) of filled sentences, number of empty ones."""
 
     ids: np.ndarray
     lengths: np.ndarray
@@ -205,9 +201,7 @@ def is_ours(name: str) -> bool:
 def write_shard(
     numbered: tuple[int, TextPart], folder: Path, subword: Subword, kaldi: bool
 ) -> tuple[str | None, int]:
-    """Write the shard of a part of a text: its name, None where the part holds no sentence, and
-    the number of lines skipped.
-    """
+    """Write a shard; its name, None without any sentence, and the number of lines skipped."""
     number, part = numbered
     unnamed = folder / f"{number}{PART}"
     encoded = (encode(block, subword, kaldi) for block in part.blocks())
@@ -238,9 +232,7 @@ def joined(sentences: Sequence[Sequence[int]], empty: int, subword: Subword) -> 
 
 
 def encode_pairs(block: PairBlock, subword: Subword, kaldi: bool) -> Encoded:
-    """Encode the pairs of a block as sequences, with `kaldi` without the ids; UserError for a pair
-    with one empty side and for ids that differ.
-    """
+    """Encode a block's pairs; UserError for an empty side and for Kaldi ids that differ."""
     lines = block.sources, block.targets
     if kaldi:
         split = [[line.split(maxsplit=1) for line in side] for side in lines]
@@ -269,7 +261,6 @@ def encode_pairs(block: PairBlock, subword: Subword, kaldi: bool) -> Encoded:
 
 
 def dtype_of(subword: Subword) -> np.dtype:
-    """Return the type of the ids."""
     return np.dtype("<u2" if subword.size <= 1 << 16 else "<u4")
 
 

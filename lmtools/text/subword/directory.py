@@ -22,9 +22,7 @@ MARKS = frozenset((*SPECIALS, "<eps>", "<sb>", "<UNK>", "!SIL", "!SENT_START", "
 
 
 def is_word_list(content: bytes) -> bool:
-    """Return whether a file's content is text rather than a SentencePiece model, which begins with
-    a field that a list's first word cannot be.
-    """
+    """Return whether content is text; a SentencePiece model begins as no word can."""
     return bool(content) and content[:1] != b"\n"
 
 

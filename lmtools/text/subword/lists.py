@@ -37,7 +37,6 @@ class TokenCounts:
         self.runs: list[BinaryIO] = []
 
     def add(self, counts: Mapping[str, int]) -> None:
-        """Add how often each item occurred."""
         self.counts.update(counts)
         self.total += sum(counts.values())
         if len(self.counts) > self.room:
@@ -164,9 +163,7 @@ class Listed(Subword):
     def select(
         cls, counts: TokenCounts, vocab_size: int | None, min_count: int
     ) -> tuple[bytes, LeftOut]:
-        """Return the content of the list of these counts, and what it leaves out; in memory are
-        only items of `min_count` and more.
-        """
+        """Return the list of these counts, and what it leaves out; `min_count` bounds memory."""
         kept, distinct = {}, 0
         for item, count in counts:
             distinct += 1
@@ -182,7 +179,6 @@ class Listed(Subword):
     def listing(
         cls, counts: Mapping[str, int], vocab_size: int | None = None, min_count: int = 1
     ) -> bytes:
-        """Return the model's content from how often each item occurs."""
         return cls.write_list(cls.choose(counts, vocab_size, min_count), counts)
 
     @classmethod
@@ -201,17 +197,14 @@ class Listed(Subword):
 
     @staticmethod
     def write_list(items: Iterable[str], counts: Mapping[str, int]) -> bytes:
-        """Return the content of a list of these items."""
         return "".join(f"{item}\t{counts.get(item, 0)}\n" for item in items).encode()
 
     @staticmethod
     def items(text: str) -> Iterable[str]:
-        """Return the items of a normalised text that are counted."""
         raise NotImplementedError
 
     @classmethod
     def count(cls, part: TextPart | TextBlock, normaliser: "Normalised") -> Counter[str]:
-        """Count each item in a part of raw text."""
         counts: Counter[str] = Counter()
         for block in part.blocks():
             counts.update(cls.occurrences(block, normaliser))
@@ -219,7 +212,6 @@ class Listed(Subword):
 
     @classmethod
     def occurrences(cls, block: TextBlock, normaliser: "Normalised") -> Counter[str]:
-        """Count each item in a block of raw text."""
         raise NotImplementedError
 
     def read(self, content: bytes) -> tuple[str, ...]:
