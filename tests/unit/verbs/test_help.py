@@ -1,12 +1,12 @@
 """--help shows what most users need, --help-all everything."""
 
 import argparse
-import importlib
 import re
 
 import pytest
 
 from lmtools.cli import VERBS, main
+from lmtools.verbs.commands import find_module
 from lmtools.verbs.help import HelpParser, Rare
 from lmtools.verbs.parser import Parser, add_common
 
