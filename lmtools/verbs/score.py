@@ -45,7 +45,12 @@ def arguments(parser):
 def run(args):
     """Score the lists, with one model or every column of an experiment; say what was scored."""
     lists = ListParts(args.nbest, args.format)
-    for each in list_calls(args):
+    calls = [args]
+    if args.experiment:
+        from lmtools.verbs.experiment import split_columns  # which imports all of tuning
+
+        calls = split_columns(args)
+    for each in calls:
         if each.lm is None:
             from lmtools.verbs.risk import write_risk
 
@@ -58,15 +63,6 @@ def run(args):
             continue
         more = {"sources": sources, "written": each.written}
         describe(score_lists(lists, each.out, spec, fill(Computing, each), **more), each.out, spec)
-
-
-def list_calls(args) -> list:
-    """Return the call of each column: of an experiment, or the one that was given."""
-    if not args.experiment:
-        return [args]
-    from lmtools.verbs.experiment import split_columns  # which imports all of tuning
-
-    return split_columns(args)
 
 
 def read_sources(args) -> Sources | None:
