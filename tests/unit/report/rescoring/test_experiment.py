@@ -15,6 +15,7 @@ from lmtools.formats import jsonl, kaldi_text
 from lmtools.formats.scores import hash_lists
 from lmtools.report.artifacts import read_stages
 from lmtools.report.experiment import trained_on
+from lmtools.report.measure import set_name
 from lmtools.report.names import FIRST, ORACLE, LmPart, Names, SystemParts
 from lmtools.report.style import load_style
 from lmtools.rescoring.experiment import read_experiment
@@ -305,3 +306,8 @@ def test_manifests_without_times_go_by_number(tmp_path):
     for number in (10, 2):
         write_stage(tmp_path, str(number), "", "./run.sh")
     assert [one["stage"] for one in read_stages(tmp_path)] == [2, 10]
+
+
+def test_set_names(tmp_path):
+    assert set_name(tmp_path / "dev-clean/nbest.jsonl.gz") == "dev-clean"
+    assert set_name(tmp_path / "x/dev-clean.jsonl") == "dev-clean"
