@@ -10,8 +10,7 @@ import os
 
 import numpy as np
 
-from lmtools.base.errors import UserError
-from lmtools.base.extras import explain_missing
+from lmtools.base.errors import UserError, explain_missing
 from lmtools.base.files import cannot
 from lmtools.decode.utterances import MEDIA, Utterance, check_file
 from lmtools.formats import kaldi_io
@@ -58,7 +57,6 @@ def read_samples(utterance: Utterance, rate: int) -> np.ndarray:
 
 
 def no_audio(where: str, cause) -> UserError:
-    """Return the error on a file that is no audio."""
     cause = " ".join(str(cause).split()).rstrip(".")
     return UserError(f"{where}: cannot be read as audio ({cause}); replace it, or take it out")
 
@@ -131,7 +129,6 @@ def read_part(sound, utterance: Utterance, where: str) -> np.ndarray:
 
 
 def resample(samples: np.ndarray, rate: int, wanted: int) -> np.ndarray:
-    """Return samples taken at `rate` as if taken at the `wanted` one."""
     if rate == wanted:
         return samples
     from scipy.signal import resample_poly

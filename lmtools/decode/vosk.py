@@ -70,7 +70,6 @@ class Vosk:
         self.rate = next((int(rate[1]) for rate in rates if rate), 16_000)
 
     def load(self) -> "Vosk":
-        """Return itself, able to decode; UserError for a damaged model."""
         import vosk
 
         vosk.SetLogLevel(-1)

@@ -70,7 +70,6 @@ class Candidate(NamedTuple):
 
     @property
     def avg(self) -> float:
-        """Return `am` a token, by which beam search ranks."""
         return self.am / max(self.length, 1)
 
 
@@ -200,7 +199,6 @@ class Whisper:
             raise UserError(f"--opts tokens: no regular expression ({error}); mend it") from None
 
     def load(self) -> "Whisper":
-        """Return itself, able to decode; UserError for a damaged model."""
         from faster_whisper import WhisperModel
         from tqdm import tqdm
 

@@ -8,6 +8,7 @@ read too.
 
 import contextlib
 import hashlib
+import itertools
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -80,11 +81,12 @@ def read(path, lines: Iterator[tuple[int, str]] | None = None) -> ScoreTable:
 
 def read_last(where: str, line: str | None) -> str:
     """Return the hash in the last line; UserError for any other line, and (None) for one behind."""
-    match = line is not None and re.fullmatch(LAST + "([0-9a-f]{32})", line)
+    if line is None:
+        raise UserError(f"{where}: a line after `{LAST}HASH`, the last; score the lists again")
+    match = re.fullmatch(LAST + "([0-9a-f]{32})", line)
     if not match:
-        cause = "a line after the last" if line is None else "no row of a score file"
         raise UserError(
-            f"{where}: {cause}; expected `utt#rank TAB log-probability TAB tokens`, at the end"
+            f"{where}: expected `utt#rank TAB log-probability TAB tokens`, and at the end"
             f" `{LAST}HASH`; score the lists again"
         )
     return match[1]
@@ -128,9 +130,11 @@ def write(table: ScoreTable, nbests: Iterable[NBest], path) -> None:
 
 @contextlib.contextmanager
 def writing(
-    path, signature: Mapping[str, str]
+    path, signature: Mapping[str, str], gaps: bool = False
 ) -> Iterator[Callable[[NBest, Sequence[float], Sequence[int]], None]]:
-    """Yield a function that writes the scores and tokens of one list to `path`; pipes at once."""
+    """Yield a function that writes the scores and tokens of one list to `path`; pipes at once.
+    With `gaps` a score of NaN, which another part has, is an empty line.
+    """
     total = 0
     with atomic_text(path) as out:
         out.write(HEADER + json.dumps(dict(signature), ensure_ascii=False, sort_keys=True) + "\n")
@@ -141,6 +145,9 @@ def writing(
             for rank, (_, value, count) in enumerate(
                 zip(nbest.hyps, values, counts, strict=True), 1
             ):
+                if gaps and np.isnan(value):
+                    out.write("\n")
+                    continue
                 if not np.isfinite(value):
                     raise UserError(
                         f"{path}: the score of {nbest.utt}#{rank} is {value}; find out why the"
@@ -153,6 +160,31 @@ def writing(
 
         yield add
         out.write(f"{LAST}{spell_hash(total)}\n")
+
+
+def join_parts(paths: Sequence, out) -> None:
+    """Write the file of those that `writing` wrote with gaps, each with rows of its own; UserError
+    where they are not parts of one.
+    """
+    with contextlib.ExitStack() as stack:
+        streams = [
+            stack.enter_context(open(path, encoding="utf-8", newline="\n")) for path in paths
+        ]
+        joined = stack.enter_context(atomic_text(out))
+        for number, lines in enumerate(itertools.zip_longest(*streams)):
+            rows = [line for line in lines if line != "\n"]
+            last = str(rows[0] if rows else "").startswith(LAST) and len(set(rows)) == 1
+            if number and not last and (len(rows) != 1 or None in rows):
+                raise UserError(
+                    f"{out}: line {number + 1} is in {len(rows)} parts; {REMEDY}, in parts on"
+                    " machines of one kind"
+                )
+            if not number and len(set(rows)) > 1:
+                raise UserError(
+                    f"{out}: parts by several models or on several devices ({rows[0]!r:.150} ...);"
+                    " give --device, and make them again"
+                )
+            joined.write(rows[0])
 
 
 def columns(table: ScoreTable, nbests: Sequence[NBest], path, source) -> list[np.ndarray]:

@@ -17,7 +17,7 @@ from lmtools.base.errors import UserError
 from lmtools.base.grammar import parse_pairs
 from lmtools.formats import scores
 from lmtools.formats.columns import read_column_file
-from lmtools.text.loops import count_looped
+from lmtools.text.marks import count_looped
 from lmtools.types import PHRASES, Hypothesis, NBest, ScoreTable
 
 # The lengths of a hypothesis that may be features; characters as the metric CER counts them, one

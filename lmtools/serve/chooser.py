@@ -137,7 +137,6 @@ class Chooser:
         return answers
 
     def sort(self, lists: list[NBest], rows: Mapping[str, np.ndarray]) -> list[NBest]:
-        """Return lists that have hypotheses in the order of their totals."""
         bounds = np.cumsum([len(nbest.hyps) for nbest in lists])[:-1]
         values = {}
         for name in self.columns:

@@ -24,7 +24,6 @@ COMPUTING = ("--device", "--precision", "--engine", "--rows")
 
 
 def arguments(parser):
-    """Declare the verb's options."""
     parser.epilog = (
         "POST /rescore takes a list as a line of nbest.jsonl has it, or an array of such, and"
         " answers with what is chosen, the order and all scores; GET /health, GET /metrics. It"

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from lmtools.base.atomic import is_stream
+from lmtools.base.atomic import hold_lock, is_stream
 from lmtools.base.computing import USUAL, Computing
 from lmtools.base.errors import UserError
-from lmtools.base.lock import hold_lock
 from lmtools.base.log import ProgressBar
 from lmtools.base.options import check_options, option
 from lmtools.base.specs import LMSpec
@@ -128,7 +127,6 @@ def read_sentences(
 
 
 def read_rows(path, kaldi: bool, prefix: str) -> list[tuple[int, str, str]]:
-    """Return the number of each line of a file, its utterance id, and its text."""
     if kaldi:
         return list(kaldi_text.rows(path))
     lines = read_text(path, nul=True)

@@ -67,7 +67,6 @@ class Judged:
 
     @property
     def embed(self) -> Layer | None:
-        """The embedding layer, if it was taken."""
         return self.layers[0] if self.layers[0].number == 0 else None
 
     @property
@@ -79,7 +78,6 @@ class Judged:
 
     @property
     def pearsons(self) -> dict[int, float]:
-        """Pearson x100 by number of the layer."""
         return {layer.number: 100 * layer.correlations["pearson"][0] for layer in self.layers}
 
     def hundredfold(self, part: str, kind: str = "pearson") -> float | None:
@@ -98,7 +96,6 @@ class JudgedPairs:
 
     @cached_property
     def sets(self) -> list[str]:
-        """The sets, development sets first."""
         return sorted(
             {name for _, name in self.results},
             key=lambda name: (SETS.index(name) if name in SETS else len(SETS), name),
@@ -112,7 +109,6 @@ class JudgedPairs:
         return self.sets[-1] if self.sets else ""
 
     def on(self, name: str) -> dict[str, Judged]:
-        """Return the results on a set, by system."""
         return {system: judged for (system, text), judged in self.results.items() if text == name}
 
     def gold(self, name: str) -> np.ndarray:
@@ -131,27 +127,22 @@ class JudgedPairs:
 
     @cached_property
     def labels(self) -> dict[str, str]:
-        """The printed name of each system."""
         return {system: label_way(way, self.names.style) for system, way in self.ways.items()}
 
     @cached_property
     def looks(self) -> dict[str, Look]:
-        """Return the look of each system."""
         return find_looks(self.ways, self.names.style)
 
     @property
     def sizes(self) -> list[str]:
-        """Return a line on each set and its size."""
         return [f"{name}: {len(self.gold(name)):,} pairs" for name in self.sets]
 
     @property
     def remarks(self) -> list[str]:
-        """Sentences on how figures are to be read."""
         return ["No similarity was trained on."]
 
     @property
     def hashes(self) -> Mapping[str, str]:
-        """The hash of each language model that vectors are of."""
         hashes: dict[str, str] = {}
         for (system, _), judged in self.results.items():
             if judged.signature.get("model"):
@@ -205,7 +196,6 @@ def collect_pairs(
 
 
 def parse_results(path: Path, tree: Mapping) -> Judged:
-    """Parse the results in the JSON object `tree` of `path`, its layers by number."""
     try:
         gold = np.array(tree["similarity"], dtype=float)
         layers = sorted(map(parse_layer, tree["rows"]), key=lambda layer: layer.number)
@@ -281,7 +271,6 @@ def read_views(signature: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def label_way(way: Way, style: Style) -> str:
-    """Return the printed name of a system."""
     views = [style.views[view].label if view in style.views else view for view in way.views]
     form = "intact" if way.intact else ", ".join(views)
     return " ".join(filter(None, (Names(style).short(way.lm), form)))

@@ -78,7 +78,6 @@ def is_constructed(experiment: Experiment) -> bool:
 
 
 def name_judges(experiment: Experiment) -> str:
-    """Return whose the similarity is that cosines are correlated with."""
     constructed = is_constructed(experiment)
     return "constructed similarity" if constructed else "similarity as people judged it"
 
@@ -257,7 +256,6 @@ def gain_tables(experiment: Experiment) -> Iterator[Table]:
 
 
 def gain_table(experiment: Experiment, measured: Measured, gains: Sequence[Gain]) -> Table:
-    """Return the table of one set of lists."""
     test, lists, label = experiment.pairs.test, experiment.lists, experiment.label
     parts = [f"layer {gain.layer}" if gain.layer else "embed" for gain in gains]
     kinds = {"context": "context", "embed": "embed", "best layer": "best"}
@@ -277,7 +275,6 @@ def gain_table(experiment: Experiment, measured: Measured, gains: Sequence[Gain]
 
 
 def describe_gains(experiment: Experiment, measured: Measured) -> Iterator[str]:
-    """Yield what the figures are of."""
     systems, results = experiment.lists.systems, measured.results
     title = METRICS[measured.refs.metric].title
     first = f"{title} {results[FIRST].score:.2f}"
@@ -308,7 +305,6 @@ def bar_pictures(experiment: Experiment) -> Iterator[Picture]:
 
 
 def describe_results(pairs: JudgedPairs, name: str) -> str:
-    """Return the correlation of each system on a set, in words."""
     return ", ".join(
         f"{pairs.labels[system]} {decimal(judged.hundredfold('best'), 1)}"
         for system, judged in pairs.on(name).items()
@@ -316,7 +312,6 @@ def describe_results(pairs: JudgedPairs, name: str) -> str:
 
 
 def draw_bars(pairs: JudgedPairs, theme: Theme) -> Figure:
-    """Draw a panel a set."""
     systems, sets = list(pairs.ways), pairs.sets
     figure = Figure((2.2 + 4.2 * max(len(sets), 2), 1.1 + 0.48 * len(systems)))
     panels = figure.subplots(1, len(sets), sharex=True, sharey=True, squeeze=False)[0]
@@ -390,7 +385,6 @@ def choose_panels(pairs: JudgedPairs, judged: Mapping[str, Judged]) -> list[str]
 
 
 def draw_scatter(pairs: JudgedPairs, systems: Sequence[str], theme: Theme) -> Figure:
-    """Draw a panel a system: points, or of grades boxes."""
     columns = min(WIDE, len(systems))
     rows = math.ceil(len(systems) / columns)
     figure = Figure((1 + 3.3 * columns, 0.3 + 2.7 * rows))
@@ -413,7 +407,6 @@ def draw_scatter(pairs: JudgedPairs, systems: Sequence[str], theme: Theme) -> Fi
 
 
 def points(axes, theme: Theme, look: Look, gold: np.ndarray, cosines: np.ndarray) -> None:
-    """Draw a point a pair, the fewer the stronger, and the regression line."""
     strength = float(np.clip(8 / math.sqrt(len(gold)), 0.15, 0.8))
     marks = {"linestyle": "none", "marker": "o", "markersize": 2.6, "markeredgewidth": 0}
     axes.plot(gold, cosines, color=theme.color(look), alpha=strength, **marks)
@@ -424,7 +417,6 @@ def points(axes, theme: Theme, look: Look, gold: np.ndarray, cosines: np.ndarray
 
 
 def boxes(axes, theme: Theme, look: Look, gold: np.ndarray, cosines: np.ndarray) -> None:
-    """Draw the distribution of cosines at each grade, and the line of their means."""
     grades = np.unique(gold)
     color, width = theme.color(look), 0.5 * float(np.diff(grades).min()) if len(grades) > 1 else 0.5
     columns = [cosines[gold == grade] for grade in grades]
@@ -459,7 +451,6 @@ def layer_pictures(experiment: Experiment) -> Iterator[Picture]:
 
 
 def draw_layers(pairs: JudgedPairs, theme: Theme) -> Figure:
-    """Draw a line and a band a system."""
     y = f"Pearson x100 on {pairs.test}"
     figure, axes = chart((7.2, 4), "layer (0: embedding layer)", y)
     for system, judged in pairs.deep.items():
@@ -495,7 +486,6 @@ def gain_pictures(experiment: Experiment) -> Iterator[Picture]:
 
 
 def draw_gains(experiment: Experiment, gains: Sequence[Gain], title: str, theme: Theme) -> Figure:
-    """Draw a mark and a name a language model."""
     x = f"Pearson x100 on {experiment.pairs.test}, context"
     figure, axes = chart((6.4, 3.6), x, f"gain, points of {title}")
     looks = experiment.names.looks([gain.lm for gain in gains])

@@ -22,7 +22,7 @@ from lmtools.rescoring.signing import sign
 from lmtools.verbs.experiment import load_plans
 from lmtools.verbs.help import Rare
 from lmtools.verbs.numbers import margin
-from lmtools.verbs.options import COMPUTING, PROCESSES
+from lmtools.verbs.options import COMPUTING
 from lmtools.verbs.parser import add_lm, add_phrases, parse_phrases
 
 WRITTEN = ".written"  # behind the name of the output, of what the recogniser wrote
@@ -57,7 +57,7 @@ def arguments(parser):
     parser.add_argument("--margin", type=margin, default=1.0, metavar="X", help=Rare(help_text))
     help_text = "also print the line that `lmtools verify` checks; --log-format json always has it"
     parser.add_argument("--verbose", action="store_true", help=Rare(help_text))
-    parser.add(*COMPUTING, *PROCESSES)
+    parser.add(*COMPUTING, "--nj")
 
 
 def run(args):

@@ -8,14 +8,14 @@ what its model card says, too.
 from collections.abc import Callable
 from pathlib import Path
 
+from lmtools.base.atomic import hold_lock
 from lmtools.base.errors import UserError
-from lmtools.base.installed import find_model
-from lmtools.base.lock import hold_lock
+from lmtools.base.specs import find_model
 from lmtools.bridges.export.ct2 import write_ct2
 from lmtools.bridges.export.huggingface import write_huggingface
 from lmtools.bridges.export.ngrams import write_arpa, write_arpa_ids, write_arpa_nemo, write_fst
 from lmtools.bridges.export.onnx import write_onnx, write_onnx_icefall
-from lmtools.ngram.description import is_ngram
+from lmtools.ngram.model import is_ngram
 
 FORMS: dict[str, Callable[..., str]] = {
     "arpa": write_arpa,
@@ -32,7 +32,6 @@ NGRAM_FORMS = ("arpa", "arpa-ids", "arpa-nemo", "fst")  # of n-gram models, othe
 
 
 def arguments(parser):
-    """Declare the verb's options."""
     parser.add("--lm", help="model directory of `lmtools train` or `lmtools ngram`")
     text = "form to write"
     parser.add("--to", choices=FORMS, default=None, required=True, metavar="FORM", help=text)

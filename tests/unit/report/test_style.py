@@ -49,9 +49,11 @@ def test_the_defaults_and_those_of_recipes_are_sound():
 
 def test_the_experiments_of_recipes_are_sound():
     found = 0
-    for path in (Path(__file__).parents[3] / "egs").glob("*/conf/*.yaml"):
+    egs = Path(__file__).parents[3] / "egs"
+    for path in (*egs.glob("*/conf/*.yaml"), *egs.glob("*/studies/conf/*.yaml")):
         if load_yaml(path).keys() & {"columns", "vectors"}:
-            plan, report = load_experiment(str(path)), path.with_name("report.yaml")
+            home = egs / path.relative_to(egs).parts[0]
+            plan, report = load_experiment(str(path)), home / "conf/report.yaml"
             names = Names(load_style(report, plan), dict.fromkeys(plan.systems, SystemParts()))
             assert names.ordered(sorted(plan.systems)) == list(plan.systems)
             found += 1
@@ -68,8 +70,8 @@ def test_the_experiments_of_recipes_are_sound():
         ("order: [a, a, '*']\n", ":1: a name stands there twice"),
         ("order: a\n", ":1: order: expected a list"),
         ("\nlms: 3\n", ":2: lms: expected `name: value` lines"),
-        ("lms:\n  a: {}\n  b: text\n", ":3: lms.b: not `label: TEXT`"),
-        ("lms:\n  a: {color: red}\n", ":2: lms.a: not `label: TEXT`"),
+        ("lms:\n  a: {}\n  b: text\n", ":3: 'lms.b' is 'text'; expected"),
+        ("lms:\n  a: {color: red}\n", ":2: unknown setting 'lms.a.color'"),
         ("lms:\n  a: {label: [3]}\n", ":2: setting 'lms.a.label' is \\[3\\]"),
         ("lms:\n  a: {look: {light: red, dark: red}}\n", ":2: light: 'red' is no colour"),
         ("lms:\n  a: {look: {light: '#000000'}}\n", ":2: .*missing .* 'dark'"),

@@ -3,6 +3,7 @@
 import json
 import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from makeups import names_of
@@ -12,6 +13,7 @@ from lmtools.base.errors import UserError
 from lmtools.base.seal import write_json
 from lmtools.formats import jsonl, kaldi_text
 from lmtools.formats.scores import hash_lists
+from lmtools.report.artifacts import read_stages
 from lmtools.report.experiment import trained_on
 from lmtools.report.measure import set_name
 from lmtools.report.names import FIRST, ORACLE, LmPart, Names, SystemParts
@@ -19,27 +21,6 @@ from lmtools.report.style import load_style
 from lmtools.rescoring.experiment import read_experiment
 from lmtools.text import Normaliser, corpus, subword
 from lmtools.types import NBest
-
-
-def test_complete_experiment(exp):
-    found = collect_rescoring(exp)
-    assert found.title == "made-up (mini)"
-    assert found.lists.metric == "wer"
-    assert [(sample.name, sample.tuned, len(sample.nbests)) for sample in found.lists.samples] == [
-        ("dev", True, 12),
-        ("test", False, 24),
-    ]
-    assert [one.sample.name for one in found.lists.judged] == ["test"]
-    names = "first-pass ngram causal masked tta tta+ngram all"
-    assert " ".join(found.lists.systems) == names
-    assert found.lists.systems["tta"].weights.features["am"] == 1
-    assert list(found.ppl) == [
-        (lm, name) for lm in ("ngram", "causal", "masked", "tta") for name in ("dev", "test")
-    ]
-    assert list(found.learning) == list(found.configs) == ["causal", "masked", "tta"]
-    assert list(found.lists.hashes) == ["ngram", "causal", "masked", "tta"]
-    assert [stage["stage"] for stage in found.stages] == [0, 1, 2, 3, 4, 5, 6]
-    assert found.absent == ()
 
 
 @pytest.mark.parametrize(
@@ -122,11 +103,6 @@ def test_parts_of_the_tuned_set_are_tuned(fresh):
     }
 
 
-def test_set_names(tmp_path):
-    assert set_name(tmp_path / "dev-clean/nbest.jsonl.gz") == "dev-clean"
-    assert set_name(tmp_path / "x/dev-clean.jsonl") == "dev-clean"
-
-
 def test_cut_last_line_of_metrics_is_dropped(fresh):
     path = fresh / "lm/tta/metrics.jsonl"
     whole = collect_rescoring(fresh).learning["tta"]
@@ -141,6 +117,7 @@ def test_cut_last_line_of_metrics_is_dropped(fresh):
         ("exp/lm/tta/metrics.jsonl", '{"step": 1}\nx}\n', "metrics.jsonl:2: not JSON"),
         ("exp/score/tta/test.scores", "a#1\t-1\t2\n", "test.scores:1: no header"),
         ("exp/stages/3.json", "[]", "3.json: expected a JSON object"),
+        ("exp/lattice/ngram/dev.json", "{}", r"ngram/dev\.json: key 'lattices' is missing; write"),
         (
             "data/dev/nbest.jsonl",
             '{"utt": "a", "ref": "", "hyps": []}',
@@ -149,6 +126,7 @@ def test_cut_last_line_of_metrics_is_dropped(fresh):
     ],
 )
 def test_refused(fresh, path, content, message):
+    (fresh.parent / path).parent.mkdir(parents=True, exist_ok=True)
     (fresh.parent / path).write_text(content)
     with pytest.raises(UserError, match=message):
         collect_rescoring(fresh)
@@ -169,12 +147,24 @@ def test_no_references_at_all(tmp_path):
         collect_rescoring(tmp_path / "exp")
 
 
-def test_names():
-    names = names_of("tta+ngram", "causal+mine")
-    assert names.label("tta+ngram") == "T-TA + n-gram"
-    assert names.label("causal+mine") == "uniLM + mine"
-    assert names.label("mine") == "mine"
-    assert names.looks(["mine", "tta"])["tta"] == names.looks(["tta", "alpha"])["tta"]
+@pytest.mark.parametrize(
+    ("name", "label"),
+    [
+        ("mine", "mine"),
+        ("tta+ngram", "T-TA + n-gram"),
+        ("causal+mine", "uniLM + mine"),
+        ("tta-mean", "T-TA, mean over tokens"),
+        ("causal-mean", "uniLM (causal), mean over tokens"),
+        ("tta-mean+ngram-mean", "T-TA, mean + n-gram, mean"),
+        ("lattice-tta-mean", "T-TA, mean, lattice"),
+        ("lattice-causal", "uniLM, lattice"),
+        ("lattice-tta+ngram", "T-TA + n-gram, lattice"),
+    ],
+)
+def test_names(name, label):
+    names = names_of(name)
+    assert names.label(name) == label
+    assert names.looks([name]).keys() == {name, FIRST, ORACLE}
 
 
 def test_a_name_says_nothing_of_what_a_system_is():
@@ -241,16 +231,6 @@ def test_what_stands_in_no_file_stands_by_its_language_models(order):
     assert names.ordered(sorted(systems)) == names.ordered(reversed(systems)) == systems
 
 
-def test_means_are_named():
-    labels = {
-        "tta-mean": "T-TA, mean over tokens",
-        "causal-mean": "uniLM (causal), mean over tokens",
-        "tta-mean+ngram-mean": "T-TA, mean + n-gram, mean",
-        "lattice-tta-mean": "T-TA, mean, lattice",
-    }
-    assert {name: names_of(*labels).label(name) for name in labels} == labels
-
-
 def test_means_look_like_their_sums_but_hollow_and_with_another_line():
     sums = ["mine", "tta", "yours", "tta+ngram"]
     means = ["mine-mean", "tta-mean", "yours-mean", "tta-mean+ngram-mean"]
@@ -282,32 +262,6 @@ def test_a_link_to_shared_models(fresh):
     assert found.training.sentences == 2 and whole.training is None
 
 
-def test_systems_on_lattices_are_named():
-    systems = ["lattice-ngram", "lattice-causal", "lattice-mine", "lattice-tta+ngram"]
-    names = names_of(*systems)
-    labels = ["n-gram, lattice", "uniLM, lattice", "mine, lattice", "T-TA + n-gram, lattice"]
-    assert [names.label(name) for name in systems] == labels
-    assert names.looks(systems).keys() == {*systems, FIRST, ORACLE}
-
-
-def test_reports_of_lattices_by_system_and_set(fresh):
-    assert collect_rescoring(fresh).lists.lattices == {}  # which nobody needs to have
-    took = dict.fromkeys(("lattices", "arcs", "rescored_arcs", "speech", "seconds"), 2)
-    for system in ("tta", "ngram"):
-        for name in ("test", "dev"):
-            path = fresh / "lattice" / system / f"{name}.json"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            write_json({**took, "system": system}, path)
-    found = collect_rescoring(fresh).lists.lattices
-    assert list(found) == [("ngram", "dev"), ("ngram", "test"), ("tta", "dev"), ("tta", "test")]
-    assert found["tta", "dev"]["system"] == "tta"
-    path.write_text("{}")
-    with pytest.raises(
-        UserError, match=r"lattice/ngram/dev\.json: key 'lattices' is missing; write it again"
-    ):
-        collect_rescoring(fresh)
-
-
 def test_where_models_were_trained_is_told_once():
     facts = {
         "processor": "AMD EPYC",
@@ -321,3 +275,39 @@ def test_where_models_were_trained_is_told_once():
         == "trained on AMD EPYC (AVX512), threads 2, torch 2.13.0, cpu"
     )
     assert trained_on([{}]) == ""
+
+
+def write_stage(home: Path, name: str, started: str, command: str) -> None:
+    """The manifest of a stage."""
+    path = home / f"stages/{name}.json"
+    path.parent.mkdir(exist_ok=True)
+    number = int(name.rpartition("-")[2])
+    path.write_text(json.dumps({"stage": number, "started": started, "command": command}))
+
+
+def test_stages_of_all_scripts_in_the_order_in_which_they_were_started(tmp_path):
+    assert read_stages(tmp_path) == []
+    for number in (3, 4, 10):
+        write_stage(tmp_path, str(number), f"2026-01-01T10:{number:02}", "./run.sh")
+    write_stage(tmp_path, "translators-4", "2026-01-01T11:00", "./run_translators.sh")
+    write_stage(tmp_path, "paper-4", "2026-01-01T11:01", "./run_paper.sh")
+    (tmp_path / "stages/hashes.json").write_text("{}")
+    found = [(one["stage"], one["command"]) for one in read_stages(tmp_path)]
+    assert found == [
+        *((number, "./run.sh") for number in (3, 4, 10)),
+        ("translators-4", "./run_translators.sh"),
+        ("paper-4", "./run_paper.sh"),
+    ]
+    write_stage(tmp_path, "4", "2026-01-01T12:00", "./run.sh --pair fr-en")  # begun anew
+    assert [one["stage"] for one in read_stages(tmp_path)] == [3, 10, "translators-4", "paper-4", 4]
+
+
+def test_manifests_without_times_go_by_number(tmp_path):
+    for number in (10, 2):
+        write_stage(tmp_path, str(number), "", "./run.sh")
+    assert [one["stage"] for one in read_stages(tmp_path)] == [2, 10]
+
+
+def test_set_names(tmp_path):
+    assert set_name(tmp_path / "dev-clean/nbest.jsonl.gz") == "dev-clean"
+    assert set_name(tmp_path / "x/dev-clean.jsonl") == "dev-clean"
