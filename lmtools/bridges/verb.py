@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
+from lmtools.base.atomic import hold_lock
 from lmtools.base.errors import UserError
-from lmtools.base.installed import find_model
-from lmtools.base.lock import hold_lock
+from lmtools.base.specs import find_model
 from lmtools.bridges.export import FORMS, NGRAM_FORMS
-from lmtools.ngram.description import is_ngram
+from lmtools.ngram.model import is_ngram
 
 
 def arguments(parser):

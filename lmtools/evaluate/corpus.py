@@ -47,14 +47,11 @@ class References:
         self.alignments: dict[str, dict[str, Alignment]] = {utt: {} for utt in refs}
 
     def texts(self) -> Iterator[str]:
-        """Yield all references."""
         for ref in self.refs.values():
             yield from (ref,) if isinstance(ref, str) else ref
 
     def align(self, utt: str, text: str) -> Alignment:
-        """Return an utterance's hypothesis aligned with its first reference, in the metric's
-        units.
-        """
+        """Return a hypothesis aligned with its first reference, in the metric's units."""
         known = self.alignments[utt]
         if text not in known:
             ref = self.refs[utt]

@@ -15,8 +15,16 @@ from lmtools.base.doors import open_door
 from lmtools.base.errors import UserError
 from lmtools.base.grammar import parse_pairs
 from lmtools.evaluate.edits import Alignment, Counts, align
-from lmtools.evaluate.sacre import BLEU_ORDER, CHRF_ORDER, Sacre, bleu, chrf, sentence_bleu, ter
-from lmtools.evaluate.tokenisers import TOKENISERS
+from lmtools.evaluate.sacre import (
+    BLEU_ORDER,
+    CHRF_ORDER,
+    TOKENISERS,
+    Sacre,
+    bleu,
+    chrf,
+    sentence_bleu,
+    ter,
+)
 from lmtools.text.unify import HAN
 from lmtools.types import EMPTY
 from lmtools.version import __version__

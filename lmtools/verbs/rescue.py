@@ -6,24 +6,24 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+from lmtools.base.atomic import hold_lock
 from lmtools.base.errors import UserError
 from lmtools.base.files import cannot
 from lmtools.base.grammar import parse_pairs
-from lmtools.base.installed import find_model, list_models
-from lmtools.base.lock import hold_lock
+from lmtools.base.specs import find_model, list_models
 from lmtools.evaluate import METRICS, show
 from lmtools.evaluate.doctor import ERROR, examine, read_inputs
-from lmtools.evaluate.doctor.finding import plural
+from lmtools.evaluate.doctor.inputs import plural
 from lmtools.evaluate.metrics import METRIC_HELP
 from lmtools.formats import read
 from lmtools.formats.registry import parse_specifier
-from lmtools.rescoring import set_hash
+from lmtools.formats.scores import hash_lists
 from lmtools.rescoring.experiment import check_name
 from lmtools.rescoring.features import DERIVED
 from lmtools.score.load import check_packages
 from lmtools.verbs.commands import repeat_options, run_command
 from lmtools.verbs.help import Rare
-from lmtools.verbs.options import COMPUTING, PROCESSES, SEVERAL_LMS
+from lmtools.verbs.options import COMPUTING, SEVERAL_LMS
 
 NGRAM = "ngram"  # the column of the model that --text makes
 ORDER = 4  # its longest n-gram, in words
@@ -57,7 +57,7 @@ def arguments(parser):
     parser.add("--out", metavar="DIR", help="directory to write")
     help_text = "go on where --test is --dev, or where --text holds the references"
     parser.add_argument("--in-sample", action="store_true", help=Rare(help_text))
-    parser.add(*COMPUTING, *PROCESSES)
+    parser.add(*COMPUTING, "--nj")
 
 
 def run(args):
@@ -123,7 +123,7 @@ def check_lists(args, names: Iterable[str]) -> bool:
     hashes = set()
     for path in (args.dev, args.test):
         nbests = read(path)
-        hashes.add(set_hash(nbests))
+        hashes.add(hash_lists(nbests))
         without = [nbest.utt for nbest in nbests if nbest.ref is None]
         if not nbests:
             raise UserError(f"{path}: no utterances; give the recogniser's N-best lists")
@@ -156,7 +156,7 @@ def plan_commands(args, lms: Mapping[str, str], referenced: bool) -> Iterator[li
         yield ["doctor", "--nbest", nbest, *leaky, *known[:2]]
     # before language models score, which may take long: what cannot be tuned is refused here
     yield from plan_system(args, NO_LM, (), referenced)
-    machine = repeat_options(args, (*COMPUTING, *PROCESSES))
+    machine = repeat_options(args, (*COMPUTING, "--nj"))
     for name, lm in lms.items():
         for part, nbest in sets.items():
             scores = out / f"{name}.{part}.scores"

@@ -5,7 +5,7 @@ another toolkit's model or word list.
 import argparse
 import math
 
-from lmtools.base.lock import hold_lock
+from lmtools.base.atomic import hold_lock
 from lmtools.base.log import say_lines
 from lmtools.text.blocks import read_again, read_text
 from lmtools.text.subword import SUBWORDS, Subword, adopt, train
@@ -51,7 +51,6 @@ def arguments(parser):
     parser.add("--out", metavar="DIR", help="directory to write")
     help_text = "word and char: processes that count; the list is the same for any number"
     parser.add("--nj", help=help_text)
-    parser.add("--cmd")
     parser.set_defaults(wrong_usage=parser.error)
 
 

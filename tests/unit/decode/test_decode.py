@@ -15,7 +15,7 @@ import pytest
 from processes import PATIENCE, descendants, gone
 
 from lmtools.base import log
-from lmtools.base.lock import hold_lock
+from lmtools.base.atomic import hold_lock
 from lmtools.cli import main
 from lmtools.decode import recognisers
 from lmtools.formats import jsonl
@@ -63,6 +63,21 @@ def decode(*more, out="o.jsonl") -> int:
 def heard() -> int:
     """How many utterances were decoded so far, in all runs."""
     return len(Path("m.heard").read_text().splitlines()) if Path("m.heard").exists() else 0
+
+
+def test_parts_have_the_lists_and_failures_of_one_run(home, capsys):
+    record(home / "set/7/1/7-1-2.wav", fake_recogniser.RAISES)
+    assert decode() == 3
+    for number in (2, 3, 1):
+        assert decode("--shard", f"{number}/3", out="p.jsonl") == 0
+    assert main(["merge", "p.jsonl"]) == 3
+    for name in ("o.jsonl", "o.jsonl.failed"):
+        assert Path(name).read_bytes() == Path(name.replace("o", "p", 1)).read_bytes()
+    assert "1 utterances failed; p.jsonl.failed says why" in capsys.readouterr().err
+    for number in range(1, 10):  # more parts than recordings
+        assert decode("--shard", f"{number}/9", out="q.jsonl") == 0
+    assert main(["merge", "q.jsonl"]) == 3
+    assert Path("o.jsonl").read_bytes() == Path("q.jsonl").read_bytes()
 
 
 def test_lists_have_order_transcripts_and_scores(home, capsys):
@@ -297,7 +312,7 @@ def test_a_package_that_is_not_there(home, capsys, monkeypatch):
 
 def test_two_runs_do_not_mix(home, capsys):
     code = (
-        "from lmtools.base.lock import hold_lock; import time\nwith hold_lock('o.jsonl'):\n"
+        "from lmtools.base.atomic import hold_lock; import time\nwith hold_lock('o.jsonl'):\n"
         " print(flush=True); time.sleep(60)"
     )
     other = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
