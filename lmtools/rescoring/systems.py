@@ -101,7 +101,7 @@ def tune_systems(
     takes its own columns, with the features of texts that a linear system has, and `list_lengths`.
 
     `nj` processes tune. With a `crossing` there are the weights of each fold too. The notes have
-    the bounds of lazy rescoring, of their tolerance. UserError as `tune`.
+    the bounds of lazy rescoring. UserError as `tune`.
     """
     nbests, columns, features = tuning_set.nbests, tuning_set.columns, tuning_set.features
     scores = features.names[: first_column(features, columns.values)]
@@ -124,7 +124,7 @@ def tune_systems(
         taken = columns.select(plan.columns)
         facts = describe_system(nbests, taken, tuning_set.source)
         lms = taken.select([name for name in plan.columns if name != PHRASES])
-        bounds = learn_bounds(nbests, features, lms, weights, tolerance=options.tolerance)
+        bounds = learn_bounds(nbests, features, lms, weights)
         notes = {**weights.search, LAZY: bounds} if bounds else weights.search
         yield system, replace(weights, signatures=taken.signatures, system=facts, search=notes)
 
