@@ -37,7 +37,7 @@ from lmtools.report.style import Look
 from lmtools.text import Normaliser
 from lmtools.text.blocks import read_blocks
 from lmtools.text.corpus import Corpus
-from lmtools.text.subword import counting
+from lmtools.text.subword import lists
 from lmtools.text.subword.lists import Normalised, Word
 
 SIZES = (1, 2, 5, 10, 20, 50)  # million words
@@ -122,8 +122,8 @@ def measured(args: argparse.Namespace, folder: Path) -> Iterator[dict]:
         options = ["--text", text, "--nj", str(args.nj), "--out"]
         row = {"words": words, "bytes": text.stat().st_size, "rounds": again}
         ours = [sys.executable, "-m", "lmtools"]
-        counting = ["subword", "--type", "word", "--min-count", str(MIN_COUNT)]
-        row["subword"] = watched(words, *ours, *counting, *options, folder / "words")
+        lists = ["subword", "--type", "word", "--min-count", str(MIN_COUNT)]
+        row["subword"] = watched(words, *ours, *lists, *options, folder / "words")
         writing = ["corpus", "--subword", folder / "words"]
         if args.shard_size:
             writing += ["--shard-size", args.shard_size]
@@ -161,7 +161,7 @@ def words_seen_once(paths: Iterable[str], nj: int) -> set[str]:
     parts = map_ordered(
         partial(Word.occurrences, normaliser=Normalised(Normaliser())), read_blocks(list(paths)), nj
     )
-    return {word for word, count in counting.sum_counts(parts) if count == 1}
+    return {word for word, count in lists.sum_counts(parts) if count == 1}
 
 
 def watched(words: int, *command) -> dict:

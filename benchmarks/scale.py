@@ -13,7 +13,7 @@ but the model. They give what the model below needs; two workers then show how w
 
 `plan` deals the items out to shards (one a worker, or --shards) and lets workers take them, an
 event at a time: a worker that fails (--failures an hour) loses --lost items, waits --queue seconds
-and starts again, as tasks under --cmd slurm do; another worker never takes over a running shard.
+and starts again, as tasks of a cluster do; another worker never takes over a running shard.
 
 `measure-training` runs `lmtools train` by one and by two single-thread processes, each for a few
 and for some more steps. What n processes of a training do, they do together: an item is a step,

@@ -36,8 +36,9 @@ from scipy.stats import t as student
 
 from lmtools.evaluate import METRICS
 from lmtools.formats import read
+from lmtools.formats.scores import hash_lists
 from lmtools.rescoring import OBJECTIVES, TuningOptions, gather, read_columns
-from lmtools.rescoring.features import Features, best, combine, set_hash
+from lmtools.rescoring.features import Features, best, combine
 from lmtools.rescoring.tuning import DevSet, padded_statistics, spread, tune_features
 
 USELESS = ("random", "shuffled")
@@ -77,7 +78,7 @@ def main() -> None:
     lists = [nbest for nbests, _, _ in parts for nbest in nbests]
     whole = join([features for _, features, _ in parts])
     statistics = padded_statistics(lists, args.metric, "lists")
-    dev = DevSet(statistics, set_hash(lists), "lists")
+    dev = DevSet(statistics, hash_lists(lists), "lists")
     columns = parts[0][2]
     own = [name for name in whole.names if name not in columns]
     everything = add_useless(whole, columns[0])

@@ -48,12 +48,13 @@ VERB_GROUPS = {
     "more": {
         "lattice": "describe and rescore lattices, write their best paths, oracles and posteriors",
         "mbr": "compute the expected BLEU, or error, of each hypothesis: minimum Bayes risk",
+        "merge": "join the parts of an output that --shard I/N made",
     },
 }
 for _verb, (_title, _purpose, _) in collect("VERBS").items():
     VERB_GROUPS[_title][_verb] = _purpose
 VERBS = {name: purpose for group in VERB_GROUPS.values() for name, purpose in group.items()}
-SETTINGS = ("cmd", "max_line", "allow_commands", "log_format")  # options that are fields of Context
+SETTINGS = ("max_line", "allow_commands", "log_format")  # options that are fields of Context
 CLOSING = "lmtools VERB --help explains a verb and its usual options, --help-all every option"
 
 
@@ -186,4 +187,4 @@ def parse(argv) -> argparse.Namespace:
             module = import_verb(name)
             module.arguments(parser)
             parser.set_defaults(run=module.run)
-    return top.parse_args(argv)
+    return top.parse_args(argv, argparse.Namespace(words=list(argv)))

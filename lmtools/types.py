@@ -131,14 +131,14 @@ class ScoreTable:
     log_prob[utt] and tokens[utt] have shape (hypotheses,): natural-log probability with the end of
     sentence counted, and the number of tokens it sums over. `signature` says what made it (model
     hash, vocabulary hash, version; under the names in NUMERICS, what only rounding depends on).
-    checks[utt] is what the rows of a file say of the texts they were made of
-    (lmtools/formats/scores.py); None where they say nothing.
+    `lists` is the hash of the lists that it was made of (lmtools/formats/scores.py), None where
+    unknown.
     """
 
     log_prob: Mapping[str, np.ndarray]
     tokens: Mapping[str, np.ndarray]
     signature: Mapping[str, str] = field(default_factory=lambda: EMPTY)
-    checks: Mapping[str, Sequence[str]] | None = None
+    lists: str | None = None
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,5 @@
 """What the tests of the neural wing share: a tiny vocabulary, tiny corpora, tiny models."""
 
-import os
 import signal
 import threading
 from shlex import split
@@ -8,8 +7,6 @@ from shlex import split
 import hypothesis
 import pytest
 from toys import OBJECTIVE, sentences, settings
-
-from lmtools.base.keys import STATE
 
 # A shell has what it starts in the background ignore Ctrl-C, and so would what tests start.
 if threading.current_thread() is threading.main_thread():
@@ -19,18 +16,6 @@ if threading.current_thread() is threading.main_thread():
 # --hypothesis-profile=default and in tests/fuzz.py.
 hypothesis.settings.register_profile("fixed", derandomize=True, deadline=None)
 hypothesis.settings.load_profile("fixed")
-
-
-@pytest.fixture(scope="session", autouse=True)
-def state(tmp_path_factory):
-    """A state directory, so a key, of the tests' own."""
-    before = os.environ.get(STATE)
-    os.environ[STATE] = str(tmp_path_factory.mktemp("state"))
-    yield
-    if before is None:
-        del os.environ[STATE]
-    else:
-        os.environ[STATE] = before
 
 
 @pytest.fixture(scope="session")

@@ -18,7 +18,7 @@ from shell_scripts import count_scripts
 ROOT = Path(__file__).parent.parent
 # where a run begins: the command, what ESPnet imports by name, and what a user's program does
 ENTRIES = (
-    *("lmtools.__main__", "lmtools.cli", "lmtools.base.jobs.__main__"),
+    *("lmtools.__main__", "lmtools.cli"),
     *("lmtools.bridges.espnet.__main__", "lmtools.bridges.espnet.plugin"),
 )
 ROOMS = ("lmtools.verbs", "lmtools.api", "lmtools.bridges.decoders")

@@ -72,7 +72,7 @@ def measures() -> tuple[float, float]:
 
 def settings() -> None:
     try:
-        with lmtools.using(cmd="local", max_line="64M", allow_commands=False):
+        with lmtools.using(max_line="64M", allow_commands=False):
             lists()
     except lmtools.UserError as error:
         print(error)

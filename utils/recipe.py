@@ -26,7 +26,6 @@ from lmtools.base.errors import UserError, one_line
 SKIP = 3  # exit status of `begin`: it is done already
 # a file written this shortly before it was hashed may change again without a new time stamp
 RACY_SECONDS = 1.0
-SEAL = "seal"
 NO_EFFECT = {"nj"}  # options that change how fast a stage runs but not what it writes
 
 
@@ -58,15 +57,15 @@ class Hashes:
         state = os.stat(path)
         stamp = [state.st_size, state.st_mtime_ns, state.st_ctime_ns, state.st_ino]
         cached = self.known.get(path)
-        if cached and cached["stamp"] == stamp:
-            return cached["sha256"]
+        if isinstance(cached, list) and cached[:-1] == stamp:
+            return cached[-1]
         settled = time.time() - state.st_ctime > RACY_SECONDS
         digest = hashlib.sha256()
         with open(path, "rb") as stream:
             while block := stream.read(1 << 20):
                 digest.update(block)
         if settled:
-            self.known[path] = {"stamp": stamp, "sha256": digest.hexdigest()}
+            self.known[path] = [*stamp, digest.hexdigest()]
         return digest.hexdigest()
 
     def save(self):
@@ -86,31 +85,29 @@ def walk(directory: str):
 
 
 def load(path: Path) -> dict:
-    """Return the JSON object in `path` without its seal; empty if there is none (or a damaged one,
-    which only costs work again).
-    """
+    """Return the JSON object in `path`; empty if there is none, which only costs work again."""
     try:
         content = json.loads(path.read_text())
     except (OSError, ValueError, RecursionError):
         return {}
-    if not isinstance(content, dict):
-        return {}
-    sealed = content.pop(SEAL, None)  # older versions wrote none
-    return content if sealed is None or sealed == seal(content) else {}
+    return content if isinstance(content, dict) else {}
 
 
-def seal(content: dict) -> str:
-    """Return what vouches for `content`, as lmtools.base.seal has it, which needs more than the
-    standard library.
-    """
-    return hashlib.new("sha256", json.dumps(content, sort_keys=True).encode()).hexdigest()
+def load_manifest(path: Path) -> dict:
+    """Return a stage's manifest; empty if there is none, or one of another form."""
+    tree = load(path)
+    sides = [tree.get(side) for side in ("options", "inputs", "outputs")]
+    entries = [entry for side in sides[1:] if isinstance(side, dict) for entry in side.values()]
+    fits = {"stage", "commands", "finished"} <= tree.keys()
+    fits = fits and all(isinstance(part, dict) for part in sides)
+    # outputs have no entry before the stage ends
+    return tree if fits and all(isinstance(entry, dict | None) for entry in entries) else {}
 
 
 def save(path: Path, content: dict):
     """Write JSON so that a crash leaves the old file or the new one."""
     with atomic_path(path, follow=False) as temporary:
-        sealed = {SEAL: seal(content), **content}
-        temporary.write_text(json.dumps(sealed, indent=1, ensure_ascii=False) + "\n")
+        temporary.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n")
 
 
 SHARED = Path(__file__).with_name("rescore.sh")
@@ -145,7 +142,7 @@ def begin(
     declared.setdefault(number, {"reads": [], "writes": []})
     check_inputs(declared, number, script, command)
     refuse_link(log)
-    old, hashes = load(path), Hashes(path.with_name("hashes.json"))
+    old, hashes = load_manifest(path), Hashes(path.with_name("hashes.json"))
     stage = {
         "stage": number,
         "title": title,
@@ -197,7 +194,7 @@ def say_changed(old: dict, inputs: dict) -> Iterator[str]:
     """Yield a line for each input whose content differs from what the manifest `old` recorded."""
     recorded = old.get("inputs", {})
     for name, entry in inputs.items():
-        if name in recorded and recorded[name]["sha256"] != entry["sha256"]:
+        if name in recorded and (recorded[name] or {}).get("sha256") != entry["sha256"]:
             yield f"{name} changed since stage {old['stage']} read it"
 
 
@@ -226,7 +223,7 @@ def stale(path: Path) -> None:
     """Warn if a stage that will not run now was interrupted, or read something that has changed
     since.
     """
-    old, hashes = load(path), Hashes(path.with_name("hashes.json"))
+    old, hashes = load_manifest(path), Hashes(path.with_name("hashes.json"))
     if not old:
         return
     inputs = {name: hashes.entry(name) for name in old["inputs"] if os.path.exists(name)}

@@ -22,11 +22,10 @@ stop_stage=99    # last stage to run
 skip_done=false  # true: skip stages whose commands, options, inputs and outputs are as their
                  # manifests say
 dry_run=false    # true: print the commands of these stages, one a line, and run none
-cmd=local        # where what --nj takes at a time runs: local, by processes; slurm or queue, by jobs
-                 # of Slurm or Grid Engine, as conf/slurm.yaml or conf/queue.yaml of the repository
-                 # says, or slurm:F.yaml, queue:F.yaml
+cmd=local        # what runs --nj commands at a time: local (processes), or a program as Kaldi's
+                 # run.pl is, as in "utils/slurm.sh --mem 4G" (utils/gridengine.sh, utils/run.sh)
 processes=1      # processes of one training on a machine, by torchrun: the number of GPUs
-nnodes=1         # machines of one training, of so many processes each, with --cmd slurm
+nnodes=1         # machines of one training, of so many processes each, by utils/slurm.sh
 debug=false      # true: show every command, and the traceback of an error
 
 recipe_home=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -37,6 +36,7 @@ recipe_help=false
 recipe_open= # number of the stage that runs now
 recipe_line= # of the script, where a command failed
 recipe_names=() # of options
+recipe_cmd=() # words of --cmd
 recipe_declared= # lines of stage, reads or writes, and path, with tabs between them
 . "$recipe_home/utils/rescore.sh"
 # an environment that is active comes first
@@ -71,12 +71,12 @@ quoted() {
 # of $nnodes machines.
 # shellcheck disable=SC2154  # the recipe's nj
 each() {
-  local command=("$@") machines=1 line share
+  local command=("$@") nodes=() line share
   share=$(($(nproc) / (nj * processes)))
   if [[ $1 = lmtools && ${2-} = train ]]; then
     if ((nnodes > 1)); then
-      machines=$nnodes
-      command=(srun --kill-on-bad-exit=1 python3 -m lmtools.base.jobs node "$processes" -m "$@")
+      nodes=(--nodes "$nnodes")
+      command=(srun --kill-on-bad-exit=1 "$recipe_home/utils/node.sh" "$processes" -m "$@")
     elif ((processes > 1)); then
       command=(python3 -m torch.distributed.run --standalone --nproc-per-node "$processes" -m "$@")
     fi
@@ -87,8 +87,24 @@ each() {
   elif [[ $cmd = local ]]; then
     env "$share" xargs -r -P "$nj" -L 1 "${command[@]}"
   else
-    python3 -m lmtools.base.jobs lines "$nj" "$machines" "${command[@]}"
+    recipe_jobs "${nodes[@]}" --max-jobs-run "$nj" -- "${command[@]}"
   fi
+}
+
+# recipe_jobs OPTION... -- COMMAND...: have --cmd run the command with each line of standard input;
+# print their logs when all have ended.
+recipe_jobs() {
+  local options=() lines number log=$expdir/log/${recipe_tag}stage$recipe_open.jobs
+  while [[ $1 != -- ]]; do options+=("$1") && shift; done
+  mapfile -t lines
+  ((${#lines[@]})) || return 0
+  printf '%s\n' "${lines[@]}" >"$log"
+  # shellcheck disable=SC2016  # the job's arguments
+  "${recipe_cmd[@]}" "${options[@]}" JOB="1:${#lines[@]}" "$log.JOB.log" \
+    bash -c 'sed -n "$2p" "$1" | LMTOOLS_CMD=local xargs -r -L 1 "${@:3}"' - "$log" JOB "${@:2}"
+  for ((number = 1; number <= ${#lines[@]}; number++)); do
+    cat "$log.$number.log"
+  done
 }
 
 # submit COMMAND...: run the command: here, or as a job of a cluster.
@@ -96,7 +112,7 @@ submit() {
   if [[ $cmd = local || $dry_run = true ]]; then
     "$@"
   else
-    quoted "${@:2}" | python3 -m lmtools.base.jobs lines 1 1 "$1"
+    quoted "${@:2}" | recipe_jobs -- "$1"
   fi
 }
 
@@ -140,13 +156,17 @@ recipe_start() {
     # shellcheck disable=SC2317,SC2329  # stages call it
     lmtools() { command lmtools "$@" --debug; }
   fi
-  [[ $cmd = @(local|slurm|queue|slurm:?*|queue:?*) ]] ||
-    recipe_fail "--cmd is '$cmd'; it takes local, slurm, queue, slurm:F.yaml or queue:F.yaml" 2
+  if [[ $cmd != local ]]; then
+    read -ra recipe_cmd <<<"$cmd"
+    [[ -x ${recipe_cmd[0]} ]] || recipe_cmd[0]=$recipe_home/${recipe_cmd[0]}
+    [[ -f ${recipe_cmd[0]} && -x ${recipe_cmd[0]} ]] ||
+      recipe_fail "--cmd is '$cmd'; it takes local, or a program as utils/slurm.sh" 2
+    LMTOOLS_CMD=$(quoted "${recipe_cmd[@]}")
+    export LMTOOLS_CMD
+  fi
   ((nnodes > 0 && processes > 0)) || recipe_fail "--nnodes and --processes take 1 or more" 2
-  ((nnodes == 1)) || [[ $cmd = slurm* ]] ||
-    recipe_fail "--nnodes $nnodes are machines that Slurm gives; add --cmd slurm, or --nnodes 1" 2
-  [[ $cmd != @(slurm|queue) ]] || cmd=$cmd:$recipe_home/conf/$cmd.yaml
-  export LMTOOLS_CMD=$cmd
+  ((nnodes == 1)) || [[ $cmd = *slurm* ]] ||
+    recipe_fail "--nnodes $nnodes are machines that Slurm gives; add --cmd utils/slurm.sh" 2
   recipe_python ready "$expdir/.lock" "$expdir/stages" "$expdir/log"
   exec 9<>"$expdir/.lock" # children inherit it: the lock lasts as long as anything may still write
   recipe_python lock "$expdir/.lock" 9 $$

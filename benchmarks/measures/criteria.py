@@ -26,8 +26,7 @@ from torch import Tensor
 
 from lmtools.base.config import build
 from lmtools.base.errors import UserError
-from lmtools.base.jobs.work import Work
-from lmtools.base.workers import WorkerPool
+from lmtools.base.workers import Work, WorkerPool
 from lmtools.models.device import autocast, choose_device, resolve_precision
 from lmtools.models.lm import LanguageModel
 from lmtools.models.objectives import OBJECTIVES, Examples, excluded_ids

@@ -4,7 +4,7 @@
 # perplexity.
 #
 # The corpus (1.8 GB) is fetched and checked. The neural models want GPUs: --processes 8 --nj 1, or
-# --processes 8 --nnodes 2 --nj 1 --cmd slurm for two machines of a cluster.
+# --processes 8 --nnodes 2 --nj 1 --cmd utils/slurm.sh for two machines of a cluster.
 
 # shellcheck disable=SC2086  # train_opts and url are words or nothing; paths have no blanks
 cd "$(dirname "$0")" && . ../../utils/recipe.sh

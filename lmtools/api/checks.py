@@ -100,11 +100,10 @@ def check_table(table: ScoreTable, where: str) -> ScoreTable:
             if getattr(getattr(row, "dtype", None), "kind", "O") not in "fiu":
                 check_numbers(row, f"{where}: {field}[{utt!r}]")
     check_mapping(table.signature, f"{where}: signature", "a mapping of names to texts")
-    if table.checks is not None:
-        check_mapping(table.checks, f"{where}: checks", "a mapping of utterances to checks")
-    for field in ("tokens", "checks"):
-        for utt, row in (getattr(table, field) or {}).items():
-            items, count = list_items(row, f"{where}: {field}[{utt!r}]", "them"), 0
-            if utt in table.log_prob and len(items) != (count := len(table.log_prob[utt])):
-                raise UserError(f"{where}: {field} of {utt!r}: {len(items)} for {count} scores")
+    if table.lists is not None:
+        check_text(table.lists, f"{where}: lists")
+    for utt, row in table.tokens.items():
+        items, count = list_items(row, f"{where}: tokens[{utt!r}]", "them"), 0
+        if utt in table.log_prob and len(items) != (count := len(table.log_prob[utt])):
+            raise UserError(f"{where}: tokens of {utt!r}: {len(items)} for {count} scores")
     return table

@@ -206,6 +206,8 @@ def convert(kind, value, source, name):
         return build(kind, value or {}, source, f"{name}.")
     options = typing.get_args(kind) if isinstance(kind, types.UnionType) else (kind,)
     for option in options:
+        if dataclasses.is_dataclass(option) and isinstance(value, Mapping):
+            return build(option, value, source, f"{name}.")
         if typing.get_origin(option) is dict and isinstance(value, Mapping):
             item = typing.get_args(option)[1]
             return {

@@ -1,11 +1,11 @@
-"""Settings of a whole call, which reach every part of it: --cmd, --max-line, --allow-commands,
+"""Settings of a whole call, which reach every part of it: --max-line, --allow-commands,
 --log-format.
 
 The command line sets them, and a program does by `with lmtools.using(...)`; variables of the
 environment are their defaults and are read here alone. They are the thread's: one that a program
 starts inside the block begins with the defaults, unless it runs in a copy of the context
-(contextvars.copy_context, asyncio.to_thread). Worker processes and tasks of a cluster get the
-settings of the call that they work for (lmtools.base.jobs.work).
+(contextvars.copy_context, asyncio.to_thread). Worker processes get the settings of the call that
+they work for (lmtools.base.workers).
 """
 
 import contextlib
@@ -19,8 +19,7 @@ from lmtools.base.errors import UserError
 from lmtools.base.grammar import check_kind, check_text
 
 # variables of the environment
-CMD, MAX_LINE, LOG_FORMAT = "LMTOOLS_CMD", "LMTOOLS_MAX_LINE", "LMTOOLS_LOG_FORMAT"
-LOCAL = "local"
+MAX_LINE, LOG_FORMAT = "LMTOOLS_MAX_LINE", "LMTOOLS_LOG_FORMAT"
 LOG_FORMATS = TEXT, JSON = "text", "json"
 LONGEST = "16M"  # bytes of a line, unless something else is set
 SIZES = "write it as 500000, 64K, 16M or 2G"
@@ -30,21 +29,17 @@ SIZES = "write it as 500000, 64K, 16M or 2G"
 class Context:
     """Settings of a call.
 
-    `cmd`: where the N pieces of work of `nj=N` run: `local`, by N processes of this machine;
-    `slurm`, `slurm:F.yaml`, `queue` or `queue:F.yaml`, by an array of N tasks of a cluster.
     `max_line`: bytes that a line may have. `allow_commands`: whether lines of script files may run
     commands. `log_format`: how lines on standard error are written, text or json
     (lmtools.base.log); `verb`: what these say of who is called.
     """
 
-    cmd: str = LOCAL
     max_line: int = 16 << 20
     allow_commands: bool = False
     log_format: str = TEXT
     verb: str = ""
 
     def __post_init__(self):
-        check_text(self.cmd, "cmd")
         check_kind(self.allow_commands, bool, "allow_commands", "True or False")
         check_log_format(self.log_format, "log_format")
         check_text(self.verb, "verb")
@@ -60,13 +55,12 @@ def current() -> Context:
         return context
     max_line = check_size(os.environ.get(MAX_LINE) or LONGEST, MAX_LINE)
     log_format = check_log_format(os.environ.get(LOG_FORMAT) or TEXT, LOG_FORMAT)
-    return Context(os.environ.get(CMD) or LOCAL, max_line, log_format=log_format)
+    return Context(max_line, log_format=log_format)
 
 
 @contextlib.contextmanager
 def using(
     *,
-    cmd: str | None = None,
     max_line: int | str | None = None,
     allow_commands: bool | None = None,
     log_format: str | None = None,
@@ -75,7 +69,7 @@ def using(
     """Give the calls inside the block these settings of `Context`; None leaves one as it is around
     the block. `max_line` may be text, as 64M. UserError for a value that is none.
     """
-    given = {"cmd": cmd, "max_line": max_line, "allow_commands": allow_commands}
+    given = {"max_line": max_line, "allow_commands": allow_commands}
     given |= {"log_format": log_format, "verb": verb}
     given = {name: value for name, value in given.items() if value is not None}
     context = replace(current(), **given)

@@ -25,6 +25,7 @@ DOORS: dict[str, tuple[str, tuple[str, ...]]] = {
     "bridges": ("our models in other programs", ("export",)),
     "decode": ("N-best lists of recordings, by Whisper or Vosk", ("decode",)),
     "networks": ("confusion networks, confidences of words, systems combined", ("network",)),
+    "nist": ("scoring of speech as NIST's sclite and csrfilt do it", ()),
     "phrases": ("glossaries: names and words that lists should have", ()),
     "serve": ("answers to programs, over HTTP or line by line", ("serve",)),
     "translate": ("N-best lists of translations, by a translation model", ("translate",)),

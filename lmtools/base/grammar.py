@@ -98,7 +98,12 @@ def fit(
             cause, usual = f"key {missing} is missing", "add it"
         else:
             cause = f"{subject} is {clip_value(value)}"
-            usual = f"expected {spell_expected(told['what'])}"
+            wanted = spell_expected(told["what"])
+            if "enum" in told["what"]:
+                types = list_types(kind, steps)
+                choices = [one for each in types for one in getattr(each, "values", ())]
+                wanted = f"one of {', '.join(map(str, choices))}"
+            usual = f"expected {wanted}"
             if remedy:
                 cause, usual = f"{cause}, {usual}", remedy
         raise UserError(f"{where}: {place}{cause}; {remedy or usual}") from None
@@ -145,8 +150,8 @@ def name_place(steps: list, titles: Mapping[str, str], whole: str) -> tuple[str,
     return place, subject if names else ("it" if steps else whole)
 
 
-def list_keys(kind, steps: list) -> list[str]:
-    """Return the keys of the object of the type `kind` at a path."""
+def list_types(kind, steps: list) -> list:
+    """Return the types that the part of a value of the type `kind` at a path may have."""
     from msgspec import inspect
 
     types = [inspect.type_info(kind)]
@@ -154,6 +159,12 @@ def list_keys(kind, steps: list) -> list[str]:
         types = [inner for one in types for inner in getattr(one, "types", (one,))]
         if step is not None:
             types = [inner for one in types for inner in step_into(one, step)]
+    return types
+
+
+def list_keys(kind, steps: list) -> list[str]:
+    """Return the keys of the object of the type `kind` at a path."""
+    types = list_types(kind, steps)
     return [field.encode_name for one in types for field in getattr(one, "fields", ())]
 
 

@@ -1,15 +1,14 @@
-"""Artifacts that vouch for themselves: a JSON or YAML mapping carries, as `seal`, the SHA-256 of
-all else that it says.
+"""The seal of models, subword models and corpora: what describes them carries, as `seal`, the
+SHA-256 of all else that it says. Beside it, mappings as JSON files, which have none.
 
-The seal is of what is said, not of bytes: white space and the order of keys do not count. In JSON
-it stands first, so that whoever edits a file on purpose takes one line out.
+The seal is of what is said, not of bytes: white space and the order of keys do not count.
 """
 
 import functools
 import hashlib
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import yaml
 
@@ -78,29 +77,19 @@ def say_once(place: str, path: str) -> None:
 
 
 def write_json(tree: Mapping, path, indent: int | None = 1, allow_nan: bool = True) -> None:
-    """Write a mapping with its seal as JSON; ValueError for NaN where it is not allowed."""
-    text = json.dumps(add_seal(tree), ensure_ascii=False, indent=indent, allow_nan=allow_nan)
+    """Write a mapping as JSON; ValueError for NaN where it is not allowed."""
+    text = json.dumps(tree, ensure_ascii=False, indent=indent, allow_nan=allow_nan)
     with atomic_text(path) as stream:
         stream.write(text + "\n")
 
 
-def read_json(path, remedy: str = REMEDY, check: Callable[[dict], object] = bool) -> dict:
-    """Return the mapping that `write_json` wrote, without its seal; UserError if the file is no
-    JSON object or not as it was written.
-
-    `check` refuses what it should not say, before a line says that it has no seal.
+def read_json(path, remedy: str = REMEDY) -> dict:
+    """Return the mapping in a JSON file, without the seal of older versions; UserError if it holds
+    no JSON object.
     """
     tree = parse_json(read_bytes(path), path, remedy)
-    rest = check_seal(
-        tree,
-        path,
-        f"{remedy}, or take the line of the {SEAL} out if the edit was meant",
-        warn=False,
-    )
-    check(rest)
-    if SEAL not in tree:
-        say_unchecked(path)
-    return rest
+    tree.pop(SEAL, None)
+    return tree
 
 
 def parse_json(content, where, remedy: str) -> dict:

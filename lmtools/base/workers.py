@@ -22,13 +22,14 @@ import threading
 import traceback
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextvars import copy_context
+from dataclasses import dataclass, field
 from functools import partial
 from multiprocessing import resource_tracker
 from typing import Any, TypeVar
 
-from lmtools.base.context import LOCAL, Context, current
+from lmtools.base.context import SETTINGS, Context, current
 from lmtools.base.errors import UserError
-from lmtools.base.jobs.work import Work
 
 AHEAD = 3  # items a process that are under way: what bounds the memory
 PATIENCE = 5  # seconds that a process which was killed has to be gone
@@ -40,6 +41,29 @@ CONTEXT = multiprocessing.get_context("spawn")
 Item, Result = TypeVar("Item"), TypeVar("Result")
 
 
+@dataclass(frozen=True)
+class Work:
+    """Function `act` of an item, to which what `load()` returns, called once a process, comes first
+    where there is one. `context`: settings of the call that the work is for; `forks`: whether
+    processes may be forks of this one.
+    """
+
+    act: Callable
+    load: Callable | None = None
+    context: Context = field(default_factory=current)
+    forks: bool = False
+
+    def bind(self) -> Callable:
+        """Return the function of an item alone."""
+        return partial(self.act, self.load()) if self.load else self.act
+
+    def begin(self) -> Callable:
+        """Return `bind` under the settings, for another process."""
+        here = copy_context()
+        here.run(SETTINGS.set, self.context)
+        return partial(here.run, here.run(self.bind))
+
+
 def map_ordered(
     act: Callable,
     items: Iterable[Item],
@@ -47,7 +71,6 @@ def map_ordered(
     load: Callable | None = None,
     *,
     remedy: str = REMEDY,
-    reads: Iterable = (),
     context: Context | None = None,
 ) -> Iterator[Result]:
     """Yield `act` of each item, in order, by `nj` processes; here where nj is 1 or there is one
@@ -56,12 +79,10 @@ def map_ordered(
     `act` is pickled once, so that it may hold a large vocabulary (functools.partial). What `load()`
     returns, called once a process, is its first argument. An item is taken when it is needed, AHEAD
     * nj at most before their results are. An exception of `act` is raised here in the place of its
-    result; UserError, within seconds, when a worker is killed: what died, and the `remedy`. Where
-    `context.cmd` (of None: that of the caller's settings, lmtools.base.context) names a queue, an
-    array of `nj` tasks takes the place of the processes, and results come when all are there;
-    `reads` are the files that `act` reads by name. Processes and tasks have the settings, too.
+    result; UserError, within seconds, when a worker is killed: what died, and the `remedy`.
+    Processes have the settings of `context`, or those of the caller.
     """
-    work = Work(act, load, tuple(reads), context or current())
+    work = Work(act, load, context or current())
     return (result for _, result in run_numbered(work, items, nj, remedy))
 
 
@@ -72,7 +93,6 @@ def as_completed(
     load: Callable | None = None,
     *,
     remedy: str = REMEDY,
-    reads: Iterable = (),
     forks: bool = False,
 ) -> Iterator[tuple[int, Result]]:
     """Yield pairs (number of the item, `act` of it) as `nj` processes finish, also where nj is 1;
@@ -81,15 +101,15 @@ def as_completed(
     All results that are there when a worker dies come before the error. `forks`: where `can_fork`
     the processes are forks of this one, in which `load` has all that it refers to here.
     """
-    work = Work(act, load, tuple(reads), current(), forks=forks)
+    work = Work(act, load, current(), forks)
     return run_numbered(work, items, nj, remedy, ordered=False)
 
 
 def run_numbered(
     work: Work, items: Iterable, nj: int, remedy: str, *, ordered: bool = True
 ) -> Iterator[tuple[int, Any]]:
-    """Yield pairs (number of the item, its result) by `nj` processes, or tasks of a cluster; if
-    `ordered` by this process where nothing is gained by another.
+    """Yield pairs (number of the item, its result) by `nj` processes; if `ordered` by this process
+    where nothing is gained by another.
     """
     if ordered:
         items = iter(items)
@@ -98,11 +118,6 @@ def run_numbered(
         if len(head) < 2:
             yield from enumerate(map(work.bind(), items))
             return
-    if nj > 1 and work.context.cmd != LOCAL:
-        from lmtools.base.jobs.arrays import find_queue, run_items
-
-        yield from enumerate(run_items(find_queue(work.context.cmd), work, items, nj))
-        return
     waiting: dict[Future, int] = {}
     with WorkerPool(work, nj, remedy) as pool:
         for number, item in enumerate(items):

@@ -6,7 +6,7 @@ from lmtools.base.errors import UserError
 from lmtools.base.installed import find_model
 from lmtools.base.lock import hold_lock
 from lmtools.bridges.export import FORMS, NGRAM_FORMS
-from lmtools.ngram.description import is_ngram
+from lmtools.ngram.model import is_ngram
 
 
 def arguments(parser):

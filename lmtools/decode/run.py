@@ -5,12 +5,14 @@ at any of them, with the same lists in the end.
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from lmtools.base.atomic import atomic_text, is_stream
 from lmtools.base.errors import UserError, one_line
 from lmtools.base.lock import hold_lock
 from lmtools.base.log import ProgressBar, say
+from lmtools.base.shards import WHOLE, Shard
 from lmtools.base.workers import as_completed
 from lmtools.decode.audio import read_samples
 from lmtools.decode.recognisers import Recogniser, make_recogniser, sign_recogniser
@@ -26,7 +28,8 @@ FAILED = ".failed"  # what follows the name of the lists in the name of their re
 @dataclass(frozen=True)
 class DecodeOptions:
     """Which recogniser, NAME:DIR with `key=value` options, on which device, by how many
-    processes; `strict`: the first recording that fails ends the run.
+    processes; `strict`: the first recording that fails ends the run; `shard`: which part of the
+    recordings, of which any may fail.
     """
 
     asr: str
@@ -34,6 +37,7 @@ class DecodeOptions:
     device: str = "auto"
     nj: int = 1
     strict: bool = False
+    shard: Shard = WHOLE
 
 
 @dataclass(frozen=True)
@@ -53,7 +57,7 @@ class Decoded:
     @property
     def real_time_factor(self) -> float:
         """Return seconds that a process takes for a second of speech."""
-        return self.spent / self.seconds
+        return self.spent / self.seconds if self.seconds else 0.0
 
 
 def decode_speech(source, out: str, options: DecodeOptions, ref=None) -> Decoded:
@@ -67,14 +71,14 @@ def decode_speech(source, out: str, options: DecodeOptions, ref=None) -> Decoded
     """
     if is_stream(out):
         raise UserError(f"{out}: lists of speech are resumed by the name of their file; give one")
-    utterances = find_utterances(source, ref)
+    utterances = list(options.shard.share(partial(find_utterances, source, ref)))
     recogniser = make_recogniser(options.asr, options.opts, options.device)
     with hold_lock(out):
         known, failed = find_entries(utterances, recogniser, options, out)
         if failed:  # before the lists that lack them
             with atomic_text(out + FAILED) as stream:
                 stream.writelines(f"{utt} {reason}\n" for utt, reason in failed.items())
-        if not known:
+        if not known and options.shard == WHOLE:
             utt, reason = next(iter(failed.items()))
             raise UserError(f"{source}: no recording can be decoded; the first, {utt}: {reason}")
         kept = [
@@ -151,11 +155,10 @@ def decode_missing(
     """
     entries: dict[str, JournalEntry] = {}
     failed: dict[str, str] = {}
-    places = dict.fromkeys(utterance.recording.place for utterance in missing)
     # processes of their own even for one: a library that crashes ends none of ours
     results = as_completed(
         decode_utterance, missing, min(options.nj, len(missing)), recogniser.load,
-        remedy=REMEDY, reads=[options.asr.partition(":")[2], *places],
+        remedy=REMEDY,
     )  # fmt: skip
     for number, result in results:
         utt = missing[number].utt

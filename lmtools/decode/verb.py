@@ -1,12 +1,19 @@
 """lmtools decode: N-best lists of recordings by a recogniser, Whisper or Vosk."""
 
 import itertools
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
 
+from lmtools.base.atomic import atomic_text
+from lmtools.base.files import read_lines
 from lmtools.base.log import say
+from lmtools.base.shards import WHOLE
 from lmtools.decode.recognisers import RECOGNISERS, describe_options
-from lmtools.decode.run import FAILED, DecodeOptions, decode_speech
+from lmtools.decode.run import FAILED, Decoded, DecodeOptions, decode_speech
 from lmtools.verbs.help import Rare
-from lmtools.verbs.options import PROCESSES
+from lmtools.verbs.options import CLUSTER
+from lmtools.verbs.shards import Part, run_parts, wanted_command, writing_part
 
 INCOMPLETE = 3  # exit status where utterances failed
 SHOWN = 10  # of their names
@@ -38,7 +45,7 @@ def arguments(parser):
     )
     help_text = "lists as jsonl; a killed run is continued"
     parser.add("--out", metavar="F.jsonl", help=help_text)
-    parser.add(*PROCESSES)
+    parser.add(*CLUSTER)
     help_text = "end at the first recording that cannot be decoded (default: go on, exit status 3)"
     parser.add_argument("--strict", action="store_true", help=Rare(help_text))
     parser.add("--device", help="of Whisper: cpu, cuda, cuda:1 ... (default: %(default)s)")
@@ -48,11 +55,43 @@ def run(args) -> int:
     """Decode, and say on standard error what was decoded and what could not be; return the exit
     status.
     """
-    options = DecodeOptions(args.asr, args.opts, args.device, args.nj, strict=args.strict)
-    done = decode_speech(args.audio, args.out, options, args.ref)
+    if cmd := wanted_command(args):
+        return run_parts(args, cmd, [args.out])
+    shard = args.shard or WHOLE
+    options = DecodeOptions(
+        args.asr, args.opts, args.device, args.nj, strict=args.strict, shard=shard
+    )
+    if not args.shard:
+        return describe(decode_speech(args.audio, args.out, options, args.ref), args.out)
+    reads = [args.audio, args.asr.partition(":")[2], *([args.ref] if args.ref else [])]
+    with writing_part(args, args.out, reads) as part:
+        if part:
+            describe(decode_speech(args.audio, part[0], options, args.ref), part[0])
+    return 0
+
+
+def join(parts: Sequence[Part], out: str, **options) -> int:
+    """Write the lists of all parts, and say what could not be decoded; return the exit status."""
+    with atomic_text(out) as joined:
+        for part in parts:
+            with open(part.output, encoding="utf-8", newline="\n") as stream:
+                shutil.copyfileobj(stream, joined)
+    reports = [Path(f"{part.output}{FAILED}") for part in parts]
+    failures = [line for path in reports if path.exists() for _, line in read_lines(path)]
+    if not failures:
+        Path(out + FAILED).unlink(missing_ok=True)
+        return 0
+    with atomic_text(out + FAILED) as stream:
+        stream.writelines(f"{line}\n" for line in failures)
+    say(f"{len(failures):,} utterances failed; {out}{FAILED} says why", "warning")
+    return INCOMPLETE
+
+
+def describe(done: Decoded, out: str) -> int:
+    """Say what was decoded and what could not be; return the exit status."""
     long = f", {done.long} of them in several windows" if done.long else ""
     say(
-        f"{args.out}: {done.hypotheses:,} hypotheses of {done.utterances:,} utterances{long},"
+        f"{out}: {done.hypotheses:,} hypotheses of {done.utterances:,} utterances{long},"
         f" {done.seconds / 60:,.1f} minutes of speech, real-time factor {done.real_time_factor:.2f}"
         " a process",
         utterances=done.utterances, hypotheses=done.hypotheses, seconds=done.seconds,
@@ -63,7 +102,7 @@ def run(args) -> int:
     names = [*itertools.islice(done.failed, SHOWN), *["..."] * (len(done.failed) > SHOWN)]
     say(
         f"{len(done.failed):,} of {done.utterances + len(done.failed):,} utterances failed"
-        f" ({', '.join(names)}); {args.out}{FAILED} says why; mend them and give the command again",
+        f" ({', '.join(names)}); {out}{FAILED} says why; mend them and give the command again",
         "warning",
     )
     return INCOMPLETE

@@ -42,9 +42,7 @@ OF_CHARACTERS = "cer", "cer:blanks=no"  # the metric that blanks matter to, and 
 
 @dataclass(frozen=True)
 class Spacing:
-    """The language of texts, of those that are written without blanks between words (None: of
-    others), and whether they have such blanks all the same.
-    """
+    """Language of texts written without blanks (None: others), and whether they have blanks."""
 
     language: str | None
     blanks: bool = False
@@ -76,15 +74,12 @@ def find_spacing(texts: Iterable[str]) -> Spacing:
 
 
 def language_of(letter: str) -> str | None:
-    """Return the language of SCRIPTS that a letter is of."""
     name = unicodedata.name(letter, "")
     return next((SCRIPTS[begin] for begin in SCRIPTS if name.startswith(begin)), None)
 
 
 def advise_metric(refs: Iterable[str], hyps: Iterable[str], metric: str, source) -> Iterator[str]:
-    """Yield a warning about a metric that does not fit how references or hypotheses, which are from
-    `source`, are written.
-    """
+    """Yield a warning about a metric that does not fit how texts of `source` are written."""
     sides = [side for side in (find_spacing(refs), find_spacing(hyps)) if side.language]
     bare = next((side.language for side in sides if not side.blanks), None)
     name, title = find_metric(metric)[0], METRICS[metric].title
@@ -100,8 +95,6 @@ def advise_metric(refs: Iterable[str], hyps: Iterable[str], metric: str, source)
 
 
 def remedy_of(metric: str, language: str) -> str | None:
-    """Return the metric to take in place of one that takes what stands between blanks for a
-    word.
-    """
+    """Return the metric to take in place of one of words between blanks."""
     remedies = REMEDIES[metric]
     return remedies.get(language, remedies[None])

@@ -10,9 +10,8 @@ from lmtools.base.errors import UserError
 from lmtools.evaluate.corpus import Evaluation, References
 from lmtools.evaluate.edits import Alignment
 from lmtools.evaluate.metrics import METRICS, find_aligner
-from lmtools.evaluate.nist.alignment import WordPairs
-from lmtools.evaluate.nist.segments import StmSegment
 from lmtools.formats import kaldi_text
+from lmtools.formats.nbest.stm import StmSegment
 
 LENGTHS = (5, 10, 20, 40)  # last of each group of lengths, in units of the metric
 WORDS = "words"
@@ -143,10 +142,10 @@ def count_words(refs: References, hyps: Mapping[str, str]) -> WordErrors:
 
 
 def pair_words(
-    alignment: Alignment | WordPairs, ref: Sequence[str], hyp: Sequence[str]
+    alignment: Alignment, ref: Sequence[str], hyp: Sequence[str]
 ) -> Iterator[tuple[str, str, str]]:
     """Yield (C, S, D or I, word of the reference, word of the hypothesis) of an alignment."""
-    if isinstance(alignment, WordPairs):
+    if hasattr(alignment, "pairs"):  # the door nist's, which knows the words of its own path
         yield from alignment.pairs
         return
     left, right = iter(ref), iter(hyp)

@@ -9,7 +9,6 @@ from lmtools.base.errors import UserError
 from lmtools.base.grammar import check_whole
 from lmtools.evaluate.edits import Alignment
 from lmtools.evaluate.metrics import METRICS, find_aligner
-from lmtools.evaluate.nist.alignment import WordPairs
 from lmtools.evaluate.significance import MatchedPairs, confidence, matched_pairs
 
 
@@ -45,17 +44,14 @@ class References:
     def __init__(self, refs: Mapping[str, str | tuple[str, ...]], metric: str = "wer"):
         self.refs, self.metric = refs, metric
         self.rows: dict[str, dict[str, np.ndarray]] = {utt: {} for utt in refs}
-        self.alignments: dict[str, dict[str, Alignment | WordPairs]] = {utt: {} for utt in refs}
+        self.alignments: dict[str, dict[str, Alignment]] = {utt: {} for utt in refs}
 
     def texts(self) -> Iterator[str]:
-        """Yield all references."""
         for ref in self.refs.values():
             yield from (ref,) if isinstance(ref, str) else ref
 
-    def align(self, utt: str, text: str) -> Alignment | WordPairs:
-        """Return an utterance's hypothesis aligned with its first reference, in the metric's
-        units.
-        """
+    def align(self, utt: str, text: str) -> Alignment:
+        """Return a hypothesis aligned with its first reference, in the metric's units."""
         known = self.alignments[utt]
         if text not in known:
             ref = self.refs[utt]

@@ -1,9 +1,11 @@
-"""Test of whether references can belong to hypotheses at all: lengths, the error of the best
-hypotheses beside that against other utterances' references, and utterances without a common word.
+"""Whether references can belong to hypotheses at all (lengths, the error of the best hypotheses
+beside that against other utterances' references), and whether a score is better higher or lower.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from lmtools.evaluate.edits import align
 from lmtools.text.marks import drop_marks
@@ -37,9 +39,7 @@ class Fit:
 
     @property
     def possible(self) -> bool:
-        """Return whether a recogniser can have made these hypotheses of speech with these
-        references.
-        """
+        """Return whether a recogniser can have made these hypotheses of such speech."""
         strange = HOPELESS if self.strange is None else min(HOPELESS, NEAR * self.strange)
         near = self.best > max(HIGH, strange)
         return 1 / LONGER < self.longer < LONGER and not near and self.apart <= APART
@@ -54,9 +54,7 @@ class Fit:
 
 
 def measure_fit(pairs: Iterable[tuple[str, Sequence[str]]]) -> Fit | None:
-    """Measure the fit of references to hypotheses, regardless of case, punctuation and form of
-    Unicode, on a sample of the pairs; None where they are too few.
-    """
+    """Measure the fit on a sample, regardless of case, punctuation and form; None if too few."""
     pairs = [(ref, hyps) for ref, hyps in pairs if ref.split() and any(map(str.split, hyps))]
     pairs = pairs[:: -(-len(pairs) // SAMPLE) or 1]
     refs = [split_words(ref) for ref, _ in pairs]
@@ -84,9 +82,7 @@ BARE = unifier(UNIFIERS)
 
 
 def split_words(text: str) -> list[str]:
-    """Return the words of a text in lower case, without marks and punctuation, in one form of
-    Unicode; characters of scripts without blanks one by one.
-    """
+    """Return lower-case words without marks; characters where scripts have no blanks."""
     text = NORMALISERS["librispeech"](BARE(drop_marks(text)))
     return (text if text.isascii() else CHARACTER.sub(r" \g<0> ", text)).split()
 
@@ -104,8 +100,37 @@ REMEDY = "compare a few by eye: other ids, set, order or language?"
 
 
 def doubt_references(pairs: Iterable[tuple[str, Sequence[str]]], place) -> list[str]:
-    """Return a warning about `place` where the references cannot be of the hypotheses of the
-    pairs.
-    """
+    """Return a warning about `place` where references cannot be of these hypotheses."""
     fit = measure_fit(pairs)
     return [] if fit is None or fit.possible else [f"warning: {place}: {fit}; {REMEDY}"]
+
+
+DECIDED = 10  # lists that say something
+SURE = 3.0  # standard errors of the mean difference
+
+
+def are_costs(values: np.ndarray, valid: np.ndarray, gains: np.ndarray) -> bool | None:
+    """Return whether the lowest of `values` (U, K) choose better, by `gains`; None in doubt."""
+    if not valid.size:
+        return None
+    rows = np.arange(len(values))
+    lowest = np.where(valid, values, np.inf).argmin(1)
+    highest = np.where(valid, values, -np.inf).argmax(1)
+    better = (gains[rows, lowest] - gains[rows, highest])[lowest != highest]
+    if len(better) < DECIDED or not better.any():
+        return None
+    doubt = better.std() / np.sqrt(len(better))
+    return None if abs(better.mean()) <= SURE * doubt else bool(better.mean() > 0)
+
+
+def are_positive(values: np.ndarray) -> bool:
+    """Return whether nearly all values that are not 0 are positive, as no log-probability is; those
+    that are but 0 and 1, as of which system a hypothesis is, are no scores.
+    """
+    many = (values > 0).sum() > 0.99 * (values != 0).sum() > 0
+    return bool(many and not is_indicator(values))
+
+
+def is_indicator(values: np.ndarray) -> bool:
+    """Return whether there are both 0 and 1 and nothing else."""
+    return bool(np.isin(values, (0, 1)).all() and np.ptp(values))

@@ -69,9 +69,7 @@ def references(sources: Sequence[Texts]) -> dict[str, str | tuple[str, ...]]:
 def pair_hypotheses(
     refs: Mapping[str, str | tuple[str, ...]], hyp: Texts
 ) -> list[tuple[str, list[str]]]:
-    """Return the first reference of each utterance beside its hypotheses, of those that have
-    some.
-    """
+    """Return each first reference beside its hypotheses, of utterances that have some."""
     lists = {nbest.utt: [hyp.text for hyp in nbest.hyps] for nbest in hyp.lists or ()}
     lists = {utt: [text] for utt, text in hyp.texts.items()} | lists
     return [(refs_of(ref)[0], lists[utt]) for utt, ref in refs.items() if lists.get(utt)]
@@ -93,9 +91,7 @@ def own_references(source: Texts) -> dict[str, str | tuple[str, ...]]:
 
 
 def join(hyp: Texts, refs: Mapping[str, object], ref: Texts) -> Texts:
-    """Return hypotheses under the ids of their references, which `ref` has; UserError where some
-    have none.
-    """
+    """Return hypotheses under the ids of `ref`; UserError where some have none."""
     if not refs:  # which evaluation tells
         return hyp
     ids = join_ids(Side(hyp.texts, hyp.path), Side(refs, ref.path), "hypotheses have no reference")
@@ -113,9 +109,7 @@ def same_length(ref: Texts, hyp: Texts) -> None:
 
 
 def refuse_first_words(ref: Texts, hyp: Texts) -> None:
-    """Raise UserError if the ids of two texts, of as many lines, differ and seem to be first
-    words.
-    """
+    """Raise UserError if two texts of as many lines have ids that seem to be first words."""
     ids = "".join((*ref.texts, *hyp.texts))
     differ = len(ref.texts) == len(hyp.texts) and ref.texts.keys() != hyp.texts.keys()
     if differ and ref.lists is hyp.lists is None and not any(map(str.isdigit, ids)):
@@ -126,9 +120,7 @@ def refuse_first_words(ref: Texts, hyp: Texts) -> None:
 
 
 def lists_of(ref: Texts, hyp: Texts, refs: Mapping[str, str]) -> list[NBest]:
-    """Return the N-best lists of `hyp`, or else of `ref`, under the references; an utterance
-    without a list gets an empty one.
-    """
+    """Return the lists of `hyp`, or else `ref`, under the references; missing ones are empty."""
     lists = hyp.lists if hyp.lists is not None else ref.lists
     if lists is None:
         raise UserError(

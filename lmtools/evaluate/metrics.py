@@ -11,13 +11,20 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from lmtools.base.doors import open_door
 from lmtools.base.errors import UserError
 from lmtools.base.grammar import parse_pairs
 from lmtools.evaluate.edits import Alignment, Counts, align
-from lmtools.evaluate.nist.alignment import WordPairs, align_texts
-from lmtools.evaluate.nist.networks import Rules
-from lmtools.evaluate.sacre import BLEU_ORDER, CHRF_ORDER, Sacre, bleu, chrf, sentence_bleu, ter
-from lmtools.evaluate.tokenisers import TOKENISERS
+from lmtools.evaluate.sacre import (
+    BLEU_ORDER,
+    CHRF_ORDER,
+    TOKENISERS,
+    Sacre,
+    bleu,
+    chrf,
+    sentence_bleu,
+    ter,
+)
 from lmtools.text.unify import HAN
 from lmtools.types import EMPTY
 from lmtools.version import __version__
@@ -46,6 +53,23 @@ def mixed(text: str) -> list[str]:
 
 
 @dataclass(frozen=True)
+class Rules:
+    """What counts as right beside equal words: optional words of the reference that are missing
+    (`optional`, sclite's -D), and words of which a fragment `wor-` is the beginning or `-ord` the
+    end (`fragments`, its -F).
+    """
+
+    optional: bool = False
+    fragments: bool = False
+
+
+@functools.cache
+def find_nist_aligner() -> Callable[[str, str, Rules], Alignment]:
+    """Return what aligns texts as sclite does; UserError without the door nist."""
+    return open_door("nist", "alignment:align_texts", "metric wer:rules=sclite, or hub5")
+
+
+@dataclass(frozen=True)
 class ErrorRate:
     """WER, CER or MER in percent; statistics are substitutions, deletions, insertions and reference
     length.
@@ -69,7 +93,7 @@ class ErrorRate:
         """
         return self.sum_up([self.align(ref, hyp) for hyp in hyps])
 
-    def align(self, ref: str, hyp: str) -> Alignment | WordPairs:
+    def align(self, ref: str, hyp: str) -> Alignment:
         """Return a hypothesis aligned in the metric's units; UserError where there are several
         references.
         """
@@ -79,10 +103,10 @@ class ErrorRate:
                 " bleu, chrf or ter"
             )
         if self.nist:
-            return align_texts(ref, hyp, self.nist)
+            return find_nist_aligner()(ref, hyp, self.nist)
         return align(self.split(ref), self.split(hyp))
 
-    def sum_up(self, alignments: Sequence[Alignment | WordPairs]) -> np.ndarray:
+    def sum_up(self, alignments: Sequence[Alignment]) -> np.ndarray:
         """Return `statistics` of hypotheses that are aligned already."""
         counts = [alignment.counts for alignment in alignments]
         rows = [(c.substitutions, c.deletions, c.insertions, c.length) for c in counts]

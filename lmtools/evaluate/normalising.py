@@ -6,12 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
+from typing import Any
 
+from lmtools.base.doors import open_door
 from lmtools.base.errors import UserError
 from lmtools.evaluate.corpus import Evaluation
 from lmtools.evaluate.inputs import Texts
 from lmtools.formats import edits
-from lmtools.text.glm import GlobalMap
 from lmtools.text.normaliser import parse_normaliser
 from lmtools.text.unify import unifier
 
@@ -26,7 +27,7 @@ class TextRules:
 
     change: Callable[[str], str]
     signature: str
-    glm: GlobalMap | None = None
+    glm: Any = None
 
     @classmethod
     def read(
@@ -58,7 +59,7 @@ class TextRules:
                 f"{path}: --glm has rules of words of its own; leave out --normaliser, --unify and"
                 " --map-words"
             )
-        glm = GlobalMap(path)
+        glm = open_door("nist", "glm:GlobalMap", "--glm")(path)
         return cls(str, glm.signature, glm)
 
     def rewrite(self, source: Texts, side: str = "hyp") -> Texts:

@@ -6,6 +6,7 @@ ones; setup.py bounds its version, and tests compare what comes out with sacrebl
 """
 
 import copy
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -13,9 +14,50 @@ from functools import cached_property
 import numpy as np
 
 from lmtools.base.errors import UserError
-from lmtools.evaluate.tokenisers import load_metric
 from lmtools.types import EMPTY
 from lmtools.version import __version__
+
+# Those of sacrebleu without `spm`, its former name of flores101; the first is its default.
+TOKENISERS = (
+    *("13a", "zh", "char", "intl", "none", "ja-mecab", "ko-mecab"),
+    *("flores101", "flores200", "spBLEU-1K"),
+)
+EXTRAS = {"ja-mecab": "ja", "ko-mecab": "ko"}  # of the package, which these tokenisers need
+
+
+def load_metric(name: str, settings: Mapping):
+    """Return sacrebleu's metric `name`; UserError if its tokeniser lacks a package or a model."""
+    import sacrebleu.metrics
+
+    tokeniser = settings.get("tokenize")
+    refuse_missing_model(tokeniser)
+    try:
+        return getattr(sacrebleu.metrics, name)(**settings)
+    except (ImportError, RuntimeError, OSError, AssertionError) as error:
+        extra = EXTRAS.get(tokeniser)
+        cause = next(filter(None, str(error).splitlines()), type(error).__name__)
+        remedy = f"pip install 'sacrebleu[{extra}]'" if extra else "fetch its model again"
+        raise UserError(
+            f"sacreBLEU's tokeniser {tokeniser}: {cause.strip(' .')}; {remedy}"
+        ) from None
+
+
+def refuse_missing_model(tokeniser: str | None) -> None:
+    """Raise UserError where a SentencePiece model of sacrebleu is not on this disk."""
+    from sacrebleu.tokenizers.tokenizer_spm import SPM_MODELS
+    from sacrebleu.utils import SACREBLEU_DIR
+
+    if tokeniser not in SPM_MODELS:
+        return
+    url = SPM_MODELS[tokeniser]["url"]
+    path = os.path.join(SACREBLEU_DIR, "models", os.path.basename(url))
+    if not os.path.exists(path):
+        fetch = f"import sacrebleu; sacrebleu.BLEU(tokenize={tokeniser!r})"
+        raise UserError(
+            f"{path}: the model of sacreBLEU's tokeniser {tokeniser} is not there; fetch it where"
+            f' there is a network: python -c "{fetch}"'
+        )
+
 
 BLEU_ORDER, CHRF_ORDER = 4, 6
 CHRF_FACTOR = 4  # beta squared: recall counts so many times as much as precision
@@ -77,9 +119,7 @@ class Sacre:
         return replace(self, settings=settings)
 
     def statistics(self, ref: str | Sequence[str], hyps: Sequence[str]) -> np.ndarray:
-        """Return floats (hypotheses, width): sacrebleu's own sufficient statistics of each
-        hypothesis, against one reference or several.
-        """
+        """Return sacrebleu's statistics (hypotheses, width), against one reference or several."""
         metric = self.corpus
         reference = metric._cache_references(
             [[text] for text in ([ref] if isinstance(ref, str) else ref)]
@@ -99,9 +139,7 @@ class Sacre:
         return totals[..., 1]
 
     def gain(self, statistics: np.ndarray) -> np.ndarray:
-        """Return the quality of each hypothesis by itself (...,) from statistics (..., width),
-        higher is better: sentence-level score.
-        """
+        """Return sentence-level quality (...,) from statistics (..., width), higher is better."""
         score = (self.sentence_score or self.corpus_score)(statistics)
         return -score if self.lower_is_better else score
 
@@ -157,9 +195,7 @@ class Sacre:
         return self.signed(self.corpus.get_signature())
 
     def signed(self, signature) -> str:
-        """Return a signature of sacrebleu's with what it does not know: what missing hypotheses
-        are, and our version.
-        """
+        """Return sacrebleu's signature with our version and what missing hypotheses are."""
         return f"metric:{self.title.lower()}|{signature}|missing:empty|by:lmtools-{__version__}"
 
 
@@ -176,18 +212,14 @@ def bleu(totals: np.ndarray) -> np.ndarray:
 
 
 def sentence_bleu(totals: np.ndarray) -> np.ndarray:
-    """Return BLEU (...,) as `bleu`, over those orders alone that a sentence is long enough for
-    (sacrebleu's effective order).
-    """
+    """Return BLEU (...,) over the orders a sentence is long enough for (effective order)."""
     logs, penalty = bleu_parts(totals)
     matches, orders = totals[..., 2 : 2 + BLEU_ORDER], (totals[..., 2 + BLEU_ORDER :] > 0).sum(-1)
     return np.where(matches.any(-1), penalty * np.exp(logs.sum(-1) / np.maximum(orders, 1)), 0)
 
 
 def bleu_parts(totals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return logarithms of the smoothed precisions in percent (..., 4), 0 for orders without
-    n-grams, and the brevity penalty (...,).
-    """
+    """Return log precisions in percent (..., 4), 0 without n-grams, and brevity penalty (...,)."""
     hyp, ref = totals[..., 0], totals[..., 1]
     matches, ngrams = totals[..., 2 : 2 + BLEU_ORDER], totals[..., 2 + BLEU_ORDER :]
     smooth = 0.5 ** np.cumsum(matches == 0, axis=-1)

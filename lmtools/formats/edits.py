@@ -13,8 +13,7 @@ import numpy as np
 
 from lmtools.base.errors import UserError
 from lmtools.base.files import read_lines
-from lmtools.text.loops import count_looped, is_looping
-from lmtools.text.marks import drop_marks, find_marks
+from lmtools.text.marks import count_looped, drop_marks, find_marks, is_looping
 from lmtools.types import TOTAL, Hypothesis, Lattice, NBest
 
 # Extras that describe each word or token of a text, so that they are of the words they were read

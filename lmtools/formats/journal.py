@@ -3,7 +3,6 @@ goes on.
 """
 
 import contextlib
-import hmac
 import json
 import os
 from collections.abc import Iterator, Mapping
@@ -12,8 +11,6 @@ from pathlib import Path
 
 from lmtools.base.errors import UserError
 from lmtools.base.files import cannot, raw_lines
-from lmtools.base.keys import SIZE, read_key, sign
-from lmtools.base.log import say
 from lmtools.base.seal import SEAL, digest
 from lmtools.formats import jsonl
 from lmtools.types import EMPTY, NBest
@@ -36,23 +33,17 @@ class Journal:
     """The entries of one output by one model with one set of options (`signature`), in a file
     beside the output whose name says which: other options have another, and none is lost.
 
-    A line that was cut by a kill, or damaged since, or that the user's own key (lmtools.base.keys)
-    did not sign for this signature, counts as not written. Without a key nothing is found again,
-    which a line on standard error says.
+    A line that was cut by a kill, or damaged since, or is of another signature, counts as not
+    written.
     """
 
     def __init__(self, out, signature: Mapping):
         out, self.subject = Path(os.path.realpath(out)), digest(signature)
         self.path = out.with_name(f".{out.name}.{self.subject[:16]}.journal")
-        try:
-            self.key = read_key()
-        except UserError as error:
-            say(f"warning: {error}: if this run is killed, the next begins anew", "warning")
-            self.key = os.urandom(SIZE)
 
-    def sign_entry(self, tree: Mapping) -> str:
-        """Return the signature of what an entry says, in hexadecimal."""
-        return sign(self.key, b"journal", self.subject.encode(), digest(tree).encode()).hex()
+    def seal(self, tree: Mapping) -> str:
+        """Return the digest of what an entry says, and of what it is an entry of."""
+        return digest({**tree, "of": self.subject})
 
     def read(self) -> dict[str, JournalEntry]:
         """Return the last entry of each utterance."""
@@ -60,7 +51,7 @@ class Journal:
         for number, line in raw_lines(self.path) if self.path.is_file() else ():
             with contextlib.suppress(*UNREADABLE):
                 tree = json.loads(line)
-                if hmac.compare_digest(tree.pop(SEAL), self.sign_entry(tree)):
+                if tree.pop(SEAL) == self.seal(tree):
                     nbest = jsonl.utterance(tree["list"], f"{self.path}:{number}")
                     entries[nbest.utt] = JournalEntry(nbest, dict(tree["notes"]))
         return entries
@@ -78,7 +69,7 @@ class Journal:
 
                 def add(entry: JournalEntry) -> None:
                     tree = {"notes": dict(entry.notes), "list": jsonl.as_tree(entry.nbest)}
-                    tree = {SEAL: self.sign_entry(tree), **tree}
+                    tree = {SEAL: self.seal(tree), **tree}
                     line = json.dumps(tree, ensure_ascii=False) + "\n"
                     write_all(stream, line.encode("utf-8", "replace"), self.path)
 

@@ -15,7 +15,7 @@ from types import ModuleType
 from lmtools.base.errors import UserError
 from lmtools.base.files import DAMAGED, OPENERS, cannot, not_as_named
 from lmtools.base.grammar import parse_pairs
-from lmtools.text.foreign import ARTIFACTS, HEAD, identify
+from lmtools.text.blocks import ARTIFACTS, HEAD, identify
 from lmtools.types import EMPTY
 
 FEW = 8  # formats that a message may name

@@ -1,13 +1,14 @@
-"""ScoreTable files: a header `# lmtools-scores {signature}`, then `utt#rank TAB log-probability TAB
-tokens`, ranks from 1.
+"""ScoreTable files: a header `# lmtools-scores {signature}`; rows `utt#rank TAB log-probability TAB
+tokens`, ranks from 1; and, as the last line, `# lists HASH` of the lists that were scored.
 
 Log-probabilities are natural, higher is better, the end of sentence counted. The id may hold '#':
-the last one ends it. Each line ends in a TAB and a check, so that a row vouches for itself and for
-the text that it was made of: see `vouch`. Files without any check are read too.
+the last one ends it. The hash stands last since lists may come from a pipe. Files without it are
+read too.
 """
 
 import contextlib
 import hashlib
+import itertools
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -21,67 +22,80 @@ from lmtools.formats.checks import identifier, number
 from lmtools.types import NBest, ScoreTable
 
 HEADER = "# lmtools-scores "
-ROW = re.compile(r"(\S+)#([0-9]{1,9})\t(\S+)\t([0-9]{1,9})(?:\t([0-9a-f]{12}))?")
+LAST = "# lists "
+OLD_CHECK = r"\t[0-9a-f]{12}"  # behind each line of files before 1.0, which nothing looks at now
+ROW = re.compile(rf"(\S+)#([0-9]{{1,9}})\t(\S+)\t([0-9]{{1,9}})(?:{OLD_CHECK})?")
 REMEDY = "score these very lists again"
 
 
-def vouch(row: str, text: str = "") -> str:
-    """Return the check of a line: 12 hexadecimal digits of the SHA-256 of the line, a TAB, and the
-    single-spaced text of its hypothesis.
+def hash_list(nbest: NBest) -> int:
+    """Return the share of a list in the hash of its set: 128 bits of the SHA-256 of its id and its
+    hypotheses' words, in their order; 0 of an empty list.
     """
-    return hashlib.sha256(
-        f"{row}\t{' '.join(text.split())}".encode("utf-8", "surrogatepass")
-    ).hexdigest()[:12]
+    if not nbest.hyps:
+        return 0
+    said = [nbest.utt, [" ".join(hyp.text.split()) for hyp in nbest.hyps]]
+    return int.from_bytes(hashlib.sha256(json.dumps(said).encode()).digest()[:16], "big")
 
 
-def spell_row(utt: str, rank: int, value: float, count: int) -> str:
-    """Return a row without its check; a float has one spelling only."""
-    return f"{utt}#{rank}\t{float(value)!r}\t{int(count)}"
+def spell_hash(total: int) -> str:
+    """Return the hash of a set from the sum of its lists' shares: 32 hexadecimal digits."""
+    return f"{total % 2**128:032x}"
+
+
+def hash_lists(nbests: Iterable[NBest]) -> str:
+    """Return the hash of lists, which do not depend on their order, format or scores."""
+    return spell_hash(sum(map(hash_list, nbests)))
 
 
 def read(path, lines: Iterator[tuple[int, str]] | None = None) -> ScoreTable:
     """Read the table in `path`, or in its numbered `lines` where something has read them; UserError
-    with the line of a row that is malformed, out of rank order, not finite, or seen to be damaged.
+    with the line of a row that is malformed, out of rank order, or not finite.
     """
     lines = read_lines(path) if lines is None else lines
-    first = next(lines, (1, ""))[1]
-    signature, checked = header(path, first), has_check(first)
+    signature = header(path, next(lines, (1, ""))[1])
     log_prob: dict[str, list[float]] = {}
     tokens: dict[str, list[int]] = {}
-    checks: dict[str, list[str]] = {}
-    for line, utt, rank, value, count, check in read_rows(path, lines, checked):
+    lists = None
+    for line, row in lines:
+        match = ROW.fullmatch(row)
+        if lists or not match:
+            lists = read_last(f"{path}:{line}", None if lists else row)
+            continue
+        utt, value = match[1], number(match[3], f"{path}:{line}", "log-probability")
         expected = len(log_prob.setdefault(utt, [])) + 1
-        if rank != expected:
+        if int(match[2]) != expected:
             raise UserError(
-                f"{path}:{line}: utterance {utt!r} has rank {rank} where {expected} is due; score"
-                " the lists again"
+                f"{path}:{line}: utterance {utt!r} has rank {match[2]} where {expected} is due;"
+                " score the lists again"
             )
         log_prob[utt].append(value)
-        tokens.setdefault(utt, []).append(count)
-        if checked:
-            checks.setdefault(utt, []).append(check)
+        tokens.setdefault(utt, []).append(int(match[4]))
     return ScoreTable(
         {utt: np.array(values) for utt, values in log_prob.items()},
         {utt: np.array(counts, dtype=np.int64) for utt, counts in tokens.items()},
         signature,
-        checks if checked else None,
+        lists,
     )
 
 
-def has_check(line: str) -> bool:
-    """Return whether a first line ends in a check: then every row has one."""
-    return bool(re.search(r"\t[0-9a-f]{12}$", line))
+def read_last(where: str, line: str | None) -> str:
+    """Return the hash in the last line; UserError for any other line, and (None) for one behind."""
+    match = line is not None and re.fullmatch(LAST + "([0-9a-f]{32})", line)
+    if not match:
+        cause = "a line after the last" if line is None else "no row of a score file"
+        raise UserError(
+            f"{where}: {cause}; expected `utt#rank TAB log-probability TAB tokens`, at the end"
+            f" `{LAST}HASH`; score the lists again"
+        )
+    return match[1]
 
 
 def header(path, line: str) -> Mapping[str, str]:
-    """Return the signature in the first line; UserError for none or another line's check."""
-    head, _, check = line.rpartition("\t") if has_check(line) else (line, "", None)
-    if check is not None and check != vouch(head):
-        raise UserError(
-            f"{path}:1: the header is damaged: it does not fit its check; score the lists again"
-        )
+    """Return the signature in the first line; UserError if there is none."""
+    text = re.sub(OLD_CHECK + "$", "", line.removeprefix(HEADER))
     try:
-        signature = json.loads(head.removeprefix(HEADER)) if head.startswith(HEADER) else None
+        signature = json.loads(text) if line.startswith(HEADER) else None
     except (ValueError, RecursionError):
         signature = None
     if not isinstance(signature, dict):
@@ -92,60 +106,16 @@ def header(path, line: str) -> Mapping[str, str]:
     return signature
 
 
-def read_rows(
-    path, lines: Iterator[tuple[int, str]], checked: bool
-) -> Iterator[tuple[int, str, int, float, int, str | None]]:
-    """Yield (line number, utterance, rank, log-probability, tokens, check) of every row; UserError
-    unless all have checks or, as told, none.
-    """
-    for line, row in lines:
-        match = ROW.fullmatch(row)
-        if not match:
-            raise UserError(
-                f"{path}:{line}: expected `utt#rank TAB log-probability TAB tokens TAB check`;"
-                " score the lists again"
-            )
-        if checked != (match[5] is not None):
-            which = (
-                "no check, and the header has one"
-                if checked
-                else "a check, and the header has none"
-            )
-            raise UserError(
-                f"{path}:{line}: the row has {which}: the file is damaged or put together; score"
-                " the lists again"
-            )
-        value = number(match[3], f"{path}:{line}", "log-probability")
-        if checked and not row.startswith(
-            spell_row(match[1], int(match[2]), value, int(match[4])) + "\t"
-        ):
-            raise UserError(
-                f"{path}:{line}: the row is damaged: its numbers are not as they are written; score"
-                " the lists again"
-            )
-        yield line, match[1], int(match[2]), value, int(match[4]), match[5]
-
-
 def make_table(
     nbests: Sequence[NBest],
     values: Sequence[np.ndarray],
     counts: Sequence[np.ndarray],
     signature: Mapping[str, str],
 ) -> ScoreTable:
-    """Return the table of log-probabilities and tokens, arrays (hypotheses,) a list; its rows vouch
-    for the texts of `nbests` as those of a file do.
-    """
+    """Return the table of log-probabilities and tokens, arrays (hypotheses,) a list of `nbests`."""
     utterances = [nbest.utt for nbest in nbests]
-    checks = [
-        [
-            vouch(spell_row(nbest.utt, rank, value, count), hyp.text)
-            for rank, (hyp, value, count) in enumerate(zip(nbest.hyps, *row, strict=True), 1)
-        ]
-        for nbest, *row in zip(nbests, values, counts, strict=True)
-    ]
-    columns = (dict(zip(utterances, part, strict=True)) for part in (values, counts, checks))
-    log_prob, tokens, checks = columns
-    return ScoreTable(log_prob, tokens, signature, checks)
+    log_prob, tokens = (dict(zip(utterances, part, strict=True)) for part in (values, counts))
+    return ScoreTable(log_prob, tokens, signature, hash_lists(nbests))
 
 
 def write(table: ScoreTable, nbests: Iterable[NBest], path) -> None:
@@ -159,29 +129,61 @@ def write(table: ScoreTable, nbests: Iterable[NBest], path) -> None:
 
 @contextlib.contextmanager
 def writing(
-    path, signature: Mapping[str, str]
+    path, signature: Mapping[str, str], gaps: bool = False
 ) -> Iterator[Callable[[NBest, Sequence[float], Sequence[int]], None]]:
-    """Yield a function that writes the scores and tokens of one list to `path`; pipes at once."""
+    """Yield a function that writes the scores and tokens of one list to `path`; pipes at once.
+    With `gaps` a score of NaN, which another part has, is an empty line.
+    """
+    total = 0
     with atomic_text(path) as out:
-        first = HEADER + json.dumps(dict(signature), ensure_ascii=False, sort_keys=True)
-        out.write(f"{first}\t{vouch(first)}\n")
+        out.write(HEADER + json.dumps(dict(signature), ensure_ascii=False, sort_keys=True) + "\n")
 
         def add(nbest, values, counts):
+            nonlocal total
             identifier(nbest.utt, str(path))
-            for rank, (hyp, value, count) in enumerate(
+            for rank, (_, value, count) in enumerate(
                 zip(nbest.hyps, values, counts, strict=True), 1
             ):
+                if gaps and np.isnan(value):
+                    out.write("\n")
+                    continue
                 if not np.isfinite(value):
                     raise UserError(
                         f"{path}: the score of {nbest.utt}#{rank} is {value}; find out why the"
                         " model gave no number"
                     )
-                row = spell_row(nbest.utt, rank, value, count)
-                out.write(f"{row}\t{vouch(row, hyp.text)}\n")
+                out.write(f"{nbest.utt}#{rank}\t{float(value)!r}\t{int(count)}\n")
+            total += hash_list(nbest)
             if str(path) == "-":
                 out.flush()
 
         yield add
+        out.write(f"{LAST}{spell_hash(total)}\n")
+
+
+def join_parts(paths: Sequence, out) -> None:
+    """Write the file of those that `writing` wrote with gaps, each with rows of its own; UserError
+    where they are not parts of one.
+    """
+    with contextlib.ExitStack() as stack:
+        streams = [
+            stack.enter_context(open(path, encoding="utf-8", newline="\n")) for path in paths
+        ]
+        joined = stack.enter_context(atomic_text(out))
+        for number, lines in enumerate(itertools.zip_longest(*streams)):
+            rows = [line for line in lines if line != "\n"]
+            last = str(rows[0] if rows else "").startswith(LAST) and len(set(rows)) == 1
+            if number and not last and (len(rows) != 1 or None in rows):
+                raise UserError(
+                    f"{out}: line {number + 1} is in {len(rows)} parts; {REMEDY}, in parts on"
+                    " machines of one kind"
+                )
+            if not number and len(set(rows)) > 1:
+                raise UserError(
+                    f"{out}: parts by several models or on several devices ({rows[0]!r:.150} ...);"
+                    " give --device, and make them again"
+                )
+            joined.write(rows[0])
 
 
 def columns(table: ScoreTable, nbests: Sequence[NBest], path, source) -> list[np.ndarray]:
@@ -197,8 +199,8 @@ def check(table: ScoreTable, nbests: Sequence[NBest], path, source) -> None:
     """Raise UserError unless `table`, read from `path`, was made of exactly `nbests`, read from
     `source`.
 
-    It names both and the first utterance that the table lacks, has too much, has in another length,
-    or with another text at some rank.
+    It names both and the first utterance that the table lacks, has too much or has in another
+    length.
     """
     lengths = {nbest.utt: len(nbest.hyps) for nbest in nbests}
     missing = [utt for utt, length in lengths.items() if length and utt not in table.log_prob]
@@ -225,60 +227,8 @@ def check(table: ScoreTable, nbests: Sequence[NBest], path, source) -> None:
             f" {source}"
         )
         raise UserError(f"{path}: {counts} ({len(other)} such lists); {REMEDY}")
-    if table.checks is not None:
-        wrong = [(nbest, ranks) for nbest in nbests if (ranks := find_strangers(table, nbest))]
-        if wrong:
-            raise UserError(
-                describe_strangers(
-                    table, wrong, f"{path}: the score of {{}} is not of that hypothesis in {source}"
-                )
-            )
-
-
-def find_strangers(table: ScoreTable, nbest: NBest) -> list[int]:
-    """Return the ranks from 1 of a list whose rows do not vouch for the hypothesis there."""
-    rows = zip(
-        *(column.get(nbest.utt, ()) for column in (table.log_prob, table.tokens, table.checks)),
-        nbest.hyps,
-        strict=True,
-    )
-    checked = (
-        (vouch(spell_row(nbest.utt, rank, value, count), hyp.text), check)
-        for rank, (value, count, check, hyp) in enumerate(rows, 1)
-    )
-    return [rank for rank, (due, check) in enumerate(checked, 1) if due != check]
-
-
-def describe_strangers(
-    table: ScoreTable, wrong: Sequence[tuple[NBest, Sequence[int]]], message: str
-) -> str:
-    """Return the message on rows that are not of the lists: the first, how many there are, and what
-    may have happened.
-    """
-    nbest, ranks = wrong[0]
-    count = sum(len(ranks) for _, ranks in wrong)
-    total = sum(map(len, table.log_prob.values()))
-    if is_shuffled(table, nbest):
-        cause = "the lists hold the same hypotheses in another order"
-    elif count == 1:
-        cause = "the row is damaged, or this one text was changed"
-    else:
-        cause = "they were made of other lists, or the file is damaged"
-    return (
-        f"{message.format(f'{nbest.utt}#{ranks[0]}')} ({count} of {total} rows): {cause}; {REMEDY}"
-    )
-
-
-def is_shuffled(table: ScoreTable, nbest: NBest) -> bool:
-    """Return whether the checks of an utterance's rows match its hypotheses' texts in another
-    order.
-    """
-    columns = (table.log_prob[nbest.utt], table.tokens[nbest.utt], table.checks[nbest.utt])
-    left = [hyp.text for hyp in nbest.hyps]
-    for rank, (value, count, check) in enumerate(zip(*columns, strict=True), 1):
-        row = spell_row(nbest.utt, rank, value, count)
-        place = next((place for place, text in enumerate(left) if vouch(row, text) == check), None)
-        if place is None:
-            return False
-        left.pop(place)
-    return True
+    if table.lists not in (None, hash_lists(nbests)):
+        raise UserError(
+            f"{path}: scores of other lists than {source}: the utterances are the same, and"
+            f" hypotheses or their order are not; {REMEDY}"
+        )

@@ -48,7 +48,6 @@ def problems(lattice: Lattice) -> list[LatticeProblem]:
 
 
 def collect_problems(rows: Iterable[Row]) -> list[LatticeProblem]:
-    """Return the problems of rows that have one."""
     problems = []
     for kind, where, example in rows:
         places = np.flatnonzero(where)
@@ -89,7 +88,6 @@ def find_loops(lattice: Lattice) -> Iterator[Row]:
 
 
 def find_values(lattice: Lattice) -> Iterator[Row]:
-    """Yield rows of scores and times."""
     kinds = {"NaN score": np.isnan, "infinite score": np.isposinf, IMPOSSIBLE: np.isneginf}
     sides = ((lattice.scores, describe_arc), (lattice.final_scores, describe_final))
     for kind, test in kinds.items():
@@ -223,7 +221,6 @@ def drop_unusable(lattice: Lattice) -> tuple[Lattice, list[str]]:
 
 
 def clean_words(lattice: Lattice, done: list[str]) -> Lattice:
-    """Return the lattice with words that are one word each."""
     words = tuple(
         None if word is None else "_".join(word.split()) or None for word in lattice.words
     )

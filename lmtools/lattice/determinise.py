@@ -8,9 +8,8 @@ import numpy as np
 from lmtools.base.columns import rows_of
 from lmtools.base.errors import UserError
 from lmtools.lattice.arguments import check_arguments
-from lmtools.lattice.epsilon import Closures, Stops, unroll_chain
 from lmtools.lattice.forward import backward
-from lmtools.lattice.order import no_path, trim
+from lmtools.lattice.order import Closures, Stops, no_path, trim, unroll_chain
 from lmtools.lattice.weights import total
 from lmtools.types import Lattice
 
@@ -108,9 +107,7 @@ class Builder:
     def after(
         self, states: dict[int, Scores]
     ) -> tuple[dict[str, dict[int, Scores]], Scores | None]:
-        """Return for each next word the best scores into each state, and the best scores of ending
-        here, if a state can.
-        """
+        """Return the best scores into each state by next word, and those of ending here or None."""
         followers: dict[str, dict[int, Scores]] = {}
         ends = []
         for state, paid in states.items():
@@ -140,11 +137,9 @@ class Builder:
 
     @staticmethod
     def added(*rows: Scores) -> Scores:
-        """Return the sums over rows."""
         return tuple(map(sum, zip(*rows, strict=True))) if len(rows) > 1 else rows[0]
 
     def times(self) -> np.ndarray | None:
-        """Return the time of each set's best state."""
         if self.lattice.times is None:
             return None
         return self.lattice.times[

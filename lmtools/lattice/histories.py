@@ -135,7 +135,6 @@ class MixtureLM:
         }
 
     def prefixes(self) -> Mixture:
-        """Return the prefixes of one utterance."""
         return Mixture([part.prefixes() for part in self.parts], self.weights)
 
 

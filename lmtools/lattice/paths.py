@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from lmtools.lattice.arguments import check_arguments
-from lmtools.lattice.epsilon import Chain, Closures, Stop, Stops, unroll_chain
 from lmtools.lattice.forward import backward, forward
-from lmtools.lattice.order import levels, no_path
+from lmtools.lattice.order import Chain, Closures, Stop, Stops, levels, no_path, unroll_chain
 from lmtools.lattice.weights import WORDS, total
 from lmtools.types import TOTAL, Hypothesis, Lattice, NBest
 

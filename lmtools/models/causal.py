@@ -15,9 +15,7 @@ TOGETHER = 32
 
 
 class Causal(Transformer):
-    """State t has seen tokens 0..t and predicts token t+1; their number gives its position,
-    with `position: none` too.
-    """
+    """State t has seen tokens 0..t and predicts token t+1; also with `position: none`."""
 
     title = "Transformer"
     needs_positions = False

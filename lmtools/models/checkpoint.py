@@ -35,9 +35,7 @@ REMEDY = (
 
 
 def save_tensors(tensors: Mapping[str, torch.Tensor], path, **metadata) -> None:
-    """Write tensors and JSON-able metadata as one safetensors file, atomically; the metadata hold a
-    digest of all, and a seal.
-    """
+    """Write tensors and metadata, with a digest and a seal, as a safetensors file, atomically."""
     tensors = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
     described = json.dumps(add_seal({**metadata, "tensors": tensors_digest(tensors)}))
     with atomic_path(path, follow=False, failures=(SafetensorError,)) as temporary:
@@ -56,9 +54,7 @@ def tensors_digest(tensors: Mapping[str, torch.Tensor]) -> str:
 
 @contextlib.contextmanager
 def open_tensors(path) -> Iterator[tuple]:
-    """Yield a safetensors file for reading, and its metadata, the seal checked; Damaged, or
-    UserError if it cannot be opened at all, which says nothing of what is in it.
-    """
+    """Yield an open safetensors file and its metadata; Damaged, or UserError if unreadable."""
     refuse_pipe(path)
     try:
         open(path, "rb").close()  # safetensors calls every file missing that it cannot open
@@ -94,7 +90,6 @@ def load_checked(path) -> tuple[dict[str, torch.Tensor], dict]:
 
 
 def load_tensors(path) -> dict[str, torch.Tensor]:
-    """Return the tensors of a safetensors file by name."""
     return load_checked(path)[0]
 
 
@@ -111,9 +106,7 @@ def prepare_directory(
     machine: Mapping | None = None,
     facts: Mapping | None = None,
 ) -> None:
-    """Make `directory` a model directory of `settings` that lacks only its weights; `machine`
-    are the facts of the computer, `facts` those of `describe_model`.
-    """
+    """Make a model directory that lacks only its weights; `machine`, `facts`: for config.yaml."""
     directory, text = Path(directory), config_text(settings, subword)
     subword.save_to(directory / "subword", follow=False)
     # beside the weights, not in them: equal weights are equal files
@@ -216,9 +209,7 @@ def load_state(lm: LanguageModel, tensors: Mapping[str, torch.Tensor], path) -> 
 
 
 def load_model(directory, pairs: bool = False) -> tuple[LanguageModel, object]:
-    """Return the language model of a directory (CPU, evaluation mode), and its subword model.
-    UserError for a translation model, unless the caller gives it `pairs` of source and target.
-    """
+    """Return LM (CPU, evaluation mode) and subword model; UserError for pairs unless `pairs`."""
     settings, vocabulary = read_settings(directory)
     if OBJECTIVES[settings.objective].pairs and not pairs:
         raise UserError(
@@ -237,9 +228,7 @@ def load_model(directory, pairs: bool = False) -> tuple[LanguageModel, object]:
 
 
 def load_weights(directory) -> tuple[dict[str, torch.Tensor], dict]:
-    """Return the weights of a model directory by name, and their metadata; Damaged unless as they
-    were written, and of its config.yaml.
-    """
+    """Return weights by name and their metadata; Damaged unless as written with its config.yaml."""
     path = Path(directory) / WEIGHTS
     tensors, metadata = load_checked(path)
     if metadata.get("config", "") not in ("", digest(read_config(directory))):
@@ -307,8 +296,6 @@ def load_training(directory, lm: LanguageModel, optimiser) -> Progress:
 
 
 def training_metadata(directory) -> dict | None:
-    """Return the metadata (fingerprint, progress) of a saved training, or None where there is none;
-    Damaged where it cannot go on from there.
-    """
+    """Return a saved training's metadata, None if there is none; Damaged if it cannot go on."""
     path = Path(directory) / STATE
     return load_checked(path)[1] if path.exists() else None

@@ -12,12 +12,17 @@ difference of things that lie after it:
 and each of the three again so. Two such halvings of a kernel of 4 leave 9/16 of the
 multiplications, and no result depends on a later input, bit for bit. A filter that is halved no
 further is one product with the windows of its input (im2col).
+
+Of Dauphin et al. 2017 are GLU (Eq. 1), whose gradient (Eq. 3) has a part that no gate scales down,
+bilinear, linear and ReLU units, and GTU for comparison (Eq. 2: both factors scale its gradient).
 """
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 
 from lmtools.models.device import product_dtype
@@ -48,9 +53,7 @@ def causal_convolution(
 def best_halvings(
     weight: Sequence[int], x: Sequence[int], kind: torch.dtype, device: torch.device
 ) -> int:
-    """Return the number of halvings that is fastest; 0 in low precision, where differences of
-    inputs would be rounded once more, and on a GPU.
-    """
+    """Return the fastest number of halvings; 0 on a GPU and in low precision (rounding)."""
     if device.type != "cpu" or kind not in (torch.float32, torch.float64):
         return 0
     (batch, length, channels), kernel = x, weight[0]
@@ -78,9 +81,7 @@ def padded_length(length: int, halvings: int) -> int:
 
 
 class CausalConvolution(torch.autograd.Function):
-    """The convolution and its gradients; windows are made again for the gradients instead of being
-    kept.
-    """
+    """The convolution and its gradients; windows are made again rather than kept."""
 
     @staticmethod
     def forward(ctx, x, weight, bias, kind, halvings):
@@ -91,7 +92,6 @@ class CausalConvolution(torch.autograd.Function):
 
     @staticmethod
     def compute(x, weight, bias, halvings):
-        """Compute the convolution of inputs of any length."""
         length = x.shape[1]
         return convolve(pad_time(x, halvings), weight, bias, halvings)[:, :length]
 
@@ -193,9 +193,7 @@ def stack_windows(x: Tensor, kernel: int) -> Tensor:
 
 
 def window_gradients(x: Tensor, weight: Tensor, grad: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the gradients of a product with windows by its input (B, T, C), where they overlap
-    summed, and by the filter.
-    """
+    """Return a windowed product's gradients by input (B, T, C), summed, and by the filter."""
     kernel, length = len(weight), x.shape[1]
     rows = grad.reshape(-1, grad.shape[-1])
     grad_weight = (stack_windows(x, kernel).T @ rows).view(weight.shape)
@@ -206,3 +204,109 @@ def window_gradients(x: Tensor, weight: Tensor, grad: Tensor) -> tuple[Tensor, T
     for lag in range(1, min(kernel, length)):
         grad_x[:, :-lag] += apart[:, lag:, -1 - lag]
     return grad_x, grad_weight
+
+
+@dataclass(frozen=True)
+class Gate:
+    """Gate of a layer: its output as a function of convolutions X*W + b and, where there are two,
+    X*V + c; `gain` is Kaiming's.
+
+    Convolutions of variance `gain` make an output of the variance that a linear layer of variance 1
+    has; where a function saturates, as far as it is its slope at 0.
+    """
+
+    branches: int
+    gain: float
+    function: Callable[[Tensor], Tensor]
+
+
+def gate_halves(function: Callable[[Tensor, Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
+    """Return a function of two convolutions, of both side by side."""
+    return lambda both: function(*both.chunk(2, -1))
+
+
+GATES = {
+    # sigmoid(0) = 1/2 takes three quarters of the variance
+    # (X*W + b) sigmoid(X*V + c)
+    "glu": Gate(2, 4.0, lambda both: F.glu(both, -1)),
+    # Oord et al. 2016, as in an LSTM
+    "gtu": Gate(2, 4.0, gate_halves(lambda a, b: a.tanh() * b.sigmoid())),
+    # Mnih and Hinton 2007: no non-linearity but the product
+    "bilinear": Gate(2, 1.0, gate_halves(torch.mul)),
+    "relu": Gate(1, 2.0, F.relu),  # half of the variance: He et al. 2015
+    "tanh": Gate(1, 1.0, torch.tanh),  # near 0 it is the identity
+    "linear": Gate(1, 1.0, lambda x: x),
+}
+
+
+class GatedConvolution(nn.Module):
+    """A causal convolution with zeros on the left, (B, T, C) -> (B, T, O); with a kernel of 1 a
+    linear map.
+
+    With weight normalisation (Salimans and Kingma 2016) the filter of each output is gain *
+    direction / |direction|; without, `direction` is the filter. Weights start from N(0,
+    sqrt(variance / (k C))), the biases from 0, the gains so that the filters are the directions.
+    """
+
+    def __init__(
+        self, channels: int, outputs: int, kernel: int, variance: float, normalised: bool = True
+    ):
+        super().__init__()
+        std = math.sqrt(variance / (kernel * channels))
+        self.direction = nn.Parameter(torch.empty(kernel, channels, outputs).normal_(std=std))
+        norms = self.direction.detach().flatten(0, 1).norm(dim=0)
+        self.gain = nn.Parameter(norms) if normalised else None
+        self.bias = nn.Parameter(torch.zeros(outputs))
+        self.folded: tuple | None = None
+
+    @property
+    def kernel(self) -> int:
+        return len(self.direction)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return causal_convolution(x, self.weight(product_dtype(x)), self.bias)
+
+    def last(self, seen: Tensor) -> Tensor:
+        """Return the output (N, O) of windows (N, k * C), the oldest input first."""
+        kind = product_dtype(seen)
+        return torch.addmm(self.bias.to(kind), seen.to(kind), self.weight(kind).flatten(0, 1))
+
+    def weight(self, kind: torch.dtype) -> Tensor:
+        """Return the filter (k, C, O); in evaluation without gradients it is kept as made, in
+        `kind`, until a parameter changes.
+
+        PyTorch numbers the changes of a tensor, but for those of fused optimisers: where there is a
+        gradient for one, nothing is kept.
+        """
+        learning = any(parameter.grad is not None for parameter in self.parameters())
+        if self.training or torch.is_grad_enabled() or learning:
+            return self.normal()
+        key = (kind, *map(identify_tensor, (self.direction, self.gain)))
+        if self.folded is None or self.folded[0] != key:
+            self.folded = key, self.normal().to(kind)
+        return self.folded[1]
+
+    def normal(self) -> Tensor:
+        """Return the filter (k, C, O) in its own precision."""
+        if self.gain is None:
+            return self.direction
+        # torch's own weight norm calls it; thrice a formula's speed
+        return torch._weight_norm(self.direction, self.gain.view(1, 1, -1), 2)
+
+    def train(self, mode: bool = True) -> "GatedConvolution":
+        self.folded = None
+        return super().train(mode)
+
+    def _apply(self, *arguments, **options) -> "GatedConvolution":  # what .to() and its like call
+        self.folded = None
+        return super()._apply(*arguments, **options)
+
+    def __getstate__(self) -> dict:
+        return {**self.__dict__, "folded": None}  # a copy makes its own
+
+
+def identify_tensor(tensor: Tensor | None) -> tuple:
+    """Return a key that changes with a parameter, but not by changes of `.data` after eval()."""
+    if tensor is None:
+        return ()
+    return tensor.data_ptr(), tensor.device, None if tensor.is_inference() else tensor._version

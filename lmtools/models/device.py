@@ -1,5 +1,5 @@
 """The device that models compute on: its choice, the precision of matrix products, the rows of a
-batch, and what machine it is.
+batch, what machine it is, and dropout that is cheap on a CPU.
 """
 
 import contextlib
@@ -8,7 +8,8 @@ from functools import lru_cache
 from pathlib import Path
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn import functional as F
 
 from lmtools.base.errors import UserError
 from lmtools.types import NUMERICS
@@ -77,7 +78,6 @@ def cpu_multiplies_bfloat16() -> bool:
 
 
 def name_processor(device: torch.device) -> str:
-    """Return the name of the processor or GPU."""
     if device.type == "cuda":
         return torch.cuda.get_device_name(device)
     info = Path("/proc/cpuinfo")
@@ -89,9 +89,7 @@ def name_processor(device: torch.device) -> str:
 
 
 def machine_facts(device: torch.device) -> dict[str, str | int]:
-    """Return the facts on which the last digits of a training depend: processor, the instructions
-    that torch uses, threads, torch, device.
-    """
+    """Return on what a training's last digits depend: processor, instructions, threads, torch."""
     return {
         "processor": name_processor(device), "capability": torch.backends.cpu.get_cpu_capability(),
         "threads": torch.get_num_threads(),
@@ -111,3 +109,26 @@ def choose_device(name: str = "auto") -> torch.device:
             f"device {name}: {str(error).splitlines()[0]}; use cpu, cuda or auto"
         ) from None
     return device
+
+
+# a byte decides over an element on the CPU, so that the rate there is the nearest multiple of 1/256
+LEVELS = 256
+
+
+class Dropout(nn.Module):
+    """Zeroes elements with probability `rate` in training, scales the rest: equal expectation."""
+
+    def __init__(self, rate: float):
+        super().__init__()
+        self.rate = rate
+
+    def forward(self, x: Tensor) -> Tensor:
+        if not self.training or self.rate == 0:
+            return x
+        if x.device.type != "cpu":
+            return F.dropout(x, self.rate)
+        dropped = round(self.rate * LEVELS)
+        # eight decisions a draw
+        words = torch.empty(-(-x.numel() // 8), dtype=torch.int64).random_(-(2**63), None)
+        keep = (words.view(torch.uint8)[: x.numel()] >= dropped).view_as(x)
+        return x * (keep.to(x.dtype) * (LEVELS / (LEVELS - dropped)))

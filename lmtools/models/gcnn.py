@@ -14,8 +14,8 @@ from torch import Tensor, nn
 from lmtools.base.config import PRINTED, check_choices, check_numbers
 from lmtools.base.errors import UserError
 from lmtools.models.base import Trunk
-from lmtools.models.dropout import Dropout
-from lmtools.models.gated import GATES, GatedConvolution
+from lmtools.models.convolution import GATES, GatedConvolution
+from lmtools.models.device import Dropout
 from lmtools.models.memory import Rows
 
 BLOCK = re.compile(r"\s*\[([^\[\]]*)\]\s*(?:x\s*(\d+)\s*)?")
@@ -25,9 +25,7 @@ Shape = tuple[tuple[int, int], ...]  # (kernel, outputs) of each layer of a resi
 
 @dataclass(frozen=True)
 class GcnnConfig:
-    """The size and form of a gated convolutional model; the default is a small one of the paper's
-    form, six layers of [4, 256].
-    """
+    """Size and form of a gated convolutional model; default: six layers of [4, 256]."""
 
     dim: int = 128  # of the embedding (lookup)
     # as in the paper's Table 1: "[kernel, outputs; kernel, outputs] x times" a residual block
@@ -62,9 +60,7 @@ class GcnnConfig:
 
 
 def read_blocks(text: str) -> list[Shape]:
-    """Read the blocks of `[kernel, outputs; kernel, outputs] x times`; UserError where it is
-    something else.
-    """
+    """Read blocks `[kernel, outputs; kernel, outputs] x times`; UserError for anything else."""
     block = BLOCK.fullmatch(text)
     layers = [LAYER.fullmatch(layer) for layer in block[1].split(";")] if block else [None]
     shape = tuple((int(layer[1]), int(layer[2])) for layer in layers if layer)
@@ -83,9 +79,7 @@ def read_blocks(text: str) -> list[Shape]:
 
 
 class GatedBlock(nn.Module):
-    """A pre-activation residual block: gated convolutions, around all of which its input goes,
-    linearly mapped if the widths differ.
-    """
+    """Pre-activation residual block of gated convolutions; its input is mapped if widths differ."""
 
     def __init__(self, config: GcnnConfig, channels: int, shape: Shape):
         super().__init__()
@@ -124,9 +118,7 @@ class GatedBlock(nn.Module):
 
 
 class Gcnn(Trunk):
-    """State t has seen tokens t - receptive field + 1 .. t, with zeros before the first, and
-    predicts token t+1.
-    """
+    """State t has seen tokens t - receptive field + 1 .. t, zeros before; predicts token t+1."""
 
     Config = GcnnConfig
     title = "GCNN"

@@ -73,9 +73,7 @@ def check_files(directory: str) -> None:
 
 
 def check_pairs(directory: str, able: bool, pairs: bool) -> None:
-    """Raise UserError where a model is `able` to read pairs of texts and there are none, or the
-    other way round.
-    """
+    """Raise UserError where a model is `able` to read pairs and there are none, or vice versa."""
     if able and not pairs:
         raise UserError(
             f"hf:{directory}: a translation model (encoder and decoder), which reads a source"
@@ -95,9 +93,7 @@ def hash_directory(directory) -> str:
 
 
 def find_boundaries(config, tokenizer, source) -> tuple[int, int]:
-    """Return the ids before and after a sentence: of the tokenizer, else of the configuration; the
-    end of text stands for a beginning that there is not.
-    """
+    """Return the ids before and after a sentence; the end of text may stand for the beginning."""
     begin, end = (
         first_id(config, name) if (known := getattr(tokenizer, name)) is None else known
         for name in ("bos_token_id", "eos_token_id")
@@ -166,9 +162,7 @@ class HuggingFaceTrunk(Trunk):
 
 
 def bert_trunk(bert) -> Masked:
-    """Return our masked model with the weights of a Hugging Face BertModel, but for the head; the
-    first token type goes into the positions.
-    """
+    """Return our masked model with a BertModel's weights, without the head."""
     c = bert.config
     if c.hidden_act != "gelu":
         raise UserError(
@@ -205,5 +199,4 @@ def bert_trunk(bert) -> Masked:
 
 
 def module_state(prefix: str, module) -> dict[str, torch.Tensor]:
-    """Return a module's weight and bias under another name."""
     return {f"{prefix}.weight": module.weight, f"{prefix}.bias": module.bias}

@@ -13,8 +13,7 @@ from torch.nn import functional as F
 
 from lmtools.base.config import check_numbers
 from lmtools.models.base import Trunk
-from lmtools.models.device import onednn_computes_bfloat16, product_dtype
-from lmtools.models.dropout import Dropout
+from lmtools.models.device import Dropout, onednn_computes_bfloat16, product_dtype
 from lmtools.models.memory import Rows, group_levels
 
 # torch computes it otherwise
@@ -23,9 +22,7 @@ warnings.filterwarnings("ignore", "LSTM with projections is not supported with o
 
 @dataclass(frozen=True)
 class LstmConfig:
-    """The size of an LSTM; the defaults are the sampling paper's, with an output matrix of its
-    own.
-    """
+    """The size of an LSTM; defaults are the sampling paper's, with an own output matrix."""
 
     layers: int = 2
     dim: int = 128  # of the embedding
@@ -99,9 +96,7 @@ class Lstm(Trunk):
 def run_layer(
     layer: nn.LSTM, inputs: Tensor, before: tuple[Tensor, Tensor] | None = None
 ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-    """Return states (B, T, outputs) of a layer, and output and cell after the last; in float32 on
-    a CPU that has no bfloat16 kernel for it.
-    """
+    """Return a layer's states (B, T, outputs), last output and cell; float32 if bf16 is missing."""
     if product_dtype(inputs) != torch.bfloat16 or onednn_computes_bfloat16():
         return layer(inputs, before)
     with torch.autocast("cpu", enabled=False):
@@ -109,9 +104,7 @@ def run_layer(
 
 
 class Cells:
-    """The LSTM states of a tree of prefixes: in one row a prefix, output and cell of each layer, 4
-    x layers x (outputs + units) bytes.
-    """
+    """LSTM states of a tree of prefixes, a row each: 4 x layers x (outputs + units) bytes."""
 
     def __init__(self, model: Lstm):
         self.model = model
@@ -152,9 +145,7 @@ class Cells:
 def projected_cell(
     x: Tensor, old: list[Tensor], w: Tensor, u: Tensor, b: Tensor, c: Tensor, p: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Return output and cell of an LSTM with projection `p` after one more input, which
-    torch.lstm_cell has not.
-    """
+    """Return output and cell of an LSTM with projection `p`; torch.lstm_cell has none."""
     output, cell = old
     i, f, g, o = (F.linear(x, w, b) + F.linear(output, u, c)).chunk(4, dim=1)
     cell = f.sigmoid() * cell + i.sigmoid() * g.tanh()

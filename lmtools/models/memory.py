@@ -32,9 +32,7 @@ class Memory(Protocol):
 
 
 class Rows:
-    """A float32 matrix (rows, width) that grows, in blocks that double, so that appending costs
-    little.
-    """
+    """A float32 matrix (rows, width) that grows in blocks that double."""
 
     def __init__(self, width: int, device: torch.device):
         self.count = 0
@@ -52,9 +50,7 @@ class Rows:
 
 
 def group_levels(parents: np.ndarray, first: int) -> Iterator[np.ndarray]:
-    """Yield indices (.,) of the new rows first, first + 1 ..., group by group, each row in a later
-    group than its parent.
-    """
+    """Yield indices of the new rows from `first`, group by group, parents before children."""
     level: list[int] = []
     for parent in (parents - first).tolist():
         level.append(level[parent] + 1 if parent >= 0 else 0)

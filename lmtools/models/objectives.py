@@ -40,7 +40,6 @@ class Examples:
     source_lengths: Tensor | None = None
 
     def to(self, device) -> "Examples":
-        """Return the examples on another device."""
         return Examples(
             *(t if t is None else t.to(device, non_blocking=True) for t in vars(self).values())
         )
@@ -55,9 +54,7 @@ class Examples:
 def pad_sentences(
     sentences, prefix: list[int], suffix: list[int], least: int = 0
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return ids (B, T) with boundary tokens, right-padded to `least` positions or more, and the
-    true lengths (B,).
-    """
+    """Return ids (B, T) with boundaries, right-padded to >= `least`, and true lengths (B,)."""
     lengths = np.array([len(s) + len(prefix) + len(suffix) for s in sentences])
     inputs = np.full((len(sentences), max(least, int(lengths.max()))), PAD, dtype=np.int64)
     for row, sentence, length in zip(inputs, sentences, lengths, strict=True):
@@ -86,9 +83,7 @@ class Objective(ABC):
 
     @staticmethod
     def widths(corpus) -> np.ndarray:
-        """Return the length of each sentence of a corpus's file for a model, without boundaries,
-        (sentences,).
-        """
+        """Return the lengths (sentences,) of a corpus's file for a model, without boundaries."""
         return np.asarray(corpus.lengths)
 
     @abstractmethod
@@ -144,9 +139,7 @@ class Translation(Objective):
         return self.examples(sentences)
 
     def scoring(self, sentences):
-        """Pad both sides to the longer one, so that pairs of equal width are computed in equal
-        shapes.
-        """
+        """Pad both sides to the longer one: pairs of equal width have equal shapes."""
         sides = map(split_pair, sentences)
         return self.examples(sentences, 1 + max(len(side) for pair in sides for side in pair))
 

@@ -46,9 +46,7 @@ class Packing:
         return cls(here.sum(1).tolist(), places, (len(lengths), width))
 
     def unpack(self, states: Tensor) -> Tensor:
-        """Return states (2, N, D) as (B, 2 T, D): those of the left-to-right reader, then those of
-        the other; 0 where there is no word.
-        """
+        """Return states (2, N, D) as (B, 2 T, D): left-to-right, then the other; 0 without word."""
         rows, width = self.shape
         direction = torch.arange(2, device=states.device)[:, None]
         places = self.places + (self.places // width + direction) * width
@@ -57,9 +55,7 @@ class Packing:
 
     @cached_property
     def steps(self) -> list[tuple[slice, slice]]:
-        """Return for each step its rows among the N, and those of the same sentences one step
-        before (none for the first step).
-        """
+        """Return each step's rows among the N, and those of the same sentences one step before."""
         result, first, before = [], 0, 0
         for number, size in enumerate(self.sizes):
             old = slice(before, before + size) if number else slice(0, 0)
@@ -121,9 +117,7 @@ class Steps(torch.autograd.Function):
 
 
 def activate_gates(gates: Tensor, kind: torch.dtype) -> tuple[Tensor, ...]:
-    """Return a step's gates (2, rows, U) each, activated in place; computed in `kind`, since a CPU
-    is slow where precisions mix.
-    """
+    """Return a step's gates (2, rows, U) activated in place; computed in one dtype, `kind`."""
     values = gates.to(kind)
     i, f, g, o = values.chunk(4, dim=-1)
     activations = i.sigmoid_(), f.sigmoid_(), g.tanh_(), o.sigmoid_()
@@ -167,9 +161,7 @@ def pass_gradient(gradient: Tensor, values: Tensor, clip: float) -> Tensor:
 
 
 class TwoWayLstm(nn.Module):
-    """One layer of both directions with separate weights: packed inputs (2, N, D) to outputs (2, N,
-    D).
-    """
+    """One layer of both directions with separate weights: packed (2, N, D) to (2, N, D)."""
 
     def __init__(self, dim: int, units: int, cell_clip: float, clip: float):
         super().__init__()

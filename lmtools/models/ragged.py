@@ -42,7 +42,6 @@ class Ragged:
 
     @classmethod
     def of(cls, examples: Examples) -> "Ragged":
-        """Return examples without their padding."""
         place = torch.arange(examples.inputs.shape[1])
         real = place < examples.lengths[:, None]
         row = real.flatten().cumsum(0) - 1
@@ -91,9 +90,7 @@ def rows_agree(trunk, output: OutputLayer, dtype: torch.dtype) -> bool:
 def list_products(
     trunk, output: OutputLayer, dtype: torch.dtype
 ) -> Iterator[Callable[[Tensor], Tensor]]:
-    """Yield functions of states (N, D), one a shape of the products of a Transformer: layers are
-    alike, as are blocks of the vocabulary but for the last.
-    """
+    """Yield functions of states (N, D), one a shape of a Transformer's products."""
     block = trunk.blocks[0]
     yield from (block.query, block.key_value, lambda x: block.finish(x, x), trunk.head)
 

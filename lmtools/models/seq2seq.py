@@ -144,9 +144,7 @@ class Seq2seq(Transformer):
         return state[0]
 
     def shared_states(self, sources: list[Tensor], target: Tensor) -> Tensor:
-        """Return the last layer's states (N, T, D) of a target (T,) given each of N sources (S,),
-        which are in the order of their lengths.
-        """
+        """Return states (N, T, D) of a target (T,) given N sources (S,), in order of length."""
         runs = Runs([len(source) for source in sources])
         places = torch.cat([torch.arange(length) for length in runs.lengths])
         states = self.embedding.at(torch.cat(sources), places.to(target.device))  # (R, D)
@@ -257,7 +255,6 @@ class PrefixMemory:
         return self.now[:, :length]
 
     def keep(self, rows: Tensor) -> None:
-        """Go on with these prefixes alone."""
         self.now = self.now[rows]
 
 

@@ -74,9 +74,7 @@ class Batch:
 
 @dataclass(frozen=True)
 class Freeze:
-    """Weights from `--init` that stay as they are; a tied matrix stays if either of embedding and
-    output layer does.
-    """
+    """Weights from `--init` that stay; a tied matrix stays if either of its users does."""
 
     embedding: bool = False  # all below the layers
     layers: int = 0  # the first so many
@@ -151,9 +149,7 @@ class Settings:
             raise UserError(f"seed: {self.seed} is too large; give one below 2^63")
 
     def take_printed_forms(self) -> None:
-        """Give criterion, `arch` and `output` their printed forms; UserError for a setting that is
-        given in another.
-        """
+        """Give criterion, `arch` and `output` their printed forms; UserError for contradictions."""
         criterion = CRITERIA[self.criterion].printed or self.criterion
         forms = {
             "criterion": criterion,
@@ -175,9 +171,7 @@ class Settings:
 
     @property
     def sparse(self) -> bool:
-        """Return whether embedding and output matrix have sparse gradients where they can; with
-        momentum (nag) every row moves at every step.
-        """
+        """Return whether gradients are sparse where they can be; momentum (nag) moves every row."""
         if self.optim.sparse is None:
             return CRITERIA[self.criterion].sampled and self.optim.name != "nag"
         return self.optim.sparse

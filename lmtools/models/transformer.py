@@ -20,7 +20,7 @@ from torch.nn import functional as F
 from lmtools.base.config import check_choices, check_numbers
 from lmtools.base.errors import UserError
 from lmtools.models.base import Trunk
-from lmtools.models.dropout import Dropout
+from lmtools.models.device import Dropout
 from lmtools.models.ragged import Ragged
 
 

@@ -2,7 +2,7 @@
 
 import importlib
 
-HOMES = {"Description": "description", "NgramModel": "model", "build": "directory"}
+HOMES = {"Description": "model", "NgramModel": "model", "build": "directory"}
 
 
 def __getattr__(name: str):

@@ -1,6 +1,13 @@
-"""ARPA files, the text form of back-off n-gram models."""
+"""ARPA files, the text form of back-off n-gram models, and their lines as bytes, many at a time.
 
+A line is a row of pieces of at most 8 bytes: halves of numbers, which tables have, and beginnings
+of words. Pieces are stored in their order, 8 bytes each, so that what a piece lacks of 8 bytes is
+overwritten by the next one. What words have beyond 8 bytes fills the gaps that were left for it.
+"""
+
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from typing import BinaryIO, NamedTuple
 
@@ -9,10 +16,119 @@ import numpy as np
 from lmtools.base.errors import UserError
 from lmtools.base.files import read_lines
 from lmtools.base.log import track
-from lmtools.ngram.archive import Archive
 from lmtools.ngram.counts import Grams
-from lmtools.ngram.formatting import LineBytes
 from lmtools.ngram.parsing import read_log
+from lmtools.ngram.sentences import LOWEST
+
+AHEAD = 2  # pieces of n-grams whose lines wait
+PART = 8  # bytes of a piece
+DECIMALS = 6
+SCALE = 10**DECIMALS
+LOW = 10**4  # of a scaled logarithm the last four digits are one piece, what is before them another
+HIGH = 99 * SCALE // LOW + 1
+ZERO = 2 * HIGH  # where the piece of 0 stands, behind those of negative and of positive logarithms
+
+
+def scale_logs(values: np.ndarray) -> np.ndarray:
+    """Return log10 of probabilities or back-off weights in units of the last decimal, int32."""
+    with np.errstate(divide="ignore"):
+        logs = np.log10(values)
+    np.clip(logs, LOWEST, -LOWEST, out=logs)
+    logs *= SCALE
+    return np.rint(logs, out=logs).astype(np.int32)
+
+
+def eights(letters: np.ndarray) -> np.ndarray:
+    """Return the 8 bytes that begin at each of `letters`, as integers in the same memory."""
+    return np.ndarray(len(letters) - PART + 1, "<u8", letters, strides=(1,))
+
+
+def number_beginnings(before: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return pieces (P,) of numbers up to the second decimal after `before`, and their lengths."""
+    places = [f"{high // 100}.{high % 100:02}" for high in range(HIGH)]
+    pieces = [f"{before}{sign}{place}" for sign in ("-", "") for place in places]
+    padded = np.array([*pieces, f"{before}0"], dtype=f"S{PART}")
+    return padded.view("<u8"), np.char.str_len(padded).astype(np.int32)
+
+
+def number_ends(after: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return pieces (P,) of the last four decimals, none for 0, and `after`; their lengths."""
+    padded = np.array([*(f"{low:04}{after}" for low in range(LOW)), after], dtype=f"S{PART}")
+    return padded.view("<u8"), np.char.str_len(padded).astype(np.int32)
+
+
+class LineBytes:
+    """The pieces of lines: numbers, and every word of a vocabulary, alone and after a space."""
+
+    def __init__(self, vocabulary: Sequence[str]):
+        spaced = [f" {word}".encode() for word in vocabulary]
+        lengths = np.fromiter(map(len, spaced), np.int32, len(spaced))
+        self.letters = eights(np.frombuffer(b"".join(spaced) + bytes(PART), dtype=np.uint8))
+        self.ends = np.cumsum(lengths, dtype=np.int64)
+        starts = self.ends - lengths
+        self.first = self.letters[starts + 1], lengths - 1
+        self.others = self.letters[starts], lengths
+        self.probs = number_beginnings("\n"), number_ends("\t")
+        self.weights = number_beginnings("\t"), number_ends("")
+
+    def join(self, words: np.ndarray, logs: np.ndarray) -> bytes:
+        """Return lines `number<TAB>words[<TAB>number]` of `words` (R, n) ids and `logs` (1 or 2, R)
+        of `scale_logs`.
+        """
+        if not len(words):
+            return b""
+        columns = [*self.number(self.probs, logs[0]), (self.first, words[:, 0])]
+        columns += [(self.others, word) for word in words.T[1:]]
+        if len(logs) > 1:
+            columns += self.number(self.weights, logs[1])
+        pieces = np.empty((len(words), len(columns)), dtype="<u8")
+        lengths = np.empty(pieces.shape, dtype=np.int32)
+        for place, ((content, sizes), index) in enumerate(columns):
+            pieces[:, place], lengths[:, place] = content[index], sizes[index]
+        ends = np.cumsum(lengths.ravel(), dtype=np.int64)
+        starts = (ends - lengths.ravel()).reshape(pieces.shape)
+        text = np.empty(ends[-1] + PART, dtype=np.uint8)
+        lines = eights(text)
+        lines[starts.ravel()] = pieces.ravel()
+        spelled = slice(2, 2 + words.shape[1])
+        self.fill(lines, words.ravel(), starts[:, spelled].ravel(), lengths[:, spelled].ravel())
+        text[ends[-1]] = ord("\n")
+        return text[1 : ends[-1] + 1].tobytes()  # each line has the end of the one before it
+
+    def join_ahead(self, pieces: Iterable) -> Iterator[tuple]:
+        """Yield each Piece, its scaled logarithms and lines, which a thread makes ahead."""
+
+        def form(piece) -> tuple:
+            logs = scale_logs(piece.values)
+            return piece, logs, self.join(piece.words, logs)
+
+        waiting: deque = deque()
+        with ThreadPoolExecutor(1) as pool:
+            for piece in pieces:
+                waiting.append(pool.submit(form, piece))
+                if len(waiting) > AHEAD:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+
+    def number(self, tables, logs: np.ndarray) -> list[tuple]:
+        """Return the pieces of numbers: tables and which of their pieces."""
+        high, low = np.divmod(np.abs(logs), LOW)
+        high[logs > 0] += HIGH
+        zero = logs == 0
+        high[zero], low[zero] = ZERO, LOW
+        return [(tables[0], high), (tables[1], low)]
+
+    def fill(self, lines: np.ndarray, words: np.ndarray, starts: np.ndarray, lengths: np.ndarray):
+        """Store what words (W,) have beyond a piece: their last 8 bytes, then those in between."""
+        rows = np.flatnonzero(lengths > PART)
+        words, starts, lengths = words[rows], starts[rows], lengths[rows]
+        ends = self.ends[words]
+        lines[starts + lengths - PART] = self.letters[ends - PART]
+        for done in range(PART, int(lengths.max(initial=0)) - PART, PART):
+            rows = np.flatnonzero(lengths > done + PART)
+            lines[starts[rows] + done] = self.letters[ends[rows] - lengths[rows] + done]
+
 
 CHUNK = 1 << 16  # n-grams formatted at once
 
@@ -29,10 +145,7 @@ class Piece(NamedTuple):
 
 
 def write(
-    stream: BinaryIO,
-    vocabulary: Sequence[str],
-    grams: Sequence[Grams],
-    archive: Archive | None = None,
+    stream: BinaryIO, vocabulary: Sequence[str], grams: Sequence[Grams], archive=None
 ) -> None:
     """Write the model that an estimator made of `grams`: those n-grams that are kept; to an
     `archive` too.
@@ -77,7 +190,7 @@ def write_sections(
     vocabulary: Sequence[str],
     sizes: Sequence[int],
     pieces: Callable[[int], Iterable[Piece]],
-    archive: Archive | None = None,
+    archive=None,
 ) -> None:
     """Write an ARPA file of `sizes` n-grams an order, which come in `pieces`, and an `archive`."""
     padded = [*sizes, 0] if len(sizes) == 1 else sizes

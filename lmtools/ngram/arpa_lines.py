@@ -65,7 +65,6 @@ class ArpaLines:
         return taken
 
     def split(self, block: bytes) -> list[bytes]:
-        """Return the lines of a block without their ends."""
         return block.removesuffix(self.end).split(self.end)
 
     def take_filled(self) -> bytes | None:
@@ -77,7 +76,6 @@ class ArpaLines:
         return None
 
     def put_back(self, line: bytes) -> None:
-        """Have the line taken last be the next one again."""
         self.left = line + self.end + self.left
         self.following -= 1
 
@@ -104,11 +102,9 @@ class ArpaLines:
         return parse_lines(self.name, self.numbered(block), n, ids)
 
     def refuse(self, cause: str, remedy: str = AGAIN) -> UserError:
-        """Return the error on the line taken last."""
         return UserError(f"{self.name}:{self.number}: {cause}; {remedy}")
 
     def cut_off(self, where: str) -> UserError:
-        """Return the error on a file that ends too early."""
         return UserError(f"{self.name}: ends {where} (cut off?); fetch or write it again")
 
     def refuse_capitals(self) -> UserError:

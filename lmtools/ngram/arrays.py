@@ -9,8 +9,8 @@ from lmtools.base.errors import UserError
 from lmtools.ngram import arpa
 from lmtools.ngram.archive import Archive
 from lmtools.ngram.arpa_lines import AGAIN, ArpaLines
-from lmtools.ngram.backoff import SHIFT, WORD, BackoffModel, Level, ones, pack
-from lmtools.ngram.disk_level import DiskLevel
+from lmtools.ngram.backoff import SHIFT, WORD, BackoffModel, Level, complete_unigrams, ones, pack
+from lmtools.ngram.disk import DiskLevel
 from lmtools.ngram.parsing import SHOWN, WordTable
 from lmtools.ngram.sentences import BOS, SYMBOLS
 
@@ -51,7 +51,6 @@ class ArpaReader:
             )
 
     def read(self) -> BackoffModel:
-        """Read all orders."""
         for n in range(1, len(self.sizes) + 1):
             self.lines.expect_section(n, self.sizes)
             if n == 2:
@@ -95,9 +94,7 @@ class ArpaReader:
         return rows.sort()[0] if any(self.sizes[n:]) else rows
 
     def parse_batches(self, n: int, size: int) -> Iterator["NgramBatch"]:
-        """Yield the next `size` n-grams of an order, as far as there are so many, TOGETHER at once:
-        the more are looked up together, the nearer are neighbours.
-        """
+        """Yield at most `size` n-grams, TOGETHER at once: so neighbours are looked up together."""
         parts, waiting = [], 0
         while size and (block := self.lines.take(size)):
             words, values = self.lines.parse(block, n, self.ids, self.table)
@@ -174,23 +171,6 @@ class LevelRows:
         if (np.diff(key) == 0).any():
             raise self.twice
         return Level(key, prob, backoff)
-
-
-def complete_unigrams(level: Level, size: int) -> Level:
-    """Return the unigrams of all words, of `size` in all, of which the level lists some."""
-    whole = Level(np.arange(size), np.zeros(size), np.ones(size))
-    whole.prob[level.key], whole.backoff[level.key] = level.prob, level.backoff
-    whole.prob[BOS] = 0
-    return whole
-
-
-def fill_unigrams(model: BackoffModel, size: int) -> None:
-    """Give words that a model lacks, of `size` in all, the probability 0, as SRILM does: so its
-    probabilities of all words sum to 1 as before, and unknown words keep theirs.
-    """
-    level, more = model.levels[0], size - len(model.levels[0])
-    prob, backoff = np.append(level.prob, np.zeros(more)), np.append(level.backoff, np.ones(more))
-    model.levels[0] = Level(np.arange(size), prob, backoff)
 
 
 def write_arpa(

@@ -2,7 +2,7 @@
 
 N-grams are looked up together, a level at a time. The columns of a level are in memory, or maps of
 unnamed files, of which only what is looked at comes into memory; the highest order, read in the
-order of its contexts, may lie in parts on disk instead (lmtools.ngram.disk_level).
+order of its contexts, may lie in parts on disk instead (lmtools.ngram.disk).
 """
 
 import mmap
@@ -73,14 +73,11 @@ class Level:
             self.release()
 
     def release(self) -> None:
-        """Let what has been read of files leave memory."""
         for view in self.maps:
             view.madvise(mmap.MADV_DONTNEED)
 
     def look_up(self, context: np.ndarray, word: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return which n-grams with these contexts and last words are here, bool (R,), and their
-        probabilities, 0 of others.
-        """
+        """Return which n-grams are here, bool (R,), and their probabilities, 0 of others."""
         at = self.find(context, word)
         prob = np.zeros(len(at))
         prob[at >= 0] = self.prob[at[at >= 0]]
@@ -112,9 +109,7 @@ def cut_contexts(key: np.ndarray) -> Iterator[slice]:
 
 
 def search_sorted(table: np.ndarray, keys: np.ndarray) -> np.ndarray:
-    """Return np.searchsorted of sorted `keys`: of STEP neighbours within the part of the table that
-    lies between the first of them and of the next ones, which takes half of the time.
-    """
+    """Return np.searchsorted of sorted `keys`, STEP neighbours at a time: half the time."""
     at = np.empty(len(keys), dtype=np.int64)
     bounds = [*np.searchsorted(table, keys[::STEP]).tolist(), len(table)]
     for number, (low, high) in enumerate(pairwise(bounds)):
@@ -317,3 +312,20 @@ def history_probabilities(model: BackoffModel, eos: int) -> list[np.ndarray]:
         histories.append(histories[-1][level.context] * level.prob)
         level.release()
     return histories
+
+
+def complete_unigrams(level: Level, size: int) -> Level:
+    """Return the unigrams of all words, of `size` in all, of which the level lists some."""
+    whole = Level(np.arange(size), np.zeros(size), np.ones(size))
+    whole.prob[level.key], whole.backoff[level.key] = level.prob, level.backoff
+    whole.prob[BOS] = 0
+    return whole
+
+
+def fill_unigrams(model: BackoffModel, size: int) -> None:
+    """Give words that a model lacks, of `size` in all, the probability 0, as SRILM does: so its
+    probabilities of all words sum to 1 as before, and unknown words keep theirs.
+    """
+    level, more = model.levels[0], size - len(model.levels[0])
+    prob, backoff = np.append(level.prob, np.zeros(more)), np.append(level.backoff, np.ones(more))
+    model.levels[0] = Level(np.arange(size), prob, backoff)

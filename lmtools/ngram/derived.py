@@ -1,5 +1,6 @@
-"""Directories of n-gram models that were made from other n-gram models."""
+"""N-gram models made of others: mixtures, pruned and quantised ones, ARPA files in other forms."""
 
+import tempfile
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -8,16 +9,14 @@ from pathlib import Path
 
 import numpy as np
 
+from lmtools.base.atomic import atomic_path, atomic_text, is_stream
 from lmtools.base.errors import UserError
-from lmtools.base.files import sha256
+from lmtools.base.files import OPENERS, sha256
 from lmtools.base.installed import find_model
 from lmtools.base.options import check_options, option
 from lmtools.ngram import arrays, interpolation, pruning
-from lmtools.ngram.archive import NAME
-from lmtools.ngram.archive_reader import ArchiveReader
-from lmtools.ngram.backoff import BackoffModel
-from lmtools.ngram.description import KIND, SUBWORD, Description
-from lmtools.ngram.dialects import explain_refusal
+from lmtools.ngram.archive import NAME, ArchiveReader
+from lmtools.ngram.backoff import BackoffModel, fill_unigrams
 from lmtools.ngram.directory import (
     ARPA,
     BINARY,
@@ -28,9 +27,16 @@ from lmtools.ngram.directory import (
     open_model,
     tokeniser,
 )
-from lmtools.ngram.kenlm import SCRIPT, binarise, find_program
-from lmtools.ngram.kenlm_files import binary, uncompressed
-from lmtools.ngram.sentences import SYMBOLS, TokenisedText, split_words
+from lmtools.ngram.kenlm_files import (
+    SCRIPT,
+    binarise,
+    binary,
+    explain_refusal,
+    find_program,
+    uncompressed,
+)
+from lmtools.ngram.model import KIND, SUBWORD, Description
+from lmtools.ngram.sentences import EOS, SYMBOLS, UNK, TokenisedText, split_words
 from lmtools.text import Normaliser
 from lmtools.text.subword import SPECIALS, Subword, load_subword
 from lmtools.text.subword.lists import Word
@@ -64,12 +70,10 @@ class NgramSource:
 
     @property
     def foreign(self) -> bool:
-        """Return whether its words are those that KenLM splits."""
         return self.description is None or self.description.foreign
 
     @property
     def unknown(self) -> str:
-        """Return the token that has the probability of unknown words."""
         return (self.description and self.description.unknown) or SYMBOLS[0]
 
     @cached_property
@@ -119,7 +123,7 @@ def mix(
         models = [source.read(ids, directory) for source in sources]
         unknown = ids.setdefault(sources[0].unknown, len(ids))
         for model in models:
-            arrays.fill_unigrams(model, len(ids))
+            fill_unigrams(model, len(ids))
         subword = subword_of(ids)
         if weights is None:
             ours = tokeniser(subword, closed=sources[0].unknown != SYMBOLS[0])
@@ -170,9 +174,7 @@ class Quantisation:
 
 
 def quantize(lm, out, quantisation: Quantisation, kenlm: str = "auto") -> Description:
-    """Write `lm` to directory `out` as KenLM's trie of so many bits; return what its config.yaml
-    says.
-    """
+    """Write `lm` as KenLM's trie of so many bits; return what its config.yaml says."""
     bits = quantisation.bits
     source = NgramSource.of(lm)
     program = find_program(kenlm)
@@ -274,3 +276,55 @@ def write(
 def file_size(directory, description: Description) -> int:
     """Return the bytes of the file that KenLM loads."""
     return (Path(directory) / description.file).stat().st_size
+
+
+BINARIES = (".bin", ".binary", ".klm", ".kenlm", ".mmap")
+
+
+def convert(path, out, kenlm: str = "auto") -> tuple[BackoffModel, list[str]]:
+    """Write the ARPA file `path` to `out`: by its suffix as ARPA (.arpa, .lm, maybe compressed) or
+    as KenLM's binary form (BINARIES); the model, and what it lacks in words.
+
+    Probabilities are those that SRILM reads from the file: <s> comes first if it is listed or not,
+    and a word that the file does not list has none.
+    """
+    program = check_names(path, out, kenlm)
+    ids = arrays.new_vocabulary()
+    model = arrays.read_arpa(path, ids)
+    model.add_endings()
+    if program is None:
+        with atomic_text(out) as stream:
+            arrays.write_arpa(stream.buffer, model, ids)
+    else:
+        with (
+            atomic_path(out) as temporary,
+            tempfile.NamedTemporaryFile(dir=temporary.parent) as arpa,
+        ):
+            arrays.write_arpa(arpa, model, ids)
+            arpa.flush()
+            binarise(program, Path(arpa.name), temporary)
+    return model, [
+        f"{path}: lists no {SYMBOLS[i]}: {what}"
+        for i, what in (
+            (UNK, "a closed vocabulary, unknown words have no probability"),
+            (EOS, "the end of a sentence has no probability"),
+        )
+        if not model.levels[0].prob[i]
+    ]
+
+
+def check_names(path, out, kenlm: str) -> Path | None:
+    """Return build_binary where `out` names KenLM's binary form, else None; UserError otherwise."""
+    if Path(path).is_dir():
+        raise UserError(f"{path}: a directory; lmtools export --to arpa writes its ARPA file")
+    if str(path) != "-" and binary(Path(path)):
+        raise no_ngrams(path)
+    name = Path(str(out))
+    suffix = name.with_suffix("").suffix if name.suffix in OPENERS else name.suffix
+    if suffix not in BINARIES:
+        if suffix not in (".arpa", ".lm") and not is_stream(out):
+            raise UserError(f"{out}: its suffix names no form; call it .arpa, .arpa.gz or .bin")
+        return None
+    if (program := find_program(kenlm)) is None:
+        raise UserError(f"{out}: KenLM's form needs its build_binary; run {SCRIPT}, or write .arpa")
+    return program

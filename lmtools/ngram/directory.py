@@ -13,9 +13,10 @@ from lmtools.base.lock import hold_lock
 from lmtools.base.seal import add_yaml_seal
 from lmtools.ngram import arpa, counts, kneser_ney
 from lmtools.ngram.archive import NAME, Archive, DigestedStream
-from lmtools.ngram.count_files import CountFiles
-from lmtools.ngram.description import AS_KENLM, CONFIG, KIND, SPACES, SUBWORD, Description
-from lmtools.ngram.kenlm import binarise, find_program
+from lmtools.ngram.counts import CountFiles
+from lmtools.ngram.kenlm_files import binarise, find_program
+from lmtools.ngram.model import AS_KENLM, CONFIG, KIND, SPACES, SUBWORD, Description
+from lmtools.ngram.parts import TextParts
 from lmtools.ngram.sentences import (
     RESERVED,
     SYMBOLS,
@@ -57,19 +58,26 @@ class BuildOptions:
     counted: bool = False
 
 
-def build(texts: Sequence, order: int, out, tokens: Normaliser | Subword, **options) -> Description:
+def build(
+    texts: Sequence,
+    order: int,
+    out,
+    tokens: Normaliser | Subword,
+    parts: TextParts | None = None,
+    **options,
+) -> Description:
     """Write an interpolated modified Kneser-Ney model of `texts`, one sentence a line, to directory
     `out`, under BuildOptions; return what its config.yaml says.
 
     `tokens`: a subword model whose pieces are modelled, or the normaliser of text that is modelled
-    word by word.
+    word by word. `parts`: the texts in parts that other processes made of them.
     """
     options = BuildOptions(**options)
     if order not in ORDERS:
         raise UserError(f"--order {order}: choose {ORDERS[0]} to {ORDERS[-1]}")
     least = complete_min_counts(options.min_counts, order)
     program = find_program(options.kenlm)
-    sentences = TokenisedText(texts, tokeniser(tokens, options.closed))
+    sentences = parts or TokenisedText(texts, tokeniser(tokens, options.closed))
     if options.counted:
         sentences = CountFiles(texts, rename_unknown(tokens) if options.closed else str)
     with claim_directory(out) as directory:
@@ -99,7 +107,7 @@ def build(texts: Sequence, order: int, out, tokens: Normaliser | Subword, **opti
 
 
 def count_ngrams(
-    sentences: TokenisedText | CountFiles,
+    sentences: TokenisedText | TextParts | CountFiles,
     order: int,
     min_counts: Sequence[int],
     directory: Path,
@@ -109,7 +117,10 @@ def count_ngrams(
     """Return the vocabulary and the counted n-grams, in unnamed files beside `directory`."""
     if isinstance(sentences, CountFiles):
         return sentences.tally(order, options.closed, directory, min_counts)
-    text = counts.index(sentences, [UNKNOWN] if options.closed else [], directory)
+    if isinstance(sentences, TextParts):
+        text = sentences.index(options.closed, directory)
+    else:
+        text = counts.index(sentences, [UNKNOWN] if options.closed else [], directory)
     return text, counts.count(text, order, options.memory, directory, min_counts=min_counts)
 
 
@@ -151,9 +162,7 @@ def open_model(directory: Path, in_order: bool) -> Iterator[tuple[DigestedStream
 
 
 def finish_model(directory: Path, program: Path | None, stream: DigestedStream) -> tuple[str, str]:
-    """Write lm.bin with `program`; return the name and the SHA-256 of the file to load; `stream`
-    wrote lm.arpa.
-    """
+    """Write lm.bin with `program`, if any; return name and SHA-256 of the file to load."""
     if program is None:
         return ARPA, stream.digest.hexdigest()
     binarise(program, directory / ARPA, directory / BINARY)

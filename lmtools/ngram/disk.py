@@ -1,13 +1,17 @@
 """Arrays in unnamed files, so that n-grams take disk and not memory: written at the end, read by
-rows; and records that are dealt into ranges of their keys, to be sorted one range at a time.
+rows; records that are dealt into ranges of their keys and sorted one range at a time; levels of
+n-grams.
 """
 
 import contextlib
 import mmap
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
+
+from lmtools.base.errors import UserError
+from lmtools.ngram.backoff import SHIFT, UNKNOWN, Level, NgramRows, cut_contexts, ones, pack
 
 BLOCK = 1 << 18  # rows that are read at once
 MOST = 256  # ranges: a byte numbers them
@@ -28,7 +32,6 @@ class DiskArray:
         return self.size
 
     def append(self, values: np.ndarray) -> None:
-        """Add rows at the end."""
         values = np.ascontiguousarray(values, dtype=self.dtype.base)
         self.file.seek(self.size * self.dtype.itemsize)
         self.file.write(values.reshape(-1).view(np.uint8))
@@ -78,7 +81,6 @@ class Buckets:
         self.where = DiskArray(folder, np.uint8)
 
     def deal(self, keys: np.ndarray, records: np.ndarray) -> None:
-        """Put each record where its key belongs."""
         where = np.searchsorted(self.bounds, keys, side="right").astype(np.uint8)
         self.where.append(where)
         for number, rows in split(where, len(self.parts)):
@@ -118,3 +120,127 @@ def choose_bounds(keys: Iterable[np.ndarray], total: int, room: int) -> np.ndarr
     # ranges are uneven: a few more than needed
     number = min(MOST, -(-total * 5 // (max(room, 1) * 4)))
     return np.unique(sample[np.arange(1, number) * len(sample) // number])
+
+
+RANGES = 256  # of contexts, numbered by a byte, each of which fits memory
+# columns of Level, and where an n-gram stood before it was sorted
+TYPES = {"key": "i8", "prob": "f8", "backoff": "f8", "suffix": "i4", "place": "i4"}
+
+
+class LevelFile:
+    """A Level written in the order of its keys to unnamed files of `folder`, `columns` of TYPES."""
+
+    def __init__(self, folder, columns: Sequence[str]):
+        self.columns = {name: DiskArray(folder, TYPES[name]) for name in columns}
+
+    def append(self, **columns: np.ndarray) -> None:
+        """Add n-grams that come after all others."""
+        for name, column in self.columns.items():
+            column.append(columns[name])
+
+    def map(self) -> Level:
+        """Return the n-grams; those without back-off weights are of the highest order."""
+        pairs = {name: column.map() for name, column in self.columns.items()}
+        arrays = {name: array for name, (array, _) in pairs.items()}
+        backoff = arrays.get("backoff", ones(len(arrays["key"])))
+        maps = [view for _, view in pairs.values() if view]
+        return Level(arrays["key"], arrays["prob"], backoff, suffix=arrays.get("suffix"), maps=maps)
+
+
+class DiskLevel:
+    """A Level in unnamed files of `folder`, whose blocks are dealt by ranges of its `contexts`, the
+    number of n-grams one shorter, with these `columns` of TYPES; `twice`: the error on an n-gram
+    that comes again.
+    """
+
+    def __init__(self, folder, contexts: int, columns: Sequence[str], twice: UserError):
+        self.folder, self.width, self.twice = folder, -(-contexts // RANGES), twice
+        self.columns = {name: DiskArray(folder, TYPES[name]) for name in columns}
+        self.ends: list[np.ndarray] = []  # of each block, where its rows of each range end
+
+    def __len__(self) -> int:
+        return len(self.columns["key"])
+
+    @property
+    def backoff(self) -> np.ndarray:
+        return ones(len(self))
+
+    def append(self, **columns: np.ndarray) -> None:
+        """Add n-grams, in any order; columns that this level has not are left out."""
+        where = ((columns["key"] >> SHIFT) // self.width).astype(np.uint8)
+        by_range = np.argsort(where, kind="stable")
+        self.ends.append(len(self) + np.cumsum(np.bincount(where, minlength=RANGES)))
+        for name, column in self.columns.items():
+            column.append(columns[name][by_range])
+
+    def blocks(self) -> Iterator[NgramRows]:
+        """See Level.blocks."""
+        for number in range(RANGES):
+            columns = self.read(number)
+            key, prob = columns["key"], columns["prob"]
+            suffix = columns.get("suffix", np.broadcast_to(np.int32(UNKNOWN), len(key)))
+            for rows in cut_contexts(key):
+                yield NgramRows(key[rows], prob[rows], suffix[rows])
+
+    def read(self, number: int) -> dict[str, np.ndarray]:
+        """Read the columns of a range, sorted."""
+        columns, starts = {}, [0, *(int(ends[-1]) for ends in self.ends[:-1])]
+        cuts = [
+            (int(ends[number - 1]) if number else start, int(ends[number]))
+            for start, ends in zip(starts, self.ends, strict=False)
+        ]
+        for name, column in self.columns.items():
+            nothing = np.empty(0, dtype=TYPES[name])
+            columns[name] = np.concatenate([nothing, *(column.read(*cut) for cut in cuts)])
+        if (np.diff(columns["key"]) < 0).any():
+            by_key = np.argsort(columns["key"])
+            for name in columns:
+                columns[name] = columns[name][by_key]
+        if (np.diff(columns["key"]) == 0).any():
+            raise self.twice
+        return columns
+
+    def sort(self) -> tuple[Level, np.ndarray]:
+        """Return the n-grams as a Level of files, and what `place` each has in it, (N,) int32; give
+        the disk back.
+        """
+        ordered = LevelFile(self.folder, [name for name in self.columns if name != "place"])
+        places, at = np.empty(len(self) if "place" in self.columns else 0, dtype=np.int32), 0
+        for number in range(RANGES):
+            columns = self.read(number)
+            ordered.append(**columns)
+            size = len(columns["key"])
+            if len(places):
+                places[columns["place"]] = np.arange(at, at + size, dtype=np.int32)
+            at += size
+        for column in self.columns.values():
+            column.close()
+        return ordered.map(), places
+
+    def look_up(self, context: np.ndarray, word: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """See Level.look_up."""
+        hit, prob = np.zeros(len(context), dtype=bool), np.zeros(len(context))
+        known = np.flatnonzero(context >= 0)
+        wanted = pack(context[known], word[known])
+        # words that came later, as contexts, are beyond the ranges
+        ranges = np.minimum(context[known] // self.width, RANGES - 1).astype(np.uint8)
+        for number, chosen in split(ranges, RANGES):
+            columns = self.read(number)
+            key, values = columns["key"], columns["prob"]
+            if not len(key):
+                continue
+            at = np.minimum(np.searchsorted(key, wanted[chosen]), len(key) - 1)
+            rows = known[chosen]
+            hit[rows] = key[at] == wanted[chosen]
+            prob[rows] = np.where(hit[rows], values[at], 0)
+        return hit, prob
+
+    def move_to(self, rows) -> None:
+        """Add all to `rows`, and give the disk back."""
+        for start in range(0, len(self), BLOCK):
+            columns = {
+                name: column.read(start, start + BLOCK) for name, column in self.columns.items()
+            }
+            rows.append(**{"backoff": ones(len(columns["key"])), **columns})
+        for column in self.columns.values():
+            column.close()

@@ -10,7 +10,7 @@ import numpy as np
 
 from lmtools.base.errors import UserError
 from lmtools.ngram.backoff import SHIFT, UNKNOWN, WORD, BackoffModel, Level, ones, pack
-from lmtools.ngram.disk_level import LevelFile
+from lmtools.ngram.disk import LevelFile
 from lmtools.ngram.sentences import BOS, EOS
 
 STEPS, CHANGE = 10_000, 1e-9  # of expectation maximisation: at most, and of a weight when it ends
@@ -49,9 +49,7 @@ def interpolate(models: Sequence[BackoffModel], weights: np.ndarray, folder=None
 
 
 def join_suffixes(size: int, places: Sequence[np.ndarray], blocks: Sequence[tuple]) -> np.ndarray:
-    """Return (size,) suffixes of n-grams of a mixture, as far as those of the models know them;
-    `places` are where the n-grams of `blocks` are among them.
-    """
+    """Return (size,) suffixes of a mixture's n-grams as far as `blocks`, at `places`, know them."""
     suffix = np.full(size, UNKNOWN, dtype=np.int32)
     for at, block in zip(places, blocks, strict=True):
         suffix[at] = np.maximum(suffix[at], block[3])
@@ -110,15 +108,12 @@ class MixedModel:
         return probs
 
     def advance(self) -> None:
-        """Go on to the next order."""
         self.probs, self.backoffs, self.places = map(np.concatenate, zip(*self.found, strict=True))
         self.found = []
 
 
 def align_blocks(streams: Sequence[Iterator]) -> Iterator[list[tuple[np.ndarray, ...]]]:
-    """Yield the blocks of several levels together, cut so that each holds all that the contexts in
-    it have in any; the first columns are sorted keys.
-    """
+    """Yield blocks of several levels cut alike: each holds all n-grams of its contexts."""
     held = [next(stream, None) for stream in streams]
     types = np.int64, np.float64, np.float64, np.int32
     nothing = tuple(np.empty(0, dtype=dtype) for dtype in types)

@@ -145,9 +145,7 @@ def parse_section(text: bytes, n: int, table: WordTable | NewWords):
 
 
 def parse_numbers(text: bytes, starts: np.ndarray, lengths: np.ndarray):
-    """Return (M,) float64, as float() reads them, of numbers with a sign or none, digits and a
-    point or none; None where one is not of this form or too long.
-    """
+    """Return (M,) float64 of numbers of sign, digits and point; None for other or long ones."""
     letters = np.frombuffer(bytes(PART) + text + bytes(DIGITS + 1), dtype=np.uint8)
     starts = starts + PART
     negative = letters[starts] == MINUS
@@ -182,9 +180,7 @@ def parse_usual(letters: np.ndarray, starts: np.ndarray, lengths: np.ndarray):
 
 
 def parse_places(letters: np.ndarray, starts: np.ndarray, lengths: np.ndarray):
-    """Return the digits of numbers as one integer, float64 (M,), and how many are decimals, of
-    numbers without sign, place by place; None as `parse_numbers`.
-    """
+    """Return digits as one integer (M,), and decimals, place by place; None as `parse_numbers`."""
     most = int(lengths.max(initial=0))
     if most > DIGITS + 1 or lengths.min(initial=1) < 1:
         return None

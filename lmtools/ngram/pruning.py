@@ -18,8 +18,7 @@ from lmtools.ngram.backoff import (
     pack,
     sum_masses,
 )
-from lmtools.ngram.disk import DiskArray
-from lmtools.ngram.disk_level import LevelFile
+from lmtools.ngram.disk import DiskArray, LevelFile
 from lmtools.ngram.sentences import EOS
 
 COLUMNS = "key", "prob", "suffix"
@@ -41,9 +40,7 @@ def prune(model: BackoffModel, threshold: float, folder=None) -> BackoffModel:
 def select_ngrams(
     model: BackoffModel, threshold: float, folder
 ) -> list[tuple[Level, np.ndarray | None]]:
-    """Return what stays of each order from 2, and which of the former n-grams these are, (N,) bool,
-    None of the highest order. Of `model` the unigrams are left.
-    """
+    """Return what stays of each order from 2, and which n-grams, bool (N,), None of the highest."""
     histories = history_probabilities(model, EOS)
     model.complete_suffixes()
     needed, survivors = None, []
@@ -101,9 +98,7 @@ def relative_change(
 def renumber(
     unigrams: Level, survivors: Sequence[tuple[Level, np.ndarray | None]], folder
 ) -> BackoffModel:
-    """Return the model, without back-off weights, of unigrams and of what `select_ngrams` returned,
-    whose contexts and suffixes are indices of former n-grams.
-    """
+    """Return the model, without back-off weights, of unigrams and what `select_ngrams` returned."""
     result = BackoffModel([Level(unigrams.key, unigrams.prob, ones(len(unigrams)))])
     place = np.arange(len(unigrams), dtype=np.int32)
     for level, stays in survivors:

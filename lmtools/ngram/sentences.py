@@ -2,17 +2,20 @@
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 from lmtools.base.errors import UserError
 from lmtools.base.log import BYTES, track
+from lmtools.base.shards import WHOLE
 from lmtools.text import MARK
-from lmtools.text.blocks import count_bytes, read_blocks, total_bytes
+from lmtools.text.blocks import count_bytes, cut_texts, read_blocks, total_bytes
 from lmtools.text.subword import UNK as UNKNOWN_ID
 from lmtools.text.subword import Subword
 
 SYMBOLS = ("<unk>", "<s>", "</s>")
 UNK, BOS, EOS = range(len(SYMBOLS))
 RESERVED = frozenset((*SYMBOLS, "<UNK>"))  # KenLM reads <UNK> as <unk>
+LOWEST = -99.0  # log10 that ARPA files use for a probability of 0
 # What a closed vocabulary's model calls all words outside it: KenLM keeps <unk> for itself, and no
 # text has this after any normaliser, nor is it a piece of any subword model.
 UNKNOWN = f"{MARK}unk{MARK}"
@@ -29,23 +32,26 @@ class TokenisedText:
     `tokens`, `reserved` (tokens left out).
 
     `tokenise` maps a line to its tokens. Reserved symbols count as white space, as in lmplz
-    --skip_symbols.
+    --skip_symbols. Of a part, `shard`, there may be no sentence.
     """
 
-    def __init__(self, paths: Sequence, tokenise: Callable[[str], list[str]]):
-        self.paths, self.tokenise = paths, tokenise
+    def __init__(self, paths: Sequence, tokenise: Callable[[str], list[str]], shard=WHOLE):
+        self.paths, self.tokenise, self.shard = paths, tokenise, shard
         self.sentences = self.tokens = self.reserved = 0
 
     def __iter__(self) -> Iterator[list[str]]:
         self.sentences = self.tokens = self.reserved = 0
         blocks = read_blocks(self.paths)
+        if self.shard != WHOLE:
+            parts = self.shard.share(partial(cut_texts, self.paths))
+            blocks = (block for part in parts for block in part.blocks())
         for block in track(blocks, "read text", total_bytes(self.paths), BYTES, size=count_bytes):
             for line in block.lines():
                 if words := self.allowed(self.tokenise(line)):
                     self.sentences += 1
                     self.tokens += len(words)
                     yield words
-        if not self.sentences:
+        if not self.sentences and self.shard == WHOLE:
             raise UserError(
                 f"{self.paths[0]}: no sentence in the text; give text with one sentence a line"
             )

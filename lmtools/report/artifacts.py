@@ -13,7 +13,7 @@ from msgspec import Meta, defstruct
 from lmtools.base import seal
 from lmtools.base.config import load_yaml
 from lmtools.base.doors import hook
-from lmtools.base.files import read_bytes, read_lines
+from lmtools.base.files import read_lines
 from lmtools.base.grammar import Amount, Finite, Positive, Whole, fit
 from lmtools.base.lock import ASIDE
 from lmtools.base.seal import check_seal, parse_json
@@ -92,8 +92,8 @@ def read_by_set(kind: str, shape: Mapping, home: Path) -> dict[tuple[str, str], 
 
 
 def read_json(path: Path, shape: Mapping) -> dict:
-    """Read the JSON object in `path`; UserError if it is none, was damaged or has another shape."""
-    return seal.read_json(path, check=lambda tree: fitting(tree, shape, path))
+    """Read the JSON object in `path`; UserError if it is none or has another shape."""
+    return fitting(seal.read_json(path), shape, path)
 
 
 def read_grids(home: Path) -> set[str]:
@@ -125,11 +125,11 @@ def read_models(home: Path) -> dict[str, str]:
 
 
 def list_unchecked(home: Path) -> list[str]:
-    """Return a warning on each file of scores whose rows do not match their texts."""
+    """Return a warning on each file of scores that does not say of which lists it is."""
     return [
         UNCHECKED.format(path)
         for path in sorted(home.glob("score/*/*.scores*"))
-        if not scores.has_check(next(read_lines(path))[1])
+        if scores.read(path).lists is None
     ]
 
 
@@ -185,15 +185,13 @@ def read_training(home: Path) -> Header | None:
 
 def read_stages(home: Path) -> list[dict]:
     """Return the manifests of the recipe's stages in the order in which they were started: N.json
-    of run.sh's, and NAME-N.json of those of run_NAME.sh, which have NAME-N as their stage;
-    UserError where one was damaged.
+    of run.sh's, and NAME-N.json of those of run_NAME.sh, which have NAME-N as their stage.
     """
     named = ((re.fullmatch(r"(?:(.+)-)?(\d+)", p.stem), p) for p in home.glob("stages/*.json"))
     numbered = sorted((match[1] or "", int(match[2]), path) for match, path in named if match)
     remedy, stages = "run the stage again", []
     for script, _, path in numbered:
-        tree = check_seal(parse_json(read_bytes(path), path, remedy), path, remedy, warn=False)
-        stage = drop_nulls(fitting(tree, STAGE_SHAPE, path, remedy))
+        stage = drop_nulls(fitting(seal.read_json(path, remedy), STAGE_SHAPE, path, remedy))
         stages.append({**stage, **({"stage": path.stem} if script else {})})
     return sorted(stages, key=lambda manifest: manifest.get("started", ""))
 

@@ -10,6 +10,7 @@ from lmtools.base.errors import UserError
 from lmtools.evaluate import METRICS
 from lmtools.evaluate.metrics import ErrorRate
 from lmtools.evaluate.significance import RESAMPLES
+from lmtools.formats.scores import hash_lists
 from lmtools.report.artifacts import read_models, read_systems
 from lmtools.report.measure import (
     SEED,
@@ -24,7 +25,7 @@ from lmtools.report.measure import (
 )
 from lmtools.report.names import NOTHING, LmPart, Names, SystemParts
 from lmtools.report.style import Style, load_style
-from lmtools.rescoring import SystemFacts, Weights, describe_lm, set_hash
+from lmtools.rescoring import SystemFacts, Weights, describe_lm
 from lmtools.rescoring.tuning_options import INTERPOLATION
 from lmtools.rescoring.weights import FIRST_PASS, LATTICES, SCORES
 
@@ -187,7 +188,7 @@ def name_systems(
     """
     weights = {name: tuned for name, tuned in weights.items() if tuned}
     older = any(tuned.system is None for tuned in weights.values())
-    lists = {set_hash(sample.nbests) for sample in samples if older}
+    lists = {hash_lists(sample.nbests) for sample in samples if older}
     return Names(style or load_style(), find_makeups(weights, hashes, lists))
 
 

@@ -24,6 +24,7 @@ from lmtools.evaluate import (
 )
 from lmtools.evaluate.sacre import Sacre
 from lmtools.formats import jsonl, kaldi_text, lists
+from lmtools.formats.scores import hash_lists
 from lmtools.report.names import FIRST, NOTHING, ORACLE, SystemParts
 from lmtools.rescoring import (
     DERIVED,
@@ -32,7 +33,6 @@ from lmtools.rescoring import (
     check_signatures,
     gather,
     read_columns,
-    set_hash,
     weighted_totals,
 )
 from lmtools.rescoring.features import best, summed
@@ -157,7 +157,7 @@ def is_tuned(name: str, nbests: Sequence[NBest], weights: Mapping[str, Weights |
     if not known:
         return name.startswith(("dev", "valid"))
     sets = [tuned.dev for tuned in known if not tuned.folds]
-    return name in {set_name(Path(dev.path)) for dev in sets} or set_hash(nbests) in {
+    return name in {set_name(Path(dev.path)) for dev in sets} or hash_lists(nbests) in {
         dev.sha256 for dev in sets
     }
 

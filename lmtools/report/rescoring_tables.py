@@ -9,6 +9,7 @@ from pathlib import Path
 from lmtools.evaluate import METRICS
 from lmtools.evaluate.metrics import ErrorRate
 from lmtools.evaluate.sacre import Sacre
+from lmtools.formats.scores import hash_lists
 from lmtools.report.artifacts import list_unchecked
 from lmtools.report.experiment import LM, Experiment
 from lmtools.report.measure import LENGTHS, Measured, length_classes
@@ -27,7 +28,6 @@ from lmtools.report.table import (
     show_interval,
     table_of,
 )
-from lmtools.rescoring import set_hash
 from lmtools.rescoring.features import summed
 
 
@@ -240,7 +240,7 @@ def list_deviations(experiment: Experiment) -> Iterator[str]:
     """
     lists = experiment.lists
     for measured in lists.sets:
-        content, place = set_hash(measured.sample.nbests), measured.sample.name
+        content, place = hash_lists(measured.sample.nbests), measured.sample.name
         for name, system in lists.systems.items():
             score = experiment.rows.value("system", name, lists.metric, place)
             expected = measured.by_depth[name][-1] if name in measured.by_depth else None

@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from lmtools.base.config import build, find_lines, load_yaml, merge
+from lmtools.base.config import Place, build, load_yaml, merge
 from lmtools.base.errors import UserError
 from lmtools.rescoring.experiment import ExperimentPlan
 
@@ -92,7 +92,8 @@ class Style:
         return self.order.index(name if name in self.order else OTHERS)
 
 
-ENTRIES = ("systems", "lms", "families")
+PARTS = {"systems": Printed, "lms": Printed, "families": Printed, "views": View}
+LISTS = {"order": str, "spare": Look, "runs": Look}
 
 
 def load_style(path: Path | None = None, plan: ExperimentPlan | None = None) -> Style:
@@ -100,11 +101,7 @@ def load_style(path: Path | None = None, plan: ExperimentPlan | None = None) -> 
     labels and looks of systems, and its language models and systems in their order; UserError with
     the line for what a file should not say.
     """
-    if path:
-        check_style(path)
-        style = parse_style(merge(load_yaml(DEFAULTS), load_yaml(path)), lambda *_: path)
-    else:
-        style = load_defaults()
+    style = parse_style((DEFAULTS, path)) if path else load_defaults()
     if plan is None:
         return style
     systems = dict(style.systems)
@@ -119,65 +116,29 @@ def load_style(path: Path | None = None, plan: ExperimentPlan | None = None) -> 
 @functools.cache
 def load_defaults() -> Style:
     """Return the package's own style."""
-    return parse_style(load_yaml(DEFAULTS), lambda *_: DEFAULTS)
+    return parse_style((DEFAULTS,))
 
 
-def check_style(path: Path) -> None:
-    """Raise UserError with the line for what a YAML file should not say."""
-    tree = load_yaml(path)
-    lines = find_lines(path)
-
-    def where(*place: str) -> str:
-        while place and place not in lines:
-            place = place[:-1]
-        return f"{path}:{lines.get(place, 1)}"
-
-    known = [*ENTRIES, "order", "views", "spare", "runs"]
+def parse_style(files: tuple[Path, ...]) -> Style:
+    """Parse the style in YAML files, each of which refines those before it."""
+    tree, place = functools.reduce(merge, map(load_yaml, files)), Place(files)
+    parts: dict[str, list | dict] = {}
     for name in tree:
-        if name not in known:
-            raise UserError(f"{where(str(name))}: unknown key {name!r}; known: {', '.join(known)}")
-    parse_style({"order": [OTHERS], **tree}, where)
-
-
-def parse_style(tree: Mapping, where) -> Style:
-    """Parse the style in parsed YAML; `where(section, name)` says of what a UserError speaks."""
-    sections = {
-        name: {
-            str(key): parse_entry(entry, where(name, str(key)), f"{name}.{key}")
-            for key, entry in read_part(tree, name, dict, where).items()
+        if name not in PARTS | LISTS:
+            known = ", ".join(PARTS | LISTS)
+            raise UserError(f"{place / name}: unknown key {name!r}; known: {known}")
+    for name, kind in PARTS.items():
+        if not isinstance(part := tree.get(name) or {}, Mapping):
+            raise UserError(f"{place / name}: {name}: expected `name: value` lines")
+        parts[name] = {
+            str(key): build(kind, entry or {}, place / name / key, f"{name}.{key}.")
+            for key, entry in part.items()
         }
-        for name in ENTRIES
-    }
-    views = {
-        str(key): build(View, entry or {}, where("views", str(key)), f"views.{key}.")
-        for key, entry in read_part(tree, "views", dict, where).items()
-    }
-    looks = {
-        name: [
-            build(Look, look, where(name), f"{name}.")
-            for look in read_part(tree, name, list, where)
-        ]
-        for name in ("spare", "runs")
-    }
-    order = [str(name) for name in read_part(tree, "order", list, where)]
+    for name, kind in LISTS.items():
+        if not isinstance(part := tree.get(name) or [], list):
+            raise UserError(f"{place / name}: {name}: expected a list")
+        parts[name] = [kind(x) if kind is str else build(kind, x, place / name) for x in part]
+    order = parts["order"]
     if order.count(OTHERS) != 1 or len(set(order)) < len(order):
-        raise UserError(f"{where('order')}: a name stands there twice, or {OTHERS!r} not once")
-    return Style(order, **sections, views=views, **looks)
-
-
-def parse_entry(tree, where, prefix: str) -> Printed:
-    """Parse one entry of ENTRIES."""
-    if not isinstance(tree, Mapping) or not tree.keys() <= {"label", "look"}:
-        raise UserError(f"{where}: {prefix}: not `label: TEXT` and `look: {{light: ..}}`")
-    look = tree.get("look")
-    rest = {name: value for name, value in tree.items() if name != "look"}
-    entry = build(Printed, rest, where, f"{prefix}.")
-    return replace(entry, look=build(Look, look, where, f"{prefix}.look.")) if look else entry
-
-
-def read_part(tree: Mapping, name: str, kind: type, where):
-    """Read the part `name`, a mapping or a list; empty where it is not there."""
-    if not isinstance(part := tree.get(name) or kind(), kind):
-        expected = "a list" if kind is list else "`name: value` lines"
-        raise UserError(f"{where(name)}: {name}: expected {expected}")
-    return part
+        raise UserError(f"{place / 'order'}: a name stands there twice, or {OTHERS!r} not once")
+    return Style(**parts)

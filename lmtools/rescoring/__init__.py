@@ -10,7 +10,6 @@ from lmtools.rescoring.features import (
     gather,
     make_columns,
     read_columns,
-    set_hash,
 )
 from lmtools.rescoring.folds import FoldPlan, parse_folds
 from lmtools.rescoring.lists import (
@@ -66,7 +65,6 @@ __all__ = [
     "read_scores",
     "rescore",
     "rescore_lists",
-    "set_hash",
     "tune",
     "tune_lists",
     "warn_unseen",

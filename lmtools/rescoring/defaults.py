@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from lmtools.base.errors import UserError
-from lmtools.evaluate.signs import are_positive
+from lmtools.evaluate.fit import are_positive
 from lmtools.rescoring.features import NEAR, ScoreColumns, components, summed
 from lmtools.rescoring.tuning_options import LINEAR
 from lmtools.rescoring.weights import Dev, Weights, describe_system

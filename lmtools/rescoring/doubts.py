@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from lmtools.evaluate import METRICS
-from lmtools.evaluate.signs import are_costs, are_positive, is_indicator
+from lmtools.evaluate.fit import are_costs, are_positive, is_indicator
 from lmtools.rescoring.features import FAR, Features
 from lmtools.rescoring.weights import Weights
 from lmtools.types import NBest

@@ -6,8 +6,6 @@ scores, `rank` are computed here.
 """
 
 import functools
-import hashlib
-import json
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,7 +17,7 @@ from lmtools.base.errors import UserError
 from lmtools.base.grammar import parse_pairs
 from lmtools.formats import scores
 from lmtools.formats.columns import read_column_file
-from lmtools.text.loops import count_looped
+from lmtools.text.marks import count_looped
 from lmtools.types import PHRASES, Hypothesis, NBest, ScoreTable
 
 # The lengths of a hypothesis that may be features; characters as the metric CER counts them, one
@@ -48,8 +46,8 @@ REFERENCES = ("am", "score", "rank")
 # beyond any log-probability, cost, duration or length: values that stand for "none" or "impossible"
 FAR = 1e10
 UNCHECKED = (
-    "warning: {}: rows do not say which texts they are of, so nothing tells whether these are the"
-    " lists that were scored"
+    "warning: {}: no hash of the lists that were scored (`lmtools score` writes one), so nothing"
+    " tells whether these are they"
 )
 
 
@@ -101,7 +99,7 @@ class ScoreColumns:
     """Columns of score files by name: log-probabilities (hypotheses,) a list, the signature and the
     path of the file of each, and the tokens of its model (hypotheses,) by utterance.
 
-    `unchecked` names those of files whose rows do not vouch for the texts that they were made of;
+    `unchecked` names those of files that do not say which lists they were made of;
     `glossary` is what the column PHRASES was made with.
     """
 
@@ -158,7 +156,7 @@ def make_columns(
         {name: table.signature for name, table in tables.items()},
         paths,
         {name: table.tokens for name, table in tables.items()},
-        unchecked=tuple(name for name, table in tables.items() if table.checks is None),
+        unchecked=tuple(name for name, table in tables.items() if table.lists is None),
     )
 
 
@@ -343,16 +341,6 @@ def own_hypotheses(features: Features) -> Features:
     if NEAR not in features.names:
         return features
     return replace(features, valid=features.valid & (features.column(NEAR) >= 0))
-
-
-def set_hash(nbests: Sequence[NBest]) -> str:
-    """Return the SHA-256 of the utterances and their hypotheses' words: the same set in another
-    format or with other scores is the same set.
-    """
-    digest = hashlib.sha256()
-    for nbest in sorted(nbests, key=lambda nbest: nbest.utt):
-        digest.update(json.dumps([nbest.utt, [words(hyp) for hyp in nbest.hyps]]).encode() + b"\n")
-    return digest.hexdigest()
 
 
 def words(hyp: Hypothesis) -> str:

@@ -9,14 +9,16 @@ and Shafer 2005, Algorithmic Learning in a Random World), so that k lists of n t
 for a share of (k + 1) / (n + 1) among lists of the same kind.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from lmtools.base.errors import UserError
+from lmtools.base.grammar import Finite, fit
 from lmtools.rescoring.features import LENGTHS, Features, ScoreColumns, combine
-from lmtools.rescoring.weights import CheckedJson, Weights
+from lmtools.rescoring.weights import Weights
 from lmtools.types import NBest
 
 LAZY = "lazy"  # among the notes of weights
@@ -24,8 +26,7 @@ TEXT = ("words", "characters")  # lengths that a score goes with, features or no
 SLOWER = 4  # a round scores one hypothesis of a list, and one more for as many scored before
 
 
-@dataclass(frozen=True)
-class Bound:
+class Bound(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Expectation of a column of a language model's scores, and a bound on how much more it may be.
 
     `slopes` are nats by unit of each feature, `tokens` by token. `margin` is in units of the total;
@@ -34,16 +35,13 @@ class Bound:
     `expected` is that of lists of the same kind.
     """
 
-    slopes: Mapping[str, float]
-    tokens: float
-    margin: float
-    tolerance: float
-    scored: float
-    changed: float
-    expected: float
-
-
-SHAPE = {field.name: float for field in fields(Bound)} | {"slopes": dict}
+    slopes: dict[str, Finite]
+    tokens: Finite
+    margin: Finite
+    tolerance: Finite
+    scored: Finite
+    changed: Finite
+    expected: Finite
 
 
 @dataclass(frozen=True)
@@ -69,7 +67,7 @@ def learn_bounds(
         tokens = pad([columns.tokens[name].get(nbest.utt, ()) for nbest in nbests], features)
         known = features.select([other for other in weights.features if other != name])
         predicted = predictors(nbests, known, tokens)
-        bounds[name] = asdict(
+        bounds[name] = msgspec.structs.asdict(
             learn_bound(features, name, *predicted, weights=weights, tolerance=tolerance)
         )
     return bounds
@@ -118,11 +116,7 @@ def read_bound(weights: Weights, name: str, path) -> Bound:
             f"{path}: no bound for {name!r}, without which nothing says when to stop; tune again"
             " with this version of lmtools, or score all hypotheses: --margin inf"
         )
-    tree, file = notes[name], CheckedJson(path, "tune again")
-    file.check_keys(tree, SHAPE, f"the bound of {name!r}")
-    for feature, slope in tree["slopes"].items():
-        file.number(slope, f": the slope of {feature!r} for {name!r}")
-    return Bound(**tree)
+    return fit(notes[name], Bound, f"{path}: the bound of {name!r}", remedy="tune again")
 
 
 def expect(

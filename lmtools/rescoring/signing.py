@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
 from lmtools.base.errors import UserError
-from lmtools.rescoring.features import ScoreColumns, set_hash
+from lmtools.formats.scores import hash_lists
+from lmtools.rescoring.features import ScoreColumns
 from lmtools.rescoring.lists import ROUNDING
 from lmtools.rescoring.weights import Weights
 from lmtools.types import NBest
@@ -43,7 +44,7 @@ def sign(
         if name in weights.features
     }
     hashes = {
-        "lists": set_hash(nbests)[:DIGITS],
+        "lists": hash_lists(nbests)[:DIGITS],
         "first": digest(sorted(first, key=lambda row: row[0])),
         "lms": digest(lms),
         "weights": digest([dict(weights.features), weights.folds and asdict(weights.folds)]),
@@ -66,8 +67,8 @@ def parse_line(line: str) -> dict[str, str]:
     parts = dict(part.partition(":")[::2] for part in rest)
     if begin != BEGIN or not {*PARTS, "metric", "version"} <= parts.keys():
         raise UserError(
-            f"{line.strip()[:60]!r}: no line of a rescoring; give what `lmtools rescore` printed,"
-            f" {BEGIN}|lists:...|version:..."
+            f"{line.strip()[:60]!r}: no line of a rescoring; give what `lmtools rescore --verbose`"
+            f" printed, {BEGIN}|lists:...|version:..."
         )
     return parts
 

@@ -8,18 +8,11 @@ import numpy as np
 from lmtools.base.doors import open_door
 from lmtools.base.errors import UserError
 from lmtools.evaluate import METRICS, fill_empty, nbest_statistics
+from lmtools.formats.scores import hash_lists
 from lmtools.rescoring.doubts import find_costs, find_runaway
 from lmtools.rescoring.envelope import flat_region, sweep
 from lmtools.rescoring.expected import RIDGE, minimise_expected, sharpen
-from lmtools.rescoring.features import (
-    NEAR,
-    Features,
-    best,
-    combine,
-    deviate,
-    own_hypotheses,
-    set_hash,
-)
+from lmtools.rescoring.features import NEAR, Features, best, combine, deviate, own_hypotheses
 from lmtools.rescoring.folds import Fold, Folds, assign_folds
 from lmtools.rescoring.search import SearchSpace, search
 from lmtools.rescoring.tuning_options import (
@@ -116,7 +109,7 @@ class DevSet:
 
 def measure_lists(nbests: Sequence[NBest], metric: str, path) -> DevSet:
     """Measure a development set by a metric; UserError about `path` for missing references."""
-    return DevSet(padded_statistics(nbests, metric, path), set_hash(nbests), str(path))
+    return DevSet(padded_statistics(nbests, metric, path), hash_lists(nbests), str(path))
 
 
 def tune(nbests: Sequence[NBest], features: Features, path, options: TuningOptions) -> Weights:

@@ -1,44 +1,34 @@
 """weights.json: what was tuned, on which set, and how well it did there."""
 
-import contextlib
 import json
-import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from os import PathLike
 from pathlib import Path
+from typing import Literal
 
-from lmtools.base.config import build
+import msgspec
+
 from lmtools.base.errors import UserError
-from lmtools.base.grammar import check_among, check_path, parse_pairs
+from lmtools.base.grammar import Finite, check_path, fit, parse_pairs
 from lmtools.base.seal import read_json, write_json
 from lmtools.evaluate.metrics import find_metric
 from lmtools.formats import checks
-from lmtools.rescoring.features import MEANS, ScoreColumns, summed
-from lmtools.rescoring.folds import RANDOM, SPEAKER, Fold, Folds
+from lmtools.rescoring.features import ScoreColumns, summed
+from lmtools.rescoring.folds import Fold, Folds
 from lmtools.types import PHRASES, NBest
 from lmtools.version import __version__
 
-KEYS = {
-    "metric": str,
-    "features": dict,
-    "reference": str,
-    "dev": dict,
-    "search": dict,
-    "version": str,
-}
-SIGNATURES, SYSTEM = "signatures", "system"  # which weights of older versions lack
-FOLDS = "folds"  # which only cross-validated weights have
 FIRST_PASS, LATTICES = "first pass", "lattices"  # what lists may be of
 SCORES, LISTS = "scores", "lists"  # where the score of a language model may come from
 SUM = "sum"
-DEV = {"path": str, "sha256": str, "utterances": int, "first_pass": float}
+REMEDY = "write it again with lmtools tune"
 
 
 @dataclass(frozen=True)
 class Dev:
-    """The set that the weights were tuned on: `sha256` is its `set_hash`; `first_pass` and `score`
-    are the metric before and after.
+    """The set that the weights were tuned on: `sha256` is that of `hash_lists`; `first_pass` and
+    `score` are the metric before and after.
     """
 
     path: str
@@ -48,8 +38,7 @@ class Dev:
     score: float
 
 
-@dataclass(frozen=True)
-class SystemLM:
+class SystemLM(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Use of a language model called `name` in a system, as `feature`.
 
     `score` is its log-probability of a hypothesis (`sum`), or that by `token` or by `word`;
@@ -59,27 +48,51 @@ class SystemLM:
 
     name: str
     feature: str
-    score: str = SUM
+    score: Literal["sum", "token", "word"] = SUM
     normalised: bool = True
-    source: str = SCORES
-    signature: dict = field(default_factory=dict)
-
-    def __post_init__(self):
-        check_among(self.score, "score", [SUM, *(end.removeprefix("/") for end in MEANS)])
-        check_among(self.source, "source", [SCORES, LISTS])
+    source: Literal["scores", "lists"] = SCORES
+    signature: dict = {}
 
 
-@dataclass(frozen=True)
-class SystemFacts:
+class SystemFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Facts of a system: its language models in their order, and lists of the FIRST_PASS or of
     rescored LATTICES.
     """
 
     lms: tuple[SystemLM, ...] = ()
-    lists: str = FIRST_PASS
+    lists: Literal["first pass", "lattices"] = FIRST_PASS
 
-    def __post_init__(self):
-        check_among(self.lists, "lists", [FIRST_PASS, LATTICES])
+
+class StoredFold(msgspec.Struct, forbid_unknown_fields=True):
+    """A Fold as the file has it."""
+
+    name: str
+    utterances: tuple[str, ...]
+    features: dict[str, Finite]
+
+
+class StoredFolds(msgspec.Struct, forbid_unknown_fields=True):
+    """Folds as the file has them."""
+
+    by: Literal["random", "speaker"]
+    score: Finite
+    parts: list[StoredFold]
+
+
+class Stored(msgspec.Struct, forbid_unknown_fields=True):
+    """Weights as the file has them; `dev` has the name of the metric in place of `score`. Older
+    versions wrote no signatures and no system.
+    """
+
+    metric: str
+    features: dict[str, Finite]
+    reference: str
+    dev: dict
+    search: dict
+    version: str
+    signatures: dict[str, dict] = {}
+    system: SystemFacts | None = None
+    folds: StoredFolds | None = None
 
 
 @dataclass(frozen=True)
@@ -112,14 +125,17 @@ class Weights:
     def save(self, path: "str | PathLike[str]") -> None:
         """Write them as JSON."""
         check_path(path, "path")
-        dev = {name: getattr(self.dev, name) for name in DEV} | {self.metric: self.dev.score}
-        tree = {name: getattr(self, name) for name in KEYS}
-        tree |= {"features": dict(self.features), "dev": dev, "search": dict(self.search)}
-        tree[SIGNATURES] = {name: dict(signature) for name, signature in self.signatures.items()}
+        dev = asdict(self.dev)
+        dev[self.metric] = dev.pop("score")
+        tree = {
+            "metric": self.metric, "features": dict(self.features), "reference": self.reference,
+            "dev": dev, "search": dict(self.search), "version": self.version,
+            "signatures": {name: dict(said) for name, said in self.signatures.items()},
+        }  # fmt: skip
         if self.system:
-            tree[SYSTEM] = asdict(self.system)
+            tree["system"] = msgspec.to_builtins(self.system)
         if self.folds:
-            tree[FOLDS] = asdict(self.folds)
+            tree["folds"] = asdict(self.folds)
         write_json(tree, path, allow_nan=False)
 
     @classmethod
@@ -158,102 +174,36 @@ def describe_lm(feature: str, signature: Mapping[str, str], source: str) -> Syst
 
 def read_weights(path) -> Weights:
     """See `Weights.load`."""
-    file = CheckedJson(path, "write it again with lmtools tune")
-    tree = read_json(path, file.remedy)
-    signatures = tree.pop(SIGNATURES, {})
-    system, folds = tree.pop(SYSTEM, None), tree.pop(FOLDS, None)
-    file.check_keys(tree, KEYS, "the file")
-    if not (
-        isinstance(signatures, dict)
-        and all(isinstance(signature, dict) for signature in signatures.values())
-    ):
-        raise file.error(f": {SIGNATURES!r} is {signatures!r:.40}")
-    metric, dev, features = tree["metric"], tree["dev"], tree["features"]
-    with file.named():
-        find_metric(metric)
-    file.check_keys(dev, DEV | {metric: float}, "'dev'")
-    features = {name: file.number(v, f": weight of {name!r}") for name, v in features.items()}
-    if tree["reference"] not in features:
-        raise file.error(f": the reference {tree['reference']!r} is not among the features")
-    return Weights(
-        **tree
-        | {
-            "features": features,
-            "dev": Dev(score=dev[metric], **{name: dev[name] for name in DEV}),
-            "signatures": signatures,
-            "system": None if system is None else read_system(system, file),
-            "folds": None if folds is None else read_folds(folds, features, file),
-        }
+    stored = fit(read_json(path, REMEDY), Stored, path, whole="the file", remedy=REMEDY)
+    try:
+        find_metric(stored.metric)
+    except UserError as error:
+        raise UserError(f"{path}: {error}; {REMEDY}") from None
+    known = ("path", str), ("sha256", str), ("utterances", int), ("first_pass", Finite)
+    fields = [*known, ("score", Finite)]
+    kind = msgspec.defstruct(
+        "StoredDev", fields, rename={"score": stored.metric}, forbid_unknown_fields=True
     )
+    dev = Dev(*msgspec.structs.astuple(fit(stored.dev, kind, f"{path}: 'dev'", remedy=REMEDY)))
+    if stored.reference not in stored.features:
+        cause = f"the reference {stored.reference!r} is not among the features"
+        raise UserError(f"{path}: {cause}; {REMEDY}")
+    folds = stored.folds and read_folds(stored.folds, stored.features, path)
+    tree = {name: getattr(stored, name) for name in stored.__struct_fields__}
+    return Weights(**tree | {"dev": dev, "folds": folds})
 
 
-def read_system(tree, file: "CheckedJson") -> SystemFacts:
-    """Read the facts in the part `system` of a file."""
-    file.check_keys(tree, {"lists": str, "lms": list}, f"{SYSTEM!r}")
-    lms = tuple(build(SystemLM, lm, file.path, f"{SYSTEM}.lms.") for lm in tree["lms"])
-    with file.named():
-        return SystemFacts(lms, tree["lists"])
-
-
-def read_folds(tree, features: Mapping[str, float], file: "CheckedJson") -> Folds:
-    """Read the folds in the part `folds` of a file, whose weights are of `features`; UserError also
-    for an utterance in two of them.
-    """
-    where, seen = f": {FOLDS!r}", set()
-    file.check_keys(tree, {"by": str, "score": float, "parts": list}, f"{FOLDS!r}")
-    for part in tree["parts"]:
-        file.check_keys(part, {"name": str, "utterances": list, "features": dict}, "a fold")
-        if [*part["features"]] != [*features]:
-            raise file.error(f"{where}: fold {part['name']!r} has other features")
-        for value in part["features"].values():
-            file.number(value, f"{where}: a weight of fold {part['name']!r}")
-        for utt in part["utterances"]:
-            if not isinstance(utt, str) or utt in seen:
-                raise file.error(f"{where}: utterance {utt!r:.40} is of two folds or no id")
-            seen.add(utt)
-    if tree["by"] not in (RANDOM, SPEAKER):
-        raise file.error(f"{where}: by is {tree['by']!r:.40}, not {RANDOM} or {SPEAKER}")
-    parts = (Fold(**{**part, "utterances": tuple(part["utterances"])}) for part in tree["parts"])
-    return Folds(tree["by"], tree["score"], tuple(parts))
-
-
-@dataclass(frozen=True)
-class CheckedJson:
-    """Checks of the content of a JSON file, whose errors name its `path` and the `remedy`."""
-
-    path: object
-    remedy: str
-
-    def error(self, cause: str) -> UserError:
-        """Return the error of a cause, which begins with its place in the file."""
-        return UserError(f"{self.path}{cause}; {self.remedy}")
-
-    @contextlib.contextmanager
-    def named(self) -> Iterator[None]:
-        """Name the file in any UserError inside the block."""
-        try:
-            yield
-        except UserError as error:
-            raise self.error(f": {error}") from None
-
-    def check_keys(self, tree, keys: Mapping[str, type], part: str) -> None:
-        """Raise UserError unless `tree` is an object with exactly these keys and types."""
-        if not isinstance(tree, dict):
-            raise self.error(f": {part} is no object")
-        for name in sorted(keys.keys() ^ tree.keys(), key=str):
-            state = "missing" if name in keys else "unknown"
-            raise self.error(f": key {name!r} of {part} is {state}")
-        for name, kind in keys.items():
-            if kind is float:
-                self.number(tree[name], f": {name!r} of {part}")
-            elif type(tree[name]) is not kind:
-                raise self.error(f": {name!r} of {part} is {tree[name]!r:.40}")
-
-    def number(self, value, where: str) -> float:
-        """Return `value` as a finite float; UserError otherwise."""
-        if type(value) not in (int, float) or not math.isfinite(value):
-            raise self.error(f"{where} is {value!r:.40}, not a finite number")
-        return float(value)
+def read_folds(stored: StoredFolds, features: Mapping[str, float], path) -> Folds:
+    """Return the folds of weights of `features`; UserError also for an utterance in two of them."""
+    seen: set[str] = set()
+    for part in stored.parts:
+        if [*part.features] != [*features]:
+            raise UserError(f"{path}: fold {part.name!r} has other features; {REMEDY}")
+        if twice := [utt for utt in part.utterances if utt in seen]:
+            raise UserError(f"{path}: utterance {twice[0]!r:.40} is of two folds; {REMEDY}")
+        seen.update(part.utterances)
+    parts = (Fold(*msgspec.structs.astuple(part)) for part in stored.parts)
+    return Folds(stored.by, stored.score, tuple(parts))
 
 
 def parse_weights(text: str | None) -> dict[str, float] | None:
@@ -286,20 +236,13 @@ def read_marks(nbests: Iterable[NBest], source) -> dict[str, dict]:
     UserError about `source` for a mark that is damaged.
     """
     signatures: dict[str, dict] = {}
-    for text, utt in {
-        nbest.extra[MARK]: nbest.utt for nbest in nbests if MARK in nbest.extra
-    }.items():
+    marks = {nbest.extra[MARK]: nbest.utt for nbest in nbests if MARK in nbest.extra}
+    for text, utt in marks.items():
         try:
-            tree = json.loads(text)
-        except (ValueError, RecursionError):
-            tree = None
-        if not (
-            isinstance(tree, dict)
-            and all(isinstance(signature, dict) for signature in tree.values())
-        ):
+            signatures |= msgspec.json.decode(text, type=dict[str, dict])
+        except (msgspec.DecodeError, RecursionError):
             raise UserError(
                 f"{source}: extra {MARK!r} of utterance {utt!r} is not what lmtools lattice rescore"
                 " writes; rescore the lattices again"
-            )
-        signatures |= tree
+            ) from None
     return signatures

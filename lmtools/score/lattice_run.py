@@ -11,15 +11,14 @@ from itertools import chain
 import numpy as np
 
 from lmtools.base.errors import UserError
-from lmtools.base.specs import find_paths
 from lmtools.base.workers import map_ordered
 from lmtools.formats.lattices import default_weights
 from lmtools.formats.sessions import SessionNames
 from lmtools.lattice.check import drop_unusable
 from lmtools.lattice.density import duration
 from lmtools.lattice.histories import MixtureLM
-from lmtools.lattice.merge_scores import merge_scores
 from lmtools.lattice.paths import as_nbest, best
+from lmtools.lattice.weights import merge_scores
 from lmtools.score.context import CONTEXT, FIRST, ORIGIN, RESCORED, ContextScorer, History
 from lmtools.score.cover import approximation
 from lmtools.score.lattices import LatticeOptions, Rescorer
@@ -118,16 +117,7 @@ def run_lattices(
 ) -> Iterator[LatticeResult]:
     """Yield the outputs of each lattice as soon as they are ready, in the order of the lattices."""
     work = partial(run_lattice, wanted=wanted)
-    return map_ordered(work, lattices, nj, settings.load, reads=files_of(settings))
-
-
-def files_of(settings: LatticeOptions) -> list:
-    """Return the files that rescoring reads by name."""
-    lms = [*settings.lms.values(), *([settings.old] if settings.old else [])]
-    reads = [path for spec in lms for path in find_paths(spec.lm)]
-    if settings.glossary:
-        reads += filter(None, (settings.glossary.path, settings.glossary.utt2spk))
-    return reads
+    return map_ordered(work, lattices, nj, settings.load)
 
 
 def drop_phrases(nbest: NBest) -> NBest:
@@ -240,7 +230,7 @@ def run_sessions(
     """
     work = partial(run_session, wanted=wanted, context=context)
     sessions = group_sessions(lattices, context.sessions)
-    results = map_ordered(work, sessions, nj, settings.load, reads=files_of(settings))
+    results = map_ordered(work, sessions, nj, settings.load)
     return chain.from_iterable(results)
 
 

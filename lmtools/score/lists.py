@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from lmtools.base.computing import Computing
 from lmtools.base.errors import UserError
 from lmtools.base.log import say
+from lmtools.base.shards import WHOLE, Shard
 from lmtools.base.specs import LMSpec
 from lmtools.formats import kaldi_tables, kaldi_text, plain, scores, stream
 from lmtools.formats.lists import other_number
@@ -132,11 +133,13 @@ def score_lists(
     computing: Computing,
     sources: Sources | None = None,
     written: bool = False,
+    shard: Shard = WHOLE,
 ) -> Totals:
     """Write the scores of N-best lists to `out`, each part as soon as it is done.
 
     `sources`: what the hypotheses translate, for a `spec` of `pairs`. `written`: of hypotheses,
-    what the recogniser wrote in the place of their texts. UserError without lists.
+    what the recogniser wrote in the place of their texts. `shard`: score but this part of the
+    sentences, and leave gaps for the others. UserError without lists.
     """
     source, parts = lists.source, iter(lists)
     first = next(parts)  # before the model, which takes longer
@@ -149,8 +152,10 @@ def score_lists(
         for nbests in itertools.chain([first], parts):
             hyps = hypothesis_texts(nbests, written)
             pairs = sources and sources.pair(nbests, totals.utterances, source)
-            flat = score_texts(hyps if pairs is None else pairs, scorer, computing, cache)
-            write = write or output.enter_context(write_scores(out, {**scorer.signature, **more}))
+            flat = score_texts(hyps if pairs is None else pairs, scorer, computing, cache, shard)
+            write = write or output.enter_context(
+                write_scores(out, {**scorer.signature, **more}, shard.count > 1)
+            )
             bounds = itertools.accumulate((len(nbest.hyps) for nbest in nbests), initial=0)
             for nbest, rows in zip(nbests, itertools.pairwise(bounds), strict=True):
                 write(nbest, flat.log_prob[slice(*rows)], flat.tokens[slice(*rows)])
@@ -172,12 +177,14 @@ def hypothesis_texts(nbests: Iterable[NBest], written: bool) -> list[str]:
 
 
 @contextlib.contextmanager
-def write_scores(path: str, signature) -> Iterator[Callable[[NBest, Sequence, Sequence], None]]:
+def write_scores(
+    path: str, signature, gaps: bool = False
+) -> Iterator[Callable[[NBest, Sequence, Sequence], None]]:
     """Yield a function that writes one list's log-probabilities and tokens: rows of a score file,
     or costs of a Kaldi table.
     """
     if not parse_specifier(path):
-        with scores.writing(path, signature) as write:
+        with scores.writing(path, signature, gaps) as write:
             yield write
         return
     with kaldi_tables.Writer(path) as table:

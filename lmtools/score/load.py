@@ -10,8 +10,7 @@ from lmtools.base.errors import UserError
 from lmtools.base.extras import explain_missing
 from lmtools.base.installed import find_model, list_models
 from lmtools.base.specs import HF, MIX, WEIGHTS, LMSpec, parse_mixture
-from lmtools.ngram.description import CONFIG
-from lmtools.ngram.model import NgramModel
+from lmtools.ngram.model import CONFIG, NgramModel
 from lmtools.score.base import Scorer
 from lmtools.score.ngram import NgramScorer
 

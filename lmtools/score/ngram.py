@@ -6,9 +6,8 @@ import numpy as np
 
 from lmtools.base.batching import Numbering
 from lmtools.base.specs import LMSpec
-from lmtools.ngram.description import AS_KENLM, SPACES
 from lmtools.ngram.kenlm_files import kenlm
-from lmtools.ngram.model import LN10, UNSEEN, NgramModel
+from lmtools.ngram.model import AS_KENLM, LN10, SPACES, UNSEEN, NgramModel
 from lmtools.score.base import Scorer
 from lmtools.score.words import WordPrefixes
 from lmtools.text.subword.lists import Word

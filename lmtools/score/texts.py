@@ -19,6 +19,7 @@ carried states; batches halved for want of memory; GPUs.
 """
 
 import contextlib
+import itertools
 import sys
 from collections.abc import Callable, Container, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -30,9 +31,10 @@ import numpy as np
 from lmtools.base.allocator import keep_freed_memory
 from lmtools.base.batching import full_batch_size, plan_batches, prepare_distinct
 from lmtools.base.computing import Computing
-from lmtools.base.context import LOCAL, current
+from lmtools.base.context import current
 from lmtools.base.errors import UserError
 from lmtools.base.log import ProgressBar
+from lmtools.base.shards import WHOLE, Shard
 from lmtools.base.workers import REMEDY, as_completed, can_fork
 from lmtools.score.base import Scorer
 from lmtools.score.cache import Cache, cache_directory
@@ -59,17 +61,24 @@ class TextScores:
 
 
 def score_texts(
-    texts: Sequence, scorer: Scorer, computing: Computing, cache: Cache | None = None
+    texts: Sequence,
+    scorer: Scorer,
+    computing: Computing,
+    cache: Cache | None = None,
+    shard: Shard = WHOLE,
 ) -> TextScores:
     """Score `texts`, of which a scorer that reads pairs takes pairs; equal texts get equal scores,
     whatever else is in the list (on a CPU, but for rounding where beginnings are shared).
 
-    `cache`: one that is open, for many calls; else that of `computing` is opened and closed.
+    `cache`: one that is open, for many calls; else that of `computing` is opened and closed. Of
+    another part than `shard` a log-probability is NaN.
     """
     sentences, which = prepare_distinct(texts, scorer.prepare)
     trees = scorer.plan_trees(sentences)
     own = None if cache else open_cache(scorer, computing)
     with contextlib.closing(own) if own else contextlib.nullcontext(cache) as store:
+        if shard.count > 1:
+            store = SharedWork(store, plan_work(sentences, scorer, trees), shard)
         missing = Missing(sentences, scorer, store, trees)
         with missing.progress(f"score {scorer.spec.lm}"):
             for number, values in sum_batches(missing.work, scorer, computing):
@@ -78,6 +87,21 @@ def score_texts(
     sums = np.array([missing.values[i] for i in range(len(sentences))])
     columns = (column[which] for column in (sums, *count_scored(scorer, sentences)))
     return TextScores(*columns, kind=scorer.kind, signature=scorer.signature)
+
+
+class SharedWork:
+    """A cache to which what other parts of the work compute is known, as NaN. Parts have whole
+    batches, so that all of them have the bits of the whole.
+    """
+
+    def __init__(self, cache: Cache, plan: Sequence[Sequence[int]], shard: Shard):
+        left = (batch for n, batch in enumerate(plan) if n % shard.count + 1 != shard.number)
+        others = itertools.chain.from_iterable(left)
+        self.others, self.inner, self.put = dict.fromkeys(others, np.nan), cache, cache.put
+
+    def get(self, sentences: Sequence) -> dict:
+        """Return the known values of the sentences by their numbers."""
+        return {**self.inner.get(sentences), **self.others}
 
 
 def open_cache(scorer: Scorer, computing: Computing) -> Cache:
@@ -162,19 +186,16 @@ def sum_values(scores: Sequence[np.ndarray]) -> list[float]:
 
 
 def count_threads() -> int:
-    """Return the number of threads that torch has; 1 where nothing brought it along, and where a
-    command of a cluster would get the work.
-    """
-    torch = sys.modules.get("torch") if current().cmd == LOCAL else None
+    """Return the number of threads that torch has; 1 where nothing brought it along."""
+    torch = sys.modules.get("torch")
     return torch.get_num_threads() if torch else 1
 
 
 def count_processes(work: list[list], scorer: Scorer, asked: int, forks: bool) -> int:
     """Return the number of processes that this work is worth, at most as many as are asked for."""
     rows = sum(scorer.cost(sentence) for batch in work for sentence in batch)
-    # a machine with a queue is not one to compute on
     worth = rows // (WORTH_A_FORK if forks else WORTH_A_PROCESS)
-    return min(asked, len(work), worth if current().cmd == LOCAL else asked)
+    return min(asked, len(work), worth)
 
 
 class OwnScorer:

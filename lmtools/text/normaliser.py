@@ -14,9 +14,9 @@ from lmtools.base.atomic import atomic_text
 from lmtools.base.config import LATE, as_tree, dump, from_yaml
 from lmtools.base.errors import UserError
 from lmtools.base.grammar import parse_pairs
-from lmtools.text.casing import CASINGS, change_case
 from lmtools.text.whisper import NAMES as WHISPER_NAMES
 from lmtools.text.whisper import apply_rules, name_version
+from lmtools.text.writing import CASINGS, change_case
 
 CHOICES = {
     "case": ("keep", "lower", "upper"),

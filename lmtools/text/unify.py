@@ -84,23 +84,17 @@ def strip_accents(text: str) -> str:
 
 
 def merge_letters(text: str) -> str:
-    """Return `text` with one code for letters that look alike; Latin ones among Cyrillic are
-    Cyrillic.
-    """
+    """Return `text` with one code for letters that look alike, Cyrillic among Cyrillic ones."""
     return MIXED.sub(lambda word: word[0].translate(CYRILLIC), text).translate(ALIKE)
 
 
 def count_gaps(text: str) -> tuple[int, int]:
-    """Count the blanks beside characters of scripts that put none between words, and these
-    characters.
-    """
+    """Count blanks beside characters of scripts that put none between words, and these."""
     return (0, 0) if text.isascii() else (len(AROUND.findall(text)), len(CHARACTER.findall(text)))
 
 
 def join_pieces(text: str) -> str:
-    """Return `text` with the words whole that subword marks cut: `fin@@ ch`, `fin ##ch`, `▁fin
-    ch`.
-    """
+    """Return `text` with the words whole that subword marks cut: `fin@@ ch`, `▁fin ch` .."""
     text = CUTS.sub("", text)
     return "".join(text.split()).replace("▁", " ") if "▁" in text else text
 

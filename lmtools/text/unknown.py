@@ -60,9 +60,7 @@ def doubt_text(path, lines: Iterable[str]) -> Iterator[str]:
 
 
 def explain(unknown: Mapping[str, int], known: Callable[[str], bool]) -> tuple[str, str]:
-    """Return why words with these counts are probably unknown, and the options that mend it ('':
-    none).
-    """
+    """Return why words with these counts may be unknown, and options that mend it ('': none)."""
     total, changed = sum(unknown.values()), {}
     for option, (_, change) in CHANGES.items():
         better = {word: change(word).split() for word in unknown}
@@ -78,9 +76,7 @@ def explain(unknown: Mapping[str, int], known: Callable[[str], bool]) -> tuple[s
 
 
 def conversion(option: str) -> str:
-    """Return the command that writes hypotheses and references as options of the normaliser say;
-    --case alone would leave references.
-    """
+    """Return the command that rewrites both sides; --case alone would leave references."""
     return f"lmtools convert {'--normaliser none ' * option.startswith('--case')}{option}"
 
 

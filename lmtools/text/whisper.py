@@ -104,7 +104,6 @@ def removes_signs(text: str, rules: str) -> bool:
 
 @functools.cache
 def warn_of_signs(rules: str) -> None:
-    """Say once that rules remove vowel signs."""
     name = next(name for name, known in NAMES.items() if known == rules)
     say(
         f"warning: normaliser {name}: removes vowel signs (Hindi, Tamil, Thai ..), so that"
@@ -113,9 +112,7 @@ def warn_of_signs(rules: str) -> None:
 
 
 def drop_brackets(text: str) -> str:
-    """Return the text without what stands in brackets of the first two kinds, as the package begins
-    with, and with SIGN for brackets of all three kinds that nothing closes.
-    """
+    """Return the text without brackets of the first two kinds; SIGN stands for unclosed ones."""
     if MARKUP[0] in text or MARKUP[1] in text:
         text = replace_unclosed(text, MARKUP, ">]")
         text = INSIDE.sub("", text)

@@ -88,12 +88,10 @@ class Sentences:
         self.left_out = self.segments(len(self.shards) - 1).left_out
 
     def take_segments(self, number: int) -> Segments:
-        """Return the segments of a shard."""
         shard = self.shards[number]
         return Segments(shard, self.longest, self.widths(shard), self.pairs)
 
     def count(self, number: int) -> int:
-        """Return the batches of a shard."""
         widths = np.sort(self.segments(number).widths)
         if not len(widths):
             raise UserError(
@@ -110,7 +108,6 @@ class Sentences:
         return plan_epoch(widths, self.batch, self.boundary, *numbers)
 
     def at(self, step: int) -> Chosen:
-        """Return the batch of a step."""
         epoch, index = divmod(step, self.per_epoch)
         order = np.random.default_rng([self.seed, epoch]).permutation(len(self.shards))
         ends = np.cumsum(self.counts[order])
@@ -120,9 +117,7 @@ class Sentences:
         return Chosen(self.segments(number), batches[index - int(ends[turn])])
 
     def tokens(self, chosen: Chosen) -> int:
-        """Return the number of tokens (of spelled vocabularies: words; of pairs: those of the
-        longer side) in a batch.
-        """
+        """Return the tokens of a batch (spelled: words; pairs: those of the longer side)."""
         return int(chosen.segments.widths[chosen.indices].sum())
 
     def loss(

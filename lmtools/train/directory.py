@@ -32,13 +32,11 @@ from lmtools.models.lm import LanguageModel
 from lmtools.models.objectives import OBJECTIVES
 from lmtools.models.settings import Settings
 from lmtools.text.corpus import Corpus
-from lmtools.train.events import import_writer
+from lmtools.train.log import import_writer
 
 
 class TrainingPlan(NamedTuple):
-    """Model settings, corpora and place of a training; `fingerprint`: a hash of all that determines
-    the weights.
-    """
+    """Settings, corpora and place of a training; `fingerprint`: hash of what sets its weights."""
 
     settings: Settings
     train: Corpus
@@ -101,12 +99,10 @@ class DirectoryState(NamedTuple):
 
     @property
     def complete(self) -> bool:
-        """Return whether nothing is left to do."""
         return self.progress is not None and self.progress.done and not self.lost
 
     @property
     def rebuilt(self) -> bool:
-        """Return whether the lost weights are those of the checkpoint."""
         return self.lost is not None and self.progress.best_step == self.progress.step
 
 
@@ -142,9 +138,7 @@ def inspect_directory(plan: TrainingPlan) -> DirectoryState:
 def make_room(
     plan: TrainingPlan, directory_state: DirectoryState, lm: LanguageModel | None
 ) -> None:
-    """Make a model directory, or mend it; what is in the way is set aside. `lm` is the model that
-    is trained there, None where the training is complete.
-    """
+    """Make or mend a model directory, setting aside what is in the way; `lm`: None if complete."""
     if directory_state.aside:
         set_aside(plan.out, directory_state.aside)
     if directory_state.lost:

@@ -33,10 +33,8 @@ from lmtools.train.directory import (
 from lmtools.train.log import Log, NullLog, describe_training
 from lmtools.train.optim import build_optimiser, clip_gradients, learning_rate, shrunk_rate
 from lmtools.train.parallel import World, hash_seed, join_processes
-from lmtools.train.partial import LowRank, choose_parameters
-from lmtools.train.start import start_from
-from lmtools.train.streams import Streams
-from lmtools.train.validation import VALIDATION_SEED, Validation, entropy
+from lmtools.train.start import LowRank, choose_parameters, start_from
+from lmtools.train.streams import VALIDATION_SEED, Streams, Validation, entropy
 
 
 class Stopped(Exception):

@@ -14,16 +14,14 @@ from lmtools.base.config import check_choices
 from lmtools.base.errors import UserError
 from lmtools.models.lm import LanguageModel
 from lmtools.models.settings import Optim
-from lmtools.train.partial import LowRank
+from lmtools.train.start import LowRank
 
 # the default, stated so that torch's Adagrad does not warn of it
 torch.sparse.check_sparse_tensor_invariants.disable()
 
 
 class Decoupled:
-    """Weight decay of p <- (1 - lr decay) p before the update, for optimisers of torch that would
-    add it to the gradient.
-    """
+    """Weight decay p <- (1 - lr decay) p before the update."""
 
     def __init__(self, groups: list[dict], **options):
         groups = [group if isinstance(group, dict) else {"params": [group]} for group in groups]
@@ -40,15 +38,11 @@ class Decoupled:
 
 
 class Nag(Decoupled, torch.optim.SGD):
-    """Nesterov's accelerated gradient (Sutskever et al. 2013): v <- mu v + g, p <- p - lr (g + mu
-    v); v knows of no learning rate.
-    """
+    """Nesterov's gradient (Sutskever et al. 2013): v <- mu v + g, p <- p - lr (g + mu v)."""
 
 
 class Adagrad(Decoupled, torch.optim.Adagrad):
-    """Adagrad (Duchi et al. 2011): a <- a + g^2, p <- p - lr g / sqrt(a), a from 1 as in bilm, so
-    that nothing is divided by 0.
-    """
+    """Adagrad (Duchi et al. 2011): a <- a + g^2, p <- p - lr g / sqrt(a), a from 1 as in bilm."""
 
 
 def make_adagrad(groups, optim: Optim) -> Adagrad:
@@ -86,9 +80,7 @@ DECAYS = {
 
 
 class Optimisers:
-    """Optimisers, each of its own parameters, used and saved as one: their parameters are numbered
-    in a row, after them come the tensors `carried` from batch to batch.
-    """
+    """Optimisers of parameters numbered in a row, saved as one; then come `carried` tensors."""
 
     def __init__(self, *parts: torch.optim.Optimizer):
         self.parts, self.carried = parts, {}
@@ -97,16 +89,13 @@ class Optimisers:
 
     @property
     def param_groups(self) -> list[dict]:
-        """Return the groups of all."""
         return [group for part in self.parts for group in part.param_groups]
 
     def step(self) -> None:
-        """Update the parameters once."""
         for part in self.parts:
             part.step()
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Forget the gradients."""
         for part in self.parts:
             part.zero_grad(set_to_none=set_to_none)
 
@@ -175,9 +164,7 @@ def shrunk_rate(optim: Optim, shrunk: int) -> float:
 
 
 def learning_rate(optim: Optim, step: int, total: int, shrunk: int = 0) -> float:
-    """Return the learning rate of the update from `step` (counted from 0) to `step` + 1 of `total`,
-    after `shrunk` reductions by a plateau.
-    """
+    """Return the rate of update `step` (from 0) of `total`, after `shrunk` plateau reductions."""
     rate = shrunk_rate(optim, shrunk)
     if step < optim.warmup:
         return rate * (step + 1) / optim.warmup

@@ -40,4 +40,5 @@ def run_command(words: list[str]) -> int:
     parser = Parser(prog=f"lmtools {verb}")
     add_common(parser)
     module.arguments(parser)
-    return module.run(parser.parse_args(options)) or 0
+    args = parser.parse_args(options, argparse.Namespace(verb=verb, words=words))
+    return module.run(args) or 0

@@ -1,8 +1,7 @@
 """lmtools doctor: find what would go wrong before anything is scored."""
 
 from lmtools.evaluate.doctor import CHECKS, ERROR, examine, read_inputs
-from lmtools.evaluate.doctor.finding import plural
-from lmtools.evaluate.doctor.inputs import LINES
+from lmtools.evaluate.doctor.inputs import LINES, plural
 
 
 def arguments(parser):

@@ -37,11 +37,11 @@ from lmtools.evaluate.inputs import (
     same_length,
 )
 from lmtools.evaluate.metrics import HUB5, METRIC_HELP, ErrorRate
-from lmtools.evaluate.nist import StmSegment
-from lmtools.evaluate.nist.inputs import are_timed, load_cut
 from lmtools.evaluate.normalising import TextRules
 from lmtools.evaluate.sacre import Sacre
-from lmtools.formats import kaldi_text
+from lmtools.formats import detect, kaldi_text
+from lmtools.formats.nbest.stm import StmSegment
+from lmtools.formats.texts import KALDI
 from lmtools.text import NORMALISERS
 from lmtools.verbs.help import Rare
 from lmtools.verbs.options import GROUPS
@@ -157,8 +157,11 @@ def read_inputs(args) -> Inputs:
         raise UserError(f"--glm: is for word error rates; leave out --metric {args.metric}")
     formats = [*(args.format or []), None, None]
     one = nist and args.ref and len(args.ref) == 1 and not args.plain
-    if one and are_timed(args.ref[0], args.hyp, (formats[1], formats[0])):
-        return read_timed(args, rules)
+    if one:
+        paths = zip((args.ref[0], args.hyp), (formats[1], formats[0]), strict=True)
+        kinds = [spec or (KALDI if path == "-" else detect(path, KALDI)) for path, spec in paths]
+        if kinds == ["stm", "ctm"]:
+            return read_timed(args, rules)
     hyp, sources, against = read_files(args, nist)
     if rules:
         old, hyp = hyp, rules.rewrite(hyp)
@@ -183,10 +186,10 @@ def read_timed(args, rules: TextRules | None) -> Inputs:
             f"{args.hyp}: a ctm by the segments of an stm is rewritten by --glm alone; leave out"
             " --normaliser, --unify and --map-words"
         )
-    glm = rules and rules.glm
-    ref, hyp, cut = load_cut(args.ref[0], args.hyp, glm)
+    glm, load_cut = rules and rules.glm, open_door("nist", "segments:load_cut", "an stm and a ctm")
+    ref, hyp, segments = load_cut(args.ref[0], args.hyp, glm)
     against = load_cut(args.ref[0], args.against, glm)[1] if args.against else None
-    return Inputs(hyp, [ref], against, rules=rules, segments=cut.segments)
+    return Inputs(hyp, [ref], against, rules=rules, segments=segments)
 
 
 def read_files(args, markup: bool) -> tuple[Texts, list[Texts], Texts | None]:

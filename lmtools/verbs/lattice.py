@@ -20,12 +20,11 @@ from lmtools.formats.lattices import LATTICES, default_weights, detect, stream
 from lmtools.formats.lists import join_refs
 from lmtools.formats.texts import read_texts
 from lmtools.lattice.check import ERROR, IMPOSSIBLE, drop_unusable, problems, repair
-from lmtools.lattice.density import Statistics, add_statistics, statistics
+from lmtools.lattice.density import Statistics, add_statistics, oracle, statistics
 from lmtools.lattice.determinise import STATES, determinise
 from lmtools.lattice.forward import add_posteriors
-from lmtools.lattice.merge_scores import merge_scores
-from lmtools.lattice.oracle import oracle
 from lmtools.lattice.paths import as_nbest, best
+from lmtools.lattice.weights import merge_scores
 from lmtools.rescoring import mark, parse_weights, warn_unseen
 from lmtools.score.context import FIRST, REF, RESCORED
 from lmtools.score.lattice_run import (
@@ -40,7 +39,7 @@ from lmtools.score.lattices import LatticeOptions
 from lmtools.types import Lattice
 from lmtools.verbs.help import Rare
 from lmtools.verbs.numbers import amount, from_zero, positive
-from lmtools.verbs.options import PROCESSES, SEVERAL_LMS, WEIGHTS
+from lmtools.verbs.options import SEVERAL_LMS, WEIGHTS
 from lmtools.verbs.parser import (
     add_actions,
     add_context,
@@ -294,7 +293,7 @@ def declare_rescore(parser):
         " sentences', on the N best paths"
     )
     group.add_argument("--exact", type=positive, metavar="N", help=Rare(help_text))
-    parser.add("--device", "--precision", "--engine", *PROCESSES)
+    parser.add("--device", "--precision", "--engine", "--nj")
 
 
 def run_rescore(args):

@@ -21,7 +21,7 @@ def arguments(parser):
     parser.add("--nbest", help="N-best lists; - is standard input, in jsonl if not --format")
     parser.add("--format")
     add_risk(parser)
-    help_text = "utt#rank, expected utility, words, check; - is standard output"
+    help_text = "utt#rank, expected utility, words; - is standard output"
     parser.add("--out", metavar="F.scores", help=help_text)
 
 

@@ -1,20 +1,24 @@
 """lmtools ngram: estimate an n-gram language model, or make one of others."""
 
 import argparse
+from collections.abc import Sequence
 from itertools import islice
 
 from lmtools.base.allocator import keep_freed_memory
+from lmtools.base.errors import UserError
 from lmtools.base.log import say, say_lines
 from lmtools.ngram import build, derived, directory
-from lmtools.ngram.convert import convert
+from lmtools.ngram.derived import convert
 from lmtools.ngram.kneser_ney import FALLBACK
+from lmtools.ngram.parts import TextParts, write_part
 from lmtools.text.blocks import read_again
 from lmtools.text.subword import UNK, load_subword
 from lmtools.text.unknown import LOOKED_AT, doubt_text, warn_unknown
 from lmtools.verbs.help import Rare
 from lmtools.verbs.numbers import amount, positive, size
 from lmtools.verbs.options import SEVERAL_TEXTS, flags_of
-from lmtools.verbs.parser import add_actions, add_normaliser, normaliser_of
+from lmtools.verbs.parser import Parser, add_actions, add_common, add_normaliser, normaliser_of
+from lmtools.verbs.shards import Part, writing_part
 
 SMALL = 1 << 25  # bytes
 
@@ -52,6 +56,7 @@ def declare_estimate(parser):
         "--memory", type=size, default=directory.MEMORY, metavar="SIZE", help=Rare(help_text)
     )
     parser.add("--out", metavar="DIR", required=False, help="directory to write")
+    parser.add("--shard")
     add_normaliser(parser)
 
 
@@ -65,24 +70,52 @@ def add_kenlm(parser):
 
 
 def run_estimate(args: argparse.Namespace) -> None:
-    """Estimate, write, and say what was unusual and how large it became."""
+    """Estimate a model, or leave a part of its text."""
     if args.text and args.counts:
         args.refuse("--counts stands in place of --text; give one of them")
     texts = args.text or args.counts
     given = {"--text (or --counts)": texts, "--order": args.order, "--out": args.out}
     if missing := [name for name, value in given.items() if value is None]:
         args.refuse(f"the following arguments are required: {', '.join(missing)}")
+    tokens = load_subword(args.subword) if args.subword else normaliser_of(args)
+    if args.shard:
+        if args.counts:
+            raise UserError("--counts: is read whole; leave --shard out")
+        reads = [*args.text, *([args.subword] if args.subword else [])]
+        with writing_part(args, args.out, reads) as part:
+            if part:
+                out, facts = part
+                tokenise = directory.tokeniser(tokens, args.unk)
+                facts.update(write_part(args.text, tokenise, args.shard, out), words=args.words)
+        return
+    estimate(args, tokens)
+
+
+def join(parts: Sequence[Part], out: str, kenlm: str = "auto") -> None:
+    """Estimate the model of the parts of its text, with their options."""
+    facts = [part.facts["facts"] for part in parts]
+    parser = Parser(prog="lmtools ngram")
+    add_common(parser)
+    declare_estimate(parser)
+    args = parser.parse_args(facts[0]["words"][1:])
+    args.kenlm, args.out = kenlm, out  # programs are those that the user of this command names
+    tokens = load_subword(args.subword) if args.subword else normaliser_of(args)
+    estimate(args, tokens, TextParts([part.output for part in parts], facts, args.text[0]))
+
+
+def estimate(args: argparse.Namespace, tokens, parts: TextParts | None = None) -> None:
+    """Estimate, write, and say what was unusual and how large it became."""
+    texts = args.text or args.counts
     for path in args.text or ():
         say_lines(doubt_text(path, read_again([path])))
-    tokens = load_subword(args.subword) if args.subword else normaliser_of(args)
     if args.subword and args.text:
         lines = list(map(tokens.normaliser, islice(read_again(args.text), LOOKED_AT)))
         ids = [i for sentence in tokens.segment(lines) for i in sentence]
         counts = ids.count(UNK), len(ids)
         warn_unknown(args.text[0], *counts, args.subword, texts=lines, known=tokens.knows)
     description = build(
-        texts, args.order, args.out, tokens, kenlm=args.kenlm, memory=args.memory, closed=args.unk,
-        min_counts=args.min_count, counted=bool(args.counts),
+        texts, args.order, args.out, tokens, parts, kenlm=args.kenlm, memory=args.memory,
+        closed=args.unk, min_counts=args.min_count, counted=bool(args.counts),
     )  # fmt: skip
     if description.fallback:
         orders = " ".join(map(str, description.fallback))

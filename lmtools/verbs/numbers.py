@@ -8,6 +8,7 @@ import sys
 
 from lmtools.base.context import parse_size
 from lmtools.base.errors import UserError
+from lmtools.base.shards import Shard
 from lmtools.text.unify import unifier
 
 
@@ -122,14 +123,9 @@ def metric(text: str) -> str:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
-def place(text: str) -> str:
-    """Parse where pieces of work run: `local`, or a queue and perhaps its settings."""
-    if text == "local":
-        return text
-    from lmtools.base.jobs.arrays import QUEUES  # as above
-
-    kind, colon, path = text.partition(":")
-    if kind not in QUEUES or (colon and not path):
-        known = ", ".join(f"{name}[:F.yaml]" for name in QUEUES)
-        raise argparse.ArgumentTypeError(f"{text[:40]!r} is not local, {known}")
-    return text
+def shard(text: str) -> Shard:
+    """Parse I/N."""
+    try:
+        return Shard.parse(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None

@@ -1,11 +1,11 @@
 """The options that several verbs have, each declared once, and the groups that --help shows."""
 
 from lmtools.base.computing import Computing
-from lmtools.base.context import CMD, LOG_FORMAT, LOG_FORMATS, LONGEST, MAX_LINE
+from lmtools.base.context import LOG_FORMAT, LOG_FORMATS, LONGEST, MAX_LINE
 from lmtools.base.options import Option, list_options
-from lmtools.text.casing import CASINGS
 from lmtools.text.normaliser import CHOICES, NORMALISERS
 from lmtools.text.unify import UNIFIERS
+from lmtools.text.writing import CASINGS
 from lmtools.verbs.help import Rare
 from lmtools.verbs.numbers import (
     amount,
@@ -13,9 +13,9 @@ from lmtools.verbs.numbers import (
     from_zero,
     layers,
     metric,
-    place,
     positive,
     seed,
+    shard,
     size,
     weight,
 )
@@ -222,11 +222,15 @@ GROUPS: dict[str, dict[str, dict]] = {
     "machine": {
         **flags_of(Computing),
         "--cmd": value(
-            "WHERE",
-            "where the N pieces of --nj run: local (processes), slurm or slurm:F.yaml, queue or"
-            " queue:F.yaml (an array of jobs of Slurm or Grid Engine; partition, memory ...)"
-            f" (default: ${CMD} or local)",
-            type=place,
+            "CMD",
+            "program that runs --nj parts as jobs, as Kaldi's run.pl does: 'utils/slurm.sh --mem"
+            " 4G' (default: $LMTOOLS_CMD, or local: processes of this machine)",
+            rare=True,
+        ),
+        "--shard": value(
+            "I/N",
+            "do the I-th of N parts, for `lmtools merge` to join: OUT.I-of-N",
+            type=shard,
             rare=True,
         ),
     },
@@ -266,4 +270,4 @@ EMBED_POOL = {
 }
 COLUMN = ("--reverse", "--written")  # of an experiment's column, beside options of its LM
 COMPUTING = ("--device", "--precision", "--engine", "--cache", "--rows")
-PROCESSES = ("--nj", "--cmd")
+CLUSTER = ("--nj", "--cmd", "--shard")

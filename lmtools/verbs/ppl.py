@@ -14,7 +14,7 @@ from lmtools.text.blocks import read_text
 from lmtools.text.unknown import MANY
 from lmtools.verbs.experiment import split_lms
 from lmtools.verbs.numbers import amount, positive
-from lmtools.verbs.options import COMPUTING, PROCESSES
+from lmtools.verbs.options import COMPUTING
 from lmtools.verbs.parser import add_lm
 
 
@@ -45,7 +45,7 @@ def arguments(parser):
     )
     weights.add_argument("--tune-on", metavar="F", help=text)
     parser.add("--out", required=False, metavar="F.json", help="write the figures as JSON too")
-    parser.add(*COMPUTING, *PROCESSES)
+    parser.add(*COMPUTING, "--nj")
 
 
 def run(args):

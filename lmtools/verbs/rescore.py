@@ -5,6 +5,7 @@ from functools import partial
 
 from lmtools.base.atomic import is_stream
 from lmtools.base.computing import Computing
+from lmtools.base.context import JSON, current
 from lmtools.base.doors import open_door
 from lmtools.base.errors import UserError
 from lmtools.base.grammar import parse_pair
@@ -13,14 +14,15 @@ from lmtools.base.options import fill
 from lmtools.base.specs import LMSpec
 from lmtools.evaluate import METRICS
 from lmtools.formats import kaldi_text, read, write
-from lmtools.rescoring import load_weights, of_system, read_scores, rescore_lists, set_hash
+from lmtools.formats.scores import hash_lists
+from lmtools.rescoring import load_weights, of_system, read_scores, rescore_lists
 from lmtools.rescoring.lazy import LAZY
 from lmtools.rescoring.lists import warn_empty
 from lmtools.rescoring.signing import sign
 from lmtools.verbs.experiment import load_plans
 from lmtools.verbs.help import Rare
 from lmtools.verbs.numbers import margin
-from lmtools.verbs.options import COMPUTING, PROCESSES
+from lmtools.verbs.options import COMPUTING
 from lmtools.verbs.parser import add_lm, add_phrases, parse_phrases
 
 WRITTEN = ".written"  # behind the name of the output, of what the recogniser wrote
@@ -53,7 +55,9 @@ def arguments(parser):
         " list is done, in units of what dev needed; inf scores all (default: %(default)s)"
     )
     parser.add_argument("--margin", type=margin, default=1.0, metavar="X", help=Rare(help_text))
-    parser.add(*COMPUTING, *PROCESSES)
+    help_text = "also print the line that `lmtools verify` checks; --log-format json always has it"
+    parser.add_argument("--verbose", action="store_true", help=Rare(help_text))
+    parser.add(*COMPUTING, "--nj")
 
 
 def run(args):
@@ -74,8 +78,9 @@ def run(args):
     for system, lists, doubts in chosen:
         lists = spell_if_wished(lists, columns)
         write_choice(args, nbests, lists, tuned[system], system=system, warnings=doubts)
-        texts = {nbest.utt: nbest.hyps[0].text if nbest.hyps else "" for nbest in lists}
-        say(sign(nbests, columns, tuned[system], texts))
+        if args.verbose or current().log_format == JSON:
+            texts = {nbest.utt: nbest.hyps[0].text if nbest.hyps else "" for nbest in lists}
+            say(sign(nbests, columns, tuned[system], texts))
 
 
 def read_all(args, nbests, plans):
@@ -193,7 +198,7 @@ def describe_choice(nbests, lists, weights, source, out):
             f"{weights.folds.describe()}: {held} of {len(nbests)} utterances by weights that did"
             " not see them, the rest by those of all"
         )
-    elif set_hash(nbests) == dev.sha256:
+    elif hash_lists(nbests) == dev.sha256:
         yield (
             f"warning: {source} is the set that the weights were tuned on; its figures flatter,"
             " report those of another set"

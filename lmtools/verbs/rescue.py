@@ -13,16 +13,16 @@ from lmtools.base.installed import find_model, list_models
 from lmtools.base.lock import hold_lock
 from lmtools.evaluate import METRICS, show
 from lmtools.evaluate.doctor import ERROR, examine, read_inputs
-from lmtools.evaluate.doctor.finding import plural
+from lmtools.evaluate.doctor.inputs import plural
 from lmtools.evaluate.metrics import METRIC_HELP
 from lmtools.formats import read
 from lmtools.formats.registry import parse_specifier
-from lmtools.rescoring import set_hash
+from lmtools.formats.scores import hash_lists
 from lmtools.rescoring.experiment import check_name
 from lmtools.rescoring.features import DERIVED
 from lmtools.score.load import check_packages
 from lmtools.verbs.commands import repeat_options, run_command
-from lmtools.verbs.options import COMPUTING, PROCESSES, SEVERAL_LMS
+from lmtools.verbs.options import COMPUTING, SEVERAL_LMS
 
 NGRAM = "ngram"  # the column of the model that --text makes
 ORDER = 4  # its longest n-gram, in words
@@ -54,7 +54,7 @@ def arguments(parser):
     parser.add("--lm", **SEVERAL_LMS, help=help_text)
     parser.add("--metric", help=f"what is tuned and compared: {METRIC_HELP} (default: %(default)s)")
     parser.add("--out", metavar="DIR", help="directory to write")
-    parser.add(*COMPUTING, *PROCESSES)
+    parser.add(*COMPUTING, "--nj")
 
 
 def run(args):
@@ -118,7 +118,7 @@ def check_lists(args, names: Iterable[str]) -> bool:
     hashes = set()
     for path in (args.dev, args.test):
         nbests = read(path)
-        hashes.add(set_hash(nbests))
+        hashes.add(hash_lists(nbests))
         without = [nbest.utt for nbest in nbests if nbest.ref is None]
         if not nbests:
             raise UserError(f"{path}: no utterances; give the recogniser's N-best lists")
@@ -149,7 +149,7 @@ def plan_commands(args, lms: Mapping[str, str], referenced: bool) -> Iterator[li
         yield ["doctor", "--nbest", nbest, *text, *known[:2]]
     # before language models score, which may take long: what cannot be tuned is refused here
     yield from plan_system(args, NO_LM, (), referenced)
-    machine = repeat_options(args, (*COMPUTING, *PROCESSES))
+    machine = repeat_options(args, (*COMPUTING, "--nj"))
     for name, lm in lms.items():
         for part, nbest in sets.items():
             scores = out / f"{name}.{part}.scores"

@@ -1,16 +1,23 @@
 """lmtools score: log-probabilities of every hypothesis of an N-best file."""
 
+from collections.abc import Sequence
+
+from lmtools.base.atomic import is_stream
 from lmtools.base.computing import Computing
 from lmtools.base.errors import UserError
 from lmtools.base.log import say
 from lmtools.base.options import fill
-from lmtools.base.specs import LMSpec
+from lmtools.base.shards import WHOLE
+from lmtools.base.specs import LMSpec, find_paths
 from lmtools.formats import read
+from lmtools.formats.registry import parse_specifier
+from lmtools.formats.scores import join_parts
 from lmtools.score import ListParts, Sources, score_lists
 from lmtools.score.lists import Totals, write_scores
 from lmtools.verbs.help import Rare
-from lmtools.verbs.options import COMPUTING, PROCESSES
+from lmtools.verbs.options import CLUSTER, COMPUTING
 from lmtools.verbs.parser import add_context, add_lm
+from lmtools.verbs.shards import Part, run_parts, wanted_command, writing_part
 
 
 def arguments(parser):
@@ -37,27 +44,60 @@ def arguments(parser):
         " %(default)s)"
     )
     add_context(parser, "lists are read whole", text, metavar="WHOSE")
-    text = "utt#rank, log-probability, tokens, check; - is standard output"
+    text = "utt#rank, log-probability, tokens; - is standard output"
     parser.add("--out", metavar="F.scores", help=text)
-    parser.add(*COMPUTING, *PROCESSES)
+    parser.add(*COMPUTING, *CLUSTER)
 
 
 def run(args):
     """Score the lists, with one model or every column of an experiment; say what was scored."""
-    lists = ListParts(args.nbest, args.format)
-    for each in list_calls(args):
-        if each.lm is None:
+    cmd, lists, calls = wanted_command(args), ListParts(args.nbest, args.format), list_calls(args)
+    piped = lists.piped or is_stream(args.out) or bool(parse_specifier(args.out))
+    if args.shard or (args.cmd and cmd):
+        refuse_whole(args, piped)
+    if piped or args.context:
+        cmd = None
+    for each in calls:
+        # it takes no model, so no cluster: the first part writes it whole
+        if each.lm is None and not cmd and (args.shard or WHOLE).number == 1:
             from lmtools.verbs.risk import write_risk
 
             write_risk(each)
-            continue
-        sources = read_sources(each)
-        spec = LMSpec.parse(each.lm, pairs=sources is not None)
-        if each.context:
-            score_sessions(each, spec)
-            continue
-        more = {"sources": sources, "written": each.written}
-        describe(score_lists(lists, each.out, spec, fill(Computing, each), **more), each.out, spec)
+        elif each.lm is not None and not cmd:
+            score_column(each, lists)
+    if cmd:
+        run_parts(args, cmd, [each.out for each in calls if each.lm is not None])
+
+
+def refuse_whole(args, piped: bool) -> None:
+    """Raise UserError where the lists cannot be scored in parts."""
+    how = "--shard" if args.shard else "--cmd"
+    if piped:
+        raise UserError(f"{how}: of lists and scores in files; write them to some")
+    if args.context:
+        raise UserError(f"{how}: lists are scored in turn under --context; leave one out")
+
+
+def score_column(args, lists: ListParts) -> None:
+    """Score the lists with one model; say what was scored."""
+    sources = read_sources(args)
+    spec = LMSpec.parse(args.lm, pairs=sources is not None)
+    if args.context:
+        score_sessions(args, spec)
+        return
+    computing, more = fill(Computing, args), {"sources": sources, "written": args.written}
+    if not args.shard:
+        describe(score_lists(lists, args.out, spec, computing, **more), args.out, spec)
+        return
+    reads = [args.nbest, *find_paths(spec.lm), *filter(None, (args.source, args.source_lines))]
+    with writing_part(args, args.out, reads) as part:
+        if part:
+            score_lists(lists, part[0], spec, computing, **more, shard=args.shard)
+
+
+def join(parts: Sequence[Part], out: str, **options) -> None:
+    """Write the scores of all parts."""
+    join_parts([part.output for part in parts], out)
 
 
 def list_calls(args) -> list:

@@ -51,7 +51,6 @@ def arguments(parser):
     parser.add("--out", metavar="DIR", help="directory to write")
     help_text = "word and char: processes that count; the list is the same for any number"
     parser.add("--nj", help=help_text)
-    parser.add("--cmd")
     parser.set_defaults(wrong_usage=parser.error)
 
 

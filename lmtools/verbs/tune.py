@@ -58,7 +58,6 @@ def arguments(parser):
     add_settings(parser, TuningOptions, SETTINGS)
     parser.add("--out", metavar="F.json", help="weights; - is standard output")
     parser.add("--nj", help="processes that tune several systems (default: %(default)s)")
-    parser.add("--cmd")
 
 
 def run(args):

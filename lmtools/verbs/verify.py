@@ -17,7 +17,9 @@ def arguments(parser):
     parser.epilog = (
         "The lists are rescored again; the exit status is 1 where anything but the version differs."
     )
-    help_text = f"what `lmtools rescore` printed, {BEGIN}|..., or a file with it as its last"
+    help_text = (
+        f"what `lmtools rescore --verbose` printed, {BEGIN}|..., or a file with it as its last"
+    )
     parser.groups["input"].add_argument("--line", required=True, metavar="LINE", help=help_text)
     parser.add("--nbest", "--format", "--scores")
     parser.add("--weights", required=True, metavar="F.json", help="what `lmtools tune` wrote")
@@ -58,5 +60,5 @@ def find_line(given: str) -> str:
         return given
     lines = [line for line in Path(given).read_text().splitlines() if line.startswith(BEGIN + "|")]
     if not lines:
-        raise UserError(f"{given}: has no line {BEGIN}|...; keep what `lmtools rescore` prints")
+        raise UserError(f"{given}: has no line {BEGIN}|...; keep what rescore --verbose prints")
     return lines[-1]

@@ -15,7 +15,7 @@ import pytest
 from lmtools.base.errors import UserError
 from lmtools.base.files import read_lines
 from lmtools.ngram import NgramModel, build, derived
-from lmtools.ngram.kenlm import SCRIPT, find_program
+from lmtools.ngram.kenlm_files import SCRIPT, find_program
 from lmtools.text import Normaliser
 
 ROOT = Path(__file__).parents[2]

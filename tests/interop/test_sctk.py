@@ -12,9 +12,11 @@ import pytest
 
 from lmtools.evaluate import References
 from lmtools.evaluate.breakdown import count_words
-from lmtools.evaluate.nist import Rules, align_texts, cut_words
+from lmtools.evaluate.metrics import Rules
 from lmtools.formats.nbest.stm import read_segments
-from lmtools.text.glm import GlobalMap
+from lmtools.nist.alignment import align_texts
+from lmtools.nist.glm import GlobalMap
+from lmtools.nist.segments import cut_words
 
 DEBIAN = Path("/usr/lib/sctk/bin")
 NIST = Path(__file__).with_name("nist")

@@ -56,5 +56,3 @@ run(
 )
 END
 find lm -name 'checkpoint*' -delete
-names=$work/tests/old/interface.py # of 1.0 and later
-[[ ! -e $names ]] || "$python" -P "$names" > interface

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from old.interface import list_interface
 
 import lmtools
 from lmtools.cli import main
@@ -76,13 +75,3 @@ def test_a_training_goes_on_from_its_weights(version, tmp_path):
     data = f"--train {HOME / version}/text.bin --valid {HOME / version}/text.bin"
     command = f"train --conf {conf} {data} --init {tmp_path}/tta --out {tmp_path}/lm"
     assert main(command.split()) == 0
-
-
-def test_every_name_of_1_0_is_there():
-    """Commands, options, Python names with arguments, formats, models, metrics (interface.py)."""
-    today = list_interface()
-    lines = (HOME / "1.0.0/interface").read_text().splitlines()
-    before = {name: {*words.split()} for name, _, words in (line.partition(":") for line in lines)}
-    assert before.keys() <= today.keys() and len(before) > 100
-    gone = {name: words - today[name] for name, words in before.items()}
-    assert not [f"{name}: {word}" for name, words in gone.items() for word in words]

@@ -7,17 +7,10 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
-
-from lmtools.base.errors import UserError
-from lmtools.base.jobs.arrays import run_items
-from lmtools.base.jobs.commands import run_command
-from lmtools.base.jobs.gridengine import GridEngine
-from lmtools.base.jobs.work import Work
 
 HOME = Path("/usr/lib/gridengine")
 SHARED = Path("/usr/share/gridengine")
@@ -125,78 +118,46 @@ def cell(tmp_path_factory):
 
 
 @pytest.fixture
-def queue(cell, tmp_path, monkeypatch):
-    """Its settings."""
+def start(cell, tmp_path, monkeypatch):
+    """A function that starts gridengine.sh with more words, in a directory of its own."""
     monkeypatch.chdir(tmp_path)
-    return GridEngine(directory=str(tmp_path / "jobs"), poll=0.2, queue="main.q", more="-p -1")
+    program = [str(Path(__file__).parents[2] / "utils/gridengine.sh"), "-q", "main.q", "-p", "-1"]
+
+    def begin(*words: str) -> subprocess.Popen:
+        return subprocess.Popen([*program, *words], stderr=subprocess.PIPE, text=True)
+
+    return begin
 
 
-def words(*scripts: str) -> list[list[str]]:
-    """Commands of the shell."""
-    return [["sh", "-c", script] for script in scripts]
+def test_an_array(start, tmp_path, monkeypatch):
+    """Commands have logs of their own, in the working directory and with the variables of the
+    caller.
+    """
+    monkeypatch.setenv("Y", "y")
+    script = "echo 'X * JOB' $Y; pwd; [ JOB -ne 2 ]"
+    Path(".sge_request").write_text("-h\n")  # is not read
+    run = start("--max-jobs-run", "2", "JOB=1:3", "log/a b.JOB.log", "sh", "-c", script)
+    assert run.communicate()[1] == "gridengine.sh: 1 / 3 failed, log is in log/a b.2.log\n"
+    assert run.returncode == 1
+    said = Path("log/a b.3.log").read_text().splitlines()
+    assert said[1:3] == ["X * 3 y", str(tmp_path)] and said[3].startswith("# Ended (code 0)")
 
 
-def test_an_array(queue, tmp_path):
-    """In order; a task that fails is named, and the same call runs what is missing alone."""
-    note = f"echo $SGE_TASK_ID >>{tmp_path}/done"
-    items = words(f"{note}; echo a", f"test -e {tmp_path}/go && echo b", "echo c", "pwd", "echo $X")
-    os.environ["X"] = "e"  # jobs have the variables
-    with pytest.raises(UserError, match=r"/1\.log: .*; 1 of 5 shards are missing"):
-        list(run_items(queue, Work(run_command), items, 5, at_once=2))
-    Path("go").touch()
-    assert list(run_items(queue, Work(run_command), items, 5)) == [
-        *("a\n", "b\n", "c\n", f"{tmp_path}\n", "e\n")
-    ]
-    assert Path("done").read_text() == "1\n" and not any((tmp_path / "jobs").iterdir())
-
-
-def test_held_tasks(queue, tmp_path, monkeypatch):
-    """Are told of, and the same call waits for them once they are released."""
-    monkeypatch.setattr(GridEngine, "options", lambda self: ["-h"])
-    items = words("echo a", "echo b")
-    with pytest.raises(UserError, match=r"array \d+: hqw: no task .*`qrls \d+` lets them"):
-        list(run_items(queue, Work(run_command), items, 2))
-    held = {entry.number for folder in (tmp_path / "jobs").iterdir()
-            for entry in queue.entries(f"lmtools-{folder.name}")}  # fmt: skip
-    assert len(held) == 1
-    ask("qrls", held.pop())
-    assert list(run_items(queue, Work(run_command), items, 2)) == ["a\n", "b\n"]
-
-
-def test_lines_that_are_stopped(queue, tmp_path):
-    """Their tasks are taken out of the queue."""
-    (tmp_path / "queue.yaml").write_text("directory: jobs\npoll: 0.2\n")
-    verb = subprocess.Popen(
-        [sys.executable, "-m", "lmtools.base.jobs", "lines", "2", "1", "sh", "-c"],
-        env={**os.environ, "LMTOOLS_CMD": "queue:queue.yaml"},
-        stdin=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    verb.stdin.write("'echo began; sleep 100'\n" * 3)
-    verb.stdin.close()
-    wait_for(lambda: len(list(Path("jobs").glob("*/*.log"))) >= 2)
-    verb.send_signal(signal.SIGTERM)
-    assert verb.wait(10) == 128 + signal.SIGTERM
-    verb.stderr.close()
+def test_an_array_that_is_stopped(start):
+    """Its tasks are taken out of the queue."""
+    run = start("JOB=1:3", "JOB.log", "sleep", "100")
+    wait_for(lambda: len(list(Path().glob("*.log"))) >= 2)
+    run.terminate()
+    run.communicate()
+    assert run.returncode == 143
     wait_for(lambda: not ask("qstat", "-u", "root"))
 
 
-def test_a_task_that_is_queued_again(queue, tmp_path):
+def test_a_task_that_is_queued_again(start):
     """As when its node failed: it is done. Grid Engine starts it half a minute later."""
-    script = f"test -e {tmp_path}/again || {{ touch {tmp_path}/again; sleep 100; }}; echo done"
-    done = subprocess.Popen(
-        [sys.executable, "-m", "lmtools.base.jobs", "lines", "2", "1", "sh", "-c"],
-        env={**os.environ, "LMTOOLS_CMD": "queue:queue.yaml"},
-        stdin=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    (tmp_path / "queue.yaml").write_text("directory: jobs\npoll: 0.2\n")
-    done.stdin.write(f"'{script}'\n")
-    done.stdin.close()
+    run = start("x.log", "sh", "-c", "test -e again || { touch again; sleep 100; }; echo done")
     wait_for(Path("again").exists)
     number = ask("qstat", "-u", "root").splitlines()[2].split()[0]
     ask("qmod", "-rj", number)
-    assert done.stderr.read().endswith("done\n") and done.wait(30) == 0
-    done.stderr.close()
+    assert run.communicate()[1] == "" and run.returncode == 0
+    assert "done\n# Ended (code 0)" in Path("x.log").read_text()

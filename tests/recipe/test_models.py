@@ -14,7 +14,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from lmtools.base.files import sha256
-from lmtools.ngram.kenlm import SCRIPT, find_program
+from lmtools.ngram.kenlm_files import SCRIPT, find_program
 
 PLACE = find_program()
 pytestmark = pytest.mark.skipif(PLACE is None, reason=f"no build_binary; {SCRIPT} makes it")

@@ -11,20 +11,13 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
-import threading
 import time
 from pathlib import Path
 
 import pytest
 from fork_server import REAL
 
-from lmtools.base.errors import UserError
 from lmtools.base.files import read_lines
-from lmtools.base.jobs.arrays import run_items
-from lmtools.base.jobs.commands import run_command
-from lmtools.base.jobs.slurm import Slurm
-from lmtools.base.jobs.work import Work
 
 PROGRAMS = ("slurmctld", "slurmd", "sbatch", "munged", "mungekey")
 MISSING = [name for name in PROGRAMS if not shutil.which(name)]
@@ -40,9 +33,8 @@ TINY = (
 OPTIONS = ("--train-opts", TINY)
 OPTIONS += tuple(shlex.split("--corpus small --depth 4 --vocab-size 200 --nj 4"))
 EXPERIMENT = "columns: {causal: {}}\nsystems: {first-pass: [], causal: [causal]}\n"
-LATTICES = shlex.split("bash local/rescore_lattices.sh causal data exp")
-LATTICES += ["dev test", *shlex.split("--lm causal=exp/lm/causal --nj 4")]
-TEXT = Path(__file__).parents[2] / "egs/librispeech/mini/train.txt.xz"
+REPOSITORY = Path(__file__).parents[2]
+TEXT = REPOSITORY / "egs/librispeech/mini/train.txt.xz"
 LSTM = (
     "arch.layers=1 arch.dim=8 arch.units=12 output.cutoffs=[20,100] batch.sentences=16"
     " batch.tokens=null steps=150 checkpoint_every=10"
@@ -164,7 +156,6 @@ def outcome(recipe) -> dict[str, bytes]:
         str(path.relative_to(exp)): path.read_bytes()
         for pattern in (
             *("lm/*/model.safetensors", "score/*/*", "ppl/*/*", "tune/*/*", "rescore/*/*"),
-            "lattice/*/*.jsonl",
         )
         for path in sorted(exp.glob(pattern))
     }
@@ -179,32 +170,27 @@ def test_jobs_give_the_bytes_of_a_local_run(librispeech, slurm):
     recipe.edit("run.sh", "causal masked tta", "causal")
     (recipe.home / "conf/experiment.yaml").write_text(EXPERIMENT)
     recipe(*OPTIONS, "--stop-stage", "2")
-    recipe("--corpus", "small", "--stop-stage", "1", script="run_lattices.sh")
     local = type(recipe)(recipe.home.with_name("local"), recipe.env)
     shutil.copytree(recipe.home, local.home, symlinks=True)
     command = [*OPTIONS, "--stage", "3", "--stop-stage", "5"]
     local(*command)
     recipe.env = {**recipe.env, "SLURM_CONF": os.environ["SLURM_CONF"], REAL: "1"}
-    (recipe.home / "slurm.yaml").write_text("directory: exp/jobs\npoll: 0.3\n")
-    command += ["--cmd", "slurm:slurm.yaml"]
+    command += ["--cmd", "utils/slurm.sh --time 60 --partition main"]
     run = recipe.start(*command)
     recipe.said("", run, file="exp/lm/causal/checkpoint.safetensors")
     training = running(slurm, 1)[0]
     slurm("scontrol", "requeue", training)
     slurm("scontrol", "update", "nodename=node2", "state=drain", "reason=test")
-    recipe.said("perplexity of data/test/text", run)
+    recipe.said("== stage 4", run)
     slurm("scontrol", "update", "nodename=node2", "state=resume")
     slurm("scancel", "--signal=KILL", "--batch", wait_for(lambda: running(slurm, 1))[0])
-    assert run.wait(60) == 1
+    assert run.wait(120) == 1
     said = (recipe.home / "run.out").read_text()
     assert re.search(
-        r"exp/jobs/\w+/\d.log: .*; 1 of 2 shards are missing and the others kept", said
+        r"slurm.sh: [1-4] / 4 failed, log is in exp/score/causal/dev.scores.\d-of", said
     )
     again = recipe(*command, "--stage", "4")
-    assert re.search(r"array \d+: 1 of 2 shards, 1 are there", again.stdout)
-    for each, queue in ((local, "local"), (recipe, "slurm:slurm.yaml")):
-        env = {**each.env, "LMTOOLS_CMD": queue}
-        subprocess.run(LATTICES, cwd=each.home, env=env, check=True)
+    assert "exp/score/causal/dev.scores: joined from 4 parts" in again.stdout
     assert outcome(recipe) == outcome(local)
 
 
@@ -251,9 +237,8 @@ def test_a_training_on_two_nodes(copied, make_recipe, shell, slurm):
     command = [*options, "--stage", "3", "--stop-stage", "3"]
     local(*command, "--processes", "2")
     refused = nodes(*command, "--nnodes", "2", status=2).stderr
-    assert "--nnodes 2 are machines that Slurm gives; add --cmd slurm" in refused
-    (nodes.home / "slurm.yaml").write_text("directory: exp/jobs\npoll: 0.3\n")
-    command += ["--nnodes", "2", "--cmd", "slurm:slurm.yaml"]
+    assert "--nnodes 2 are machines that Slurm gives; add --cmd utils/slurm.sh" in refused
+    command += ["--nnodes", "2", "--cmd", "utils/slurm.sh"]
     nodes.env = {**nodes.env, "SLURM_CONF": os.environ["SLURM_CONF"]}
     run = nodes.start(*command)
     nodes.said("", run, file="exp/lm/lstm/checkpoint.safetensors")
@@ -261,9 +246,8 @@ def test_a_training_on_two_nodes(copied, make_recipe, shell, slurm):
     os.kill(rank(1, nodes.home), signal.SIGKILL)
     assert run.wait(60) == 1 and rank(0, nodes.home) is None
     said = (nodes.home / "run.out").read_text()
-    assert re.search(r"exp/jobs/\w+/0.log: status \d+ of srun .* node 1 -m lmtools train", said)
+    assert "slurm.sh: 1 / 1 failed, log is in exp/log/stage3.jobs.1.log" in said
     run = nodes.start(*command)
-    nodes.said("array ", run)
     first = wait_for(lambda: rank(0, nodes.home))
     slurm("scontrol", "requeue", wait_for(lambda: running(slurm, 1))[0])
     assert run.wait(120) == 0 and rank(0, nodes.home) != first
@@ -271,57 +255,24 @@ def test_a_training_on_two_nodes(copied, make_recipe, shell, slurm):
     assert trained[0].read_bytes() == trained[1].read_bytes()
 
 
-def test_tasks_that_are_held(slurm, tmp_path, capfd):
-    """One line says what the queue says; once they are released the same call goes on."""
-    queue = Slurm(directory=str(tmp_path / "jobs"), poll=0.2)
-    items = [["sh", "-c", "echo a"], ["sh", "-c", "echo b"]]
-    for node in NODES:
-        slurm("scontrol", "update", f"nodename={node}", "state=drain", "reason=test")
-    answers: list = []
-    work = threading.Thread(target=lambda: answers.extend(outcome_of(queue, items)))
-    work.start()
-    name = wait_for(lambda: slurm("squeue", "-h", "-o", "%F").split())[0]
-    wait_for(lambda: f"array {name} waits: PENDING (" in capfd.readouterr().err)
-    slurm("scontrol", "hold", name)
-    work.join(30)
-    held = rf"array {name}: PENDING \(JobHeld\w+\): no task .*`scontrol release {name}`"
-    assert re.search(held, answers[0])
-    for node in NODES:
-        slurm("scontrol", "update", f"nodename={node}", "state=resume")
-    slurm("scontrol", "release", name)
-    assert outcome_of(queue, items) == ["a\n", "b\n"]
-    assert "array" not in capfd.readouterr().err  # these were there
-
-
-def outcome_of(queue: Slurm, items) -> list[str]:
-    """What the commands say, or what is said of the array."""
-    try:
-        return list(run_items(queue, Work(run_command), items, len(items)))
-    except UserError as error:
-        return [str(error)]
-
-
-def test_text_in_blocks(slurm, tmp_path, monkeypatch):
-    """Counting and binarising words of more than one block, into one file and into shards."""
-    text = tmp_path / "text"
-    text.write_text("".join(f"{line}\n" for _, line in read_lines(TEXT)) * 2)
+def test_an_array_and_its_end(slurm, tmp_path, monkeypatch):
+    """Commands have logs of their own, in the working directory and with the variables of the
+    caller; a stopped array is taken out of the queue.
+    """
     monkeypatch.chdir(tmp_path)
-    Path("slurm.yaml").write_text("directory: jobs\npoll: 0.2\n")
-    for where, cmd in (("local", "local"), ("slurm", "slurm:slurm.yaml")):
-        with_jobs = ["--nj", "2", "--cmd", cmd]
-        words = ["subword", "--text", text, "--type", "word", "--min-count", "2"]
-        words += ["--out", f"{where}/words"]
-        binary = ["corpus", "--text", text, "--subword", f"{where}/words"]
-        binary += ["--out", f"{where}/train.bin"]
-        shards = [*binary[:-1], f"{where}/shards.bin", "--shard-size", "3M"]
-        for verb in (words, binary, shards):
-            done = subprocess.run(
-                [sys.executable, "-m", "lmtools", *verb, *with_jobs], capture_output=True, text=True
-            )
-            assert done.returncode == 0, done.stderr
-            assert ("array " in done.stderr) == (where == "slurm")
-    made = [
-        {path.relative_to(home): path.read_bytes() for path in home.rglob("*") if path.is_file()}
-        for home in (tmp_path / "local", tmp_path / "slurm")
-    ]
-    assert made[0] == made[1] and len(made[0]) > 6
+    program = [str(REPOSITORY / "utils/slurm.sh"), "--max-jobs-run", "1", "-J", "test"]
+    script = "echo 'X * JOB' $Y; pwd; [ JOB -ne 2 ]"
+    env = {**os.environ, "Y": "y"}
+    words = [*program, "JOB=1:3", "log/a b.JOB.log", "sh", "-c", script]
+    done = subprocess.run(words, env=env, capture_output=True, text=True)
+    assert (
+        done.stderr == "slurm.sh: 1 / 3 failed, log is in log/a b.2.log\n" and done.returncode == 1
+    )
+    said = Path("log/a b.3.log").read_text().splitlines()
+    assert said[1:3] == ["X * 3 y", str(tmp_path)] and said[3].startswith("# Ended (code 0)")
+    run = subprocess.Popen([*program, "J=1:2", "J.log", "sleep", "100"], stderr=subprocess.PIPE)
+    wait_for(lambda: running(slurm, 1))
+    run.terminate()
+    assert run.wait(20) == 143
+    run.stderr.close()
+    wait_for(lambda: not slurm("squeue", "-h"))

@@ -109,8 +109,8 @@ class Done:
 
 
 def environment(home: Path, **more: str) -> dict[str, str]:
-    """Variables for a verb that runs in `home`, with a cache and a key of its own."""
-    own = {"LMTOOLS_CACHE": str(home / ".cache"), "XDG_STATE_HOME": f"{home}.state"}
+    """Variables for a verb that runs in `home`, with a cache of its own."""
+    own = {"LMTOOLS_CACHE": str(home / ".cache")}
     return {**os.environ, **SETTINGS, **own, **more}
 
 

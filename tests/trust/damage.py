@@ -1,8 +1,8 @@
 """Damage to every artifact: the verb that reads it refuses with one line, or gives what it gives of
 the undamaged one.
 
-Lists and lattices are the user's own files, which nothing vouches for: there a changed text or
-score is no damage that can be seen, and only the way of refusing is looked at.
+Nothing vouches for the numbers and texts of lists, lattices, scores and weights: there a changed
+one is no damage that can be seen, and only the way of refusing is looked at.
 """
 
 import contextlib
@@ -186,16 +186,11 @@ KINDS: dict[str, Kind] = {
     "scores": Kind(
         LISTS,
         ("test.tta.scores",),
-        (*rescoring("test"), "--nbest-out", "out.jsonl"),
-        files("hyp", "out.jsonl"),
+        rescoring("test"),
+        None,
         ("test.causal.scores", "dev.tta.scores", "test.ngram.scores"),
     ),
-    "weights": Kind(
-        LISTS,
-        ("weights.json",),
-        (*rescoring("test"), "--nbest-out", "out.jsonl"),
-        files("hyp", "out.jsonl"),
-    ),
+    "weights": Kind(LISTS, ("weights.json",), rescoring("test"), None),
     "cache": Kind(MODEL, ("kept",), score("lm/tta", "kept"), rows("s"), prepare=warmed),
     "vectors": Kind(
         ("vectors.npz", "pairs.tsv"),

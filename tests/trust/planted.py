@@ -1,11 +1,10 @@
-"""What comes along with data to be taken for lmtools' own: job folders, journals, caches, shards,
-links and modules. None of it runs, none changes a result or is written through.
+"""What comes along with data to be taken for lmtools' own: parts, journals, caches, shards, links
+and modules. None of it runs, none changes a result or is written through.
 """
 
 import contextlib
 import functools
 import importlib
-import os
 import pickle
 import shutil
 import sys
@@ -21,22 +20,12 @@ from trust.damage import experiment
 from trust.hostile import RUN, Bomb, guarded
 from trust.world import World, take, training
 
-# sbatch that does each task at once, or leaves it to nobody; squeue and scancel say nothing
-SBATCH = r"""#!{python}
-import os, re, subprocess, sys
-options = dict(re.fullmatch(r"--([a-z-]+)=?(.*)", one, re.DOTALL).groups() for one in sys.argv[1:])
-for n in options["array"].partition("%")[0].split(",") if {works} else ():
-    with open(options["output"].replace("%a", n), "ab") as log:
-        env = {{**os.environ, "SLURM_ARRAY_TASK_ID": n, "SLURM_JOB_ID": n}}
-        subprocess.run(["sh", "-c", options["wrap"]], env=env, stdout=log, stderr=log)
-print(7)
-"""
 MODULES = ("multiprocessing", "runpy", "lmtools", "numpy", "json", "torch", "sitecustomize")
 
 
 @dataclass(frozen=True)
 class Verb:
-    """A verb that takes --cmd: what is copied, its words, and the files that it writes."""
+    """A verb that takes --nj: what is copied, its words, and the files that it writes."""
 
     needs: tuple[str, ...]
     words: str
@@ -67,7 +56,8 @@ def recordings(home: Path, count: int = 4) -> None:
     (home / "m/model").write_text("word\n")
 
 
-SLURM = "slurm:slurm.yaml"
+RUN_SH = str(REPOSITORY / "utils/run.sh")
+PARTED = ("corpus", "shards", "score")  # verbs that take --cmd (and decode)
 TEXTS = ("train.txt", "valid.txt", "words")
 VERBS = {
     "corpus": Verb(TEXTS, "corpus --text train.txt valid.txt --subword words --out o", ("o",)),
@@ -110,29 +100,17 @@ VERBS = {
 }
 
 
-def cluster(home: Path, works: bool) -> dict[str, str]:
-    """Variables for a queue that does its tasks, or loses them."""
-    folder = home.parent / f"{home.name}.bin.{works}"
-    folder.mkdir(exist_ok=True)
-    scripts = {"sbatch": SBATCH.format(python=sys.executable, works=works)}
-    for name in ("sbatch", "squeue", "scancel"):
-        (folder / name).write_text(scripts.get(name, "#!/bin/sh\n"))
-        (folder / name).chmod(0o755)
-    paths = f"{REPOSITORY}:{REPOSITORY / 'tests'}"  # of the fake recogniser
-    return {"PATH": f"{folder}:{os.environ['PATH']}", "PYTHONPATH": paths}
-
-
 def ready(home: Path, name: str) -> None:
     """What the verb reads."""
     take(home, *VERBS[name].needs)
     VERBS[name].prepare(home)
-    (home / "slurm.yaml").write_text("poll: 0.01\n")
 
 
-def start(home: Path, name: str, works: bool = True, where: str = SLURM, **env) -> Done:
-    """The verb by two tasks of the queue, or two processes."""
-    how = ("--nj", 2, "--cmd", where)
-    return run(*split(VERBS[name].words), *how, home=home, **{**cluster(home, works), **env})
+def start(home: Path, name: str, where: str = "local", nj: int = 2) -> Done:
+    """The verb by processes, or by a program of --cmd."""
+    how = ("--nj", nj, *(("--cmd", where) if where != "local" else ()))
+    paths = f"{REPOSITORY}:{REPOSITORY / 'tests'}"  # of the fake recogniser
+    return run(*split(VERBS[name].words), *how, home=home, PYTHONPATH=paths)
 
 
 def left(home: Path, name: str) -> dict[str, bytes]:
@@ -146,18 +124,16 @@ def left(home: Path, name: str) -> dict[str, bytes]:
 
 @functools.cache
 def expected(name: str) -> dict[str, bytes]:
-    """What it writes where nothing is planted, by tasks as by processes."""
+    """What it writes where nothing is planted, in parts as whole."""
     found = []
-    for where in (SLURM, "local"):
+    for where in ("local", RUN_SH)[: 1 + (name in PARTED)]:
         home = Path(tempfile.mkdtemp(dir=World.base), "case")
         home.mkdir()
         ready(home, name)
-        done = succeeded(start(home, name, where=where))
-        if (where != "local") != ("array " in done.err):
-            raise done.wrong("lost", "the queue was not asked")
+        succeeded(start(home, name, where=where))
         found.append(left(home, name))
-    if found[0] != found[1]:
-        raise Wrong("silent change", f"{name}: tasks and processes differ")
+    if found[0] != found[-1]:
+        raise Wrong("silent change", f"{name}: parts and the whole differ")
     return found[0]
 
 
@@ -167,126 +143,76 @@ def right(home: Path, name: str, done: Done) -> None:
         raise done.wrong("silent change")
 
 
-# Job folders
+# Parts
 
 
-def forge(folder: Path, file: str, content: bytes) -> None:
-    """Write a file of a job folder as whoever lacks the key would: a record by another key."""
-    from lmtools.base.jobs.shards import NONCE, ShardKeys
-    from lmtools.base.keys import SIZE
-
-    head = (folder / "work").read_bytes()[: SIZE + NONCE]
-    keys = ShardKeys(b"another." * 4, head[:SIZE], head[SIZE:])
-    n = int(file.partition(".")[0]) if file[0].isdigit() else 0
-    kinds = {"work": keys.work, "items": lambda: keys.items(n)}
-    signer = kinds.get(file.rpartition(".")[2], lambda: keys.results(n))()
-    (folder / file).unlink(missing_ok=True)
-    with open(
-        folder / file, "xb", opener=lambda path, flags: os.open(path, flags, 0o600)
-    ) as stream:
-        stream.write(head if file == "work" else b"")
-        signer.write_record(stream, 0, content)
+def make_parts(home: Path, name: str) -> list[Path]:
+    """Parts of a verb's output, which are not joined yet."""
+    ready(home, name)
+    for number in (1, 2):
+        words = *split(VERBS[name].words), "--shard", f"{number}/2"
+        succeeded(run(*words, home=home, PYTHONPATH=f"{REPOSITORY}:{REPOSITORY / 'tests'}"))
+    return [home / f"o.{number}-of-2" for number in (1, 2)]
 
 
-def planted(*files: str, how: Callable[[Path, str, bytes], None] = forge) -> Callable[[Path], None]:
-    """What plants pickles under these names into a job folder."""
+def swapped(parts: list[Path]) -> None:
+    """One part in the place of the other."""
+    shutil.rmtree(parts[1])
+    shutil.copytree(parts[0], parts[1])
 
-    def plant(folder: Path) -> None:
-        for file in files:
-            how(folder, file, pickle.dumps(Bomb()))
+
+def told(parts: list[Path]) -> None:
+    """A description that names files elsewhere, and a program."""
+    from lmtools.base.seal import read_json, write_json
+
+    tree = read_json(parts[0] / "part.json")
+    tree["files"] = {"../../outside/kept": "0" * 64, **tree["files"]}
+    tree["facts"] = {"words": ["ngram", "--text", "x", "--order", "2", "--kenlm", "."]}
+    write_json({**tree, "verb": "ngram"}, parts[0] / "part.json")
+
+
+def written(name: str) -> Callable[[list[Path]], None]:
+    """A pickle in the place of a file of both parts."""
+
+    def plant(parts: list[Path]) -> None:
+        for part in parts:
+            (part / name).write_bytes(pickle.dumps(Bomb()))
 
     return plant
 
 
-def bare(folder: Path, file: str, content: bytes) -> None:
-    """Write the pickle as it is."""
-    (folder / file).write_bytes(content)
+def linked(parts: list[Path]) -> None:
+    """A link in the place of a part."""
+    shutil.rmtree(parts[0])
+    parts[0].symlink_to(parts[0].parents[1] / "outside/folder")
 
 
-def linked(folder: Path, file: str, content: bytes) -> None:
-    """Write the pickle elsewhere, and a link to it."""
-    forge(folder, file, content)
-    (folder / file).rename(folder.parent / file)
-    (folder / file).symlink_to(folder.parent / file)
-
-
-def through(folder: Path) -> None:
-    """Have the logs be links out of the directory."""
-    for n in range(2):
-        (folder / f"{n}.log").symlink_to(folder.parents[2] / "outside/kept")
-
-
-RESULTS = ("0.results", "1.results")
 PLANTS = {
-    "results": planted(*RESULTS),
-    "work": planted("work"),
-    "items": planted("0.items", "1.items"),
-    "part": planted("0.0123.part", "1.0123.part"),
-    "bare": planted(*RESULTS, how=bare),
-    "bare-work": planted("work", how=bare),
-    "linked": planted(*RESULTS, how=linked),
-    "logs": through,
+    "swapped": swapped,
+    "told": told,
+    "output": written("out"),
+    "description": written("part.json"),
+    "linked": linked,
+    "lost": lambda parts: (parts[1] / "part.json").unlink(),
 }
 
 
-def folder_of(home: Path) -> Path:
-    """The one job folder."""
-    (folder,) = (path for path in (home / "jobs").iterdir() if path.is_dir())
-    return folder
-
-
-def jobs(home: Path, name: str, plant: str) -> None:
-    """A job folder of the very work, with planted files in it, before the verb is called again."""
-    ready(home, name)
-    right(home, name, start(home, name, works=False))
+def joined(home: Path, name: str, plant: str) -> None:
+    """Parts with something planted among them are refused; the parts stay, and can be made good."""
+    parts = make_parts(home, name)
     with guarded(home):
-        PLANTS[plant](folder_of(home))
-        right(home, name, start(home, name))
-
-
-def carried(home: Path, name: str) -> None:
-    """An archive with all of a work's directory, its results too, as another user left it."""
-    other = home.parent / f"{home.name}.other" / home.name
-    other.mkdir(parents=True)
-    ready(other, name)
-    start(other, name, works=False)
-    for file in RESULTS:
-        forge(folder_of(other), file, pickle.dumps(Bomb()))
-    shutil.copytree(other, home, dirs_exist_ok=True)
-    with guarded(home):
-        done = succeeded(start(home, name))
-        right(home, name, done)
-
-
-def replayed(home: Path) -> None:
-    """Genuine results of another text of the same size and time."""
-    ready(home, "corpus")
-    text = home / "train.txt"
-    whole, time = text.read_text(), text.stat().st_mtime_ns
-    text.write_text("".join(reversed(whole.splitlines(keepends=True))))
-    os.utime(text, ns=(time, time))
-    right(home, "corpus", start(home, "corpus", works=False))
-    right(home, "corpus", start(home, "corpus", PATH=broken(home)))
-    text.write_text(whole)
-    os.utime(text, ns=(time, time))
-    right(home, "corpus", start(home, "corpus"))
-
-
-def broken(home: Path) -> str:
-    """A PATH whose queue does the first task only, so that the directory of work stays."""
-    folder = Path(cluster(home, True)["PATH"].partition(":")[0])
-    text = (folder / "sbatch").read_text().replace('.split(",")', '.split(",")[:1]')
-    other = folder.with_name(f"{folder.name}.half")
-    shutil.copytree(folder, other)
-    (other / "sbatch").write_text(text)
-    return f"{other}:{os.environ['PATH']}"
+        PLANTS[plant](parts)
+        done = sound(run("merge", "o", home=home))
+        if done.status == 0 or (home / "o").exists():
+            raise done.wrong("accepted")
+        right(home, name, start(home, name, where=RUN_SH))
 
 
 # What else lies beside data
 
 
 def journal(home: Path, how: str) -> None:
-    """A journal of `decode` with other lists, by another key or by none."""
+    """A journal of `decode` that is a pickle, or of other audio."""
     ready(home, "decode")
     from lmtools.decode.recognisers import make_recogniser, sign_recogniser
     from lmtools.decode.utterances import find_utterances, identify_audio
@@ -297,17 +223,16 @@ def journal(home: Path, how: str) -> None:
     planted = Journal(
         home / "o", sign_recogniser("fake:m", make_recogniser(f"fake:{home / 'm'}", (), "cpu"))
     )
-    planted.key = b"another." * 4
     if how == "bomb":
         planted.path.write_bytes(pickle.dumps(Bomb()) + b"\n")
     else:
         notes = {"seconds": 1.0, "spent": 1.0}
         with planted.appending() as add:
             for utt, mark in audio.items():
-                add(JournalEntry(NBest.of(utt, ["planted"]), {**notes, "audio": mark}))
+                add(JournalEntry(NBest.of(utt, ["planted"]), {**notes, "audio": mark[::-1]}))
     kept = planted.path.read_bytes()
     with guarded(home):
-        done = succeeded(start(home, "decode", where="local"))
+        done = succeeded(start(home, "decode"))
         right(home, "decode", done)
     if not kept:
         raise Wrong("lost", "nothing was planted")
@@ -352,26 +277,6 @@ def modules(home: Path, name: str, where: str) -> None:
         right(home, name, succeeded(start(home, name, where=where)))
 
 
-OPTIONS = ("-S ./evil", "-jsv ./evil", "-b y", "-o ../outside/kept", "-@ evil")
-
-
-def settings(home: Path, more: str) -> None:
-    """A queue's settings with options that run a program or write."""
-    ready(home, "corpus")
-    (home / "evil").write_text(f"#!/bin/sh\n{RUN}\n")
-    (home / "evil").chmod(0o755)
-    (home / "queue.yaml").write_text(f"poll: 0.01\nmore: '{more}'\n")
-    programs = Path(cluster(home, True)["PATH"].partition(":")[0])
-    (programs / "qstat").write_text("#!/bin/sh\necho '<x/>'\n")
-    (programs / "qsub").write_text(f"#!/bin/sh\n{RUN}\n")  # it would do what it is told
-    for program in ("qstat", "qsub"):
-        (programs / program).chmod(0o755)
-    with guarded(home):
-        done = sound(start(home, "corpus", where="queue:queue.yaml"))
-    if done.status == 0:
-        raise done.wrong("accepted")
-
-
 # Links in outputs
 
 
@@ -403,41 +308,32 @@ def links(home: Path, name: str) -> None:
 
 
 def cases(size: str, seed: int) -> Iterator[Case]:
-    """Each verb that takes --cmd with each plant; in the short campaign the quickest verb with
-    each, and each verb with planted results.
+    """Each verb that takes --cmd with each plant, each that takes --nj among modules; in the short
+    campaign some.
     """
     every: list[Case] = []
-    for name in VERBS:
+    for name in PARTED:
         for plant in PLANTS:
             every.append(
-                Case(f"jobs-{name}-{plant}", lambda home, n=name, p=plant: jobs(home, n, p))
+                Case(f"parts-{name}-{plant}", lambda home, n=name, p=plant: joined(home, n, p))
             )
-        every.append(Case(f"carried-{name}", lambda home, n=name: carried(home, n)))
-        for where in ("local", SLURM):
+    for name in VERBS:
+        for where, what in (("local", "local"), (RUN_SH, "parts"))[: 1 + (name in PARTED)]:
             every.append(
-                Case(
-                    f"modules-{name}-{where.partition(':')[0]}",
-                    lambda home, n=name, w=where: modules(home, n, w),
-                )
+                Case(f"modules-{name}-{what}", lambda home, n=name, w=where: modules(home, n, w))
             )
-    every.append(Case("replayed", replayed))
-    for how in ("bomb", "key"):
+    for how in ("bomb", "audio"):
         every.append(Case(f"journal-{how}", lambda home, h=how: journal(home, h)))
     every.append(Case("cache", cache))
-    for where in ("local", SLURM):
-        every.append(
-            Case(f"shards-{where.partition(':')[0]}", lambda home, w=where: shards(home, w))
-        )
-    for number, more in enumerate(OPTIONS):
-        every.append(Case(f"settings-{number}", lambda home, m=more: settings(home, m)))
+    for where, what in (("local", "local"), (RUN_SH, "parts")):
+        every.append(Case(f"shards-{what}", lambda home, w=where: shards(home, w)))
     for name in OUTPUTS:
         every.append(Case(f"links-{name}", lambda home, n=name: links(home, n)))
     yield from (case for case in every if size != "short" or case.name in SHORT)
 
 
 SHORT = {
-    *(f"jobs-corpus-{plant}" for plant in PLANTS),
-    *("jobs-decode-results", "jobs-score-results", "jobs-tune-results", "carried-subword"),
-    *("modules-subword-local", "modules-subword-slurm", "replayed", "journal-key", "cache"),
-    *("shards-local", "settings-0", "links-train", "links-subword"),
+    *(f"parts-corpus-{plant}" for plant in PLANTS),
+    *("parts-score-told", "modules-subword-local", "modules-corpus-parts", "journal-bomb"),
+    *("cache", "shards-local", "links-train", "links-subword"),
 }

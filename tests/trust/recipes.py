@@ -80,7 +80,7 @@ def variables() -> dict[str, str]:
 
     folder = Path(tempfile.mkdtemp(dir=World.base)) / "bin"
     env = environment(folder, f'PYTHONPATH="{REPOSITORY}" exec "{sys.executable}" -m lmtools "$@"')
-    own = {"LMTOOLS_CACHE": str(folder.parent / "cache"), "XDG_STATE_HOME": str(folder.parent)}
+    own = {"LMTOOLS_CACHE": str(folder.parent / "cache")}
     return {**env, **SETTINGS, **own}
 
 

@@ -32,7 +32,7 @@ ATTACKS = {
     "artifacts": "every kind of artifact damaged and loaded, many times",
     "columns": "scores of other lists, models, penalties",
     "hostile": "data directories, names and archives that act",
-    "planted": "job folders, journals, caches, links and modules that come along with data",
+    "planted": "parts, journals, caches, links and modules that come along with data",
     "bombs": "small files that become large, long lines, deep nesting, claimed sizes",
     "disk": "no room for a verb's output",
     "races": "two writers of one output, several readers and writers of one cache",
@@ -239,7 +239,6 @@ def main() -> int:
             )
         )
         World.base.mkdir(parents=True, exist_ok=True)
-        os.environ["XDG_STATE_HOME"] = str(World.base / "state")
         os.environ[common.SLOWER] = options.patience
         begin, found = time.monotonic(), []
         for result in results(names, options):

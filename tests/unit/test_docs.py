@@ -26,12 +26,12 @@ GLOBS = ("*.md", "docs/*.md", "egs/*/*.md", "egs/*/*/*.md", "egs/*/*/mini/*.md",
 PAGES = [page for pattern in GLOBS for page in sorted(ROOT.glob(pattern))]
 OPTION = re.compile(r"(?<![\w-])--[a-z][\w-]*")
 FOREIGN = """of other programs: --nnodes --rdzv-backend --rdzv-id --rdzv-endpoint --nodes
-    --ntasks-per-node --gpus-per-node --requeue --open-mode --number --additional-suffix
+    --ntasks-per-node --gpus-per-node --requeue --open-mode
     --token-list --list --nproc-per-node --extra-index-url --no-deps --norm --lm_train_config
     --lm_file --lm_weight --asr_train_config --help --asr_model_file --output_dir
     --data_path_and_name_and_type --normalize --unnormalized --only --acoustic-scale --medium
     --skip_symbols --output_nbest --result --nbest-size --output-type --output_format
-    --output-json --no-spm-decode --rm --gpus --build-arg"""
+    --output-json --no-spm-decode --rm --gpus --build-arg --sshlogin --workdir --partition"""
 HOMES = {"lmtools", "tests", "utils", "egs", "conf", "benchmarks", "docs", "local", "figures"}
 
 pages = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

@@ -3,7 +3,7 @@ give them as many weights as others.
 """
 
 from lmtools.base.errors import UserError
-from lmtools.models.gated import GATES
+from lmtools.models.convolution import GATES
 from lmtools.models.gcnn import Shape, read_blocks
 
 Blocks = list[Shape]

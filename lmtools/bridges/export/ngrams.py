@@ -19,10 +19,9 @@ from typing import TextIO
 from lmtools.base.atomic import atomic_directory
 from lmtools.base.errors import UserError
 from lmtools.ngram import arpa
-from lmtools.ngram.description import CONFIG, SUBWORD, Description
 from lmtools.ngram.directory import ARPA, find_arpa
-from lmtools.ngram.formatting import LOWEST
-from lmtools.ngram.sentences import SYMBOLS
+from lmtools.ngram.model import CONFIG, SUBWORD, Description
+from lmtools.ngram.sentences import LOWEST, SYMBOLS
 from lmtools.text.subword import SPECIALS, Subword, load_subword
 from lmtools.text.subword import UNK as UNKNOWN_ID
 from lmtools.text.subword.sentences import SentencePiece, ordinary

@@ -17,7 +17,7 @@ from lmtools.base.atomic import atomic_directory
 from lmtools.base.errors import UserError
 from lmtools.base.extras import explain_missing
 from lmtools.models.checkpoint import load_model, model_hash
-from lmtools.models.gated import GatedConvolution
+from lmtools.models.convolution import GatedConvolution
 from lmtools.models.lm import LanguageModel
 from lmtools.models.lstm import Lstm
 from lmtools.text.subword import BOS, EOS, MASK, PAD, SPECIALS, Subword

@@ -2,9 +2,8 @@
 scored.
 """
 
-from lmtools.evaluate.doctor import blanks, forms, inventory, lists, scores, texts, tokenisation
-from lmtools.evaluate.doctor.finding import ERROR, HINT, Finding
-from lmtools.evaluate.doctor.inputs import DoctorInputs, read_inputs
+from lmtools.evaluate.doctor import inventory, lists, scores, texts
+from lmtools.evaluate.doctor.inputs import ERROR, HINT, DoctorInputs, Finding, read_inputs
 
 # Each check is a function of the inputs that yields findings.
 CHECKS = {
@@ -14,12 +13,12 @@ CHECKS = {
     "first word": texts.first_word,
     "references": lists.references,
     "fit": lists.fit,
-    "tokenisation": tokenisation.tokenisation,
+    "tokenisation": texts.tokenisation,
     "writing": texts.writing,
-    "truecasing": tokenisation.truecasing,
-    "forms": forms.forms,
+    "truecasing": texts.truecasing,
+    "forms": inventory.forms,
     "characters": inventory.characters,
-    "word ids": forms.word_ids,
+    "word ids": inventory.word_ids,
     "marks": texts.marks,
     "vocabulary": texts.vocabulary,
     "unseen": texts.unseen,
@@ -33,7 +32,7 @@ CHECKS = {
     "empty": lists.empty,
     "length": lists.length,
     "loops": lists.loops,
-    "blanks": blanks.blanks,
+    "blanks": lists.blanks,
 }
 
 __all__ = ["CHECKS", "ERROR", "HINT", "DoctorInputs", "Finding", "examine", "read_inputs"]

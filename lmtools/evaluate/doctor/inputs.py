@@ -1,9 +1,11 @@
 """Inputs of the doctor: lists, references, language-model text and vocabulary, read as far as they
 can be read.
+
+What checks find are Findings.
 """
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -25,8 +27,7 @@ from lmtools.evaluate.doctor.trials import (
 from lmtools.formats import read
 from lmtools.formats.lists import BEHIND, alike
 from lmtools.formats.texts import read_texts
-from lmtools.ngram.description import SUBWORD, is_ngram
-from lmtools.ngram.model import ModelNote, NgramModel
+from lmtools.ngram.model import SUBWORD, ModelNote, NgramModel, is_ngram
 from lmtools.text.blocks import read_text
 from lmtools.text.marks import drop_marks
 from lmtools.text.normaliser import NORMALISERS
@@ -35,15 +36,54 @@ from lmtools.text.subword.base import DESCRIPTION
 from lmtools.text.unify import UNIFIERS, unifier
 from lmtools.types import NBest
 
+ERROR, HINT = "error", "hint"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line: an `error` spoils results or stops a later verb, a `hint` may be as it should;
+    `place` is `path` or `path:line`.
+    """
+
+    level: str
+    place: str
+    cause: str
+    remedy: str
+
+    def __str__(self) -> str:
+        return f"{self.level}: {self.place}: {self.cause}; {self.remedy}"
+
+
+def share(part: float, whole: float) -> str:
+    """Return a share in words: `3 of 200 (1.5%)`."""
+    return f"{part:,} of {whole:,} ({100 * part / max(whole, 1):.1f}%)"
+
+
+def some(names: Iterable[str], limit: int = 5) -> str:
+    """Quote the first few names."""
+    names = list(names)
+    return ", ".join(repr(name) for name in names[:limit]) + (" ..." if len(names) > limit else "")
+
+
+def grade_rate(rate: float, hint: float, error: float) -> str | None:
+    """Return the level of a rate, None below both bounds."""
+    return ERROR if rate >= error else HINT if rate >= hint else None
+
+
+def plural(items: Collection | int, noun: str) -> str:
+    """Return a count of nouns: `1 list`, `2 lists`, `3 hypotheses`."""
+    count = items if isinstance(items, int) else len(items)
+    many = noun.removesuffix("is") + "es" if noun.endswith("is") else noun + "s"
+    return f"{count:,} {noun if count == 1 else many}"
+
+
 LINES = 2_000_000  # of language-model text, at most
 WORDS = 500_000  # of which it is remembered whether they are wanted
 
 
 @dataclass
 class DoctorInputs:
-    """Everything that is there to look at; what was not given or could not be read is None, or
-    empty, and `problems` says why.
-    """
+    """Everything there is to look at; None or empty is missing, and `problems` says why."""
 
     nbest: str
     nbests: Sequence[NBest]
@@ -71,17 +111,13 @@ class DoctorInputs:
         return self.text_forms if other.name == "text" else self.remedies
 
     def helps(self, option: str) -> bool:
-        """Return whether a rewriting, beside the other remedies, brings references and hypotheses
-        nearer; True where there are none to try it on.
-        """
+        """Return whether a rewriting, beside the others, brings both sides nearer; True untried."""
         others = [name for name in self.remedies if name != option]
         errors = self.trial.errors
         return not self.trial.pairs or errors([*others, option]) < errors(others)
 
     def command(self, names: Sequence[str]) -> str:
-        """Return the command that applies rewritings: to the lists, or where the language model
-        would gain less by lists so rewritten, to what is counted alone.
-        """
+        """Return the command that applies rewritings, to the lists or to what is counted alone."""
         more = 0 if MARKS in names else self.trial.compare_gains(rewriting(names))
         if more > SLACK * self.trial.errors():
             return f"count them so, and leave the lists as they are: {count_options(names)}"
@@ -89,9 +125,7 @@ class DoctorInputs:
 
 
 def join_references(texts: Mapping[str, str], nbests) -> Mapping[str, str]:
-    """Return references under the ids of the lists where one side has a speaker before each, as
-    ESPnet's trn has; or as they are, with a finding of their own.
-    """
+    """Return references under the lists' ids, where one side has a speaker before each, if so."""
     utts = [nbest.utt for nbest in nbests]
     ids = next((pairs for rule, pairs in alike(utts, texts) if rule == BEHIND and pairs), {})
     if ids.keys() != set(utts) or len(set(ids.values())) < len(ids):
@@ -108,9 +142,7 @@ def read_inputs(
     ref: str | None = None,
     lm: str | None = None,
 ) -> DoctorInputs:
-    """Read what there is; a file that cannot be read becomes a problem, and the rest is looked at
-    all the same.
-    """
+    """Read what there is; a file that cannot be read becomes a problem."""
     problems: list[UserError] = []
     nbests = attempt(problems, (), lambda: read(nbest, form))
     places = locate_utterances(nbest, nbests)
@@ -149,9 +181,7 @@ def read_inputs(
 def profile_sides(
     hyps: tuple, refs: tuple, model: "ModelWords", bare: Callable[[str], str]
 ) -> list[Profile]:
-    """Return the profiles of hypotheses and references, each (name, path, rows) as of
-    `profile_rows`, as they are written and as the model sees them.
-    """
+    """Return profiles of hypotheses and references as written, then as the model sees them."""
     written = [profile_rows(name, path, rows, bare=bare) for name, path, rows in (hyps, refs)]
     return written + [
         profile_rows(name, path, [(place, model.normalise(words)) for place, words in rows], model)
@@ -194,9 +224,7 @@ def profile_rows(
     model: ModelWords | None = None,
     bare: Callable[[str], str] = str,
 ) -> Profile:
-    """Return the profile of texts given as pairs (place, text), with the words of `model`, and the
-    characters of what `bare` leaves.
-    """
+    """Return the profile of (place, text) pairs: words of `model`, characters `bare` leaves."""
     profile = Profile(name, path, split=(model or ModelWords()).split)
     for place, text in rows:
         profile.add(place, text, bare=bare)
@@ -215,9 +243,7 @@ def locate_utterances(path: str, nbests: Sequence[NBest]) -> dict[str, str]:
 
 
 def read_leniently(path: str) -> tuple[dict[str, str], dict[str, str]]:
-    """Return Kaldi text, and where its utterances stand, without the reader's checks; nothing if it
-    is no text at all.
-    """
+    """Return Kaldi text and the places of utterances, unchecked; nothing if it is no text."""
     try:
         rows = [
             (line.replace("\t", " ", 1).partition(" "), number)
@@ -259,9 +285,7 @@ def read_words(lm: str) -> ModelWords:
 
 
 def profile_text(path: str, model: ModelWords, wanted: set[str], lines: set[str]) -> Profile:
-    """Return the profile of language-model text; of its words and lines only those that occur in
-    the lists or references, words also in another writing, are kept.
-    """
+    """Return the profile of LM text, of words and lines that also occur in lists or references."""
     profile = Profile("text", path, split=model.split)
     folded = set(map(fold, wanted))
     is_wanted = lru_cache(WORDS)(lambda word: fold(word) in folded)

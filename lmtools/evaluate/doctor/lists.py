@@ -1,14 +1,25 @@
-"""Checks of the lists: ids, references, empty and repeated and endless hypotheses."""
+"""Checks of the lists: ids, references, empty and repeated and endless hypotheses, languages that
+are written without blanks between words.
+"""
 
 import re
 from collections.abc import Callable, Iterator
 from statistics import median_low
 
-from lmtools.evaluate.doctor.finding import ERROR, HINT, Finding, plural, share, some
-from lmtools.evaluate.doctor.inputs import DoctorInputs, single
+from lmtools.evaluate.blanks import find_spacing, remedy_of
+from lmtools.evaluate.doctor.inputs import (
+    ERROR,
+    HINT,
+    DoctorInputs,
+    Finding,
+    plural,
+    share,
+    single,
+    some,
+)
 from lmtools.evaluate.fit import REMEDY, measure_fit
 from lmtools.text import NORMALISERS
-from lmtools.text.loops import count_looped, is_looping
+from lmtools.text.marks import count_looped, is_looping
 from lmtools.types import NBest
 
 # What people and programs do to utterance ids; each undoes one of them.
@@ -156,9 +167,7 @@ def empty(inputs: DoctorInputs) -> Iterator[Finding]:
 
 
 def duplicates(inputs: DoctorInputs) -> Iterator[Finding]:
-    """Find the same words twice in a list, or words that are the same but for case and punctuation
-    where references have neither.
-    """
+    """Find words twice in a list, the same but for case and punctuation if references have none."""
     # in a pool, they are votes
     lists = [
         nbest for nbest in inputs.nbests if not all("system" in hyp.extra for hyp in nbest.hyps)
@@ -225,3 +234,18 @@ def loops(inputs: DoctorInputs) -> Iterator[Finding]:
             " cost"
         )
         yield Finding(HINT, inputs.places[utt], cause, remedy)
+
+
+def blanks(inputs: DoctorInputs) -> Iterator[Finding]:
+    """Find texts without blanks, of which metrics of words take a phrase for a word."""
+    hyps = (hyp.text for nbest in inputs.nbests for hyp in nbest.hyps)
+    for texts, path in ((inputs.refs.values(), inputs.ref), (hyps, inputs.nbest)):
+        spacing = find_spacing(texts)
+        if spacing.language and not spacing.blanks:
+            cause = (
+                f"{spacing.language} without blanks between words: WER, and BLEU and TER without"
+                " options, take a phrase for a word"
+            )
+            metrics = [remedy_of(name, spacing.language) for name in ("wer", "bleu", "ter")]
+            yield Finding(HINT, path, cause, f"take --metric {', '.join(metrics)}")
+            return

@@ -1,12 +1,69 @@
 """Profile of a collection of texts: characters, words, signs of tokenisation."""
 
+import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 
-from lmtools.evaluate.doctor.signs import SIGNS, undo_signs
 from lmtools.text.unify import UNIFIERS, count_gaps, unifier
+
+# How Moses writes what has a meaning in its files; the last three in older versions.
+ESCAPES = {
+    "apos": "'",
+    "quot": '"',
+    "amp": "&",
+    "lt": "<",
+    "gt": ">",
+    "#91": "[",
+    "#93": "]",
+    "#124": "|",
+}
+ESCAPES |= {"bra": "[", "ket": "]", "bar": "|"}
+
+
+@dataclass(frozen=True)
+class Sign:
+    """Sign of tokenisation: `label` names it, `pattern` matches it once a token, `rate` a word is
+    how often clean text may show it, `undo` replaces a match.
+    """
+
+    label: str
+    pattern: re.Pattern
+    rate: float
+    undo: Callable[[re.Match], str]
+
+
+ESCAPED = rf"&({'|'.join(ESCAPES)});|(?<!\S)@-@(?!\S)"
+SIGNS = {
+    "pieces": Sign(
+        "subword marks",
+        re.compile(r"(?<=\S)@@(?: |$)|▁| ##(?=\w)"),
+        rate=0.002,
+        undo=lambda match: "",
+    ),
+    "escapes": Sign(
+        "escapes of Moses's tokeniser",
+        re.compile(ESCAPED),
+        rate=0.0005,
+        undo=lambda match: ESCAPES.get(match[1], "-"),
+    ),
+    # French puts a space before ; : ? ! as people write it
+    "spaces": Sign(
+        "spaces before commas and full stops",
+        re.compile(r"(?<=\S)\s[,.](?!\S)"),
+        rate=0.01,
+        undo=lambda match: match[0],
+    ),
+}
+
+
+def undo_signs(text: str) -> str:
+    """Return `text` with pieces joined and escapes undone."""
+    for sign in SIGNS.values():
+        text = sign.pattern.sub(sign.undo, text)
+    return text
+
 
 APOSTROPHES = "'’‘‛ʼ＇"
 FREE = 0.2  # of the other side's punctuation, from which a side is written with punctuation
@@ -41,9 +98,7 @@ class Profile:
         wanted: Callable[[str], bool] | None = None,
         bare: Callable[[str], str] = str,
     ) -> None:
-        """Count one text; of its words only those that are `wanted`, of its characters those that
-        `bare` leaves.
-        """
+        """Count one text: its `wanted` words, the characters that `bare` leaves."""
         words = self.split(text)
         self.lines += 1
         for name, sign in SIGNS.items():

@@ -5,10 +5,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from lmtools.evaluate import METRICS
-from lmtools.evaluate.doctor.finding import ERROR, HINT, Finding, share
-from lmtools.evaluate.doctor.inputs import DoctorInputs
+from lmtools.evaluate.doctor.inputs import ERROR, HINT, DoctorInputs, Finding, share
 from lmtools.evaluate.doctor.trials import FIRST, SAMPLE, Trial
-from lmtools.evaluate.signs import are_costs, are_positive, is_indicator
+from lmtools.evaluate.fit import are_costs, are_positive, is_indicator
 from lmtools.types import NBest
 
 ENOUGH = 20  # utterances from which a correlation means something
@@ -46,9 +45,7 @@ def columns(inputs: DoctorInputs) -> dict[str, list[np.ndarray]]:
 
 
 def find_outliers(values: np.ndarray) -> np.ndarray:
-    """Return which of the values (N,) are far outside the distribution of the others, bool (N,):
-    what programs write for `no score`.
-    """
+    """Return (N,) bool which values are far outside the others: what stands for `no score`."""
     with np.errstate(over="ignore"):
         distance = np.abs(values - np.nanmedian(values))
     typical = np.median(distance[distance > 0]) if (distance > 0).any() else 0.0
@@ -70,9 +67,7 @@ def missing(inputs: DoctorInputs) -> Iterator[Finding]:
 
 
 def sentinels(inputs: DoctorInputs) -> Iterator[Finding]:
-    """Find values that stand for `no score`, such as -1e30: one of them makes a column useless, or
-    a list.
-    """
+    """Find values that stand for `no score`, as -1e30, which make a column or list useless."""
     for name, lists in values_of([nbest for nbest in inputs.nbests if nbest.hyps]).items():
         values = np.concatenate(lists)
         odd = find_outliers(values)
@@ -125,9 +120,7 @@ def signs(inputs: DoctorInputs) -> Iterator[Finding]:
 
 
 def choose_by(inputs: DoctorInputs, name: str) -> bool | None:
-    """Return whether the lowest scores of a component choose better than the highest, None in
-    doubt, by the references of a sample.
-    """
+    """Return whether a component's lowest scores choose better, None in doubt."""
     lists = [
         nbest
         for nbest in inputs.nbests
@@ -147,9 +140,7 @@ def choose_by(inputs: DoctorInputs, name: str) -> bool | None:
 
 
 def base(inputs: DoctorInputs) -> Iterator[Finding]:
-    """Find language-model scores too small a word for natural logarithms, and total scores that do
-    not grow with length.
-    """
+    """Find LM scores too small for natural logarithms, and totals that do not grow with length."""
     sizes = [
         np.array([len(hyp.text.split()) + 1 for hyp in nbest.hyps])
         for nbest in inputs.nbests
@@ -180,9 +171,7 @@ def base(inputs: DoctorInputs) -> Iterator[Finding]:
 
 
 def grows(lists: Sequence[np.ndarray], sizes: Sequence[np.ndarray]) -> bool:
-    """Return whether the scores (hypotheses,) of lists grow with their `sizes` in words, as far as
-    lists of many sizes tell.
-    """
+    """Return whether scores (hypotheses,) grow with `sizes` in words, as far as lists tell."""
     # of whole lists: Whisper's best hypothesis may be a short one where it gave up
     scores = np.abs([np.median(row) for row in lists])
     words = np.array([np.median(row) for row in sizes])[~np.isnan(scores)]
@@ -228,9 +217,7 @@ def order(inputs: DoctorInputs) -> Iterator[Finding]:
 
 
 def find_highest(lists: Sequence[np.ndarray]) -> np.ndarray:
-    """Return the place of the highest of the scores (hypotheses,) of each list, the first of those
-    that are nearly as high.
-    """
+    """Return the place of each list's highest score, the first of near ties."""
     slack = 1e-6 * max(
         np.nanmax(row, initial=-np.inf) - np.nanmin(row, initial=np.inf) for row in lists
     )
@@ -239,9 +226,7 @@ def find_highest(lists: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def compare_first(inputs: DoctorInputs, places: np.ndarray) -> list[float]:
-    """Return the error rates of the first hypotheses and of those at `places` in the lists of
-    several hypotheses, on a sample; nothing without references.
-    """
+    """Return error rates of first hypotheses and of those at `places`, [] without references."""
     lists = [nbest for nbest in inputs.nbests if len(nbest.hyps) > 1]
     rows = [(n, place) for n, place in zip(lists, places, strict=True) if n.utt in inputs.refs]
     pairs = [

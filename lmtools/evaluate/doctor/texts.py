@@ -1,15 +1,27 @@
-"""Checks of texts against each other: case, punctuation, marks, ids in the place of words,
-vocabulary.
+"""Checks of texts against each other: case, punctuation, marks, vocabulary; and of how translations
+are written: tokens instead of text, pieces instead of words, a case right inside sentences only.
 """
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from lmtools.base.errors import UserError
-from lmtools.evaluate.doctor.finding import ERROR, HINT, Finding, grade_rate, plural, share, some
-from lmtools.evaluate.doctor.inputs import DoctorInputs, fold, is_huggingface, most
-from lmtools.evaluate.doctor.profile import Profile
+from lmtools.evaluate.doctor.inputs import (
+    ERROR,
+    HINT,
+    DoctorInputs,
+    Finding,
+    fold,
+    grade_rate,
+    is_huggingface,
+    most,
+    plural,
+    share,
+    some,
+)
+from lmtools.evaluate.doctor.profile import SIGNS, Profile
 from lmtools.evaluate.doctor.trials import LOWER, MARKS, PUNCTUATION, RARE
+from lmtools.formats.edits import capitalise
 from lmtools.formats.registry import read_beginning
 from lmtools.text.marks import drop_marks, find_marks
 from lmtools.text.unknown import conversion, explain
@@ -24,9 +36,7 @@ UNKNOWN, MISSED, MOST = 0.02, 0.1, 0.5
 
 
 def pairs(inputs: DoctorInputs) -> Iterator[tuple[Profile, Profile, str]]:
-    """Yield profiles that must be written alike: hypotheses as they are with references, as the
-    model sees them with its text; and the remedy.
-    """
+    """Yield profiles that must be written alike, and the remedy."""
     if inputs.references.lines and inputs.hyps.lines:
         yield (
             inputs.hyps,
@@ -38,9 +48,7 @@ def pairs(inputs: DoctorInputs) -> Iterator[tuple[Profile, Profile, str]]:
 
 
 def remedy_of(inputs: DoctorInputs, remedy: str, other: Profile, options: Sequence[str]) -> str:
-    """Return the remedy of a pair with the options that bring it about: where text is learnt, or
-    for hypotheses and references as far as that brings them nearer.
-    """
+    """Return the remedy of a pair with options that bring it about, as far as they help."""
     if other.name == "text":
         # whose rules of case go with no punctuation, as models are best learnt
         settings = ",".join(option[2:].replace(" ", "=") for option in options)
@@ -123,9 +131,7 @@ def where_cased(profile: Profile, other: Profile) -> str:
 
 
 def marks(inputs: DoctorInputs) -> Iterator[Finding]:
-    """Find marks of noise, silence, music or unknown words; where references have such brackets,
-    they are punctuation.
-    """
+    """Find marks of noise, silence, music, unknown words; not brackets that references have."""
     counts, first, nothing_else = Counter(), None, 0
     for nbest in inputs.nbests:
         for hyp in nbest.hyps:
@@ -176,9 +182,7 @@ def first_word(inputs: DoctorInputs) -> Iterator[Finding]:
 
 
 def text_start(text: Profile, inputs: DoctorInputs) -> Iterator[Finding]:
-    """Find utterance ids at the start of language-model text, and text of which only the first word
-    of each line is left.
-    """
+    """Find utterance ids at the start of text, and text of first words alone."""
     ids = [
         word
         for word in text.starts
@@ -196,9 +200,7 @@ def text_start(text: Profile, inputs: DoctorInputs) -> Iterator[Finding]:
 
 
 def vocabulary(inputs: DoctorInputs) -> Iterator[Finding]:
-    """Find words of hypotheses and references that the language model, or its text, does not have;
-    but those of another writing that has a finding of its own.
-    """
+    """Find words that the model or its text lacks, without those that other findings explain."""
     if inputs.lm and inputs.known is None and is_huggingface(inputs.lm):
         cause = "the vocabulary of a Hugging Face model is not looked into"
         yield Finding(HINT, inputs.lm, cause, "lmtools score says how many tokens are unknown")
@@ -255,3 +257,95 @@ def leak(inputs: DoctorInputs) -> Iterator[Finding]:
             remedy = "remove these lines from the text: the LM has seen the references"
             level = ERROR if len(copied) >= LEAK * len(long) else HINT
             yield Finding(level, inputs.ref_places[copied[0]], cause, remedy)
+
+
+JOIN = "join them: lmtools convert --unify pieces"
+REMEDIES = {
+    ("hypotheses", "pieces"): JOIN,
+    ("references", "pieces"): JOIN,
+    ("text", "pieces"): "join them: utils/unify.py pieces < cut > joined",
+    "hypotheses": "lmtools convert --detokenise LANG",
+    "references": "lmtools convert --detokenise-ref LANG",
+    "text": "utils/detokenise.py LANG < tokenised > detokenised",
+}
+
+
+def tokenisation(inputs: DoctorInputs) -> Iterator[Finding]:
+    """Find tokens or pieces on one side; on both, tokens are a hint, pieces an error."""
+    reported = set()
+    for hyps, other, _ in pairs(inputs):
+        for more, less in ((hyps, other), (other, hyps)):
+            for name in SIGNS:
+                if (
+                    shows(more, name)
+                    and could_show(less, name)
+                    and not shows(less, name)
+                    and (more.name, name) not in reported
+                ):
+                    reported.add((more.name, name))
+                    yield finding(ERROR, more, name, f", {name_profile(less)} hardly any")
+    for profile in (inputs.hyps, inputs.references):
+        for name in SIGNS:
+            if shows(profile, name) and (profile.name, name) not in reported:
+                level = ERROR if name == "pieces" else HINT
+                yield finding(
+                    level,
+                    profile,
+                    name,
+                    ", and sacreBLEU and most language models want text as people write it",
+                )
+
+
+def shows(profile: Profile, name: str) -> bool:
+    """Return whether a sign is more frequent than clean text may have it."""
+    return profile.signs[name] > SIGNS[name].rate * profile.spaces
+
+
+def could_show(profile: Profile, name: str) -> bool:
+    """Return whether the profile could show the sign: spaces need commas and full stops."""
+    return (
+        name != "spaces"
+        or profile.characters[","] + profile.characters["."] > SIGNS[name].rate * profile.spaces
+    )
+
+
+def finding(level: str, profile: Profile, name: str, rest: str) -> Finding:
+    """Return the finding on one sign."""
+    count = f"{profile.signs[name]:,} in {profile.spaces:,} words"
+    remedy = REMEDIES.get((profile.name, name)) or REMEDIES[profile.name]
+    return Finding(
+        level,
+        profile.first[name],
+        f"{name_profile(profile)} {SIGNS[name].label} ({count}){rest}",
+        remedy,
+    )
+
+
+def truecasing(inputs: DoctorInputs) -> Iterator[Finding]:
+    """Find sentences that begin in lower case on one side, where both sides have capitals."""
+    for hyps, other, remedy in pairs(inputs):
+        if hyps.case == other.case == "mixed" and min(hyps.lines, other.lines) >= ENOUGH:
+            lower, upper = sorted((hyps, other), key=begins_upper)
+            low, high = begins_upper(lower), begins_upper(upper)
+            if low < 0.5 and high > 0.8:
+                cause = (
+                    f"{name_profile(lower)} {1 - low:.0%} of first words in lower case,"
+                    f" {name_profile(upper)} {1 - high:.0%}: truecased?"
+                )
+                rate = inputs.trial.rate_of
+                better = not inputs.trial.pairs or rate(capitalise, str) < rate(str)
+                if lower is hyps and (better or other.name == "text"):
+                    remedy = "lmtools convert --case sentence"
+                elif other.name == "text":
+                    remedy += " --normaliser librispeech to lmtools rescue, ngram or subword"
+                yield Finding(ERROR, lower.path, cause, remedy)
+
+
+def begins_upper(profile: Profile) -> float:
+    """Return the share of upper-case first letters among first letters with case."""
+    cases = {True: 0, False: 0}
+    for word, count in profile.starts.items():
+        letter = next(filter(str.isalnum, word), "")
+        if letter.isupper() or letter.islower():
+            cases[letter.isupper()] += count
+    return cases[True] / max(1, sum(cases.values()))

@@ -2,7 +2,7 @@
 
 Only plain words are read and written: `{ um / uh }` alternations, `(optional)` words and the null
 word `@` are markup that sclite scores in its own way, and are refused, but for references and
-hypotheses that are scored so (lmtools.evaluate.nist). Lines that start with `;;`
+hypotheses that are scored so (lmtools.nist). Lines that start with `;;`
 are comments.
 """
 

@@ -15,10 +15,10 @@ from lmtools.models.engine.linear import (
     LEVELS,
     Int8Linear,
     PackedLinear,
+    PackedMatrix,
     multiplies_int8,
     weight_levels,
 )
-from lmtools.models.engine.matrix import PackedMatrix
 from lmtools.models.lm import LanguageModel
 from lmtools.models.outputs.base import OutputLayer
 from lmtools.models.transformer import Transformer, TransformerBlock
@@ -72,9 +72,7 @@ def check_onnx(precision: str, device: torch.device, cause: str) -> str:
 
 
 def describe_engine(engine: str, precision: str) -> dict[str, str]:
-    """Return a signature's entries for a resolved engine: none where the precision implies it; in
-    int8 how many levels weights have, where they are fewer than LEVELS.
-    """
+    """Return the signature's entries for a resolved engine; of int8 its levels if below LEVELS."""
     implied = engine == "torch" or (engine == "prepared" and precision != "float32")
     fewer = precision == "int8" and weight_levels() < LEVELS
     return {
@@ -112,15 +110,12 @@ def prepare_linear(linear: nn.Linear, precision: str) -> nn.Module:
 
 
 def fuse_gelu(parent: nn.Module, linear: str, activation: str) -> None:
-    """Let the prepared layer apply the GELU that follows it."""
     getattr(parent, linear).post = "gelu"
     setattr(parent, activation, nn.Identity())
 
 
 def prepare_output(output: OutputLayer, precision: str) -> OutputLayer:
-    """Return a copy of the output layer, the same parameters, with a prepared matrix where it can
-    use one.
-    """
+    """Return a copy of the output layer, same parameters, with a prepared matrix if it can."""
     prepared = copy.copy(output)
     if output.weight is not None and output.linear:
         prepared.packed = PackedMatrix(output.weight.detach(), precision)

@@ -53,7 +53,6 @@ class Graph:
 
     @property
     def outside(self) -> dict[str, np.ndarray]:
-        """The weights that the session is given."""
         return {name: array for name, array in self.weights.items() if array.size > INSIDE}
 
     def finish(self, output: str) -> bytes:
@@ -96,7 +95,6 @@ class ScoringGraph(Graph):
         self.heads = lm.trunk.config.heads
 
     def build(self) -> bytes:
-        """Return the graph's bytes."""
         trunk, family = self.lm.trunk, self.lm.settings.model
         state = self.embed()
         if family == "tta":
@@ -124,7 +122,6 @@ class ScoringGraph(Graph):
         return self.normalise(state, embedding.norm)
 
     def slice_positions(self, table: Tensor) -> str:
-        """Return the first T rows of a table."""
         zero, one = (self.keep(np.array([n])) for n in (0, 1))
         width = self.add("Slice", self.add("Shape", "tokens"), one, self.keep(np.array([2])))
         cut = self.keep(table), zero, width, zero
@@ -173,18 +170,15 @@ class ScoringGraph(Graph):
         return state if before else self.normalise(state, block.norm)
 
     def normalise(self, state: str, norm: nn.Module) -> str:
-        """Return the state after its LayerNorm."""
         if isinstance(norm, nn.Identity):
             return state
         weights = self.keep(norm.weight), self.keep(norm.bias)
         return self.add("LayerNormalization", state, *weights, axis=-1, epsilon=norm.eps)
 
     def gelu(self, state: str) -> str:
-        """Return the exact GELU of a state."""
         return self.add("Gelu", state, domain=OWN)
 
     def multiply(self, state: str, linear: nn.Linear) -> str:
-        """Return x W^T + b of a linear layer."""
         if self.int8:
             return self.multiply_int8(state, linear.weight, linear.bias)
         product = self.add("MatMul", state, self.keep(linear.weight.detach().T))

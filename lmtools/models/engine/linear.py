@@ -1,7 +1,13 @@
-"""Linear layers whose weights were packed once: by oneDNN in float32 and bfloat16, and in int8."""
+"""Linear layers whose weights were packed once: by oneDNN in float32 and bfloat16, and in int8; and
+the output matrix, block by block of the vocabulary.
+"""
+
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
+
+from lmtools.models.device import PRECISIONS
 
 # what the layout of packed weights is chosen for; other numbers of rows are as fast
 ROWS = 256
@@ -38,16 +44,12 @@ def multiplies_int8() -> bool:
 
 
 def weight_levels() -> int:
-    """Return the levels of a weight in int8 on either side of 0 with which sums are exact on this
-    processor: fewer without VNNI, where AVX2 adds two products in 16 bits.
-    """
+    """Return the levels of int8 weights whose sums are exact here: fewer without VNNI."""
     return LEVELS if torch.cpu._is_vnni_supported() else FEWER_LEVELS
 
 
 def packed_product(x: Tensor, packed: Tensor, bias: Tensor | None, post: str = "none") -> Tensor:
-    """Return oneDNN's product of `x` and packed weights, with `gelu` (the exact one) after it or
-    none.
-    """
+    """Return oneDNN's product of `x` and packed weights, with the exact GELU after it or none."""
     return torch.ops.mkldnn._linear_pointwise(x, packed, bias, post, [], "none")
 
 
@@ -87,10 +89,68 @@ class Int8Linear(nn.Module):
 
 
 def quantise_rows(x: Tensor, most: int = LEVELS) -> tuple[Tensor, Tensor]:
-    """Return levels (M, K) int8, at `most` on either side of 0, and their scale (M, 1) of each row:
-    x is about levels * scale.
-    """
+    """Return levels (M, K) int8 up to `most`, and each row's scale (M, 1): x = levels * scale."""
     size = x.abs()
     largest = size.amax(-1, keepdim=True).clamp_(min=torch.finfo(torch.float32).tiny * 256)
     torch.mul(x, most / largest, out=size)
     return size.round_().to(torch.int8), largest / most
+
+
+class PackedMatrix:
+    """Stands for an output layer's matrix (V, D), as outputs.logits asks for one."""
+
+    def __init__(self, weight: Tensor, precision: str):
+        self.weight, self.precision = weight, precision
+        self.blocks: dict[int, Sequence] = {}
+
+    def __len__(self) -> int:
+        return len(self.weight)
+
+    def enter(self, states: Tensor) -> Tensor | tuple[Tensor, Tensor]:
+        """Return states (N, D) as the blocks multiply them; in int8 levels and scales."""
+        if self.precision == "int8":
+            return quantise_rows(states)
+        return states.to(PRECISIONS[self.precision])
+
+    def split(self, columns: int) -> Sequence:
+        """Return the blocks of so many ids, packed on the first call."""
+        if columns not in self.blocks:
+            make = Int8Block if self.precision == "int8" else PackedBlock
+            parts = self.weight.split(columns)
+            self.blocks[columns] = [make(part, PRECISIONS[self.precision]) for part in parts]
+        return self.blocks[columns]
+
+    def dot(self, states: Tensor, targets: Tensor) -> Tensor:
+        """Return h . W[target] (N,) float32 of the values that the blocks multiply."""
+        rows = self.weight[targets]
+        if self.precision == "int8":
+            quantised = quantise_rows(states), quantise_rows(rows, weight_levels())
+            states, rows = (levels * scale for levels, scale in quantised)
+        return (states.float() * rows.to(states.dtype).float()).sum(-1)
+
+
+class PackedBlock:
+    """Rows of the matrix in float32 or bfloat16; `fused`: one kernel may take exp and sum."""
+
+    def __init__(self, weight: Tensor, dtype: torch.dtype):
+        self.dtype, self.fused = dtype, dtype == torch.float32
+        self.packed = pack_weight(weight.to(dtype))
+
+    def logits(self, states: Tensor, bias: Tensor) -> Tensor:
+        """Return h W^T + b in float32; b is added in float32."""
+        if self.dtype == torch.float32:
+            return packed_product(states, self.packed, bias)
+        return packed_product(states, self.packed, None).float().add_(bias)
+
+
+class Int8Block:
+    """Some rows of the matrix in int8."""
+
+    fused = True
+
+    def __init__(self, weight: Tensor, dtype: torch.dtype):
+        self.linear = Int8Linear(weight, None)
+
+    def logits(self, states: tuple[Tensor, Tensor], bias: Tensor) -> Tensor:
+        """Return h W^T + b in float32; b is added in float32."""
+        return self.linear.multiply(*states, bias)

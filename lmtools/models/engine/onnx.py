@@ -69,7 +69,6 @@ class OnnxScores:
         return self.session.run([OUTPUT], dict(zip(INPUTS, values, strict=True)))[0][:, 0]
 
     def start(self):
-        """Return a session with the model's graph."""
         import onnx
         import onnxruntime
 

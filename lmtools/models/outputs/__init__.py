@@ -1,11 +1,10 @@
 """Output layers with their training criteria; what all of them declare is in base.py."""
 
 from lmtools.models.outputs.adaptive import Adaptive
-from lmtools.models.outputs.base import OutputLayer
+from lmtools.models.outputs.base import OutputLayer, Targets
 from lmtools.models.outputs.full import FULL
 from lmtools.models.outputs.sampled import SAMPLED
 from lmtools.models.outputs.softmax import Softmax
-from lmtools.models.outputs.targets import Targets
 
 CRITERIA = {"softmax": Softmax, **FULL, **SAMPLED, "adaptive": Adaptive}
 

@@ -10,9 +10,8 @@ from torch import Tensor, nn
 
 from lmtools.base.config import check_numbers
 from lmtools.base.errors import UserError
-from lmtools.models.outputs.base import OutputLayer
+from lmtools.models.outputs.base import OutputLayer, make_matrix
 from lmtools.models.outputs.softmax import Softmax
-from lmtools.models.outputs.targets import make_matrix
 
 
 @dataclass(frozen=True)

@@ -1,17 +1,55 @@
 """Interface of output layers: states in; losses, log-probabilities and distributions out.
 
 A new criterion is a class in one of the files of lmtools.models.outputs and a name in CRITERIA.
+
+Targets are predicted ids as an output layer knows them: counts rank the ids for log-uniform noise
+and adaptive clusters, so that no vocabulary has to be sorted.
 """
 
 import copy
+import math
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from lmtools.models.device import product_dtype
-from lmtools.models.outputs.targets import Targets
+
+
+@dataclass(frozen=True, eq=False)
+class Targets:
+    """`size` ids, of which those in `never` are no targets, and how often each is one: counts
+    (size,).
+
+    Without counts all ids are alike: for a model whose weights, and what it made of the counts with
+    them, are loaded afterwards.
+    """
+
+    size: int
+    never: Sequence[int] = ()
+    counts: np.ndarray | None = None
+
+    @property
+    def frequencies(self) -> np.ndarray:
+        """Return the counts (size,), all 1 where there are none."""
+        return np.ones(self.size) if self.counts is None else self.counts
+
+    @property
+    def log_unigram(self) -> torch.Tensor:
+        """Return the log of each id's share of the counts, one added to each, float32 (size,)."""
+        smoothed = self.frequencies + 1.0
+        return torch.from_numpy(np.log(smoothed / smoothed.sum())).float()
+
+
+def make_matrix(rows: int, width: int) -> nn.Parameter:
+    """Return a fresh output matrix: outputs of states that come from a LayerNorm have a standard
+    deviation of 0.5.
+    """
+    return nn.Parameter(torch.empty(rows, width).normal_(std=0.5 / math.sqrt(width)))
 
 
 class OutputLayer(nn.Module, ABC):

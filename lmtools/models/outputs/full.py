@@ -16,9 +16,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from lmtools.base.errors import UserError
+from lmtools.models.outputs.base import make_matrix
 from lmtools.models.outputs.corrected import ALL, Corrected
 from lmtools.models.outputs.logits import LinearLoss
-from lmtools.models.outputs.targets import make_matrix
 
 SMALLEST = 1e-10  # a linear output at or below it is a log p of -23
 

@@ -42,9 +42,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from lmtools.base.config import PRINTED, check_choices, check_numbers
+from lmtools.models.outputs.base import make_matrix
 from lmtools.models.outputs.corrected import ALL, NEVER, Corrected
 from lmtools.models.outputs.noise import DRAWINGS, NOISES, Noise, Sampler, log_expected
-from lmtools.models.outputs.targets import make_matrix
 
 # u of a removed hit: no share of a sum, and finite, so that a set of nothing but hits has a
 # gradient

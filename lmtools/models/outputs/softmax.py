@@ -8,9 +8,9 @@ from torch import Tensor
 
 from lmtools.base.config import LATE, check_choices, check_numbers
 from lmtools.base.errors import UserError
+from lmtools.models.outputs.base import make_matrix
 from lmtools.models.outputs.corrected import Corrected
 from lmtools.models.outputs.logits import LinearLoss
-from lmtools.models.outputs.targets import make_matrix
 
 
 @dataclass(frozen=True)

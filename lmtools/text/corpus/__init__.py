@@ -2,7 +2,15 @@
 through a memory map.
 """
 
-from lmtools.text.corpus.binarise import binarise, binarise_pairs, binarise_shards
+from lmtools.text.corpus.binarise import (
+    NoSentence,
+    binarise,
+    binarise_pairs,
+    binarise_shards,
+    join_corpora,
+    write_index,
+    write_shards,
+)
 from lmtools.text.corpus.reading import (
     ALIGNMENT,
     INDEX,
@@ -20,8 +28,12 @@ __all__ = [
     "Corpus",
     "CorpusFile",
     "Header",
+    "NoSentence",
     "binarise",
     "binarise_pairs",
     "binarise_shards",
+    "join_corpora",
     "read_header",
+    "write_index",
+    "write_shards",
 ]

@@ -11,7 +11,7 @@ import re
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -22,6 +22,7 @@ from lmtools.base.atomic import atomic_path
 from lmtools.base.errors import UserError
 from lmtools.base.lock import hold_lock
 from lmtools.base.log import BYTES, track
+from lmtools.base.shards import WHOLE, Shard
 from lmtools.base.workers import map_ordered
 from lmtools.text.blocks import (
     PairBlock,
@@ -36,6 +37,7 @@ from lmtools.text.corpus.reading import (
     OFFSET,
     SHARD,
     Corpus,
+    CorpusFile,
     Header,
     content_digest,
     index_of,
@@ -65,51 +67,55 @@ class Hashed:
         self.stream, self.sha256 = stream, hashlib.sha256()
 
     def write(self, array: np.ndarray) -> None:
-        """Append the bytes of an array."""
         self.sha256.update(array)
         self.stream.write(array)
 
 
 class Encoded(NamedTuple):
-    """The ids (tokens,) of a block of text, the length (sentences,) of each sentence that is not
-    empty, and the number of empty ones.
-    """
+    """Ids (tokens,) of a block, lengths (sentences,) of filled sentences, number of empty ones."""
 
     ids: np.ndarray
     lengths: np.ndarray
     empty: int
 
 
-def binarise(sources: Sequence, subword: Subword, out, kaldi=False, nj: int = 1) -> Corpus:
+def binarise(
+    sources: Sequence, subword: Subword, out, kaldi=False, nj: int = 1, *, shard: Shard = WHOLE
+) -> Corpus:
     """Write the corpus of texts of one sentence a line (with `kaldi`: after an utterance id) to
     `out`, in bounded memory.
 
     Lines that are empty after normalisation are skipped and counted. `nj` processes encode; the
-    file is the same for any number.
+    file is the same for any number. `shard`: but this part of the text.
     """
     work = partial(encode, subword=subword, kaldi=kaldi)
-    parts = track(
-        cut_texts(sources), f"corpus {out}", total_bytes(sources), BYTES, size=count_bytes
-    )
-    encoded = map_ordered(work, parts, nj, reads=sources)
+    parts = shard.share(partial(cut_texts, sources))
+    parts = track(parts, f"corpus {out}", total_bytes(sources), BYTES, size=count_bytes)
+    encoded = map_ordered(work, parts, nj)
     write_corpus(encoded, subword, out, list(map(str, sources)))
     return Corpus.open(out)
 
 
 def binarise_pairs(
-    texts: Sequence, sources: Sequence, subword: Subword, out, kaldi=False, nj: int = 1
+    texts: Sequence,
+    sources: Sequence,
+    subword: Subword,
+    out,
+    kaldi=False,
+    nj: int = 1,
+    *,
+    shard: Shard = WHOLE,
 ) -> Corpus:
     """Write the corpus of pairs to `out`: each line of `texts` is the target of the same line of
     `sources`, both segmented by `subword`; with `kaldi` both after the same utterance id.
 
     A pair of two lines that are empty after normalisation is skipped and counted; UserError where
     one side alone is, and for texts that are not aligned. This process reads, `nj` encode; the file
-    is the same for any number.
+    is the same for any number. `shard`: but this part of the pairs.
     """
     work = partial(encode_pairs, subword=subword, kaldi=kaldi)
-    pairs = track(
-        read_pairs(texts, sources), f"corpus {out}", total_bytes(texts), BYTES, size=count_bytes
-    )
+    pairs = shard.share(partial(read_pairs, texts, sources))
+    pairs = track(pairs, f"corpus {out}", total_bytes(texts), BYTES, size=count_bytes)
     encoded = map_ordered(work, pairs, nj)
     write_corpus(encoded, subword, out, [*map(str, texts), *map(str, sources)], pairs=True)
     return Corpus.open(out)
@@ -123,27 +129,69 @@ def binarise_shards(
 
     UserError for standard input and pipes, which cannot be cut.
     """
+    with hold_lock(open_folder(out)):
+        written = write_shards(sources, subword, out, size, kaldi, nj)
+        write_index(written, out, list(map(str, sources)))
+    return Corpus.open(out)
+
+
+def open_folder(out) -> Path:
+    """Return the directory of the shards of `out`, which is made; UserError for a link."""
     folder = shard_directory(out)
     if folder.is_symlink():
         raise UserError(f"{folder}: a link stands where the shards belong; remove it")
     folder.mkdir(parents=True, exist_ok=True)
-    with hold_lock(folder):
-        work = partial(write_shard, folder=folder, subword=subword, kaldi=kaldi)
-        parts = list(cut_texts(sources, size, whole=True))
-        written = map_ordered(work, enumerate(parts), nj, reads=sources)
-        headers, empty = [], 0
-        for name, skipped in track(written, f"corpus {out}", len(parts), "shard"):
-            empty += skipped
-            if name:
-                headers.append(read_header(folder / name)[0])
-        if not headers:
-            raise NoSentence(sources[0], empty)
-        index = index_of(headers, list(map(str, sources)), empty)
-        with atomic_path(out) as path:
-            path.write_bytes(index.dumps())
-        for name in {name for name in os.listdir(folder) if is_ours(name)} - {*index.shards}:
-            (folder / name).unlink()
+    return folder
+
+
+def write_shards(
+    sources: Sequence, subword: Subword, out, size: int, kaldi=False, nj: int = 1, *, shard=WHOLE
+) -> list[tuple[str | None, int]]:
+    """Write the shards of a corpus, or but the part `shard` of them; return of each its name, None
+    where it has no sentence, and the number of lines skipped.
+    """
+    work = partial(write_shard, folder=open_folder(out), subword=subword, kaldi=kaldi)
+    parts = list(shard.share(lambda: enumerate(cut_texts(sources, size, whole=True))))
+    written = map_ordered(work, parts, nj)
+    return list(track(written, f"corpus {out}", len(parts), "shard"))
+
+
+def write_index(written: Sequence[tuple[str | None, int]], out, sources: list[str]) -> None:
+    """Write the index of shards as `write_shards` gives them, and remove those of earlier ones."""
+    folder, empty = shard_directory(out), sum(skipped for _, skipped in written)
+    headers = [read_header(folder / name)[0] for name, _ in written if name]
+    if not headers:
+        raise NoSentence(sources[0], empty)
+    index = index_of(headers, sources, empty)
+    with atomic_path(out) as path:
+        path.write_bytes(index.dumps())
+    for name in {name for name in os.listdir(folder) if is_ours(name)} - {*index.shards}:
+        (folder / name).unlink()
+
+
+def join_corpora(paths: Sequence, out, sources: list[str], empty: int) -> Corpus:
+    """Write the corpus of corpora in files, one after the other; `empty`: lines skipped beside
+    those that they count.
+    """
+    corpora = [Corpus.open(path).shards[0] for path in paths]
+    if not corpora:
+        raise NoSentence(sources[0], empty)
+    for corpus in corpora:
+        corpus.check(corpora[0].subword).check_pairs(corpora[0].header.pairs, "this join")
+    blocks = itertools.chain(
+        [Encoded(corpora[0].ids[:0], np.zeros(0, OFFSET), empty)],
+        (block for corpus in corpora for block in encoded_blocks(corpus)),
+    )
+    write_corpus(blocks, corpora[0].subword, out, sources, corpora[0].header.pairs)
     return Corpus.open(out)
+
+
+def encoded_blocks(corpus: CorpusFile) -> Iterator[Encoded]:
+    """Yield the sentences of a corpus, so many at once."""
+    yield Encoded(corpus.ids[:0], np.zeros(0, OFFSET), corpus.header.empty)
+    for begin in range(0, len(corpus), 1 << 16):
+        offsets = corpus.offsets[begin : begin + (1 << 16) + 1]
+        yield Encoded(corpus.ids[offsets[0] : offsets[-1]], np.diff(offsets), 0)
 
 
 def is_ours(name: str) -> bool:
@@ -154,9 +202,7 @@ def is_ours(name: str) -> bool:
 def write_shard(
     numbered: tuple[int, TextPart], folder: Path, subword: Subword, kaldi: bool
 ) -> tuple[str | None, int]:
-    """Write the shard of a part of a text: its name, None where the part holds no sentence, and
-    the number of lines skipped.
-    """
+    """Write a shard; its name, None without any sentence, and the number of lines skipped."""
     number, part = numbered
     unnamed = folder / f"{number}{PART}"
     encoded = (encode(block, subword, kaldi) for block in part.blocks())
@@ -187,9 +233,7 @@ def joined(sentences: Sequence[Sequence[int]], empty: int, subword: Subword) -> 
 
 
 def encode_pairs(block: PairBlock, subword: Subword, kaldi: bool) -> Encoded:
-    """Encode the pairs of a block as sequences, with `kaldi` without the ids; UserError for a pair
-    with one empty side and for ids that differ.
-    """
+    """Encode a block's pairs; UserError for an empty side and for Kaldi ids that differ."""
     lines = block.sources, block.targets
     if kaldi:
         split = [[line.split(maxsplit=1) for line in side] for side in lines]
@@ -218,7 +262,6 @@ def encode_pairs(block: PairBlock, subword: Subword, kaldi: bool) -> Encoded:
 
 
 def dtype_of(subword: Subword) -> np.dtype:
-    """Return the type of the ids."""
     return np.dtype("<u2" if subword.size <= 1 << 16 else "<u4")
 
 

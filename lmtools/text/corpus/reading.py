@@ -61,16 +61,12 @@ class Header:
     magic = MAGIC
 
     def as_json(self) -> dict:
-        """Return the header as JSON has it: `pairs` only where it is so, since the names of shards
-        and the fingerprints of trainings depend on what stands there.
-        """
+        """Return the header as JSON; `pairs` only where it is true, as fingerprints expect."""
         tree = asdict(self) | {"normaliser": as_tree(self.normaliser)}
         return tree if self.pairs else {name: tree[name] for name in tree if name != "pairs"}
 
     def identity(self) -> str:
-        """Return a hexadecimal SHA-256 of what a training depends on: not of the version that wrote
-        the corpus, nor of the places of its text and shards.
-        """
+        """Return a SHA-256 of what a training depends on: not of version and places."""
         places = ("version", "sources", "shards")
         return digest({name: value for name, value in self.as_json().items() if name not in places})
 
@@ -120,16 +116,13 @@ class Corpus(ABC):
 
     @abstractmethod
     def digest(self) -> str:
-        """Return a hexadecimal SHA-256 that stands for the sentences and their vocabulary, read in
-        whole; Damaged where they are not as they were written.
-        """
+        """Return a SHA-256 of sentences and vocabulary, read in whole; Damaged if they changed."""
 
     def __len__(self) -> int:
         return self.header.sentences
 
     @property
     def tokens(self) -> int:
-        """Return the number of ids in all."""
         return self.header.tokens
 
     @property

@@ -18,23 +18,18 @@ DESCRIPTION = "subword.yaml"
 
 
 class LeftOut(NamedTuple):
-    """Number of distinct words (or characters) that a list leaves out, and their share of the text,
-    None where no counts are known.
-    """
+    """Distinct items that a list leaves out, and their share of the text (None: counts unknown)."""
 
     items: int
     share: float | None
 
     @classmethod
     def of(cls, items: int, occurrences: int, all_occurrences: int) -> "LeftOut":
-        """Return the record of items with these occurrences."""
         return cls(items, occurrences / all_occurrences if all_occurrences else None)
 
 
 def room(vocab_size: int | None, most: int) -> int:
-    """Return the number of items that a vocabulary of that size holds beside the specials, `most`
-    where it has no bound; UserError if none.
-    """
+    """Return how many items fit beside the specials, `most` if unbounded; UserError if none."""
     if vocab_size is None:
         return most
     if vocab_size <= len(SPECIALS):
@@ -75,15 +70,11 @@ class Subword:
     def learn(
         cls, lines: Iterable[str], vocab_size: int | None, min_count=1, sentences=1_000_000
     ) -> tuple[bytes, LeftOut | None]:
-        """Return the model's content, learnt from normalised `lines`, and what it leaves out of
-        them where it is a list.
-        """
+        """Return the content learnt from normalised `lines`, and what a list leaves out of them."""
         raise NotImplementedError
 
     def read(self, content: bytes) -> tuple[str, ...]:
-        """Take up the model's content; the piece of each id. ValueError or RuntimeError where it is
-        damaged.
-        """
+        """Take up the content; return each id's piece. ValueError or RuntimeError if damaged."""
         raise NotImplementedError
 
     def beginnings(self) -> np.ndarray:

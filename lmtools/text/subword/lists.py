@@ -1,9 +1,16 @@
-"""Vocabularies that are lists sorted by frequency: words, or characters with a word mark."""
+"""Vocabularies that are lists sorted by frequency: words, or characters with a word mark; counted
+exactly, in bounded memory, by several processes.
+"""
 
+import heapq
+import itertools
+import operator
+import tempfile
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
+from typing import BinaryIO
 
 import numpy as np
 
@@ -11,8 +18,61 @@ from lmtools.base.errors import UserError
 from lmtools.base.workers import map_ordered
 from lmtools.text import MARK, Normaliser
 from lmtools.text.blocks import SIZE, TextBlock, TextPart, cut_texts
-from lmtools.text.subword import counting
 from lmtools.text.subword.base import SPECIALS, UNK, LeftOut, Subword, room
+
+ROOM = 200_000  # distinct items held in memory, some 150 bytes each, before they go to disk
+
+
+class TokenCounts:
+    """A sum of counts: at most `room` distinct items in memory, and those of the last `add`.
+
+    What is over goes, sorted, to unnamed files in the system's temporary directory (TMPDIR), which
+    vanish with the process. `total` is the number of occurrences. Iterating gives pairs (item,
+    occurrences), each item once. No item holds a tab or a line feed.
+    """
+
+    def __init__(self, room: int = ROOM):
+        self.room, self.total = room, 0
+        self.counts: Counter[str] = Counter()
+        self.runs: list[BinaryIO] = []
+
+    def add(self, counts: Mapping[str, int]) -> None:
+        self.counts.update(counts)
+        self.total += sum(counts.values())
+        if len(self.counts) > self.room:
+            self.spill()
+
+    def spill(self) -> None:
+        """Move the counts in memory to a file, in the order of the items."""
+        run = tempfile.TemporaryFile()  # noqa: SIM115 (it is open as long as the tally)
+        run.writelines(f"{item}\t{count}\n".encode() for item, count in sorted(self.counts.items()))
+        self.runs.append(run)
+        self.counts.clear()
+
+    def __iter__(self) -> Iterator[tuple[str, int]]:
+        if not self.runs:
+            yield from self.counts.items()
+            return
+        merged = heapq.merge(*map(read_run, self.runs), sorted(self.counts.items()))
+        for item, same in itertools.groupby(merged, operator.itemgetter(0)):
+            yield item, sum(count for _, count in same)
+
+
+def read_run(run: BinaryIO) -> Iterator[tuple[str, int]]:
+    """Read the pairs in a file that `TokenCounts.spill` wrote."""
+    run.seek(0)
+    for line in run:
+        item, _, count = line.decode().partition("\t")
+        yield item, int(count)
+
+
+def sum_counts(parts: Iterable[Mapping[str, int]], room: int = ROOM) -> TokenCounts:
+    """Return the sum of all counts in `parts`."""
+    whole = TokenCounts(room)
+    for part in parts:
+        whole.add(part)
+    return whole
+
 
 REMEMBERED = 50_000  # words of raw text whose normalised form, or whose ids, are kept at hand
 PART = 4 * SIZE  # bytes of a text that are counted together
@@ -75,7 +135,7 @@ class Listed(Subword):
     def learn(
         cls, lines: Iterable[str], vocab_size: int | None, min_count=1, sentences=1_000_000
     ) -> tuple[bytes, LeftOut]:
-        counts = counting.sum_counts(Counter(cls.items(line)) for line in lines)
+        counts = sum_counts(Counter(cls.items(line)) for line in lines)
         return cls.select(counts, vocab_size, min_count)
 
     @classmethod
@@ -92,8 +152,8 @@ class Listed(Subword):
         """
         room(vocab_size, 0)
         work = partial(cls.count, normaliser=Normalised(normaliser))
-        parts = map_ordered(work, cut_texts(paths, PART), nj, reads=paths)
-        counts = counting.sum_counts(parts)
+        parts = map_ordered(work, cut_texts(paths, PART), nj)
+        counts = sum_counts(parts)
         content, left_out = cls.select(counts, vocab_size, min_count)
         subword = cls(content, normaliser)
         subword.left_out = left_out
@@ -101,11 +161,9 @@ class Listed(Subword):
 
     @classmethod
     def select(
-        cls, counts: counting.TokenCounts, vocab_size: int | None, min_count: int
+        cls, counts: TokenCounts, vocab_size: int | None, min_count: int
     ) -> tuple[bytes, LeftOut]:
-        """Return the content of the list of these counts, and what it leaves out; in memory are
-        only items of `min_count` and more.
-        """
+        """Return the list of these counts, and what it leaves out; `min_count` bounds memory."""
         kept, distinct = {}, 0
         for item, count in counts:
             distinct += 1
@@ -121,7 +179,6 @@ class Listed(Subword):
     def listing(
         cls, counts: Mapping[str, int], vocab_size: int | None = None, min_count: int = 1
     ) -> bytes:
-        """Return the model's content from how often each item occurs."""
         return cls.write_list(cls.choose(counts, vocab_size, min_count), counts)
 
     @classmethod
@@ -140,17 +197,14 @@ class Listed(Subword):
 
     @staticmethod
     def write_list(items: Iterable[str], counts: Mapping[str, int]) -> bytes:
-        """Return the content of a list of these items."""
         return "".join(f"{item}\t{counts.get(item, 0)}\n" for item in items).encode()
 
     @staticmethod
     def items(text: str) -> Iterable[str]:
-        """Return the items of a normalised text that are counted."""
         raise NotImplementedError
 
     @classmethod
     def count(cls, part: TextPart | TextBlock, normaliser: "Normalised") -> Counter[str]:
-        """Count each item in a part of raw text."""
         counts: Counter[str] = Counter()
         for block in part.blocks():
             counts.update(cls.occurrences(block, normaliser))
@@ -158,7 +212,6 @@ class Listed(Subword):
 
     @classmethod
     def occurrences(cls, block: TextBlock, normaliser: "Normalised") -> Counter[str]:
-        """Count each item in a block of raw text."""
         raise NotImplementedError
 
     def read(self, content: bytes) -> tuple[str, ...]:

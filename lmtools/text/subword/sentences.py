@@ -156,9 +156,7 @@ def refuse_unfit(processor: sentencepiece.SentencePieceProcessor, pieces: Sequen
 
 
 def find_anchor(processor: sentencepiece.SentencePieceProcessor, chosen: Sequence[int]) -> str:
-    """Return a word that the model spells as it is written, with `▁` for the blank before it;
-    ValueError if it has none.
-    """
+    """Return a word spelled as written, `▁` for the blank before it; ValueError if none is."""
     words = (processor.id_to_piece(i).strip(MARK) for i in chosen if not processor.is_byte(i))
     for word in islice(filter(None, words), TRIED):
         spelled = "".join(processor.encode(f"{word} {word}", out_type=str))

@@ -152,7 +152,7 @@ def calls(lm, tmp_path_factory):
         "ends of a Lattice": (lambda **own: Lattice.of("u", 3, 0, [], [Final(**own)]),
             {"state": 2, "scores": {"am": 1.0}, "extra": {}}),
         "ScoreTable": (lambda **own: lmtools.tune(lists, {"a": ScoreTable(**own)}),
-            {**table, "signature": {}, "checks": None}),
+            {**table, "signature": {}, "lists": None}),
         "Evaluation.interval": (evaluation.interval, {"seed": 1}),
         "Weights.save": (weights.save, {"path": home / "w2.json"}),
         "Weights.load": (lmtools.Weights.load, {"path": home / "w.json"}),
@@ -201,7 +201,7 @@ def test_generators_arrays_and_keys_are_taken(lm, tmp_path):
     found = lm.token_scores(iter(texts))
     assert [one.log_probs.sum() for one in found] == pytest.approx(expected.tolist())
     table = lm.score_lists(iter(lists))
-    assert table.checks == lm.score_lists(lists).checks
+    assert table.lists == lm.score_lists(lists).lists
     weights = lmtools.tune(iter(lists), {"new": table})
     assert weights == lmtools.tune(lists, {"new": table})
     rows = [[float(one) for one in table.log_prob[nbest.utt]] for nbest in lists]
@@ -283,7 +283,7 @@ REFUSED = {
         "column 'x': not one number for each hypothesis of each list: 1 for the 2 hypotheses of",
     ),
     "words of an oracle": (
-        lambda a, lm: lmtools.lattice.oracle(Lattice.of("u", 1, 0, [], [Final(0)]), "a b"),
+        lambda a, lm: lmtools.lattice.density(Lattice.of("u", 1, 0, [], [Final(0)]), "a b"),
         "ref: 'a b' (str) is not a list of words; split it",
     ),
 }

@@ -10,22 +10,20 @@ from pathlib import Path
 import pytest
 
 import lmtools
-from lmtools.base.context import CMD, MAX_LINE, Context, current, parse_size, using
+from lmtools.base.context import MAX_LINE, Context, current, parse_size, using
 from lmtools.base.errors import UserError
 from lmtools.base.files import read_lines
-from lmtools.base.jobs.work import Work
 from lmtools.base.workers import as_completed, map_ordered
 
 PACKAGE = Path(lmtools.__file__).parent
 # the modules that write os.environ, for the sake of programs and processes that they start
 CHANGES = ("clear", "pop", "popitem", "setdefault", "update")
-WRITERS = {"base/jobs/__main__.py", "base/workers.py"}
+WRITERS = {"base/workers.py"}
 
 
 @pytest.fixture(autouse=True)
 def unset(monkeypatch):
     """No variable says anything."""
-    monkeypatch.delenv(CMD, raising=False)
     monkeypatch.delenv(MAX_LINE, raising=False)
 
 
@@ -35,16 +33,15 @@ def settings_of(item: int) -> tuple[int, Context]:
 
 
 def test_settings_hold_inside_the_block(monkeypatch):
-    assert current() == Context("local", 16 << 20, False)
-    with using(cmd="slurm", max_line="2K"):
+    assert current() == Context(16 << 20, False)
+    with using(max_line="2K"):
         with using(max_line=7, allow_commands=True) as inner:
-            assert inner == current() == Context("slurm", 7, True)
-        assert current() == Context("slurm", 2048, False)
-    monkeypatch.setenv(CMD, "queue:q.yaml")
+            assert inner == current() == Context(7, True)
+        assert current() == Context(2048, False)
     monkeypatch.setenv(MAX_LINE, "64M")
-    assert current() == Context("queue:q.yaml", 64 << 20, False)
+    assert current() == Context(64 << 20, False)
     with lmtools.using(max_line="1K"):
-        assert current() == Context("queue:q.yaml", 1024, False)
+        assert current() == Context(1024, False)
 
 
 def test_a_program_says_how_long_a_line_may_be(tmp_path):
@@ -99,18 +96,12 @@ def test_worker_processes_have_those_of_the_call(spread):
     """Those of the moment of the call, wherever its results are taken."""
     with using(max_line=7, allow_commands=True):
         results = spread(settings_of, range(3), 2)
-    assert dict(results) == dict.fromkeys(range(3), Context("local", 7, True))
-
-
-def test_a_task_of_a_cluster_starts_no_other():
-    act = Work(settings_of, context=Context("slurm:s.yaml", 7, True)).begin()
-    assert act(1) == (1, Context("local", 7, True)) and current() == Context()
+    assert dict(results) == dict.fromkeys(range(3), Context(7, True))
 
 
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"cmd": 3}, "cmd: 3 .int. is not a text"),
         ({"max_line": "16X"}, "max_line: '16X' is no size; write it as 500000, 64K"),
         ({"max_line": 0}, "max_line: '0' is no size"),
         ({"max_line": True}, "max_line: 'True' is no size"),

@@ -18,8 +18,7 @@ from processes import PATIENCE, alive, descendants, gone, workers_of
 
 from lmtools.base import workers
 from lmtools.base.errors import UserError
-from lmtools.base.jobs.work import Work
-from lmtools.base.workers import WorkerPool, as_completed, map_ordered
+from lmtools.base.workers import Work, WorkerPool, as_completed, map_ordered
 
 ROOT = Path(__file__).parents[3]
 

@@ -65,6 +65,21 @@ def heard() -> int:
     return len(Path("m.heard").read_text().splitlines()) if Path("m.heard").exists() else 0
 
 
+def test_parts_have_the_lists_and_failures_of_one_run(home, capsys):
+    record(home / "set/7/1/7-1-2.wav", fake_recogniser.RAISES)
+    assert decode() == 3
+    for number in (2, 3, 1):
+        assert decode("--shard", f"{number}/3", out="p.jsonl") == 0
+    assert main(["merge", "p.jsonl"]) == 3
+    for name in ("o.jsonl", "o.jsonl.failed"):
+        assert Path(name).read_bytes() == Path(name.replace("o", "p", 1)).read_bytes()
+    assert "1 utterances failed; p.jsonl.failed says why" in capsys.readouterr().err
+    for number in range(1, 10):  # more parts than recordings
+        assert decode("--shard", f"{number}/9", out="q.jsonl") == 0
+    assert main(["merge", "q.jsonl"]) == 3
+    assert Path("o.jsonl").read_bytes() == Path("q.jsonl").read_bytes()
+
+
 def test_lists_have_order_transcripts_and_scores(home, capsys):
     assert decode() == 0
     lists = list(jsonl.read("o.jsonl"))

@@ -13,7 +13,7 @@ import pytest
 
 from lmtools.cli import main
 from lmtools.evaluate.doctor import CHECKS, ERROR, HINT, examine, read_inputs
-from lmtools.evaluate.doctor.finding import Finding
+from lmtools.evaluate.doctor.inputs import Finding
 from lmtools.evaluate.doctor.scores import find_outliers
 from lmtools.formats import jsonl
 from lmtools.types import Hypothesis, NBest
@@ -170,25 +170,19 @@ def test_ids_that_do_not_match(here, change, why, side):
         ERROR,
         "ref:1",
     )
-    assert (
-        "40 of 40 (100.0%) utterances have no reference in ref" in lacking.cause
-        and "have no list in n.jsonl" in unknown.cause
-    )
-    assert (
-        why in lacking.cause
-        and why in unknown.cause
-        and bool(why) == ("one side's ids" in lacking.cause)
-    )
+    assert "40 of 40 (100.0%) utterances have no reference in ref" in lacking.cause
+    assert "have no list in n.jsonl" in unknown.cause
+    assert why in lacking.cause
+    assert why in unknown.cause
+    assert bool(why) == ("one side's ids" in lacking.cause)
 
 
 def test_one_id_too_few(here):
     rewrite("ref", lambda text: text.replace("u7 ", "u7x "))
     lacking, unknown = found(ref="ref")["ids"]
-    assert (
-        (lacking.place, unknown.place) == ("n.jsonl:8", "ref:8")
-        and "'u7'" in lacking.cause
-        and "'u7x'" in unknown.cause
-    )
+    assert (lacking.place, unknown.place) == ("n.jsonl:8", "ref:8")
+    assert "'u7'" in lacking.cause
+    assert "'u7x'" in unknown.cause
 
 
 def test_lists_taken_apart(here):
@@ -451,20 +445,16 @@ def test_tokenised_text(here, side):
         ("escapes of Moses's tokeniser", "spaces before commas and full stops"),
         strict=True,
     ):
-        assert (
-            (one.level, one.place) == (ERROR, SIDES[side])
-            and about in one.cause
-            and FIXES[side] in one.remedy
-        )
+        assert (one.level, one.place) == (ERROR, SIDES[side])
+        assert about in one.cause
+        assert FIXES[side] in one.remedy
 
 
 def test_tokenised_text_on_all_sides(here):
     translations(tokenised, SIDES)
     by_check = found(text="text")
-    assert (
-        by_check.keys() - TOYS == {"tokenisation"}
-        and [one.level for one in by_check["tokenisation"]] == [HINT] * 4
-    )
+    assert by_check.keys() - TOYS == {"tokenisation"}
+    assert [one.level for one in by_check["tokenisation"]] == [HINT] * 4
 
 
 def test_spaces_before_punctuation_that_the_model_does_not_see(here):
@@ -489,11 +479,9 @@ def test_pieces(here, cut, sides):
     by_check = found(text="text")
     assert by_check.keys() - TOYS == {"tokenisation"}, by_check
     for one, side in zip(by_check["tokenisation"], sides, strict=True):
-        assert (
-            (one.level, one.place) == (ERROR, SIDES[side])
-            and "subword marks" in one.cause
-            and "join them" in one.remedy
-        )
+        assert (one.level, one.place) == (ERROR, SIDES[side])
+        assert "subword marks" in one.cause
+        assert "join them" in one.remedy
 
 
 @pytest.mark.parametrize("side", SIDES)
@@ -507,11 +495,9 @@ def test_truecased(here, side):
     by_check = found(text="text")
     assert by_check.keys() - TOYS == {"truecasing"}, by_check
     for one in by_check["truecasing"]:
-        assert (
-            one.level == ERROR
-            and one.place == SIDES[side].partition(":")[0]
-            and "100% of first words in lower case" in one.cause
-        )
+        assert one.level == ERROR
+        assert one.place == SIDES[side].partition(":")[0]
+        assert "100% of first words in lower case" in one.cause
     assert remedy in by_check["truecasing"][0].remedy
 
 
@@ -531,10 +517,8 @@ def test_marks_that_are_no_words(here, mark):
     edit(texts(lambda text: f"{text} {mark}"), lambda row: row == 9)
     by_check = found()
     (finding,) = by_check["marks"]
-    assert (finding.level, finding.place) == (
-        HINT,
-        "n.jsonl:10",
-    ) and f"are marks: '{mark}' (first in 'u9')" in finding.cause
+    assert (finding.level, finding.place) == (HINT, "n.jsonl:10")
+    assert f"are marks: '{mark}' (first in 'u9')" in finding.cause
     assert "nothing else" not in finding.cause and "--drop-marks" in finding.remedy
 
 
@@ -562,21 +546,17 @@ def test_references_without_ids(here):
     Path("ref").write_text("".join(f"{nbest.ref}\n" for nbest in lists()))
     by_check = found(ref="ref")
     (finding,) = by_check["first word"]
-    assert (
-        finding.level == ERROR
-        and finding.place.startswith("ref:")
-        and "are taken for utterance ids" in finding.cause
-    )
+    assert finding.level == ERROR
+    assert finding.place.startswith("ref:")
+    assert "are taken for utterance ids" in finding.cause
     # words repeat, ids may not
     assert any("a second time" in problem.cause for problem in by_check["read"])
 
 
 def test_ids_left_in_the_hypotheses(here):
     edit(lambda nbest: texts(lambda text: f"{nbest.utt} {text}")(nbest))
-    assert (
-        found()["first word"][0].place == "n.jsonl:1"
-        and "40 utterances begin with the utterance id" in found()["first word"][0].cause
-    )
+    assert found()["first word"][0].place == "n.jsonl:1"
+    assert "40 utterances begin with the utterance id" in found()["first word"][0].cause
 
 
 @pytest.mark.parametrize("share, level", [(4, HINT), (1, HINT), (0, ERROR)])
@@ -724,10 +704,8 @@ def test_costs(here):
     negate = scores(lambda s, _: {name: -value for name, value in s.items()})
     edit(negate)
     findings = found()["signs"]
-    assert [finding.level for finding in findings] == [
-        ERROR,
-        ERROR,
-    ] and "all values of 'am' are positive" in findings[0].cause
+    assert [finding.level for finding in findings] == [ERROR, ERROR]
+    assert "all values of 'am' are positive" in findings[0].cause
     edit(lambda nbest: dataclasses.replace(negate(nbest), ref=None))  # nothing to choose by
     assert [finding.level for finding in found()["signs"]] == [ERROR, ERROR]
 
@@ -932,9 +910,8 @@ def test_the_verb(here, capsys):
     edit(texts(str.upper))
     assert main(["doctor", "--nbest", "n.jsonl"]) == 1
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith(
-        "error: n.jsonl:1: the references in n.jsonl have lower case"
-    ) and lines[1].endswith(": 1 error, 0 hints")
+    assert lines[0].startswith("error: n.jsonl:1: the references in n.jsonl have lower case")
+    assert lines[1].endswith(": 1 error, 0 hints")
 
 
 def test_a_damaged_list_is_said_like_everything_else(here, capsys):

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from lmtools.cli import main
-from lmtools.evaluate.fit import measure_fit
-from lmtools.evaluate.signs import are_costs, are_positive
+from lmtools.evaluate.fit import are_costs, are_positive, measure_fit
 
 SPEECH = "the old king said unto his men go up and take it's all we have seen before now"
 WORDS = SPEECH.split()

@@ -114,14 +114,11 @@ def test_the_paired_bootstrap_is_sacrebleus(files, paired, monkeypatch, capsys, 
     found = tree["sacre"]
     assert "bootstrap" not in tree
     assert (*(f"{found[key]:.10f}" for key in ("score", "mean", "half_width")),) == system
-    assert (
-        f"{found['against']:.10f}" == against
-        and f"{found['p']:.4f}" == p
-        and 0.001 < found["p"] < 0.9
-    )
-    assert (found["resamples"], found["seed"]) == (1000, 12345) and "|bs:1000|seed:12345|" in found[
-        "signature"
-    ]
+    assert f"{found['against']:.10f}" == against
+    assert f"{found['p']:.4f}" == p
+    assert 0.001 < found["p"] < 0.9
+    assert (found["resamples"], found["seed"]) == (1000, 12345)
+    assert "|bs:1000|seed:12345|" in found["signature"]
     assert f"p = {found['p']:.2g} metric:{metric}|" in capsys.readouterr().out
 
 

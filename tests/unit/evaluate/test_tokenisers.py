@@ -13,7 +13,7 @@ from lmtools.base.errors import UserError
 from lmtools.cli import main
 from lmtools.evaluate import METRICS, evaluate, pair_gains, sentence_signature
 from lmtools.evaluate.metrics import find_metric
-from lmtools.evaluate.tokenisers import TOKENISERS
+from lmtools.evaluate.sacre import TOKENISERS
 from lmtools.rescoring import Weights
 
 REFS = [

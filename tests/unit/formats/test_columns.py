@@ -19,7 +19,7 @@ LISTS = [
 
 def column(path):
     table = read_column_file(path, LISTS, "n.jsonl")
-    assert table.checks is None and not table.tokens
+    assert table.lists is None and not table.tokens
     return {utt: values.tolist() for utt, values in table.log_prob.items()}
 
 
@@ -64,11 +64,8 @@ def test_a_score_file_is_read_as_one(tmp_path):
     counts = [np.array([2, 2]), np.zeros(0, int), np.array([2])]
     scores.write(scores.make_table(LISTS, values, counts, {"lm": "x"}), LISTS, path)
     table = read_column_file(path, LISTS, "n.jsonl")
-    assert (
-        table.signature == {"lm": "x"}
-        and table.checks["c"]
-        and table.tokens["a"].tolist() == [2, 2]
-    )
+    assert table.lists and table.signature == {"lm": "x"}
+    assert table.tokens["a"].tolist() == [2, 2]
 
 
 @pytest.mark.parametrize(

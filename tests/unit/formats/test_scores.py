@@ -1,5 +1,3 @@
-import hashlib
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -58,20 +56,14 @@ def test_round_trip_is_exact(tmp_path_factory, lists, signature):
         assert found.tokens[utt].tolist() == wanted.tokens[utt].tolist()
 
 
-def digest(line, text=""):
-    return hashlib.sha256(f"{line}\t{text}".encode()).hexdigest()[:12]
-
-
 def test_file_is_as_documented(tmp_path):
     path = tmp_path / "a.scores"
     texts = NBest("u#1", (Hypothesis(" one  two "), Hypothesis("")))
     scores.write(table({"u#1": [(-7.25, 4), (-1e-9, 0)]}, {"version": "1"}), [texts], path)
-    lines = [
-        ('# lmtools-scores {"version": "1"}', ""),
-        ("u#1#1\t-7.25\t4", "one two"),
-        ("u#1#2\t-1e-09\t0", ""),
-    ]
-    assert path.read_text() == "".join(f"{line}\t{digest(line, text)}\n" for line, text in lines)
+    assert path.read_text() == (
+        '# lmtools-scores {"version": "1"}\nu#1#1\t-7.25\t4\nu#1#2\t-1e-09\t0\n'
+        "# lists 63fa3350a5a65314f430bf198e2509ae\n"
+    )
 
 
 @pytest.mark.parametrize("value", [np.nan, -np.inf])
@@ -125,57 +117,54 @@ def texts(*changed):
     ]
 
 
-NEW = texts(*((nbest.utt, ["new"] * len(nbest.hyps)) for nbest in LISTS))
-SHUFFLED = "the lists hold the same hypotheses in another order"
-CHANGED = "the row is damaged, or this one text was changed"
-OTHER = "they were made of other lists, or the file is damaged"
+@pytest.mark.parametrize(
+    "changed",
+    [("a", ["two", "one", "one two"]), ("a", ["one  two", "one", "three"]), ("c", ["x", "y"])],
+)
+def test_scores_of_other_texts_or_another_order_are_refused(written, changed):
+    with pytest.raises(UserError) as refused:
+        scores.columns(scores.read(written), texts(changed), written, "n.jsonl")
+    assert str(refused.value) == (
+        f"{written}: scores of other lists than n.jsonl: the utterances are the same, and"
+        f" hypotheses or their order are not; {scores.REMEDY}"
+    )
+
+
+def test_other_spaces_another_order_of_lists_and_empty_lists_are_the_same(written):
+    lists = texts(("a", [" one   two", "one ", "two"]))[::-1]
+    scores.check(scores.read(written), [*lists, NBest("d", ())], written, "n")
+
+
+def test_hashes_of_parts_make_that_of_all():
+    shares = [scores.hash_list(nbest) for nbest in LISTS]
+    assert scores.spell_hash(sum(shares)) == scores.hash_lists(LISTS[::-1])
+    assert scores.hash_lists(LISTS[:2]) != scores.hash_lists(LISTS)
 
 
 @pytest.mark.parametrize(
-    ("lists", "row", "count", "cause"),
-    [
-        (texts(("a", ["two", "one", "one two"])), "a#1", 2, SHUFFLED),
-        (texts(("a", ["one  two", "one", "three"])), "a#3", 1, CHANGED),
-        (NEW, "a#1", 6, OTHER),
-    ],
+    ("change", "message"),
+    {
+        lambda lines: lines[1:]: ":1: no header",
+        lambda lines: [lines[0], *lines[2:]]: ":2: utterance 'a' has rank 2 where 1 is due",
+        lambda lines: [*lines[:3], "a#3\t-1.0"]: ":4: no row",
+        lambda lines: [*lines[:3], "a#3\tnan\t1"]: ":4: log-probability is 'nan'",
+        lambda lines: [*lines[:-1], lines[-1][:-1]]: ":8: no row",
+        lambda lines: [*lines, lines[-1]]: ":9: a line after the last",
+        lambda lines: lines[:-2]: ": 1 scores for the 2 hypotheses of 'c' in n",
+    }.items(),
 )
-def test_rows_vouch_for_their_texts(written, lists, row, count, cause):
+def test_damage(written, change, message):
+    lines = change(written.read_text().splitlines())
+    written.write_text("".join(f"{line}\n" for line in lines))
     with pytest.raises(UserError) as refused:
-        scores.columns(scores.read(written), lists, written, "n.jsonl")
-    where = f"{written}: the score of {row} is not of that hypothesis in n.jsonl"
-    assert str(refused.value) == f"{where} ({count} of 6 rows): {cause}; {scores.REMEDY}"
+        scores.check(scores.read(written), LISTS, written, "n")
+    assert str(refused.value).startswith(f"{written}{message}")
 
 
-def test_other_spaces_and_another_order_of_lists_are_the_same(written):
-    lists = texts(("a", [" one   two", "one ", "two"]))[::-1]
-    scores.check(scores.read(written), lists, written, "n")
-
-
-def test_a_change_of_any_byte_is_found(written):
-    """Whichever bit of a byte turns, the table is refused by itself or beside its lists; only white
-    space at the end means nothing.
-    """
-    whole = written.read_bytes()
-    wanted = scores.read(written)
-    for place in range(len(whole)):
-        for bit in range(8):
-            written.write_bytes(
-                whole[:place] + bytes([whole[place] ^ 1 << bit]) + whole[place + 1 :]
-            )
-            with pytest.raises(UserError, match=r"a\.scores"):
-                scores.check(scores.read(written), LISTS, written, "n")
-    for place in range(len(whole) - 1):
-        written.write_bytes(whole[:place] + whole[place + 1 :])
-        with pytest.raises(UserError, match=r"a\.scores"):
-            scores.check(scores.read(written), LISTS, written, "n")
-    written.write_bytes(whole)
-    assert scores.read(written).checks == wanted.checks
-
-
-def test_rows_without_checks_are_read_and_fit_any_text(written):
-    written.write_text(
-        "".join(line.rpartition("\t")[0] + "\n" for line in written.read_text().splitlines())
-    )
+@pytest.mark.parametrize("check", ["", "\t0123456789ab"])
+def test_files_without_the_last_line_and_of_older_versions_fit_any_text(written, check):
+    lines = written.read_text().splitlines()[:-1]
+    written.write_text("".join(f"{line}{check}\n" for line in lines))
     found = scores.read(written)
-    assert found.checks is None and found.signature == {"lm": "tta", "model": "0a"}
+    assert found.lists is None and found.signature == {"lm": "tta", "model": "0a"}
     scores.check(found, texts(("a", ["x", "y", "z"])), written, "n")

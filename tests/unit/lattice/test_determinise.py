@@ -9,7 +9,7 @@ from lattices import all_paths, named_sums, path_score, random_lattice, sentence
 
 from lmtools.base.errors import UserError
 from lmtools.lattice.determinise import determinise
-from lmtools.lattice.epsilon import unroll_chain
+from lmtools.lattice.order import unroll_chain
 from lmtools.types import Arc, Final, Lattice
 
 WEIGHTS = {"am": 1.0, "lm": 0.5, "words": -0.25}

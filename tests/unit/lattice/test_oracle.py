@@ -7,7 +7,7 @@ from lattices import all_paths, random_lattice, words_of
 
 from lmtools.base.errors import UserError
 from lmtools.evaluate.edits import align
-from lmtools.lattice.oracle import oracle
+from lmtools.lattice.density import oracle
 from lmtools.types import Arc, Final, Lattice
 
 

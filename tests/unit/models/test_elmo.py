@@ -8,10 +8,9 @@ from torch import nn
 
 from lmtools.base.config import build, from_yaml
 from lmtools.base.errors import UserError
-from lmtools.models.elmo import Elmo, ElmoConfig
+from lmtools.models.elmo import Elmo, ElmoConfig, Highway, Largest, Speller
 from lmtools.models.projected import Packing, Steps, TwoWayLstm
 from lmtools.models.settings import Settings
-from lmtools.models.spelling import Highway, Largest, Speller
 from lmtools.text.subword import BOS, EOS, MASK, PAD
 
 VOCABULARY, DIM = 30, 12

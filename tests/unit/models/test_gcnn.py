@@ -20,7 +20,7 @@ from lmtools.base.config import from_yaml
 from lmtools.base.errors import UserError
 from lmtools.models import convolution
 from lmtools.models.checkpoint import load_model, load_tensors, prepare_directory, save_weights
-from lmtools.models.gated import GATES, GatedConvolution
+from lmtools.models.convolution import GATES, GatedConvolution
 from lmtools.models.gcnn import Gcnn, GcnnConfig, read_blocks
 from lmtools.models.lm import LanguageModel
 from lmtools.models.outputs.adaptive import Adaptive

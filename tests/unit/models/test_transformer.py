@@ -13,7 +13,7 @@ from toys import WORDS, settings
 
 from lmtools.base.errors import UserError
 from lmtools.models import MODELS
-from lmtools.models.dropout import Dropout
+from lmtools.models.device import Dropout
 from lmtools.models.lm import LanguageModel
 from lmtools.models.lstm import LstmConfig
 from lmtools.models.transformer import TransformerConfig, matrix_flops

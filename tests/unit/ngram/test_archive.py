@@ -80,7 +80,7 @@ def test_results_are_those_of_the_text(models, tmp_path, monkeypatch, chunk):
     plain = without_archives(models, tmp_path / "plain")
     make_all(plain, tmp_path / "text")
     monkeypatch.setattr("lmtools.ngram.backoff.CHUNK", chunk)
-    monkeypatch.setattr("lmtools.ngram.archive_reader.BLOCK", chunk)
+    monkeypatch.setattr("lmtools.ngram.archive.BLOCK", chunk)
     monkeypatch.setattr(arrays, "read_arpa", lambda *_: pytest.fail("the text was read"))
     make_all(models, tmp_path / "binary")
     for name in ("ab", "ba", "ca", "p", "q", "abp", "all"):
@@ -193,8 +193,8 @@ def test_a_bit_of_a_header(models, tmp_path, begin):
 PEAK = """
 import sys, tracemalloc
 import lmtools
-from lmtools.ngram import archive_reader, arpa, arpa_lines, arrays, backoff, derived, disk_level
-for module in (archive_reader, disk_level):
+from lmtools.ngram import archive, arpa, arpa_lines, arrays, backoff, derived, disk
+for module in (archive, disk):
     module.BLOCK = 1 << 12
 backoff.CHUNK = arpa.CHUNK = arrays.TOGETHER = 1 << 12
 arpa_lines.CHUNK = 1 << 17

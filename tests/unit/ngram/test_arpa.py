@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lmtools.base.errors import UserError
-from lmtools.ngram import arpa, formatting
+from lmtools.ngram import arpa
 from lmtools.ngram.counts import count, index
 from lmtools.ngram.kneser_ney import estimate
 
@@ -26,8 +26,8 @@ def written(corpus, order):
 def spelled(values, words=("w",)):
     """The lines of a unigram with these probabilities."""
     ids = np.zeros((len(values), 1), dtype=np.int64)
-    logs = formatting.scale_logs(np.array([values]))
-    return formatting.LineBytes(words).join(ids, logs).decode().splitlines()
+    logs = arpa.scale_logs(np.array([values]))
+    return arpa.LineBytes(words).join(ids, logs).decode().splitlines()
 
 
 @given(st.lists(st.floats(1e-98, 1), min_size=1, max_size=20))
@@ -49,7 +49,7 @@ def test_words_of_any_length(vocabulary):
     words = np.array(list(itertools.product(range(len(vocabulary)), repeat=3)))
     logs = np.random.default_rng(0).integers(-20_000_000, 3_000_000, (2, len(words)))
     logs[:, ::3] = 0
-    lines = formatting.LineBytes(vocabulary).join(words, logs.astype(np.int32)).decode()
+    lines = arpa.LineBytes(vocabulary).join(words, logs.astype(np.int32)).decode()
     expected = [
         "\t".join((number, " ".join(vocabulary[i] for i in row), weight))
         for row, number, weight in zip(

@@ -73,9 +73,8 @@ def test_config_says_so_and_open_models_have_none(closed, words, directory):
     made = Description.load(closed.path)
     assert made.unknown == UNKNOWN == closed.unknown and made.reserved == 0
     assert closed.subword.hash == words.hash
-    assert (
-        Description.load(directory).unknown is None and NgramModel.load(directory).unknown is None
-    )
+    assert Description.load(directory).unknown is None
+    assert NgramModel.load(directory).unknown is None
 
 
 @pytest.mark.parametrize("history", ["", "w0", "w0 w1", "w0 zzz", "zzz zzz", "unheard", "<unk> w0"])

@@ -21,7 +21,7 @@ from lmtools.ngram import (
     interpolation,
     pruning,
 )
-from lmtools.ngram.kenlm import find_program
+from lmtools.ngram.kenlm_files import find_program
 from lmtools.text import Normaliser
 from lmtools.text.subword import load_subword
 

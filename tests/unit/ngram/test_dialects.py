@@ -13,8 +13,8 @@ import pytest
 from lmtools import cli
 from lmtools.base.errors import LONGEST, UserError
 from lmtools.ngram import NgramModel, arpa, arrays, build, derived
-from lmtools.ngram.convert import convert
-from lmtools.ngram.kenlm import find_program
+from lmtools.ngram.derived import convert
+from lmtools.ngram.kenlm_files import find_program
 from lmtools.text import Normaliser
 
 PLAIN = """\\data\\

@@ -5,8 +5,8 @@ real one.
 import pytest
 
 from lmtools.base.errors import UserError
-from lmtools.ngram import build, kenlm
-from lmtools.ngram.kenlm import PROGRAM, find_program
+from lmtools.ngram import build, kenlm_files
+from lmtools.ngram.kenlm_files import PROGRAM, find_program
 from lmtools.text import Normaliser
 
 
@@ -22,7 +22,7 @@ def install(directory, **scripts):
 @pytest.fixture
 def nowhere(tmp_path, monkeypatch):
     """No place has the program: not the environment, the working directory, PATH."""
-    monkeypatch.delenv(kenlm.PLACE, raising=False)
+    monkeypatch.delenv(kenlm_files.PLACE, raising=False)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path))
 
@@ -31,10 +31,10 @@ def test_find(tmp_path, monkeypatch, nowhere):
     assert find_program() is None and find_program("none") is None
     path = install(tmp_path / "kenlm/bin", build_binary="") / PROGRAM
     assert find_program(str(path.parent)) == find_program(str(tmp_path / "kenlm")) == path
-    monkeypatch.setenv(kenlm.PLACE, str(tmp_path / "kenlm"))
+    monkeypatch.setenv(kenlm_files.PLACE, str(tmp_path / "kenlm"))
     assert find_program() == path
-    monkeypatch.delenv(kenlm.PLACE)
-    installed = install(tmp_path / kenlm.INSTALLED / "bin", build_binary="") / PROGRAM
+    monkeypatch.delenv(kenlm_files.PLACE)
+    installed = install(tmp_path / kenlm_files.INSTALLED / "bin", build_binary="") / PROGRAM
     assert find_program() == installed
     installed.chmod(0o644)
     assert find_program() is None

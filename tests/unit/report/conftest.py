@@ -1,16 +1,10 @@
-"""A made-up experiment with plausible data in every artifact: `python conftest.py DIR [utterances]`
-writes one to look at.
-
-`python conftest.py --criteria DIR [utterances]` writes one with language models of all training
-criteria.
-"""
+"""A made-up experiment with plausible data in every artifact."""
 
 import hashlib
 import json
 import math
 import random
 import shutil
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -426,13 +420,3 @@ def fresh(exp, tmp_path) -> Path:
 def undrawn(monkeypatch) -> None:
     """Figures that are not drawn, for tests of what stands around them."""
     monkeypatch.setattr(Picture, "png", lambda picture, theme: b"")
-
-
-if __name__ == "__main__":
-    *options, home = [one for one in sys.argv[1:] if not one.isdecimal()]
-    size = next((int(one) for one in sys.argv[1:] if one.isdecimal()), 200)
-    print(
-        criteria(Path(home), size // 2)
-        if options
-        else experiment(Path(home), dev=size // 2, test=size, depth=20)
-    )

@@ -8,7 +8,6 @@ from unit.report.sts.toys import sts_experiment
 
 from lmtools.cli import main
 from lmtools.report.rows import FigureRow, FigureRows
-from lmtools.report.table import probability
 
 
 def report(exp) -> tuple[dict[str, list[list[str]]], list[FigureRow]]:
@@ -49,20 +48,6 @@ def test_values_are_those_of_the_main_table(written, title, header, form, wanted
     printed = [line[head.index(header)] for line in lines if line[head.index(header)] != "-"]
     found = pick(rows, kind="system", **wanted)
     assert [form.format(row.value) for row in found] == printed
-
-
-def test_intervals_and_probabilities_are_those_of_the_main_table(written):
-    tables, rows = written
-    head, _, *lines = tables["WER after rescoring: test"]
-    found = pick(rows, kind="system", set="test", quantity="wer")
-    spans = [f"{row.low:.2f}-{row.high:.2f}" for row in found]
-    assert spans == [line[head.index("95% CI")] for line in lines]
-    for header, quantity in (("p (MAPSSWE)", "wer"), ("p (bootstrap)", "change")):
-        chances = {
-            row.name: row.p for row in pick(rows, kind="system", set="test", quantity=quantity)
-        }
-        cells = [line[head.index(header)] for line in lines]
-        assert [probability(chances.get(row.name)) for row in found] == cells
 
 
 @pytest.mark.parametrize(

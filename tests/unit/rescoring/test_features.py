@@ -3,16 +3,9 @@ import pytest
 
 from lmtools.base.errors import UserError
 from lmtools.formats import scores
+from lmtools.formats.scores import hash_lists
 from lmtools.rescoring import TuningOptions
-from lmtools.rescoring.features import (
-    DERIVED,
-    LENGTHS,
-    best,
-    combine,
-    gather,
-    read_columns,
-    set_hash,
-)
+from lmtools.rescoring.features import DERIVED, LENGTHS, best, combine, gather, read_columns
 from lmtools.types import Hypothesis, NBest, ScoreTable
 
 SCORED = [
@@ -192,8 +185,8 @@ def test_equal_hypotheses_have_equal_totals_wherever_they_stand():
 
 
 def test_the_hash_is_of_the_words_alone():
-    assert set_hash(SCORED) == set_hash(BARE[::-1])
-    assert set_hash(SCORED) != set_hash(SCORED[:2])
-    assert set_hash(BARE) == set_hash(
+    assert hash_lists(SCORED) == hash_lists(BARE[::-1])
+    assert hash_lists(SCORED) != hash_lists(SCORED[:2])
+    assert hash_lists(BARE) == hash_lists(
         [NBest("a", (Hypothesis(" one  two"), Hypothesis("one"))), *BARE[1:]]
     )

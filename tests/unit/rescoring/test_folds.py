@@ -3,6 +3,7 @@ rescoring takes them.
 """
 
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -142,23 +143,25 @@ def change(tree, part, key, value):
     "damage, message",
     [
         (lambda tree: change(tree, 0, "utterances", ["b-0"]), "utterance 'b-0' is of two folds"),
-        (lambda tree: change(tree, 0, "utterances", [3]), "utterance 3 is of two folds or no id"),
+        (lambda tree: change(tree, 0, "utterances", [3]), "utterances[0]' is 3, expected a text"),
         (lambda tree: change(tree, 1, "features", {"am": 1.0}), "fold 'b' has other features"),
         (
             lambda tree: tree["folds"]["parts"][2]["features"].update(am="x"),
-            "a weight of fold 'c' is 'x', not a finite number",
+            "parts[2].features.am' is 'x', expected a finite number",
         ),
-        (lambda tree: tree["folds"].update(by="day"), "by is 'day', not random or speaker"),
-        (lambda tree: tree["folds"].pop("score"), "key 'score' of 'folds' is missing"),
+        (
+            lambda tree: tree["folds"].update(by="day"),
+            "by' is 'day', expected one of random, speaker",
+        ),
+        (lambda tree: tree["folds"].pop("score"), "key 'folds.score' is missing"),
     ],
 )
 def test_damaged_folds(tmp_path, damage, message):
     crossed(make_lists()).save(tmp_path / "w.json")
     tree = json.loads((tmp_path / "w.json").read_text())
-    del tree["seal"]
     damage(tree)
     (tmp_path / "w.json").write_text(json.dumps(tree))
-    with pytest.raises(UserError, match=message):
+    with pytest.raises(UserError, match=re.escape(message)):
         Weights.load(tmp_path / "w.json")
 
 

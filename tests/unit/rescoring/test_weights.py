@@ -41,7 +41,7 @@ def test_what_is_saved_is_loaded(tmp_path):
 def test_weights_of_older_versions_have_no_signatures_and_no_system(tmp_path):
     WEIGHTS.save(tmp_path / "w.json")
     tree = json.loads((tmp_path / "w.json").read_text())
-    del tree["signatures"], tree["system"], tree["seal"]
+    del tree["signatures"], tree["system"]
     (tmp_path / "w.json").write_text(json.dumps(tree))
     assert Weights.load(tmp_path / "w.json") == replace(WEIGHTS, signatures={}, system=None)
 
@@ -59,18 +59,18 @@ def change(tree, path, value):
 @pytest.mark.parametrize(
     "path, value, message",
     [
-        ("metric", None, "key 'metric' of the file is missing"),
-        ("more", 1, "key 'more' of the file is unknown"),
-        ("metric", "wer", "key 'bleu' of 'dev' is unknown"),
-        ("dev/bleu", None, "key 'bleu' of 'dev' is missing"),
-        ("dev/utterances", "3", "'utterances' of 'dev' is '3'"),
-        ("dev", [], "'dev' of the file is \\[\\]"),
-        ("features/tta", True, "weight of 'tta' is True, not a finite number"),
-        ("features/tta", float("nan"), "weight of 'tta' is nan"),
-        ("signatures", [], "'signatures' is \\[\\]"),
-        ("signatures/tta", "x", "'signatures' is {'tta': 'x'}"),
-        ("system/lists", "text", "'lists' is 'text', not one of first pass, lattices"),
-        ("system/more", 1, "key 'more' of 'system' is unknown"),
+        ("metric", None, "key 'metric' is missing"),
+        ("more", 1, "unknown key 'more'"),
+        ("metric", "wer", "'dev': unknown key 'bleu'"),
+        ("dev/bleu", None, "'dev': key 'bleu' is missing"),
+        ("dev/utterances", "3", "'dev': 'utterances' is '3', expected a whole number"),
+        ("dev", [], "'dev' is \\[\\], expected an object"),
+        ("features/tta", True, "'features.tta' is true, expected a finite number"),
+        ("features/tta", float("nan"), "'features.tta' is NaN, expected a finite number"),
+        ("signatures", [], "'signatures' is \\[\\], expected an object"),
+        ("signatures/tta", "x", "'signatures.tta' is 'x', expected an object"),
+        ("system/lists", "text", "'system.lists' is 'text', expected one of first pass, lattices"),
+        ("system/more", 1, "unknown key 'more'"),
         ("features/am", None, "the reference 'am' is not among the features"),
     ],
 )
@@ -79,13 +79,6 @@ def test_loading_is_strict(tmp_path, path, value, message):
     WEIGHTS.save(file)
     tree = json.loads(file.read_text())
     change(tree, path, value)
-    file.write_text(json.dumps(tree))
-    with pytest.raises(
-        UserError,
-        match=r"w.json: damaged, or edited .*; .* lmtools tune, or take the line of the seal out",
-    ):
-        Weights.load(file)
-    del tree["seal"]
     file.write_text(json.dumps(tree))
     with pytest.raises(UserError, match=f"w.json: {message}.*; write it again with lmtools tune"):
         Weights.load(file)
@@ -101,18 +94,17 @@ def test_other_content_is_refused(tmp_path, content):
 @pytest.mark.parametrize(
     "tree, message",
     [
-        ({}, "missing 1 required positional argument: 'feature'"),
-        ({"feature": "a", "score": "mean"}, "'score' is 'mean', not one of sum, token, word"),
-        ({"feature": "a", "source": "?"}, "'source' is '.', not one of scores, lists"),
-        ({"feature": "a", "normalised": "x"}, "setting 'system.lms.normalised' is 'x'"),
-        ({"feature": "a", "size": 3}, "unknown setting 'system.lms.size'"),
+        ({}, "key 'system.lms\\[0\\].feature' is missing"),
+        ({"feature": "a", "score": "mean"}, "score' is 'mean', expected one of sum, token, word"),
+        ({"feature": "a", "source": "?"}, "source' is '.', expected one of lists, scores"),
+        ({"feature": "a", "normalised": "x"}, "normalised' is 'x', expected true or false"),
+        ({"feature": "a", "size": 3}, "unknown key 'size'"),
     ],
 )
 def test_what_is_said_of_a_language_model_is_checked(tmp_path, tree, message):
     file = tmp_path / "w.json"
     WEIGHTS.save(file)
     whole = json.loads(file.read_text())
-    del whole["seal"]
     whole["system"]["lms"] = [{"name": "a", **tree}]
     file.write_text(json.dumps(whole))
     with pytest.raises(UserError, match=f"w.json: .*{message}"):

@@ -1,6 +1,6 @@
 import pytest
 
-from lmtools.text.loops import count_looped, is_looping
+from lmtools.text.marks import count_looped, is_looping
 
 
 @pytest.mark.parametrize(

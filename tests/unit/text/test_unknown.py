@@ -156,9 +156,8 @@ def test_text_with_more_than_words_is_told(tmp_path, capsys, line, kind, left):
         said = [
             one for one in capsys.readouterr().err.splitlines() if "which a model learns" in one
         ]
-        assert len(said) == (kind is not None) and all(
-            f"lines have {kind} (" in one for one in said
-        )
+        assert len(said) == (kind is not None)
+        assert all(f"lines have {kind} (" in one for one in said)
     if kind:
         command = said[0].partition("; ")[2].rpartition(" > NEW")[0]
         done = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)

@@ -15,7 +15,7 @@ from toys import settings
 from lmtools.base.config import as_tree
 from lmtools.base.extras import install_extra
 from lmtools.cli import main
-from lmtools.train import events, loop, train
+from lmtools.train import log, loop, train
 
 tensorboard = pytest.importorskip("tensorboard", reason="tensorboard is not installed")
 
@@ -24,11 +24,11 @@ def read_events(directory) -> dict[str, list[tuple[int, float]]]:
     """Steps and values by tag."""
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-    events = EventAccumulator(str(directory))
-    events.Reload()
+    log = EventAccumulator(str(directory))
+    log.Reload()
     return {
-        tag: [(event.step, event.value) for event in events.Scalars(tag)]
-        for tag in events.Tags()["scalars"]
+        tag: [(event.step, event.value) for event in log.Scalars(tag)]
+        for tag in log.Tags()["scalars"]
     }
 
 
@@ -97,7 +97,7 @@ def test_a_place_for_events_that_is_a_file(tiny, tmp_path, capsys):
 def test_a_training_goes_on_where_event_files_find_no_room(tiny, tmp_path, monkeypatch, capsys):
     """Links to /dev/full stand for files on a full disk."""
     made, places = Path.mkdir, (tiny / "train.bin", tiny / "valid.bin", tmp_path / "lm", "cpu")
-    monkeypatch.setattr(events.time, "time", lambda: 0.0)
+    monkeypatch.setattr(log.time, "time", lambda: 0.0)
 
     def make(self, **how):
         made(self, **how)

@@ -30,9 +30,9 @@ from lmtools.models.device import machine_facts
 from lmtools.models.objectives import CausalObjective, count_targets
 from lmtools.models.settings import Batch, Optim
 from lmtools.text.corpus import Corpus, binarise_shards
-from lmtools.train import train, validation
+from lmtools.train import streams, train
 from lmtools.train.loop import Training
-from lmtools.train.validation import Validation
+from lmtools.train.streams import Validation
 
 
 def weights(directory) -> bytes:
@@ -211,7 +211,7 @@ def test_a_training_that_comes_to_nothing_is_told(
     tiny, corpora, tmp_path, monkeypatch, capsys, lr, warmup, told
 ):
     """Once it is well past its warm-up."""
-    monkeypatch.setattr(validation, "BEGUN", 9)
+    monkeypatch.setattr(streams, "BEGUN", 9)
     optim = Optim(lr=lr, warmup=warmup, decay="none")
     some = settings("causal", optim=optim, steps=9, epochs=None, valid_every=9)
     train(some, *corpora, tmp_path / "m", "cpu")

@@ -18,7 +18,6 @@ from scoring import load_scorer
 from toys import ARCH, WORDS, sentences, settings
 from translators import random_translator
 
-from lmtools.base.keys import STATE
 from lmtools.cli import main
 from lmtools.formats import jsonl, kaldi_text, plain, scores
 from lmtools.formats.journal import Journal, JournalEntry
@@ -332,16 +331,3 @@ def test_the_journal_keeps_lists_and_notes(tmp_path):
     assert Journal(tmp_path / "o", {"beam": 2}).read() == {}
     Journal(tmp_path / "o", {"beam": 1}).path.rename(Journal(tmp_path / "o", {"beam": 2}).path)
     assert Journal(tmp_path / "o", {"beam": 2}).read() == {}  # genuine, but of other options
-
-
-def test_a_journal_of_another_key_is_not_read(tmp_path, monkeypatch, capsys):
-    one = JournalEntry(NBest.of("a", ["x"]))
-    with Journal(tmp_path / "o", {}).appending() as add:
-        add(one)
-    assert Journal(tmp_path / "o", {}).read() == {"a": one}
-    monkeypatch.setenv(STATE, str(tmp_path / "other"))
-    assert Journal(tmp_path / "o", {}).read() == {}
-    (tmp_path / "file").touch()
-    monkeypatch.setenv(STATE, str(tmp_path / "file"))  # no key can be
-    assert Journal(tmp_path / "o", {}).read() == {}
-    assert "if this run is killed, the next begins anew" in capsys.readouterr().err

@@ -6,18 +6,19 @@ import json
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
-from unit.report.conftest import collect_lms, rows_of
-from unit.report.lm.toys import MAIN, STYLE, WORDS, dump, lm_experiment
+from unit.report.conftest import check_layout, collect_lms, rows_of
+from unit.report.lm.toys import STYLE, dump, lm_experiment
 
 from lmtools.base.seal import write_json
 from lmtools.cli import main
 from lmtools.report import write_report
 from lmtools.report.drawing import LIGHT
 from lmtools.report.experiment import recognise
-from lmtools.report.models import Vocabulary, ordered
-from lmtools.report.names import Names
+from lmtools.report.lms import progress
+from lmtools.report.models import ordered
 from lmtools.report.page import page
 from lmtools.report.write import make_pictures, make_tables, results
 
@@ -79,15 +80,6 @@ def test_what_overrules(lms, exp, capsys):
 # What is read
 
 
-def test_parameters_and_vocabularies_are_those_that_models_say(lms):
-    models = collect_lms(lms, style=STYLE).models
-    assert {name: models[name].parameters for name in MAIN} == {
-        name: parameters for name, (_, _, parameters, _) in MAIN.items()
-    }
-    assert models["gcnn"].vocabulary == Vocabulary("word", WORDS)
-    assert models["esulmo-bpe-500"].vocabulary == Vocabulary("bpe", 500, WORDS)
-
-
 def test_a_model_of_an_older_version_says_less(fresh):
     path = fresh / "lm/gcnn/config.yaml"
     tree = yaml.safe_load(path.read_text())
@@ -97,16 +89,6 @@ def test_a_model_of_an_older_version_says_less(fresh):
     assert (found.models["gcnn"].parameters, found.models["gcnn"].vocabulary) == (None, None)
     (line,) = [line for line in found.absent if "older version" in line]
     assert line.startswith(f"{fresh}/lm/gcnn: config.yaml is of an older version")
-
-
-@pytest.mark.parametrize(
-    ("name", "title"),
-    [("kn5", "KN-5"), ("gcnn-14b", "GCNN-14B"), ("lstm-2048-2", "LSTM-2048-2"), ("lstm", "LSTM"),
-    ("esulmo-bpe-500", "ESuLMo bpe-500"),
-     ("elmo-char", "ELMo char"), ("mine-2", "mine-2"), ("gcnn-wide", "gcnn-wide")],
-)  # fmt: skip
-def test_names_in_print(name, title):
-    assert Names(STYLE).label(name) == title
 
 
 def test_models_stand_by_family_then_by_size(lms):
@@ -126,27 +108,6 @@ def test_models_stand_by_family_then_by_size(lms):
 # Tables
 
 
-def test_perplexities_are_those_measured(lms):
-    found = tables(lms)
-    rows = found["Perplexity: gbw (wikitext2)"] + found["Two-way perplexity: gbw (wikitext2)"]
-    for row, (name, (_, _, parameters, ppl)) in zip(rows, MAIN.items(), strict=True):
-        assert row["LM"] == Names(STYLE).label(name)
-        assert row["parameters"] == f"{parameters:,}"
-        assert float(row.get("test ppl", row.get("test two-way ppl"))) == pytest.approx(
-            ppl, abs=0.05
-        )
-        assert float(row.get("valid ppl", row.get("valid two-way ppl"))) == pytest.approx(
-            1.06 * ppl, abs=0.05
-        )
-    words = f"{WORDS:,} words"
-    assert [row["vocabulary"] for row in rows[2:]] == [
-        words,
-        f"86 characters, {words}",
-        f"500 BPE pieces, {words}",
-    ]
-    assert "paper's test ppl" not in rows[0]
-
-
 def test_perplexities_over_different_words_are_warned_of(fresh, lms):
     path = fresh / "ppl/kn5/test.json"
     write_json(json.loads(path.read_text()) | {"oov": 17}, path)
@@ -157,13 +118,6 @@ def test_perplexities_over_different_words_are_warned_of(fresh, lms):
             for note in notes
             if note.startswith("Warning")
         ] == warned
-
-
-def test_two_way_perplexities_stand_apart(written):
-    results = (written[2] / "RESULTS.md").read_text()
-    first, second = results.split("## Two-way perplexity")
-    assert "ELMo char" not in first
-    assert "it compares only with its like" in second.partition("\n## ")[0]
 
 
 # What is absent or damaged
@@ -226,12 +180,6 @@ def test_page_has_no_utterances_and_no_program(written):
         assert f"]({path.name})" in (written[2] / "RESULTS.md").read_text()
 
 
-def test_verb_prints_the_main_tables(written):
-    text, absent, _ = written
-    assert text.startswith("Perplexity: gbw (wikitext2)\nLM ")
-    assert absent == ()
-
-
 def test_hostile_names_are_text(fresh):
     for folder in ("lm", "ppl"):
         (fresh / folder / "gcnn").rename(fresh / folder / "<i>$\\frac{$")
@@ -267,3 +215,16 @@ def test_a_base_that_is_a_run_too_stays_in_the_main_table_and_what_was_set_aside
     own = {"gcnn", "gcnn.1", "gates-mine", "esulmo-bpe-500"}
     assert {model.name for model in experiment.main} == own
     assert "gcnn.2" not in experiment.models
+
+
+def test_progress_takes_time_from_the_training_and_labels_keep_apart(tmp_path):
+    report = collect_lms(lm_experiment(tmp_path / "gbw", grids=()), style=STYLE)
+    model = report.models["gcnn"]
+    points = progress(model)
+    assert points.shape == (10, 3)
+    seconds = {line["step"]: line["seconds"] for line in model.lines if "seconds" in line}
+    assert np.allclose(points[:, 1], [seconds[step] for step in points[:, 0]])
+    one, two = make_pictures(report)
+    assert (one.name, two.name) == ("learning-ppl", "learning-two-way-ppl")
+    check_layout(one)
+    check_layout(two)

@@ -1,16 +1,10 @@
-"""A made-up language-modelling experiment with plausible data in every artifact: `python toys.py
-DIR` writes one to look at.
-"""
+"""A made-up language-modelling experiment with plausible data in every artifact."""
 
 import math
 import random
-import sys
 from pathlib import Path
 
 import yaml
-
-sys.path.insert(0, str(Path(__file__).parents[3]))  # so that it runs by itself too
-
 from unit.report.conftest import MACHINE, dump, write_lines, write_stages
 
 from lmtools.report.style import load_style
@@ -162,7 +156,3 @@ def bench(rng) -> dict:
     sizes = {"batch": 50, "length": 20, "contiguous": 2000, "tokens": 1000, "repeats": 5}
     facts = {"precision": "float32", "device": "cpu", "versions": {"lmtools": "0.1.0"}}
     return {"rows": rows, **sizes, **MACHINE, **facts}
-
-
-if __name__ == "__main__":
-    print(lm_experiment(Path(sys.argv[1])))

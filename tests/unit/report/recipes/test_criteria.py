@@ -20,7 +20,6 @@ from lmtools.report.models import curve
 from lmtools.report.names import FIRST
 from lmtools.report.rows import FigureRows
 from lmtools.report.style import load_style
-from lmtools.report.table import NONE
 
 CONF = Path(__file__).parents[4] / "egs/librispeech/conf/report.yaml"
 ORDER = [
@@ -114,26 +113,6 @@ def test_noise_is_what_the_facts_say_and_further_settings_that_were_given(output
     assert added.make_entry("a", tree, ()).noise is None
 
 
-def test_noise_that_an_older_version_did_not_say_is_unknown():
-    one = added.make_entry("a", {"criterion": "ce-is", "output": {"samples": 9}}, ())
-    assert (one.noise, one.samples) == (None, 9)
-
-
-def test_models_are_compared_with_their_like(trained):
-    lstm, tta = added.list_trunks(trained)
-    assert [one.shown.label for one in lstm.entries] == ORDER
-    # and not with tta, whose architecture is another
-    assert [one.name for one in tta.entries] == ["tta-softmax", "tta-bce-nce"]
-    assert lstm.full.name == "lstm-softmax"
-    assert (
-        lstm.facts == "Model lstm, objective causal, dim 256, layers 2; vocabulary of 50,000 ids."
-    )
-    assert list(lstm.titles.values())[4:6] == ["BCE-MCS, log-uniform", "BCE-MCS, unigram"]
-    assert [
-        title for place, title in enumerate(lstm.titles.values()) if place not in (4, 5)
-    ] == ORDER[:4] + ORDER[6:]
-
-
 def test_trunks_of_one_model_are_told_apart(trained):
     configs = {
         "a": {"model": "lstm", "criterion": "bce", "arch": {"units": 64, "layers": 2}},
@@ -148,42 +127,6 @@ def test_trunks_of_one_model_are_told_apart(trained):
     assert [one.name for one in two.entries] == ["a", "b"]
     assert list(wide.titles.values()) == ["BCE (c)", "BCE (d)"]
     assert (two.key, wide.key) == ("lstm-1", "lstm-2")
-
-
-def test_cost_and_outcome(compared, trained, printed):
-    table = printed["Output layers and training criteria: LSTM, test"]
-    cells, full = row(table, "BCE-MCS", "unigram"), row(table, "CE")
-    lines = [
-        json.loads(line)
-        for line in (compared / "lm/lstm-bce-mcs-unigram/metrics.jsonl").read_text().splitlines()
-    ]
-    times = {line["step"]: line["seconds"] for line in lines if "seconds" in line}
-    assert float(cells["ms a step"]) == pytest.approx(
-        1000 * (times[3000] - times[50]) / 2950, abs=0.05
-    )
-    assert float(cells["x CE"]) == pytest.approx(
-        float(cells["ms a step"]) / float(full["ms a step"]), abs=0.006
-    )
-    ppl = [
-        json.loads((compared / f"ppl/lstm-{name}/test.json").read_text())["word_ppl"]
-        for name in ("bce-mcs-unigram", "softmax")
-    ]
-    assert float(cells["test ppl"]) == pytest.approx(ppl[0], abs=0.05)
-    assert cells["to CE"] == f"{100 * ppl[0] / ppl[1] - 100:+.1f}%"
-    assert row(table, "MSE")["to CE"] == "45 times"
-    systems = {"WER %": "", "+ n-gram": "+ngram"}
-    systems |= {
-        f"lattice {title}".replace(" WER %", ""): f"{{}}{rest}" for title, rest in systems.items()
-    }
-    for place, (title, rest) in enumerate(systems.items()):
-        system = (
-            ("lattice-" if "{}" in rest else "") + "lstm-bce-mcs-unigram" + rest.replace("{}", "")
-        )
-        assert cells[title] == f"{wer(compared, system):.2f}"
-        scored = trained.rows.find("system", system, "wer", "test")
-        assert cells["95% CI"][place] == f"{scored.low:.2f}-{scored.high:.2f}"
-    assert cells["K"] == "1,024"
-    assert full["K"] == full["noise"] == NONE
 
 
 def test_the_best_of_a_column_is_stressed(printed):
@@ -228,12 +171,6 @@ def test_without_normalisation(compared, printed, lattice):
             f"{tree['sd']:.3f}",
         )
     assert moved  # or the signs were not tested
-
-
-def test_what_lattices_took_with_and_without(printed):
-    cells = row(printed["Without normalisation: LSTM, test, lattices"], "BCE-NCE")
-    assert cells["real-time factor"] == ["0.113", "0.113"]
-    assert cells["without"][1::2] == ["0.025", "0.025"]
 
 
 def test_figures_are_the_same_bytes_again(drawn):
@@ -292,24 +229,6 @@ def test_each_panel_has_a_family_and_the_full_softmax(trained):
     assert (
         len(added.draw_curves(tta, dict.fromkeys(tta.entries, curves[lstm.full]), LIGHT).axes) == 1
     )
-
-
-def test_points_lie_at_their_price(trained):
-    lstm, _ = added.list_trunks(trained)
-    points = {one: (one.milliseconds, 100.0 + place) for place, one in enumerate(lstm.entries)}
-    (axes,) = added.draw_price(lstm, points, "perplexity", LIGHT).axes
-    found = {
-        line.get_label(): (line.get_xdata()[0], line.get_ydata()[0]) for line in axes.get_lines()
-    }
-    assert all(found[one.name] == point for one, point in points.items())
-    texts = [text.get_text() for text in axes.texts]
-    assert sorted(texts) == sorted(
-        f"{title}  {points[one][1]:.1f}"
-        for title, one in zip(list(lstm.titles.values()), lstm.entries, strict=True)
-    )
-    # the labels of the fast ones
-    heights = sorted(text.xyann[1] for text in axes.texts if text.xyann[0] < 1)
-    assert np.diff(heights).min() > 0.055
 
 
 def test_other_metrics_have_no_matched_pairs(trained):

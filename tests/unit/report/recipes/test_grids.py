@@ -6,20 +6,18 @@ import shutil
 from pathlib import Path
 
 import grid_tables
-import matplotlib
 import numpy as np
 import pytest
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from unit.report.conftest import check_layout, rows_of
-from unit.report.lm.toys import CONTEXT, GATES, PIECES, SPEEDS, STYLE, lm_experiment
+from unit.report.lm.toys import CONTEXT, GATES, STYLE, lm_experiment
 
 from lmtools.base.errors import UserError
 from lmtools.base.seal import write_json
 from lmtools.report import write_report
-from lmtools.report.drawing import DARK, LIGHT, Picture
-from lmtools.report.lms import find_looks
+from lmtools.report.drawing import LIGHT, Picture
 from lmtools.report.names import Names
 
 NAMES = ("work", "speed", "grid-gates", "grid-output", "grid-context", "grid-pieces")
@@ -79,29 +77,9 @@ def lines(axes):
     ]
 
 
-def test_names(drawn):
-    assert tuple(drawn) == NAMES
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_nothing_overlaps_or_leaves_the_paper(drawn, name):
     check_layout(drawn[name])
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_axes_captions_and_alternatives(drawn, name):
-    axes = drawn[name].draw(LIGHT).axes
-    assert all(one.get_xlabel() for one in axes)
-    assert axes[0].get_ylabel() or axes[0].get_yticklabels()[0].get_text() == "KN-5"
-    assert drawn[name].caption.endswith(".")
-    assert drawn[name].alt.endswith(".")
-
-
-def test_same_bytes_again_and_other_paper_in_the_dark(drawn):
-    light = drawn["work"].png(LIGHT)
-    with matplotlib.rc_context({"axes.linewidth": 5}):
-        assert drawn["work"].png(LIGHT) == light
-    assert drawn["work"].png(DARK) != light
 
 
 def test_curves_are_the_validations(drawn, lms):
@@ -127,43 +105,6 @@ def test_curves_are_the_validations(drawn, lms):
     assert [text.get_text().split()[0] for text in right.texts] == list(GATES)
 
 
-def test_lines_are_the_perplexities_by_value(drawn):
-    (points,) = lines(drawn["grid-context"].draw(LIGHT).axes[0])
-    assert np.allclose(points, list(CONTEXT.items()))
-    axes = drawn["grid-pieces"].draw(LIGHT).axes[0]
-    bpe, unigram = lines(axes)
-    assert np.allclose(bpe, [(size, PIECES[f"bpe-{size}"]) for size in (500, 1000, 2000)])
-    assert np.allclose(unigram, [(size, PIECES[f"unigram-{size}"]) for size in (500, 1000, 2000)])
-    (level,) = [
-        line
-        for line in axes.get_lines()
-        if line.get_linestyle() == "--" and len(set(line.get_ydata())) == 1
-    ]
-    assert level.get_ydata()[0] == PIECES["char"]
-    assert {text.get_text().split()[0] for text in axes.texts} == {"bpe", "unigram", "char"}
-
-
-def test_work_is_what_the_bench_counted(drawn):
-    axes = drawn["work"].draw(LIGHT).axes[0]
-    found = {text.get_text().rpartition("  ")[0]: text.xy for text in axes.texts}
-    assert found.keys() == {
-        "LSTM",
-        "GCNN",
-        "GCNN full",
-        "LSTM full",
-        "GCNN adaptive",
-        "LSTM adaptive",
-    }
-    assert found["LSTM full"] == (pytest.approx(SPEEDS["output-lstm-full"][0] / 1e6), 139.5)
-
-
-def test_bars_end_at_the_medians(drawn):
-    for axes, column in zip(drawn["speed"].draw(LIGHT).axes, (1, 2), strict=True):
-        ends = [bar.get_x() + bar.get_width() for bar in axes.patches]
-        assert np.allclose(ends, [row[column] for row in SPEEDS.values()])
-        assert axes.get_xscale() == "log"
-
-
 def test_a_diverged_run_is_left_out_and_said(fresh):
     path = fresh / "lm/gates-relu/metrics.jsonl"
     first = '{"step": 1, "epoch": 1, "tokens": 9, "seconds": 1.0, "train_loss": 9.0}'
@@ -186,33 +127,6 @@ def test_series_are_labels_without_their_value(sizes, form):
     series, level = grid_tables.split(grid, {**dict.fromkeys(labels, 7.0), "char": 8.0})
     assert series == {form.replace("{}", "").strip(" -="): [(size, 7.0) for size in sorted(sizes)]}
     assert level == {"char": 8.0}
-
-
-def test_looks_tell_runs_apart_and_keep_families(compared):
-    for grid in compared.grids:
-        looks = find_looks(grid.runs, STYLE.runs).values()
-        assert len({look.light for look in looks}) == len(looks)
-    models = compared.models
-    apart = find_looks({name: models[name] for name in ("lstm", "gcnn")}, STYLE.runs)
-    assert apart["gcnn"] == models["gates-glu"].shown.look != apart["lstm"]
-
-
-def test_grids_hold_their_runs(lms):
-    found = tables(lms)
-    assert [row["run"] for row in found["Gates"]] == list(GATES)
-    assert [float(row["test ppl"]) for row in found["Gates"]] == list(GATES.values())
-    assert [row["words that a state sees"] for row in found["Context size"]] == [
-        str(value) for value in CONTEXT
-    ]
-    assert [row["ids of the piece vocabulary"] for row in found["Pieces that spell words"]][
-        -2:
-    ] == ["2,000", "-"]
-    lines = [
-        json.loads(line) for line in (lms / "lm/gates-relu/metrics.jsonl").read_text().splitlines()
-    ]
-    last = [line for line in lines if "seconds" in line][-1]
-    assert found["Gates"][2]["training seconds"] == f"{last['seconds']:,.0f}"
-    assert found["Gates"][2]["training tokens/s"] == f"{last['tokens'] / last['seconds']:,.0f}"
 
 
 def test_runs_that_converged_at_different_epochs(fresh, lms):
@@ -273,19 +187,6 @@ def test_a_grid_of_different_perplexities_has_no_best(fresh):
     assert not table.best
 
 
-def test_speeds_are_compared_with_an_lstm_of_their_kind(compared):
-    trained, random = grid_tables.bench_tables(compared)
-    assert [row[0] for row in random.rows] == ["LSTM-2048", "GCNN-9", "GCNN-8B"]
-    labels = {grid_tables.title_of(compared, name): name for name in SPEEDS}
-    assert "GCNN full" in labels and {row[0] for row in trained.rows} < set(labels)
-    for table, base in ((trained, "lstm"), (random, "lstm-2048")):
-        places = [i for i, header in enumerate(table.header) if header == "x LSTM"]
-        for row in table.rows:
-            pairs = zip(SPEEDS[labels[row[0]]][1:], SPEEDS[base][1:], strict=True)
-            wanted = [mine / theirs for mine, theirs in pairs]
-            assert [float(row[i]) for i in places] == pytest.approx(wanted, rel=0.006)
-
-
 def test_runs_that_are_not_there_are_named(fresh, capsys):
     for folder in ("lm", "ppl"):
         shutil.rmtree(fresh / folder / "gates-relu")
@@ -305,8 +206,3 @@ def test_a_damaged_grid_is_told(fresh, content):
     (fresh / "grids/gates.yaml").write_text(content)
     with pytest.raises(UserError, match=r"gates\.yaml: .*; |expected curves or line"):
         grid_tables.read_compared(fresh, Names(STYLE))
-
-
-def test_models_of_a_grid_alone_are_not_in_the_main_tables(lms):
-    text = (lms / "report/RESULTS.md").read_text().partition("## How the time")[0]
-    assert "KN-5" in text and "gates-relu" not in text.partition("\n## ")[2]

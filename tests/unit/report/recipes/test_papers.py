@@ -113,11 +113,6 @@ def test_times_stand_in_times_of_a_row(measured, read):
     assert [row[2:4] for row in table.rows] == [("1.00 x", "1.00 x"), ("0.50 x", f"{ratio:.2f} x")]
 
 
-@pytest.mark.parametrize(("value", "said"), [(1.94e9, "1.94B"), (946_000, "946k"), (86, "86")])
-def test_numbers_of_parameters_are_short(value, said):
-    assert tables.amount(value) == said
-
-
 def test_what_is_read_off_a_figure_stands_on_ours(read):
     times = {"of": "tta", "words": 20, "by": {"reranking": 6.35}}
     _, readings = read(

@@ -3,6 +3,7 @@
 import json
 import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from makeups import names_of
@@ -11,11 +12,12 @@ from unit.report.conftest import collect_rescoring
 from lmtools.base.errors import UserError
 from lmtools.base.seal import write_json
 from lmtools.formats import jsonl, kaldi_text
+from lmtools.formats.scores import hash_lists
+from lmtools.report.artifacts import read_stages
 from lmtools.report.experiment import trained_on
 from lmtools.report.measure import set_name
 from lmtools.report.names import FIRST, ORACLE, LmPart, Names, SystemParts
 from lmtools.report.style import load_style
-from lmtools.rescoring import set_hash
 from lmtools.rescoring.experiment import read_experiment
 from lmtools.text import Normaliser, corpus, subword
 from lmtools.types import NBest
@@ -96,7 +98,7 @@ def test_tuned_set_is_known_by_its_hash(fresh):
     test = list(jsonl.read(fresh.parent / "data/test/nbest.jsonl.gz"))
     for path in fresh.glob("tune/*/weights.json"):
         tree = json.loads(path.read_text())
-        tree["dev"] |= {"path": "elsewhere/tuning.jsonl", "sha256": set_hash(test)}
+        tree["dev"] |= {"path": "elsewhere/tuning.jsonl", "sha256": hash_lists(test)}
         write_json(tree, path)
     assert [sample.name for sample in collect_rescoring(fresh).lists.samples if sample.tuned] == [
         "test"
@@ -169,12 +171,24 @@ def test_no_references_at_all(tmp_path):
         collect_rescoring(tmp_path / "exp")
 
 
-def test_names():
-    names = names_of("tta+ngram", "causal+mine")
-    assert names.label("tta+ngram") == "T-TA + n-gram"
-    assert names.label("causal+mine") == "uniLM + mine"
-    assert names.label("mine") == "mine"
-    assert names.looks(["mine", "tta"])["tta"] == names.looks(["tta", "alpha"])["tta"]
+@pytest.mark.parametrize(
+    ("name", "label"),
+    [
+        ("mine", "mine"),
+        ("tta+ngram", "T-TA + n-gram"),
+        ("causal+mine", "uniLM + mine"),
+        ("tta-mean", "T-TA, mean over tokens"),
+        ("causal-mean", "uniLM (causal), mean over tokens"),
+        ("tta-mean+ngram-mean", "T-TA, mean + n-gram, mean"),
+        ("lattice-tta-mean", "T-TA, mean, lattice"),
+        ("lattice-causal", "uniLM, lattice"),
+        ("lattice-tta+ngram", "T-TA + n-gram, lattice"),
+    ],
+)
+def test_names(name, label):
+    names = names_of(name)
+    assert names.label(name) == label
+    assert names.looks([name]).keys() == {name, FIRST, ORACLE}
 
 
 def test_a_name_says_nothing_of_what_a_system_is():
@@ -241,16 +255,6 @@ def test_what_stands_in_no_file_stands_by_its_language_models(order):
     assert names.ordered(sorted(systems)) == names.ordered(reversed(systems)) == systems
 
 
-def test_means_are_named():
-    labels = {
-        "tta-mean": "T-TA, mean over tokens",
-        "causal-mean": "uniLM (causal), mean over tokens",
-        "tta-mean+ngram-mean": "T-TA, mean + n-gram, mean",
-        "lattice-tta-mean": "T-TA, mean, lattice",
-    }
-    assert {name: names_of(*labels).label(name) for name in labels} == labels
-
-
 def test_means_look_like_their_sums_but_hollow_and_with_another_line():
     sums = ["mine", "tta", "yours", "tta+ngram"]
     means = ["mine-mean", "tta-mean", "yours-mean", "tta-mean+ngram-mean"]
@@ -280,14 +284,6 @@ def test_a_link_to_shared_models(fresh):
     found = collect_rescoring(fresh)
     assert (found.learning, found.configs, found.absent) == (whole.learning, whole.configs, ())
     assert found.training.sentences == 2 and whole.training is None
-
-
-def test_systems_on_lattices_are_named():
-    systems = ["lattice-ngram", "lattice-causal", "lattice-mine", "lattice-tta+ngram"]
-    names = names_of(*systems)
-    labels = ["n-gram, lattice", "uniLM, lattice", "mine, lattice", "T-TA + n-gram, lattice"]
-    assert [names.label(name) for name in systems] == labels
-    assert names.looks(systems).keys() == {*systems, FIRST, ORACLE}
 
 
 def test_reports_of_lattices_by_system_and_set(fresh):
@@ -321,3 +317,34 @@ def test_where_models_were_trained_is_told_once():
         == "trained on AMD EPYC (AVX512), threads 2, torch 2.13.0, cpu"
     )
     assert trained_on([{}]) == ""
+
+
+def write_stage(home: Path, name: str, started: str, command: str) -> None:
+    """The manifest of a stage."""
+    path = home / f"stages/{name}.json"
+    path.parent.mkdir(exist_ok=True)
+    number = int(name.rpartition("-")[2])
+    path.write_text(json.dumps({"stage": number, "started": started, "command": command}))
+
+
+def test_stages_of_all_scripts_in_the_order_in_which_they_were_started(tmp_path):
+    assert read_stages(tmp_path) == []
+    for number in (3, 4, 10):
+        write_stage(tmp_path, str(number), f"2026-01-01T10:{number:02}", "./run.sh")
+    write_stage(tmp_path, "translators-4", "2026-01-01T11:00", "./run_translators.sh")
+    write_stage(tmp_path, "paper-4", "2026-01-01T11:01", "./run_paper.sh")
+    (tmp_path / "stages/hashes.json").write_text("{}")
+    found = [(one["stage"], one["command"]) for one in read_stages(tmp_path)]
+    assert found == [
+        *((number, "./run.sh") for number in (3, 4, 10)),
+        ("translators-4", "./run_translators.sh"),
+        ("paper-4", "./run_paper.sh"),
+    ]
+    write_stage(tmp_path, "4", "2026-01-01T12:00", "./run.sh --pair fr-en")  # begun anew
+    assert [one["stage"] for one in read_stages(tmp_path)] == [3, 10, "translators-4", "paper-4", 4]
+
+
+def test_manifests_without_times_go_by_number(tmp_path):
+    for number in (10, 2):
+        write_stage(tmp_path, str(number), "", "./run.sh")
+    assert [one["stage"] for one in read_stages(tmp_path)] == [2, 10]

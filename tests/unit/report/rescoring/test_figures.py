@@ -1,14 +1,26 @@
 """Figures: what they are of, the same bytes each time, readable axes, one colour a system."""
 
+import json
+
 import matplotlib
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
-from unit.report.conftest import collect_rescoring
+from unit.report.conftest import collect_lms, collect_rescoring, lay_out, pictured
+from unit.report.lm.toys import STYLE
+from unit.report.test_golden import both, means
 
 from lmtools.report.drawing import DARK, LIGHT
 from lmtools.report.names import Names
-from lmtools.report.rescoring_figures import frame, held, validation
+from lmtools.report.rescoring_figures import (
+    draw_systems,
+    find_points,
+    frame,
+    held,
+    legible,
+    ppl_pictures,
+    validation,
+)
 from lmtools.report.style import load_style
 from lmtools.report.write import make_pictures
 
@@ -24,10 +36,6 @@ def drawn(report):
 
 
 NAMES = ("systems-test", "depth-test", "length-test", "scale", "learning")
-
-
-def test_names(drawn):
-    assert tuple(drawn) == NAMES
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -130,3 +138,55 @@ def test_a_dollar_in_a_name_is_no_formula(fresh):
     (fresh / "rescore/tta").rename(fresh / "rescore/$\\frac{$")
     report = collect_rescoring(fresh)
     assert all(picture.png(LIGHT) for picture in make_pictures(report))
+
+
+@pytest.fixture(scope="module")
+def of_means(tmp_path_factory):
+    return collect_rescoring(means(tmp_path_factory.mktemp("egs") / "made-up"))
+
+
+def test_marks_of_means_are_hollow(of_means):
+    names = ("tta", "tta-mean")
+    axes = draw_systems(of_means, of_means.lists.sets[1], names, LIGHT).axes[0]
+    tta, mean = [line for line in axes.get_lines() if line.get_marker() == "*"]
+    assert tta.get_color() == mean.get_color() == tta.get_markerfacecolor()
+    assert mean.get_markerfacecolor() == LIGHT.paper
+    picture = pictured(of_means, "scale")
+    scales = {
+        line.get_label(): line.get_xdata() for line in picture.draw(LIGHT).axes[0].get_lines()
+    }
+    assert scales["T-TA, mean over tokens"] == [
+        of_means.lists.systems["tta-mean"].weights.features["tta/token"]
+    ]
+
+
+@pytest.mark.parametrize(
+    ("more", "shown", "said"),
+    [(9, True, ""), (10, False, " 2 are left out: means over tokens are in the tables.")],
+)
+def test_figures_leave_means_out_where_lines_are_many(of_means, more, shown, said):
+    means = ["tta-mean", "ngram-mean"]
+    names = ["tta", *means, *map(str, range(more))]
+    assert legible(of_means, names) == ([n for n in names if shown or n not in means], said)
+
+
+def test_points_of_perplexities(tmp_path):
+    """A panel for each kind of perplexity, a point for each language model that rescores alone."""
+    home = both(tmp_path / "egs/gbw")
+    report = collect_lms(home, style=STYLE)
+    (measured,) = report.lists.judged
+    panels = find_points(report, measured)
+    assert {kind: list(points) for kind, points in panels.items()} == {
+        "perplexity": ["ngram", "causal"],
+        "two-way perplexity": ["tta"],
+        "pseudo-perplexity": ["masked"],
+    }
+    for lm, (ppl, row) in (item for points in panels.values() for item in points.items()):
+        assert ppl == json.loads((home / f"ppl/{lm}/test.json").read_text())["word_ppl"]
+        assert row.low <= row.value == measured.results[lm].score <= row.high
+    (picture,) = ppl_pictures(report)
+    made, texts = lay_out(picture)
+    assert picture.name == "ppl-test" and len(made.axes) == 3
+    for kind, axes in zip(panels, made.axes, strict=True):
+        assert kind in axes.get_xlabel() and len(axes.texts) == len(panels[kind])
+    assert texts

@@ -1,19 +1,13 @@
-"""A made-up experiment of semantic textual similarity, every artifact plausible: `python
-toys.py DIR [mini]` writes one to look at.
-"""
+"""A made-up experiment of semantic textual similarity, every artifact plausible."""
 
 import hashlib
 import math
 import random
-import sys
 from pathlib import Path
 
 import numpy as np
 import yaml
 from scipy import stats
-
-sys.path.insert(0, str(Path(__file__).parents[3]))  # so that it runs by itself too
-
 from unit.report.conftest import MACHINE, dump, write_stages
 from unit.report.lm.toys import learning
 
@@ -119,7 +113,3 @@ def bench(rng) -> dict:
     rates |= {"gflops": 71.2, "matrix_gflops": 90.1, "share": 0.79}
     batched = dict.fromkeys(("causal", "masked-intact", "tta"), rates)
     return {"rows": rows, "batched": batched, **MACHINE}
-
-
-if __name__ == "__main__":
-    print(sts_experiment(Path(sys.argv[1]), *sys.argv[2:]))

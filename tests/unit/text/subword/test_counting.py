@@ -12,9 +12,8 @@ from lmtools.base.errors import UserError
 from lmtools.cli import main
 from lmtools.text import NORMALISERS, Normaliser, blocks
 from lmtools.text.normaliser import CHOICES
-from lmtools.text.subword import counting, load_subword, train
-from lmtools.text.subword.counting import TokenCounts, sum_counts
-from lmtools.text.subword.lists import Char, Normalised, Word
+from lmtools.text.subword import lists, load_subword, train
+from lmtools.text.subword.lists import Char, Normalised, TokenCounts, Word, sum_counts
 
 ITEMS = st.text(
     st.characters(exclude_categories=("Cs",), exclude_characters="\t\n"), min_size=1, max_size=3
@@ -79,7 +78,7 @@ def test_files_in_blocks_are_counted_as_lines_are(tmp_path, monkeypatch, kind, n
     expected = train(kind.scheme, lines, None, normaliser, tmp_path / "lines", min_count=2)
     monkeypatch.setattr(blocks, "SIZE", 50)
     # room for so few: everything goes over the disk
-    monkeypatch.setattr(counting.sum_counts, "__defaults__", (3,))
+    monkeypatch.setattr(lists.sum_counts, "__defaults__", (3,))
     made = kind.learn_files([path], normaliser, None, 2)
     assert (made.content, made.left_out) == (expected.content, expected.left_out)
 

@@ -64,11 +64,9 @@ def test_targets_are_those_of_the_list(spelled):
 def test_counts_are_those_of_the_text(spelled):
     words = [word for line in LINES for word in line.split()]
     counts = np.bincount(spelled.words.words.encode(" ".join(words)), minlength=spelled.words.size)
-    assert (
-        spelled.words.counts.tolist() == counts.tolist()
-        and counts[UNK] == 3
-        and counts[: len(SPECIALS)].sum() == 3
-    )
+    assert spelled.words.counts.tolist() == counts.tolist()
+    assert counts[UNK] == 3
+    assert counts[: len(SPECIALS)].sum() == 3
 
 
 def test_directory_and_corpus_hold_all_of_it(spelled, tmp_path):
@@ -79,11 +77,9 @@ def test_directory_and_corpus_hold_all_of_it(spelled, tmp_path):
         corpus.subword,
         pickle.loads(pickle.dumps(spelled)),
     ):
-        assert (
-            isinstance(other, Spelled)
-            and other.hash == spelled.hash
-            and other.words.size == spelled.words.size
-        )
+        assert isinstance(other, Spelled)
+        assert other.hash == spelled.hash
+        assert other.words.size == spelled.words.size
         assert other.words.counts.tolist() == spelled.words.counts.tolist()
         assert other.encode(LINES[-2]) == spelled.encode(LINES[-2])
     assert corpus[0].tolist() == spelled.encode(LINES[0])

@@ -1,0 +1,17 @@
+"""lmtools merge: join the parts of an output, which --shard I/N made."""
+
+from lmtools.verbs.ngram import add_kenlm
+from lmtools.verbs.shards import list_outputs, merge
+
+
+def arguments(parser):
+    """Declare the verb's options."""
+    help_text = "output of the verb that made the parts OUT.I-of-N, for example test.scores"
+    parser.groups["input"].add_argument("out", metavar="OUT", nargs="+", help=help_text)
+    add_kenlm(parser)
+
+
+def run(args) -> int:
+    """Join the parts of each output; return the highest of the verbs' exit statuses."""
+    outs = [out for name in args.out for out in list_outputs(name)]
+    return max(merge(out, kenlm=args.kenlm) for out in outs)
