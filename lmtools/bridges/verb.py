@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
+from lmtools.base.atomic import hold_lock
 from lmtools.base.errors import UserError
-from lmtools.base.installed import find_model
-from lmtools.base.lock import hold_lock
+from lmtools.base.specs import find_model
 from lmtools.bridges.export import FORMS, NGRAM_FORMS
 from lmtools.ngram.model import is_ngram
 

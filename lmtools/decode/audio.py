@@ -10,8 +10,7 @@ import os
 
 import numpy as np
 
-from lmtools.base.errors import UserError
-from lmtools.base.extras import explain_missing
+from lmtools.base.errors import UserError, explain_missing
 from lmtools.base.files import cannot
 from lmtools.decode.utterances import MEDIA, Recording, Utterance, check_file
 from lmtools.formats import kaldi_io

@@ -9,8 +9,7 @@ from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
-from lmtools.base.errors import UserError
-from lmtools.base.extras import install_extra
+from lmtools.base.errors import UserError, install_extra
 from lmtools.base.files import sha256
 from lmtools.base.grammar import parse_pairs
 from lmtools.base.options import list_options, parse_option

@@ -8,11 +8,10 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from lmtools.base.atomic import atomic_text, is_stream
+from lmtools.base.atomic import atomic_text, hold_lock, is_stream
+from lmtools.base.computing import WHOLE, Shard
 from lmtools.base.errors import UserError, one_line
-from lmtools.base.lock import hold_lock
 from lmtools.base.log import ProgressBar, say
-from lmtools.base.shards import WHOLE, Shard
 from lmtools.base.workers import as_completed
 from lmtools.decode.audio import read_samples
 from lmtools.decode.recognisers import Recogniser, make_recogniser, sign_recogniser

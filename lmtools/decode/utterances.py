@@ -7,9 +7,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from lmtools.base.binary import SOUND, name_binary
 from lmtools.base.errors import UserError, one_line
-from lmtools.base.files import read_head, read_lines, refuse_pipe, sha256
+from lmtools.base.files import SOUND, name_binary, read_head, read_lines, refuse_pipe, sha256
 from lmtools.base.log import say
 from lmtools.formats import kaldi_io, kaldi_text
 from lmtools.formats.checks import first_time, identifier, number

@@ -11,11 +11,11 @@ from typing import Annotated, Any
 from msgspec import Meta, defstruct
 
 from lmtools.base import seal
+from lmtools.base.atomic import ASIDE
 from lmtools.base.config import load_yaml
 from lmtools.base.doors import hook
 from lmtools.base.files import read_lines
 from lmtools.base.grammar import Amount, Finite, Positive, Whole, fit
-from lmtools.base.lock import ASIDE
 from lmtools.base.seal import check_seal, parse_json
 from lmtools.formats import kaldi_text, scores
 from lmtools.rescoring import Weights

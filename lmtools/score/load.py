@@ -6,10 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from lmtools.base.computing import USUAL, Computing
-from lmtools.base.errors import UserError
-from lmtools.base.extras import explain_missing
-from lmtools.base.installed import find_model, list_models
-from lmtools.base.specs import HF, MIX, WEIGHTS, LMSpec, parse_mixture
+from lmtools.base.errors import UserError, explain_missing
+from lmtools.base.specs import HF, MIX, WEIGHTS, LMSpec, find_model, list_models, parse_mixture
 from lmtools.ngram.model import CONFIG, NgramModel
 from lmtools.score.base import Scorer
 from lmtools.score.ngram import NgramScorer

@@ -9,11 +9,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from lmtools.base.batching import count_rows
 from lmtools.base.computing import Computing
 from lmtools.base.errors import UserError
 from lmtools.base.grammar import parse_pair
 from lmtools.base.specs import LMSpec
-from lmtools.base.windows import count_rows
 from lmtools.models.base import Trunk
 from lmtools.models.device import (
     PRECISIONS,

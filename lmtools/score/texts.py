@@ -28,13 +28,11 @@ from functools import partial
 
 import numpy as np
 
-from lmtools.base.allocator import keep_freed_memory
 from lmtools.base.batching import full_batch_size, plan_batches, prepare_distinct
-from lmtools.base.computing import Computing
+from lmtools.base.computing import WHOLE, Computing, Shard, keep_freed_memory
 from lmtools.base.context import current
 from lmtools.base.errors import UserError
 from lmtools.base.log import ProgressBar
-from lmtools.base.shards import WHOLE, Shard
 from lmtools.base.workers import REMEDY, as_completed, can_fork
 from lmtools.score.base import Scorer
 from lmtools.score.cache import Cache, cache_directory

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from lmtools.base.atomic import is_stream
+from lmtools.base.atomic import hold_lock, is_stream
 from lmtools.base.computing import USUAL, Computing
 from lmtools.base.errors import UserError
-from lmtools.base.lock import hold_lock
 from lmtools.base.log import ProgressBar
 from lmtools.base.options import check_options, option
 from lmtools.base.specs import LMSpec

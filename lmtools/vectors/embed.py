@@ -5,9 +5,9 @@ from pathlib import Path
 
 from lmtools.base.computing import Computing
 from lmtools.base.errors import UserError
-from lmtools.base.installed import find_model
 from lmtools.base.log import say, track
 from lmtools.base.options import fill
+from lmtools.base.specs import find_model
 from lmtools.formats import kaldi_text
 from lmtools.models.checkpoint import CONFIG, WEIGHTS, read_settings
 from lmtools.score.cache import cache_directory

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lmtools.base.atomic import atomic_path
-from lmtools.base.errors import UserError
-from lmtools.base.extras import explain_missing
+from lmtools.base.errors import UserError, explain_missing
 from lmtools.base.files import DAMAGED, cannot
 
 if TYPE_CHECKING:

@@ -6,11 +6,11 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+from lmtools.base.atomic import hold_lock
 from lmtools.base.errors import UserError
 from lmtools.base.files import cannot
 from lmtools.base.grammar import parse_pairs
-from lmtools.base.installed import find_model, list_models
-from lmtools.base.lock import hold_lock
+from lmtools.base.specs import find_model, list_models
 from lmtools.evaluate import METRICS, show
 from lmtools.evaluate.doctor import ERROR, examine, read_inputs
 from lmtools.evaluate.doctor.inputs import plural

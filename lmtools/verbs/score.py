@@ -3,11 +3,10 @@
 from collections.abc import Sequence
 
 from lmtools.base.atomic import is_stream
-from lmtools.base.computing import Computing
+from lmtools.base.computing import WHOLE, Computing
 from lmtools.base.errors import UserError
 from lmtools.base.log import say
 from lmtools.base.options import fill
-from lmtools.base.shards import WHOLE
 from lmtools.base.specs import LMSpec, find_paths
 from lmtools.formats import read
 from lmtools.formats.registry import parse_specifier

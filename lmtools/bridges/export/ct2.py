@@ -11,8 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from lmtools.base.atomic import atomic_directory
-from lmtools.base.errors import UserError
-from lmtools.base.extras import explain_missing
+from lmtools.base.errors import UserError, explain_missing
 from lmtools.models.checkpoint import load_model
 from lmtools.models.lm import LanguageModel
 from lmtools.models.outputs import Softmax

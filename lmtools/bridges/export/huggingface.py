@@ -18,8 +18,7 @@ from torch import nn
 
 from lmtools.base.atomic import atomic_directory
 from lmtools.base.config import as_tree
-from lmtools.base.errors import UserError
-from lmtools.base.extras import explain_missing
+from lmtools.base.errors import UserError, explain_missing
 from lmtools.bridges.export.onnx import replace_convolutions
 from lmtools.models.checkpoint import load_model
 from lmtools.models.lm import LanguageModel

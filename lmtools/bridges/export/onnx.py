@@ -14,8 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from lmtools.base.atomic import atomic_directory
-from lmtools.base.errors import UserError
-from lmtools.base.extras import explain_missing
+from lmtools.base.errors import UserError, explain_missing
 from lmtools.models.checkpoint import load_model, model_hash
 from lmtools.models.convolution import GatedConvolution
 from lmtools.models.lm import LanguageModel

@@ -5,12 +5,12 @@ import sys
 
 import pytest
 
-from lmtools.base import allocator
+from lmtools.base import computing
 
 FAULTS = """
 import resource, sys
 import numpy as np
-from lmtools.base.allocator import keep_freed_memory
+from lmtools.base.computing import keep_freed_memory
 if sys.argv[1] == "keep":
     keep_freed_memory()
 for _ in range(20):
@@ -20,8 +20,8 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt)
 
 
 def test_another_c_library_is_left_alone(monkeypatch):
-    monkeypatch.setattr(allocator.ctypes, "CDLL", lambda name: object())
-    allocator.keep_freed_memory()
+    monkeypatch.setattr(computing.ctypes, "CDLL", lambda name: object())
+    computing.keep_freed_memory()
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="mallopt of the GNU C library")
