@@ -8,7 +8,6 @@ other programs have.
 """
 
 import functools
-import hashlib
 import itertools
 import json
 import re
@@ -30,11 +29,10 @@ from lmtools.types import PHRASES, NBest
 
 SIBILANTS = ("s", "x", "z", "ch", "sh")
 LEAST = 3  # letters of each part of a parted word
-DASHES = "-‐‑"
+NO_DASHES = dict.fromkeys(map(ord, "-‐‑"))
 
 
 def make_plural(word: str) -> str:
-    """Return the regular English plural of a word."""
     if word.lower().endswith(SIBILANTS):
         return f"{word}es"
     if word[-1:] in "yY" and word[-2:-1].lower() not in "aeiou":
@@ -42,13 +40,7 @@ def make_plural(word: str) -> str:
     return f"{word}s"
 
 
-def make_possessive(word: str) -> str:
-    """Return a word with 's."""
-    return f"{word}'s"
-
-
 def inflect(text: str, kinds: Collection[str]) -> Iterator[str]:
-    """Yield a text and those with its last word in the plural or with 's."""
     yield text
     if not text[-1:].isalpha():
         return
@@ -56,14 +48,7 @@ def inflect(text: str, kinds: Collection[str]) -> Iterator[str]:
     if "plural" in kinds:
         yield head + blank + make_plural(last)
     if "possessive" in kinds:
-        yield head + blank + make_possessive(last)
-
-
-def join_hyphens(text: str) -> Iterator[str]:
-    """Yield a text whose hyphens join their words, where it has such."""
-    joined = text.translate(dict.fromkeys(map(ord, DASHES)))
-    if joined != text:
-        yield joined
+        yield head + blank + f"{last}'s"
 
 
 def compound(words: Sequence[str]) -> Iterator[tuple[str, ...]]:
@@ -81,7 +66,7 @@ def list_forms(text: str, spec) -> dict[tuple[str, ...], None]:
     """Return the words for matching of every form of a text that a PhraseSpec asks for; the text's
     own come first.
     """
-    texts = [text, *(join_hyphens(text) if "hyphen" in spec.kinds else ())]
+    texts = [text, *([text.translate(NO_DASHES)] if "hyphen" in spec.kinds else ())]
     forms = dict.fromkeys(tuple(split_text(form)) for form in texts)
     if "compound" in spec.kinds:
         forms |= dict.fromkeys(form for words in list(forms) for form in compound(words))
@@ -144,7 +129,6 @@ class PhraseSpec:
 
     @property
     def signature(self) -> dict[str, str]:
-        """Return what its column of scores depends on beside the phrases."""
         return {PHRASES: ",".join(name for name in FORMS if name in self.kinds) or "as given"}
 
     def load(self) -> "Glossary":
@@ -167,7 +151,6 @@ class Phrase:
     spoken: tuple[str, ...] = ()
 
     def list_forms(self, spec: PhraseSpec) -> Iterator[tuple[tuple[str, ...], str]]:
-        """Yield the words for matching of each form, and how it is written."""
         texts = [*inflect(self.written, spec.kinds)]
         spoken = [[*inflect(text, spec.kinds)] for text in self.spoken]
         for place, written in enumerate(texts):
@@ -223,7 +206,6 @@ class Glossary:
 
     @functools.cached_property
     def forms(self) -> dict[Phrase, list]:
-        """Return the forms of phrases that were needed so far."""
         return {}
 
     def __post_init__(self):
@@ -241,7 +223,6 @@ class Glossary:
         return tuple(id for id in dict.fromkeys(ids) if id in self.own)
 
     def phrases_of(self, utt: str) -> tuple[Phrase, ...]:
-        """Return the phrases for an utterance."""
         return self.common + tuple(p for id in self.ids_of(utt) for p in self.own[id])
 
     def of(self, utt: str) -> PhraseAutomaton:
@@ -264,16 +245,13 @@ class Glossary:
         ]
 
     def prefixes(self, utt: str) -> PhrasePrefixes:
-        """Return what scores the phrases for an utterance on lattices."""
         return PhrasePrefixes(self.of(utt))
 
     def unweighted(self, utt: str) -> PhraseAutomaton:
-        """Return the same with the number of words as value, for counting."""
         return self.build_once(self.ids_of(utt), False)
 
     @functools.cached_property
     def plain(self) -> bool:
-        """Return whether all weights are 1."""
         phrases = itertools.chain(self.common, *self.own.values())
         return all(phrase.weight == 1 for phrase in phrases)
 
@@ -292,7 +270,6 @@ class Glossary:
 
     @property
     def size(self) -> int:
-        """Return the number of phrases."""
         return len(self.common) + sum(map(len, self.own.values()))
 
     def warn_absent(self, texts: Iterable[tuple[str, str]]) -> Iterator[str]:
@@ -309,7 +286,6 @@ class Glossary:
             )
 
     def unused(self, utterances: Iterable[str]) -> list[str]:
-        """Return the ids that mean none of the utterances."""
         used = {id for utt in utterances for id in self.ids_of(utt)}
         return [id for id in self.own if id not in used]
 
@@ -348,7 +324,6 @@ def read_glossary(spec: PhraseSpec, speakers: Mapping[str, str] | None = None) -
 
 
 def read_entry(line: str, where: str) -> tuple[str, tuple[Phrase, ...]]:
-    """Read the id and the phrases of a line of JSON."""
     remedy = 'write {"id": "UTTERANCE", "phrases": ["PHRASE", ...]}'
     try:
         tree = json.loads(line)
@@ -381,9 +356,3 @@ def make_glossary(phrases: Sequence[str] | Mapping[str, Sequence[str]], **option
         }
         return Glossary(spec, own=own)
     return Glossary(spec, make_phrases(phrases, "phrases"))
-
-
-def hash_glossary(glossary: Glossary) -> str:
-    """Return 12 hexadecimal digits that stand for the phrases and options of a glossary."""
-    tree = [repr(glossary.common), sorted(map(repr, glossary.own.items()))]
-    return hashlib.sha256(repr([tree, glossary.spec.signature]).encode()).hexdigest()[:12]

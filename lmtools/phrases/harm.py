@@ -162,7 +162,7 @@ def bound_weights(rest: np.ndarray, features: Features, harm: np.ndarray) -> dic
     change = sum((row[:2].sum() for row in (rows["with"], -rows["without"])), 0.0)
     apart = CI * float(np.sqrt(found.counts[3]))
     counts["change"] = [float(change) - apart, float(change) + apart]
-    lists = int(varying(features))
+    lists = int(deviate(column, features.valid)[1].sum())  # that differ in PHRASES
     note = {"weight": found.weight, "from": found.begin, "lists": lists}
     return {**note, **margin, **counts, "curve": found.curve}
 
@@ -200,8 +200,3 @@ def settle(
         found = bound.search(rest + margin.weight * features.column(NEAR), column, features.valid)
         weight = found.weight
     return found, margin
-
-
-def varying(features: Features) -> int:
-    """Return the number of lists whose hypotheses differ in PHRASES."""
-    return deviate(features.column(PHRASES), features.valid)[1].sum()

@@ -10,11 +10,21 @@ from rapidfuzz.distance import Levenshtein
 
 from lmtools.base.errors import UserError
 from lmtools.lattice import best
+from lmtools.lattice.forward import sweep
 from lmtools.networks import mbr
-from lmtools.networks.mbr import decode_mbr, expected_edits
+from lmtools.networks.mbr import align_forward, decode_mbr, prepare
 from lmtools.types import Arc, Final, Lattice
 
 WEIGHTS = {"am": 1.0, "lm": 0.5, "words": -0.25}
+
+
+def expected_edits(lattice, weights, words):
+    """The expected edit distance to the paths in the algorithm's approximation (equation 13)."""
+    prepared = prepare(lattice, weights, 1.0)
+    rows = {word: row for row, word in enumerate(prepared.words)}
+    sequence = np.array([rows.get(word, len(rows)) for word in words], dtype=np.int64)
+    groups = list(sweep(prepared.lattice.target, prepared.level, lowest=1))
+    return align_forward(prepared, sequence, groups)[2]
 
 
 def risk_of(lattice, scale=1.0):
