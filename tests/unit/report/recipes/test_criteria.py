@@ -1,4 +1,4 @@
-"""Output layers and training criteria: what egs/librispeech/local/criteria_tables.py adds to a
+"""Output layers and training criteria: what criteria_tables.py of egs/librispeech/studies adds to a
 report, against the files that it is made from.
 """
 
