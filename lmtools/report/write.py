@@ -163,9 +163,7 @@ def make_all(makers: Iterable[Callable[..., Iterable]], experiment: Experiment) 
 
 
 def remove_others(folder: Path, names: set[str]) -> None:
-    """Remove figures that an earlier report drew and this one did not, so that no page mixes two
-    experiments.
-    """
+    """Remove figures of an earlier report, so that no page mixes two experiments."""
     ours = {*ADDED, *(name for makers in PICTURES.values() for name in makers)}
     for path in folder.glob("*.png"):
         if path.stem not in names and path.stem.partition("-")[0] in ours:
