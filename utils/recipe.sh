@@ -139,12 +139,8 @@ recipe_print() {
     [[ " $* " = *" --experiment "* && $1 != report ]] || { quoted lmtools "$@" && return; }
     recipe_python commands "$@" # one a column or system
   }
-  python3() { quoted python3 "$@"; }
-  bash() { quoted bash "$@"; }
-  cp() { quoted cp "$@"; }
-  ln() { quoted ln "$@"; }
-  mkdir() { quoted mkdir "$@"; }
-  rm() { quoted rm "$@"; }
+  local name
+  for name in python3 bash cp ln mkdir rm; do eval "$name() { quoted $name \"\$@\"; }"; done
 }
 
 # recipe_start: lmtools is installed, and the experiment's directory is ours until this run and all

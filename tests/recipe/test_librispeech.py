@@ -173,7 +173,7 @@ def test_the_paper_s_rows(after):
         one: json.loads(
             (after.home / f"exp/score/{one}/test.scores")
             .read_text()
-            .split("\t")[0]
+            .split("\n")[0]
             .split(" ", 2)[2]
         )
         for one in columns[4:]
@@ -194,7 +194,7 @@ def test_the_paper_s_rows(after):
 
 def test_a_bert_of_yours_is_not_trained(after):
     """The experiment names it, here by the masked LM of the recipe."""
-    names = {"base": "paper.yaml", "lms": {"bert": "exp/lm/masked"}}
+    names = {"base": "../studies/conf/paper.yaml", "lms": {"bert": "exp/lm/masked"}}
     (after.home / "conf/mine.yaml").write_text(yaml.safe_dump(names))
     options = ("--train-bert", "false", "--experiment", "conf/mine.yaml", "--train-opts", TINY)
     printed = after(*options, "--dry-run", script="studies/run_paper.sh").stdout
