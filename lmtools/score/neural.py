@@ -265,15 +265,9 @@ class TwoWayScorer(NeuralScorer):
 
     def split_values(self, values, sentences):
         bounds = np.cumsum([2 * (len(self.unknown(s)) + 1) for s in sentences])[:-1]
-        parts = np.split(values, bounds)
-        return [average_directions(*np.split(part, 2)) for part in parts]
-
-
-def average_directions(from_left: np.ndarray, from_right: np.ndarray) -> np.ndarray:
-    """Average both directions for each word and, last, the end: from the left the end is last, from
-    the right it is first.
-    """
-    return (from_left + np.roll(from_right, -1, axis=0)) / 2
+        pairs = (np.split(part, 2) for part in np.split(values, bounds))
+        # from the left the end is last, from the right it is first
+        return [(left + np.roll(right, -1, axis=0)) / 2 for left, right in pairs]
 
 
 POWER = 0.75  # of the counts of unigram noise
