@@ -70,7 +70,6 @@ class Vosk:
         self.rate = next((int(rate[1]) for rate in rates if rate), 16_000)
 
     def load(self) -> "Vosk":
-        """Return itself, able to decode; UserError for a damaged model."""
         import vosk
 
         vosk.SetLogLevel(-1)
@@ -113,11 +112,12 @@ class Vosk:
     def decode(self, samples: np.ndarray) -> list[Hypothesis]:
         """Return the hypotheses of samples (N,), Vosk's answer first, the others by `am`."""
         pcm = np.clip(np.rint(samples * 32768.0), -32768, 32767).astype("<i2").tobytes()
-        answer = join_words(self.recognise(self.own, pcm)["text"])
+        answer = " ".join(self.recognise(self.own, pcm)["text"].split())
         depth = self.options.depth
         scores: dict[str, float] = {}
         for hypothesis in self.recognise(self.wide, pcm, MORE * depth)["alternatives"]:
-            scores.setdefault(join_words(hypothesis["text"]), hypothesis["confidence"])
+            text = " ".join(hypothesis["text"].split())
+            scores.setdefault(text, hypothesis["confidence"])
         others = [text for text in scores if text != answer][: depth - 1]
         least = min((scores[text] for text in others), default=0.0)
         return [
@@ -132,11 +132,6 @@ class Vosk:
         recogniser.SetMaxAlternatives(alternatives)
         recogniser.AcceptWaveform(pcm)
         return json.loads(recogniser.FinalResult())
-
-
-def join_words(text: str) -> str:
-    """Return the words of a text with single spaces."""
-    return " ".join(text.split())
 
 
 @contextlib.contextmanager

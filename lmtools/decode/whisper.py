@@ -69,7 +69,6 @@ class Candidate(NamedTuple):
 
     @property
     def avg(self) -> float:
-        """Return `am` a token, by which beam search ranks."""
         return self.am / max(self.length, 1)
 
 
@@ -87,9 +86,12 @@ class Window:
     answer: list[str] = field(default_factory=list)
 
     def heard(self) -> list[Candidate]:
-        """Return the candidates; silence alone where faster-whisper takes no word of them."""
+        """Return the candidates; silence alone, as probable as it is that nobody speaks, where
+        faster-whisper takes no word of them.
+        """
         if not (text := "".join(self.answer)).strip():
-            return [be_silent(self.no_speech)]
+            log = math.log(max(self.no_speech, 1e-10))
+            return [Candidate("", log, 0, log)]
         return [self.candidates[0]._replace(text=text), *self.candidates[1:]]
 
 
@@ -195,7 +197,6 @@ class Whisper:
             raise UserError(f"--opts tokens: no regular expression ({error}); mend it") from None
 
     def load(self) -> "Whisper":
-        """Return itself, able to decode; UserError for a damaged model."""
         from faster_whisper import WhisperModel
         from tqdm import tqdm
 
@@ -325,12 +326,6 @@ def find_end(tokens: Sequence[int], first_time: int) -> tuple[int, int | None]:
     if not pairs or timed[-2:] == [False, True]:
         return len(tokens), None
     return pairs[-1], tokens[pairs[-1] - 1]
-
-
-def be_silent(no_speech: float) -> Candidate:
-    """Return the candidate without words, as probable as it is that nobody speaks."""
-    log = math.log(max(no_speech, 1e-10))
-    return Candidate("", log, 0, log)
 
 
 def merge_equal(candidates: Iterable[Candidate]) -> list[Candidate]:

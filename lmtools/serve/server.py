@@ -72,7 +72,6 @@ class Refusal(UserError):
 
 
 def busy(cause: str) -> Refusal:
-    """Return the refusal of a request that comes at a busy moment."""
     return Refusal(503, f"busy: {cause}; send it again later", **{"Retry-After": "1"})
 
 
@@ -87,7 +86,6 @@ class ServiceMetrics:
         self.queue = 0  # requests that wait now
 
     def observe(self, seconds: float, answer: Answer) -> None:
-        """Count an answer, and the time from the last byte of its request."""
         self.durations[bisect_left(BOUNDS, seconds)] += 1
         self.seconds += seconds
         self.sums.update(lists=answer.lists, hypotheses=answer.hypotheses)
@@ -132,7 +130,6 @@ class Batcher:
             raise Refusal(504, f"{cause}; send fewer lists at once, or later") from None
 
     def close(self) -> None:
-        """Have `run` end when nothing waits."""
         self.closed = True
         self.changed.set()
 
@@ -259,7 +256,6 @@ class Server:
             say(f"lmtools serve: {cause}{remedy}", "error")
 
     async def converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Answer the requests of a connection."""
         task = asyncio.current_task()
         self.tasks.add(task)
         writer.transport.set_write_buffer_limits(0)  # so that drain waits for the last byte
@@ -281,7 +277,6 @@ class Server:
             writer.close()
 
     def close_idle(self, task: asyncio.Task) -> None:
-        """Close a connection without a request."""
         del self.idle[task]
         task.cancel()
 

@@ -1,5 +1,6 @@
 """What Whisper and Vosk are told, without their models."""
 
+import math
 from types import SimpleNamespace
 
 import numpy as np
@@ -8,7 +9,17 @@ import pytest
 from lmtools.base.errors import UserError
 from lmtools.decode.recognisers import describe_options, parse_options
 from lmtools.decode.vosk import Vosk, VoskOptions
-from lmtools.decode.whisper import Whisper, WhisperOptions, find_end
+from lmtools.decode.whisper import (
+    NOTHING,
+    Candidate,
+    Whisper,
+    WhisperOptions,
+    Window,
+    combine_windows,
+    find_end,
+    merge_equal,
+    rank_rest,
+)
 
 WIDEST = "lmtools.decode.whisper.WIDEST"
 
@@ -237,3 +248,49 @@ def test_vosk_reads_our_options(tmp_path):
 def test_options_explain_themselves():
     for options in (WhisperOptions, VoskOptions):
         assert "depth: hypotheses of a list" in describe_options(options)
+
+
+def candidate(text: str, am: float, length: int = 1) -> Candidate:
+    return Candidate(text, am, length, am)
+
+
+def test_equal_words_are_merged_into_the_first():
+    made = merge_equal(
+        [
+            candidate(" Hello, you.", -1.0, 4),
+            candidate("hello you", -2.0),
+            candidate(" Hello", -3.0),
+        ]
+    )
+    assert [(one.text, one.am, one.length) for one in made] == [
+        (" Hello, you.", -1.0, 4),
+        (" Hello", -3.0, 1),
+    ]
+    assert made[0].mass == pytest.approx(math.log(math.exp(-1) + math.exp(-2)))
+    assert made[1].mass == -3.0
+
+
+def test_the_first_stays_and_the_others_are_ranked_by_token():
+    answer, long, short = candidate("a", -9.0), candidate("b", -6.0, 6), candidate("c", -2.0, 1)
+    assert rank_rest([answer, short, long]) == [answer, long, short]
+    assert rank_rest([]) == []
+
+
+def test_windows_have_the_best_combinations():
+    windows = [[candidate("A", -1.0), candidate(" B", -2.0)]]
+    windows += [[candidate(" c", -0.5), candidate("d", -0.75), candidate("e", -3.0)]]
+    whole = combine_windows(windows, 3)
+    assert [(" ".join(one.text.split()), one.am, one.length) for one in whole] == [
+        ("A c", -1.5, 2),
+        ("A d", -1.75, 2),
+        ("B c", -2.5, 2),
+    ]
+    assert len(combine_windows(windows, 20)) == 6
+
+
+def test_no_window_is_nothing_and_silence_has_its_probability():
+    assert combine_windows([], 5) == [NOTHING]
+    one, other = (Window([], no_speech).heard() for no_speech in (0.5, 0.0))
+    (whole,) = combine_windows([one, [candidate("a", -1.0)], other], 5)
+    assert whole.text.split() == ["a"] and whole.length == 1
+    assert whole.am == pytest.approx(math.log(0.5) - 1 + math.log(1e-10))

@@ -3,13 +3,13 @@ usage, in one line.
 """
 
 import argparse
-import importlib
 
 import pytest
 
 from lmtools.cli import VERBS, main
 from lmtools.verbs import lattice
 from lmtools.verbs import numbers as types
+from lmtools.verbs.commands import find_module
 from lmtools.verbs.parser import Parser
 
 WHOLE = {types.positive, types.from_zero, types.seed}
@@ -21,7 +21,7 @@ ACTIONS = {"lattice": lattice.ACTIONS}
 def parser_of(words: list[str]) -> argparse.ArgumentParser:
     """The parser of a verb, or of a verb's action."""
     parser = Parser()
-    importlib.import_module(f"lmtools.verbs.{words[0]}").arguments(parser)
+    find_module(words[0]).arguments(parser)
     for word in words[1:]:
         parser = next(
             a for a in parser._actions if isinstance(a, argparse._SubParsersAction)
