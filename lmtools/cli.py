@@ -14,8 +14,7 @@ from types import ModuleType
 import lmtools
 from lmtools.base.context import LOG_FORMATS, current, using
 from lmtools.base.doors import collect, door_of_verb, lacks
-from lmtools.base.errors import UserError, one_line
-from lmtools.base.extras import explain_missing
+from lmtools.base.errors import UserError, explain_missing, one_line
 from lmtools.base.files import remedy
 from lmtools.base.log import say, whole_log_as_json
 from lmtools.verbs.commands import find_module

@@ -11,8 +11,7 @@ import argparse
 import os
 from pathlib import Path
 
-from lmtools.base.errors import UserError, exit_with_message
-from lmtools.base.extras import install_extra
+from lmtools.base.errors import UserError, exit_with_message, install_extra
 
 NORMAL, CONTROL, USER_DEFINED = 1, 3, 4  # types of pieces, as SentencePiece numbers them
 SPACE = "▁"

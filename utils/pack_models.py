@@ -19,8 +19,7 @@ from lmtools.base.config import load_yaml
 from lmtools.base.errors import UserError, exit_with_message
 from lmtools.base.files import read_lines, sha256
 from lmtools.base.grammar import parse_pairs
-from lmtools.base.installed import GROUP, NAME, PACKAGE
-from lmtools.base.specs import LMSpec
+from lmtools.base.specs import GROUP, NAME, PACKAGE, LMSpec
 from lmtools.score.ppl import perplexity
 
 VERSION = "1.0.0"

@@ -1,8 +1,15 @@
-"""The one exception that a user's mistake raises, and how it is said."""
+"""What a user's mistake raises, and how it is said; what a package that is missing needs.
+
+Packages beyond the base install come with extras of ours.
+"""
 
 import contextlib
+import shlex
 import sys
 from collections.abc import Iterator
+from pathlib import Path
+
+from lmtools.version import __version__
 
 LONGEST = 500  # characters of a message
 
@@ -41,3 +48,44 @@ def cut(text: str) -> str:
         return text
     half = (LONGEST - len(" ... ")) // 2
     return f"{text[:half]} ... {text[-half:]}"
+
+
+# module -> extra of pyproject.toml
+EXTRAS = {
+    "torch": "neural",
+    "safetensors": "neural",
+    "kenlm": "ngram",
+    "transformers": "hf",
+    "ctranslate2": "ct2",
+    "onnx": "onnx",
+    "h5py": "hdf5",
+    "sacremoses": "mt",
+    "soundfile": "asr",
+    "av": "asr",
+    "tensorboard": "tensorboard",
+}
+
+
+def install_extra(*extras: str) -> str:
+    """Return the command that installs extras of this very lmtools: of its checkout, or of its
+    wheel's file. The name alone is nobody's on PyPI: whoever takes it there would be installed.
+    """
+    home = Path(__file__).parents[2]
+    if not (home / "pyproject.toml").exists():
+        return f"pip install 'lmtools-{__version__}-py3-none-any.whl[{','.join(extras)}]'"
+    place = "." if home == Path.cwd() else home
+    return f"pip install -e {shlex.quote(f'{place}[' + ','.join(extras) + ']')}"
+
+
+def explain_missing(error: ImportError, purpose: str = "", otherwise: str = "") -> UserError:
+    """Return what the user does about a module that cannot be imported: the extra to install, or
+    what to do `otherwise`. `purpose` says what needs it. Whatever no extra brings is a fault of
+    ours, and is raised again.
+    """
+    module = (error.name or "").partition(".")[0]
+    if module not in EXTRAS:
+        raise error
+    remedy = install_extra(EXTRAS[module])
+    remedy += f", or {otherwise}" if otherwise else ""
+    where = f"{purpose} needs" if purpose else "this needs"
+    return UserError(f"{where} the package {module}; {remedy}")

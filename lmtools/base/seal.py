@@ -13,9 +13,8 @@ from collections.abc import Mapping
 import yaml
 
 from lmtools.base.atomic import atomic_text
-from lmtools.base.binary import name_binary
 from lmtools.base.errors import UserError
-from lmtools.base.files import read_bytes
+from lmtools.base.files import name_binary, read_bytes
 from lmtools.base.log import say
 
 SEAL = "seal"

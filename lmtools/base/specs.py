@@ -2,11 +2,13 @@
 `--lm DIR,intact=true,oov_penalty=7` gives them.
 """
 
+import contextlib
+import re
 from dataclasses import dataclass
+from importlib.metadata import EntryPoint, distributions
 from pathlib import Path
 
 from lmtools.base.errors import UserError
-from lmtools.base.installed import find_model
 from lmtools.base.options import check_options, list_options, option, parse_option
 
 NORMALISATIONS = ("full", "none")
@@ -44,7 +46,6 @@ class LMSpec:
         "KIND=F.bin, of criteria that noise corrects (MCS, CPS): the noise (unigram, log-uniform,"
         " uniform) over the counts of a binarised corpus in place of that of training",
     )
-    noise_power: float = option(0.75, "of the counts of unigram noise", least=0)
     pairs: bool = False
     head: bool = True
     context: bool = False
@@ -116,3 +117,44 @@ def parse_mixture(text: str) -> tuple[list[str], list[float]]:
     if len(lms) < 2:
         raise UserError(f"{text}: one model is no mixture; write {MIXTURE}")
     return list(map(find_model, lms)), weights
+
+
+GROUP = "lmtools.models"
+PACKAGE = "lmtools-models-en"  # what utils/pack_models.py writes
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+def find_model(lm: str) -> str:
+    """Return the folder of the installed model of the name `lm`; `lm` itself where there is a file
+    or folder of this name, or no such model. UserError where two packages have one.
+    """
+    if not NAME.fullmatch(lm) or Path(lm).exists():
+        return lm
+    folders = {str(find_folder(point)) for point in list_points() if point.name == lm}
+    if len(folders) > 1:
+        raise UserError(
+            f"{lm}: is in {' and in '.join(sorted(folders))}; give one of these, or uninstall one"
+        )
+    return folders.pop() if folders else lm
+
+
+def list_points() -> list[EntryPoint]:
+    """Return the models of all packages; a package that is broken has none."""
+    found: dict[str, list[EntryPoint]] = {}  # the first of a name is the one that is imported
+    for package in distributions():
+        with contextlib.suppress(Exception):  # whatever the parser says of a file that is none
+            if points := [point for point in package.entry_points if point.group == GROUP]:
+                found.setdefault(package.name, points)
+    return [point for points in found.values() for point in points]
+
+
+def find_folder(point: EntryPoint) -> Path:
+    """Return the folder that `package.folder` names, beside the metadata of the package."""
+    assert point.dist is not None  # of every entry point that importlib finds
+    return Path(str(point.dist.locate_file(point.value.replace(".", "/"))))
+
+
+def list_models() -> str:
+    """Return what installed models there are, or how they come, to end an error message."""
+    names = ", ".join(sorted({point.name for point in list_points()}))
+    return f"installed: {names or 'none; docs/models.md says how a wheel of some is made'}"

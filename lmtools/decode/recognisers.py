@@ -9,8 +9,7 @@ from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
-from lmtools.base.errors import UserError
-from lmtools.base.extras import install_extra
+from lmtools.base.errors import UserError, install_extra
 from lmtools.base.files import sha256
 from lmtools.base.grammar import parse_pairs
 from lmtools.base.options import list_options, parse_option
@@ -92,7 +91,6 @@ def parse_options(cls: type, assignments: Sequence[str], name: str):
 
 
 def describe_options(cls: type) -> str:
-    """Return name, meaning, default or choices of each option, for a verb's help."""
     return "; ".join(
         f"{name}: {declared.help} ({'|'.join(declared.choices or [str(default)])})"
         for name, (_, default, declared) in list_options(cls).items()

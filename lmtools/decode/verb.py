@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lmtools.base.atomic import atomic_text
+from lmtools.base.computing import WHOLE
 from lmtools.base.files import read_lines
 from lmtools.base.log import say
-from lmtools.base.shards import WHOLE
 from lmtools.decode.recognisers import RECOGNISERS, describe_options
 from lmtools.decode.run import FAILED, Decoded, DecodeOptions, decode_speech
 from lmtools.verbs.help import Rare
@@ -20,7 +20,6 @@ SHOWN = 10  # of their names
 
 
 def arguments(parser):
-    """Declare the verb's options."""
     parser.epilog = "\n".join(
         f"--opts of {name}: {describe_options(kind.options)}." for name, kind in RECOGNISERS.items()
     ).replace("%", "%%")

@@ -9,8 +9,7 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from lmtools.base.errors import UserError
-from lmtools.base.extras import explain_missing
+from lmtools.base.errors import UserError, explain_missing
 from lmtools.base.files import sha256
 from lmtools.models.base import Trunk
 from lmtools.models.masked import Masked

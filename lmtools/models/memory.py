@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lmtools.base.windows import tokens_kept
+from lmtools.base.batching import tokens_kept
 from lmtools.models.device import PRECISIONS, autocast
 from lmtools.text.subword import BOS
 

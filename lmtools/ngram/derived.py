@@ -12,7 +12,7 @@ import numpy as np
 from lmtools.base.atomic import atomic_path, atomic_text, is_stream
 from lmtools.base.errors import UserError
 from lmtools.base.files import OPENERS, sha256
-from lmtools.base.installed import find_model
+from lmtools.base.specs import find_model
 from lmtools.ngram import arrays, interpolation, pruning
 from lmtools.ngram.archive import NAME, ArchiveReader
 from lmtools.ngram.backoff import BackoffModel, fill_unigrams

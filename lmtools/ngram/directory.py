@@ -5,11 +5,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from lmtools.base.atomic import atomic_directory
+from lmtools.base.atomic import atomic_directory, hold_lock
 from lmtools.base.config import dump, load_yaml
 from lmtools.base.errors import UserError
 from lmtools.base.files import sha256
-from lmtools.base.lock import hold_lock
 from lmtools.base.seal import add_yaml_seal
 from lmtools.ngram import arpa, counts, kneser_ney
 from lmtools.ngram.archive import NAME, Archive, DigestedStream

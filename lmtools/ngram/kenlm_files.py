@@ -12,8 +12,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from lmtools.base.errors import UserError
-from lmtools.base.extras import install_extra
+from lmtools.base.errors import UserError, install_extra
 from lmtools.base.files import OPENERS, cannot, count_byte, raw_chunks, raw_lines
 from lmtools.ngram.arpa_lines import CHUNK, ArpaLines
 from lmtools.ngram.parsing import WordTable

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from lmtools.base.atomic import atomic_path
+from lmtools.base.computing import Shard
 from lmtools.base.errors import UserError
-from lmtools.base.shards import Shard
 from lmtools.ngram.counts import IndexedText, index
 from lmtools.ngram.disk import BLOCK, DiskArray
 from lmtools.ngram.sentences import BOS, SYMBOLS, UNKNOWN, TokenisedText

@@ -4,9 +4,9 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
+from lmtools.base.computing import WHOLE
 from lmtools.base.errors import UserError
 from lmtools.base.log import BYTES, track
-from lmtools.base.shards import WHOLE
 from lmtools.text import MARK
 from lmtools.text.blocks import count_bytes, cut_texts, read_blocks, total_bytes
 from lmtools.text.subword import UNK as UNKNOWN_ID

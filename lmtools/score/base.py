@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from lmtools.base.batching import cut_windows
 from lmtools.base.errors import UserError
 from lmtools.base.grammar import check_number
 from lmtools.base.specs import LMSpec
-from lmtools.base.windows import cut_windows
 from lmtools.score.trees import TreeBatch
 from lmtools.score.words import WordTokens, check_wordwise
 

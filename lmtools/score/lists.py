@@ -5,10 +5,9 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from lmtools.base.computing import Computing
+from lmtools.base.computing import WHOLE, Computing, Shard
 from lmtools.base.errors import UserError
 from lmtools.base.log import say
-from lmtools.base.shards import WHOLE, Shard
 from lmtools.base.specs import LMSpec
 from lmtools.formats import kaldi_tables, kaldi_text, plain, scores, stream
 from lmtools.formats.lists import other_number

@@ -6,10 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from lmtools.base.computing import USUAL, Computing
-from lmtools.base.errors import UserError
-from lmtools.base.extras import explain_missing
-from lmtools.base.installed import find_model, list_models
-from lmtools.base.specs import HF, MIX, WEIGHTS, LMSpec, parse_mixture
+from lmtools.base.errors import UserError, explain_missing
+from lmtools.base.specs import HF, MIX, WEIGHTS, LMSpec, find_model, list_models, parse_mixture
 from lmtools.ngram.model import CONFIG, NgramModel
 from lmtools.score.base import Scorer
 from lmtools.score.ngram import NgramScorer
@@ -105,7 +103,7 @@ def load_neural(spec: LMSpec, computing: Computing) -> Scorer:
     from lmtools.score.translation import TranslationScorer
 
     model, subword = load_model(spec.lm, spec.pairs)
-    noise = correct_by(model, subword, spec.noise, spec.noise_power) if spec.noise else None
+    noise = correct_by(model, subword, spec.noise) if spec.noise else None
     kind = TwoWayScorer if model.two_way else NeuralScorer
     kind = TranslationScorer if model.objective.pairs else kind
     scorer = kind(model, subword, model_hash(spec.lm), spec=spec, computing=computing)

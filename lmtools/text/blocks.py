@@ -9,11 +9,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from lmtools.base.binary import BINARY, UTF16
 from lmtools.base.errors import UserError
 from lmtools.base.files import (
+    BINARY,
     DAMAGED,
     OPENERS,
+    UTF16,
     cannot,
     compression_error,
     in_utf16,

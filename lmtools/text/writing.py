@@ -6,8 +6,7 @@ again.
 import re
 from collections.abc import Callable
 
-from lmtools.base.errors import UserError
-from lmtools.base.extras import explain_missing
+from lmtools.base.errors import UserError, explain_missing
 
 # What becomes other letters before the change of case that all languages share.
 TURKIC = {"lower": (("I\u0307", "i"), ("İ", "i"), ("I", "ı")), "upper": (("i", "İ"),)}

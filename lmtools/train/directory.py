@@ -11,10 +11,9 @@ from typing import NamedTuple
 
 import torch
 
-from lmtools.base.atomic import atomic_directory, atomic_text
+from lmtools.base.atomic import ASIDE, atomic_directory, atomic_text
 from lmtools.base.config import as_tree
 from lmtools.base.errors import UserError
-from lmtools.base.lock import ASIDE
 from lmtools.base.seal import Damaged
 from lmtools.models.checkpoint import (
     CONFIG,

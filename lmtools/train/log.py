@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from lmtools.base.atomic import atomic_text
-from lmtools.base.errors import UserError
-from lmtools.base.extras import explain_missing
+from lmtools.base.errors import UserError, explain_missing
 from lmtools.base.files import cannot, read_lines
 from lmtools.base.log import ProgressBar, say
 

@@ -14,8 +14,8 @@ import time
 import numpy as np
 import torch
 
+from lmtools.base.atomic import hold_lock
 from lmtools.base.errors import UserError
-from lmtools.base.lock import hold_lock
 from lmtools.models.checkpoint import WEIGHTS, Progress, load_training, save_training, save_weights
 from lmtools.models.device import autocast
 from lmtools.models.lm import LanguageModel

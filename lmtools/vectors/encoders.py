@@ -12,12 +12,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from lmtools.base.batching import prepare_distinct
+from lmtools.base.batching import count_rows, prepare_distinct
 from lmtools.base.computing import USUAL, Computing
 from lmtools.base.errors import UserError
-from lmtools.base.installed import find_model
-from lmtools.base.specs import LMSpec
-from lmtools.base.windows import count_rows
+from lmtools.base.specs import LMSpec, find_model
 from lmtools.models.checkpoint import WEIGHTS
 from lmtools.models.device import autocast
 from lmtools.score import load
@@ -51,7 +49,6 @@ class ContextualEncoder(Encoder):
 
     @property
     def signature(self) -> dict[str, str]:
-        """Return the model's signature with the pooling."""
         model = self.model.signature
         # of models of ours the pooling stands behind the vocabulary
         first = dict(islice(model.items(), 3)) if "vocabulary" in model else model

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lmtools.base.atomic import atomic_path
-from lmtools.base.errors import UserError
-from lmtools.base.extras import explain_missing
+from lmtools.base.errors import UserError, explain_missing
 from lmtools.base.files import DAMAGED, cannot
 
 if TYPE_CHECKING:
@@ -136,7 +135,6 @@ def write_hdf5(path, layers: Sequence[int], width: int) -> Iterator[Add]:
 
 
 def needed_h5py(path):
-    """Return the module h5py; UserError where it is not installed."""
     try:
         import h5py
     except ImportError as error:

@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Sequence
 from itertools import islice
 
-from lmtools.base.allocator import keep_freed_memory
+from lmtools.base.computing import keep_freed_memory
 from lmtools.base.errors import UserError
 from lmtools.base.log import say, say_lines
 from lmtools.ngram import build, derived, directory

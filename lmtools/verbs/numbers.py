@@ -6,9 +6,9 @@ import argparse
 import math
 import sys
 
+from lmtools.base.computing import Shard
 from lmtools.base.context import parse_size
 from lmtools.base.errors import UserError
-from lmtools.base.shards import Shard
 from lmtools.text.unify import unifier
 
 

@@ -19,9 +19,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from lmtools.base.atomic import hold_lock
 from lmtools.base.errors import UserError
 from lmtools.base.files import sha256
-from lmtools.base.lock import hold_lock
 from lmtools.base.log import say
 from lmtools.base.seal import digest, read_json, write_json
 from lmtools.verbs.commands import find_module

@@ -5,7 +5,7 @@ another toolkit's model or word list.
 import argparse
 import math
 
-from lmtools.base.lock import hold_lock
+from lmtools.base.atomic import hold_lock
 from lmtools.base.log import say_lines
 from lmtools.text.blocks import read_again, read_text
 from lmtools.text.subword import SUBWORDS, Subword, adopt, train

@@ -7,8 +7,8 @@ import contextlib
 from lmtools.base.config import from_yaml
 from lmtools.base.errors import UserError
 from lmtools.base.grammar import parse_pairs
-from lmtools.base.installed import find_model
 from lmtools.base.log import say
+from lmtools.base.specs import find_model
 from lmtools.models.settings import Settings
 from lmtools.text.corpus import read_header
 from lmtools.text.unknown import warn_unknown

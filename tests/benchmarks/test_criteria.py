@@ -10,7 +10,7 @@ from bench import main
 from measures.criteria import REFERENCE, Bench, Job, measure_growth, measure_memory
 from measures.machine import describe_trunk, stopwatch
 
-from lmtools.base.allocator import keep_freed_memory
+from lmtools.base.computing import keep_freed_memory
 from lmtools.base.workers import Work, WorkerPool
 from lmtools.models.lm import LanguageModel
 from lmtools.models.outputs import CRITERIA

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from lmtools.base.extras import EXTRAS
+from lmtools.base.errors import EXTRAS
 from lmtools.version import __version__
 
 ROOT = Path(__file__).parent.parent.parent

@@ -12,8 +12,7 @@ import sentencepiece
 import torch
 from scoring import load_scorer
 
-from lmtools.base.errors import UserError
-from lmtools.base.extras import install_extra
+from lmtools.base.errors import UserError, install_extra
 
 transformers = pytest.importorskip(
     "transformers", reason="transformers is not installed; pip install -e '.[hf]'"

@@ -13,8 +13,7 @@ from inputs import Batch, Encoder, Inputs
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from lmtools.base.errors import UserError
-from lmtools.base.extras import install_extra
+from lmtools.base.errors import UserError, install_extra
 from lmtools.base.files import read_lines
 
 COLUMNS = 10

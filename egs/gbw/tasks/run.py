@@ -31,8 +31,7 @@ from wsd import WordSenses
 
 from lmtools.base.atomic import atomic_path, atomic_text, new_directory
 from lmtools.base.config import as_tree, build, load_yaml
-from lmtools.base.errors import UserError, exit_with_message
-from lmtools.base.extras import install_extra
+from lmtools.base.errors import UserError, exit_with_message, install_extra
 from lmtools.text.blocks import read_text
 from lmtools.version import __version__
 

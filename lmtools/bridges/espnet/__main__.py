@@ -6,8 +6,8 @@ import argparse
 import sys
 
 from lmtools.base.errors import UserError, one_line
-from lmtools.base.installed import find_model
 from lmtools.base.log import say
+from lmtools.base.specs import find_model
 from lmtools.bridges.espnet.export import CONFIG, WEIGHTS, export_model, read_tokens
 
 USAGE = f"""python -m lmtools.bridges.espnet export --lm DIR --token-list F --out OUT
@@ -65,7 +65,6 @@ def launch_program(program: str, arguments: list[str]) -> None:
 
 
 def report_errors(function, *arguments) -> int:
-    """Call; a user's mistake becomes one line on standard error."""
     try:
         function(*arguments)
     except UserError as error:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from lmtools.base.errors import UserError
 from lmtools.base.files import read_lines
-from lmtools.base.installed import find_model
+from lmtools.base.specs import find_model
 from lmtools.evaluate.doctor.profile import Profile
 from lmtools.evaluate.doctor.trials import (
     MARKS,

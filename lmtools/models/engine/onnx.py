@@ -8,7 +8,7 @@ from importlib.util import find_spec
 
 import numpy as np
 
-from lmtools.base.extras import install_extra
+from lmtools.base.errors import install_extra
 from lmtools.models.engine.graph import INPUTS, OUTPUT, ScoringGraph
 from lmtools.models.lm import LanguageModel
 from lmtools.text.subword import BOS, EOS, MASK

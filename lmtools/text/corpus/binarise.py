@@ -18,11 +18,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lmtools.base.atomic import atomic_path
+from lmtools.base.atomic import atomic_path, hold_lock
+from lmtools.base.computing import WHOLE, Shard
 from lmtools.base.errors import UserError
-from lmtools.base.lock import hold_lock
 from lmtools.base.log import BYTES, track
-from lmtools.base.shards import WHOLE, Shard
 from lmtools.base.workers import map_ordered
 from lmtools.text.blocks import (
     PairBlock,

@@ -11,8 +11,7 @@ from translators import random_translator
 
 from lmtools import cli
 from lmtools.base.errors import UserError
-from lmtools.base.installed import find_model
-from lmtools.base.specs import LMSpec, parse_mixture
+from lmtools.base.specs import LMSpec, find_model, parse_mixture
 from lmtools.cli import main
 from lmtools.score import load
 

@@ -11,13 +11,13 @@ import time
 
 import pytest
 
+from lmtools.base.atomic import hold_lock
 from lmtools.base.errors import UserError
-from lmtools.base.lock import hold_lock
 from lmtools.cli import main
 from lmtools.models.checkpoint import load_model
 
 HOLD = (
-    "import sys, time; from lmtools.base.lock import hold_lock\nwith hold_lock(sys.argv[1]):"
+    "import sys, time; from lmtools.base.atomic import hold_lock\nwith hold_lock(sys.argv[1]):"
     " print('held', flush=True); time.sleep(60)"
 )
 

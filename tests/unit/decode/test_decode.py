@@ -15,7 +15,7 @@ import pytest
 from processes import PATIENCE, descendants, gone
 
 from lmtools.base import log
-from lmtools.base.lock import hold_lock
+from lmtools.base.atomic import hold_lock
 from lmtools.cli import main
 from lmtools.decode import recognisers
 from lmtools.formats import jsonl
@@ -312,7 +312,7 @@ def test_a_package_that_is_not_there(home, capsys, monkeypatch):
 
 def test_two_runs_do_not_mix(home, capsys):
     code = (
-        "from lmtools.base.lock import hold_lock; import time\nwith hold_lock('o.jsonl'):\n"
+        "from lmtools.base.atomic import hold_lock; import time\nwith hold_lock('o.jsonl'):\n"
         " print(flush=True); time.sleep(60)"
     )
     other = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)

@@ -4,7 +4,7 @@ from shlex import split
 
 import pytest
 
-from lmtools.base.extras import install_extra
+from lmtools.base.errors import install_extra
 from lmtools.cli import main
 from lmtools.formats import jsonl, kaldi_text
 from lmtools.types import Hypothesis, NBest

@@ -7,8 +7,8 @@ import pytest
 import torch
 from toys import settings
 
+from lmtools.base.atomic import ASIDE
 from lmtools.base.errors import UserError
-from lmtools.base.lock import ASIDE
 from lmtools.base.seal import Damaged
 from lmtools.models import checkpoint
 from lmtools.models.checkpoint import load_checked, prepare_directory, save_tensors

@@ -19,8 +19,8 @@ from toys import OBJECTIVE, sentences
 
 import lmtools
 from lmtools.base import workers
+from lmtools.base.batching import cut_windows
 from lmtools.base.errors import UserError
-from lmtools.base.windows import cut_windows
 from lmtools.cli import main
 from lmtools.formats import jsonl, write
 from lmtools.score import ListParts, lists, load, score_lists, score_texts, texts

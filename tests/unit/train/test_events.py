@@ -13,7 +13,7 @@ import yaml
 from toys import settings
 
 from lmtools.base.config import as_tree
-from lmtools.base.extras import install_extra
+from lmtools.base.errors import install_extra
 from lmtools.cli import main
 from lmtools.train import log, loop, train
 
