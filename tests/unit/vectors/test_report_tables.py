@@ -6,6 +6,7 @@ import json
 import math
 
 import matplotlib
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,7 +19,7 @@ from lmtools.report.drawing import LIGHT
 from lmtools.report.experiment import recognise
 from lmtools.report.table import markdown
 from lmtools.report.write import make_pictures, make_tables, write_report
-from lmtools.vectors.judged import Way, find_looks, find_ways, label_way, order_systems
+from lmtools.vectors.judged import GRADES, Way, find_looks, find_ways, label_way, order_systems
 
 FEW = {"causal": {0: 0.5, 1: 0.4}, "tta": {0: 0.5, 1: 0.7}, "words": {0: 0.6}}
 ORDER = [
