@@ -22,6 +22,7 @@ from lmtools.base.options import check_options, option
 from lmtools.types import Hypothesis
 
 DIGITS = 4  # of scores
+MAX_ACTIVE = 7000  # states of the search
 SEED = 1  # of the dither that Kaldi adds to the samples: with which every process begins
 MORE = 10  # times as many alternatives as a list has are looked through for Vosk's own answer
 ERROR = re.compile(r"(?:ERROR|ASSERTION_FAILED)(?: \([^)]*\(\):[^)]*\))?:? *(.+)")
@@ -33,7 +34,6 @@ class VoskOptions:
     """Options of Vosk, which `--opts` sets: the search for the hypotheses behind the first."""
 
     beam: float = option(13.0, "of the search, in nats", least=0)
-    max_active: int = option(7000, "states of the search", least=1)
     lattice_beam: float = option(8.0, "of the lattice, in nats", least=0)
     depth: int = option(50, "hypotheses of a list", least=1)
 
@@ -100,7 +100,7 @@ class Vosk:
         shutil.copytree(model / "conf", place / "conf")
         settings = {
             "--beam": self.options.beam,
-            "--max-active": self.options.max_active,
+            "--max-active": MAX_ACTIVE,
             "--lattice-beam": self.options.lattice_beam,
         }
         lines = [line.strip() for _, line in read_lines(model / "conf/model.conf")]

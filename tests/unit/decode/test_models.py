@@ -21,6 +21,8 @@ from lmtools.decode.whisper import (
     rank_rest,
 )
 
+WIDEST = "lmtools.decode.whisper.WIDEST"
+
 
 @pytest.fixture
 def whisper(tmp_path):
@@ -84,11 +86,12 @@ class FakeModel:
 
 
 @pytest.fixture
-def hear(whisper):
+def hear(whisper, monkeypatch):
     """A function that decodes windows of a FakeModel, and that model."""
 
-    def decode(windows, *opts, seconds=1):
-        said = {"beam": 2, "depth": 3, "widest": 32} | dict(opt.split("=", 1) for opt in opts)
+    def decode(windows, *opts, seconds=1, widest=32):
+        monkeypatch.setattr(WIDEST, widest)
+        said = {"beam": 2, "depth": 3} | dict(opt.split("=", 1) for opt in opts)
         made = whisper(*(f"{key}={value}" for key, value in said.items()))
         made.model = FakeModel(windows)
         made.check_tokens()
@@ -174,7 +177,7 @@ def test_hypotheses_end_where_the_first_does(hear):
     far = (times[0], 4, times[150], times[160])
     whole = (times[0], 5, times[50])
     beams = {8: dict.fromkeys((first, near, far, whole), -1.0)}
-    hyps, _ = hear([{2: beams[8], **beams}], "widest=8", "timestamps=yes")
+    hyps, _ = hear([{2: beams[8], **beams}], "timestamps=yes", widest=8)
     # of the first, faster-whisper says what it takes; the fake takes all
     assert [hyp.text for hyp in hyps] == ["a b", "c"]
     assert find_end([60, 0, 61, 62, 63, 1, 64], 60) == (7, None)
@@ -182,9 +185,9 @@ def test_hypotheses_end_where_the_first_does(hear):
 
 
 def test_depth_is_within_the_widest_beam(whisper):
-    with pytest.raises(UserError, match=r"--opts depth=20: more than a beam of 8 holds; "):
-        whisper("beam=5", "widest=8")
-    assert whisper("beam=20", "widest=1").options.depth == 20
+    with pytest.raises(UserError, match=r"--opts depth=90: more than a beam of 80 holds; "):
+        whisper("beam=5", "depth=90")
+    assert whisper("beam=90", "depth=90").options.depth == 90
 
 
 def test_options_with_choices(whisper):
