@@ -31,7 +31,7 @@ setup: .venv/.stamp
 
 demo: setup
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(RECIPE)/run.sh
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(RECIPE)/run_lattices.sh
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(RECIPE)/studies/run_lattices.sh
 	@echo && awk '/^## / && n++ { exit } { print }' $(RECIPE)/exp/report/RESULTS.md
 	@echo "All tables: $(RECIPE)/exp/report/RESULTS.md; figures and every utterance: $(RECIPE)/exp/report/index.html"
 
@@ -59,7 +59,7 @@ docs: setup
 	@echo build/site/docs/index.html
 
 models: setup
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(RECIPE)/run_models.sh --text-dir "$(abspath $(TEXT))"
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(RECIPE)/studies/run_models.sh --text-dir "$(abspath $(TEXT))"
 
 trust: setup
 	OMP_NUM_THREADS=1 $(BIN)/python tests/trust/run.py --long --jobs 2 --json trust.json

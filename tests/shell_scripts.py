@@ -174,7 +174,7 @@ def split_commands(block: str) -> Iterator[list[str]]:
 
 def find_scripts(tree: Path) -> list[Path]:
     """Return the scripts of recipes, by name."""
-    return sorted(tree.glob("egs/*/run*.sh"))
+    return sorted([*tree.glob("egs/*/run*.sh"), *tree.glob("egs/*/studies/run*.sh")])
 
 
 def count_scripts(tree: Path) -> dict[str, tuple[int, int, int]]:

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# new_recipe.sh SOURCE NEW: copy the scripts of recipe egs/SOURCE to egs/NEW, for another corpus. The
-# copy runs at once on SOURCE's mini corpus; its README.md names what to edit.
+# new_recipe.sh SOURCE NEW: copy run.sh of recipe egs/SOURCE, and the few files that it needs, to
+# egs/NEW, for another corpus. The copy runs at once on SOURCE's mini corpus; its README.md names what
+# to edit. Which files, and the page, stand in local/new_recipe.md; a copy is copied whole.
 set -euo pipefail
 egs=$(cd "$(dirname "$0")/../egs" && pwd)
 
@@ -21,12 +22,20 @@ source=${1#egs/} && source=${source%/} new=${2#egs/}
 copy=$(mktemp -d "$egs/.new.XXXXXX")
 trap 'rm -rf "$copy"' EXIT
 chmod 755 "$copy"
-cp -R "$egs/$source"/{*.sh,conf,local} "$copy"
-rm -rf "$copy"/local/__pycache__
+page=$egs/$source/local/new_recipe.md
+if [[ -f $page ]]; then
+  files=$(sed -n '1s/^    files: //p' "$page")
+  sed "1d; s|@source@|$source|g; s|@new@|$new|g" "$page" >"$copy/README.md"
+else
+  files="conf local"
+  sed "1s|.*|# $new|; s|egs/$source/|egs/$new/|g; s|^Copied from egs/[^.]*|Copied from egs/$source|" \
+    "$egs/$source/README.md" >"$copy/README.md"
+fi
+# shellcheck disable=SC2086  # files are words
+tar -C "$egs/$source" --exclude __pycache__ -cf - run.sh $files | tar -C "$copy" -xf -
 for corpus in "$egs/$source"/mini*/; do # corpora of the repository stay where they are
   [[ ! -d $corpus ]] || ln -s "../$source/$(basename "$corpus")" "$copy"
 done
-sed "s|@source@|$source|g; s|@new@|$new|g" "$copy/local/new_recipe.md" >"$copy/README.md"
 
 mv "$copy" "$egs/$new"
 trap - EXIT

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """What recipe.sh leaves to Python: manifests of stages with content hashes here; the lock, the
-options, and what stages read and write beside. Standard library only.
+options, and what stages read and write beside. Standard library only, but for `commands`.
 """
 
 import datetime
@@ -8,6 +8,7 @@ import hashlib
 import json
 import os
 import re
+import shlex
 import sys
 import time
 from collections.abc import Iterator
@@ -235,6 +236,16 @@ def stale(path: Path) -> None:
         print(f"warning: {warning}: start from --stage {old['stage']}", file=sys.stderr)
 
 
+def commands(*words: str) -> None:
+    """Print what `lmtools VERB --experiment F` does, command by command."""
+    try:
+        from recipe_commands import print_commands
+    except ImportError:  # of lmtools' dependencies
+        print(shlex.join(["lmtools", *words]))
+    else:
+        print_commands(*words)
+
+
 def now() -> datetime.datetime:
     """Return the time, which is the same everywhere."""
     return datetime.datetime.now(datetime.timezone.utc)
@@ -251,6 +262,7 @@ VERBS = {
     "ready": (ready, Path, Path, Path),
     "lock": (lock, Path, int, int),
     "stop": (stop, Path),
+    "commands": (commands,),
 }
 
 if __name__ == "__main__":

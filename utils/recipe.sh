@@ -29,7 +29,7 @@ nnodes=1         # machines of one training, of so many processes each, by utils
 debug=false      # true: show every command, and the traceback of an error
 
 recipe_home=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-recipe_script=./$([[ -f ${0##*/} ]] || echo local/)${0##*/} # of the recipe, or in its local/
+recipe_script=./$([[ -f ${0##*/} ]] || echo studies/)${0##*/} # of the recipe, or its studies
 recipe_tag=$(sed -E 's/^run_?//; s/\.sh$//; s/.$/&-/' <<<"${0##*/}") # run.sh: nothing; run_x.sh: x-
 recipe_command=$recipe_script # with the options of this call that decide the results
 recipe_help=false
@@ -135,13 +135,12 @@ options() {
 # recipe_print: programs print themselves in place of running.
 # shellcheck disable=SC2317,SC2329  # stages call them
 recipe_print() {
-  lmtools() { quoted lmtools "$@"; }
-  python3() { quoted python3 "$@"; }
-  bash() { quoted bash "$@"; }
-  cp() { quoted cp "$@"; }
-  ln() { quoted ln "$@"; }
-  mkdir() { quoted mkdir "$@"; }
-  rm() { quoted rm "$@"; }
+  lmtools() {
+    [[ " $* " = *" --experiment "* && $1 != report ]] || { quoted lmtools "$@" && return; }
+    recipe_python commands "$@" # one a column or system
+  }
+  local name
+  for name in python3 bash cp ln mkdir rm; do eval "$name() { quoted $name \"\$@\"; }"; done
 }
 
 # recipe_start: lmtools is installed, and the experiment's directory is ours until this run and all

@@ -5,8 +5,9 @@
 # --corpus mini-real: LibriSpeech's speech, decoded by Whisper, and ten novels; it needs
 # --train-opts steps=2200. Neither needs a network. Your own corpus: a directory with such files.
 #
-# From what this leaves go on: run_lattices.sh, run_paper.sh (other rows of the T-TA paper),
-# run_asr.sh (your recordings), run_lists.sh (your lists). run_full.sh fetches LibriSpeech.
+# From what this leaves scripts in studies/ go on: run_lattices.sh, run_paper.sh (other rows of the
+# T-TA paper), run_asr.sh (your recordings), run_lists.sh (your lists). run_full.sh fetches
+# LibriSpeech.
 
 # shellcheck disable=SC2086  # --normaliser and --train-opts are words
 cd "$(dirname "$0")" && . ../../utils/recipe.sh
@@ -87,5 +88,5 @@ if stage 6 "report" "$experiment" conf/report.yaml "$datadir"/{dev,test}/nbest.j
   "$expdir/tune" "$expdir/rescore" : "$expdir"/report/{RESULTS.md,index.html}; then
   lmtools report "$expdir" --experiment "$experiment" --conf conf/report.yaml \
     --nbest "$datadir"/{dev,test}/nbest.jsonl --title "${PWD##*/} (${corpus##*/})"
-  python3 ../../utils/papers/paper_tables.py "$expdir" conf/report.yaml conf/papers.yaml
+  [[ ! -f conf/papers.yaml ]] || python3 ../../utils/papers/paper_tables.py "$expdir" conf/report.yaml conf/papers.yaml
 fi

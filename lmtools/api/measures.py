@@ -30,7 +30,12 @@ def measure(refs: Texts, hyps: Texts | None = None, metric: str = "wer") -> Eval
         raise UserError(f"hyps: {what}; only N-best lists hold references and hypotheses")
     refuse_unlike(given, chosen)
     references = by_utterance(given, "refs", reference)
-    return evaluate(references, by_utterance(chosen, "hyps", first_text), metric, "hyps")
+    return evaluate(
+        references,
+        by_utterance(chosen, "hyps", lambda nbest: nbest.hyps[0].text if nbest.hyps else ""),
+        metric,
+        "hyps",
+    )
 
 
 def wer(refs: Texts, hyps: Texts | None = None) -> Evaluation:
@@ -94,8 +99,3 @@ def check_own(text, where: str) -> str | tuple[str, ...]:
     if where.startswith("refs") and isinstance(text, list | tuple) and text:
         return tuple(list_texts(text, where))
     return check_text(text, where)
-
-
-def first_text(nbest: NBest) -> str:
-    """Return the text of the first hypothesis, '' of an empty list."""
-    return nbest.hyps[0].text if nbest.hyps else ""

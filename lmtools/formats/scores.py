@@ -81,11 +81,12 @@ def read(path, lines: Iterator[tuple[int, str]] | None = None) -> ScoreTable:
 
 def read_last(where: str, line: str | None) -> str:
     """Return the hash in the last line; UserError for any other line, and (None) for one behind."""
-    match = line is not None and re.fullmatch(LAST + "([0-9a-f]{32})", line)
+    if line is None:
+        raise UserError(f"{where}: a line after `{LAST}HASH`, the last; score the lists again")
+    match = re.fullmatch(LAST + "([0-9a-f]{32})", line)
     if not match:
-        cause = "a line after the last" if line is None else "no row of a score file"
         raise UserError(
-            f"{where}: {cause}; expected `utt#rank TAB log-probability TAB tokens`, at the end"
+            f"{where}: expected `utt#rank TAB log-probability TAB tokens`, and at the end"
             f" `{LAST}HASH`; score the lists again"
         )
     return match[1]

@@ -208,7 +208,6 @@ def calibrate(
 
 
 def save_calibration(calibration: Calibration, path) -> None:
-    """Write a calibration as JSON."""
     tree = {"method": calibration.method}
     if calibration.method == "isotonic":
         tree |= {"inputs": list(calibration.inputs), "outputs": list(calibration.outputs)}

@@ -8,7 +8,6 @@ exactly, and no order of summation changes a bit.
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -47,14 +46,12 @@ class NetworkBuilder:
         self.timed: dict[tuple[int, int], list[float]] = {}
 
     def row(self, word: str) -> int:
-        """Return the row of a word."""
         row = self.rows.setdefault(word, len(self.rows))
         if row == len(self.mass):
             self.mass = np.concatenate([self.mass, np.zeros_like(self.mass)])
         return row
 
     def new_column(self) -> int:
-        """Return an empty column in which all of the network has no word."""
         column = len(self.order)
         if column == self.mass.shape[1]:
             self.mass = np.concatenate([self.mass, np.zeros_like(self.mass)], axis=1)
@@ -135,7 +132,6 @@ class NetworkBuilder:
         return columns
 
     def words(self) -> list[str]:
-        """Return the words that `finish` chooses."""
         names, mass = list(self.rows), self.mass[:, self.order]
         rows = mass[1:].argmax(0) + 1 if self.order else np.zeros(0, dtype=int)
         spoken = mass[rows, np.arange(len(rows))] >= mass[0]
@@ -169,7 +165,6 @@ class NetworkBuilder:
 
 
 def is_certain(network: ConfusionNetwork) -> bool:
-    """Return whether each slot of a network has a word, and no other one."""
     return all(len(slot.words) == 1 and slot.chosen in slot.words for slot in network.spoken) and (
         len(network.spoken) == len(network.slots)
     )
@@ -218,29 +213,6 @@ def align(gains: np.ndarray, losses: np.ndarray) -> list[int | None]:
             unit -= 1
             steps.append(None)
     return steps[::-1]
-
-
-def expected_errors(network: ConfusionNetwork, words: Sequence[str] | None = None) -> float:
-    """Return the expected number of word errors of a path, a word or NO_WORD a slot, or of the
-    chosen one, if slots are right or wrong independently: the sum of 1 - posterior.
-    """
-    path = [slot.chosen for slot in network.slots] if words is None else words
-    return math.fsum(
-        1 - slot.words.get(word, 0.0) for slot, word in zip(network.slots, path, strict=True)
-    )
-
-
-def choose_words(network: ConfusionNetwork, words: Sequence[str]) -> ConfusionNetwork:
-    """Return the network with another word, or NO_WORD, chosen in each slot; times of slots whose
-    word changes are unknown.
-    """
-    slots = [
-        slot
-        if slot.chosen == word
-        else replace(slot, chosen=word, confidence=slot.words.get(word, 0.0), time=None)
-        for slot, word in zip(network.slots, words, strict=True)
-    ]
-    return replace(network, slots=tuple(slots))
 
 
 def as_lattice(network: ConfusionNetwork) -> Lattice:

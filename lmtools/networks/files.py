@@ -40,7 +40,6 @@ SUMMARIES = {
 
 
 def recognises(path: Path, first: str) -> bool:
-    """Return whether the first line is a network's."""
     return first.startswith("{") and '"utt"' in first and '"slots"' in first
 
 
@@ -64,7 +63,8 @@ def parse_slot(tree, where: str) -> Slot:
         words[encodable(word, where)] = expect(share, float, where, word)
         if word != NO_WORD and word.split() != [word]:
             raise UserError(f"{where}: {word!a} is no word; write words without white space")
-    if not all(0 <= share <= 1 for share in words.values()) or not near_one(words.values()):
+    shares = words.values()
+    if not all(0 <= share <= 1 for share in shares) or abs(math.fsum(shares) - 1) > SUM:
         raise UserError(f"{where}: the posteriors do not sum to 1; build the network again")
     chosen = member(tree, "chosen", str, where)
     if chosen != NO_WORD and chosen.split() != [chosen]:
@@ -79,10 +79,6 @@ def parse_slot(tree, where: str) -> Slot:
         raise UserError(f"{where}: 'time' has {len(times)} numbers; give start and end")
     start, end = (expect(time, float, where, "time") for time in times)
     return Slot(words, chosen, confidence, (start, end))
-
-
-def near_one(shares: Iterable[float]) -> bool:
-    return abs(math.fsum(shares) - 1) <= SUM
 
 
 def as_tree(network: ConfusionNetwork) -> dict:
@@ -101,7 +97,6 @@ def shorten(share: float) -> float:
 
 
 def write(networks: Iterable[ConfusionNetwork], path) -> None:
-    """Write networks as JSON, one by one."""
     trees = {}
 
     def headers() -> Iterator[NBest]:
@@ -266,7 +261,6 @@ def share_confidences(marks: Sequence[WordMark | None]) -> list[WordMark | None]
 
 
 def is_number(value) -> bool:
-    """Return whether a value of JSON is a number of sensible size."""
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e15
 
 
@@ -296,7 +290,6 @@ def parse_words(words: Iterable[Mapping] | None) -> list[WordMark | None]:
 
 
 def parse_word(word) -> WordMark | None:
-    """Return the mark of one word."""
     if not isinstance(word, dict):
         return None
     given = [word[key] for key in KEYS if word.get(key) is not None]

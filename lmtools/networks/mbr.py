@@ -73,7 +73,6 @@ def decode_mbr(
 
 
 def prepare(lattice: Lattice, weights: Mapping[str, float], scale: float) -> Prepared:
-    """Return the lattice as the algorithm takes it."""
     lattice = join_ends(trim(lattice), weights, scale)
     arcs = lattice.scores["p"]
     level = levels(lattice)
@@ -227,16 +226,3 @@ def as_network(
         time = None if np.isnan(span).any() else (span[0], span[1])
         slots.append(Slot(words, word, words.get(word, 0.0), time))
     return ConfusionNetwork(prepared.lattice.utt, tuple(slots), ref)
-
-
-def expected_edits(
-    lattice: Lattice, weights: Mapping[str, float], words: Sequence[str], scale: float = 1.0
-) -> float:
-    """Return the expected edit distance between a word sequence and the paths, in the algorithm's
-    approximation (equation 13 of the paper): never less than the true one.
-    """
-    prepared = prepare(lattice, weights, scale)
-    rows = {word: row for row, word in enumerate(prepared.words)}
-    sequence = np.array([rows.get(word, len(rows)) for word in words], dtype=np.int64)
-    groups = list(sweep(prepared.lattice.target, prepared.level, lowest=1))
-    return align_forward(prepared, sequence, groups)[2]

@@ -64,7 +64,6 @@ def align_systems(outputs: Sequence[Sequence[Token]]) -> list[Row]:
 
 
 def merge_output(rows: list[Row], output: Sequence[Token], systems: int) -> list[Row]:
-    """Return the slots of `systems` systems with one more."""
     merged: list[Row] = []
     for slot, token in trace_back(rows, output):
         if slot is None:
@@ -229,7 +228,6 @@ def add_up(values: np.ndarray) -> np.ndarray:
 
 
 def average(row: Row, word: str, vote: Vote) -> Token:
-    """Return the mean confidence and times of the systems that have a word."""
     tokens = [token for token in row if token.word == word]
     if word == NO_WORD:
         return Token(word, vote.null)
@@ -248,6 +246,5 @@ def elect(rows: Sequence[Row], vote: Vote) -> list[Token]:
 
 
 def combine(outputs: Sequence[Sequence[Token]], vote: Vote) -> list[tuple[Row, Token]]:
-    """Return each slot of the outputs and its winner."""
     rows = align_systems(outputs)
     return list(zip(rows, elect(rows, vote), strict=True))

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 
 from rapidfuzz.distance import Levenshtein
@@ -18,9 +19,18 @@ from lmtools.formats.registry import is_pipe, read_first_line
 from lmtools.formats.texts import KALDI
 from lmtools.networks import files as network_files
 from lmtools.networks.confusion import NetworkBuilder, is_certain, share_out
-from lmtools.networks.files import NETWORKS
+from lmtools.networks.files import NETWORKS, recognises
 from lmtools.networks.lists import NetworkPlan, build_networks, rank_lists
-from lmtools.networks.rover import FREQUENCY, VOTES, Ballots, Row, Token, Vote, align_systems, elect
+from lmtools.networks.rover import (
+    FREQUENCY,
+    VOTES,
+    Ballots,
+    Row,
+    Token,
+    Vote,
+    align_systems,
+    combine,
+)
 from lmtools.text import NORMALISERS
 from lmtools.types import NO_WORD, ConfusionNetwork, Slot
 
@@ -45,7 +55,8 @@ class SystemOutput:
 
 def read_system(path: str, form: str | None, plan: NetworkPlan) -> SystemOutput:
     """Read a system's networks, or lists of hypotheses with the posteriors of `plan`."""
-    if form in NETWORKS or (form is None and holds_networks(path)):
+    seen = form is None and path != "-" and Path(path).is_file() and not is_pipe(path)
+    if form in NETWORKS or (seen and recognises(Path(path), read_first_line(path))):
         items = network_files.read(path)
         return SystemOutput(path, {network.utt: network for network in items})
     form = form or detect(path, KALDI)
@@ -98,12 +109,6 @@ def find_spellings(systems: Sequence[SystemOutput]) -> Iterator[str]:
         )
 
 
-def holds_networks(path: str) -> bool:
-    """Return whether a file begins as networks do."""
-    file = path != "-" and Path(path).is_file() and not is_pipe(path)
-    return file and network_files.recognises(Path(path), read_first_line(path))
-
-
 def join_systems(systems: Sequence[SystemOutput]) -> Iterator[tuple[str, list[ConfusionNetwork]]]:
     """Yield each utterance of the first system with its networks; UserError unless all systems have
     the same utterances.
@@ -122,7 +127,6 @@ def join_systems(systems: Sequence[SystemOutput]) -> Iterator[tuple[str, list[Co
 
 
 def tokens_of(network: ConfusionNetwork) -> list[Token]:
-    """Return the chosen words as a vote takes them."""
     return [Token(slot.chosen, slot.confidence, slot.time) for slot in network.spoken]
 
 
@@ -131,19 +135,21 @@ def combine_systems(systems: Sequence[SystemOutput], vote: Vote) -> Iterator[Con
     votes and confidences the winners'; or, with the method NETWORK, of all networks by the trust in
     their systems.
     """
-    check_trust(vote, len(systems))
+    if vote.trust and (len(vote.trust) != len(systems) or not sum(vote.trust) > 0):
+        raise UserError(
+            f"weights of {len(vote.trust)} systems for {len(systems)}; give one each, in their"
+            " order, or tune them with these systems"
+        )
     for utt, parts in join_systems(systems):
         ref = next((part.ref for part in parts if part.ref is not None), None)
         if vote.method == NETWORK:
             yield add_networks(parts, vote).finish(utt, ref=ref)
         else:
-            rows = align_systems([tokens_of(part) for part in parts])
-            winners = zip(rows, elect(rows, vote), strict=True)
+            winners = combine([tokens_of(part) for part in parts], vote)
             yield ConfusionNetwork(utt, tuple(count_votes(*pair, vote) for pair in winners), ref)
 
 
 def add_networks(parts: Sequence[ConfusionNetwork], vote: Vote) -> NetworkBuilder:
-    """Return the network of several as it grew, the most trusted first."""
     builder = NetworkBuilder()
     shares = share_out(vote.trust or [1.0] * len(parts)).tolist()
     order = sorted(range(len(parts)), key=lambda place: -shares[place])
@@ -155,7 +161,6 @@ def add_networks(parts: Sequence[ConfusionNetwork], vote: Vote) -> NetworkBuilde
 
 
 def count_votes(row: Row, winner: Token, vote: Vote) -> Slot:
-    """Return the slot of a row: each word's share of the votes, and the winner."""
     trust = vote.trust or (1.0,) * len(row)
     shares: dict[str, float] = {}
     for token, weight in zip(row, trust, strict=True):
@@ -165,17 +170,7 @@ def count_votes(row: Row, winner: Token, vote: Vote) -> Slot:
     return Slot(shares, winner.word, min(max(confidence, 0.0), 1.0), winner.time)
 
 
-def check_trust(vote: Vote, systems: int) -> None:
-    """Raise UserError where the weights are not one a system."""
-    if vote.trust and (len(vote.trust) != systems or not sum(vote.trust) > 0):
-        raise UserError(
-            f"weights of {len(vote.trust)} systems for {systems}; give one each, in their order,"
-            " or tune them with these systems"
-        )
-
-
 def save_vote(vote: Vote, path) -> None:
-    """Write a vote as JSON."""
     tree = {"method": vote.method, "alpha": vote.alpha, "null": vote.null}
     write_json(tree | {"trust": list(vote.trust)}, path, allow_nan=False)
 
@@ -207,7 +202,7 @@ def tune_vote(systems: Sequence[SystemOutput], refs: Mapping[str, str], methods=
     trial = VoteTrial([(refs[utt].split(), parts) for utt, parts in join_systems(systems)])
     trust = (1.0,) * len(systems)
     tuned = [climb(trial.count_errors, Vote(method, trust=trust)) for method in methods]
-    return min(tuned, key=first_of)[1]
+    return min(tuned, key=itemgetter(0))[1]
 
 
 class VoteTrial:
@@ -235,7 +230,6 @@ class VoteTrial:
         self.votes: dict[Vote, int] = {}
 
     def count_errors(self, vote: Vote) -> int:
-        """Return the errors of a vote."""
         if vote not in self.votes:
             chosen = map(tuple, self.choose(vote))
             pairs = zip(chosen, self.open, self.counted, strict=True)
@@ -246,7 +240,6 @@ class VoteTrial:
         return self.votes[vote]
 
     def choose(self, vote: Vote) -> Iterator[list[str]]:
-        """Yield the words of each utterance in which systems differ."""
         if vote.method == NETWORK:
             yield from (add_networks(parts, vote).words() for _, parts in self.open)
             return
@@ -257,7 +250,6 @@ class VoteTrial:
 
 
 def count(ref: Sequence[str], words: Sequence[str]) -> int:
-    """Return the word errors of an utterance."""
     return Levenshtein.distance(ref, words)
 
 
@@ -286,19 +278,12 @@ def climb(count_errors, vote: Vote) -> tuple[int, Vote]:
         before = best[0]
         for name in ("alpha", "null") if vote.method in tuple(VOTES)[1:] else ():
             tries = [replace(best[1], **{name: value}) for value in GRID]
-            best = min([best, *((count_errors(one), one) for one in tries)], key=first_of)
+            best = min([best, *((count_errors(one), one) for one in tries)], key=itemgetter(0))
         for place in range(len(vote.trust)):
-            tries = [replace(best[1], trust=put(best[1].trust, place, t)) for t in TRUSTS]
-            best = min([best, *((count_errors(one), one) for one in tries)], key=first_of)
+            tries = [
+                replace(best[1], trust=(*(old := best[1].trust)[:place], t, *old[place + 1 :]))
+                for t in TRUSTS
+            ]
+            best = min([best, *((count_errors(one), one) for one in tries)], key=itemgetter(0))
         if best[0] == before:
             return best
-
-
-def first_of(pair: tuple[int, Vote]) -> int:
-    """Return the errors of a pair."""
-    return pair[0]
-
-
-def put(values: tuple[float, ...], place: int, value: float) -> tuple[float, ...]:
-    """Return the values with another at one place."""
-    return (*values[:place], value, *values[place + 1 :])

@@ -82,7 +82,6 @@ def declare_build(parser):
 
 
 def add_output(parser) -> None:
-    """Declare where networks go, and what calibrates them."""
     help_text = "what `lmtools network calibrate` wrote: confidences become probabilities"
     parser.add_argument("--calibration", metavar="F.json", help=help_text)
     parser.add("--out", help="networks; - is standard output")
@@ -90,7 +89,6 @@ def add_output(parser) -> None:
 
 
 def build(args):
-    """Write the networks one by one, and say how many."""
     networks = networks_of_lattices(args) if args.lattices else networks_of_lists(args)
     say(f"{args.out}: networks of {write_networks(networks, args)} utterances")
 
@@ -115,7 +113,6 @@ def networks_of_lists(args) -> Iterator[ConfusionNetwork]:
 
 
 def networks_of_lattices(args) -> Iterator[ConfusionNetwork]:
-    """Yield the networks of lattices, read one by one."""
     if args.scores or args.score:
         raise UserError("--lattices: have their scores on their arcs; leave --scores and --score")
     weights = parse_weights(args.weights)
@@ -291,7 +288,6 @@ def declare_rover(parser):
 
 
 def add_systems(parser):
-    """Declare the systems and how lists become networks."""
     help_text = "outputs of a system: texts with ids, ctm, N-best lists, or networks"
     parser.add_argument("systems", metavar="F", nargs="+", help=help_text)
     parser.add("--format", help="format of all of them (default: recognised one by one)")

@@ -41,7 +41,6 @@ MERGE = ("am", ())  # the format has no other scores
 
 
 def recognises(path: Path, first: str) -> bool:
-    """Return whether all of the first line is word:slot:posterior."""
     return FIRST.fullmatch(first.strip()) is not None
 
 
@@ -125,12 +124,10 @@ def complete_slot(arcs: list[Arc], state: int) -> list[Arc]:
 
 
 def missing_posterior(arcs: list[Arc]) -> float:
-    """Return 1 less the sum of the posteriors of a slot."""
     return 1 - sum(map(posterior_of, arcs))
 
 
 def posterior_of(arc: Arc) -> float:
-    """Return the posterior of an arc, as far as a float goes."""
     return math.exp(min(arc.scores["am"], 700))
 
 

@@ -158,7 +158,6 @@ class NgramModel:
 
     @property
     def notes(self) -> list[ModelNote]:
-        """Return notes on the model for those who meet unknown words."""
         notes = []
         if self.lacks_unknown:
             cause = (
@@ -173,7 +172,6 @@ class NgramModel:
         return notes
 
     def unigram(self, token: str) -> float:
-        """Return log10 of the probability of a token after nothing."""
         before = kenlm.State()
         self.kenlm.NullContextWrite(before)
         return self.kenlm.BaseScore(before, token, kenlm.State())
@@ -185,9 +183,7 @@ class NgramModel:
         return split_words(text) if self.foreign else text.split()
 
     def tokens(self, text: str) -> list[str]:
-        """Return the tokens that the model sees of `text`, after its normaliser; reserved symbols
-        are unknown words, not ends of sentences.
-        """
+        """Return the tokens the model sees of a normalised text; reserved ones are unknown."""
         tokens = split_words(text) if self.foreign else self.subword.pieces(text)
         if self.unknown:
             return [

@@ -39,7 +39,6 @@ class NetworkWord:
 
     @property
     def null(self) -> bool:
-        """Return whether it stands for no word."""
         return self.written == NULL
 
 
@@ -120,7 +119,6 @@ def parse_word(written: str, rules: Rules) -> NetworkWord:
 
 
 def list_words(text: str) -> Iterator[str]:
-    """Yield all words of a text, of all alternatives."""
     return (token for token in INSIDE.findall(text) if token not in "{}/")
 
 
@@ -154,12 +152,10 @@ def align_texts(ref: str, hyp: str, rules: Rules) -> WordPairs:
 
 
 def passing_cost(word: NetworkWord) -> float:
-    """Return the cost of a word beside none."""
     return PASSED if word.null else MISSING if word.optional else ONE
 
 
 def are_equal(ref: NetworkWord, hyp: NetworkWord) -> bool:
-    """Return whether two words count as equal."""
     if ref.fragment or hyp.fragment:
         for part, whole in ((ref.text, hyp.text), (hyp.text, ref.text)):
             if len(part) > 1 and part[0] == "-":
@@ -170,14 +166,12 @@ def are_equal(ref: NetworkWord, hyp: NetworkWord) -> bool:
 
 
 def matching_cost(ref: NetworkWord, hyp: NetworkWord) -> float:
-    """Return the cost of a word beside a word."""
     if ref.null and hyp.null:
         return BOTH_NULL
     return 0.0 if are_equal(ref, hyp) else SUBSTITUTION
 
 
 def round_cost(cost: float) -> float:
-    """Return a cost as 32 bits hold it."""
     return cost if cost.is_integer() else float(np.float32(cost))
 
 
@@ -256,7 +250,6 @@ def step_back(ref: Network, hyp: Network, table, place: tuple[int, int]) -> tupl
 def describe_step(
     ref: NetworkWord, hyp: NetworkWord, place, before
 ) -> Iterator[tuple[str, str, str]]:
-    """Yield the step between two places, if words are part of it."""
     if place[0] == before[0]:
         if not hyp.null:
             yield "C" if hyp.optional else "I", "", hyp.written

@@ -172,12 +172,10 @@ class GlobalMap:
 
 
 def fold(text: str) -> str:
-    """Return a text with ASCII letters in upper case."""
     return text.translate(UPPER)
 
 
 def is_for(pattern: str, names: Sequence[str], where: str) -> bool:
-    """Return whether a regular expression of APPLIES finds one of the names."""
     try:
         return any(re.search(pattern, name) for name in names)
     except re.error as error:
@@ -220,7 +218,6 @@ def parse_rule(line: str, where: str) -> Rule:
 
 
 def behind(text: str) -> str:
-    """Return what stands behind the first word of a text, without its brackets."""
     parts = text.split(maxsplit=1)
     return unwrap(parts[1]) if len(parts) > 1 else ""
 

@@ -160,17 +160,14 @@ def read_units(path) -> Iterator[list[Line]]:
 
 
 def is_mark(fields: Sequence[str]) -> bool:
-    """Return whether a line of a ctm is a mark of alternations."""
     return fields[COLUMNS].lower() in (BEGIN, NEXT, END)
 
 
 def begin_of(unit: Sequence[Line]) -> float:
-    """Return the start of a word, or of the first of an alternation."""
     return next((float(fields[2]) for _, fields in unit if not is_mark(fields)), 0.0)
 
 
 def read_word(unit: Sequence[Line], glm: GlobalMap | None) -> Iterator[Spoken]:
-    """Yield the words that a line becomes by the rules."""
     sets = expand_line(unit[0][1], glm)
     if len(sets) > 1:
         yield from join_alternatives(sets)
@@ -180,7 +177,6 @@ def read_word(unit: Sequence[Line], glm: GlobalMap | None) -> Iterator[Spoken]:
 
 
 def read_alternation(unit: Sequence[Line], glm: GlobalMap | None) -> Iterator[Spoken]:
-    """Yield the alternation of the lines from <ALT_BEGIN> to <ALT_END>."""
     sets: list[list[Timed]] = []
     for _, fields in unit:
         if is_mark(fields):
@@ -207,7 +203,6 @@ def expand_line(fields: Sequence[str], glm: GlobalMap | None) -> list[list[Timed
 
 
 def share_time(words: Sequence[str], begin: float, duration: float) -> list[Timed]:
-    """Return words that share the time of one, to the millisecond."""
     part = duration / len(words)
     return [
         (word, thousandths(begin + part * place), thousandths(part))
@@ -216,12 +211,10 @@ def share_time(words: Sequence[str], begin: float, duration: float) -> list[Time
 
 
 def thousandths(seconds: float) -> float:
-    """Return a time to the millisecond."""
     return float(f"{seconds:.3f}")
 
 
 def join_alternatives(sets: Sequence[Sequence[Timed]]) -> Iterator[Spoken]:
-    """Yield an alternation, whose middle is the last of its words'."""
     middles = [begin + duration / 2 for words in sets for _, begin, duration in words]
     texts = [" ".join(escape(word) for word, _, _ in words) or NULL for words in sets]
     if middles:

@@ -9,7 +9,7 @@ with Trie-Based Deep Biasing and Shallow Fusion); their errors add up to those o
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -125,7 +125,6 @@ def count_texts(refs: Mapping[str, str], hyps: Mapping[str, str], glossary: Glos
 
 
 def align_phrases(utt: str, ref: str, hyps: Mapping[str, str], glossary: Glossary):
-    """Return the PhraseAlignment of an utterance's hypothesis."""
     return PhraseAlignment.of(ref, hyps.get(utt, ""), glossary.unweighted(utt))
 
 
@@ -162,7 +161,6 @@ class PhraseEvaluation:
 
     @property
     def false_alarms(self) -> int:
-        """Return the phrases in hypotheses that are not said."""
         return int(false_alarms(self.total))
 
     def score(self, figure: str) -> float | None:
@@ -233,17 +231,18 @@ def list_errors(
 
 
 def list_own(aligned: PhraseAlignment, utt: str) -> list[dict[str, str]]:
-    """List the errors of one utterance."""
-    rows = []
-    for span in aligned.missed():
-        texts = " ".join(aligned.ref[span.start : span.end]), beside(aligned, span, of_ref=True)
-        rows.append(dict(zip(("ref", "hyp"), texts, strict=True)) | {"kind": MISSED})
-        rows[-1] |= {"utt": utt, "phrase": span.written}
-    for span in aligned.false_alarms():
-        texts = beside(aligned, span, of_ref=False), " ".join(aligned.hyp[span.start : span.end])
-        rows.append(dict(zip(("ref", "hyp"), texts, strict=True)) | {"kind": FALSE})
-        rows[-1] |= {"utt": utt, "phrase": span.written}
-    return rows
+    missed = [
+        (span, MISSED, " ".join(aligned.ref[span.start : span.end]), beside(aligned, span, True))
+        for span in aligned.missed()
+    ]
+    false = [
+        (span, FALSE, beside(aligned, span, False), " ".join(aligned.hyp[span.start : span.end]))
+        for span in aligned.false_alarms()
+    ]
+    return [
+        {"ref": ref, "hyp": hyp, "kind": kind, "utt": utt, "phrase": span.written}
+        for span, kind, ref, hyp in missed + false
+    ]
 
 
 def beside(aligned: PhraseAlignment, span: Span, of_ref: bool) -> str:
@@ -283,9 +282,8 @@ def list_changes(
 
 
 def compare_sides(new: PhraseAlignment, old: PhraseAlignment) -> list[tuple[str, str]]:
-    """Return kind and phrase of each change of an utterance."""
     missed, false = (
-        [count_written(side) for side in sides]
+        [Counter(span.written for span in side) for side in sides]
         for sides in ((new.missed(), old.missed()), (new.false_alarms(), old.false_alarms()))
     )
     kinds = {
@@ -295,13 +293,3 @@ def compare_sides(new: PhraseAlignment, old: PhraseAlignment) -> list[tuple[str,
         AVOIDED: false[1] - false[0],
     }
     return [(kind, phrase) for kind, phrases in kinds.items() for phrase in phrases.elements()]
-
-
-def count_written(spans: Iterable[Span]) -> Counter[str]:
-    """Count spans by their phrases."""
-    return Counter(span.written for span in spans)
-
-
-def count_kinds(rows: Sequence[Mapping[str, str]]) -> dict[str, int]:
-    """Count rows by kind."""
-    return dict(Counter(row["kind"] for row in rows))

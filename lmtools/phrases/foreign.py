@@ -128,7 +128,6 @@ def has_sounds(line: str) -> bool:
 
 
 def plain(name: str) -> str:
-    """Return the name of a column or key without case and underscores."""
     return re.sub("[_ ]", "", name).lower()
 
 
@@ -145,7 +144,6 @@ def find_header(line: str, table: bool) -> str | None:
 
 
 def read_table(path, lines: Sequence[tuple[int, str]], sign: str) -> list[Line]:
-    """Read a table by its header. AWS writes hyphens for the blanks of a phrase."""
     names: list[str] = []
     found = []
     for number, line in lines:
@@ -163,7 +161,7 @@ def read_table(path, lines: Sequence[tuple[int, str]], sign: str) -> list[Line]:
                 f" holds {sign!r}"
             )
         row = dict(zip(names, (cell.strip() for cell in cells), strict=False))
-        if {"displayas", "soundslike"} & {*names}:
+        if {"displayas", "soundslike"} & {*names}:  # AWS, which writes hyphens for blanks
             parts = {"phrase", "soundslike"} & {*row}
             row |= {name: re.sub("[-.]+", " ", row[name]).strip() for name in parts}
         found.append(read_row(row, where))
@@ -171,7 +169,6 @@ def read_table(path, lines: Sequence[tuple[int, str]], sign: str) -> list[Line]:
 
 
 def read_row(row: dict, where: str) -> Line:
-    """Read a row of a table or an object of JSON, by names of columns."""
     given = [row[name] for name in WRITTEN if isinstance(row.get(name), str) and row[name]]
     texts = given[: 2 if row.get("displayas") else 1]
     for name in SPOKEN:
@@ -208,7 +205,6 @@ def read_json(path, lines: Sequence[tuple[int, str]]) -> list[Line]:
 
 
 def walk(tree, boost) -> Iterator[Line]:
-    """Yield the phrases of a tree, `boost` the weight of those that have none."""
     if isinstance(tree, str):
         if tree not in UNKNOWN:
             yield Line("", tree, boost)

@@ -8,19 +8,18 @@ other programs have.
 """
 
 import functools
-import hashlib
 import itertools
 import json
 import re
 import statistics
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 
 from lmtools.base.errors import UserError
 from lmtools.base.files import read_lines
-from lmtools.base.grammar import check_text, list_texts
+from lmtools.base.grammar import check_among, check_text, list_texts
 from lmtools.base.log import say_lines
 from lmtools.base.options import check_options, list_options, option, parse_option
 from lmtools.formats import kaldi_text
@@ -30,11 +29,10 @@ from lmtools.types import PHRASES, NBest
 
 SIBILANTS = ("s", "x", "z", "ch", "sh")
 LEAST = 3  # letters of each part of a parted word
-DASHES = "-‐‑"
+NO_DASHES = dict.fromkeys(map(ord, "-‐‑"))
 
 
 def make_plural(word: str) -> str:
-    """Return the regular English plural of a word."""
     if word.lower().endswith(SIBILANTS):
         return f"{word}es"
     if word[-1:] in "yY" and word[-2:-1].lower() not in "aeiou":
@@ -42,28 +40,15 @@ def make_plural(word: str) -> str:
     return f"{word}s"
 
 
-def make_possessive(word: str) -> str:
-    """Return a word with 's."""
-    return f"{word}'s"
-
-
-def inflect(text: str, plural: bool, possessive: bool) -> Iterator[str]:
-    """Yield a text and those with its last word in the plural or with 's."""
+def inflect(text: str, kinds: Collection[str]) -> Iterator[str]:
     yield text
     if not text[-1:].isalpha():
         return
     head, blank, last = text.rpartition(" ")
-    if plural:
+    if "plural" in kinds:
         yield head + blank + make_plural(last)
-    if possessive:
-        yield head + blank + make_possessive(last)
-
-
-def join_hyphens(text: str) -> Iterator[str]:
-    """Yield a text whose hyphens join their words, where it has such."""
-    joined = text.translate(dict.fromkeys(map(ord, DASHES)))
-    if joined != text:
-        yield joined
+    if "possessive" in kinds:
+        yield head + blank + f"{last}'s"
 
 
 def compound(words: Sequence[str]) -> Iterator[tuple[str, ...]]:
@@ -81,9 +66,9 @@ def list_forms(text: str, spec) -> dict[tuple[str, ...], None]:
     """Return the words for matching of every form of a text that a PhraseSpec asks for; the text's
     own come first.
     """
-    texts = [text, *(join_hyphens(text) if spec.hyphen else ())]
+    texts = [text, *([text.translate(NO_DASHES)] if "hyphen" in spec.kinds else ())]
     forms = dict.fromkeys(tuple(split_text(form)) for form in texts)
-    if spec.compound:
+    if "compound" in spec.kinds:
         forms |= dict.fromkeys(form for words in list(forms) for form in compound(words))
     forms.pop((), None)
     return forms
@@ -92,6 +77,7 @@ def list_forms(text: str, spec) -> dict[tuple[str, ...], None]:
 WEIGHT = re.compile(r"(.*\S)\s+:(\S+)")
 NUMBERS = re.compile(r"\w\s+[0-9.]+$")
 MOST = 1000.0  # of a weight
+FORMS = ("plural", "possessive", "hyphen", "compound")
 KEPT = 64  # automata of groups of utterances
 PREFIX = re.compile(r"[-_]")
 
@@ -101,10 +87,11 @@ class PhraseSpec:
     """Specification of a glossary: its file, and which other forms of its phrases count."""
 
     path: str
-    plural: bool = option(False, "the last word in the plural, too")
-    possessive: bool = option(False, "the last word with 's, too")
-    hyphen: bool = option(False, "words with a hyphen also joined (e-mail: email)")
-    compound: bool = option(False, "neighbouring words also joined, long words parted in two")
+    forms: str = option(
+        "",
+        "other forms of phrases, with + between: plural, possessive (of the last word), hyphen"
+        " (e-mail is email, too), compound (neighbouring words joined, long words parted in two)",
+    )
     spelling: bool = option(
         False, "lmtools rescore writes what it chose with phrases as the glossary spells them"
     )
@@ -117,6 +104,13 @@ class PhraseSpec:
 
     def __post_init__(self):
         check_options(self)
+        for kind in self.kinds:
+            check_among(kind, "forms", FORMS)
+
+    @property
+    def kinds(self) -> list[str]:
+        """The kinds of other forms."""
+        return self.forms.split("+") if self.forms else []
 
     @classmethod
     def parse(cls, text: str) -> "PhraseSpec":
@@ -135,9 +129,7 @@ class PhraseSpec:
 
     @property
     def signature(self) -> dict[str, str]:
-        """Return what its column of scores depends on beside the phrases."""
-        names = ("plural", "possessive", "hyphen", "compound")
-        return {PHRASES: ",".join(name for name in names if getattr(self, name)) or "as given"}
+        return {PHRASES: ",".join(name for name in FORMS if name in self.kinds) or "as given"}
 
     def load(self) -> "Glossary":
         """Read the glossary, and the speakers of its utt2spk; say how it was read if it is another
@@ -159,9 +151,8 @@ class Phrase:
     spoken: tuple[str, ...] = ()
 
     def list_forms(self, spec: PhraseSpec) -> Iterator[tuple[tuple[str, ...], str]]:
-        """Yield the words for matching of each form, and how it is written."""
-        texts = [*inflect(self.written, spec.plural, spec.possessive)]
-        spoken = [[*inflect(text, spec.plural, spec.possessive)] for text in self.spoken]
+        texts = [*inflect(self.written, spec.kinds)]
+        spoken = [[*inflect(text, spec.kinds)] for text in self.spoken]
         for place, written in enumerate(texts):
             same = [row[place] for row in spoken if len(row) == len(texts)]
             rest = [text for row in spoken if len(row) != len(texts) for text in row]
@@ -215,7 +206,6 @@ class Glossary:
 
     @functools.cached_property
     def forms(self) -> dict[Phrase, list]:
-        """Return the forms of phrases that were needed so far."""
         return {}
 
     def __post_init__(self):
@@ -233,7 +223,6 @@ class Glossary:
         return tuple(id for id in dict.fromkeys(ids) if id in self.own)
 
     def phrases_of(self, utt: str) -> tuple[Phrase, ...]:
-        """Return the phrases for an utterance."""
         return self.common + tuple(p for id in self.ids_of(utt) for p in self.own[id])
 
     def of(self, utt: str) -> PhraseAutomaton:
@@ -256,16 +245,13 @@ class Glossary:
         ]
 
     def prefixes(self, utt: str) -> PhrasePrefixes:
-        """Return what scores the phrases for an utterance on lattices."""
         return PhrasePrefixes(self.of(utt))
 
     def unweighted(self, utt: str) -> PhraseAutomaton:
-        """Return the same with the number of words as value, for counting."""
         return self.build_once(self.ids_of(utt), False)
 
     @functools.cached_property
     def plain(self) -> bool:
-        """Return whether all weights are 1."""
         phrases = itertools.chain(self.common, *self.own.values())
         return all(phrase.weight == 1 for phrase in phrases)
 
@@ -284,7 +270,6 @@ class Glossary:
 
     @property
     def size(self) -> int:
-        """Return the number of phrases."""
         return len(self.common) + sum(map(len, self.own.values()))
 
     def warn_absent(self, texts: Iterable[tuple[str, str]]) -> Iterator[str]:
@@ -301,7 +286,6 @@ class Glossary:
             )
 
     def unused(self, utterances: Iterable[str]) -> list[str]:
-        """Return the ids that mean none of the utterances."""
         used = {id for utt in utterances for id in self.ids_of(utt)}
         return [id for id in self.own if id not in used]
 
@@ -340,7 +324,6 @@ def read_glossary(spec: PhraseSpec, speakers: Mapping[str, str] | None = None) -
 
 
 def read_entry(line: str, where: str) -> tuple[str, tuple[Phrase, ...]]:
-    """Read the id and the phrases of a line of JSON."""
     remedy = 'write {"id": "UTTERANCE", "phrases": ["PHRASE", ...]}'
     try:
         tree = json.loads(line)
@@ -373,9 +356,3 @@ def make_glossary(phrases: Sequence[str] | Mapping[str, Sequence[str]], **option
         }
         return Glossary(spec, own=own)
     return Glossary(spec, make_phrases(phrases, "phrases"))
-
-
-def hash_glossary(glossary: Glossary) -> str:
-    """Return 12 hexadecimal digits that stand for the phrases and options of a glossary."""
-    tree = [repr(glossary.common), sorted(map(repr, glossary.own.items()))]
-    return hashlib.sha256(repr([tree, glossary.spec.signature]).encode()).hexdigest()[:12]

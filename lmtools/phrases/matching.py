@@ -59,7 +59,6 @@ def fold(text: str) -> str:
 
 
 def split_text(text: str) -> list[str]:
-    """Return the words for matching of a text."""
     return [token for word in text.split() for token in split_word(word)]
 
 
@@ -111,7 +110,6 @@ class PhraseAutomaton:
         self.link()
 
     def enter(self, words: Sequence[str], own: list) -> int:
-        """Return the node of a sequence of words, new ones made."""
         node = 0
         for word in words:
             if len(words) > 1:
@@ -141,7 +139,6 @@ class PhraseAutomaton:
                 queue.append(after)
 
     def step(self, node: int, word: str) -> int:
-        """Return the node after a word."""
         if "'" in word and word not in self.quoted:
             word = word.strip("'")
         while True:
@@ -153,7 +150,6 @@ class PhraseAutomaton:
             node = self.fail[node]
 
     def ends(self, node: int) -> Iterable[PhraseForm]:
-        """Yield the forms that end in a node, the longest first."""
         while node > 0:
             form = self.own[node]
             if form:
@@ -194,7 +190,6 @@ class PhraseAutomaton:
         return chosen[::-1]
 
     def value(self, words: Sequence[str]) -> float:
-        """Return the sum of the values of `choose`."""
         if self.next[0].keys().isdisjoint(words):
             text = f" {' '.join(words)} "
             if " '" not in text and "' " not in text:
@@ -265,7 +260,6 @@ class PhrasePrefixes:
         return bonuses, longer
 
     def step(self, state: State, token: str) -> tuple[float, State]:
-        """Return the bonus of a word after a state, and the next state."""
         node, gains = state
         node = self.automaton.step(node, token)
         since = (0.0, *gains)  # gained since 0, 1, .. words ago

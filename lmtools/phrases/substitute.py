@@ -76,7 +76,6 @@ def substitute_lists(
 
 
 def list_forms(utt: str, glossary: Glossary, sounds: Sounds) -> list[NearForm]:
-    """Return the forms of the phrases for an utterance."""
     forms = {}
     for phrase in glossary.phrases_of(utt):
         for words, written in phrase.list_forms(glossary.spec):
@@ -88,7 +87,6 @@ def list_forms(utt: str, glossary: Glossary, sounds: Sounds) -> list[NearForm]:
 
 
 def spell(words: Sequence[str], sounds: Sounds) -> str:
-    """Return the sounds of words, '' where those of one are unknown."""
     parts = [sounds.get(word, "") for word in words]
     return "".join(parts) if all(parts) else ""
 
@@ -156,7 +154,6 @@ def compare(first: Sequence[str], second: Sequence[str], most: float | None = No
 
 
 def with_near(hyp: Hypothesis, share: float) -> Hypothesis:
-    """Return a hypothesis with its score NEAR."""
     return hyp.with_scores({**hyp.scores, NEAR: -share})
 
 

@@ -38,7 +38,6 @@ def describe(evaluation: PhraseEvaluation, seed: int) -> Iterator[str]:
 
 
 def describe_differences(differences: Mapping[str, PhraseDifference]) -> Iterator[str]:
-    """Yield a line a figure: the difference of two systems, its interval, and p."""
     for name, result in differences.items():
         if result.interval is None:
             yield f"difference in {name} {NONE}"
@@ -49,7 +48,6 @@ def describe_differences(differences: Mapping[str, PhraseDifference]) -> Iterato
 
 
 def make_tree(evaluation: PhraseEvaluation, seed: int) -> dict:
-    """Return an evaluation as JSON holds it."""
     figures = {
         name: {"score": evaluation.score(name), "interval": ends and list(ends)}
         for name, ends in evaluation.intervals(seed).items()
@@ -75,7 +73,6 @@ def describe_changes(rows: Sequence[Mapping[str, str]]) -> Iterator[str]:
 
 
 def differ(first: Sequence[str], second: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
-    """Return the words of two texts without those that both begin and end with."""
     shorter = min(len(first), len(second))
     begin = next((i for i in range(shorter) if first[i] != second[i]), shorter)
     left = shorter - begin
@@ -90,7 +87,6 @@ def show(words: Sequence[str]) -> str:
 
 
 def evaluate_words(refs: References, hyp: Texts, against: Texts | None, args) -> dict:
-    """Return what --words asks for, printed on the way."""
     glossary = PhraseSpec.parse(args.words).load()
     texts = first_references(refs)
     systems = [system.texts for system in (hyp, against) if system]
@@ -99,24 +95,18 @@ def evaluate_words(refs: References, hyp: Texts, against: Texts | None, args) ->
     results = [PhraseEvaluation(count_texts(texts, s, glossary), seconds) for s in systems]
     tree = make_tree(results[0], args.seed)
     tree["errors"] = list_errors(texts, hyp.texts, glossary)
-    print_rows(describe(results[0], args.seed))
-    if against is None:
-        print_rows(describe_changes(tree["errors"]))
-        return {"words": tree}
-    tree["against"] = make_tree(results[1], args.seed)
-    print_rows(f"against {against.path}: {row}" for row in describe(results[1], args.seed))
-    differences = compare_phrases(*results, args.seed)
-    tree["differences"] = {name: dataclasses.asdict(gap) for name, gap in differences.items()}
-    tree["changes"] = list_changes(texts, tuple(systems), glossary)
-    print_rows(describe_differences(differences))
-    print_rows(describe_changes(tree["changes"]))
+    lines = [*describe(results[0], args.seed)]
+    if against:
+        tree["against"] = make_tree(results[1], args.seed)
+        lines += (f"against {against.path}: {row}" for row in describe(results[1], args.seed))
+        differences = compare_phrases(*results, args.seed)
+        tree["differences"] = {name: dataclasses.asdict(gap) for name, gap in differences.items()}
+        tree["changes"] = list_changes(texts, tuple(systems), glossary)
+        lines += describe_differences(differences)
+    lines += describe_changes(tree["changes" if against else "errors"])
+    for line in lines:
+        print(line)
     return {"words": tree}
-
-
-def print_rows(rows: Iterable[str]) -> None:
-    """Print lines."""
-    for row in rows:
-        print(row)
 
 
 def first_references(refs: References) -> dict[str, str]:

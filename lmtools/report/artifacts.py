@@ -146,9 +146,7 @@ def read_configs(home: Path) -> dict[str, dict]:
 
 
 def read_learning(home: Path) -> dict[str, list[dict]]:
-    """Read the lines of metrics.jsonl of each language model, without a last one that a crash cut
-    short.
-    """
+    """Read the lines of metrics.jsonl of each language model, but a last one that is cut short."""
     remedy, learning = "take the line out", {}
     for path in list_of_models(home, "metrics.jsonl"):
         lines = [(number, line) for number, line in read_lines(path) if line.strip()]
@@ -162,9 +160,7 @@ def read_learning(home: Path) -> dict[str, list[dict]]:
 
 
 def list_of_models(home: Path, file: str) -> list[Path]:
-    """Return that file of each language model, by name, without those that `lmtools train` set
-    aside.
-    """
+    """Return that file of each language model, without those that `lmtools train` set aside."""
     paths = sorted(home.glob(f"lm/*/{file}"))
     return [path for path in paths if not (path.parent / ASIDE).exists()]
 
@@ -197,9 +193,7 @@ def read_stages(home: Path) -> list[dict]:
 
 
 def read_systems(home: Path) -> dict[str, tuple[Weights | None, dict[str, dict[str, str]]]]:
-    """Read each system with rescored texts, by name: its weights (None if they are not there), and
-    the text of each utterance, by set.
-    """
+    """Read each system with rescored texts: its weights if they are there, and texts by set."""
     systems = {}
     for name in sorted({path.parent.name for path in home.glob("rescore/*/*.txt")}):
         path = home / "tune" / name / "weights.json"

@@ -18,6 +18,12 @@ from lmtools.report.table import decimal, places
 DPI = 160
 STARS = ("*", (4, 1, 0))
 PLAIN = FuncFormatter(lambda value, _: f"{value:,g}")
+FAR = 1.5  # times the median perplexity: what is higher does not count for the scale
+# from so many seconds on, seconds a unit
+UNITS = ((5400, 3600, "hours"), (90, 60, "minutes"), (0, 1, "seconds"))
+EDGE = "A mark on the upper edge stands for what lies far beyond it; its figure is in the label."
+LIFT = 0.03  # the lowest label stands above the axis
+ROUND = (1, 2, 2.5, 5, 10)  # steps of ticks at round numbers
 
 
 @dataclass(frozen=True)
@@ -64,9 +70,7 @@ DARK = Theme(True, "#171b22", "#e4e8ef", "#363d49")
 
 @dataclass(frozen=True)
 class Picture:
-    """One figure: file name without suffix, what it shows, the same for those who cannot see it,
-    how to draw it.
-    """
+    """One figure: file name without suffix, what it shows, also for the blind, how to draw it."""
 
     name: str
     caption: str
@@ -100,9 +104,7 @@ def line(axes, theme: Theme, look: Look, label: str, x, y, marker=None) -> None:
 
 
 def marked(theme: Theme, look: Look, size: float | None, star: float) -> dict:
-    """Return matplotlib's settings of colour and marker, `star` being the size of markers that look
-    smaller than they are.
-    """
+    """Return matplotlib's settings of colour and marker; `star` is the size of STARS."""
     color = theme.color(look)
     return {
         "color": color,
@@ -134,9 +136,7 @@ def beside(axes, of=None) -> None:
 
 
 def plain_ticks(axis, major=None) -> None:
-    """Set ticks of a logarithmic axis at plain numbers: where `major` puts them, or at 1, 2 and 5
-    of every decade.
-    """
+    """Set plain numbers as logarithmic ticks: where `major` puts them, or at 1, 2, 5 of decades."""
     axis.set_major_locator(major or LogLocator(subs=(1, 2, 5)))
     axis.set_minor_locator(NullLocator())
     axis.set_major_formatter(PLAIN)
@@ -162,14 +162,6 @@ def spread(places: Sequence[float], gap: float) -> list[float]:
     apart = np.empty(len(places))
     apart[order] = np.clip(shifted, 0, room) + gap * np.arange(len(places))
     return apart.tolist()
-
-
-FAR = 1.5  # times the median perplexity: what is higher does not count for the scale
-# from so many seconds on, seconds a unit
-UNITS = ((5400, 3600, "hours"), (90, 60, "minutes"), (0, 1, "seconds"))
-EDGE = "A mark on the upper edge stands for what lies far beyond it; its figure is in the label."
-LIFT = 0.03  # the lowest label stands above the axis
-ROUND = (1, 2, 2.5, 5, 10)  # steps of ticks at round numbers
 
 
 @dataclass
@@ -202,9 +194,7 @@ class EndPanel:
         self.axes.plot(x, y, color=color, clip_on=len(x) > 1, **usual | style)
 
     def write(self, x: float = 1.04, labels=None) -> None:
-        """Write each label at `x`, in parts of the axes' width, as near to the height of its end as
-        the others let it.
-        """
+        """Write each label at `x`, in parts of the axes' width, near to its end."""
         labels = self.labels if labels is None else labels
         if not labels:
             return

@@ -9,13 +9,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from lmtools.base.doors import open_door
 from lmtools.base.errors import UserError
 from lmtools.report.artifacts import ARTIFACTS
 from lmtools.report.lists import RescoredLists, arrange, collect_lists
 from lmtools.report.measure import lists_beside
 from lmtools.report.models import Model, list_absent, list_sizes, models_of
 from lmtools.report.names import Names
-from lmtools.report.parts.pairs import JudgedPairs, collect_pairs
 from lmtools.report.rows import FigureRows, rows_of
 from lmtools.report.style import Style, load_style
 from lmtools.text.corpus import Header
@@ -34,9 +34,7 @@ MACHINE = "{processor} ({capability}), threads {threads}, torch {torch}, {device
 
 @dataclass(frozen=True, kw_only=True)
 class Experiment:
-    """All that a report speaks of; mappings are in printing order, and what is absent is named in
-    `absent`. `command` is the call that reports.
-    """
+    """All that a report speaks of, in printing order; `absent` names what is not there."""
 
     kind: str
     home: Path
@@ -50,7 +48,7 @@ class Experiment:
     training: Header | None  # what the training corpus says of itself
     absent: tuple[str, ...]
     lists: RescoredLists | None = None
-    pairs: JudgedPairs | None = None
+    pairs: Any = None  # a vectors.judged.JudgedPairs
     models: Mapping[str, Model]
     grids: Collection[str] = ()  # language models that recipes compare apart
 
@@ -70,9 +68,7 @@ class Experiment:
         return (self.option("corpus") or "").rstrip("/").rpartition("/")[2] or None
 
     def option(self, name: str) -> str | None:
-        """Return one of the recipe's options, as the last stage had it; None where it has none, or
-        where no recipe ran.
-        """
+        """Return one of the recipe's options, as the last stage that has it had it."""
         options = [stage.get("options") or {} for stage in reversed(self.stages)]
         return next((values[name] for values in options if values.get(name)), None)
 
@@ -126,9 +122,7 @@ class Experiment:
         return "training seeds " + ", ".join(f"{name} {seed}" for name, seed in seeds.items())
 
     def provenance(self) -> Iterator[str]:
-        """Yield corpus and sizes, how to read figures, then the commands, model hashes and
-        seeds.
-        """
+        """Yield corpus and sizes, how to read figures, then commands, model hashes and seeds."""
         part = self.pairs or self.lists
         yield f"{self.extent}."
         yield from part.remarks if part else ()
@@ -147,9 +141,7 @@ class Experiment:
 
 
 def trained_on(configs: Iterable[Mapping]) -> str:
-    """Return on what processors, by how many threads, the models were trained, as their config.yaml
-    say; nothing where none does.
-    """
+    """Return on what processors the models were trained; nothing where no config.yaml says it."""
     facts = [config["machine"] for config in configs if isinstance(config.get("machine"), Mapping)]
     machines = dict.fromkeys(MACHINE.format_map(KnownFacts(fact)) for fact in facts)
     return f"trained on {' and '.join(machines)}" if machines else ""
@@ -163,9 +155,7 @@ class KnownFacts(dict):
 
 
 def recognise(home: Path, nbests: Sequence[str]) -> str:
-    """Return the kind of the experiment in directory `home`: of similarity, of rescoring or,
-    without lists and rescored texts, of language models by themselves.
-    """
+    """Return the kind of the experiment in directory `home`, by what there is."""
     if any(home.glob("sts/*/*.json")):
         return STS
     if nbests or any(home.glob("rescore/*/*.txt")) or lists_beside(home):
@@ -233,10 +223,12 @@ def collect(
         arranged = ("ppl", "learning", "configs")
         trees |= {name: arrange(trees[name], names.lms) for name in arranged}
     if kind == STS:
+        collect_pairs = open_door("vectors", "judged:collect_pairs", f"{home}/sts")
         parts["pairs"], dropped = collect_pairs(home, trees["judged"], names)
         absent += dropped
     apart = {sample.name for sample in parts["lists"].samples} if kind == LM and with_lists else ()
-    models = collect_models(trees, apart, names)
+    ppl = {key: tree for key, tree in trees["ppl"].items() if key[1] not in apart}
+    models = models_of(names.lms, trees | {"ppl": ppl})
     if kind == LM:
         absent += list_absent(home, models)
         absent += [*list_missing(home, RESCORING, trees), *dropped] if with_lists else []
@@ -253,9 +245,3 @@ def check_words(words, kind: str, with_lists: bool) -> None:
             f"{words.path}: a report of kind {kind} has no rescored utterances whose words could be"
             f" marked; leave out --words, or --what {kind}"
         )
-
-
-def collect_models(trees: Mapping, apart: Collection[str], names: Names) -> dict[str, Model]:
-    """Collect the language models of `trees`, without the perplexities of the sets `apart`."""
-    ppl = {key: tree for key, tree in trees["ppl"].items() if key[1] not in apart}
-    return models_of(names.lms, trees | {"ppl": ppl})

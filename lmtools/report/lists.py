@@ -33,9 +33,7 @@ from lmtools.rescoring.weights import FIRST_PASS, LATTICES, SCORES
 def find_makeups(
     weights: Mapping[str, Weights], models: Mapping[str, str], lists: Collection[str]
 ) -> dict[str, SystemParts]:
-    """Return the parts of each system, by its weights; `models` are the hashes of language models,
-    `lists` those of the experiment's own lists.
-    """
+    """Return the parts of each system; `models` and `lists` are hashes of the experiment's own."""
     tuned_here = any(tuned.dev.sha256 in lists for tuned in weights.values())
     return {
         name: find_makeup(
@@ -61,9 +59,7 @@ def find_makeup(facts: SystemFacts, models: Mapping[str, str]) -> SystemParts:
 
 
 def guess_facts(weights: Weights, models: Collection[str], lattices: bool) -> SystemFacts:
-    """Guess the facts of a system from weights that lack them: columns with signatures or curves,
-    and those with the name of a language model, are language models.
-    """
+    """Guess the facts of a system from weights of older versions, which lack them."""
     known = {*weights.signatures, *(weights.search.get("curves") or {}), *models} - {"lm"}
     lms = (
         describe_lm(name, weights.signatures.get(name, {}), SCORES)
@@ -74,9 +70,7 @@ def guess_facts(weights: Weights, models: Collection[str], lattices: bool) -> Sy
 
 
 def find_lattice_makeup(report: Mapping, models: Mapping[str, str]) -> SystemParts:
-    """Return the language models rescored into lattices, by the report of `lmtools lattice rescore
-    --report`.
-    """
+    """Return the language models in rescored lattices, by what `lattice rescore --report` wrote."""
     signatures = report.get("signatures") or {
         name: {"normalise": report.get("normalise", "full")} for name in report.get("lms") or {}
     }
@@ -118,9 +112,7 @@ class RescoredLists:
         return {name: held for (name, on), held in self.networks.items() if on == place}
 
     def lattice_makeup(self, system: str) -> SystemParts:
-        """Return the language models rescored into the lattices of a system, by the report in
-        `lattices`.
-        """
+        """Return the language models rescored into the lattices of a system."""
         tree = next(tree for (name, _), tree in self.lattices.items() if name == system)
         return find_lattice_makeup(tree, self.hashes)
 
@@ -183,9 +175,7 @@ def name_systems(
     samples: Sequence[Sample],
     style: Style | None,
 ) -> Names:
-    """Return the names of systems by what their weights say; `samples` tell lists of the first pass
-    from lists of lattices where weights of older versions do not.
-    """
+    """Return names of systems; `samples` tell lists from lattices where older weights do not."""
     weights = {name: tuned for name, tuned in weights.items() if tuned}
     older = any(tuned.system is None for tuned in weights.values())
     lists = {hash_lists(sample.nbests) for sample in samples if older}

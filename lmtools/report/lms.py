@@ -57,6 +57,12 @@ MADE_OF = {
     "epochs": ("epochs", 0),
     "training tokens": ("tokens", 0),
 }
+ABOVE = 2.0  # times the highest end: how far up a learning curve is shown
+FEW = 12  # labels beside axes of the usual height
+CURVE = (
+    "perplexity of a prediction on the validation text over updates and over the time spent in"
+    f" training steps; the number is where a training ended. {EDGE}"
+)
 
 
 def query_models(experiment: Experiment, models: Iterable[Model]) -> Query:
@@ -65,9 +71,7 @@ def query_models(experiment: Experiment, models: Iterable[Model]) -> Query:
 
 
 def ppl_tables(experiment: Experiment) -> Iterator[Table]:
-    """Yield the models outside grids: one table for each kind of perplexity (GCNN Tables 2 and 3,
-    Subword ELMo Table 1).
-    """
+    """Yield the models outside grids, a table for each kind of perplexity (GCNN Tables 2 and 3)."""
     for kind, note in KINDS.items():
         models = [m for m in experiment.main if m.kind == kind and (m.figures or m.config)]
         if any(model.figures for model in models):
@@ -96,9 +100,7 @@ def perplexities(header: str, models: Sequence[Model], name: str, sign: int = 1)
 
 
 def list_unequal(models: Sequence[Model]) -> Iterator[str]:
-    """Yield a warning where the models do not know the same words of a text: the one that knows
-    fewer has less to predict.
-    """
+    """Yield a warning where models differ in the words of a text that they do not know."""
     for name in sets(models):
         trees = (model.figures.get(name, {}) for model in models)
         if len({tree["oov"] for tree in trees if "oov" in tree}) > 1:
@@ -109,9 +111,7 @@ def list_unequal(models: Sequence[Model]) -> Iterator[str]:
 
 
 def training_tables(experiment: Experiment) -> Iterator[Table]:
-    """Yield the table of the training time and the last losses of each model outside grids; n-gram
-    models are counted, not trained.
-    """
+    """Yield training time and last losses of each model outside grids that was trained."""
     models = [
         model for model in experiment.main if model.lines and model.config.get("kind") != NGRAM
     ]
@@ -121,34 +121,22 @@ def training_tables(experiment: Experiment) -> Iterator[Table]:
 def list_trainings(experiment: Experiment, named: Mapping[str, Model]) -> Iterator[Table]:
     """Yield the table of the trainings of models, by their printed names, if there are any."""
     models = list(named.values())
+    optims = [model.config.get("optim") or {} for model in models]
     if models:
         columns = [
             Column("LM", list(named)),
             text_column("criterion", [m.config.get("criterion", "softmax") for m in models]),
-            text_column("optimiser", list(map(name_optimiser, models))),
+            text_column(
+                "optimiser",
+                [o.get("lr") and f"{o.get('name', 'adam')}, {o['lr']:g}" for o in optims],
+            ),
             *query_models(experiment, models).columns(TRAINING),
         ]
         yield table_of("Training", columns, (LOSSES,), left=3)
 
 
-def name_optimiser(model: Model) -> str | None:
-    """Return the optimiser and its learning rate."""
-    optim = model.config.get("optim") or {}
-    return f"{optim.get('name', 'adam')}, {optim['lr']:g}" if optim.get("lr") is not None else None
-
-
-ABOVE = 2.0  # times the highest end: how far up a learning curve is shown
-FEW = 12  # labels beside axes of the usual height
-CURVE = (
-    "perplexity of a prediction on the validation text over updates and over the time spent in"
-    f" training steps; the number is where a training ended. {EDGE}"
-)
-
-
 def learning_pictures(experiment: Experiment) -> Iterator[Picture]:
-    """Yield learning curves of the models outside grids, those together that have the same kind of
-    perplexity.
-    """
+    """Yield learning curves of the models outside grids, a figure for each kind of perplexity."""
     for kind, short in SHORT.items():
         models = {m.label: m for m in experiment.main if m.kind == kind and m.lines}
         title = "Learning curves" if kind == LEFT_TO_RIGHT else f"Learning curves, {kind}"
@@ -177,9 +165,7 @@ def curve_pictures(
 
 
 def progress(model: Model) -> np.ndarray:
-    """Return updates, seconds of training and validation perplexity (validations, 3), as far as it
-    is finite.
-    """
+    """Return updates, seconds and finite validation perplexity (validations, 3)."""
     steps = [line["step"] for line in model.lines if line.get("valid_loss", HUGE) < HUGE]
     timed = curve(model.lines)
     return np.column_stack([steps, timed]) if len(timed) else np.empty((0, 3))

@@ -3,7 +3,7 @@ each: corpus level, by utterance length, by list depth, against the first pass.
 """
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -28,7 +28,6 @@ from lmtools.formats.scores import hash_lists
 from lmtools.report.names import FIRST, NOTHING, ORACLE, SystemParts
 from lmtools.rescoring import (
     DERIVED,
-    ScoreColumns,
     Weights,
     check_signatures,
     gather,
@@ -39,13 +38,15 @@ from lmtools.rescoring.features import best, summed
 from lmtools.types import NBest
 
 SUFFIXES = ("", ".gz", ".xz")
+SEED = 1  # of the bootstrap
+# Words of the reference, both ends included.
+LENGTHS = ((0, 0), (1, 2), (3, 5), (6, 10), (11, 15), (16, 20), (21, 30), (31, 40), (41, None))
+DEPTHS = (1, 2, 5, 10, 20, 50, 100)
 
 
 @dataclass(frozen=True)
 class Sample:
-    """The N-best lists of one set, with references; `tuned`: the weights were chosen on it, so that
-    its figures flatter.
-    """
+    """The N-best lists of one set, with references; `tuned`: its figures flatter."""
 
     name: str
     path: Path
@@ -68,9 +69,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class System:
-    """One way of choosing: what `lmtools tune` found (None if that is not there), the texts chosen
-    in each set, and what it is made of.
-    """
+    """One way of choosing: its weights if they are there, the texts of each set, its parts."""
 
     weights: Weights | None
     texts: Mapping[str, Mapping[str, str]]
@@ -99,9 +98,7 @@ def set_name(path: Path) -> str:
 def read_samples(
     paths: Sequence[Path], weights: Mapping[str, Weights | None]
 ) -> tuple[tuple[Sample, ...], list[str]]:
-    """Read the sets in `paths`, those first that weights were tuned on, and a line for each set
-    without references.
-    """
+    """Read the sets in `paths`, tuned ones first, and a line for each set without references."""
     sets, dropped = {}, []
     for path in paths:
         name = set_name(path)
@@ -130,16 +127,12 @@ def read_samples(
 
 
 def list_key(nbest: NBest) -> tuple:
-    """Return the key by which two lists are equal; a set that shares lists with the tuning set is
-    partly tuned on.
-    """
+    """Return the key by which two lists are equal."""
     return nbest.utt, *(hyp.text for hyp in nbest.hyps)
 
 
 def read_with_references(path: Path) -> list[NBest]:
-    """Read the lists in `path`, with the references of the `text` beside it if they hold none;
-    empty if neither does.
-    """
+    """Read the lists in `path` with references, their own or those of `text` beside it."""
     nbests = list(jsonl.read(path))
     if not nbests:
         raise UserError(f"{path}: no utterances; write the lists again")
@@ -165,27 +158,6 @@ def is_tuned(name: str, nbests: Sequence[NBest], weights: Mapping[str, Weights |
 def judged(samples: Sequence[Sample]) -> tuple[Sample, ...]:
     """Return the sets that weights were not tuned on; all, if there are no others."""
     return tuple(sample for sample in samples if not sample.tuned) or tuple(samples)
-
-
-def features_of(systems: Iterable[System]) -> list[str]:
-    """Return the features that any of `systems` has a weight for, in their order."""
-    weights = [system.weights.features for system in systems if system.weights]
-    return list(dict.fromkeys(name for features in weights for name in features))
-
-
-def read_score_columns(home: Path, sample: Sample, features: Sequence[str]) -> ScoreColumns:
-    """Read the columns of `sample` that are among `features`, of language models whose scores are
-    there: sums and means.
-    """
-    paths = {path.parent.name: path for path in sorted(home.glob(f"score/*/{sample.name}.scores*"))}
-    specs = [f"{name}={paths[summed(name)]}" for name in features if summed(name) in paths]
-    return read_columns(specs, sample.nbests, sample.path)
-
-
-SEED = 1  # of the bootstrap
-# Words of the reference, both ends included.
-LENGTHS = ((0, 0), (1, 2), (3, 5), (6, 10), (11, 15), (16, 20), (21, 30), (31, 40), (41, None))
-DEPTHS = (1, 2, 5, 10, 20, 50, 100)
 
 
 @dataclass(frozen=True)
@@ -234,9 +206,7 @@ class Measured:
         return np.array([len(ref.split()) for ref in self.sample.refs.values()])
 
     def by_length(self, name: str) -> list[float | None]:
-        """Return the score of a system in each class of LENGTHS; None where there are no
-        utterances, or no words for a rate.
-        """
+        """Return the score of a system in each class of LENGTHS; None where there are no words."""
         statistics, lengths = self.results[name].statistics, self.lengths
         score = METRICS[self.refs.metric].score
         classes = length_classes(lengths)
@@ -266,9 +236,7 @@ def length_classes(lengths: np.ndarray) -> list[np.ndarray]:
 def measure(
     home: Path, samples: Sequence[Sample], systems: Mapping[str, System], metric: str
 ) -> list[Measured]:
-    """Measure all `systems` of the experiment in `home` on each of `samples`; significance and
-    depths only on those that weights were not tuned on.
-    """
+    """Measure `systems` on each of `samples`; significance and depths of judged ones alone."""
     return [
         measure_set(home, sample, systems, metric, compare=sample in judged(samples))
         for sample in samples
@@ -278,9 +246,7 @@ def measure(
 def measure_set(
     home: Path, sample: Sample, systems: Mapping[str, System], metric: str, compare: bool
 ) -> Measured:
-    """Measure all systems that chose texts for `sample`; significance and depths only to `compare`
-    them.
-    """
+    """Measure the systems of one set; significance and depths only to `compare` them."""
     refs = References({nbest.utt: reference(nbest) for nbest in sample.nbests}, metric)
     rows = [
         refs.statistics(nbest.utt, [hyp.text for hyp in fill_empty(nbest).hyps])
@@ -329,8 +295,11 @@ def depth_curves(
     choose from lists of their own. UserError where scores are there that are not of what the
     weights were tuned on.
     """
-    named = features_of(systems.values())
-    columns = read_score_columns(home, sample, named)
+    weights = [system.weights.features for system in systems.values() if system.weights]
+    named = list(dict.fromkeys(name for features in weights for name in features))
+    paths = {path.parent.name: path for path in sorted(home.glob(f"score/*/{sample.name}.scores*"))}
+    specs = [f"{name}={paths[summed(name)]}" for name in named if summed(name) in paths]
+    columns = read_columns(specs, sample.nbests, sample.path)
     derived = [name for name in (*DERIVED, "rank") if name in named]
     features = gather(sample.nbests, columns.values, sample.path, derived)
     depth = features.valid.shape[1]
@@ -355,16 +324,12 @@ def depth_curves(
 
 
 def is_tuned_first_pass(system: System | None) -> bool:
-    """Return whether a system has tuned weights of lists of the first pass and adds nothing to
-    them.
-    """
+    """Return whether a system is the first pass with tuned weights."""
     return bool(system and system.weights and system.makeup == NOTHING)
 
 
 def compared(refs: References, result: Result, first: Result, tuned: Result | None) -> Result:
-    """Return the result with its confidence interval and its significance against the first pass,
-    and against the tuned one if that is there.
-    """
+    """Return the result with its interval and its significance against both first passes."""
     metric, statistics = METRICS[refs.metric], (result.statistics, first.statistics)
     return replace(
         result,
@@ -376,9 +341,7 @@ def compared(refs: References, result: Result, first: Result, tuned: Result | No
 
 
 def chance(refs: References, result: Result, other: Result) -> float:
-    """Return the probability that two systems differ so much by chance: by matched pairs of word
-    errors, of other metrics by the bootstrap.
-    """
+    """Return the probability that two systems differ by chance: MAPSSWE of WER, or bootstrap."""
     if refs.metric == "wer":
         return refs.compare(result.texts, other.texts).p
     return paired_bootstrap(result.statistics, other.statistics, refs.metric, SEED).p

@@ -22,9 +22,7 @@ UPDATES = {"updates": "step", "epochs": "epoch", "seconds": "seconds"}
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """Vocabulary of a model: its input units (`scheme` and their number) and, where these spell
-    words, the number of words that it predicts; specials counted.
-    """
+    """Input units of a model, and the words that it predicts where these spell words."""
 
     scheme: str
     size: int
@@ -57,9 +55,7 @@ class Model:
 
     @property
     def kind(self) -> str:
-        """Return the kind of its perplexities: `perplexity`, `two-way perplexity` or
-        `pseudo-perplexity`.
-        """
+        """Return the kind of its perplexities, a key of lms.KINDS."""
         kinds = (tree["kind"] for tree in self.figures.values() if tree.get("kind"))
         return next(kinds, "perplexity")
 
@@ -74,16 +70,12 @@ class Model:
         return self.figures.get(name, {}).get("word_ppl")
 
     def last(self, key: str):
-        """Return the last value of `key` in its training: `step`, `epoch`, `tokens`, `seconds`;
-        None where it is not known.
-        """
+        """Return the last value of `key` in its training; None where it is not known."""
         return next((line[key] for line in reversed(self.lines) if key in line), None)
 
     @property
     def tokens(self) -> int | None:
-        """Tokens that training saw, repeated ones counted again; of an n-gram model those of its
-        text.
-        """
+        """Tokens that training saw, repeated ones too; of an n-gram model those of its text."""
         counted = self.config.get("kind") == NGRAM
         return self.config.get("tokens") if counted else self.last("tokens")
 
@@ -114,9 +106,7 @@ class Model:
 
 
 def models_of(names: Names, parts: Mapping[str, Mapping]) -> dict[str, Model]:
-    """Return every model with a directory or a perplexity, in printing order, by what configs,
-    learning and ppl of `parts` say.
-    """
+    """Return every model with a directory or a perplexity, in printing order."""
     figures, families = {}, names.style.families
     for (name, text), tree in parts["ppl"].items():
         figures.setdefault(name, {})[text] = tree
@@ -136,7 +126,7 @@ def models_of(names: Names, parts: Mapping[str, Mapping]) -> dict[str, Model]:
             parts["learning"].get(name, ()),
             figures.get(name, {}),
             vocabulary=vocabulary,
-            parameters=count_parameters(config),
+            parameters=facts.get("parameters") or sum(config.get("counts", ())) or None,
             label=names.label(name),
             shown=replace(families[family], label=title or families[family].label),
             place=list(families).index(family),
@@ -146,21 +136,11 @@ def models_of(names: Names, parts: Mapping[str, Mapping]) -> dict[str, Model]:
 
 
 def family_of(config: Mapping, vocabulary: Vocabulary | None, style: Style) -> str:
-    """Return the family of a model among those of a Style; words spelled by anything but characters
-    make an ELMo a subword ELMo.
-    """
+    """Return the family of a model in a Style; ELMo of pieces is a family of its own."""
     family = config.get("kind") or config.get("model")
     if family == "elmo" and vocabulary and vocabulary.words and vocabulary.scheme != "char":
         return ESULMO
     return family if family in style.families else OTHER
-
-
-def count_parameters(config: Mapping) -> int | None:
-    """Return the numbers that a language model learnt, of n-grams the n-grams; None where its
-    config.yaml does not say.
-    """
-    facts = config.get("facts") or {}
-    return facts.get("parameters") or sum(config.get("counts", ())) or None
 
 
 def step_time(lines: Sequence[Mapping]) -> float | None:
@@ -198,9 +178,7 @@ def ordered(models: Iterable[Model]) -> list[Model]:
 
 
 def list_absent(home: Path, models: Mapping[str, Model]) -> Iterator[str]:
-    """Yield a line for models that were trained but have no perplexity, where others have one, and
-    one for those whose config.yaml an older version wrote.
-    """
+    """Yield a line for models without perplexity where others have one, and for older ones."""
     unmeasured = [name for name, model in models.items() if not model.figures]
     if unmeasured and len(unmeasured) < len(models):
         yield (
@@ -223,9 +201,7 @@ def sets(models: Iterable[Model]) -> list[str]:
 
 
 def list_sizes(models: Iterable[Model]) -> Iterator[str]:
-    """Yield the sentences and words of each set, as the models' perplexities count them; counts
-    that differ stand side by side.
-    """
+    """Yield the sentences and words of each set; counts that differ stand side by side."""
     for name in sets(models):
         trees = (model.figures[name] for model in models if name in model.figures)
         counts = dict.fromkeys((tree.get("sentences"), tree.get("words")) for tree in trees)
@@ -236,9 +212,7 @@ def list_sizes(models: Iterable[Model]) -> Iterator[str]:
 
 
 def list_rules(models: Iterable[Model]) -> Iterator[str]:
-    """Yield by what rules the perplexities were taken, with the models of each where there are
-    several.
-    """
+    """Yield the rules of the perplexities, with the models of each where there are several."""
     rules: dict[str, list[str]] = {}
     for model in models:
         trees = model.figures.values()

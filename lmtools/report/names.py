@@ -17,9 +17,7 @@ SUM = "sum"
 
 
 class LmPart(NamedTuple):
-    """A language model of a system: `score` is its log-probability (sum), or that by token or by
-    word.
-    """
+    """A language model of a system: `score` is its sum, or the mean by token or by word."""
 
     lm: str
     score: str = SUM
@@ -56,9 +54,7 @@ NOTHING = SystemParts()
 
 @dataclass(frozen=True)
 class Names:
-    """The names of an experiment: what its systems are made of. A name that is no system is that of
-    a language model.
-    """
+    """What systems are made of; a name that is no system is that of a language model."""
 
     style: Style = field(default_factory=load_style)
     systems: Mapping[str, SystemParts] = field(default_factory=dict)
@@ -77,9 +73,7 @@ class Names:
         return self.makeup(name).summed != self.makeup(name)
 
     def label(self, name: str) -> str:
-        """Return the printed name of a system or language model; systems made of the same are told
-        apart by their own names.
-        """
+        """Return the printed name; systems made of the same are told apart by their own names."""
         return self.labels.get(name) or self.describe(name)
 
     @cached_property

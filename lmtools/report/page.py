@@ -30,9 +30,7 @@ def page(
     pictures: Sequence[Picture],
     light: Sequence[bytes],
 ) -> str:
-    """Return the page: the main tables, figures (`light` holds their PNG for light paper), the
-    other tables, and of lists the utterance browser.
-    """
+    """Return the page: main tables, figures (`light`: their PNG), other tables, the browser."""
     drawn = "".join(map(figure, pictures, light))
     results, others = (
         "".join(html(table) for table in tables if (table.part == "results") == first)
@@ -107,9 +105,7 @@ def uri(png: bytes) -> str:
 
 
 def embedded(tree) -> str:
-    """Return JSON that no text inside it can end: the characters that mean something to an HTML
-    parser are escaped.
-    """
+    """Return JSON in which what means something to an HTML parser is escaped."""
     text = json.dumps(tree, ensure_ascii=False, separators=(",", ":"))
     return text.translate(
         {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
@@ -169,9 +165,7 @@ def utterance(nbest: NBest, measured: Measured, systems: Sequence[str]) -> list:
 def confidences(
     utt: str, measured: Measured, systems: Sequence[str], words: Mapping
 ) -> dict[str, list[int]]:
-    """Return the confidences of the words that systems chose, in hundredths rounded down, by the
-    system's place; of systems that have them.
-    """
+    """Return confidences of chosen words, in hundredths rounded down, by the system's place."""
     known = {}
     for place, system in enumerate(systems):
         if system in words and system in measured.results:

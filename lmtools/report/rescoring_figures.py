@@ -47,24 +47,25 @@ LEARNING = (
 )
 
 
-def other_criterion(experiment: Experiment, name: str) -> bool:
-    """Return whether a language model of a system was trained by another criterion than the
-    softmax.
-    """
-    return any(
-        experiment.configs.get(part.lm, {}).get("criterion", CE) != CE
-        for part in experiment.names.makeup(name).parts
-    )
-
-
 LEFT_OUT = {  # what a figure of many lines lacks, and why
     "language models trained by other criteria than the softmax have tables and figures of their"
-    " own": other_criterion,
+    " own": lambda experiment, name: any(
+        experiment.configs.get(lm, {}).get("criterion", CE) != CE
+        for lm in experiment.models_in(name)
+    ),
     "means over tokens are in the tables": lambda experiment, name: experiment.names.is_mean(name),
     "interpolations with the first pass are in the tables": lambda experiment, name: (
         experiment.names.makeup(name).interpolated
     ),
 }
+KINDS = ("perplexity", "two-way perplexity", "pseudo-perplexity")
+MARGIN = 1.08  # times the perplexities at the ends of an axis
+LABELS = 0.58  # where labels stand, in parts of an axis
+CAPTION = (
+    "after rescoring with one language model, over the word perplexity that it gives to the"
+    " references; bars are 95% bootstrap intervals, the dashed line is the first pass. Kinds of"
+    " perplexity do not compare, so each has a panel."
+)
 
 
 def legible(
@@ -314,9 +315,7 @@ def learning_pictures(experiment: Experiment) -> Iterator[Picture]:
 
 
 def validation(lines: Sequence[dict]) -> list[tuple[float, float]]:
-    """Return pairs (tokens, validation loss); the tokens at a step are interpolated from the
-    training's own lines.
-    """
+    """Return pairs (tokens, validation loss), tokens interpolated from the training's own lines."""
     known = [(line["step"], line["tokens"]) for line in lines if "tokens" in line] or [(0, 0)]
     steps, tokens = zip(*known, strict=True)
     return [
@@ -342,20 +341,8 @@ def draw_learning(names: Names, curves: Mapping, theme: Theme) -> Figure:
     return figure
 
 
-KINDS = ("perplexity", "two-way perplexity", "pseudo-perplexity")
-MARGIN = 1.08  # times the perplexities at the ends of an axis
-LABELS = 0.58  # where labels stand, in parts of an axis
-CAPTION = (
-    "after rescoring with one language model, over the word perplexity that it gives to the"
-    " references; bars are 95% bootstrap intervals, the dashed line is the first pass. Kinds of"
-    " perplexity do not compare, so each has a panel."
-)
-
-
 def ppl_pictures(experiment: Experiment) -> Iterator[Picture]:
-    """Yield for each judged set its score over the perplexity of its references, one point a
-    language model that rescores alone.
-    """
+    """Yield for each judged set scores over perplexities, a point a language model alone."""
     label = experiment.lists.names.lms.label
     for measured in experiment.lists.judged:
         panels = find_points(experiment, measured)
@@ -377,9 +364,7 @@ def ppl_pictures(experiment: Experiment) -> Iterator[Picture]:
 def find_points(
     experiment: Experiment, measured: Measured
 ) -> dict[str, dict[str, tuple[float, FigureRow]]]:
-    """Return by the kind of perplexity, in printing order, each language model that rescores alone:
-    the perplexity of a set's references, and the row of its score.
-    """
+    """Return perplexity and row of score of language models alone, by kind of perplexity."""
     panels: dict[str, dict[str, tuple[float, FigureRow]]] = {kind: {} for kind in KINDS}
     lists, name = experiment.lists, measured.sample.name
     for (lm, text), tree in ppl_of_lists(experiment).items():

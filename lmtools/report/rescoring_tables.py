@@ -30,11 +30,30 @@ from lmtools.report.table import (
 )
 from lmtools.rescoring.features import summed
 
+MEANINGS = {  # of what is computed from the text, and of what the names of means end in
+    "words": "`words` is its number of words",
+    "characters": "`characters` its number of characters",
+    "log-words": "`log-words` log(1 + its number of words)",
+    "loop": "`loop` minus the words that it repeats in a loop",
+    "/token": "`LM/token` the LM's mean over tokens",
+    "/word": "`LM/word` the LM's score divided by the number of words",
+}
+WEIGHT = "{:.4g}"
+PPL_COLUMNS = {  # what `lmtools ppl` wrote, by the table's header
+    "subword": ("subword_ppl", 2),
+    "word": ("word_ppl", 2),
+    "bits/char": ("bits_per_char", 2),
+    "sentence mean": ("sentence_ppl_mean", 2),
+    "sentence median": ("sentence_ppl_median", 2),
+}
+PSEUDO = (
+    "A pseudo-perplexity sees both sides of each token: it is lower than a perplexity by nature"
+    " and compares only with its like."
+)
+
 
 def main_tables(experiment: Experiment) -> Iterator[Table]:
-    """Yield for each set that weights were not tuned on: every system, its score, interval, change
-    and significance; where they are several, first the scores of all (Table 1 of the paper).
-    """
+    """Yield for each judged set every system; of several sets first a table of all (Table 1)."""
     judged = experiment.lists.judged
     if len(judged) > 1:
         yield set_table(experiment)
@@ -58,9 +77,7 @@ def set_table(experiment: Experiment) -> Table:
 
 
 def scored_tables(experiment: Experiment) -> Iterator[Table]:
-    """Yield for each set and metric what `lmtools evaluate` found by other rules than the report's,
-    as those of NIST's hub5; of an stm by label too.
-    """
+    """Yield for each set and metric what `lmtools evaluate` found by rules of its own."""
     trees = experiment.lists.scored
     for place, metric in dict.fromkeys((on, tree["metric"]) for (_, on), tree in trees.items()):
         here = {n: t for (n, on), t in trees.items() if on == place and t["metric"] == metric}
@@ -85,9 +102,7 @@ def system_column(experiment: Experiment, query: Query) -> Column:
 
 
 def score_column(experiment: Experiment, query: Query, header: str, place: str) -> Column:
-    """Return the scores on a set; stressed is the best system that could be used (not the
-    oracle).
-    """
+    """Return the scores on a set; stressed is the best system, never the oracle."""
     lists = experiment.lists
     values = query.values(lists.metric, place)
     usable = [
@@ -158,28 +173,6 @@ def list_missing(experiment: Experiment, measured: Measured) -> Iterator[str]:
             )
 
 
-MEANINGS = {  # of what is computed from the text, and of what the names of means end in
-    "words": "`words` is its number of words",
-    "characters": "`characters` its number of characters",
-    "log-words": "`log-words` log(1 + its number of words)",
-    "loop": "`loop` minus the words that it repeats in a loop",
-    "/token": "`LM/token` the LM's mean over tokens",
-    "/word": "`LM/word` the LM's score divided by the number of words",
-}
-WEIGHT = "{:.4g}"
-PPL_COLUMNS = {  # what `lmtools ppl` wrote, by the table's header
-    "subword": ("subword_ppl", 2),
-    "word": ("word_ppl", 2),
-    "bits/char": ("bits_per_char", 2),
-    "sentence mean": ("sentence_ppl_mean", 2),
-    "sentence median": ("sentence_ppl_median", 2),
-}
-PSEUDO = (
-    "A pseudo-perplexity sees both sides of each token: it is lower than a perplexity by nature"
-    " and compares only with its like."
-)
-
-
 def weight_tables(experiment: Experiment) -> Iterator[Table]:
     """Yield the tuned weight of every feature in every system."""
     lists = experiment.lists
@@ -235,9 +228,7 @@ def lambda_tables(experiment: Experiment) -> Iterator[Table]:
 
 
 def list_deviations(experiment: Experiment) -> Iterator[str]:
-    """Yield the places where rescored texts are not what the weights choose: on the tuning set by
-    what tuning noted, elsewhere by choosing again.
-    """
+    """Yield warnings of rescored texts that are not what the weights choose."""
     lists = experiment.lists
     for measured in lists.sets:
         content, place = hash_lists(measured.sample.nbests), measured.sample.name
@@ -284,9 +275,7 @@ def depth_tables(experiment: Experiment) -> Iterator[Table]:
 
 
 def ppl_tables(experiment: Experiment) -> Iterator[Table]:
-    """Yield (pseudo-)perplexities beside the score that rescoring with the model reaches (Table 7
-    of the paper).
-    """
+    """Yield perplexities beside the score of rescoring with the model (Table 7 of the paper)."""
     lists, ppl = experiment.lists, ppl_of_lists(experiment)
     if not ppl:
         return
@@ -326,9 +315,7 @@ def ppl_of_lists(experiment: Experiment) -> dict[tuple[str, str], Mapping]:
 
 
 def label_lm(experiment: Experiment, name: str, tree: Mapping) -> str:
-    """Return the printed name of what a perplexity is of: a language model, or a mixture of several
-    with their weights.
-    """
+    """Return the printed name of a language model, or of a mixture with its weights."""
     labels = experiment.lists.names.lms.label
     parts = [
         f"{part['weight']:.2f} {shorten(labels(Path(part['lm']).name))}"

@@ -29,9 +29,7 @@ DASHED = {"-": "--", "--": "-", "-.": ":", ":": "-."}  # the line of a mean, by 
 
 @dataclass(frozen=True)
 class Look:
-    """Look of a line or marker: colour on light and on dark paper, marker (matplotlib's) and line,
-    so that colour never stands alone.
-    """
+    """Look of a line or marker; colour, on light or dark paper, never stands alone."""
 
     light: str
     dark: str

@@ -64,9 +64,7 @@ def markdown(table: Table) -> str:
 
 
 def guarded(text: str) -> str:
-    """Return `text` with what Markdown and HTML would take for more than letters escaped; code
-    between backticks stays.
-    """
+    """Return `text` with what means something to Markdown or HTML escaped, but for `code`."""
     parts = text.split("`")
     parts[::2] = [TAG.sub("&lt;", ENTITY.sub("&amp;", p)).replace("*", "\\*") for p in parts[::2]]
     return "`".join(parts)
@@ -129,9 +127,7 @@ def code(text: str) -> str:
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table: printed cells, which of them are to be stressed, and whether a paper
-    reports them.
-    """
+    """A column of a table: printed cells, those to be stressed, whether a paper reports them."""
 
     header: str
     cells: Sequence[str]
@@ -163,9 +159,7 @@ def table_of(
     left: int = 1,
     full: bool = False,
 ) -> Table:
-    """Return a table of columns, the first `left` of which hold text; without those that nobody has
-    anything in, unless it is to be `full`.
-    """
+    """Return a table of columns, the first `left` text; without empty ones unless `full`."""
     every = list(columns)
     used = [column for i, column in enumerate(every) if full or i == 0 or not column.is_empty]
     return Table(

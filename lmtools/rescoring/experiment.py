@@ -124,12 +124,18 @@ def read_experiment(path) -> ExperimentPlan:
     for key, value in tuning.items():  # one by one, for the line of the wrong one
         build(TuningOptions, {key: value}, top / key)
     groups = {section: dict(read_entries(tree, section, top)) for section in SECTIONS}
+    for name, place in groups["lms"].items():
+        if not convert(str, place, top / "lms" / name, name):
+            raise UserError(
+                f"{top / 'lms' / name}: {name}: nothing stands there; say where the language model"
+                " is"
+            )
     columns = {
         n: parse_column(n, entry, top / "columns" / n) for n, entry in groups["columns"].items()
     }
     return ExperimentPlan(
         tuning=build(TuningOptions, tuning, top),
-        lms={n: read_path(entry, n, top / "lms" / n) for n, entry in groups["lms"].items()},
+        lms={name: str(place) for name, place in groups["lms"].items()},
         columns=columns,
         systems={
             name: parse_system(entry, columns, top / "systems" / name)
@@ -190,13 +196,6 @@ def check_name(name, place: Place, what: str) -> None:
     plain = name.isprintable() and not {*"/ "} & {*name} and name[:1] not in ("", ".")
     if not plain or len(name.encode()) > LONGEST:
         raise UserError(f"{place}: {what}, {name[:80]!a}, cannot name a directory; rename it")
-
-
-def read_path(value, name: str, place: Place) -> str:
-    """Return the place of a language model; UserError for none."""
-    if not (path := convert(str, value, place, name)):
-        raise UserError(f"{place}: {name}: nothing stands there; say where the language model is")
-    return path
 
 
 def parse_column(name: str, tree: Mapping, place: Place) -> LMEntry:

@@ -5,26 +5,24 @@ writing, and the functions of these names in Python.
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
+from lmtools.base.doors import open_door
 from lmtools.base.errors import UserError
+from lmtools.base.workers import map_ordered
 from lmtools.evaluate.blanks import advise_metric
 from lmtools.evaluate.fit import doubt_references
 from lmtools.rescoring.defaults import doubt_scores
 from lmtools.rescoring.doubts import find_useless
 from lmtools.rescoring.features import DERIVED, Features, ScoreColumns, combine, gather
-from lmtools.rescoring.systems import (
-    SystemPlan,
-    TuningSet,
-    list_lengths,
-    select_columns,
-    tune_systems,
-)
-from lmtools.rescoring.tuning import Crossing
+from lmtools.rescoring.lazy import LAZY, learn_bounds
+from lmtools.rescoring.systems import SystemPlan, list_lengths, select_columns, tune_plan
+from lmtools.rescoring.tuning import Crossing, measure_lists, tune_features
 from lmtools.rescoring.tuning_options import TuningOptions, check_negative
-from lmtools.rescoring.weights import Weights
-from lmtools.types import NUMERICS, TOTAL, NBest
+from lmtools.rescoring.weights import Weights, describe_system
+from lmtools.types import NUMERICS, PHRASES, TOTAL, NBest
 
 Systems = Mapping[str | None, SystemPlan]
 
@@ -38,8 +36,11 @@ def tune_lists(
     crossing: Crossing | None = None,
     nj: int = 1,
 ) -> tuple[list[str], Iterator[tuple[str | None, Weights]]]:
-    """Return warnings about the lists read from `source`, and the weights of each system, by name.
-    UserError as of `gather` and `tune_systems`.
+    """Return warnings about the lists read from `source`, and the weights of each system with its
+    facts, by name, tuned by `nj` processes.
+
+    With a `crossing` there are the weights of each fold too. The notes have the bounds of lazy
+    rescoring, of their tolerance. UserError as of `gather` and `tune`.
     """
     extra = [name for name in list_lengths(systems) if name not in options.features]
     derived = [*options.features, *extra, *["rank"] * (options.reference == "rank")]
@@ -57,8 +58,26 @@ def tune_lists(
         *advise_metric(refs, hyps, options.metric, source),
         *doubt_references(pairs, source),
     ]
-    tuning_set = TuningSet(nbests, columns, features, source)
-    return warnings, tune_systems(systems, tuning_set, options, crossing=crossing, nj=nj)
+
+    def tuned():
+        dev_set = measure_lists(nbests, options.metric, source)
+        if columns.glossary:
+            measure_harm = open_door("phrases", "harm:measure_harm", PHRASES)
+            harm = measure_harm(nbests, columns.values[PHRASES], columns.glossary)
+            dev_set = replace(dev_set, harm=harm)
+        given = {"features": features, "columns": tuple(columns.values), "options": options}
+        given |= {"dev_set": dev_set, "extra": list_lengths(systems)}
+        tune = crossing.tune if crossing else tune_features
+        every = map_ordered(partial(tune_plan, **given, tune=tune), systems.values(), nj)
+        for (system, plan), weights in zip(systems.items(), every, strict=True):
+            taken = columns.select(plan.columns)
+            facts = describe_system(nbests, taken, source)
+            lms = taken.select([name for name in plan.columns if name != PHRASES])
+            bounds = learn_bounds(nbests, features, lms, weights)
+            notes = {**weights.search, LAZY: bounds} if bounds else weights.search
+            yield system, replace(weights, signatures=taken.signatures, system=facts, search=notes)
+
+    return warnings, tuned()
 
 
 def rescore_lists(

@@ -2,18 +2,15 @@
 lists.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from lmtools.base.doors import open_door
 from lmtools.base.errors import UserError
-from lmtools.base.workers import map_ordered
 from lmtools.rescoring.features import DERIVED, Features, ScoreColumns, read_columns, summed
-from lmtools.rescoring.lazy import LAZY, learn_bounds
-from lmtools.rescoring.tuning import Crossing, DevSet, measure_lists, tune_features
+from lmtools.rescoring.tuning import DevSet
 from lmtools.rescoring.tuning_options import INTERPOLATION, LINEAR, TuningOptions
-from lmtools.rescoring.weights import Weights, describe_system
-from lmtools.types import PHRASES, TOTAL, NBest
+from lmtools.rescoring.weights import Weights
+from lmtools.types import TOTAL, NBest
 
 
 @dataclass(frozen=True)
@@ -80,92 +77,40 @@ def list_lengths(systems: Mapping[str | None, SystemPlan]) -> list[str]:
     return [name for name in names if name in DERIVED]
 
 
-@dataclass(frozen=True)
-class TuningSet:
-    """Lists read from `source`, and their features with the `columns` of all systems."""
-
-    nbests: Sequence[NBest]
-    columns: ScoreColumns
-    features: Features
-    source: object
-
-
-def tune_systems(
-    systems: Mapping[str, SystemPlan],
-    tuning_set: TuningSet,
+def tune_plan(
+    plan: SystemPlan,
+    features: Features,
+    columns: Collection[str],
     options: TuningOptions,
-    crossing: Crossing | None = None,
-    nj: int = 1,
-) -> Iterator[tuple[str, Weights]]:
-    """Tune each system; yield (name, weights with the system's facts). Of the features a system
-    takes its own columns, with the features of texts that a linear system has, and `list_lengths`.
-
-    `nj` processes tune. With a `crossing` there are the weights of each fold too. The notes have
-    the bounds of lazy rescoring, of their tolerance. UserError as `tune`.
+    dev_set: DevSet,
+    *,
+    extra: Collection[str],
+    tune: Callable[[Features, DevSet, TuningOptions], Weights],
+) -> Weights:
+    """Return the weights of a system by `tune`, of its own ones of all `columns`, with the features
+    of texts that a linear system has; `extra` are those of interpolated systems.
     """
-    nbests, columns, features = tuning_set.nbests, tuning_set.columns, tuning_set.features
-    scores = features.names[: first_column(features, columns.values)]
-    dev_set = measure_lists(nbests, options.metric, tuning_set.source)
-    if columns.glossary:
-        measure_harm = open_door("phrases", "harm:measure_harm", PHRASES)
-        harm = measure_harm(nbests, columns.values[PHRASES], columns.glossary)
-        dev_set = replace(dev_set, harm=harm)
-    tuner = SystemTuner(
-        features=features,
-        columns=tuple(columns.values),
-        scores=scores,
-        extra={*list_lengths(systems)} - {*scores, *options.features},
-        dev_set=dev_set,
-        options=options,
-        tune=crossing.tune if crossing else tune_features,
-    )
-    work = map_ordered(tuner.tune_plan, systems.values(), nj)
-    for (system, plan), weights in zip(systems.items(), work, strict=True):
-        taken = columns.select(plan.columns)
-        facts = describe_system(nbests, taken, tuning_set.source)
-        lms = taken.select([name for name in plan.columns if name != PHRASES])
-        bounds = learn_bounds(nbests, features, lms, weights, tolerance=options.tolerance)
-        notes = {**weights.search, LAZY: bounds} if bounds else weights.search
-        yield system, replace(weights, signatures=taken.signatures, system=facts, search=notes)
-
-
-@dataclass(frozen=True)
-class SystemTuner:
-    """Tuning of any system by `tune`, of `features` with the `columns` of all systems; `scores` are
-    the lists' own, `extra` features those of interpolated systems.
-    """
-
-    features: Features
-    columns: tuple[str, ...]
-    scores: tuple[str, ...]
-    extra: Collection[str]
-    dev_set: DevSet
-    options: TuningOptions
-    tune: Callable[[Features, DevSet, TuningOptions], Weights]
-
-    def tune_plan(self, plan: SystemPlan) -> Weights:
-        """Tune the system that takes the columns of `plan`."""
-        features = select_columns(self.features, self.columns, plan.columns)
-        if plan.form == INTERPOLATION:
-            total = plan.first_pass or find_total(self.scores, self.dev_set.path)
-            for name in total:
-                if name not in features.names:
-                    raise UserError(
-                        f"{self.dev_set.path}: first_pass: no score {name!r}; it has"
-                        f" {', '.join(self.scores)}"
-                    )
-            fix = dict.fromkeys(self.scores, 0.0) | total
-            reference = next((name for name, weight in total.items() if weight), None)
-            options = replace(self.options, form=INTERPOLATION, fix=fix, reference=reference)
-            wanted = {*self.scores, *plan.columns, *total}
-        else:
-            wanted = {*features.names}.difference(self.extra)
-            others = {*self.features.names} - wanted  # which other systems have
-            fix = {n: w for n, w in (self.options.fix or {}).items() if n not in others}
-            options = replace(self.options, fix=fix)
-        features = features.select([name for name in features.names if name in wanted])
-        lms = (*plan.columns, *(("lm",) if "lm" in features.names else ()))
-        return self.tune(features, self.dev_set, replace(options, lms=lms))
+    scores = features.names[: first_column(features, columns)]
+    taken = select_columns(features, columns, plan.columns)
+    if plan.form == INTERPOLATION:
+        total = plan.first_pass or find_total(scores, dev_set.path)
+        for name in total:
+            if name not in taken.names:
+                raise UserError(
+                    f"{dev_set.path}: first_pass: no score {name!r}; it has {', '.join(scores)}"
+                )
+        fix = dict.fromkeys(scores, 0.0) | total
+        reference = next((name for name, weight in total.items() if weight), None)
+        options = replace(options, form=INTERPOLATION, fix=fix, reference=reference)
+        wanted = {*scores, *plan.columns, *total}
+    else:
+        wanted = {*taken.names} - ({*extra} - {*scores, *options.features})
+        others = {*features.names} - wanted  # which other systems have
+        fix = {n: w for n, w in (options.fix or {}).items() if n not in others}
+        options = replace(options, fix=fix)
+    taken = taken.select([name for name in taken.names if name in wanted])
+    lms = (*plan.columns, *(("lm",) if "lm" in taken.names else ()))
+    return tune(taken, dev_set, replace(options, lms=lms))
 
 
 def first_column(features: Features, columns: Collection[str]) -> int:

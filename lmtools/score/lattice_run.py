@@ -120,15 +120,6 @@ def run_lattices(
     return map_ordered(work, lattices, nj, settings.load)
 
 
-def drop_phrases(nbest: NBest) -> NBest:
-    """Drop the score of phrases: `lmtools tune --phrases` counts them anew, of any glossary."""
-    hyps = (
-        hyp.with_scores({n: score for n, score in hyp.scores.items() if n != PHRASES})
-        for hyp in nbest.hyps
-    )
-    return replace(nbest, hyps=tuple(hyps))
-
-
 def run_lattice(
     rescorer: Rescorer,
     lattice: Lattice,
@@ -145,7 +136,11 @@ def run_lattice(
     )  # fmt: skip
     if wanted.n:
         nbest = as_nbest(rescored, weights, wanted.n, total=wanted.total)
-        out = replace(out, nbest=drop_phrases(nbest) if rescorer.glossary else nbest)
+        if rescorer.glossary:  # `lmtools tune --phrases` counts them anew, of any glossary
+            kept = [{n: v for n, v in hyp.scores.items() if n != PHRASES} for hyp in nbest.hyps]
+            hyps = (hyp.with_scores(one) for hyp, one in zip(nbest.hyps, kept, strict=True))
+            nbest = replace(nbest, hyps=tuple(hyps))
+        out = replace(out, nbest=nbest)
     if wanted.text:
         out = replace(out, text=" ".join(best(rescored, weights).words))
     if wanted.lattice:

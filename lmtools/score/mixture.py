@@ -54,11 +54,12 @@ class MixtureScorer(Scorer):
             "model": name_mixture(self.scorers, self.weights.tolist()),
             "mixed": "by token" if self.by_token else "by sentence",
         }
-        return identity | {
-            name: join_values([signature.get(name) for signature in signatures])
-            for name in names
-            if name not in identity
-        }
+        for name in names:
+            values = [signature.get(name) for signature in signatures]
+            given = {value for value in values if value is not None}
+            joined = given.pop() if len(given) == 1 else "+".join(value or "-" for value in values)
+            identity.setdefault(name, joined)
+        return identity
 
     def normalise(self, text):
         return self.scorers[0].normalise(text)
@@ -151,11 +152,3 @@ def predict_same_tokens(scorers: Sequence[Scorer]) -> bool:
     normalisers = [scorer.subword.normaliser for scorer in scorers if scorer.subword]
     same = all(normaliser == normalisers[0] for normaliser in normalisers)
     return same and all(scorer.open_words for scorer in scorers)
-
-
-def join_values(values: Sequence[str | None]) -> str:
-    """Join the values of one key of signatures: one value where all that are given agree, else
-    each.
-    """
-    given = {value for value in values if value is not None}
-    return given.pop() if len(given) == 1 else "+".join(value or "-" for value in values)

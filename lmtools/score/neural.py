@@ -265,20 +265,17 @@ class TwoWayScorer(NeuralScorer):
 
     def split_values(self, values, sentences):
         bounds = np.cumsum([2 * (len(self.unknown(s)) + 1) for s in sentences])[:-1]
-        parts = np.split(values, bounds)
-        return [average_directions(*np.split(part, 2)) for part in parts]
+        pairs = (np.split(part, 2) for part in np.split(values, bounds))
+        # from the left the end is last, from the right it is first
+        return [(left + np.roll(right, -1, axis=0)) / 2 for left, right in pairs]
 
 
-def average_directions(from_left: np.ndarray, from_right: np.ndarray) -> np.ndarray:
-    """Average both directions for each word and, last, the end: from the left the end is last, from
-    the right it is first.
-    """
-    return (from_left + np.roll(from_right, -1, axis=0)) / 2
+POWER = 0.75  # of the counts of unigram noise
 
 
-def correct_by(lm: LanguageModel, subword, spec: str, power: float) -> str:
+def correct_by(lm: LanguageModel, subword, spec: str) -> str:
     """Let outputs be corrected by the noise that `spec`, KIND=F, says in place of that of training:
-    KIND over how often ids are targets in the binarised corpus F, unigram to `power`.
+    KIND over how often ids are targets in the binarised corpus F, unigram to the POWER.
 
     What identifies the noise is returned. UserError for a criterion whose scores have no noise in
     them, and for a corpus of another vocabulary.
@@ -299,6 +296,6 @@ def correct_by(lm: LanguageModel, subword, spec: str, power: float) -> str:
             " model was trained on"
         )
     counts = count_targets(lm.objective, corpus, len(lm.output.noise))
-    noise = NOISES[kind](counts, excluded_ids(lm.objective), power)
+    noise = NOISES[kind](counts, excluded_ids(lm.objective), POWER)
     lm.output.correct_by(noise)
     return f"{kind} {hashlib.sha256(noise.probability.tobytes()).hexdigest()[:16]}"

@@ -162,8 +162,9 @@ def sum_batches(
     forks = can_fork() and scorer.signature.get("device", "cpu") == "cpu"
     asked, remedy = computing.nj, REMEDY
     in_turn = scorer.rows and not scorer.left_to_right  # of trees, threads cost less
-    if asked == 1 and forks and in_turn and current().verb in FORKED:
-        asked, remedy = count_threads(), "give fewer threads (a lower OMP_NUM_THREADS)"
+    torch = sys.modules.get("torch")  # which n-grams do without
+    if asked == 1 and forks and in_turn and torch and current().verb in FORKED:
+        asked, remedy = torch.get_num_threads(), "give fewer threads (a lower OMP_NUM_THREADS)"
     processes = count_processes(work, scorer, asked, forks) if asked > 1 else 1
     if processes == 1:
         return enumerate(map(sum_values, run_batches(scorer, work, scorer.log_probs)))
@@ -174,19 +175,12 @@ def sum_batches(
 
 def sum_batch(scorer: Scorer, batch: list) -> list[float]:
     """Return one log-probability a sentence."""
-    (scores,) = run_batches(scorer, [batch], scorer.log_probs)
-    return sum_values(scores)
+    return sum_values(*run_batches(scorer, [batch], scorer.log_probs))
 
 
 def sum_values(scores: Sequence[np.ndarray]) -> list[float]:
     """Return the sum of each sentence's token log-probabilities."""
     return [float(values.sum()) for values in scores]
-
-
-def count_threads() -> int:
-    """Return the number of threads that torch has; 1 where nothing brought it along."""
-    torch = sys.modules.get("torch")
-    return torch.get_num_threads() if torch else 1
 
 
 def count_processes(work: list[list], scorer: Scorer, asked: int, forks: bool) -> int:

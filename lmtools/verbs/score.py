@@ -1,5 +1,6 @@
 """lmtools score: log-probabilities of every hypothesis of an N-best file."""
 
+import contextlib
 from collections.abc import Sequence
 
 from lmtools.base.atomic import is_stream
@@ -63,7 +64,19 @@ def run(args):
 
             write_risk(each)
         elif each.lm is not None and not cmd:
-            score_column(each, lists)
+            sources = read_sources(each)
+            spec = LMSpec.parse(each.lm, pairs=sources is not None)
+            if each.context:
+                score_sessions(each, spec)
+                continue
+            given = {"sources": sources, "written": each.written, "shard": each.shard or WHOLE}
+            reads = [each.nbest, *find_paths(spec.lm)]
+            reads += filter(None, (each.source, each.source_lines))
+            whole = contextlib.nullcontext([each.out])
+            with writing_part(each, each.out, reads) if each.shard else whole as part:
+                totals = part and score_lists(lists, part[0], spec, fill(Computing, each), **given)
+            if not each.shard:
+                describe(totals, each.out, spec)
     if cmd:
         run_parts(args, cmd, [each.out for each in calls if each.lm is not None])
 
@@ -75,23 +88,6 @@ def refuse_whole(args, piped: bool) -> None:
         raise UserError(f"{how}: of lists and scores in files; write them to some")
     if args.context:
         raise UserError(f"{how}: lists are scored in turn under --context; leave one out")
-
-
-def score_column(args, lists: ListParts) -> None:
-    """Score the lists with one model; say what was scored."""
-    sources = read_sources(args)
-    spec = LMSpec.parse(args.lm, pairs=sources is not None)
-    if args.context:
-        score_sessions(args, spec)
-        return
-    computing, more = fill(Computing, args), {"sources": sources, "written": args.written}
-    if not args.shard:
-        describe(score_lists(lists, args.out, spec, computing, **more), args.out, spec)
-        return
-    reads = [args.nbest, *find_paths(spec.lm), *filter(None, (args.source, args.source_lines))]
-    with writing_part(args, args.out, reads) as part:
-        if part:
-            score_lists(lists, part[0], spec, computing, **more, shard=args.shard)
 
 
 def join(parts: Sequence[Part], out: str, **options) -> None:

@@ -152,7 +152,7 @@ def copy_recipe(recipe: str, tree: Path) -> Path:
     source, copy = REPOSITORY / "egs" / recipe, tree / "egs" / recipe
     for folder in ("utils", "conf", "benchmarks"):
         (tree / folder).symlink_to(REPOSITORY / folder)
-    for folder in ("local", "conf", "tasks"):
+    for folder in ("local", "conf", "studies", "tasks"):
         if (source / folder).exists():
             shutil.copytree(source / folder, copy / folder)
     for script in source.glob("*.sh"):

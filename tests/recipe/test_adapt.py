@@ -1,4 +1,4 @@
-"""egs/librispeech/run_adapt.sh from end to end, and how it splits text."""
+"""egs/librispeech/studies/run_adapt.sh from end to end, and how it splits text."""
 
 import json
 import subprocess
@@ -28,7 +28,7 @@ def run(recipe, *options):
     given = ["--general", "books", "--domain", "domain.txt", "--dev", "small/dev.nbest.jsonl"]
     given += ["--test", "small/test.nbest.jsonl", "--train-opts", NEURAL]
     given += ["--domain-opts", "optim.lr=1e-2", *TINY]
-    return recipe(*given, *options, script="run_adapt.sh").stdout
+    return recipe(*given, *options, script="studies/run_adapt.sh").stdout
 
 
 def test_whole(recipe):
@@ -59,7 +59,7 @@ def test_whole(recipe):
 
 
 def split(recipe, *words):
-    script = [sys.executable, recipe.home / "local/adapt_text.py", *words]
+    script = [sys.executable, recipe.home / "studies/local/adapt_text.py", *words]
     return subprocess.run(script, env=recipe.env, capture_output=True, text=True)
 
 

@@ -1,4 +1,4 @@
-"""egs/librispeech/run_books.sh from end to end with n-grams, what its text is made of, and
+"""egs/librispeech/studies/run_books.sh from end to end with n-grams, what its text is made of, and
 run_seeds.sh, which goes on from there.
 """
 
@@ -43,14 +43,16 @@ def recipe(librispeech):
                     "hyps": [{"text": t, "scores": s} for t, s in zip(hyps, scores, strict=True)],
                 }
                 out.write(json.dumps(entry) + "\n")
-    (recipe.home / "conf/books.yaml").write_text(yaml.safe_dump(EXPERIMENT, sort_keys=False))
+    (recipe.home / "studies/conf/books.yaml").write_text(
+        yaml.safe_dump(EXPERIMENT, sort_keys=False)
+    )
     return recipe
 
 
 @pytest.fixture(scope="module")
 def whole(recipe):
     """The recipe after a run."""
-    recipe("--text-dir", "books", "--nbest-dir", "lists", *TINY, script="run_books.sh")
+    recipe("--text-dir", "books", "--nbest-dir", "lists", *TINY, script="studies/run_books.sh")
     return recipe
 
 
@@ -81,7 +83,7 @@ def test_curve(whole, tmp_path):
             (place / system).mkdir(parents=True, exist_ok=True)
             text = (exp / "by-speaker/rescore" / like / "dev.txt").read_text()
             (place / system / "dev.txt").write_text(text)
-    script = [sys.executable, whole.home / "local/books_curve.py", tmp_path]
+    script = [sys.executable, whole.home / "studies/local/books_curve.py", tmp_path]
     script += [whole.home / "data/books"]
     for out in ("one.png", "two.png"):
         command = [*script, tmp_path / out, "by-speaker/dev"]
@@ -98,9 +100,9 @@ def test_seeds(whole):
         kind = lm.partition("-")[0]
         systems |= {lm: [lm], f"{kind}+ngram4-1": [lm, "ngram4"]}
     conf = {"columns": columns, "systems": systems}
-    (whole.home / "conf/seeds.yaml").write_text(yaml.safe_dump(conf, sort_keys=False))
+    (whole.home / "studies/conf/seeds.yaml").write_text(yaml.safe_dump(conf, sort_keys=False))
     tiny = "steps=1 arch.layers=1 arch.dim=8 arch.ffn=8"
-    whole("--lms", " ".join(lms), "--train-opts", tiny, script="run_seeds.sh")
+    whole("--lms", " ".join(lms), "--train-opts", tiny, script="studies/run_seeds.sh")
     table = (whole.home / "exp/seeds/seeds.md").read_text().splitlines()
     above, below = (
         {row.split("|")[1].strip(): row.split("|")[2:-1] for row in part if row}
@@ -121,7 +123,14 @@ def test_seeds(whole):
 
 def test_text(recipe, tmp_path):
     books = recipe.home / "books"
-    script = [sys.executable, recipe.home / "local/books_text.py", tmp_path, "20", "1K", "b:2-3"]
+    script = [
+        sys.executable,
+        recipe.home / "studies/local/books_text.py",
+        tmp_path,
+        "20",
+        "1K",
+        "b:2-3",
+    ]
     (tmp_path / "titles").write_text("god mister god\n")
     files = (tmp_path / "titles", books / "a.txt", books / "b.txt")
     subprocess.run([*script, *files], env=recipe.env, check=True)
@@ -140,9 +149,16 @@ def test_text(recipe, tmp_path):
 
 @pytest.mark.parametrize("leave_out", ["b", "b:1", "b:x-2"])
 def test_bad_ranges(recipe, tmp_path, leave_out):
-    script = [sys.executable, recipe.home / "local/books_text.py", tmp_path, "2", "1K", leave_out]
+    script = [
+        sys.executable,
+        recipe.home / "studies/local/books_text.py",
+        tmp_path,
+        "2",
+        "1K",
+        leave_out,
+    ]
     done = subprocess.run(
-        [*script, recipe.home / "conf/titles.txt", recipe.home / "books/a.txt"],
+        [*script, recipe.home / "studies/conf/titles.txt", recipe.home / "books/a.txt"],
         env=recipe.env,
         capture_output=True,
         text=True,

@@ -21,7 +21,7 @@ BEST_COMBINATION = 36.2
 OPTIONS = ("--vocab-size", "500", "--normaliser", "librispeech --apostrophe strip")
 SIZE = "arch.dim=192 arch.ffn=768 batch.tokens=2048"
 OPTIONS += ("--train-opts", f"epochs=10 optim.warmup=100 {SIZE}")
-OPTIONS += ("--experiment", "conf/exact.yaml")
+OPTIONS += ("--experiment", "../librispeech/studies/conf/exact.yaml")
 # In place of librispeech's: even utterances are the development set, odd ones the test set; every
 # twentieth line of the text is for validation.
 GET_DATA = '''
@@ -64,11 +64,16 @@ def fill_in(script: Path) -> None:
 
 
 def test_dstc2(tmp_path, shell):
-    for folder in ("utils", "conf", "egs/librispeech/conf", "egs/librispeech/local"):
+    for folder in (
+        "utils",
+        "conf",
+        "egs/librispeech/conf",
+        "egs/librispeech/studies",
+        "egs/librispeech/local",
+    ):
         shutil.copytree(REPOSITORY / folder, tmp_path / folder)
     (tmp_path / "lmtools").symlink_to(REPOSITORY / "lmtools")
-    for script in (REPOSITORY / "egs/librispeech").glob("*.sh"):
-        shutil.copy(script, tmp_path / "egs/librispeech")
+    shutil.copy(REPOSITORY / "egs/librispeech/run.sh", tmp_path / "egs/librispeech")
     subprocess.run(
         [tmp_path / "utils/new_recipe.sh", "librispeech", "dstc2"], check=True, env=shell
     )

@@ -20,7 +20,8 @@ from pathlib import Path
 import pytest
 
 REPOSITORY = Path(__file__).parents[2]
-LOCAL = REPOSITORY / "egs/librispeech/local"
+STUDIES = REPOSITORY / "egs/librispeech/studies"
+LOCAL = STUDIES / "local"
 PARTS = ("dev-clean", "dev-other", "test-clean", "test-other")
 
 
@@ -388,12 +389,10 @@ def test_a_damaged_text_is_refused(corpus, tmp_path, suffix, pack):
 def full(tmp_path, server, shell, make_recipe):
     """The recipe with a small LibriSpeech on a local server, and N-best lists of it."""
     www, home = tmp_path / "www", tmp_path / "egs/librispeech"
-    shutil.copytree(LOCAL, home / "local")
-    shutil.copytree(LOCAL.with_name("conf"), home / "conf")
+    shutil.copytree(STUDIES, home / "studies")
+    shutil.copytree(STUDIES.with_name("conf"), home / "conf")
     shutil.copytree(REPOSITORY / "utils", tmp_path / "utils")
     (tmp_path / "lmtools").symlink_to(REPOSITORY / "lmtools")
-    for script in ("run_full.sh", "run_asr.sh"):
-        shutil.copy(LOCAL.with_name(script), home)
     (www / "11").mkdir()
     (www / "12").mkdir()
     lines = "".join(f"LINE {n}\n" for n in range(45_000))
@@ -408,12 +407,12 @@ def full(tmp_path, server, shell, make_recipe):
         lists = "".join(f'{{"utt": "{n}-1-{u}", "hyps": {hyps}}}\n' for u in (0, 1))
         (tmp_path / f"nbest/{part}.jsonl.gz").write_bytes(gzip.compress(lists.encode()))
     paths = ["11/librispeech-lm-norm.txt.gz", *(f"12/{part}.tar.gz" for part in PARTS)]
-    (home / "local/full.sha256").write_text(
+    (home / "studies/local/full.sha256").write_text(
         "".join(f"{sha256((www / path).read_bytes())}  {path}\n" for path in paths)
     )
     shell = {name: value for name, value in shell.items() if not name.lower().endswith("_proxy")}
     recipe = make_recipe(home, shell)
-    return lambda *args, script="run_full.sh", **how: recipe(*args, script=script, **how)
+    return lambda *args, script="studies/run_full.sh", **how: recipe(*args, script=script, **how)
 
 
 def test_full(full, server, tmp_path):
@@ -458,7 +457,7 @@ def test_a_recogniser_makes_the_lists(full, server, tmp_path, shell):
                 names[f"LibriSpeech/{part}/{n}/1/{n}-1-{u}.flac"] = sound.getvalue()
         archive(tmp_path / f"www/12/{part}.tar.gz", names)
     home, www = tmp_path / "egs/librispeech", tmp_path / "www"
-    sums = home / "local/full.sha256"
+    sums = home / "studies/local/full.sha256"
     paths = [line.split()[1] for line in sums.read_text().splitlines()]
     sums.write_text("".join(f"{sha256((www / path).read_bytes())}  {path}\n" for path in paths))
     (tmp_path / "model").mkdir()
@@ -470,7 +469,7 @@ def test_a_recogniser_makes_the_lists(full, server, tmp_path, shell):
     options = ("--asr", f"fake:{tmp_path}/model", "--audio", "data/full/audio", "--stop-stage", 1)
     options += ("--sets", " ".join(PARTS), "--asr-opts")
     for _ in range(2):
-        full(*options, "depth=3 kill=5", script="run_asr.sh", PATH=path)
+        full(*options, "depth=3 kill=5", script="studies/run_asr.sh", PATH=path)
     assert len((tmp_path / "model.heard").read_text().split()) == 8
     assert len(list((home / "data/full/audio/test-other").iterdir())) == 3
     full(
@@ -484,16 +483,16 @@ def test_a_recogniser_makes_the_lists(full, server, tmp_path, shell):
     assert texts == ["word 801 0", "word 801 1"]
     (first, _) = (home / "data/asr/dev-clean/nbest.jsonl").read_text().splitlines()
     assert json.loads(first)["ref"] == "no" and "Word 800 0" in first
-    full(*options, "depth=4", script="run_asr.sh", PATH=path)
+    full(*options, "depth=4", script="studies/run_asr.sh", PATH=path)
     assert len((tmp_path / "model.heard").read_text().split()) == 16
 
 
 @pytest.mark.parametrize(
     "script, options, said",
     [
-        ("run_asr.sh", ("--asr", "vosk:m"), "--audio its recordings; give both"),
-        ("run_asr.sh", ("--audio", "a"), "--asr names a recogniser"),
-        ("run_full.sh", (), "--nbest-dir names the directory of your recogniser's lists"),
+        ("studies/run_asr.sh", ("--asr", "vosk:m"), "--audio its recordings; give both"),
+        ("studies/run_asr.sh", ("--audio", "a"), "--asr names a recogniser"),
+        ("studies/run_full.sh", (), "--nbest-dir names the directory of your recogniser's lists"),
     ],
 )
 def test_what_a_script_cannot_do_without(full, script, options, said):

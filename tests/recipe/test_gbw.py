@@ -260,31 +260,6 @@ def test_speed(whole):
     assert "## Throughput and responsiveness" in page and "## WER after rescoring" in page
 
 
-def test_a_copy_runs_at_once(tree, make_recipe, shell):
-    """utils/new_recipe.sh, whose page is this recipe's."""
-    root = tree.parents[1] / "copied"
-    shutil.copytree(REPOSITORY / "utils", root / "utils")
-    for folder in ("local", "conf"):
-        shutil.copytree(SOURCE / folder, root / "egs/gbw" / folder)
-    shutil.copy(SOURCE / "run.sh", root / "egs/gbw")
-    subprocess.run(
-        [root / "utils/new_recipe.sh", "gbw", "mine"], check=True, capture_output=True, env=shell
-    )
-    home = root / "egs/mine"
-    page = (home / "README.md").read_text()
-    assert (
-        page.startswith("# mine\n\nCopied from egs/gbw.")
-        and "train.txt" in page
-        and "@" not in page
-    )
-    # where the mini corpus and the lists lie: not beside the copy
-    shutil.copytree(tree / "small", root / "egs/librispeech/mini")
-    shutil.copytree(tree / "lists", root / "egs/librispeech/mini-real")
-    recipe = make_recipe(home, shell)
-    recipe("--stop-stage", 1)
-    assert (home / "data/valid/text").read_text() == (tree / "small/valid.txt").read_text()
-
-
 # Grids
 
 

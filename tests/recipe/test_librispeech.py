@@ -135,7 +135,7 @@ def test_killed_in_every_stage(whole, librispeech):
 def test_a_variant_is_a_file(after, name, column):
     """Of which nothing else changes."""
     before = outcome(after)
-    after(*OPTIONS, "--stage", 4, "--stop-stage", 5, "--experiment", f"conf/{name}.yaml")
+    after(*OPTIONS, "--stage", 4, "--stop-stage", 5, "--experiment", f"studies/conf/{name}.yaml")
     left = outcome(after)
     assert left.items() >= before.items()
     parts = {f"score/{column}/{part}.scores" for part in ("dev", "test")}
@@ -143,7 +143,7 @@ def test_a_variant_is_a_file(after, name, column):
 
 
 def test_lattices(after):
-    after(*LATTICES, "--nj", 1, script="run_lattices.sh")
+    after(*LATTICES, "--nj", 1, script="studies/run_lattices.sh")
     systems = ("ngram", "tta+ngram")
     assert made(after, "lattice") == {
         f"{one}/{part}.{kind}" for one in systems for part in ("dev", "test")
@@ -161,7 +161,7 @@ def test_lattices(after):
 def test_the_paper_s_rows(after):
     """LMs over words have their own vocabulary and a penalty; nothing of run.sh's changes."""
     before = outcome(after)
-    after("--train-opts", TINY, script="run_paper.sh")
+    after("--train-opts", TINY, script="studies/run_paper.sh")
     left = outcome(after)
     assert {**left, **before, "report": b""} == {**left, "report": b""}
     columns = (*LMS, "bert", "unisanlm", "bisanlm", "masked-intact", "bert-intact")
@@ -173,7 +173,7 @@ def test_the_paper_s_rows(after):
         one: json.loads(
             (after.home / f"exp/score/{one}/test.scores")
             .read_text()
-            .split("\t")[0]
+            .split("\n")[0]
             .split(" ", 2)[2]
         )
         for one in columns[4:]
@@ -194,12 +194,12 @@ def test_the_paper_s_rows(after):
 
 def test_a_bert_of_yours_is_not_trained(after):
     """The experiment names it, here by the masked LM of the recipe."""
-    names = {"base": "paper.yaml", "lms": {"bert": "exp/lm/masked"}}
+    names = {"base": "../studies/conf/paper.yaml", "lms": {"bert": "exp/lm/masked"}}
     (after.home / "conf/mine.yaml").write_text(yaml.safe_dump(names))
     options = ("--train-bert", "false", "--experiment", "conf/mine.yaml", "--train-opts", TINY)
-    printed = after(*options, "--dry-run", script="run_paper.sh").stdout
-    assert "conf/bert.yaml" not in printed and "conf/word/causal.yaml" in printed
-    after(*options, "--stop-stage", 4, script="run_paper.sh")
+    printed = after(*options, "--dry-run", script="studies/run_paper.sh").stdout
+    assert "studies/conf/bert.yaml" not in printed and "studies/conf/word/causal.yaml" in printed
+    after(*options, "--stop-stage", 4, script="studies/run_paper.sh")
     assert not (after.home / "exp/lm/bert").exists()
     scores = [
         (after.home / f"exp/score/{one}/dev.scores").read_bytes() for one in ("bert", "masked")
@@ -219,7 +219,7 @@ def test_lists_and_lms_that_are_there(whole, librispeech):
     recipe(
         *("--nbest-dir", "lists", "--depth", 4, "--lm-dir", whole.home / "exp/lm"),
         *("--tune-on", "all", "--experiment", "conf/three.yaml"),
-        script="run_lists.sh",
+        script="studies/run_lists.sh",
     )
     exp = recipe.home / "exp/lists"
     for lm in LMS:

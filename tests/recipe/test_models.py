@@ -1,5 +1,5 @@
-"""egs/librispeech/run_models.sh from end to end on little text: the models of the wheel are found
-by name, and nothing but models is in it.
+"""egs/librispeech/studies/run_models.sh from end to end on little text: the models of the wheel are
+found by name, and nothing but models is in it.
 """
 
 import base64
@@ -40,7 +40,7 @@ def recipe(librispeech):
     (recipe.home / "books").mkdir()
     (recipe.home / "books/a.txt").write_text(lines)
     recipe.env["LMTOOLS_KENLM"] = str(PLACE.parent)
-    recipe("--text-dir", "books", *TINY, "--train-opts", OPTS, script="run_models.sh")
+    recipe("--text-dir", "books", *TINY, "--train-opts", OPTS, script="studies/run_models.sh")
     return recipe
 
 
@@ -105,7 +105,14 @@ def test_what_is_trained_is_not_trained_again(recipe, wheel):
     model = recipe.home / "exp/models/lm/causal/model.safetensors"
     before = model.stat().st_mtime_ns
     done = recipe(
-        "--text-dir", "books", *TINY, "--train-opts", OPTS, "--stage", 4, script="run_models.sh"
+        "--text-dir",
+        "books",
+        *TINY,
+        "--train-opts",
+        OPTS,
+        "--stage",
+        4,
+        script="studies/run_models.sh",
     )
     assert model.stat().st_mtime_ns == before and f"{wheel.name}:" in done.stdout
 
@@ -159,9 +166,9 @@ def test_the_wheel_is_pushed_and_pulled_when_asked(recipe, wheel, tmp_path):
     there = {"HF_ENDPOINT": f"http://127.0.0.1:{server.server_port}", "HF_TOKEN": "hf_x"}
     there |= {"HF_HOME": str(tmp_path / "home")}
     run = ("--text-dir", "books", "--stage", 6)
-    recipe(*run, script="run_models.sh", **there)
+    recipe(*run, script="studies/run_models.sh", **there)
     assert not server.requests
-    recipe(*run, "--hub", "org/models", script="run_models.sh", **there)
+    recipe(*run, "--hub", "org/models", script="studies/run_models.sh", **there)
     assert server.files[wheel.name] == wheel.read_bytes() and "README.md" in server.files
     pull = [sys.executable, "-m", "huggingface_hub.cli.hf", "download", "org/models", wheel.name]
     pull += ["--local-dir", str(tmp_path)]

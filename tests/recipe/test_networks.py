@@ -1,4 +1,4 @@
-"""egs/librispeech/run_networks.sh from end to end, on a few lists of the mini corpus."""
+"""egs/librispeech/studies/run_networks.sh from end to end, on a few lists of the mini corpus."""
 
 import shlex
 from itertools import islice
@@ -33,7 +33,7 @@ def whole(librispeech):
     (recipe.home / "n.txt").write_text("".join(f"{network.ref}\n" for network in networks))
     options = "--lists-dir lists --cases native --lm lm --scales '0.02 0.1' --new 3 --tune-opts ''"
     options += " --vosk lists/native/test --lattices n.plf --lattice-refs n.txt"
-    recipe(*shlex.split(options), script="run_networks.sh")
+    recipe(*shlex.split(options), script="studies/run_networks.sh")
     return recipe
 
 
@@ -54,5 +54,5 @@ def test_every_result(whole):
 
 def test_no_other_recogniser_and_no_lattices(whole):
     options = "--lists-dir lists --cases native --lm lm --vosk '' --expdir exp/less --stage 5"
-    whole(*shlex.split(options), script="run_networks.sh")
+    whole(*shlex.split(options), script="studies/run_networks.sh")
     assert not [*(whole.home / "exp/less").glob("*/*/*.result")]

@@ -1,6 +1,5 @@
 """utils/new_recipe.sh: a copy of a recipe that runs at once."""
 
-import json
 import os
 import shutil
 import subprocess
@@ -9,32 +8,22 @@ from pathlib import Path
 import pytest
 
 REPOSITORY = Path(__file__).parents[2]
-SCRIPTS = sorted(path.name for path in (REPOSITORY / "egs/librispeech").glob("*.sh"))
+LMS = [f"conf/{name}.yaml" for name in ("causal", "masked", "tta")]
+FILES = {  # what a copy has beside run.sh, README.md, conf/experiment.yaml and conf/report.yaml
+    "librispeech": {*LMS, "local/get_data.py"},
+    "gbw": {f"conf/{lm}.yaml" for lm in ("lstm", "gcnn", "elmo", "esulmo")} | {"local/prepare.py"},
+    "stsb": {*LMS, *(f"local/{n}.py" for n in ("prepare_pairs", "prepare_lists", "word_vectors"))},
+    "wmt13": {*LMS, "local/prepare.py", "local/metrics.py"},
+}
 
 
 @pytest.fixture
 def tree(tmp_path):
-    """A repository with one recipe on a corpus of two sentences."""
-    source = REPOSITORY / "egs/librispeech"
-    home = tmp_path / "egs/librispeech"
+    """A repository with all recipes."""
     shutil.copytree(REPOSITORY / "utils", tmp_path / "utils")
-    (tmp_path / "lmtools").symlink_to(REPOSITORY / "lmtools")
-    for part in ("conf", "local"):
-        shutil.copytree(source / part, home / part)
-    for script in SCRIPTS:
-        shutil.copy(source / script, home)
-    for made in ("make_mini/make_mini.sh", "exp/x", "data/x", "mini/README.md"):
-        (home / made).parent.mkdir(exist_ok=True)
-        (home / made).touch()
-    for part in ("train", "valid"):
-        (home / f"mini/{part}.txt").write_text("A FINCH SINGS\n")
-    for part in ("dev", "test"):
-        lists = {
-            "utt": f"{part}-1",
-            "ref": "A FINCH",
-            "hyps": [{"text": "A FINS"}, {"text": "A FINCH"}],
-        }
-        (home / f"mini/{part}.nbest.jsonl").write_text(json.dumps(lists) + "\n")
+    (tmp_path / "egs").mkdir()
+    for path in ("lmtools", "conf", *(f"egs/{name}" for name in FILES)):
+        (tmp_path / path).symlink_to(REPOSITORY / path)
     return tmp_path
 
 
@@ -46,44 +35,36 @@ def new_recipe(tree, *args, status=0) -> subprocess.CompletedProcess:
     return done
 
 
-def test_copy_runs_at_once(tree, shell, make_recipe):
-    assert "egs/my-corpus/README.md" in new_recipe(tree, "librispeech", "egs/my-corpus").stdout
-    home = tree / "egs/my-corpus"
-    assert sorted(os.listdir(home)) == ["README.md", "conf", "local", "mini", *SCRIPTS]
-    assert not [name for name in os.listdir(home / "local") if "mini" in name]
+@pytest.mark.parametrize("source", FILES)
+def test_a_copy_has_what_it_needs_and_runs_at_once(tree, source, shell, make_recipe):
+    """So does a copy of it; each has its name on reports and its page."""
+    assert "egs/one/README.md" in new_recipe(tree, source, "egs/one").stdout
+    home = tree / "egs/one"
+    common = {"run.sh", "README.md", "conf/experiment.yaml", "conf/report.yaml"}
+    made = {str(path.relative_to(home)) for path in home.rglob("*") if path.is_file()}
+    assert made == FILES[source] | common
     assert (home.stat().st_mode & 0o777, (home / "run.sh").stat().st_mode & 0o111) == (0o755, 0o111)
-    done = make_recipe(home, shell)("--stop-stage", 1)
-    assert "stage 1 done" in done.stdout
-    assert (home / "data/train/text").read_text() == "A FINCH SINGS\n"
-
-
-@pytest.mark.parametrize("source", ["librispeech", "gbw", "stsb", "wmt13"])
-def test_a_copy_has_its_name_on_reports_and_its_page(tree, source):
-    if source != "librispeech":
-        for part in ("conf", "local"):
-            shutil.copytree(REPOSITORY / "egs" / source / part, tree / "egs" / source / part)
-        shutil.copy(REPOSITORY / "egs" / source / "run.sh", tree / "egs" / source)
-    new_recipe(tree, source, "mine")
-    text = (tree / "egs/mine/run.sh").read_text().replace("\\\n", "")
+    text = (home / "run.sh").read_text().replace("\\\n", "")
     (line,) = (line for line in text.splitlines() if " lmtools report " in line)
     assert line.partition(" --title ")[2].startswith('"${PWD##*/}')
-    assert " --conf conf/report.yaml " in line and (tree / "egs/mine/conf/report.yaml").exists()
-    page = (tree / "egs/mine/README.md").read_text()
-    assert page.startswith(f"# mine\n\nCopied from egs/{source}.") and "@" not in page
-
-
-def test_copy_of_a_copy_runs_too(tree, shell, make_recipe):
-    new_recipe(tree, "egs/librispeech/", "one")
+    page = (home / "README.md").read_text()
+    assert page.startswith(f"# one\n\nCopied from egs/{source}.") and "@" not in page
+    assert "stage 1 done" in make_recipe(home, shell)("--stop-stage", 1).stdout
     new_recipe(tree, "one", "two")
     make_recipe(tree / "egs/two", shell)("--stop-stage", 0)
-    assert "Copied from egs/one." in (tree / "egs/two/README.md").read_text()
+    page = (tree / "egs/two/README.md").read_text()
+    assert page.startswith("# two\n\nCopied from egs/one.") and "egs/two/run.sh" in page
 
 
 @pytest.mark.parametrize(
     "args, message, status",
     [
         (["librispeech"], "usage: utils/new_recipe.sh SOURCE NEW", 2),
-        (["librispeach", "new"], "egs/librispeach: no run.sh there; recipes are: librispeech/", 1),
+        (
+            ["librispeach", "new"],
+            "egs/librispeach: no run.sh there; recipes are: gbw/ librispeech/",
+            1,
+        ),
         (["librispeech", "librispeech"], "egs/librispeech: exists already", 1),
         (["librispeech", "New"], "'New' cannot be a recipe's name", 1),
         (["librispeech", "../new"], "'../new' cannot be a recipe's name", 1),
@@ -93,7 +74,7 @@ def test_copy_of_a_copy_runs_too(tree, shell, make_recipe):
     ],
 )
 def test_refusals(tree, args, message, status):
-    before = sorted(tree.rglob("*"))
+    before = os.listdir(tree / "egs")
     done = new_recipe(tree, *args, status=status)
     assert message in done.stderr and done.stderr.count("\n") == 1
-    assert sorted(tree.rglob("*")) == before
+    assert os.listdir(tree / "egs") == before

@@ -1,4 +1,4 @@
-"""egs/librispeech/local/run_phrases.sh on toy lists: glossaries, tuning, tables."""
+"""egs/librispeech/studies/phrases.sh on toy lists: glossaries, tuning, tables."""
 
 import json
 
@@ -34,7 +34,7 @@ def recipe(librispeech):
 def test_whole(recipe):
     (recipe.home / "lm").mkdir()
     more = ("--systems", "first", "--common", "6", "--books", "books", "--lm", "lm")
-    recipe(*more, script="local/run_phrases.sh")
+    recipe(*more, script="studies/phrases.sh")
     exp = recipe.home / "exp/phrases"
     rows = (exp / "glossary/100/native/test.jsonl").read_text().splitlines()
     phrases = json.loads(rows[0])["phrases"]
@@ -66,7 +66,7 @@ def test_lattices(recipe):
                 arcs = f"(('the',0,1),),(('man',0,1),),(('house',-1,1),('{name}',-1.2,1),),"
                 out.write(f"({arcs}(('went',0,1),),)\n")
     options = "--data plf --format plf --text books/train.txt --common 6 --expdir exp/lattices"
-    recipe(*options.split(), script="local/phrases_lattices.sh")
+    recipe(*options.split(), script="studies/phrases_lattices.sh")
     for name in ("lattices.0", "lattices.100", "most"):
         file = recipe.home / f"exp/lattices/words/{name}.json"
         words = json.loads(file.read_text())["words"]

@@ -5,7 +5,6 @@ Benchmark and SICK.
 import gzip
 import io
 import json
-import os
 import shlex
 import shutil
 import subprocess
@@ -259,29 +258,6 @@ def test_lists_that_the_text_has_are_left_out(whole, tmp_path):
         jsonl.write([NBest("a", (Hypothesis("x"),), ref)], tmp_path / "in.jsonl")
         done = run(*script, *how, *lists, status=1)
         assert message in done.stderr and done.stderr.count("\n") == 1
-
-
-def test_a_copy_runs_at_once(whole, make_recipe, shell, tmp_path):
-    """utils/new_recipe.sh, whose page is this recipe's."""
-    shutil.copytree(REPOSITORY / "utils", tmp_path / "utils")
-    shutil.copytree(whole.home, tmp_path / "egs/stsb", symlinks=True)
-    (tmp_path / "egs/stsb/small").rename(tmp_path / "egs/stsb/mini")
-    subprocess.run(
-        [tmp_path / "utils/new_recipe.sh", "stsb", "mine"],
-        check=True,
-        capture_output=True,
-        env=shell,
-    )
-    home = tmp_path / "egs/mine"
-    page = (home / "README.md").read_text()
-    assert page.startswith("# mine\n\nCopied from egs/stsb.") and "@" not in page
-    assert not [name for name in os.listdir(home / "local") if name.startswith("mini")]
-    make_recipe(home, shell)(
-        "--stop-stage", 1, "--nbest-dir", "../stsb/mini", "--corpus", "../stsb/mini"
-    )
-    assert (home / "data/test/pairs.tsv").read_text() == (
-        whole.home / "data/test/pairs.tsv"
-    ).read_text()
 
 
 # Pairs that are fetched

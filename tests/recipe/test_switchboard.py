@@ -1,5 +1,5 @@
-"""egs/librispeech/local/get_swbd.py and run_swbd.sh, on a directory tree as the LDC distributes it
-with conversations made up here.
+"""egs/librispeech/studies: local/get_swbd.py and run_swbd.sh, on a directory tree as the LDC
+distributes it with conversations made up here.
 """
 
 import importlib.util
@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 REPOSITORY = Path(__file__).parents[2]
-SCRIPT = REPOSITORY / "egs/librispeech/local/get_swbd.py"
+SCRIPT = REPOSITORY / "egs/librispeech/studies/local/get_swbd.py"
 UTTERANCES = {"dev": ["sw02001-1"], "test": ["en_4156-A-1", "sw_4390-A-1", "en_4156-B-1"]}
 COUNT = 27  # conversations of Switchboard; the last and the last but 25 are held out
 
@@ -170,9 +170,8 @@ def recipe(ldc, shell, make_recipe):
     home = ldc / "egs/librispeech"
     (ldc / "utils").symlink_to(REPOSITORY / "utils")
     (ldc / "conf").symlink_to(REPOSITORY / "conf")
-    for folder in ("local", "conf"):
+    for folder in ("studies", "conf"):
         shutil.copytree(REPOSITORY / "egs/librispeech" / folder, home / folder)
-    shutil.copy(REPOSITORY / "egs/librispeech/run_swbd.sh", home)
     return make_recipe(home, shell)
 
 
@@ -193,7 +192,7 @@ def test_whole(recipe, ldc):
     (recipe.home / "tiny/experiment.yaml").write_text(EXPERIMENT)
     given = ("--ldc-dir", f"{ldc}/ldc/swb1 {ldc}/ldc/fe_03_p1_tran", "--nbest-dir", ldc / "lists")
     (recipe.home / "small.glm").write_text(GLM)
-    recipe(*SWBD, *given, "--hub5", "small.glm", script="run_swbd.sh")
+    recipe(*SWBD, *given, "--hub5", "small.glm", script="studies/run_swbd.sh")
     data, exp = recipe.home / "data/swbd", recipe.home / "exp/swbd"
     assert (data / "train/text").read_text().endswith("and café tv\nyes\n")
     assert (data / "dev/text").read_text() == "sw02001-1 hello there\n"
@@ -250,7 +249,15 @@ def test_scored_as_hub5(recipe):
         (recipe.home / f"data/{name}/text").write_text(lines.replace("their", "there"))
     shutil.copy(exp / "rescore/lstm/swb.txt", exp / "rescore/lstm/ch.txt")
     shutil.copytree(recipe.home / "data/swb", recipe.home / "data/ch")
-    call = ["bash", "local/score_hub5.sh", "data", "exp", "small.glm", "test.stm", "segments"]
+    call = [
+        "bash",
+        "studies/local/score_hub5.sh",
+        "data",
+        "exp",
+        "small.glm",
+        "test.stm",
+        "segments",
+    ]
     subprocess.run(call, cwd=recipe.home, env=recipe.env, check=True, timeout=120)
     words = (exp / "scored/lstm/test.ctm").read_text().splitlines()
     assert words[:2] == ["en_4156 A 1.000 0.500 hello", "en_4156 A 1.500 0.500 their"]
@@ -302,5 +309,5 @@ def test_parts_that_are_not_there(tmp_path):
 
 @pytest.mark.parametrize("given", ["--ldc-dir", "--nbest-dir"])
 def test_both_directories_are_needed(recipe, given):
-    done = recipe(given, "x", script="run_swbd.sh", status=2)
+    done = recipe(given, "x", script="studies/run_swbd.sh", status=2)
     assert "--ldc-dir has the LDC's transcriptions, --nbest-dir" in done.stderr

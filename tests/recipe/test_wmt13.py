@@ -322,28 +322,6 @@ def test_rows_of_the_paper(whole):
     }
 
 
-def test_a_copy_runs_at_once(whole, make_recipe, shell, tmp_path):
-    """utils/new_recipe.sh, whose page is this recipe's."""
-    shutil.copytree(REPOSITORY / "utils", tmp_path / "utils")
-    shutil.copytree(whole.home, tmp_path / "egs/wmt13", symlinks=True)
-    (tmp_path / "egs/wmt13/small").rename(tmp_path / "egs/wmt13/mini")
-    subprocess.run(
-        [tmp_path / "utils/new_recipe.sh", "wmt13", "mine"],
-        check=True,
-        capture_output=True,
-        env=shell,
-    )
-    home = tmp_path / "egs/mine"
-    page = (home / "README.md").read_text()
-    assert page.startswith("# mine\n\nCopied from egs/wmt13.") and "@" not in page
-    assert not {"make_mini.sh", "mini_pairs.py"} & set(os.listdir(home / "local"))
-    make_recipe(home, shell)("--pair", "fr-en", "--stop-stage", 1)
-    assert (home / "data/english/train.txt").read_text() == (
-        tmp_path / "egs/wmt13/mini/train.txt"
-    ).read_text()
-    assert (home / "data/fr-en/dev/nbest.jsonl").exists()
-
-
 # Translators
 
 

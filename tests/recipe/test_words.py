@@ -1,5 +1,5 @@
-"""egs/librispeech/run_words.sh from end to end, on a small cut of the mini corpus with tiny models;
-the settings and experiments of word LMs.
+"""egs/librispeech/studies/run_words.sh from end to end, on a small cut of the mini corpus with tiny
+models; the settings and experiments of word LMs.
 """
 
 import json
@@ -14,7 +14,7 @@ from lmtools.formats import scores
 from lmtools.models.settings import Settings
 from lmtools.rescoring.experiment import read_experiment
 
-CONF = Path(__file__).parents[2] / "egs/librispeech/conf"
+CONF = Path(__file__).parents[2] / "egs/librispeech/studies/conf"
 LMS = ("lstm-softmax", "lstm-bce-mcs-unigram")
 RAW = f"{LMS[1]}-unnormalised"
 EXPERIMENT = {
@@ -23,7 +23,7 @@ EXPERIMENT = {
 }
 TINY = "arch.dim=16 arch.units=24 batch.sentences=32 batch.tokens=null optim.warmup=5 steps=30"
 OPTIONS = ("--train-opts", TINY, "--lattices", LMS[1], "--lattice-opts=--set tokens=2 --nj 1")
-OPTIONS += ("--confs", " ".join(f"conf/words/{name}.yaml" for name in LMS))
+OPTIONS += ("--confs", " ".join(f"studies/conf/words/{name}.yaml" for name in LMS))
 OPTIONS += (*shlex.split("--experiment tiny.yaml --order 2 --nj 1"),)
 
 
@@ -32,9 +32,9 @@ def whole(librispeech):
     """The recipe after an uninterrupted run."""
     recipe = librispeech("words")
     recipe(*shlex.split("--corpus small --depth 4 --stop-stage 1"))
-    recipe(*shlex.split("--corpus small --stop-stage 1"), script="run_lattices.sh")
+    recipe(*shlex.split("--corpus small --stop-stage 1"), script="studies/run_lattices.sh")
     (recipe.home / "tiny.yaml").write_text(yaml.safe_dump(EXPERIMENT, sort_keys=False))
-    recipe(*OPTIONS, script="run_words.sh")
+    recipe(*OPTIONS, script="studies/run_words.sh")
     return recipe
 
 
@@ -89,13 +89,13 @@ def test_report(whole):
 
 
 def test_later_stages_and_skipping(whole):
-    again = whole(*OPTIONS, "--skip-done", "--stage", 3, script="run_words.sh")
+    again = whole(*OPTIONS, "--skip-done", "--stage", 3, script="studies/run_words.sh")
     assert again.stdout.count("is done already: skipped") == 4
     assert "changed" not in again.stdout + again.stderr
-    with (whole.home / "conf/word/lstm.yaml").open("a") as base:
+    with (whole.home / "studies/conf/word/lstm.yaml").open("a") as base:
         base.write("# a comment\n")
-    stale = whole(*OPTIONS, "--stop-stage", 2, script="run_words.sh")
-    assert "warning: conf/word changed since stage 3 read it" in stale.stderr
+    stale = whole(*OPTIONS, "--stop-stage", 2, script="studies/run_words.sh")
+    assert "warning: studies/conf/word changed since stage 3 read it" in stale.stderr
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_mse(whole):
     """Trainings from the start and from the NCE model; the table has a row each, best first."""
     options = ("--train-opts", TINY, "--nj", 1, "--precision", "float32")
     runs = ("--runs", "mse-sigmoid@8e-3 mse-rival@2e-3", "--continued", "mse@1e-6 bce-nce@1e-6")
-    whole(*options, *runs, script="run_mse.sh")
+    whole(*options, *runs, script="studies/run_mse.sh")
     exp = whole.home / "exp/mse"
     names = {"softmax", "bce", "bce-nce", "mse-sigmoid@8e-3", "mse-rival@2e-3"}
     names |= {"nce-mse@1e-6", "nce-bce-nce@1e-6"}

@@ -82,7 +82,13 @@ def anything() -> frozenset[str]:
         known |= options(verb).union(*(options(verb, action) for action in actions(verb)))
     for part in build_parser()._subparsers._group_actions:
         known |= {name for kind in part.choices.values() for name in kind._option_string_actions}
-    places = ("egs/*/*.sh", "egs/*/tasks/**/*", "egs/*/local/*", "egs/*/make_mini/*")
+    places = (
+        "egs/*/*.sh",
+        "egs/*/studies/**/*",
+        "egs/*/tasks/**/*",
+        "egs/*/local/*",
+        "egs/*/make_mini/*",
+    )
     for pattern in (*places, "benchmarks/*", "utils/**/*", "tests/trust/*"):
         for script in (path for path in ROOT.glob(pattern) if path.suffix in (".py", ".sh")):
             text = script.read_text()

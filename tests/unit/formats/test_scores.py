@@ -141,24 +141,10 @@ def test_hashes_of_parts_make_that_of_all():
     assert scores.hash_lists(LISTS[:2]) != scores.hash_lists(LISTS)
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    {
-        lambda lines: lines[1:]: ":1: no header",
-        lambda lines: [lines[0], *lines[2:]]: ":2: utterance 'a' has rank 2 where 1 is due",
-        lambda lines: [*lines[:3], "a#3\t-1.0"]: ":4: no row",
-        lambda lines: [*lines[:3], "a#3\tnan\t1"]: ":4: log-probability is 'nan'",
-        lambda lines: [*lines[:-1], lines[-1][:-1]]: ":8: no row",
-        lambda lines: [*lines, lines[-1]]: ":9: a line after the last",
-        lambda lines: lines[:-2]: ": 1 scores for the 2 hypotheses of 'c' in n",
-    }.items(),
-)
-def test_damage(written, change, message):
-    lines = change(written.read_text().splitlines())
-    written.write_text("".join(f"{line}\n" for line in lines))
-    with pytest.raises(UserError) as refused:
+def test_a_file_that_was_cut_is_refused(written):
+    written.write_text("".join(written.read_text().splitlines(True)[:-2]))
+    with pytest.raises(UserError, match=r"a\.scores: 1 scores for the 2 hypotheses of 'c' in n"):
         scores.check(scores.read(written), LISTS, written, "n")
-    assert str(refused.value).startswith(f"{written}{message}")
 
 
 @pytest.mark.parametrize("check", ["", "\t0123456789ab"])

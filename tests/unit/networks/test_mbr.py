@@ -10,11 +10,21 @@ from rapidfuzz.distance import Levenshtein
 
 from lmtools.base.errors import UserError
 from lmtools.lattice import best
+from lmtools.lattice.forward import sweep
 from lmtools.networks import mbr
-from lmtools.networks.mbr import decode_mbr, expected_edits
+from lmtools.networks.mbr import align_forward, decode_mbr, prepare
 from lmtools.types import Arc, Final, Lattice
 
 WEIGHTS = {"am": 1.0, "lm": 0.5, "words": -0.25}
+
+
+def expected_edits(lattice, weights, words):
+    """The expected edit distance to the paths in the algorithm's approximation (equation 13)."""
+    prepared = prepare(lattice, weights, 1.0)
+    rows = {word: row for row, word in enumerate(prepared.words)}
+    sequence = np.array([rows.get(word, len(rows)) for word in words], dtype=np.int64)
+    groups = list(sweep(prepared.lattice.target, prepared.level, lowest=1))
+    return align_forward(prepared, sequence, groups)[2]
 
 
 def risk_of(lattice, scale=1.0):
@@ -66,23 +76,6 @@ def chain(paths, times=None):
         arcs += [Arc(s, t, w, {"am": math.log(share) if s == 0 else 0.0}) for s, t, w in ways]
         states += len(inner)
     return Lattice.of("u", states, 0, arcs, [Final(1)], times=times)
-
-
-def test_consensus_that_is_no_path():
-    """The words that most paths agree on, each in its place, though none has all three."""
-    paths = [(0.4, "xbc"), (0.3, "ayc"), (0.3, "abz")]
-    network = decode_mbr(chain(paths), {"am": 1.0})
-    assert network.text == "a b c"
-    assert [slot.confidence for slot in network.slots] == pytest.approx([0.6, 0.7, 0.7])
-    assert decode_mbr(chain(paths), {"am": 1.0}, rounds=0).text == "x b c"
-
-
-def test_one_path_is_itself():
-    network = decode_mbr(chain([(1.0, "aba")]), {"am": 1.0})
-    assert network.text == "a b a"
-    assert all(slot.words == {slot.chosen: 1.0} for slot in network.slots)
-    nothing = Lattice.of("u", 2, 0, [Arc(0, 1, None)], [Final(1)])
-    assert decode_mbr(nothing, {}).slots == ()
 
 
 def test_times_are_those_of_arcs():

@@ -49,9 +49,11 @@ def test_the_defaults_and_those_of_recipes_are_sound():
 
 def test_the_experiments_of_recipes_are_sound():
     found = 0
-    for path in (Path(__file__).parents[3] / "egs").glob("*/conf/*.yaml"):
+    egs = Path(__file__).parents[3] / "egs"
+    for path in (*egs.glob("*/conf/*.yaml"), *egs.glob("*/studies/conf/*.yaml")):
         if load_yaml(path).keys() & {"columns", "vectors"}:
-            plan, report = load_experiment(str(path)), path.with_name("report.yaml")
+            home = egs / path.relative_to(egs).parts[0]
+            plan, report = load_experiment(str(path)), home / "conf/report.yaml"
             names = Names(load_style(report, plan), dict.fromkeys(plan.systems, SystemParts()))
             assert names.ordered(sorted(plan.systems)) == list(plan.systems)
             found += 1

@@ -186,7 +186,7 @@ def test_full_criteria_start_from_the_frequencies(criterion, options):
 
 CONFS = [
     *Path(__file__).parents[3].glob("conf/*.yaml"),
-    *Path(__file__).parents[3].glob("egs/*/conf/**/*.yaml"),
+    *Path(__file__).parents[3].glob("egs/**/conf/**/*.yaml"),
 ]
 # the others are of grids, of experiments, of reports, of tasks and of jobs
 CONFS = [path for path in CONFS if path.parent.name != "grids" and "model" in read_layers(path)]

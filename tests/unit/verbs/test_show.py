@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lmtools.cli import main
-from lmtools.evaluate.show_lists import COLOURS, PLAIN, list_lines, mark_errors
 from lmtools.formats import FORMATS, jsonl
 from lmtools.types import Hypothesis, NBest
+from lmtools.verbs.show import COLOURS, PLAIN, list_lines, mark_errors
 
 LISTS = [
     NBest.of("u1", ["the cat sat", "a cat sat down", "cat"], "the cat sat", am=[-1, -2.5, -3]),

@@ -23,27 +23,6 @@ from lmtools.text import Normaliser, corpus, subword
 from lmtools.types import NBest
 
 
-def test_complete_experiment(exp):
-    found = collect_rescoring(exp)
-    assert found.title == "made-up (mini)"
-    assert found.lists.metric == "wer"
-    assert [(sample.name, sample.tuned, len(sample.nbests)) for sample in found.lists.samples] == [
-        ("dev", True, 12),
-        ("test", False, 24),
-    ]
-    assert [one.sample.name for one in found.lists.judged] == ["test"]
-    names = "first-pass ngram causal masked tta tta+ngram all"
-    assert " ".join(found.lists.systems) == names
-    assert found.lists.systems["tta"].weights.features["am"] == 1
-    assert list(found.ppl) == [
-        (lm, name) for lm in ("ngram", "causal", "masked", "tta") for name in ("dev", "test")
-    ]
-    assert list(found.learning) == list(found.configs) == ["causal", "masked", "tta"]
-    assert list(found.lists.hashes) == ["ngram", "causal", "masked", "tta"]
-    assert [stage["stage"] for stage in found.stages] == [0, 1, 2, 3, 4, 5, 6]
-    assert found.absent == ()
-
-
 @pytest.mark.parametrize(
     ("part", "said"),
     [
@@ -124,11 +103,6 @@ def test_parts_of_the_tuned_set_are_tuned(fresh):
     }
 
 
-def test_set_names(tmp_path):
-    assert set_name(tmp_path / "dev-clean/nbest.jsonl.gz") == "dev-clean"
-    assert set_name(tmp_path / "x/dev-clean.jsonl") == "dev-clean"
-
-
 def test_cut_last_line_of_metrics_is_dropped(fresh):
     path = fresh / "lm/tta/metrics.jsonl"
     whole = collect_rescoring(fresh).learning["tta"]
@@ -143,6 +117,7 @@ def test_cut_last_line_of_metrics_is_dropped(fresh):
         ("exp/lm/tta/metrics.jsonl", '{"step": 1}\nx}\n', "metrics.jsonl:2: not JSON"),
         ("exp/score/tta/test.scores", "a#1\t-1\t2\n", "test.scores:1: no header"),
         ("exp/stages/3.json", "[]", "3.json: expected a JSON object"),
+        ("exp/lattice/ngram/dev.json", "{}", r"ngram/dev\.json: key 'lattices' is missing; write"),
         (
             "data/dev/nbest.jsonl",
             '{"utt": "a", "ref": "", "hyps": []}',
@@ -151,6 +126,7 @@ def test_cut_last_line_of_metrics_is_dropped(fresh):
     ],
 )
 def test_refused(fresh, path, content, message):
+    (fresh.parent / path).parent.mkdir(parents=True, exist_ok=True)
     (fresh.parent / path).write_text(content)
     with pytest.raises(UserError, match=message):
         collect_rescoring(fresh)
@@ -286,24 +262,6 @@ def test_a_link_to_shared_models(fresh):
     assert found.training.sentences == 2 and whole.training is None
 
 
-def test_reports_of_lattices_by_system_and_set(fresh):
-    assert collect_rescoring(fresh).lists.lattices == {}  # which nobody needs to have
-    took = dict.fromkeys(("lattices", "arcs", "rescored_arcs", "speech", "seconds"), 2)
-    for system in ("tta", "ngram"):
-        for name in ("test", "dev"):
-            path = fresh / "lattice" / system / f"{name}.json"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            write_json({**took, "system": system}, path)
-    found = collect_rescoring(fresh).lists.lattices
-    assert list(found) == [("ngram", "dev"), ("ngram", "test"), ("tta", "dev"), ("tta", "test")]
-    assert found["tta", "dev"]["system"] == "tta"
-    path.write_text("{}")
-    with pytest.raises(
-        UserError, match=r"lattice/ngram/dev\.json: key 'lattices' is missing; write it again"
-    ):
-        collect_rescoring(fresh)
-
-
 def test_where_models_were_trained_is_told_once():
     facts = {
         "processor": "AMD EPYC",
@@ -348,3 +306,8 @@ def test_manifests_without_times_go_by_number(tmp_path):
     for number in (10, 2):
         write_stage(tmp_path, str(number), "", "./run.sh")
     assert [one["stage"] for one in read_stages(tmp_path)] == [2, 10]
+
+
+def test_set_names(tmp_path):
+    assert set_name(tmp_path / "dev-clean/nbest.jsonl.gz") == "dev-clean"
+    assert set_name(tmp_path / "x/dev-clean.jsonl") == "dev-clean"

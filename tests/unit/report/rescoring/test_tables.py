@@ -7,7 +7,6 @@ import pytest
 from unit.report.conftest import collect_rescoring, titled
 
 from lmtools.base.seal import write_json
-from lmtools.formats import kaldi_text
 from lmtools.report.rescoring_tables import main_table, main_tables, span
 from lmtools.report.rows import rows_of_set
 from lmtools.report.table import probability
@@ -22,34 +21,6 @@ def column(table, name):
     """Cells of a column by the first cell of their rows."""
     place = table.header.index(name)
     return {row[0]: row[place] for row in table.rows}
-
-
-def test_main_table(report):
-    (table,) = main_tables(report)
-    dev, test = report.lists.sets
-    assert [row[0] for row in table.rows][:4] == [
-        "first pass",
-        "oracle",
-        "first pass, tuned",
-        "n-gram",
-    ]
-    assert column(table, "test WER %")["T-TA"] == f"{test.results['tta'].score:.2f}"
-    assert column(table, "dev WER %")["T-TA"] == f"{dev.results['tta'].score:.2f}"
-    errors = [int(column(table, name)["T-TA"]) for name in ("sub", "del", "ins")]
-    words = sum(
-        len(ref.split()) for ref in kaldi_text.read(test.sample.path.parent / "text").values()
-    )
-    assert 100 * sum(errors) / words == pytest.approx(test.results["tta"].score)
-    first, tta = test.results["@first"].score, test.results["tta"].score
-    assert column(table, "change")["T-TA"] == f"{tta - first:+.2f}"
-    assert column(table, "relative")["T-TA"] == f"{100 * (tta - first) / first:+.1f}%"
-    low, high = map(float, column(table, "95% CI")["T-TA"].split("-"))
-    assert low < tta < high
-    assert column(table, "p (MAPSSWE)")["T-TA"] == probability(test.results["tta"].pairs.p)
-    assert set(column(table, "p (bootstrap)").values()) >= {"-"}
-    assert " ".join(
-        [column(table, name)["oracle"] for name in ("p (MAPSSWE)", "p (bootstrap)")]
-    ) == ("- -")
 
 
 def test_systems_are_compared_with_the_tuned_first_pass(report):
