@@ -283,7 +283,7 @@ REFUSED = {
         "column 'x': not one number for each hypothesis of each list: 1 for the 2 hypotheses of",
     ),
     "words of an oracle": (
-        lambda a, lm: lmtools.lattice.density(Lattice.of("u", 1, 0, [], [Final(0)]), "a b"),
+        lambda a, lm: lmtools.lattice.oracle(Lattice.of("u", 1, 0, [], [Final(0)]), "a b"),
         "ref: 'a b' (str) is not a list of words; split it",
     ),
 }
