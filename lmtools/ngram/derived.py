@@ -160,13 +160,14 @@ def prune(lm, out, threshold: float, kenlm: str = "auto") -> tuple[Description, 
         ), before
 
 
+POINTER_BITS = 22  # most leading bits of pointers in the trie that are cut off
+
+
 @dataclass(frozen=True)
 class Quantisation:
     """Bits of the numbers in KenLM's trie."""
 
-    bits: int = option(8, "of a probability, 2 to 25; 0: all that KenLM keeps", least=0)
-    backoff_bits: int | None = option(None, "of a back-off weight (default: as --bits)", least=0)
-    pointer_bits: int = option(22, "most leading bits of pointers to cut off; 0: none", least=0)
+    bits: int = option(8, "of probabilities, back-off weights: 2 to 25; 0: all of KenLM's", least=0)
 
     def __post_init__(self):
         check_options(self)
@@ -174,8 +175,7 @@ class Quantisation:
 
 def quantize(lm, out, quantisation: Quantisation, kenlm: str = "auto") -> Description:
     """Write `lm` as KenLM's trie of so many bits; return what its config.yaml says."""
-    bits, pointer_bits = quantisation.bits, quantisation.pointer_bits
-    backoff_bits = bits if quantisation.backoff_bits is None else quantisation.backoff_bits
+    bits = quantisation.bits
     source = NgramSource.of(lm)
     program = find_program(kenlm)
     if program is None:
@@ -186,7 +186,7 @@ def quantize(lm, out, quantisation: Quantisation, kenlm: str = "auto") -> Descri
         if source.description is None:
             description = replace(description, counts=source.read(ids).counts)
         subword = check_vocabularies([source])(ids)
-        flags = [*(["-q", bits, "-b", backoff_bits] if bits else []), "-a", pointer_bits]
+        flags = [*(["-q", bits, "-b", bits] if bits else []), "-a", POINTER_BITS]
         with uncompressed(source.arpa, directory) as arpa:
             try:
                 binarise(
@@ -200,7 +200,7 @@ def quantize(lm, out, quantisation: Quantisation, kenlm: str = "auto") -> Descri
         description = replace(
             description, order=len(description.counts), file=BINARY, sha256=digest
         )
-        widths = {"probability": bits, "backoff": backoff_bits, "pointer": pointer_bits}
+        widths = {"probability": bits, "backoff": bits, "pointer": POINTER_BITS}
         return describe_directory(directory, description, subword, source.foreign, bits=widths)
 
 

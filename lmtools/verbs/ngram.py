@@ -17,15 +17,7 @@ from lmtools.text.unknown import LOOKED_AT, doubt_text, warn_unknown
 from lmtools.verbs.help import Rare
 from lmtools.verbs.numbers import amount, positive, size
 from lmtools.verbs.options import SEVERAL_TEXTS, flags_of
-from lmtools.verbs.parser import (
-    Parser,
-    add_actions,
-    add_common,
-    add_normaliser,
-    add_settings,
-    normaliser_of,
-    read_settings,
-)
+from lmtools.verbs.parser import Parser, add_actions, add_common, add_normaliser, normaliser_of
 from lmtools.verbs.shards import Part, writing_part
 
 SMALL = 1 << 25  # bytes
@@ -206,15 +198,13 @@ def declare_quantize(parser):
     """Write the smallest form of a model, KenLM's quantised trie."""
     parser.add_argument("model", metavar="LM", help=NGRAM_MODEL)
     parser.add_argument("--bits", **flags_of(derived.Quantisation)["--bits"] | {"metavar": "N"})
-    add_settings(parser, derived.Quantisation, ["backoff_bits", "pointer_bits"])
     add_kenlm(parser)
     parser.add("--out", metavar="DIR", help="directory to write")
 
 
 def run_quantize(args):
     """Write, and say the size."""
-    settings = read_settings(args, derived.Quantisation)
-    quantisation = derived.Quantisation(args.bits, **settings)
+    quantisation = derived.Quantisation(args.bits)
     description = derived.quantize(args.model, args.out, quantisation, kenlm=args.kenlm)
     size, bits = derived.file_size(args.out, description), description.facts["bits"]
     print(f"{args.out}: {description.order}-gram model in {size:,} bytes, {bits} bits")
