@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -42,6 +42,7 @@ class Scorer:
     """
 
     spec: LMSpec  # by which it was loaded
+    reload: Callable[[], Scorer] | None = None  # by which another process has it
     kind: str  # perplexity or pseudo-perplexity: what exp(-log_prob / tokens) is
     signature: dict[str, str]
     device: device
