@@ -65,11 +65,8 @@ CHRF_FACTOR = 4  # beta squared: recall counts so many times as much as precisio
 
 @dataclass(frozen=True)
 class SacrePaired:
-    """Result of sacrebleu's paired bootstrap: scores of both systems, first minus second, p, and
-    how to compute them again.
-
-    `mean` and `half_width` are of the first system's score over the resamples (its 95% interval is
-    score mean +- half_width).
+    """Result of sacrebleu's paired bootstrap: both scores, first minus second, p, signature; the
+    first's 95% interval is `mean` +- `half_width`.
     """
 
     score: float

@@ -140,11 +140,8 @@ def find_repeated(values: np.ndarray) -> np.ndarray:
 
 
 def find_closing_arcs(lattice: Lattice) -> np.ndarray:
-    """Find the arcs (A,) bool that close a cycle in a depth-first search; without them there is
-    none.
-
-    The search begins at the start, then at every state not met so far: what can be reached still
-    can be without these arcs.
+    """Find the arcs (A,) bool that close a cycle in a depth-first search from the start, then from
+    every state not met so far.
     """
     arcs_of, target = arcs_by_state(lattice.source, lattice.states), lattice.target.tolist()
     closing = np.zeros(len(target), dtype=bool)

@@ -12,8 +12,7 @@ SHIFT = 1 << 31  # nodes and word ids are below this, so that a pair of them is 
 
 class CachedPrefixes:
     """One model's answers for an utterance, each asked for once; words are places in `vocabulary`.
-
-    So a prefix has one node however many arcs lead to it. Memory: 24 bytes a distinct pair.
+    A prefix has one node however many arcs lead to it.
     """
 
     def __init__(self, lm, vocabulary: Sequence[str]):

@@ -118,9 +118,8 @@ def prepare_directory(
 
 
 def describe_model(lm: LanguageModel, subword) -> dict:
-    """Return the facts of a model for reports: its family, how many numbers it learns, the
-    vocabulary that it reads (and the words that it predicts, where pieces spell them), the
-    criterion with all its settings.
+    """Return the facts of a model for reports: family, parameters, vocabulary (and predicted
+    words), criterion with its settings.
     """
     words = subword.words
     return {

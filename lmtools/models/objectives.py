@@ -116,11 +116,8 @@ class CausalObjective(Objective):
 
 class Translation(Objective):
     """Each token of a target sentence and its end from the source sentence and what stands left of
-    it.
-
-    A pair is one sequence: the ids of the source, EOS, the ids of the target. Its width is that of
-    the longer side, so that `batch.tokens` bounds what either side of a batch takes, padding
-    included; their sum would not, since a batch pads both.
+    it. A pair is one sequence: source, EOS, target; its width is that of the longer side, which
+    bounds padding.
     """
 
     name = "translation"

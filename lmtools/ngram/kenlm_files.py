@@ -60,10 +60,8 @@ def open_kenlm(path: Path) -> tuple["kenlm.Model", int | None]:
 
 
 def check_text(file: Path, name: Path) -> int | None:
-    """Return the first line of an ARPA file that is not UTF-8.
-
-    UserError, of `name`, for what KenLM would die of: numbers of n-grams that the file cannot hold,
-    and lines so long that it would need many times as much memory.
+    """Return the first line of an ARPA file that is not UTF-8; UserError, of `name`, for what KenLM
+    would die of: impossible numbers of n-grams, endless lines.
     """
     ArpaLines(file, name).read_header()
     odd, number = None, 1
@@ -124,10 +122,8 @@ PROGRAM = "build_binary"
 
 
 def find_program(where: str = "auto") -> Path | None:
-    """Return build_binary in directory `where` (or its bin), or for "auto" the one in the directory
-    that PLACE names, INSTALLED below the working directory, or PATH; "none" finds none.
-
-    UserError if a directory that the user names has it not.
+    """Return build_binary in directory `where` (or its bin); "auto": in PLACE's directory,
+    INSTALLED or PATH; "none": None. UserError if a named directory has it not.
     """
     if where == "none":
         return None

@@ -84,10 +84,8 @@ class TrainingPlan(NamedTuple):
 
 
 class DirectoryState(NamedTuple):
-    """State of the model directory before a training.
-
-    `progress` is that of the training there, None where it has to start; `aside` the cause to set
-    the directory aside; `lost` the cause that its weights are damaged, although it can go on.
+    """State of the model directory before a training: `progress` of the training there, None to
+    start; `aside`, why to set it aside; `lost`, why its weights are damaged although it can go on.
     """
 
     progress: Progress | None = None

@@ -30,9 +30,8 @@ def import_writer():
 
 
 class Events:
-    """Event files in a directory of a training that starts, or goes on, after `step`: what an
-    earlier run wrote of later steps is not shown any more. Where they cannot be written any more,
-    the training goes on without.
+    """Event files of a training that starts, or goes on, after `step`: later ones of an earlier run
+    are hidden. Where they cannot be written any more, training goes on without.
     """
 
     def __init__(self, directory: Path, step: int):

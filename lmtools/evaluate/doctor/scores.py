@@ -29,11 +29,8 @@ def values_of(lists: Sequence[NBest]) -> dict[str, list[np.ndarray]]:
 
 
 def columns(inputs: DoctorInputs) -> dict[str, list[np.ndarray]]:
-    """Return the scores (hypotheses,) of each component a list, of lists with two or more
-    hypotheses; NaN in the place of sentinels.
-
-    Components that only indicate something, as which system of a pool a hypothesis is from, are no
-    scores and left out.
+    """Return the scores (hypotheses,) of each component a list, of lists with several hypotheses;
+    NaN for sentinels. Indicators of systems are left out.
     """
     scores = {}
     for name, lists in values_of([nbest for nbest in inputs.nbests if len(nbest.hyps) > 1]).items():

@@ -82,10 +82,7 @@ def binarise(
     sources: Sequence, subword: Subword, out, kaldi=False, nj: int = 1, *, shard: Shard = WHOLE
 ) -> Corpus:
     """Write the corpus of texts of one sentence a line (with `kaldi`: after an utterance id) to
-    `out`, in bounded memory.
-
-    Lines that are empty after normalisation are skipped and counted. `nj` processes encode; the
-    file is the same for any number. `shard`: but this part of the text.
+    `out`, in bounded memory, by `nj` processes, equal bytes. Empty lines are skipped and counted.
     """
     work = partial(encode, subword=subword, kaldi=kaldi)
     parts = shard.share(partial(cut_texts, sources))
