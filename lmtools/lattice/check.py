@@ -140,9 +140,7 @@ def find_repeated(values: np.ndarray) -> np.ndarray:
 
 
 def find_closing_arcs(lattice: Lattice) -> np.ndarray:
-    """Find the arcs (A,) bool that close a cycle in a depth-first search from the start, then from
-    every state not met so far.
-    """
+    """Find the arcs (A,) bool that close a cycle in a depth-first search of all states."""
     arcs_of, target = arcs_by_state(lattice.source, lattice.states), lattice.target.tolist()
     closing = np.zeros(len(target), dtype=bool)
     new, open_, done = range(3)

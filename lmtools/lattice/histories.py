@@ -110,9 +110,7 @@ class Mixture:
 
 
 class MixtureLM:
-    """A linear interpolation of models that have `prefixes` as one of them; UserError unless there
-    is one positive weight each and they sum to 1.
-    """
+    """A linear interpolation of models; UserError unless positive weights sum to 1."""
 
     def __init__(self, parts: Sequence, weights: Sequence[float]):
         if (

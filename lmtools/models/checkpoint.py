@@ -118,9 +118,7 @@ def prepare_directory(
 
 
 def describe_model(lm: LanguageModel, subword) -> dict:
-    """Return the facts of a model for reports: family, parameters, vocabulary (and predicted
-    words), criterion with its settings.
-    """
+    """Return facts of a model: family, parameters, vocabulary, criterion with its settings."""
     words = subword.words
     return {
         "family": lm.trunk.title,

@@ -18,9 +18,7 @@ TOGETHER = 128
 
 
 class Memory(Protocol):
-    """The states of the prefixes of a tree, a row each; row 0 is the beginning of sentence. Models
-    open one by `model.memory()`.
-    """
+    """The states of prefixes of a tree, a row each; row 0 is the beginning of sentence."""
 
     def grow(self, parents: np.ndarray, tokens: np.ndarray) -> Tensor:
         """Append a row for each of B >= 1 prefixes and return the last layer's states (B, D),

@@ -174,9 +174,7 @@ class Autoencoding(Objective):
 
 
 class MaskedObjective(Objective):
-    """Masked language modelling: 15% of the tokens from the corrupted rest; of these 80% become
-    MASK, 10% a random token, 10% stay.
-    """
+    """15% of tokens from the corrupted rest: 80% become MASK, 10% a random token, 10% stay."""
 
     name = "masked"
     boundary = 2

@@ -32,9 +32,7 @@ class Packing:
 
     @classmethod
     def of(cls, lengths: Tensor, width: int) -> "Packing":
-        """Return the packing of sentences of these `lengths` (B,), of at least one word, in a batch
-        of `width` columns.
-        """
+        """Return the packing of sentences of `lengths` (B,) >= 1 in a batch of `width` columns."""
         descending, order = lengths.cpu().sort(descending=True, stable=True)
         step = torch.arange(int(descending[0]))[:, None]
         here = step < descending  # (T, B)

@@ -228,9 +228,7 @@ class Decoding:
 
 
 class PrefixMemory:
-    """Keys and values (N, T, 2 D) of the tokens of N prefixes, copied between two buffers as
-    prefixes go on from others.
-    """
+    """Keys and values (N, T, 2 D) of N prefixes' tokens, copied between two buffers."""
 
     def __init__(self, empty: Tensor):
         """Begin with prefixes without tokens, (N, 0, 2 D)."""

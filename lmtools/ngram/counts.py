@@ -189,9 +189,7 @@ def append_rows(grams: Sequence[Grams], rows: Sequence[tuple], size: int) -> np.
 
 
 class TrieLevel(NamedTuple):
-    """The distinct n-grams of one order, sorted from the last word backwards, (N,) each: first
-    word, index of the n-gram without it, number of occurrences.
-    """
+    """The n-grams of an order, by suffix, (N,) each: first word, index of the rest, occurrences."""
 
     first: np.ndarray
     parent: np.ndarray

@@ -190,9 +190,7 @@ def quantize(lm, out, bits: int = BITS, kenlm: str = "auto") -> Description:
 
 
 def check_vocabularies(sources: Sequence[NgramSource]):
-    """Return a function from ids to the subword model that all `sources` have; UserError unless
-    they model the same tokens. Lists of words that are open are joined.
-    """
+    """Return a function from ids to the sources' subword model; UserError for unlike tokens."""
     known = [source for source in sources if source.subword]
     if not known:
         return lambda ids: Word(Word.listing(words_of(ids)), Normaliser())

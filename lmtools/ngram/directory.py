@@ -126,9 +126,7 @@ def list_words(text: counts.IndexedText, normaliser: Normaliser) -> Word:
 
 @contextlib.contextmanager
 def claim_directory(out) -> Iterator[Path]:
-    """Yield the directory that becomes `out` when all has been written; UserError if `out` holds a
-    model of another kind, which would be replaced.
-    """
+    """Yield the directory that becomes `out` in the end; UserError for a model of another kind."""
     config = Path(out) / CONFIG
     with hold_lock(out):
         if config.is_file() and load_yaml(config).get("kind") != KIND:

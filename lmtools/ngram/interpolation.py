@@ -141,9 +141,7 @@ def token_probabilities(
 
 
 def complete_weights(weights: Sequence[float], lms: Sequence[str]) -> np.ndarray:
-    """Return the weight of each of `lms`, (P,), in their order; the last one's may be missing and
-    is the rest of 1. UserError unless they are from 0 and sum to 1.
-    """
+    """Return weights (P,) of `lms`, the last maybe the rest of 1; UserError for other sums."""
     completed = np.array(weights, dtype=np.float64)
     if len(completed) == len(lms) - 1:
         completed = np.append(completed, 1 - completed.sum())

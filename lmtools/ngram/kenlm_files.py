@@ -140,9 +140,7 @@ def find_program(where: str = "auto") -> Path | None:
 def binarise(
     program: Path, arpa: Path, binary: Path, form: str = "probing", options: Sequence[str] = ()
 ) -> None:
-    """Write `arpa` as a KenLM binary file by `program`; `form` is probing (fastest) or trie
-    (smallest), with more `options` of build_binary. UserError where it fails.
-    """
+    """Write `arpa` as KenLM's probing or trie `form`; UserError where `program` fails."""
     room = ["-T", f"{binary.parent}/", "-S", f"{1 << 30}b"]
     done = subprocess.run(
         [program, *options, *room, form, arpa, binary],
@@ -178,9 +176,7 @@ MENDED = "which KenLM does not read; write it as KenLM does: lmtools ngram conve
 
 
 def explain_refusal(path, file, cause: str) -> UserError:
-    """Return the error on the ARPA file `path`, plain in `file`, that KenLM refuses for `cause`:
-    the first line that it does not read, and whether `lmtools ngram convert` mends it.
-    """
+    """Return the error on an ARPA file that KenLM refuses: the line, and what mends it."""
     try:
         quirk = find_quirk(ArpaLines(file, path))
     except UserError as error:

@@ -196,9 +196,7 @@ class NgramModel:
         return ["<unk>" if token in RESERVED or "\0" in token else token for token in tokens]
 
     def conditional(self, text: str) -> tuple[np.ndarray, np.ndarray]:
-        """Return (T,) natural-log probabilities of the tokens of `text` and of </s>, each given
-        those before, and (T,) bool: unknown.
-        """
+        """Return (T,) natural-log probabilities of tokens and </s>, and (T,) bool: unknown."""
         return self.query(self.tokens(text))
 
     def query(self, tokens: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:

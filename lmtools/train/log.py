@@ -77,9 +77,7 @@ class Events:
 
 
 class Log:
-    """Metrics of a training that starts, or goes on, at `step` of `total`; lines of later steps
-    (lost to a crash) are dropped. `events`: a directory for TensorBoard's event files, too.
-    """
+    """Metrics from `step` on of `total`, later lines dropped; `events`: TensorBoard's directory."""
 
     def __init__(self, directory: Path, step: int, total: int, events: Path | None = None):
         self.path, self.total, self.name = directory / "metrics.jsonl", total, directory.name

@@ -97,9 +97,7 @@ class Streams:
         generator: np.random.Generator,
         device: torch.device,
     ) -> tuple[Tensor, int]:
-        """Return the summed loss of this process's streams and the number of their targets; the
-        state goes on to the next call.
-        """
+        """Return the summed loss of this process's streams, and its targets; the state goes on."""
         first, end = (bound[self.world.rank :: self.world.size, None] for bound in self.span(batch))
         places = first + np.arange(self.batch.unroll)  # (streams, T)
         inputs, targets = self.read(places % self.positions)

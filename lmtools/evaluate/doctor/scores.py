@@ -92,9 +92,7 @@ def is_lm(name: str) -> bool:
 
 
 def signs(inputs: DoctorInputs) -> Iterator[Finding]:
-    """Find costs in the place of logarithms of probabilities: positive, and growing down the
-    lists. Of features beside the first pass and language models tuning finds the sign.
-    """
+    """Find costs for log-probabilities: positive, growing down the lists; not in features."""
     parts = columns(inputs)
     first = next((name for name in FIRST if name in parts), next(iter(parts), None))
     for name, lists in parts.items():

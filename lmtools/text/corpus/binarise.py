@@ -167,9 +167,7 @@ def write_index(written: Sequence[tuple[str | None, int]], out, sources: list[st
 
 
 def join_corpora(paths: Sequence, out, sources: list[str], empty: int) -> Corpus:
-    """Write the corpus of corpora in files, one after the other; `empty`: lines skipped beside
-    those that they count.
-    """
+    """Write corpora as one; `empty`: lines skipped beside those that they count."""
     corpora = [Corpus.open(path).shards[0] for path in paths]
     if not corpora:
         raise NoSentence(sources[0], empty)

@@ -88,9 +88,7 @@ class SentencePiece(Subword):
         return [piece for word in self.split(text) for piece in self.cut(word)]
 
     def cut(self, word: str, kind: type = str) -> list:
-        """Return the pieces (str) or the processor's ids (int) of a word; of one that follows
-        another, which `split` gives a `▁`, by the processor's own blank: it may drop a first one.
-        """
+        """Return pieces (str) or ids (int) of a word, with the blank that `split` marks as `▁`."""
         encode = self.processor.encode
         if not word.startswith(MARK):
             return encode(word, out_type=kind)
