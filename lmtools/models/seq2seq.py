@@ -112,7 +112,6 @@ class Seq2seq(Transformer):
 
     @property
     def stack(self) -> nn.ModuleList:
-        """Return the encoder's layers, then the decoder's."""
         return nn.ModuleList([*self.blocks, *self.decoder])
 
     def encode(self, sources: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
@@ -124,7 +123,6 @@ class Seq2seq(Transformer):
     def layer_states(
         self, tokens: Tensor, lengths: Tensor, sources: Tensor, source_lengths: Tensor
     ) -> Iterator[Tensor]:
-        """Yield the states of the target's embedding, then of each layer of the decoder."""
         source, mask = self.encode(sources, source_lengths)
         state = self.embedding(tokens)
         yield state
@@ -218,7 +216,6 @@ class Decoding:
         return state
 
     def keep(self, sources: Tensor) -> None:
-        """Go on with these sources alone, numbers (fewer,) of those that there are."""
         self.mask = self.mask[sources]
         self.seen = [seen[sources] for seen in self.seen]
         every = torch.arange(self.width, device=sources.device)
@@ -231,11 +228,7 @@ class Decoding:
 
 
 class PrefixMemory:
-    """The keys and values (N, T, 2 D) of the tokens of N prefixes.
-
-    They are copied from one buffer to another and back, as prefixes go on from others: to take new
-    memory in each step costs more time than to fill it.
-    """
+    """Keys and values (N, T, 2 D) of N prefixes' tokens, copied between two buffers."""
 
     def __init__(self, empty: Tensor):
         """Begin with prefixes without tokens, (N, 0, 2 D)."""

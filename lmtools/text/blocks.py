@@ -122,7 +122,6 @@ class TextBlock(NamedTuple):
     start: int = 0
 
     def blocks(self) -> Iterator["TextBlock"]:
-        """Return this block alone, as a part of a text has several."""
         yield self
 
     def text(self) -> str:
@@ -187,7 +186,6 @@ class TextPart(NamedTuple):
 
 
 def skip_line(stream, begin: int, most: int) -> int:
-    """Go to the first line that begins at byte `begin` or later; return where it begins."""
     stream.seek(begin - 1)
     while (rest := stream.readline(most + 1)) and not rest.endswith(NEWLINE):
         pass
@@ -266,9 +264,7 @@ class PairBlock(NamedTuple):
 
 
 def read_pairs(targets: Sequence, sources: Sequence) -> Iterator[PairBlock]:
-    """Yield the lines of texts side by side with those of as many sources, text by text; UserError
-    where they are not as many.
-    """
+    """Yield lines beside those of as many sources, text by text; UserError for other numbers."""
     if len(targets) != len(sources):
         raise UserError(
             f"--source: {len(sources)} texts for {len(targets)} of --text; give one each, in their"
