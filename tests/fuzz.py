@@ -35,9 +35,9 @@ from lmtools.base import doors
 from lmtools.base.errors import UserError
 from lmtools.formats import FORMATS, plain, registry, scores
 from lmtools.formats.lattices import LATTICES
-from lmtools.networks.files import NETWORKS
 from lmtools.types import Arc, Final, Hypothesis, Lattice, NBest, SentencePair
 
+NETWORKS = doors.load("lmtools.networks.files:NETWORKS") if "networks" in doors.find_doors() else {}
 PAIRS = doors.load("lmtools.vectors.pairs:PAIRS") if "vectors" in doors.find_doors() else {}
 
 OPTIONS = {  # other ways to read a format
@@ -90,7 +90,7 @@ def targets() -> dict[str, Target]:
             lambda path: [scores.read(path)],
             lambda tables, path: None,
         ),
-        "networks": NETWORKS["json"],
+        **({"networks": NETWORKS["json"]} if NETWORKS else {}),
     }
     result = {}
     for formats, toys in (

@@ -231,7 +231,7 @@ def load(
     a Hugging Face model on this disk, or a mixture of such, `mix:LM=0.6,LM=0.4`.
 
     `options` are those of the specification, which `lm` may have too (`DIR,intact=true`), and of
-    the computation: `intact`, `normalise`, `oov_penalty`, `noise`, `noise_power`, `pairs` for a
+    the computation: `intact`, `normalise`, `oov_penalty`, `noise`, `pairs` for a
     translation model; `device` (cpu, cuda, cuda:1, auto), `precision` of matrix products (float32,
     bfloat16, int8, auto), `engine` (torch, prepared, onnx, auto), `rows`, `nj` (lmtools.base.specs,
     lmtools.base.computing). `cache` keeps scores between runs: a directory or `default`, that of

@@ -47,7 +47,7 @@ def tune(
     the column `phrases`: of a glossary's file (`F,option=value,..`), of phrases for all, or of
     phrases by id of utterances, speakers or sessions. `options` are those of
     lmtools.rescoring.TuningOptions: `objective`, `form`, `lengths`, `loop`, `fix`, `reference`,
-    `negative`, `allow_negative`, `folds`, `tolerance`, `false_alarms`, `seed`. `speakers` are of
+    `negative`, `folds`, `seed`. `speakers` are of
     folds by speaker, by utterance; `source` is what messages and the weights call the lists.
     UserError for what does not fit together; lesser doubts are warnings.
     """

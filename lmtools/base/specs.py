@@ -46,7 +46,6 @@ class LMSpec:
         "KIND=F.bin, of criteria that noise corrects (MCS, CPS): the noise (unigram, log-uniform,"
         " uniform) over the counts of a binarised corpus in place of that of training",
     )
-    noise_power: float = option(0.75, "of the counts of unigram noise", least=0)
     pairs: bool = False
     head: bool = True
     context: bool = False

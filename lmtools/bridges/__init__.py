@@ -6,6 +6,6 @@ VERBS = {
     "export": (
         "more",
         "write a language model for transformers, CTranslate2 or ONNX",
-        "lmtools.bridges.verb",
+        "lmtools.bridges.export",
     )
 }

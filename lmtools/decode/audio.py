@@ -12,7 +12,7 @@ import numpy as np
 
 from lmtools.base.errors import UserError, explain_missing
 from lmtools.base.files import cannot
-from lmtools.decode.utterances import MEDIA, Recording, Utterance, check_file
+from lmtools.decode.utterances import MEDIA, Utterance, check_file
 from lmtools.formats import kaldi_io
 
 BLOCK = 60  # seconds read at a time: a header may claim any length
@@ -30,9 +30,16 @@ def read_samples(utterance: Utterance, rate: int) -> np.ndarray:
     import soundfile  # only decoding needs it
 
     recording = utterance.recording
-    where = recording.where
+    source, where = recording.place, recording.where
+    suffix = os.path.splitext(source)[1].lower()
+    if recording.command:
+        source = io.BytesIO(run_command(source))
+    else:
+        check_file(recording)
+        if suffix in MEDIA:
+            source = io.BytesIO(decode_media(source, MEDIA[suffix], where))
     try:
-        with soundfile.SoundFile(open_recording(recording)) as sound:
+        with soundfile.SoundFile(source) as sound:
             native = sound.samplerate
             if sound.channels != 1 or native not in RATES:
                 raise UserError(
@@ -49,19 +56,7 @@ def read_samples(utterance: Utterance, rate: int) -> np.ndarray:
     return resample(samples, native, rate)
 
 
-def open_recording(recording: Recording):
-    """Return what soundfile can open: a path, or the bytes that a command prints."""
-    if recording.command:
-        return io.BytesIO(run_command(recording.place))
-    check_file(recording)
-    suffix = os.path.splitext(recording.place)[1].lower()
-    if suffix in MEDIA:
-        return io.BytesIO(decode_media(recording.place, MEDIA[suffix], recording.where))
-    return recording.place
-
-
 def no_audio(where: str, cause) -> UserError:
-    """Return the error on a file that is no audio."""
     cause = " ".join(str(cause).split()).rstrip(".")
     return UserError(f"{where}: cannot be read as audio ({cause}); replace it, or take it out")
 
@@ -134,7 +129,6 @@ def read_part(sound, utterance: Utterance, where: str) -> np.ndarray:
 
 
 def resample(samples: np.ndarray, rate: int, wanted: int) -> np.ndarray:
-    """Return samples taken at `rate` as if taken at the `wanted` one."""
     if rate == wanted:
         return samples
     from scipy.signal import resample_poly

@@ -91,7 +91,6 @@ def parse_options(cls: type, assignments: Sequence[str], name: str):
 
 
 def describe_options(cls: type) -> str:
-    """Return name, meaning, default or choices of each option, for a verb's help."""
     return "; ".join(
         f"{name}: {declared.help} ({'|'.join(declared.choices or [str(default)])})"
         for name, (_, default, declared) in list_options(cls).items()

@@ -3,7 +3,7 @@ at any of them, with the same lists in the end.
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -115,22 +115,24 @@ def find_entries(
         for utt, entry in journal.read().items()
         if utt in audio and entry.notes.get("audio") == audio[utt]
     }
-    missing = [
-        utterance
-        for utterance in utterances
-        if utterance.utt in audio and utterance.utt not in known
-    ]
+    missing = [one for one in utterances if one.utt in audio and one.utt not in known]
+    label, there = f"decode by {options.asr}", len(utterances) - len(missing)
     if missing:
-        label, there = f"decode by {options.asr}", len(utterances) - len(missing)
-        progress = ProgressBar(label, len(utterances), "utterance", there)
-        with progress, journal.appending() as add:
-            entries, more = decode_missing(
-                missing, audio, recogniser, options, progress=progress, add=add
-            )
-        known, failed = known | entries, failed | more
-    return known, {
-        utterance.utt: failed[utterance.utt] for utterance in utterances if utterance.utt in failed
-    }
+        with (
+            ProgressBar(label, len(utterances), "utterance", there) as progress,
+            journal.appending() as add,
+        ):
+            for utt, made in decode_missing(missing, recogniser, options):
+                if isinstance(made, str):
+                    failed[utt] = made
+                    report_failure(utt, made, options.strict)
+                else:
+                    hyps, seconds, spent = made
+                    notes = {"audio": audio[utt], "seconds": seconds, "spent": spent}
+                    known[utt] = JournalEntry(NBest(utt, tuple(hyps)), notes)
+                    add(known[utt])
+                progress.advance()
+    return known, {one.utt: failed[one.utt] for one in utterances if one.utt in failed}
 
 
 def report_failure(utt: str, reason: str, strict: bool) -> None:
@@ -141,36 +143,18 @@ def report_failure(utt: str, reason: str, strict: bool) -> None:
 
 
 def decode_missing(
-    missing: Sequence[Utterance],
-    audio: Mapping[str, str],
-    recogniser: Recogniser,
-    options: DecodeOptions,
-    *,
-    progress: ProgressBar,
-    add: Callable[[JournalEntry], None],
-) -> tuple[dict[str, JournalEntry], dict[str, str]]:
-    """Return the entries of utterances that the journal lacks, each of which is added there once it
-    is made, and the reasons of those that failed.
+    missing: Sequence[Utterance], recogniser: Recogniser, options: DecodeOptions
+) -> Iterator[tuple[str, tuple[list, float, float] | str]]:
+    """Yield the id of each utterance and what `decode_utterance` makes of it, as soon as it is
+    made.
     """
-    entries: dict[str, JournalEntry] = {}
-    failed: dict[str, str] = {}
     # processes of their own even for one: a library that crashes ends none of ours
     results = as_completed(
         decode_utterance, missing, min(options.nj, len(missing)), recogniser.load,
         remedy=REMEDY,
     )  # fmt: skip
     for number, result in results:
-        utt = missing[number].utt
-        if isinstance(result, str):
-            failed[utt] = result
-            report_failure(utt, result, options.strict)
-        else:
-            hyps, seconds, spent = result
-            notes = {"audio": audio[utt], "seconds": seconds, "spent": spent}
-            entries[utt] = JournalEntry(NBest(utt, tuple(hyps)), notes)
-            add(entries[utt])
-        progress.advance()
-    return entries, failed
+        yield missing[number].utt, result
 
 
 def decode_utterance(

@@ -60,7 +60,9 @@ def find_utterances(source, ref=None) -> list[Utterance]:
     """
     path = Path(source)
     script = path / "wav.scp" if path.is_dir() else path
-    if script.is_file() and is_recording(script):
+    if script.is_file() and (
+        script.suffix.lower() in SUFFIXES or name_binary(read_head(script), SOUND) is not None
+    ):
         utterances, texts = list(read_names([script])), []
     elif script.is_file():
         beside = script.with_name("segments")
@@ -85,11 +87,6 @@ def find_utterances(source, ref=None) -> list[Utterance]:
     return attach_transcripts(utterances, texts) if texts else utterances
 
 
-def is_recording(path: Path) -> bool:
-    """Return whether a file is called, or begins, as a recording does."""
-    return path.suffix.lower() in SUFFIXES or name_binary(read_head(path), SOUND) is not None
-
-
 def list_files(directory: Path) -> Iterator[Path]:
     """Yield the regular files in a directory and those below it; links to directories are not
     followed, which could lead in circles.
@@ -103,7 +100,9 @@ def read_names(files: Sequence[Path]) -> Iterator[Utterance]:
     one folder the first of SUFFIXES, and what cannot be an id or comes again as `wrong`.
     """
     seen: dict[str, Path] = {}
-    for file in sorted(files, key=lambda file: (file.stem, file.parent, rank(file))):
+    rank = {suffix: place for place, suffix in enumerate(SUFFIXES)}
+    places = {file: rank.get(file.suffix.lower(), len(rank)) for file in files}
+    for file in sorted(files, key=lambda file: (file.stem, file.parent, places[file])):
         utt, recording = "_".join(file.stem.split()), Recording(str(file), str(file))
         try:
             identifier(utt, str(file))
@@ -113,12 +112,6 @@ def read_names(files: Sequence[Path]) -> Iterator[Utterance]:
         name = "_".join(str(file).encode(errors="replace").decode().split())
         yield Utterance(name if cause else utt, recording, wrong=cause)
         seen.setdefault(utt, file)
-
-
-def rank(file: Path) -> int:
-    """Return how late a file is decoded of those of its name."""
-    suffix = file.suffix.lower()
-    return SUFFIXES.index(suffix) if suffix in SUFFIXES else len(SUFFIXES)
 
 
 def say_renamed(utterances: Iterable[Utterance]) -> None:
@@ -208,17 +201,12 @@ def identify_audio(utterances: Sequence[Utterance]) -> tuple[dict[str, str], dic
         try:
             if utterance.wrong:
                 raise UserError(utterance.wrong)
-            if place not in known:
-                known[place] = identify_recording(utterance.recording)
+            if place not in known and utterance.recording.command:
+                known[place] = f"{place} |"
+            elif place not in known:
+                check_file(utterance.recording)
+                known[place] = sha256(place)
             audio[utterance.utt] = f"{known[place]} {utterance.start}-{utterance.end}"
         except UserError as error:
             failed[utterance.utt] = one_line(error)
     return audio, failed
-
-
-def identify_recording(recording: Recording) -> str:
-    """Return the hash of a file, or the command; UserError for a file that cannot be read."""
-    if recording.command:
-        return f"{recording.place} |"
-    check_file(recording)
-    return sha256(recording.place)

@@ -20,7 +20,6 @@ SHOWN = 10  # of their names
 
 
 def arguments(parser):
-    """Declare the verb's options."""
     parser.epilog = "\n".join(
         f"--opts of {name}: {describe_options(kind.options)}." for name, kind in RECOGNISERS.items()
     ).replace("%", "%%")

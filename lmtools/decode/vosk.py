@@ -22,6 +22,7 @@ from lmtools.base.options import check_options, option
 from lmtools.types import Hypothesis
 
 DIGITS = 4  # of scores
+MAX_ACTIVE = 7000  # states of the search
 SEED = 1  # of the dither that Kaldi adds to the samples: with which every process begins
 MORE = 10  # times as many alternatives as a list has are looked through for Vosk's own answer
 ERROR = re.compile(r"(?:ERROR|ASSERTION_FAILED)(?: \([^)]*\(\):[^)]*\))?:? *(.+)")
@@ -33,7 +34,6 @@ class VoskOptions:
     """Options of Vosk, which `--opts` sets: the search for the hypotheses behind the first."""
 
     beam: float = option(13.0, "of the search, in nats", least=0)
-    max_active: int = option(7000, "states of the search", least=1)
     lattice_beam: float = option(8.0, "of the lattice, in nats", least=0)
     depth: int = option(50, "hypotheses of a list", least=1)
 
@@ -70,7 +70,6 @@ class Vosk:
         self.rate = next((int(rate[1]) for rate in rates if rate), 16_000)
 
     def load(self) -> "Vosk":
-        """Return itself, able to decode; UserError for a damaged model."""
         import vosk
 
         vosk.SetLogLevel(-1)
@@ -101,7 +100,7 @@ class Vosk:
         shutil.copytree(model / "conf", place / "conf")
         settings = {
             "--beam": self.options.beam,
-            "--max-active": self.options.max_active,
+            "--max-active": MAX_ACTIVE,
             "--lattice-beam": self.options.lattice_beam,
         }
         lines = [line.strip() for _, line in read_lines(model / "conf/model.conf")]
@@ -113,11 +112,12 @@ class Vosk:
     def decode(self, samples: np.ndarray) -> list[Hypothesis]:
         """Return the hypotheses of samples (N,), Vosk's answer first, the others by `am`."""
         pcm = np.clip(np.rint(samples * 32768.0), -32768, 32767).astype("<i2").tobytes()
-        answer = join_words(self.recognise(self.own, pcm)["text"])
+        answer = " ".join(self.recognise(self.own, pcm)["text"].split())
         depth = self.options.depth
         scores: dict[str, float] = {}
         for hypothesis in self.recognise(self.wide, pcm, MORE * depth)["alternatives"]:
-            scores.setdefault(join_words(hypothesis["text"]), hypothesis["confidence"])
+            text = " ".join(hypothesis["text"].split())
+            scores.setdefault(text, hypothesis["confidence"])
         others = [text for text in scores if text != answer][: depth - 1]
         least = min((scores[text] for text in others), default=0.0)
         return [
@@ -132,11 +132,6 @@ class Vosk:
         recogniser.SetMaxAlternatives(alternatives)
         recogniser.AcceptWaveform(pcm)
         return json.loads(recogniser.FinalResult())
-
-
-def join_words(text: str) -> str:
-    """Return the words of a text with single spaces."""
-    return " ".join(text.split())
 
 
 @contextlib.contextmanager

@@ -24,6 +24,7 @@ DIGITS = 4  # of scores
 FILES = ("model.bin", "config.json", "tokenizer.json")
 ALL = ".*"  # tokens
 WORDS = NORMALISERS["librispeech"]  # what tells words apart: neither case nor punctuation
+WIDEST = 80  # beam up to which the search goes on until hypotheses are `depth`
 WIDER = 4  # times the beam before, where one did not find enough
 STEP = 0.02  # seconds between two tokens of time
 CLOSE = 25  # steps by which hypotheses of the same sound may differ in their end
@@ -35,7 +36,6 @@ class WhisperOptions:
 
     beam: int = option(20, "hypotheses that the search for the first one keeps", least=1)
     depth: int = option(20, "hypotheses of a list, of different words", least=1)
-    widest: int = option(80, "beam up to which the search goes on until they are `depth`", least=1)
     language: str = option("en", "code of the language that is spoken, auto to have it detected")
     timestamps: str = option(
         "auto",
@@ -52,7 +52,6 @@ class WhisperOptions:
         " hypothesis worse (WER of test-other by Whisper base: 11 with all, 21 with"
         " ' ?[a-z]+|\\'[a-z]+')",
     )
-    compute: str = option("int8", "CTranslate2's type of computation, as float32 or float16")
 
     def __post_init__(self):
         check_options(self)
@@ -70,7 +69,6 @@ class Candidate(NamedTuple):
 
     @property
     def avg(self) -> float:
-        """Return `am` a token, by which beam search ranks."""
         return self.am / max(self.length, 1)
 
 
@@ -88,22 +86,24 @@ class Window:
     answer: list[str] = field(default_factory=list)
 
     def heard(self) -> list[Candidate]:
-        """Return the candidates; silence alone where faster-whisper takes no word of them."""
+        """Return the candidates; silence alone, as probable as it is that nobody speaks, where
+        faster-whisper takes no word of them.
+        """
         if not (text := "".join(self.answer)).strip():
-            return [be_silent(self.no_speech)]
+            log = math.log(max(self.no_speech, 1e-10))
+            return [Candidate("", log, 0, log)]
         return [self.candidates[0]._replace(text=text), *self.candidates[1:]]
 
 
 @dataclass(frozen=True)
 class BeamSearch:
     """A search by faster-whisper's `model` for `depth` candidates of different words, with beams
-    from `beam` to `widest`; tokens from `first_time` on are of time.
+    from `beam` to WIDEST; tokens from `first_time` on are of time.
     """
 
     model: object
     beam: int
     depth: int
-    widest: int
     first_time: int
 
     def search(self, encoded, prompt: list[int], options) -> tuple[Window, object]:
@@ -121,10 +121,10 @@ class BeamSearch:
                 if tuple(tokens) not in scores
             }
             candidates = merge_equal(self.as_candidates(scores))
-            spent = len(candidates) == distinct or beam >= self.widest
+            spent = len(candidates) == distinct or beam >= WIDEST
             if spent or len(candidates) >= self.depth or is_silence(first, options):
                 break
-            distinct, beam = len(candidates), min(WIDER * beam, self.widest)
+            distinct, beam = len(candidates), min(WIDER * beam, WIDEST)
             result = self.generate(encoded, prompt, options, beam)
         candidates = rank_rest(candidates)[: self.depth]
         return Window(candidates, first.no_speech_prob), first
@@ -185,11 +185,11 @@ class Whisper:
                     f"{self.directory}: no {name}; give a Whisper model of CTranslate2"
                     " (utils/install_asr.sh fetches one)"
                 )
-        most = max(self.options.beam, self.options.widest)
+        most = max(self.options.beam, WIDEST)
         if self.options.depth > most:
             raise UserError(
-                f"--opts depth={self.options.depth}: more than a beam of {most} holds; raise widest"
-                " too"
+                f"--opts depth={self.options.depth}: more than a beam of {most} holds; raise"
+                " beam too"
             )
         try:
             self.wanted = re.compile(self.options.tokens)
@@ -197,7 +197,6 @@ class Whisper:
             raise UserError(f"--opts tokens: no regular expression ({error}); mend it") from None
 
     def load(self) -> "Whisper":
-        """Return itself, able to decode; UserError for a damaged model."""
         from faster_whisper import WhisperModel
         from tqdm import tqdm
 
@@ -209,7 +208,7 @@ class Whisper:
                 self.directory,
                 device=device,
                 device_index=int(index or 0),
-                compute_type=self.options.compute,
+                compute_type="int8",
                 cpu_threads=1,  # more processes are faster, and leave the last digits alone
                 local_files_only=True,
             )
@@ -277,8 +276,7 @@ class Whisper:
         decision.
         """
         settings = self.options
-        depths = {name: getattr(settings, name) for name in ("beam", "depth", "widest")}
-        beams = BeamSearch(self.model, first_time=self.first_time, **depths)
+        beams = BeamSearch(self.model, settings.beam, settings.depth, self.first_time)
         windows: list[Window] = []
 
         def search(encoded, prompt, tokenizer, options):
@@ -328,12 +326,6 @@ def find_end(tokens: Sequence[int], first_time: int) -> tuple[int, int | None]:
     if not pairs or timed[-2:] == [False, True]:
         return len(tokens), None
     return pairs[-1], tokens[pairs[-1] - 1]
-
-
-def be_silent(no_speech: float) -> Candidate:
-    """Return the candidate without words, as probable as it is that nobody speaks."""
-    log = math.log(max(no_speech, 1e-10))
-    return Candidate("", log, 0, log)
 
 
 def merge_equal(candidates: Iterable[Candidate]) -> list[Candidate]:

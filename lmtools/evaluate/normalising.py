@@ -51,9 +51,7 @@ class TextRules:
 
     @classmethod
     def read_map(cls, path, others: Sequence) -> "TextRules":
-        """Return the rules of a global map; UserError beside `others`, which would hide the words
-        that it is for.
-        """
+        """Return the rules of a global map; UserError beside `others`."""
         if any(others):
             raise UserError(
                 f"{path}: --glm has rules of words of its own; leave out --normaliser, --unify and"

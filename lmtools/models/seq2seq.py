@@ -199,7 +199,9 @@ class Decoding:
     def __init__(self, model: Seq2seq, source: Tensor, mask: Tensor):
         """Begin with `source` (B, S, D) and `mask` (B, 1, 1, S) of `Seq2seq.encode`."""
         self.model, self.mask, self.length, self.width = model, mask, 0, 1
-        self.seen = [as_attended(layer.cross.key_value(source)) for layer in model.decoder]
+        self.seen = [layer.cross.key_value(source) for layer in model.decoder]
+        if source.device.type == "cpu":  # as attention takes them, once for all steps
+            self.seen = [seen.float() for seen in self.seen]
         empty = [seen.new_empty(len(source), 0, seen.shape[-1]) for seen in self.seen]
         self.prefixes = [PrefixMemory(keys) for keys in empty]
 
@@ -240,9 +242,7 @@ class PrefixMemory:
         self.now = self.spare = empty
 
     def follow(self, parents: Tensor, length: int) -> Tensor:
-        """Return those of prefixes (N',) that go on from `parents`, with room for the last of
-        `length` tokens: (N', length, 2 D).
-        """
+        """Return prefixes (N',) after `parents`, with room for one more (N', length, 2 D)."""
         count, room, width = len(parents), self.now.shape[1], self.now.shape[2]
         if length > room:
             self.spare = self.now.new_empty(count, room + 16, width)
@@ -256,8 +256,3 @@ class PrefixMemory:
 
     def keep(self, rows: Tensor) -> None:
         self.now = self.now[rows]
-
-
-def as_attended(key_value: Tensor) -> Tensor:
-    """Return keys and values as `Attention.attend` takes them, converted once for all steps."""
-    return key_value.float() if key_value.device.type == "cpu" else key_value

@@ -48,9 +48,7 @@ class DigestedStream:
 
 
 class Archive:
-    """An archive at `path` that is written along with lm.arpa; `in_order`: the n-grams of an order
-    come sorted by their contexts' indices, then by their words.
-    """
+    """Written along with lm.arpa; `in_order`: n-grams come sorted by context and word."""
 
     def __init__(self, path, in_order: bool):
         self.in_order, self.sizes = in_order, []
@@ -58,9 +56,7 @@ class Archive:
 
     @contextlib.contextmanager
     def section(self, n: int, sizes: Sequence[int]) -> Iterator[Callable]:
-        """Yield a function that adds the next n-grams of an order: a lmtools.ngram.arpa.Piece and
-        its scaled logarithms, (1 or 2, R).
-        """
+        """Yield a function that adds n-grams of an order: an arpa.Piece and its scaled logs."""
         dtype, self.sizes = row_type(n, len(sizes)), list(sizes)
         with self.open_member(f"{n}.npy") as stream:
             header = {"descr": dtype.descr, "fortran_order": False, "shape": (sizes[n - 1],)}

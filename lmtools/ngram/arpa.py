@@ -176,9 +176,7 @@ def write(
 
 
 def number_kept(gram: Grams) -> np.ndarray | None:
-    """Return (N,) int32 the index of each n-gram among those that are kept, -1 of others; None
-    where all are.
-    """
+    """Return (N,) int32 where each n-gram is among those kept, -1 of others; None if all are."""
     if gram.size == len(gram):
         return None
     kept = gram.kept.read()

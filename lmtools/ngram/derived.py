@@ -12,7 +12,6 @@ import numpy as np
 from lmtools.base.atomic import atomic_path, atomic_text, is_stream
 from lmtools.base.errors import UserError
 from lmtools.base.files import OPENERS, sha256
-from lmtools.base.options import check_options, option
 from lmtools.base.specs import find_model
 from lmtools.ngram import arrays, interpolation, pruning
 from lmtools.ngram.archive import NAME, ArchiveReader
@@ -42,12 +41,13 @@ from lmtools.text.subword import SPECIALS, Subword, load_subword
 from lmtools.text.subword.lists import Word
 from lmtools.version import __version__
 
+BITS, POINTER_BITS = 8, 22  # of a quantised number, and the most leading ones of pointers cut off
+BINARIES = (".bin", ".binary", ".klm", ".kenlm", ".mmap")
+
 
 @dataclass
 class NgramSource:
-    """A model that another is made from: `lm` as given, its ARPA file, and what its directory says
-    (None: a bare file).
-    """
+    """A model to make others of: `lm` as given, ARPA file, description (None: a bare file)."""
 
     lm: str
     arpa: Path
@@ -160,22 +160,10 @@ def prune(lm, out, threshold: float, kenlm: str = "auto") -> tuple[Description, 
         ), before
 
 
-@dataclass(frozen=True)
-class Quantisation:
-    """Bits of the numbers in KenLM's trie."""
-
-    bits: int = option(8, "of a probability, 2 to 25; 0: all that KenLM keeps", least=0)
-    backoff_bits: int | None = option(None, "of a back-off weight (default: as --bits)", least=0)
-    pointer_bits: int = option(22, "most leading bits of pointers to cut off; 0: none", least=0)
-
-    def __post_init__(self):
-        check_options(self)
-
-
-def quantize(lm, out, quantisation: Quantisation, kenlm: str = "auto") -> Description:
-    """Write `lm` as KenLM's trie of so many bits; return what its config.yaml says."""
-    bits, pointer_bits = quantisation.bits, quantisation.pointer_bits
-    backoff_bits = bits if quantisation.backoff_bits is None else quantisation.backoff_bits
+def quantize(lm, out, bits: int = BITS, kenlm: str = "auto") -> Description:
+    """Write `lm` as KenLM's trie, with `bits` a number (0: all that KenLM keeps); return what its
+    config.yaml says.
+    """
     source = NgramSource.of(lm)
     program = find_program(kenlm)
     if program is None:
@@ -186,7 +174,7 @@ def quantize(lm, out, quantisation: Quantisation, kenlm: str = "auto") -> Descri
         if source.description is None:
             description = replace(description, counts=source.read(ids).counts)
         subword = check_vocabularies([source])(ids)
-        flags = [*(["-q", bits, "-b", backoff_bits] if bits else []), "-a", pointer_bits]
+        flags = [*(["-q", bits, "-b", bits] if bits else []), "-a", POINTER_BITS]
         with uncompressed(source.arpa, directory) as arpa:
             try:
                 binarise(
@@ -200,7 +188,7 @@ def quantize(lm, out, quantisation: Quantisation, kenlm: str = "auto") -> Descri
         description = replace(
             description, order=len(description.counts), file=BINARY, sha256=digest
         )
-        widths = {"probability": bits, "backoff": backoff_bits, "pointer": pointer_bits}
+        widths = {"probability": bits, "backoff": bits, "pointer": POINTER_BITS}
         return describe_directory(directory, description, subword, source.foreign, bits=widths)
 
 
@@ -276,9 +264,6 @@ def write(
 def file_size(directory, description: Description) -> int:
     """Return the bytes of the file that KenLM loads."""
     return (Path(directory) / description.file).stat().st_size
-
-
-BINARIES = (".bin", ".binary", ".klm", ".kenlm", ".mmap")
 
 
 def convert(path, out, kenlm: str = "auto") -> tuple[BackoffModel, list[str]]:

@@ -30,9 +30,14 @@ def interpolate(models: Sequence[BackoffModel], weights: np.ndarray, folder=None
     for n in range(2, order + 1):
         level, size = LevelFile(folder, ["key", "prob", "suffix"]), 0
         for blocks in align_blocks([part.blocks(n) for part in parts]):
-            key = merge_keys([block[0] for block in blocks])
+            key = np.concatenate([block[0] for block in blocks])
+            key.sort(kind="stable")  # which merges what is sorted; np.unique would hash it
+            key = key[np.diff(key, prepend=-1) > 0]
             places = [np.searchsorted(key, block[0]) for block in blocks]
-            shorter = result.shorten(n, key, join_suffixes(len(key), places, blocks))
+            suffix = np.full(len(key), UNKNOWN, dtype=np.int32)  # as far as the models know it
+            for at, block in zip(places, blocks, strict=True):
+                suffix[at] = np.maximum(suffix[at], block[3])
+            shorter = result.shorten(n, key, suffix)
             rows = zip(weights, parts, blocks, places, strict=True)
             prob = sum(
                 weight * part.find_probabilities(block, at, (key, shorter, size), result)
@@ -46,14 +51,6 @@ def interpolate(models: Sequence[BackoffModel], weights: np.ndarray, folder=None
         result.levels.append(level.map())
     result.set_backoffs()
     return result
-
-
-def join_suffixes(size: int, places: Sequence[np.ndarray], blocks: Sequence[tuple]) -> np.ndarray:
-    """Return (size,) suffixes of a mixture's n-grams as far as `blocks`, at `places`, know them."""
-    suffix = np.full(size, UNKNOWN, dtype=np.int32)
-    for at, block in zip(places, blocks, strict=True):
-        suffix[at] = np.maximum(suffix[at], block[3])
-    return suffix
 
 
 class MixedModel:
@@ -128,13 +125,6 @@ def align_blocks(streams: Sequence[Iterator]) -> Iterator[list[tuple[np.ndarray,
             elif stop:
                 held[number] = tuple(column[stop:] for column in block)
         yield taken
-
-
-def merge_keys(keys: Sequence[np.ndarray]) -> np.ndarray:
-    """Return the distinct ones of sorted arrays, sorted."""
-    key = np.concatenate(keys)
-    key.sort(kind="stable")  # which merges what is sorted; np.unique would hash it
-    return key[np.diff(key, prepend=-1) > 0]
 
 
 def token_probabilities(

@@ -185,9 +185,7 @@ class NgramModel:
         return split_words(text) if self.foreign else text.split()
 
     def tokens(self, text: str) -> list[str]:
-        """Return the tokens that the model sees of `text`, after its normaliser; reserved symbols
-        are unknown words, not ends of sentences.
-        """
+        """Return the tokens the model sees of a normalised text; reserved ones are unknown."""
         tokens = split_words(text) if self.foreign else self.subword.pieces(text)
         if self.unknown:
             return [

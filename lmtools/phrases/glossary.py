@@ -12,14 +12,14 @@ import itertools
 import json
 import re
 import statistics
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 
 from lmtools.base.errors import UserError
 from lmtools.base.files import read_lines
-from lmtools.base.grammar import check_text, list_texts
+from lmtools.base.grammar import check_among, check_text, list_texts
 from lmtools.base.log import say_lines
 from lmtools.base.options import check_options, list_options, option, parse_option
 from lmtools.formats import kaldi_text
@@ -40,14 +40,14 @@ def make_plural(word: str) -> str:
     return f"{word}s"
 
 
-def inflect(text: str, plural: bool, possessive: bool) -> Iterator[str]:
+def inflect(text: str, kinds: Collection[str]) -> Iterator[str]:
     yield text
     if not text[-1:].isalpha():
         return
     head, blank, last = text.rpartition(" ")
-    if plural:
+    if "plural" in kinds:
         yield head + blank + make_plural(last)
-    if possessive:
+    if "possessive" in kinds:
         yield head + blank + f"{last}'s"
 
 
@@ -66,9 +66,9 @@ def list_forms(text: str, spec) -> dict[tuple[str, ...], None]:
     """Return the words for matching of every form of a text that a PhraseSpec asks for; the text's
     own come first.
     """
-    texts = [text, *([text.translate(NO_DASHES)] if spec.hyphen else ())]
+    texts = [text, *([text.translate(NO_DASHES)] if "hyphen" in spec.kinds else ())]
     forms = dict.fromkeys(tuple(split_text(form)) for form in texts)
-    if spec.compound:
+    if "compound" in spec.kinds:
         forms |= dict.fromkeys(form for words in list(forms) for form in compound(words))
     forms.pop((), None)
     return forms
@@ -77,6 +77,7 @@ def list_forms(text: str, spec) -> dict[tuple[str, ...], None]:
 WEIGHT = re.compile(r"(.*\S)\s+:(\S+)")
 NUMBERS = re.compile(r"\w\s+[0-9.]+$")
 MOST = 1000.0  # of a weight
+FORMS = ("plural", "possessive", "hyphen", "compound")
 KEPT = 64  # automata of groups of utterances
 PREFIX = re.compile(r"[-_]")
 
@@ -86,10 +87,11 @@ class PhraseSpec:
     """Specification of a glossary: its file, and which other forms of its phrases count."""
 
     path: str
-    plural: bool = option(False, "the last word in the plural, too")
-    possessive: bool = option(False, "the last word with 's, too")
-    hyphen: bool = option(False, "words with a hyphen also joined (e-mail: email)")
-    compound: bool = option(False, "neighbouring words also joined, long words parted in two")
+    forms: str = option(
+        "",
+        "other forms of phrases, with + between: plural, possessive (of the last word), hyphen"
+        " (e-mail is email, too), compound (neighbouring words joined, long words parted in two)",
+    )
     spelling: bool = option(
         False, "lmtools rescore writes what it chose with phrases as the glossary spells them"
     )
@@ -102,6 +104,13 @@ class PhraseSpec:
 
     def __post_init__(self):
         check_options(self)
+        for kind in self.kinds:
+            check_among(kind, "forms", FORMS)
+
+    @property
+    def kinds(self) -> list[str]:
+        """The kinds of other forms."""
+        return self.forms.split("+") if self.forms else []
 
     @classmethod
     def parse(cls, text: str) -> "PhraseSpec":
@@ -120,8 +129,7 @@ class PhraseSpec:
 
     @property
     def signature(self) -> dict[str, str]:
-        names = ("plural", "possessive", "hyphen", "compound")
-        return {PHRASES: ",".join(name for name in names if getattr(self, name)) or "as given"}
+        return {PHRASES: ",".join(name for name in FORMS if name in self.kinds) or "as given"}
 
     def load(self) -> "Glossary":
         """Read the glossary, and the speakers of its utt2spk; say how it was read if it is another
@@ -143,8 +151,8 @@ class Phrase:
     spoken: tuple[str, ...] = ()
 
     def list_forms(self, spec: PhraseSpec) -> Iterator[tuple[tuple[str, ...], str]]:
-        texts = [*inflect(self.written, spec.plural, spec.possessive)]
-        spoken = [[*inflect(text, spec.plural, spec.possessive)] for text in self.spoken]
+        texts = [*inflect(self.written, spec.kinds)]
+        spoken = [[*inflect(text, spec.kinds)] for text in self.spoken]
         for place, written in enumerate(texts):
             same = [row[place] for row in spoken if len(row) == len(texts)]
             rest = [text for row in spoken if len(row) != len(texts) for text in row]

@@ -61,13 +61,10 @@ class Found:
 
 @dataclass(frozen=True)
 class HarmBound:
-    """Counts of `measure_harm`, those of each list without phrases (utterances, 1, 3), and how many
-    more false alarms are allowed (None: any).
-    """
+    """Counts of `measure_harm`, and those of each list without phrases (utterances, 1, 3)."""
 
     harm: np.ndarray
     usual: np.ndarray
-    more: int | None
 
     def search(self, rest: np.ndarray, column: np.ndarray, valid: np.ndarray) -> Found:
         """Search the weight, from 0 on, of a column beside the totals `rest` (all (utterances,
@@ -115,11 +112,10 @@ class HarmBound:
 
     def allow(self, totals: np.ndarray) -> np.ndarray:
         """Return which intervals (intervals,) of `trace` are within the bound: no more errors in
-        all than without phrases, and no more false alarms than allowed.
+        all than without phrases.
         """
         usual = self.usual.sum((0, 1))
-        harmless = totals[:, :2].sum(1) <= usual[:2].sum()
-        return harmless if self.more is None else harmless & (totals[:, 2] <= usual[2] + self.more)
+        return totals[:, :2].sum(1) <= usual[:2].sum()
 
     def draw(self, weight: float, totals: np.ndarray, begins: np.ndarray) -> list[list[float]]:
         """Return rows [weight, *counts (3,)] of weight 0 and of STEPS times the chosen one, those
@@ -147,7 +143,7 @@ def merge_equal(
     return float(begins[first]), float(ends[last])
 
 
-def bound_weights(rest: np.ndarray, features: Features, harm: np.ndarray, more: int | None) -> dict:
+def bound_weights(rest: np.ndarray, features: Features, harm: np.ndarray) -> dict:
     """Return the weight of PHRASES beside the totals `rest` (utterances, hypotheses) of all else,
     with the counts of `harm` at weight 0 and there; and the `margin`, the weight of NEAR, where
     lists have it and `rest` has none of it.
@@ -157,7 +153,7 @@ def bound_weights(rest: np.ndarray, features: Features, harm: np.ndarray, more: 
     """
     own, column = own_hypotheses(features), features.column(PHRASES)
     usual = harm[np.arange(len(harm)), best(rest, own.valid)][:, None]
-    bound = HarmBound(harm, usual, more)
+    bound = HarmBound(harm, usual)
     found, margin = bound.search(rest, column, own.valid), {}
     if own is not features:
         found, margin = bound_new(bound, rest, features, found)
@@ -167,7 +163,7 @@ def bound_weights(rest: np.ndarray, features: Features, harm: np.ndarray, more: 
     apart = CI * float(np.sqrt(found.counts[3]))
     counts["change"] = [float(change) - apart, float(change) + apart]
     lists = int(deviate(column, features.valid)[1].sum())  # that differ in PHRASES
-    note = {"weight": found.weight, "more": more, "from": found.begin, "lists": lists}
+    note = {"weight": found.weight, "from": found.begin, "lists": lists}
     return {**note, **margin, **counts, "curve": found.curve}
 
 

@@ -9,13 +9,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from lmtools.base.doors import open_door
 from lmtools.base.errors import UserError
 from lmtools.report.artifacts import ARTIFACTS
 from lmtools.report.lists import RescoredLists, arrange, collect_lists
 from lmtools.report.measure import lists_beside
 from lmtools.report.models import Model, list_absent, list_sizes, models_of
 from lmtools.report.names import Names
-from lmtools.report.parts.pairs import JudgedPairs, collect_pairs
 from lmtools.report.rows import FigureRows, rows_of
 from lmtools.report.style import Style, load_style
 from lmtools.text.corpus import Header
@@ -48,7 +48,7 @@ class Experiment:
     training: Header | None  # what the training corpus says of itself
     absent: tuple[str, ...]
     lists: RescoredLists | None = None
-    pairs: JudgedPairs | None = None
+    pairs: Any = None  # a vectors.judged.JudgedPairs
     models: Mapping[str, Model]
     grids: Collection[str] = ()  # language models that recipes compare apart
 
@@ -223,10 +223,12 @@ def collect(
         arranged = ("ppl", "learning", "configs")
         trees |= {name: arrange(trees[name], names.lms) for name in arranged}
     if kind == STS:
+        collect_pairs = open_door("vectors", "judged:collect_pairs", f"{home}/sts")
         parts["pairs"], dropped = collect_pairs(home, trees["judged"], names)
         absent += dropped
     apart = {sample.name for sample in parts["lists"].samples} if kind == LM and with_lists else ()
-    models = collect_models(trees, apart, names)
+    ppl = {key: tree for key, tree in trees["ppl"].items() if key[1] not in apart}
+    models = models_of(names.lms, trees | {"ppl": ppl})
     if kind == LM:
         absent += list_absent(home, models)
         absent += [*list_missing(home, RESCORING, trees), *dropped] if with_lists else []
@@ -243,9 +245,3 @@ def check_words(words, kind: str, with_lists: bool) -> None:
             f"{words.path}: a report of kind {kind} has no rescored utterances whose words could be"
             f" marked; leave out --words, or --what {kind}"
         )
-
-
-def collect_models(trees: Mapping, apart: Collection[str], names: Names) -> dict[str, Model]:
-    """Collect the language models of `trees`, without the perplexities of the sets `apart`."""
-    ppl = {key: tree for key, tree in trees["ppl"].items() if key[1] not in apart}
-    return models_of(names.lms, trees | {"ppl": ppl})

@@ -7,8 +7,6 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-import numpy as np
-
 from lmtools.base.atomic import atomic_text
 from lmtools.base.doors import open_door
 from lmtools.evaluate import METRICS
@@ -17,7 +15,6 @@ from lmtools.report.lists import RescoredLists
 from lmtools.report.measure import LENGTHS, Measured, chance
 from lmtools.report.models import Model
 from lmtools.report.names import FIRST, ORACLE
-from lmtools.report.parts.pairs import KINDS, REFERENCE, JudgedPairs, williams_p
 
 ERRORS = ("substitutions", "deletions", "insertions")
 CHANGE, RELATIVE, TUNED = "change", "relative change", "change, tuned first pass"
@@ -103,7 +100,7 @@ def list_rows(experiment) -> Iterator[FigureRow]:
     if experiment.lists:
         yield from rows_of_lists(experiment.lists)
     if experiment.pairs:
-        yield from rows_of_pairs(experiment.pairs)
+        yield from experiment.pairs.rows()
     yield from rows_of_models(experiment.models, experiment.ppl)
     for stage in experiment.stages:
         yield FigureRow(
@@ -217,22 +214,3 @@ def rows_of_models(
         for quantity in ("mean", "sd"):
             value = (tree.get("log_normaliser") or {}).get(quantity)
             yield FigureRow("lm", name, place, f"log Z {quantity}", value=value)
-
-
-def rows_of_pairs(pairs: JudgedPairs) -> Iterator[FigureRow]:
-    """Yield the correlations (x100) of each layer with their intervals; p is that of the difference
-    to the reference's context on the last set. Then the mean cosine at each grade.
-    """
-    for (name, place), judged in pairs.results.items():
-        reference = pairs.results.get((REFERENCE, place)) if place == pairs.test else None
-        for layer in judged.layers:
-            for kind in KINDS:
-                value, low, high = (100 * number for number in layer.correlations[kind])
-                tested = kind == "pearson" and layer is judged.best and reference
-                p = williams_p(reference, judged) if tested else None
-                ends = (low, high) if math.isfinite(low + high) else (None, None)
-                yield FigureRow("vectors", name, place, kind, *(value, *ends, p, layer.number))
-        if pairs.graded(place):
-            for grade in np.unique(judged.gold).tolist():
-                mean = float(judged.best.cosines[judged.gold == grade].mean())
-                yield FigureRow("grade", name, place, "cosine", value=mean, at=grade)

@@ -10,12 +10,9 @@ from lmtools.report import lms, rescoring_figures
 from lmtools.report import rescoring_tables as rescoring
 from lmtools.report.drawing import LIGHT, Picture
 from lmtools.report.experiment import LM, RESCORING, STS, Experiment, collect, recognise
-from lmtools.report.figures import sts as sts_figures
 from lmtools.report.page import add_section, page
 from lmtools.report.rescoring_tables import main_tables, scored_tables, stage_tables
 from lmtools.report.table import Table, guarded, markdown, plain
-from lmtools.report.tables import sts
-from lmtools.report.tables.sts import gain_tables
 
 
 def brought(name: str) -> Callable[[Experiment], Iterable]:
@@ -44,10 +41,7 @@ TABLES: Mapping[str, Makers] = {
         *(main_tables, phrase_tables, rescoring.ppl_tables, rescoring.weight_tables),
         *(lms.training_tables, stage_tables),
     ),
-    STS: (
-        *(sts.pearson_tables, gain_tables, sts.main_tables, sts.layer_tables),
-        *(sts.grade_tables, sts.training_tables, stage_tables),
-    ),
+    STS: (brought("similarity_tables"), stage_tables),
 }
 # by kind of report and how the names of their files begin
 PICTURES: Mapping[str, Mapping[str, Callable[[Experiment], Iterable[Picture]]]] = {
@@ -61,10 +55,10 @@ PICTURES: Mapping[str, Mapping[str, Callable[[Experiment], Iterable[Picture]]]] 
     },
     LM: {"ppl": rescoring_figures.ppl_pictures, "learning": lms.learning_pictures},
     STS: {
-        "bars": sts_figures.bar_pictures,
-        "scatter": sts_figures.scatter_pictures,
-        "layers": sts_figures.layer_pictures,
-        "gains": sts_figures.gain_pictures,
+        "bars": brought("bar_pictures"),
+        "scatter": brought("scatter_pictures"),
+        "layers": brought("layer_pictures"),
+        "gains": brought("gain_pictures"),
     },
 }
 OF_LISTS = (

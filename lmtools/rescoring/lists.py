@@ -73,7 +73,7 @@ def tune_lists(
             taken = columns.select(plan.columns)
             facts = describe_system(nbests, taken, source)
             lms = taken.select([name for name in plan.columns if name != PHRASES])
-            bounds = learn_bounds(nbests, features, lms, weights, tolerance=options.tolerance)
+            bounds = learn_bounds(nbests, features, lms, weights)
             notes = {**weights.search, LAZY: bounds} if bounds else weights.search
             yield system, replace(weights, signatures=taken.signatures, system=facts, search=notes)
 

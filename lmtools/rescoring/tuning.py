@@ -249,7 +249,7 @@ def weights_with_phrases(
     if NEAR in options.base(features):
         searched = features.select([name for name in features.names if name != NEAR])
     bound_weights = open_door("phrases", "harm:bound_weights", PHRASES)
-    note = bound_weights(rest, searched, dev_set.harm, options.false_alarms)
+    note = bound_weights(rest, searched, dev_set.harm)
     found = {PHRASES: note["weight"]} | ({NEAR: note["margin"]} if "margin" in note else {})
     return {**weights, **found}, {**notes, PHRASES: note}
 

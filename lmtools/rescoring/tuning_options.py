@@ -7,11 +7,12 @@ from lmtools.base.errors import UserError
 from lmtools.base.grammar import check_text
 from lmtools.base.options import check_options, option
 from lmtools.evaluate.metrics import METRIC_HELP, find_metric
-from lmtools.rescoring.features import LENGTHS, LOOP, REFERENCES, Features
+from lmtools.rescoring.features import DERIVED, LOOP, REFERENCES, Features
 from lmtools.rescoring.folds import FoldPlan, parse_folds
 
 FORMS = LINEAR, INTERPOLATION = ("linear", "interpolation")
 OBJECTIVES = EXPECTED, EXACT = ("expected", "exact")
+ALL = "all"  # in place of names of language models
 
 
 @dataclass(frozen=True)
@@ -24,8 +25,8 @@ class TuningOptions:
 
     Form "interpolation" is (1 - lambda) first pass + lambda LM (Shin et al. 2020) for one LM and no
     other free feature; the first pass is the reference and what is fixed, with these weights. A
-    language model's weight is at least 0 with neither `allow_negative` nor, in the linear form, its
-    name among `negative`: below it a set of this size was learnt by heart. That of LOOP is always.
+    language model's weight is at least 0 with neither ALL nor, in the linear form, its name
+    among `negative`: below it a set of this size was learnt by heart. That of LOOP is always.
 
     Objective "expected" minimises the metric that the lists expect, with no more errors of a
     hypothesis than its reference is long (`minimise_expected`, `sharpen`, `METRICS[metric].cap`);
@@ -49,14 +50,10 @@ class TuningOptions:
     lengths: list[str] | None = option(
         None,
         "lengths of the hypothesis that are features, with commas between them: words (the word"
-        " insertion bonus), characters, log-words: log(1 + words); empty for none (default: words"
-        " in the linear form)",
-        choices=LENGTHS,
-    )
-    loop: bool = option(
-        False,
-        "`loop` is a feature, too: minus the words said in a loop (a poor poor poor poor: -2), with"
-        " a weight of at least 0",
+        " insertion bonus), characters, log-words: log(1 + words); loop: minus the words said in a"
+        " loop (a poor poor poor poor: -2), with a weight of at least 0; empty for none (default:"
+        " words in the linear form)",
+        choices=DERIVED,
     )
     fix: dict[str, float] | None = option(None, "give a weight, do not tune it", metavar="NAME=W")
     reference: str | None = option(
@@ -67,9 +64,8 @@ class TuningOptions:
     negative: list[str] | None = option(
         None,
         "features that may have negative weights: a language model that is subtracted (density"
-        " ratio, LODR), or a cost",
+        " ratio, LODR), or a cost; all: every language model",
     )
-    allow_negative: bool = option(False, "let language models have negative weights")
     folds: int | str | None = option(
         None,
         "cross-validation: also weights tuned without each of N folds at random, without each"
@@ -77,27 +73,12 @@ class TuningOptions:
         " then chooses for each utterance by weights that did not see it",
         metavar="N|speaker",
     )
-    tolerance: float = option(
-        0.0,
-        "of the bound that `lmtools rescore --lm` stops by: the share of these lists that may get"
-        " another choice",
-        least=0,
-    )
     seed: int = option(0, "of random folds and of the exact search's starts", least=0)
-    false_alarms: int | None = option(
-        None,
-        "with --phrases: how many more false phrases than without phrases the weight of `phrases`"
-        " may choose on these lists (default: any number, as long as they cost no more words than"
-        " the phrases gain)",
-        least=0,
-    )
     lms: Collection[str] = ()
 
     def __post_init__(self):
         object.__setattr__(self, "metric", find_metric(check_text(self.metric, "metric"))[0])
         check_options(self)
-        if self.tolerance > 1:
-            raise UserError(f"tolerance: {self.tolerance} is no share; give a number from 0 to 1")
         try:
             _ = self.fold_plan
         except ValueError as error:
@@ -110,15 +91,15 @@ class TuningOptions:
 
     @property
     def features(self) -> list[str]:
-        """Return the names of the features of texts: lengths and LOOP."""
-        lengths = self.lengths
-        if lengths is None:
-            lengths = ["words"] if self.form == LINEAR else []
-        return [*lengths, *[LOOP] * self.loop]
+        """The names of the features of texts."""
+        if self.lengths is None:
+            return ["words"] if self.form == LINEAR else []
+        return [*self.lengths]
 
     def at_least_0(self, name: str) -> bool:
         """Return whether the weight of a feature may not be negative."""
-        signed = self.allow_negative or (name in (self.negative or ()) and self.form == LINEAR)
+        negative = self.negative or ()
+        signed = ALL in negative or (name in negative and self.form == LINEAR)
         return name == LOOP or (name in self.lms and not signed)
 
     def reference_of(self, features: Features) -> str:
@@ -172,6 +153,8 @@ def check_fit(features: Features, options: TuningOptions, path) -> None:
 def check_negative(features: Features, options: TuningOptions, path) -> None:
     """Raise UserError for `negative` features that are absent, have a weight, or are LOOP."""
     for name in options.negative or ():
+        if name == ALL:
+            continue
         given = f"negative={name}"
         if name not in features.names:
             raise UserError(

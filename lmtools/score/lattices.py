@@ -35,7 +35,7 @@ class LatticeOptions:
     `lms`: the name of a new score -> its language model. `mixtures`: the name of a new score
     -> the names of left-to-right models in `lms` and their shares; those have no score of their own
     then. `old`: the model that is part of the lattice's `graph` score. `weights` of scores, old and
-    new, and `words`, guide pruning. `prune_beam` and `prune_arcs` bound the lattice before,
+    new, and `words`, guide pruning. `prune_beam` bounds the lattice before,
     `order`, `beam`, `tokens` and `states` its expansion (lmtools.lattice.expand); an `order` that
     is one number is that of all models that never forget, which n-gram models do. `cover_beam`
     prunes what models that read both sides are to score, by all other scores: the better the paths,
@@ -50,7 +50,6 @@ class LatticeOptions:
     prune_beam: float | None = option(
         None, "before rescoring: drop arcs on no path within so much of the best", least=0
     )
-    prune_arcs: int | None = option(None, "before rescoring: keep so many best arcs", least=1)
     cover_beam: float | None = option(
         None,
         "LMs that read both sides: only arcs on a path within so much of the best by the other"
@@ -121,9 +120,8 @@ class Rescorer:
         try:
             refuse_taken(lattice, [*self.signatures, *self.phrases])
             lattice, messages = drop_unusable(lattice)
-            beam, arcs = self.settings.prune_beam, self.settings.prune_arcs
-            if beam is not None or arcs is not None:
-                lattice = prune(lattice, self.known_weights(lattice), beam, arcs)
+            if self.settings.prune_beam is not None:
+                lattice = prune(lattice, self.known_weights(lattice), self.settings.prune_beam)
             lattice, more = self.expand(lattice, contexts)
             messages += more
             if self.both_sides and self.settings.cover_beam is not None:

@@ -103,7 +103,7 @@ def load_neural(spec: LMSpec, computing: Computing) -> Scorer:
     from lmtools.score.translation import TranslationScorer
 
     model, subword = load_model(spec.lm, spec.pairs)
-    noise = correct_by(model, subword, spec.noise, spec.noise_power) if spec.noise else None
+    noise = correct_by(model, subword, spec.noise) if spec.noise else None
     kind = TwoWayScorer if model.two_way else NeuralScorer
     kind = TranslationScorer if model.objective.pairs else kind
     scorer = kind(model, subword, model_hash(spec.lm), spec=spec, computing=computing)

@@ -270,9 +270,12 @@ class TwoWayScorer(NeuralScorer):
         return [(left + np.roll(right, -1, axis=0)) / 2 for left, right in pairs]
 
 
-def correct_by(lm: LanguageModel, subword, spec: str, power: float) -> str:
+POWER = 0.75  # of the counts of unigram noise
+
+
+def correct_by(lm: LanguageModel, subword, spec: str) -> str:
     """Let outputs be corrected by the noise that `spec`, KIND=F, says in place of that of training:
-    KIND over how often ids are targets in the binarised corpus F, unigram to `power`.
+    KIND over how often ids are targets in the binarised corpus F, unigram to the POWER.
 
     What identifies the noise is returned. UserError for a criterion whose scores have no noise in
     them, and for a corpus of another vocabulary.
@@ -293,6 +296,6 @@ def correct_by(lm: LanguageModel, subword, spec: str, power: float) -> str:
             " model was trained on"
         )
     counts = count_targets(lm.objective, corpus, len(lm.output.noise))
-    noise = NOISES[kind](counts, excluded_ids(lm.objective), power)
+    noise = NOISES[kind](counts, excluded_ids(lm.objective), POWER)
     lm.output.correct_by(noise)
     return f"{kind} {hashlib.sha256(noise.probability.tobytes()).hexdigest()[:16]}"

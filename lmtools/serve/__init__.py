@@ -1,5 +1,5 @@
 """Language models and weights that a process keeps, for programs that send it lists as they come:
-over HTTP (`server`), or line by line (`lines`). Both ask a `Chooser`.
+over HTTP (`server`), or line by line (`verb`). Both ask a `Chooser`.
 """
 
 VERBS = {

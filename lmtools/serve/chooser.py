@@ -1,7 +1,7 @@
 """What answers requests: language models and weights, loaded once."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple
@@ -117,16 +117,26 @@ class Chooser:
     def rescore(self, scored: Sequence[Scored]) -> list[Answer]:
         """Return the answers to requests whose hypotheses have scores of the same names."""
         requests = [request for request, _ in scored]
-        lists = [tag_places(n) for request in requests for n in request.lists if n.hyps]
+        lists = [n for request in requests for n in request.lists if n.hyps]
+        for place, nbest in enumerate(lists):
+            hyps = enumerate(nbest.hyps)
+            tagged = (Hypothesis(hyp.text, hyp.scores, {PLACE: str(i)}) for i, hyp in hyps)
+            lists[place] = replace(nbest, hyps=tuple(tagged))
         rows = {
             name: np.concatenate([rows[name] for _, rows in scored], axis=1)
             for name in self.scorers
         }
         best = iter(self.sort(lists, rows) if lists else ())
-        return [answer_request(request, best) for request in requests]
+        answers = []
+        for request in requests:
+            trees = [
+                describe(nbest, next(best) if nbest.hyps else nbest) for nbest in request.lists
+            ]
+            content = json.dumps(trees[0] if request.single else trees, ensure_ascii=False)
+            answers.append(Answer(content.encode(), len(trees), len(request.texts)))
+        return answers
 
     def sort(self, lists: list[NBest], rows: Mapping[str, np.ndarray]) -> list[NBest]:
-        """Return lists that have hypotheses in the order of their totals."""
         bounds = np.cumsum([len(nbest.hyps) for nbest in lists])[:-1]
         values = {}
         for name in self.columns:
@@ -193,20 +203,6 @@ def read_request(body: bytes) -> Request:
         lists.append(nbest)
     hyps = [hyp for nbest in lists for hyp in nbest.hyps]
     return Request(lists, single, [hyp.text for hyp in hyps], tuple(hyps[0].scores if hyps else ()))
-
-
-def answer_request(request: Request, best: Iterator[NBest]) -> Answer:
-    """Return the answer to a request, from the sorted lists that are next in `best`."""
-    trees = [describe(nbest, next(best) if nbest.hyps else nbest) for nbest in request.lists]
-    content = json.dumps(trees[0] if request.single else trees, ensure_ascii=False)
-    return Answer(content.encode(), len(trees), len(request.texts))
-
-
-def tag_places(nbest: NBest) -> NBest:
-    """Return a list whose hypotheses have their place as their `extra`."""
-    hyps = enumerate(nbest.hyps)
-    tagged = tuple(Hypothesis(hyp.text, hyp.scores, {PLACE: str(place)}) for place, hyp in hyps)
-    return replace(nbest, hyps=tagged)
 
 
 def spell_error(error: Exception) -> bytes:

@@ -43,6 +43,9 @@ GONE = (OSError, EOFError, asyncio.CancelledError, asyncio.TimeoutError)
 BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)  # seconds
 
 
+CONNECTIONS = 256  # at once; one more closes that longest idle
+
+
 @dataclass(frozen=True)
 class Serving:
     """Options of a service over HTTP."""
@@ -53,7 +56,6 @@ class Serving:
     seconds: float = option(
         10.0, "that a request may take to come, to be answered, and the answer to go", least=0.01
     )
-    connections: int = option(256, "at once; one more closes that longest idle", least=1)
 
     def __post_init__(self):
         check_options(self)
@@ -70,7 +72,6 @@ class Refusal(UserError):
 
 
 def busy(cause: str) -> Refusal:
-    """Return the refusal of a request that comes at a busy moment."""
     return Refusal(503, f"busy: {cause}; send it again later", **{"Retry-After": "1"})
 
 
@@ -85,7 +86,6 @@ class ServiceMetrics:
         self.queue = 0  # requests that wait now
 
     def observe(self, seconds: float, answer: Answer) -> None:
-        """Count an answer, and the time from the last byte of its request."""
         self.durations[bisect_left(BOUNDS, seconds)] += 1
         self.seconds += seconds
         self.sums.update(lists=answer.lists, hypotheses=answer.hypotheses)
@@ -130,7 +130,6 @@ class Batcher:
             raise Refusal(504, f"{cause}; send fewer lists at once, or later") from None
 
     def close(self) -> None:
-        """Have `run` end when nothing waits."""
         self.closed = True
         self.changed.set()
 
@@ -252,16 +251,15 @@ class Server:
         if self.told + TELL <= time.monotonic():
             self.told, error = time.monotonic(), fault.get("exception")
             short = getattr(error, "errno", None) in (errno.EMFILE, errno.ENFILE)
-            remedy = "; raise ulimit -n, or give fewer --set connections=N" if short else ""
+            remedy = "; raise ulimit -n" if short else ""
             cause = one_line(error or UserError(fault["message"]))
             say(f"lmtools serve: {cause}{remedy}", "error")
 
     async def converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Answer the requests of a connection."""
         task = asyncio.current_task()
         self.tasks.add(task)
         writer.transport.set_write_buffer_limits(0)  # so that drain waits for the last byte
-        if len(self.tasks) > self.serving.connections and self.idle:
+        if len(self.tasks) > CONNECTIONS and self.idle:
             self.close_idle(next(iter(self.idle)))
         try:
             while True:
@@ -279,7 +277,6 @@ class Server:
             writer.close()
 
     def close_idle(self, task: asyncio.Task) -> None:
-        """Close a connection without a request."""
         del self.idle[task]
         task.cancel()
 
@@ -321,7 +318,7 @@ class Server:
     async def read_request(self, reader, writer, first: bytes) -> tuple[Head, bytes]:
         """Return a request and its body; Refusal of one too large, or too many at once."""
         head = await read_head(reader, first)
-        if len(self.tasks) > self.serving.connections:
+        if len(self.tasks) > CONNECTIONS:
             raise busy(f"{len(self.tasks)} connections")
         length = head.length
         if length > self.most:

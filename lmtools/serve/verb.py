@@ -1,25 +1,29 @@
 """lmtools serve: a process that keeps models and weights, and rescores lists as they come."""
 
 import asyncio
+import os
+import select
+import signal
 import sys
+from collections.abc import Iterator
 
 from lmtools.base.computing import Computing
 from lmtools.base.context import current
+from lmtools.base.files import too_long
 from lmtools.base.grammar import parse_pairs
 from lmtools.base.log import say_lines
 from lmtools.base.options import fill
 from lmtools.base.specs import LMSpec
-from lmtools.serve.chooser import Chooser
-from lmtools.serve.lines import answer_lines
+from lmtools.serve.chooser import SOURCE, Answer, Chooser, spell_error
 from lmtools.serve.server import Server, Serving
 from lmtools.verbs.options import SEVERAL_LMS
 from lmtools.verbs.parser import add_lm, add_settings, read_settings
 
+BLOCK = 1 << 16  # bytes of standard input read at once
 COMPUTING = ("--device", "--precision", "--engine", "--rows")
 
 
 def arguments(parser):
-    """Declare the verb's options."""
     parser.epilog = (
         "POST /rescore takes a list as a line of nbest.jsonl has it, or an array of such, and"
         " answers with what is chosen, the order and all scores; GET /health, GET /metrics. It"
@@ -51,3 +55,44 @@ def run(args):
         answer_lines(chooser, sys.stdin.fileno(), sys.stdout.buffer, most)
     else:
         asyncio.run(Server(chooser, serving, most).run())
+
+
+def answer_lines(chooser: Chooser, source: int, out, most: int) -> None:
+    """Write the answer to each line of the descriptor `source` to the binary stream `out`; lines
+    that have come together are scored together. Of a line that is no request, or of more than
+    `most` bytes, it is `{"error": ...}`. SIGTERM and SIGINT end it like the end of the input.
+    """
+    for lines in read_together(source, most):
+        fit = [line for line in lines if line is not None]
+        answers = iter(chooser.answer(fit))
+        for line in lines:
+            answer = too_long(SOURCE, most) if line is None else next(answers)
+            content = answer.content if isinstance(answer, Answer) else spell_error(answer)
+            out.write(content + b"\n")
+        out.flush()
+
+
+def read_together(source: int, most: int) -> Iterator[list[bytes | None]]:
+    """Yield the lines that are there at once, those of white space apart; None stands for one of
+    more than `most` bytes, which is not kept.
+    """
+    rest, dropping = b"", False
+    wake, writing = os.pipe()  # which signals make readable
+    os.set_blocking(writing, False)
+    signal.set_wakeup_fd(writing)
+    for kind in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(kind, lambda *_: None)
+    while wake not in select.select([source, wake], [], [])[0]:
+        block = os.read(source, BLOCK)
+        *lines, rest = (rest + block).split(b"\n")
+        if not block and (rest or dropping):  # the last line has no end
+            lines, rest = [*lines, rest], b""
+        kept = [None if len(line) > most else line for line in lines]
+        if kept and dropping:
+            kept[0], dropping = None, False
+        if len(rest) > most or (dropping and rest):
+            rest, dropping = b"", True
+        if kept := [line for line in kept if line is None or line.strip()]:
+            yield kept
+        if not block:
+            return

@@ -156,9 +156,7 @@ class TextPart(NamedTuple):
     end: int | None = None
 
     def blocks(self, nul: bool = False) -> Iterator[TextBlock]:
-        """Yield its blocks, one after the other, lazily; UserError for what is no text, and unless
-        `nul` for a NUL byte anywhere.
-        """
+        """Yield its blocks, lazily; UserError for what is no text, NUL bytes unless `nul`."""
         number, most = 1, longest_line()
         try:
             with stream_of(self.path) as stream:

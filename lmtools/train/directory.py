@@ -76,9 +76,7 @@ class TrainingPlan(NamedTuple):
         return cls(settings, train, valid, fingerprint=fingerprint, also=guards, **places)
 
     def with_events(self, directory) -> "TrainingPlan":
-        """Return the plan with a directory for event files, or None; UserError where the package
-        that writes them is missing.
-        """
+        """Return the plan with a directory for event files, if any; needs TensorBoard."""
         if directory is None:
             return self
         import_writer()

@@ -47,7 +47,9 @@ def start_from(directory, lm: LanguageModel, subword: Subword) -> str:
             tensors[name] = tensor
     load_state(lm, tensors, directory)
     if isinstance(lm.output, Corrected):
-        take_bias(lm.output, same)
+        if not same:
+            lm.output.bias.copy_(lm.output.bias_from_log(lm.output.bias))
+        lm.output.bias -= log_noise(lm.output)[0]
     notes = [f"weights of {directory}"]
     if not same:
         notes.append(
@@ -122,13 +124,6 @@ def release_bias(output: Corrected, same: bool) -> None:
         output.bias[~known] = output.bias[known].min()
 
 
-def take_bias(output: Corrected, same: bool) -> None:
-    """Make biases of what `release_bias` gave."""
-    if not same:
-        output.bias.copy_(output.bias_from_log(output.bias))
-    output.bias -= log_noise(output)[0]
-
-
 def log_noise(output: Corrected) -> tuple[Tensor, Tensor]:
     """Return the noise's addition to log-posteriors (V,), 0 if not finite, and where it is."""
     added = (torch.as_tensor(output.before()) + output.after()).expand(len(output.bias))
@@ -160,7 +155,8 @@ def choose_parameters(lm: LanguageModel, settings: Settings) -> list[str]:
             f"freeze.layers: {freeze.layers} is more than the {trunk.depth} layers of the model;"
             f" give at most {trunk.depth}"
         )
-    below = find_embedding(lm)
+    # the part of the trunk below its layers
+    below = next(part for part in lm.trunk.children() if lm.trunk.lookup in part.modules())
     updated: list[str] = []
     if lora.rank:
         kept = {id(p) for part in trunk.stack[: freeze.layers] for p in part.parameters()}
@@ -177,12 +173,6 @@ def choose_parameters(lm: LanguageModel, settings: Settings) -> list[str]:
     if not any(parameter.requires_grad for parameter in lm.parameters()):
         raise UserError("freeze: nothing is left to train; freeze less")
     return updated
-
-
-def find_embedding(lm: LanguageModel) -> nn.Module:
-    """Find the part of the trunk below its layers, which holds the table of embeddings."""
-    table = lm.trunk.lookup
-    return next(part for part in lm.trunk.children() if table in part.modules())
 
 
 class LowRank:

@@ -85,7 +85,10 @@ def translate(
         )
     sentences = read_sentences(scorer, source, ref, kaldi, prefix=prefix)
     with hold_lock(out):
-        journal = Journal(out, sign_run(scorer, sentences, options))
+        # all that the bytes of the lists depend on; the sentences too, which share batches
+        how = {name: getattr(options, name) for name in ("beam", "length_penalty", "batch")}
+        read = [(sentence.utt, sentence.source) for sentence in sentences]
+        journal = Journal(out, {**scorer.signature, **how, "sentences": read})
         known = journal.read()
         known |= translate_missing(scorer, sentences, known, journal, options=options)
         nbests = [replace(known[sentence.utt].nbest, ref=sentence.ref) for sentence in sentences]
@@ -124,24 +127,10 @@ def read_sentences(
 
 
 def read_rows(path, kaldi: bool, prefix: str) -> list[tuple[int, str, str]]:
-    """Return the number of each line of a file, its utterance id, and its text."""
     if kaldi:
         return list(kaldi_text.rows(path))
     lines = read_text(path, nul=True)
     return [(number, f"{prefix}{number}", " ".join(line.split())) for number, line in lines]
-
-
-def sign_run(
-    scorer: TranslationScorer, sentences: Sequence[SourceSentence], options: TranslateOptions
-) -> dict:
-    """Return all that the bytes of the lists depend on; the sentences too, which share batches."""
-    search = {
-        "beam": options.beam,
-        "length_penalty": options.length_penalty,
-        "batch": options.batch,
-    }
-    read = [(sentence.utt, sentence.source) for sentence in sentences]
-    return {**scorer.signature, **search, "sentences": read}
 
 
 def translate_missing(
@@ -182,8 +171,7 @@ def merge_texts(subword: Subword, finished: Sequence[Finished]) -> tuple[Hypothe
     best: dict[str, Finished] = {}
     for hypothesis in finished:
         best.setdefault(" ".join(subword.decode(hypothesis.ids).split()), hypothesis)
-    scores = {text: {"am": first.log_prob, "norm": first.norm} for text, first in best.items()}
     return tuple(
-        Hypothesis(text, {name: round(value, DIGITS) for name, value in values.items()})
-        for text, values in scores.items()
+        Hypothesis(text, {"am": round(one.log_prob, DIGITS), "norm": round(one.norm, DIGITS)})
+        for text, one in best.items()
     )

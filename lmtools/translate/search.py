@@ -50,7 +50,6 @@ class Beam:
         push(self.finished, Finished(norm, log_prob, tuple(ids)))
 
     def divide(self, log_prob: float, tokens: int) -> float:
-        """Return the score by which hypotheses are ranked."""
         return log_prob / tokens**self.penalty
 
     def is_done(self, log_prob: float) -> bool:
@@ -63,7 +62,6 @@ class Beam:
         return full and self.finished[0].norm >= self.divide(log_prob, self.longest)
 
     def ranked(self) -> list[Finished]:
-        """Return the finished hypotheses, best first."""
         return sorted(self.finished, key=lambda hypothesis: (-hypothesis.norm, hypothesis.ids))
 
 

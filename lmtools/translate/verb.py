@@ -10,7 +10,6 @@ from lmtools.verbs.parser import add_settings, read_settings
 
 
 def arguments(parser):
-    """Declare the verb's options."""
     parser.epilog = (
         "Hypotheses have two scores: `am`, the sum of the natural-log probabilities of their tokens"
         " and the end, and `norm`, am / tokens^X, by which they are ranked. They have at most twice"

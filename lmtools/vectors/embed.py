@@ -23,7 +23,6 @@ from lmtools.verbs.parser import add_vectors
 
 
 def arguments(parser):
-    """Declare the verb's options."""
     parser.epilog = (
         "F.npz of sentences: vectors (lines, values), or (lines, layers, values) for several"
         " layers, float32; texts; layers; signature. Each line of the text has one, an empty one"
@@ -57,7 +56,6 @@ def run(args):
 
 
 def embed_lines(args, texts: list[str]) -> None:
-    """Write vectors of whole lines."""
     encoder = encoder_of(args)
     if Path(args.out).suffix != ".npz":
         raise UserError(f"{args.out}: sentence vectors go to a name that ends in .npz; give one")
@@ -69,13 +67,11 @@ def embed_lines(args, texts: list[str]) -> None:
 
 
 def report_vectors(args, count: str, layers, width: int) -> None:
-    """Print on standard error what was written."""
     which = ", ".join(map(str, layers))
     say(f"{args.out}: {count}, {width:,} values in each of the layers {which}")
 
 
 def is_two_way(lm: str) -> bool:
-    """Return whether the directory is of a two-way model."""
     return (
         all((Path(lm) / name).exists() for name in (CONFIG, WEIGHTS))
         and read_settings(lm)[0].objective == "two-way"
@@ -83,7 +79,6 @@ def is_two_way(lm: str) -> bool:
 
 
 def embed_words(args, texts):
-    """Write vectors of words, line by line."""
     check_suffix(args.out)
     if args.engine == "prepared":
         raise UserError("--pool words: vectors of words are made in torch; leave --engine out")

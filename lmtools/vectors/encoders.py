@@ -49,7 +49,6 @@ class ContextualEncoder(Encoder):
 
     @property
     def signature(self) -> dict[str, str]:
-        """Return the model's signature with the pooling."""
         model = self.model.signature
         # of models of ours the pooling stands behind the vocabulary
         first = dict(islice(model.items(), 3)) if "vocabulary" in model else model

@@ -135,7 +135,6 @@ def write_hdf5(path, layers: Sequence[int], width: int) -> Iterator[Add]:
 
 
 def needed_h5py(path):
-    """Return the module h5py; UserError where it is not installed."""
     try:
         import h5py
     except ImportError as error:

@@ -53,11 +53,9 @@ class PairLayout:
     options: Mapping[str, str] = field(default_factory=lambda: EMPTY)
 
     def name(self, part: str) -> str:
-        """Return the column of a part of a pair."""
         return self.names.get(part, part)
 
     def as_format(self) -> Format:
-        """Return the format that the registry knows."""
         read, write = partial(read_pairs, self), partial(write_pairs, self)
         return Format(self.summary, self.recognises, read, write, options=self.options)
 
@@ -203,7 +201,6 @@ def check_pair(pair: SentencePair, where: str) -> SentencePair:
 
 
 def names_columns(*names: str) -> Callable[[Path, str], bool]:
-    """Return `recognises` of a format whose first line names these columns."""
     return lambda path, first: set(names) <= set(first.split("\t"))
 
 

@@ -98,6 +98,5 @@ class PoolingOptions(NamedTuple):
 
     @property
     def signature(self) -> dict[str, str]:
-        """Return the pooling and the options that are not the usual ones, by name."""
         flags = {"boundaries": self.boundaries, "masked": self.masked}
         return {"pool": self.pool} | {name: "yes" for name, value in flags.items() if value}

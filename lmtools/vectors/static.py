@@ -76,7 +76,6 @@ class StaticVectors(Encoder):
 
     @cached_property
     def signature(self) -> dict[str, str]:
-        """What, besides the words, the vectors depend on."""
         signature = {"lm": "words", "model": sha256(self.path)[:16]}
         signature |= {"normaliser": self.normaliser.hash[:16], "pool": "mean"}
         return signature | {"version": __version__}
@@ -200,7 +199,6 @@ def parse_vector(path, number: int, line: str, width: int) -> np.ndarray | None:
 
 
 def is_numeric(field: str) -> bool:
-    """Return whether a field is a number that float32 can hold."""
     try:
         return abs(float(field)) <= GREATEST
     except ValueError:
@@ -235,14 +233,10 @@ class Tfidf(Encoder):
 
     @property
     def width(self) -> int:
-        """The number of values of a vector: distinct words prepared so far."""
         return len(self.column)
 
     @property
     def signature(self) -> dict[str, str]:
-        """Return the signature of all that the vectors depend on: the words that have a value, the
-        number of texts, and how many have each word.
-        """
         counts = [self.total, [(word, self.frequency[word]) for word in self.column]]
         model = hashlib.sha256(json.dumps(counts).encode()).hexdigest()
         signature = {"lm": "tfidf", "model": model[:16]}
@@ -265,7 +259,6 @@ class Tfidf(Encoder):
         return split
 
     def count(self, texts: Iterable[str]) -> None:
-        """Add texts to those that idf is counted on."""
         for text in texts:
             self.total += 1
             self.frequency.update(set(self.normaliser(text).split()))

@@ -20,7 +20,6 @@ from lmtools.verbs.parser import add_vectors
 
 
 def arguments(parser):
-    """Declare the verb's options."""
     parser.epilog = (
         f"Formats of pairs:\n{registry.describe_formats(pairs.PAIRS)}\n\nCorrelations are printed"
         " times 100, with 95% intervals by Fisher's z; F.json has them as they are, and every"
@@ -112,5 +111,4 @@ def look_up_pairs(args, given, path) -> tuple[SentenceVectors, np.ndarray]:
 
 
 def index_pairs(given, place) -> np.ndarray:
-    """Return where the left and the right sentence of each pair are, (2, N)."""
     return np.array([[place[pair.left] for pair in given], [place[pair.right] for pair in given]])

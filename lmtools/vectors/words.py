@@ -85,14 +85,12 @@ class WordVectors:
 
     @cached_property
     def width(self) -> int:
-        """The values of a vector; narrower layers are filled up with zeros."""
         with torch.inference_mode():
             states, _ = self.model.states([()], self.layers)
             return max(values.shape[2] for layer, values in states if layer in self.layers)
 
     @property
     def signature(self) -> dict[str, str]:
-        """Return the signature of all that the vectors depend on beside the batch."""
         model, layers = self.model, ",".join(map(str, self.layers))
         return {**model.signature, "pool": "words", "layers": layers,
                 **numerics(model.precision, model.device, self.rows)}  # fmt: skip
@@ -149,7 +147,6 @@ class WordVectors:
         return vectors
 
     def plan(self, lengths: np.ndarray) -> list[list[int]]:
-        """Return indices of all lengths but 0, in batches of similar length."""
         order = np.argsort(lengths, kind="stable")
         order = order[lengths[order] > 0]
         if not len(order):

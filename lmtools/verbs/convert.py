@@ -13,7 +13,6 @@ from lmtools.formats.lattices import LATTICES
 from lmtools.formats.texts import read_texts
 from lmtools.text import NORMALISERS
 from lmtools.text.marks import find_marks
-from lmtools.text.normaliser import parse_normaliser
 from lmtools.text.unify import unifier
 from lmtools.text.writing import detokeniser
 from lmtools.types import NBest
@@ -99,8 +98,6 @@ def arguments(parser):
         help="of hypotheses (with options of the normaliser: of references, too); `sentence`: only"
         " the first letter, upper, if truecased",
     )
-    label = "the named set for references instead; none: they stay as they are"
-    parser.groups["normaliser"].add_argument("--normaliser-ref", **value("NAME", label, rare=True))
 
 
 def find_kind(spec: str) -> str:
@@ -136,7 +133,7 @@ def run(args):
 
 def refuse_for_lattices(args) -> None:
     """Raise UserError for options that lattices do not have."""
-    refs = [args.ref, args.ref_lines, args.detokenise_ref, args.normaliser_ref]
+    refs = [args.ref, args.ref_lines, args.detokenise_ref]
     edits = [args.depth, args.dedup, args.mass, args.drop_loops, args.drop_marks, args.detokenise]
     if any([*refs, *edits, args.case == "sentence"]):
         options = (
@@ -181,10 +178,8 @@ def plan_edits(args) -> Iterator[tuple[Edit, Describe | None]]:
     if args.detokenise:
         yield partial(edits.rewrite_list, hyps=detokeniser(args.detokenise)), None
     if has_normaliser_options(args):
-        hyps = normaliser_of(args)
-        refs = parse_normaliser(args.normaliser_ref) if args.normaliser_ref else hyps
-        refs = None if args.normaliser_ref == "none" else refs
-        yield partial(edits.rewrite_list, hyps=hyps, refs=refs, keep=True), None
+        normaliser = normaliser_of(args)
+        yield partial(edits.rewrite_list, hyps=normaliser, refs=normaliser, keep=True), None
     elif args.case and args.case != "keep":
         keep = args.case != "sentence"
         yield partial(edits.rewrite_list, hyps=CASES[args.case], keep=keep), None
@@ -256,10 +251,6 @@ def has_normaliser_options(args) -> bool:
     if given and args.case == "sentence":
         raise UserError(
             "--case sentence: is no option of the normaliser; leave one or the other out"
-        )
-    if args.normaliser_ref and not given:
-        raise UserError(
-            "--normaliser-ref: is in place of the normaliser of hypotheses; give --normaliser too"
         )
     return given
 

@@ -248,7 +248,7 @@ WHOSE = (
     "whose words: first (the lattices' own best paths), rescored (those found before) or ref (those"
     " of --ref; default: %(default)s)"
 )
-SETTINGS = ("prune_beam", "prune_arcs", "cover_beam", "tokens", "states")  # of --set
+SETTINGS = ("prune_beam", "cover_beam", "tokens", "states")  # of --set
 
 
 def declare_rescore(parser):
@@ -408,7 +408,7 @@ def write_results(args, results: Iterator[LatticeResult]) -> None:
 
 def describe_options(args, options: LatticeOptions) -> dict:
     """Return what was asked for, as JSON."""
-    names = ("tokens", "prune_beam", "prune_arcs")
+    names = ("tokens", "prune_beam")
     return {name: getattr(options, name) for name in names} | {
         "nj": args.nj,
         "precision": args.precision,

@@ -22,7 +22,6 @@ from lmtools.rescoring.experiment import check_name
 from lmtools.rescoring.features import DERIVED
 from lmtools.score.load import check_packages
 from lmtools.verbs.commands import repeat_options, run_command
-from lmtools.verbs.help import Rare
 from lmtools.verbs.options import COMPUTING, SEVERAL_LMS
 
 NGRAM = "ngram"  # the column of the model that --text makes
@@ -55,8 +54,6 @@ def arguments(parser):
     parser.add("--lm", **SEVERAL_LMS, help=help_text)
     parser.add("--metric", help=f"what is tuned and compared: {METRIC_HELP} (default: %(default)s)")
     parser.add("--out", metavar="DIR", help="directory to write")
-    help_text = "go on where --test is --dev, or where --text holds the references"
-    parser.add_argument("--in-sample", action="store_true", help=Rare(help_text))
     parser.add(*COMPUTING, "--nj")
 
 
@@ -76,8 +73,6 @@ def run(args):
                 raise explain_errors(dict(zip(words[1::2], map(str, words[2::2]), strict=True)))
     if referenced:
         print("\n".join(["", *draw_table(Path(args.out), args.metric)]))
-        if args.in_sample:
-            print("--in-sample: these figures flatter where test is dev, or the text has its words")
     else:
         print(f"{args.out}/test.txt: not evaluated, since {args.test} has no references")
 
@@ -134,10 +129,9 @@ def check_lists(args, names: Iterable[str]) -> bool:
             raise UserError(
                 f"--lm {taken[0]}: {path} has a score of this name; write --lm OTHER=LM"
             )
-    if len(hashes) == 1 and not args.in_sample:
+    if len(hashes) == 1:
         raise UserError(
-            f"--test {args.test}: has the lists of --dev, on which weights are tuned; give others,"
-            " or --in-sample to go on all the same"
+            f"--test {args.test}: has the lists of --dev, on which weights are tuned; give others"
         )
     return not without
 
@@ -152,8 +146,7 @@ def plan_commands(args, lms: Mapping[str, str], referenced: bool) -> Iterator[li
     # the doctor reads no mixtures; lists and text look to it as a model's normaliser leaves them
     known = [word for lm in lms.values() if not lm.startswith("mix:") for word in ("--lm", lm)]
     for nbest in sets.values():
-        leaky = [] if args.in_sample else text
-        yield ["doctor", "--nbest", nbest, *leaky, *known[:2]]
+        yield ["doctor", "--nbest", nbest, *text, *known[:2]]
     # before language models score, which may take long: what cannot be tuned is refused here
     yield from plan_system(args, NO_LM, (), referenced)
     machine = repeat_options(args, (*COMPUTING, "--nj"))

@@ -18,10 +18,7 @@ from lmtools.verbs.options import flags_of
 from lmtools.verbs.parser import add_phrases, add_settings
 
 # what --set may say; other options of tuning are flags
-SETTINGS = (
-    *("objective", "form", "lengths", "loop", "reference", "negative", "allow_negative"),
-    *("tolerance", "false_alarms"),
-)
+SETTINGS = (*("objective", "form", "lengths", "reference", "negative"),)
 
 
 def arguments(parser):

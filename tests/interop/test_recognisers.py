@@ -165,7 +165,7 @@ def test_what_is_long_or_no_speech_is_as_faster_whisper_has_it(decoded, tmp_path
     (tmp_path / "hostile").mkdir()
     path = tmp_path / "hostile/u.wav"
     soundfile.write(path, samples, RATE)
-    hyps = decoded("whisper", "beam=5", "depth=5", "widest=20", audio=path.parent)["u"].hyps
+    hyps = decoded("whisper", "beam=5", "depth=5", audio=path.parent)["u"].hyps
     without = len(samples) <= 30 * RATE
     assert hyps[0].text == transcribe(path, beam_size=5, without_timestamps=without)
     assert len({hyp.text for hyp in hyps}) == len(hyps) <= 5
@@ -178,7 +178,7 @@ def test_what_is_long_or_no_speech_is_as_faster_whisper_has_it(decoded, tmp_path
 def test_whisper_leaves_nothing_to_warn_of(tmp_path):
     need("whisper")
     words = ["--asr", f"whisper:{MODELS['whisper']}", "--audio", speech(tmp_path, UTTERANCES[:1])]
-    words += ["--out", tmp_path / "o.jsonl", "--device", "cpu", "--opts", "beam=2", "widest=20"]
+    words += ["--out", tmp_path / "o.jsonl", "--device", "cpu", "--opts", "beam=2"]
     command = [sys.executable, "-m", "lmtools", "decode", *map(str, words)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert len(done.stderr.splitlines()) == 1 and "real-time factor" in done.stderr

@@ -20,10 +20,10 @@ from pathlib import Path
 
 import pytest
 
+from lmtools.base import doors
 from lmtools.cli import main
 from lmtools.formats import FORMATS, edits, jsonl, kaldi_text, scores
 from lmtools.formats.lattices import LATTICES
-from lmtools.networks.files import NETWORKS
 from lmtools.text.corpus import Corpus
 from lmtools.types import Hypothesis, NBest
 
@@ -525,7 +525,8 @@ def test_words(tmp_path, lm, capsys):
         tmp_path,
         lm,
     )
-    built = NETWORKS.read(tmp_path / "test.networks.json")
+    networks = doors.load("lmtools.networks.files:NETWORKS")
+    built = networks.read(tmp_path / "test.networks.json")
     assert [network.utt for network in built] == [nbest.utt for nbest in mini("test")]
     rows = (tmp_path / "test.ctm").read_text().splitlines()
     assert len(rows) == sum(len(network.spoken) for network in built)

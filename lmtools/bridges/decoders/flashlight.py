@@ -67,7 +67,6 @@ class FlashlightLM(FlashlightBase):
         return child, self.scores[child]
 
     def find_node(self, state: LMState) -> int:
-        """Return the prefix that a state stands for."""
         if state not in self.nodes:
             _, self.nodes[state] = self.grow(self.prefixes.start, self.indices[state])
         return self.nodes[state]

@@ -44,12 +44,10 @@ class PyctcdecodeLM(AbstractLanguageModel):
         return self.lm.model.order if isinstance(self.lm, NgramScorer) else sys.maxsize
 
     def get_start_state(self) -> WordState:
-        """Return the beginning of a new search."""
         prefixes = self.lm.prefixes()
         return WordState(prefixes, prefixes.start)
 
     def score_partial_token(self, partial_token: str) -> float:
-        """Return 0 for the beginning of a word."""
         return 0.0
 
     def score(

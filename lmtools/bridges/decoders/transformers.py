@@ -47,7 +47,6 @@ class ShallowFusion(LogitsProcessor):
         self.restart()
 
     def restart(self) -> None:
-        """Forget the last search."""
         self.prefixes: WordPrefixes = self.lm.prefixes()
         self.known: dict[tuple[int, ...], Pending] = {(): (self.prefixes.start, ())}
         self.read = 0

@@ -65,7 +65,6 @@ def launch_program(program: str, arguments: list[str]) -> None:
 
 
 def report_errors(function, *arguments) -> int:
-    """Call; a user's mistake becomes one line on standard error."""
     try:
         function(*arguments)
     except UserError as error:

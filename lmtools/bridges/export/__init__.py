@@ -1,15 +1,21 @@
-"""Language models in the forms that other programs load; one file a form, and a name in FORMS.
+"""lmtools export: a language model in a form that other programs load; one file a family of forms,
+and a name in FORMS.
 
 A form is a function (directory of a model, directory to write) -> what to say of it; `hf` takes
 what its model card says, too.
 """
 
 from collections.abc import Callable
+from pathlib import Path
 
+from lmtools.base.atomic import hold_lock
+from lmtools.base.errors import UserError
+from lmtools.base.specs import find_model
 from lmtools.bridges.export.ct2 import write_ct2
 from lmtools.bridges.export.huggingface import write_huggingface
 from lmtools.bridges.export.ngrams import write_arpa, write_arpa_ids, write_arpa_nemo, write_fst
 from lmtools.bridges.export.onnx import write_onnx, write_onnx_icefall
+from lmtools.ngram.model import is_ngram
 
 FORMS: dict[str, Callable[..., str]] = {
     "arpa": write_arpa,
@@ -24,4 +30,28 @@ FORMS: dict[str, Callable[..., str]] = {
 
 NGRAM_FORMS = ("arpa", "arpa-ids", "arpa-nemo", "fst")  # of n-gram models, others of neural ones
 
-__all__ = ["FORMS", "NGRAM_FORMS"]
+
+def arguments(parser):
+    parser.add("--lm", help="model directory of `lmtools train` or `lmtools ngram`")
+    text = "form to write"
+    parser.add("--to", choices=FORMS, default=None, required=True, metavar="FORM", help=text)
+    parser.add("--out", metavar="DIR", help="directory to write")
+    parser.add("--licence", "--corpus")
+
+
+def run(args):
+    """Write, and say what is there."""
+    card = {"licence": args.licence, "corpus": args.corpus}
+    given = {name: text for name, text in card.items() if text is not None}
+    if given and args.to != "hf":
+        raise UserError(
+            f"--{next(iter(given))}: a form {args.to} has no model card; leave it out, or export"
+            " --to hf"
+        )
+    lm = find_model(args.lm)
+    if Path(lm).is_file():
+        raise UserError(f"{lm}: is one file; give the directory of lmtools ngram or train")
+    if args.to not in NGRAM_FORMS and is_ngram(lm):
+        raise UserError(f"{lm}: is an n-gram model; export it --to arpa or fst")
+    with hold_lock(args.out):
+        print(FORMS[args.to](lm, args.out, **given))

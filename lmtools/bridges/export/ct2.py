@@ -41,7 +41,6 @@ def write_ct2(directory: str, out: str) -> str:
 
 
 def refuse_unable(lm: LanguageModel, directory) -> None:
-    """Raise UserError for models that are no decoder of CTranslate2."""
     name, config = lm.settings.model, lm.trunk.config
     if name != "causal":
         raise UserError(
@@ -95,7 +94,6 @@ def make_spec(lm: LanguageModel, vocabulary):
 
 
 def put_block(layer, block: nn.Module) -> None:
-    """Fill a layer of the specification from one of ours."""
     attention = layer.self_attention
     parts = block.query, block.key_value
     put(attention.linear[0], *(torch.cat([getattr(p, n) for p in parts]) for n in NAMES))
@@ -130,15 +128,12 @@ NAMES = ("weight", "bias")
 
 
 def put(linear, weight: Tensor, bias: Tensor) -> None:
-    """Fill a linear layer of the specification."""
     linear.weight, linear.bias = array(weight), array(bias)
 
 
 def put_norm(norm, ours: nn.LayerNorm) -> None:
-    """Fill a LayerNorm of the specification."""
     norm.gamma, norm.beta = array(ours.weight), array(ours.bias)
 
 
 def array(tensor: Tensor):
-    """Return a tensor as numpy's."""
     return tensor.detach().float().contiguous().numpy()

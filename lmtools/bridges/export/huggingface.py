@@ -75,17 +75,14 @@ def write_huggingface(directory: str, out: str, licence: str = "", corpus: str =
 
 
 def is_custom(lm: LanguageModel) -> bool:
-    """Return whether transformers has no class for the model."""
     return lm.settings.model not in BERT or lm.settings.architecture.norm != "post"
 
 
 def class_of(lm: LanguageModel) -> str:
-    """Return the name of the class that transformers loads."""
     return (CUSTOM if is_custom(lm) else BERT)[lm.settings.model]
 
 
 def refuse_unable(lm: LanguageModel, directory) -> None:
-    """Raise UserError for models whose logits are no softmax's over ids."""
     if lm.settings.model not in CUSTOM:
         raise UserError(
             f"{directory}: an {lm.settings.model} model reads spelled words, for which there is no"
@@ -100,7 +97,6 @@ def refuse_unable(lm: LanguageModel, directory) -> None:
 
 @torch.no_grad()
 def make_custom(lm: LanguageModel, subword: Subword):
-    """Return the model as a class of modeling_lmtools.py."""
     from lmtools.bridges.export import modeling_lmtools
 
     settings, arch = lm.settings, dataclasses.asdict(lm.settings.architecture)
@@ -126,7 +122,6 @@ def make_custom(lm: LanguageModel, subword: Subword):
 
 
 def bert_config(transformers, lm: LanguageModel, subword: Subword):
-    """Return BERT's configuration of the same size."""
     c, decoder = lm.settings.architecture, lm.settings.model == "causal"
     return transformers.BertConfig(
         vocab_size=subword.size, hidden_size=c.dim, num_hidden_layers=c.layers,

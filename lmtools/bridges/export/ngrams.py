@@ -206,7 +206,6 @@ def read_ngrams(directory) -> list[Order]:
 
 
 def rename_tokens(order: Order, names: Mapping[str, str]) -> Order:
-    """Return the n-grams with the tokens of `names` called so."""
     return {
         tuple(names.get(token, token) for token in tokens): values
         for tokens, values in order.items()

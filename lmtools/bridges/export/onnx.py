@@ -95,7 +95,6 @@ class Convolution(nn.Module):
 
 
 def replace_convolutions(module: nn.Module) -> None:
-    """Put a Convolution in the place of each GatedConvolution."""
     for name, child in module.named_children():
         if isinstance(child, GatedConvolution):
             setattr(module, name, Convolution(child))
@@ -133,7 +132,6 @@ def write_onnx(directory: str, out: str) -> str:
 
 
 def refuse_unable(lm: LanguageModel, directory) -> None:
-    """Raise UserError for models that no graph of standard operations is made of."""
     if lm.two_way:
         raise UserError(
             f"{directory}: an {lm.settings.model} model reads spelled words, which is no input of"
@@ -146,7 +144,6 @@ def refuse_unable(lm: LanguageModel, directory) -> None:
 
 
 def import_onnx(form: str) -> ModuleType:
-    """Return the package onnx; UserError where it is not installed."""
     try:
         import onnx
     except ImportError as error:

@@ -230,8 +230,8 @@ def loops(inputs: DoctorInputs) -> Iterator[Finding]:
             f" {utt!r}: {shown!r}"
         )
         remedy = (
-            "lmtools convert --drop-loops takes them out, lmtools tune --set loop=true gives them a"
-            " cost"
+            "lmtools convert --drop-loops takes them out, lmtools tune --set lengths=words,loop"
+            " gives them a cost"
         )
         yield Finding(HINT, inputs.places[utt], cause, remedy)
 

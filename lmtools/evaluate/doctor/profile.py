@@ -152,9 +152,7 @@ class Profile:
         return ours > FREE * theirs
 
     def unify(self, names: Collection[str]) -> "Profile":
-        """Return the profile with characters as forms of Unicode among `names` write them; letters
-        and accents apart where one of the forms joins them.
-        """
+        """Return the profile in these forms of Unicode, accents apart if one joins them."""
         forms = [name for name in names if name in UNIFIERS]
         change, characters = unifier(forms), Counter()
         for character, count in self.characters.items():

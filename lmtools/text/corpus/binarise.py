@@ -164,7 +164,8 @@ def write_index(written: Sequence[tuple[str | None, int]], out, sources: list[st
     index = index_of(headers, sources, empty)
     with atomic_path(out) as path:
         path.write_bytes(index.dumps())
-    for name in {name for name in os.listdir(folder) if is_ours(name)} - {*index.shards}:
+    part = re.compile(rf"{SHARD.pattern}|[0-9]+{re.escape(PART)}")  # of any corpus
+    for name in set(filter(part.fullmatch, os.listdir(folder))) - {*index.shards}:
         (folder / name).unlink()
 
 
@@ -191,11 +192,6 @@ def encoded_blocks(corpus: CorpusFile) -> Iterator[Encoded]:
     for begin in range(0, len(corpus), 1 << 16):
         offsets = corpus.offsets[begin : begin + (1 << 16) + 1]
         yield Encoded(corpus.ids[offsets[0] : offsets[-1]], np.diff(offsets), 0)
-
-
-def is_ours(name: str) -> bool:
-    """Return whether the name is that of a shard or of a part of one, of any corpus."""
-    return bool(SHARD.fullmatch(name) or re.fullmatch(rf"[0-9]+{re.escape(PART)}", name))
 
 
 def write_shard(

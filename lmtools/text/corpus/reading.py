@@ -141,9 +141,7 @@ class Corpus(ABC):
         return self
 
     def check_pairs(self, wanted: bool, reader: str) -> "Corpus":
-        """Return this corpus, if it holds pairs where `reader`, which reads them or plain
-        sentences, has them `wanted`; else UserError.
-        """
+        """Return this corpus if it holds pairs where they are `wanted`, else none; or UserError."""
         if self.header.pairs != wanted:
             kinds = ("plain sentences", "pairs of source and target")
             raise UserError(
@@ -204,9 +202,7 @@ class CorpusFile(Corpus):
 
     @cached_property
     def source_lengths(self) -> np.ndarray:
-        """Return (sentences,) int64: the number of ids of each pair's source sentence, of a corpus
-        of pairs; Damaged where a sequence is none.
-        """
+        """Return (sentences,) int64: ids of each pair's source; Damaged where one is no pair."""
         result = np.zeros(len(self), dtype=np.int64)
         for first in range(0, len(self), 1 << 16):
             offsets = np.asarray(self.offsets[first : first + (1 << 16) + 1])

@@ -147,9 +147,7 @@ class Listed(Subword):
         min_count: int = 1,
         nj: int = 1,
     ) -> "Listed":
-        """Return the vocabulary of texts of one sentence a line, counted by `nj` processes in
-        bounded memory; same bytes for any `nj`.
-        """
+        """Return the vocabulary of texts, counted by `nj` processes in bounded memory."""
         room(vocab_size, 0)
         work = partial(cls.count, normaliser=Normalised(normaliser))
         parts = map_ordered(work, cut_texts(paths, PART), nj)

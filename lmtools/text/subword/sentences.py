@@ -101,9 +101,7 @@ class SentencePiece(Subword):
         return encode(f"{self.anchor} {word[1:]}", out_type=kind)[before:]
 
     def split(self, text: str) -> list[str]:
-        """Return the words of a text as `cut` takes them: where the processor puts no `▁` before
-        words, all but a first word that no blank precedes have one.
-        """
+        """Return the words as `cut` takes them, with `▁` but for a first one without blank."""
         words = text.split()
         if self.dummy:
             return words
@@ -136,9 +134,7 @@ class UnigramPieces(SentencePiece):
 
 
 def ordinary(processor: sentencepiece.SentencePieceProcessor) -> list[int]:
-    """Return the ids of the pieces that text is made of, in order: no control, unknown or unused
-    ones, and none that is called as a special of ours.
-    """
+    """Return ids of pieces that text is made of: no control, unknown, unused, special ones."""
     special = (processor.is_control, processor.is_unknown, processor.is_unused)
     return [
         i
@@ -166,9 +162,7 @@ def find_anchor(processor: sentencepiece.SentencePieceProcessor, chosen: Sequenc
 
 
 def scheme_of(content: bytes) -> str:
-    """Return the scheme of a SentencePiece model, bpe or unigram: BPE's scores are whole numbers.
-    RuntimeError or ValueError where it is none.
-    """
+    """Return bpe (its scores are whole numbers) or unigram; an error for neither."""
     if not content:
         raise ValueError("the model is empty")
     processor = sentencepiece.SentencePieceProcessor(model_proto=content)

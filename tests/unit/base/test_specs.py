@@ -12,10 +12,7 @@ from lmtools.base.specs import LMSpec
         ("lm", LMSpec("lm")),
         ("lm,intact=true", LMSpec("lm", intact=True)),
         ("hf:bert,intact=false,oov-penalty=7", LMSpec("hf:bert", oov_penalty=7.0)),
-        (
-            "lm,noise=unigram=a.bin,noise_power=1",
-            LMSpec("lm", noise="unigram=a.bin", noise_power=1),
-        ),
+        ("lm,noise=unigram=a.bin", LMSpec("lm", noise="unigram=a.bin")),
         ("mix:a=0.6,b,normalise=none", LMSpec("mix:a=0.6,b", normalise="none")),
         ("mix:a=0.6,b=0.4", LMSpec("mix:a=0.6,b=0.4")),
         ("a,b/lm", LMSpec("a,b/lm")),

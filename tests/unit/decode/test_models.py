@@ -1,5 +1,6 @@
 """What Whisper and Vosk are told, without their models."""
 
+import math
 from types import SimpleNamespace
 
 import numpy as np
@@ -8,7 +9,19 @@ import pytest
 from lmtools.base.errors import UserError
 from lmtools.decode.recognisers import describe_options, parse_options
 from lmtools.decode.vosk import Vosk, VoskOptions
-from lmtools.decode.whisper import Whisper, WhisperOptions, find_end
+from lmtools.decode.whisper import (
+    NOTHING,
+    Candidate,
+    Whisper,
+    WhisperOptions,
+    Window,
+    combine_windows,
+    find_end,
+    merge_equal,
+    rank_rest,
+)
+
+WIDEST = "lmtools.decode.whisper.WIDEST"
 
 
 @pytest.fixture
@@ -73,11 +86,12 @@ class FakeModel:
 
 
 @pytest.fixture
-def hear(whisper):
+def hear(whisper, monkeypatch):
     """A function that decodes windows of a FakeModel, and that model."""
 
-    def decode(windows, *opts, seconds=1):
-        said = {"beam": 2, "depth": 3, "widest": 32} | dict(opt.split("=", 1) for opt in opts)
+    def decode(windows, *opts, seconds=1, widest=32):
+        monkeypatch.setattr(WIDEST, widest)
+        said = {"beam": 2, "depth": 3} | dict(opt.split("=", 1) for opt in opts)
         made = whisper(*(f"{key}={value}" for key, value in said.items()))
         made.model = FakeModel(windows)
         made.check_tokens()
@@ -163,7 +177,7 @@ def test_hypotheses_end_where_the_first_does(hear):
     far = (times[0], 4, times[150], times[160])
     whole = (times[0], 5, times[50])
     beams = {8: dict.fromkeys((first, near, far, whole), -1.0)}
-    hyps, _ = hear([{2: beams[8], **beams}], "widest=8", "timestamps=yes")
+    hyps, _ = hear([{2: beams[8], **beams}], "timestamps=yes", widest=8)
     # of the first, faster-whisper says what it takes; the fake takes all
     assert [hyp.text for hyp in hyps] == ["a b", "c"]
     assert find_end([60, 0, 61, 62, 63, 1, 64], 60) == (7, None)
@@ -171,9 +185,9 @@ def test_hypotheses_end_where_the_first_does(hear):
 
 
 def test_depth_is_within_the_widest_beam(whisper):
-    with pytest.raises(UserError, match=r"--opts depth=20: more than a beam of 8 holds; "):
-        whisper("beam=5", "widest=8")
-    assert whisper("beam=20", "widest=1").options.depth == 20
+    with pytest.raises(UserError, match=r"--opts depth=90: more than a beam of 80 holds; "):
+        whisper("beam=5", "depth=90")
+    assert whisper("beam=90", "depth=90").options.depth == 90
 
 
 def test_options_with_choices(whisper):
@@ -234,3 +248,49 @@ def test_vosk_reads_our_options(tmp_path):
 def test_options_explain_themselves():
     for options in (WhisperOptions, VoskOptions):
         assert "depth: hypotheses of a list" in describe_options(options)
+
+
+def candidate(text: str, am: float, length: int = 1) -> Candidate:
+    return Candidate(text, am, length, am)
+
+
+def test_equal_words_are_merged_into_the_first():
+    made = merge_equal(
+        [
+            candidate(" Hello, you.", -1.0, 4),
+            candidate("hello you", -2.0),
+            candidate(" Hello", -3.0),
+        ]
+    )
+    assert [(one.text, one.am, one.length) for one in made] == [
+        (" Hello, you.", -1.0, 4),
+        (" Hello", -3.0, 1),
+    ]
+    assert made[0].mass == pytest.approx(math.log(math.exp(-1) + math.exp(-2)))
+    assert made[1].mass == -3.0
+
+
+def test_the_first_stays_and_the_others_are_ranked_by_token():
+    answer, long, short = candidate("a", -9.0), candidate("b", -6.0, 6), candidate("c", -2.0, 1)
+    assert rank_rest([answer, short, long]) == [answer, long, short]
+    assert rank_rest([]) == []
+
+
+def test_windows_have_the_best_combinations():
+    windows = [[candidate("A", -1.0), candidate(" B", -2.0)]]
+    windows += [[candidate(" c", -0.5), candidate("d", -0.75), candidate("e", -3.0)]]
+    whole = combine_windows(windows, 3)
+    assert [(" ".join(one.text.split()), one.am, one.length) for one in whole] == [
+        ("A c", -1.5, 2),
+        ("A d", -1.75, 2),
+        ("B c", -2.5, 2),
+    ]
+    assert len(combine_windows(windows, 20)) == 6
+
+
+def test_no_window_is_nothing_and_silence_has_its_probability():
+    assert combine_windows([], 5) == [NOTHING]
+    one, other = (Window([], no_speech).heard() for no_speech in (0.5, 0.0))
+    (whole,) = combine_windows([one, [candidate("a", -1.0)], other], 5)
+    assert whole.text.split() == ["a"] and whole.length == 1
+    assert whole.am == pytest.approx(math.log(0.5) - 1 + math.log(1e-10))

@@ -80,16 +80,6 @@ RAW_REF = "the king <unk> came [noise]"
     [
         ("librispeech --drop-words noise", ["the king came"] * 2, "the king came"),
         ("librispeech --drop-words noise --dedup", ["the king came"], "the king came"),
-        (
-            "none --case upper --normaliser-ref none",
-            ["[NOISE] THE KING, SIL CAME", "THE KING CAME SIL"],
-            RAW_REF,
-        ),
-        (
-            "none --punctuation strip --normaliser-ref librispeech",
-            ["noise The KING SIL came", "The King came SIL"],
-            "the king unk came noise",
-        ),
     ],
 )
 def test_the_normaliser_of_training_for_both_sides(here, options, hyps, ref):
@@ -127,8 +117,6 @@ def test_what_the_recogniser_wrote_stays(here):
 
 def test_case_by_language(here):
     jsonl.write([NBest("u1", (Hypothesis("IŞIK İYİ"),), "IŞIK")], "n.jsonl")
-    assert convert("--normaliser none:language=tr --case lower --normaliser-ref none") == 0
-    assert texts() == [(["ışık iyi"], "IŞIK")]
     assert convert("--normaliser librispeech:language=tr") == 0
     assert texts() == [(["ışık iyi"], "ışık")]
 
@@ -189,10 +177,8 @@ MISTAKES = {
     "--map-words one": "one:2: 'yes' alone; write what stands for it after it",
     "--map-words twice": "twice:2: 'yes' a second time; leave one line",
     "--normaliser cased --case sentence": "--case sentence: is no option of the normaliser; leave",
-    "--normaliser-ref cased": "--normaliser-ref: is in place of the normaliser of hypotheses; give"
-    " --normaliser too",
     "--normaliser libri": "normaliser libri: none is called 'libri'; known are none, ",
-    "--normaliser cased --normaliser-ref cased:x=y": "normaliser cased:x=y: there is no option 'x';"
+    "--normaliser cased:x=y": "normaliser cased:x=y: there is no option 'x';"
     " its options are: case=keep|lower",
 }
 
@@ -224,7 +210,6 @@ def test_lattices(here, capsys):
     assert convert("--punctuation strip", "l.slf p.slf") == 1
     cause = "lattice 'u1': 'twenty-one' becomes 'twenty one'; an arc holds one word; take lists"
     assert cause in capsys.readouterr().err and not (here / "p.slf").exists()
-    assert convert("--normaliser none --normaliser-ref cased", "l.slf p.slf") == 1
 
 
 def test_an_arc_of_another_word_has_no_variant_of_the_old_one(here):

@@ -95,14 +95,6 @@ def test_posterior_is_the_share_of_hypotheses(seed):
         assert sum(slot.words.get(word, 0) for slot in network.slots) == pytest.approx(expected)
 
 
-def test_one_hypothesis_is_its_network():
-    network = build([("a", "b", "a")], [1.0])
-    assert network.text == "a b a"
-    assert [dict(slot.words) for slot in network.slots] == [{"a": 1}, {"b": 1}, {"a": 1}]
-    assert NetworkBuilder().finish("u").slots == ()
-    assert build([()], [1.0]).slots == ()
-
-
 def test_order_of_equal_words():
     """A word stands before none, and the earlier of equals first."""
     network = build([("a",), ("b",)], [0.5, 0.5])

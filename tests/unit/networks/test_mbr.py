@@ -78,23 +78,6 @@ def chain(paths, times=None):
     return Lattice.of("u", states, 0, arcs, [Final(1)], times=times)
 
 
-def test_consensus_that_is_no_path():
-    """The words that most paths agree on, each in its place, though none has all three."""
-    paths = [(0.4, "xbc"), (0.3, "ayc"), (0.3, "abz")]
-    network = decode_mbr(chain(paths), {"am": 1.0})
-    assert network.text == "a b c"
-    assert [slot.confidence for slot in network.slots] == pytest.approx([0.6, 0.7, 0.7])
-    assert decode_mbr(chain(paths), {"am": 1.0}, rounds=0).text == "x b c"
-
-
-def test_one_path_is_itself():
-    network = decode_mbr(chain([(1.0, "aba")]), {"am": 1.0})
-    assert network.text == "a b a"
-    assert all(slot.words == {slot.chosen: 1.0} for slot in network.slots)
-    nothing = Lattice.of("u", 2, 0, [Arc(0, 1, None)], [Final(1)])
-    assert decode_mbr(nothing, {}).slots == ()
-
-
 def test_times_are_those_of_arcs():
     arcs = [Arc(0, 1, "a", {"am": 0.0}), Arc(1, 2, "b", {"am": 0.0}), Arc(0, 2, "a", {"am": -1.0})]
     lattice = Lattice.of("u", 3, 0, arcs, [Final(2)], times=[0.0, 0.5, 1.0])

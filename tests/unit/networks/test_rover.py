@@ -8,7 +8,7 @@ import pytest
 
 from lmtools.base.errors import UserError
 from lmtools.networks import rover
-from lmtools.networks.rover import NOTHING, Token, Vote, align_systems, combine, elect, trace_back
+from lmtools.networks.rover import NOTHING, Token, Vote, align_systems, elect, trace_back
 
 
 def outputs(*texts):
@@ -115,8 +115,3 @@ def test_votes(vote, winner, confidence):
 def test_times_are_means():
     assert elect([ROW], Vote())[0].time == pytest.approx((0.1, 1.1))
     assert elect([ROW], Vote("maximum", 0.0, 0.95))[0].time is None
-
-
-def test_combined_outputs():
-    slots = combine(outputs("abc", "abd", "bd"), Vote())
-    assert "".join(winner.word for _, winner in slots) == "abd"

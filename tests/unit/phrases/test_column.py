@@ -40,19 +40,18 @@ def test_ends():
     columns, _ = add_phrases((ScoreColumns({}, {}, {}, {}), {}), lists, glossary, "lists")
     features = gather(lists, columns.values, "lists", [])
     harm = measure_harm(lists, columns.values["phrases"], glossary)
-    note = bound_weights(features.column("am"), features, harm, 0)
+    note = bound_weights(features.column("am"), features, harm)
     assert (note["weight"], note["lists"]) == (0, 0)
 
 
 @pytest.mark.parametrize("seed", range(20))
-@pytest.mark.parametrize("more", [None, 0, 2])
-def test_bound(seed, more):
+def test_bound(seed):
     lists, glossary = draw_lists(seed), make_glossary(["New York", "Kubernetes :2", "york times"])
     columns, _ = add_phrases((ScoreColumns({}, {}, {}, {}), {}), lists, glossary, "lists")
     features = gather(lists, columns.values, "lists", [])
     harm = measure_harm(lists, columns.values["phrases"], glossary)
     rest = features.column("am")
-    note = bound_weights(rest, features, harm, more)
+    note = bound_weights(rest, features, harm)
 
     refs = {nbest.utt: nbest.ref for nbest in lists}
 
@@ -66,7 +65,7 @@ def test_bound(seed, more):
 
     def harmless(row):
         errors = sum(map(np.sum, row[:2])), sum(map(np.sum, before[:2]))
-        return errors[0] <= errors[1] and (more is None or row[2] <= before[2] + more)
+        return errors[0] <= errors[1]
 
     tried = [measure(weight) for weight in np.linspace(0, 3, 601)]
     allowed = [row for row in tried if harmless(row)]
@@ -93,7 +92,7 @@ def test_default_weight_reaches_far_down():
 
 
 def test_a_false_alarm_is_weighed(tmp_path, capsys):
-    """Nine names gained are worth one that is wrong; --set false_alarms=0 forbids it."""
+    """Nine names gained are worth one that is wrong."""
     names, other = ("to kubernetes", "to nets"), ("to us", "to kubernetes")
     lists = [NBest.of(f"u{i}", names[::-1], names[0]) for i in range(9)]
     lists.append(NBest.of("u9", other, other[0]))
@@ -104,9 +103,6 @@ def test_a_false_alarm_is_weighed(tmp_path, capsys):
     assert main(command) == 0
     assert "errors of all words 9 -> 1, change -8" in capsys.readouterr().err
     assert lmtools.Weights.load(tmp_path / "w").features["phrases"] > 0
-    assert main([*command, "--set", "false_alarms=0"]) == 0
-    assert lmtools.Weights.load(tmp_path / "w").features["phrases"] == 0
-    assert "no weight of phrases saves more errors than it makes" in capsys.readouterr().err
 
 
 def test_without_is_the_system_without():
@@ -169,7 +165,7 @@ def test_commands(here, capsys):
     assert main([*rescore, "g"]) == 0
     assert not (here / "out.written").exists()
     # other forms are another column
-    assert main([*rescore, "g,plural=true"]) == 1
+    assert main([*rescore, "g,forms=plural"]) == 1
     assert "phrases 'plural' for 'as given'" in capsys.readouterr().err
     assert main([*rescore[:-1]]) == 1
     assert "no feature phrases" in capsys.readouterr().err

@@ -94,7 +94,7 @@ def test_speakers(tmp_path):
 
 def test_forms(tmp_path):
     text = "city\nbox\ne-mail\ndata base\nopenstreetmap"
-    found = glossary(tmp_path, text, plural=True, possessive=True, hyphen=True, compound=True)
+    found = glossary(tmp_path, text, forms="plural+possessive+hyphen+compound")
     for word in ("cities", "city's", "boxes", "email", "e mail", "database", "open streetmap"):
         assert value(found, word) > 0, word
     plain = glossary(tmp_path, text)
@@ -176,11 +176,11 @@ def test_spelling():
 
 
 def test_options(tmp_path):
-    path = tmp_path / "g,plural=true"
+    path = tmp_path / "g,forms=plural"
     path.write_text("city")
     assert PhraseSpec.parse(str(path)).path == str(path)
-    spec = PhraseSpec.parse(f"{path},plural=true,spelling=true")
-    assert (spec.path, spec.plural, spec.spelling) == (str(path), True, True)
+    spec = PhraseSpec.parse(f"{path},forms=plural,spelling=true")
+    assert (spec.path, spec.kinds, spec.spelling) == (str(path), ["plural"], True)
     for text in ("g.txt,plurals=true", "g.txt,plural=3", "g.txt,x"):
         with pytest.raises(UserError):
             PhraseSpec.parse(text)

@@ -120,6 +120,8 @@ KINDS = {  # the recipe, what makes an experiment of it, scripts that add to its
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_report_is_the_golden_one(kind, tmp_path, undrawn, capsys):
+    if kind == "sts":
+        pytest.importorskip("lmtools.vectors")
     recipe, make, scripts = KINDS[kind]
     exp, conf = make(tmp_path / recipe), EGS / recipe / "conf/report.yaml"
     what = "lm" if kind == "both" else None

@@ -77,6 +77,7 @@ def test_language_models_and_pairs(tmp_path, undrawn):
     ppl = [pick(rows, kind="lm", name=name, set="test", quantity="word_ppl") for name in names]
     assert [f"{row.value:.1f}" for (row,) in ppl] == printed
     assert {(row.label, row.lms) for row in ppl[0]} == {("kn5", "kn5")}
+    pytest.importorskip("lmtools.vectors")
     tables, rows = report(sts_experiment(tmp_path / "stsb"))
     head, _, *lines = tables["Pearson x100 by layer on test: stsb (stsb)"]
     layers = pick(rows, kind="vectors", name="tta", set="test", quantity="pearson")

@@ -79,14 +79,6 @@ def test_the_learnt_margin_scores_less_and_keeps_the_winners(here, capsys):
     assert len({*lazy} - {*full}) <= 2
 
 
-def test_a_tolerance_scores_less_still(here):
-    strict = read_bound(Weights.load("w.json"), "lm2", "w.json")
-    line = "tune --nbest dev.jsonl --scores lm2=dev.scores --fix lm2=1 --out loose.json"
-    call(f"{line} --set tolerance=0.2")
-    loose = read_bound(Weights.load("loose.json"), "lm2", "loose.json")
-    assert loose.scored < strict.scored and loose.changed <= 0.2 and loose.margin < strict.margin
-
-
 def test_a_mean_is_scored_lazily_too(here):
     call("tune --nbest dev.jsonl --scores lm2/token=dev.scores --fix lm2/token=5 --out w.json")
     line = "rescore --nbest test.jsonl --scores lm2/token=test.scores --weights w.json"

@@ -65,7 +65,9 @@ def test_one_weight_is_the_best_of_all_that_can_be_chosen(metric, seed, negative
         nbests,
         gather(nbests, columns, "n", derived=()),
         "n",
-        TuningOptions(metric, lms=("lm0",), allow_negative=negative, objective="exact"),
+        TuningOptions(
+            metric, lms=("lm0",), negative=["all"] if negative else None, objective="exact"
+        ),
     )
     first, lm = (
         np.array(rows)
@@ -99,7 +101,7 @@ def test_one_weight_is_the_best_of_all_that_can_be_chosen(metric, seed, negative
 def test_several_weights_are_as_good_as_a_grid(metric, seed, lms):
     nbests, columns = toy(seed, lms)
     features = gather(nbests, columns, "n")
-    options = TuningOptions(metric, lms=tuple(columns), allow_negative=True, objective="exact")
+    options = TuningOptions(metric, lms=tuple(columns), negative=["all"], objective="exact")
     found = tune(nbests, features, "n", options)
     steps = np.tan(np.linspace(-1.5, 1.5, 41 if lms == 1 else 15))
     grid = np.array([(1.0, *weights) for weights in itertools.product(steps, repeat=lms + 1)])

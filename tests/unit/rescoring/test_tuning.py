@@ -163,7 +163,8 @@ def test_the_first_pass_of_an_interpolation_is_what_is_fixed(data):
 def test_a_harmful_lm_gets_next_to_no_weight_or_a_negative_one(negative):
     nbests, columns = sample(lms=1)
     features = gather(nbests, {"bad": [-column for column in columns["lm0"]]}, "n", derived=())
-    weights = tune(nbests, features, "n", TuningOptions(lms=("bad",), allow_negative=negative))
+    options = TuningOptions(lms=("bad",), negative=["all"] if negative else None)
+    weights = tune(nbests, features, "n", options)
     assert weights.features["bad"] < -0.5 if negative else 0 <= weights.features["bad"] < 0.05
     assert (
         (weights.search["curves"]["bad"]["flat"][0] < 0)
@@ -189,7 +190,7 @@ def test_loops_cost_or_count_nothing(negative):
         ]
         features = gather(nbests, {}, "n", derived=("loop",))
         assert features.column("loop").tolist() == [[-3, 0] if wrong else [0, -3]] * 4
-        weights = tune(nbests, features, "n", TuningOptions(allow_negative=negative))
+        weights = tune(nbests, features, "n", TuningOptions(negative=["all"] if negative else None))
         assert (weights.features["loop"] > 0.5 / 3) == wrong and weights.features["loop"] >= 0
         assert weights.dev.score == (0 if wrong else 100 * 4 / 6)
 

@@ -171,7 +171,7 @@ def test_loops_are_counted_in_the_text_where_the_weights_name_them(here, capsys)
     for name in ("dev", "test"):
         lists = [replace(one, hyps=(loop, *one.hyps)) for one in read(f"{name}.jsonl")]
         jsonl.write(lists, f"{name}.jsonl")
-    assert run(capsys, "tune --nbest dev.jsonl --set lengths= loop=true --out w.json")[0] == 0
+    assert run(capsys, "tune --nbest dev.jsonl --set lengths=loop --out w.json")[0] == 0
     weights = written()["features"]
     assert [*weights] == ["am", "loop"] and weights["loop"] > 1
     # `rescore` needs no option for it
@@ -541,7 +541,7 @@ def test_a_source_lm_is_subtracted(here, capsys):
         "--set negative=nix": "negative=nix: dev.jsonl has no such feature; it has am, target,",
         "--set negative=am": "negative=am: its weight is given, not tuned",
         "--set negative=source --fix source=-1": "negative=source: its weight is given",
-        "--set negative=loop --set loop=true": "negative=loop: below 0 it would reward loops",
+        "--set negative=loop --set lengths=loop": "negative=loop: below 0 it would reward loops",
         "--set negative=source form=interpolation --fix target=0": "negative=source: lambda is",
     }.items(),
 )

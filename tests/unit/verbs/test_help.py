@@ -1,12 +1,12 @@
 """--help shows what most users need, --help-all everything."""
 
 import argparse
-import importlib
 import re
 
 import pytest
 
 from lmtools.cli import VERBS, main
+from lmtools.verbs.commands import find_module
 from lmtools.verbs.help import HelpParser, Rare
 from lmtools.verbs.parser import Parser, add_common
 
@@ -17,7 +17,7 @@ def parsers(verb: str) -> dict[str, Parser]:
     """The parser of a verb and those of its actions, by their words."""
     parser = Parser(prog=verb)
     add_common(parser)
-    importlib.import_module(f"lmtools.verbs.{verb}").arguments(parser)
+    find_module(verb).arguments(parser)
     made = {verb: parser}
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):

@@ -366,7 +366,6 @@ def test_bounds_make_lattices_smaller(here, lm, capsys):
         "--beam 0",
         "--max-ngram-order 1",
         "--set prune_beam=0",
-        "--set prune_arcs=1",
         "--max-ngram-order 0",
     ):
         common = (
@@ -647,7 +646,7 @@ def test_other_mistakes(here, capsys):
     for wrong, message in {
         "prune_beam=x": "prune_beam=x: is no number",
         "tokens=0": "tokens: 0 (int) is not a whole number from 1",
-        "token=1": "--set token: no such option; known: prune_beam, prune_arcs, cover_beam, tokens",
+        "token=1": "--set token: no such option; known: prune_beam, cover_beam, tokens",
     }.items():
         assert message in refused(capsys, *rescore, wrong)
     assert not (here / "o").exists()

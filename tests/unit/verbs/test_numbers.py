@@ -3,25 +3,23 @@ usage, in one line.
 """
 
 import argparse
-import importlib
 
 import pytest
 
 from lmtools.cli import VERBS, main
-from lmtools.verbs import lattice
 from lmtools.verbs import numbers as types
+from lmtools.verbs.commands import find_module
 from lmtools.verbs.parser import Parser
 
 WHOLE = {types.positive, types.from_zero, types.seed}
 FROM_ONE = {types.positive}
 SIGNED = {types.weight, types.named}
-ACTIONS = {"lattice": lattice.ACTIONS}
 
 
 def parser_of(words: list[str]) -> argparse.ArgumentParser:
     """The parser of a verb, or of a verb's action."""
     parser = Parser()
-    importlib.import_module(f"lmtools.verbs.{words[0]}").arguments(parser)
+    find_module(words[0]).arguments(parser)
     for word in words[1:]:
         parser = next(
             a for a in parser._actions if isinstance(a, argparse._SubParsersAction)
@@ -31,11 +29,8 @@ def parser_of(words: list[str]) -> argparse.ArgumentParser:
 
 def commands() -> list[list[str]]:
     """The words before the options of every verb and action."""
-    return [
-        words
-        for verb in VERBS
-        for words in ([[verb, action] for action in ACTIONS[verb]] if verb in ACTIONS else [[verb]])
-    ]
+    actions = {verb: getattr(find_module(verb), "ACTIONS", ()) for verb in VERBS}
+    return [[verb, *rest] for verb in VERBS for rest in [[a] for a in actions[verb]] or [[]]]
 
 
 def numeric() -> list[tuple[list[str], str, object]]:

@@ -186,12 +186,10 @@ def test_a_missing_package_is_told_before_the_first_step(home, capsys, monkeypat
 
 
 def test_dev_is_not_test_and_references_are_not_text(home, capsys):
-    """An error, since the table would flatter; by --in-sample a line under the table."""
+    """An error, since the table would flatter."""
     call = "rescue --dev dev.jsonl --test dev.jsonl --text 'my text' --out out --cache none"
     assert main(shlex.split(call)) == 1
     assert "--test dev.jsonl: has the lists of --dev" in capsys.readouterr().err
-    assert main(shlex.split(f"{call} --in-sample")) == 0
-    assert "--in-sample: these figures flatter" in capsys.readouterr().out.splitlines()[-1]
     texts = [nbest.ref for nbest in jsonl.read("test.jsonl")]
     long = [f"{text} {other}" for text, other in zip(texts, texts[::-1], strict=True)]
     lists = [NBest(f"l{i}", (Hypothesis(t, {"am": -1.0}),), t) for i, t in enumerate(long)]

@@ -6,24 +6,21 @@ import json
 import math
 
 import matplotlib
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 from unit.report.conftest import collect_sts
-from unit.report.sts.toys import QUALITY, SIZES, STATIC, STYLE, VIEWS, sign, sts_experiment
+from unit.report.sts.toys import SIZES, STATIC, STYLE, VIEWS, sign, sts_experiment
 
 from lmtools.base.errors import UserError
 from lmtools.base.seal import write_json
 from lmtools.report.drawing import LIGHT
 from lmtools.report.experiment import recognise
-from lmtools.report.parts.pairs import GRADES
-from lmtools.report.parts.views import Way, find_looks, find_ways, label_way, order_systems
 from lmtools.report.style import load_style
 from lmtools.report.table import markdown
 from lmtools.report.write import make_pictures, make_tables, write_report
 from lmtools.rescoring.experiment import read_experiment
+from lmtools.vectors.judged import GRADES, Way, find_looks, find_ways, label_way, order_systems
 
 FEW = {"causal": {0: 0.5, 1: 0.4}, "tta": {0: 0.5, 1: 0.7}, "words": {0: 0.6}}
 ORDER = [
@@ -39,10 +36,6 @@ ORDER = [
     "words",
     "tfidf",
 ]
-LABELS = {
-    system: label_way(way, STYLE)
-    for system, way in find_ways({system: sign(system) for system in QUALITY}).items()
-}
 
 
 @pytest.fixture(scope="module")
@@ -94,58 +87,6 @@ def change(exp, system, edit, name="test"):
 
 def starting(found, start):
     return next(table for title, table in found.items() if title.startswith(start))
-
-
-@pytest.mark.parametrize(
-    "kind, correlation", [("Pearson", stats.pearsonr), ("Spearman", stats.spearmanr)]
-)
-def test_main_tables_against_correlations_computed_anew(judged, kind, correlation):
-    table = starting(tables(judged), f"Semantic textual similarity, {kind}")
-    found, labels = cells(table), dict(LABELS)
-    for system, layers in QUALITY.items():
-        for name in SIZES:
-            content = tree(judged, system, name)
-            numbers = [row["layer"] for row in content["rows"]]
-            for part, number in (("context", max(numbers)), ("embed", 0)):
-                there = number in layers and (part == "embed" or number > 0)
-                cosines = content["rows"][numbers.index(number)]["cosine"] if there else None
-                expected = (
-                    f"{100 * correlation(content['similarity'], cosines)[0]:.2f}" if there else "-"
-                )
-                assert found[labels[system], f"{name} {part}"] == expected, (system, name, part)
-    for name in ("dev context", "dev embed", "test context", "test embed"):
-        column = table.header.index(name)
-        values = [float(row[column]) if row[column] != "-" else -math.inf for row in table.rows]
-        assert [i for i, j in sorted(table.best) if j == column] == [int(np.argmax(values))]
-
-
-def test_p_is_williams_test_by_the_determinant(judged):
-    found = cells(starting(tables(judged), "Semantic textual similarity, Pearson"))
-    reference = tree(judged, "tta")
-    for system in QUALITY.keys() - {"tta"}:
-        content = tree(judged, system)
-        matrix = np.corrcoef(
-            [content["similarity"], reference["rows"][-1]["cosine"], content["rows"][-1]["cosine"]]
-        )
-        n, (one, two, both) = content["count"], (matrix[0, 1], matrix[0, 2], matrix[1, 2])
-        spread = (
-            2 * np.linalg.det(matrix) * (n - 1) / (n - 3) + ((one + two) / 2) ** 2 * (1 - both) ** 3
-        )
-        p = 2 * stats.t.sf(abs(one - two) * math.sqrt((n - 1) * (1 + both) / spread), n - 3)
-        assert found[LABELS[system], "p"] == ("<0.001" if p < 0.0005 else f"{p:.3f}"), system
-    assert found["T-TA", "p"] == "-"
-
-
-def test_order_and_labels(judged):
-    experiment = collect_sts(judged, style=STYLE)
-    assert list(experiment.pairs.ways) == ORDER
-    assert experiment.pairs.sets == ["dev", "test"]
-    table = next(iter(tables(judged).values()))
-    assert [row[0] for row in table.rows] == [
-        "uniLM", "uniLM [EOS]", "biLM mask-and-predict", "biLM intact", "biLM [CLS]",
-        "biLM with boundaries", "BERT", "T-TA",
-        "T-TA maximum", "word vectors", "tf-idf",
-    ]  # fmt: skip
 
 
 def ways_of(*systems):
@@ -211,19 +152,6 @@ def test_a_model_has_one_colour_and_its_views_other_marks(systems):
         assert len({(look.marker, look.hollow) for look in mine}) == len(mine)
 
 
-def test_layers_and_the_best_of_each_system(judged):
-    table = starting(tables(judged), "Pearson x100 by layer on test")
-    assert table.header == ("system", "embed", *(f"layer {i}" for i in range(1, 7)))
-    assert [row[0] for row in table.rows] == ["uniLM", "biLM intact", "BERT", "T-TA"]
-    for i, row in enumerate(table.rows):
-        values = [float(cell) if cell != "-" else -math.inf for cell in row[1:]]
-        assert {j for k, j in table.best if k == i} == {1 + int(np.argmax(values))}
-    assert (
-        cells(table)["T-TA", "layer 3"]
-        == f"{100 * tree(judged, 'tta')['rows'][3]['pearson'][0]:.2f}"
-    )
-
-
 def test_grades_where_similarity_takes_few_values(judged, constructed):
     assert not any("Mean cosine" in title for title in tables(judged))
     found = tables(constructed)
@@ -250,12 +178,6 @@ def test_what_is_constructed_is_said_to_be(judged, constructed):
         if table.part == "results":
             assert title.endswith(", constructed similarity")
             assert any("nobody judged it" in note for note in table.notes)
-
-
-def test_trainings_and_stages(judged):
-    found = tables(judged)
-    assert [row[0] for row in found["Training"].rows] == ["uniLM", "biLM", "T-TA"]
-    assert found["How the time divides"].rows[-1][1] == "all"
 
 
 @pytest.mark.parametrize(

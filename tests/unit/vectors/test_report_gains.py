@@ -8,10 +8,9 @@ from unit.report.sts.toys import STYLE, sts_experiment
 
 from lmtools.base.errors import UserError
 from lmtools.report.experiment import recognise
-from lmtools.report.figures.sts import gain_pictures
 from lmtools.report.names import FIRST, LmPart, SystemParts
-from lmtools.report.tables.sts import gain_tables, is_alone, measure_gains
 from lmtools.report.write import write_report
+from lmtools.vectors.report import gain_pictures, gain_tables, is_alone, measure_gains
 
 
 @pytest.fixture(scope="module")

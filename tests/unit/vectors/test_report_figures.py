@@ -13,9 +13,9 @@ from unit.report.conftest import check_layout, collect_sts
 from unit.report.sts.toys import QUALITY, STATIC, STYLE, VIEWS, sign, sts_experiment
 
 from lmtools.report.drawing import DARK, LIGHT
-from lmtools.report.figures.sts import PANELS, choose_panels
-from lmtools.report.parts.views import find_ways
 from lmtools.report.write import make_pictures
+from lmtools.vectors.judged import find_ways
+from lmtools.vectors.report import PANELS, choose_panels
 
 NAMES = ("bars", "scatter-test", "layers")
 PANELLED = [

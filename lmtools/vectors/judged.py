@@ -1,23 +1,37 @@
-"""Pairs of sentences whose similarity people judged, and how vectors agree with them."""
+"""Pairs of sentences whose similarity people judged, and how vectors agree with them: what `lmtools
+sts` wrote, as a report sees it, and its rows of figures.
+"""
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
-from lmtools.base.doors import open_door
 from lmtools.base.errors import UserError
 from lmtools.report.names import Names
-from lmtools.report.parts.views import Way, find_looks, find_ways, label_way, order_systems
-from lmtools.report.style import Look
+from lmtools.report.rows import FigureRow
+from lmtools.report.style import Look, Style
+from lmtools.vectors.similarity import williams
 
+MASKED = "masked"  # a view, and the kind of a model that has it
 REFERENCE = "tta"  # the system that the others are compared with
 GRADES = 8  # so many distinct similarities are grades; people's means are more
 SETS = ("train", "trial", "dev", "valid", "test")  # in printing order; others after them
 KINDS = ("pearson", "spearman")
+
+
+class Way(NamedTuple):
+    """Way of making vectors: `views` are keys of a Style's; `intact` says that the input is where
+    others mask it.
+    """
+
+    lm: str
+    views: tuple[str, ...] = ()
+    intact: bool = False
 
 
 @dataclass(frozen=True)
@@ -53,7 +67,6 @@ class Judged:
 
     @property
     def embed(self) -> Layer | None:
-        """The embedding layer, if it was taken."""
         return self.layers[0] if self.layers[0].number == 0 else None
 
     @property
@@ -65,7 +78,6 @@ class Judged:
 
     @property
     def pearsons(self) -> dict[int, float]:
-        """Pearson x100 by number of the layer."""
         return {layer.number: 100 * layer.correlations["pearson"][0] for layer in self.layers}
 
     def hundredfold(self, part: str, kind: str = "pearson") -> float | None:
@@ -84,7 +96,6 @@ class JudgedPairs:
 
     @cached_property
     def sets(self) -> list[str]:
-        """The sets, development sets first."""
         return sorted(
             {name for _, name in self.results},
             key=lambda name: (SETS.index(name) if name in SETS else len(SETS), name),
@@ -98,7 +109,6 @@ class JudgedPairs:
         return self.sets[-1] if self.sets else ""
 
     def on(self, name: str) -> dict[str, Judged]:
-        """Return the results on a set, by system."""
         return {system: judged for (system, text), judged in self.results.items() if text == name}
 
     def gold(self, name: str) -> np.ndarray:
@@ -117,32 +127,45 @@ class JudgedPairs:
 
     @cached_property
     def labels(self) -> dict[str, str]:
-        """The printed name of each system."""
         return {system: label_way(way, self.names.style) for system, way in self.ways.items()}
 
     @cached_property
     def looks(self) -> dict[str, Look]:
-        """Return the look of each system."""
         return find_looks(self.ways, self.names.style)
 
     @property
     def sizes(self) -> list[str]:
-        """Return a line on each set and its size."""
         return [f"{name}: {len(self.gold(name)):,} pairs" for name in self.sets]
 
     @property
     def remarks(self) -> list[str]:
-        """Sentences on how figures are to be read."""
         return ["No similarity was trained on."]
 
     @property
     def hashes(self) -> Mapping[str, str]:
-        """The hash of each language model that vectors are of."""
         hashes: dict[str, str] = {}
         for (system, _), judged in self.results.items():
             if judged.signature.get("model"):
                 hashes.setdefault(self.ways[system].lm, str(judged.signature["model"]))
         return hashes
+
+    def rows(self) -> Iterator[FigureRow]:
+        """Yield the correlations (x100) of each layer with their intervals; p is that of the
+        difference to the reference's context on the last set. Then the mean cosine at each grade.
+        """
+        for (name, place), judged in self.results.items():
+            reference = self.results.get((REFERENCE, place)) if place == self.test else None
+            for layer in judged.layers:
+                for kind in KINDS:
+                    value, low, high = (100 * number for number in layer.correlations[kind])
+                    tested = kind == "pearson" and layer is judged.best and reference
+                    p = williams_p(reference, judged) if tested else None
+                    ends = (low, high) if math.isfinite(low + high) else (None, None)
+                    yield FigureRow("vectors", name, place, kind, *(value, *ends, p, layer.number))
+            if self.graded(place):
+                for grade in np.unique(judged.gold).tolist():
+                    mean = float(judged.best.cosines[judged.gold == grade].mean())
+                    yield FigureRow("grade", name, place, "cosine", value=mean, at=grade)
 
 
 def collect_pairs(
@@ -173,7 +196,6 @@ def collect_pairs(
 
 
 def parse_results(path: Path, tree: Mapping) -> Judged:
-    """Parse the results in the JSON object `tree` of `path`, its layers by number."""
     try:
         gold = np.array(tree["similarity"], dtype=float)
         layers = sorted(map(parse_layer, tree["rows"]), key=lambda layer: layer.number)
@@ -213,7 +235,71 @@ def williams_p(reference: Judged, judged: Judged) -> float | None:
     if judged is reference:
         return None
     try:
-        williams = open_door("vectors", "similarity:williams", "williams")
         return williams(judged.gold, reference.best.cosines, judged.best.cosines)
     except UserError:  # cosines that are all alike, or next to no pairs
         return None
+
+
+def find_ways(signatures: Mapping[str, Mapping[str, str]]) -> dict[str, Way]:
+    """Return each system's way of making vectors, by the signature of its vectors.
+
+    Systems of one model belong together; it is called as the one of them that takes the plain mean
+    is, else after its kind, else each by its own name.
+    """
+    models: dict[tuple, list[str]] = {}
+    for system, signature in signatures.items():
+        models.setdefault((signature.get("lm"), signature.get("model")), []).append(system)
+    kinds, ways = [kind for kind, _ in models], {}
+    for (kind, _), systems in models.items():
+        views = {system: read_views(signatures[system]) for system in systems}
+        plain = next((system for system in systems if not views[system]), None)
+        masks = kind == MASKED or any(MASKED in names for names in views.values())
+        for system in systems:
+            lm = plain or (kind if kind and kinds.count(kind) == 1 else system)
+            ways[system] = Way(lm, views[system], masks and not views[system])
+    return ways
+
+
+def read_views(signature: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the names of unusual choices; usual is the mean over the tokens of an intact input,
+    without boundaries.
+    """
+    pool = signature.get("pool", "mean")
+    choices = {MASKED: MASKED in signature, pool: pool != "mean"}
+    choices["boundaries"] = "boundaries" in signature
+    return tuple(name for name, holds in choices.items() if holds)
+
+
+def label_way(way: Way, style: Style) -> str:
+    views = [style.views[view].label if view in style.views else view for view in way.views]
+    form = "intact" if way.intact else ", ".join(views)
+    return " ".join(filter(None, (Names(style).short(way.lm), form)))
+
+
+def order_systems(ways: Mapping[str, Way], style: Style) -> list[str]:
+    """Return systems as the experiment's file lists them; others in the Style's order of language
+    models, the view that masks each token before the plain one, other views after it.
+    """
+    listed = list(style.plan.vectors)
+    views = [MASKED, "", *(view for view in style.views if view != MASKED)]
+
+    def place(system):
+        lm, chosen, _ = ways[system]
+        first = chosen[0] if chosen else ""
+        rank = views.index(first) if first in views else len(views)
+        known = listed.index(system) if system in listed else len(listed)
+        return known, style.place(lm), lm, rank, chosen, system
+
+    return sorted(ways, key=place)
+
+
+def find_looks(ways: Mapping[str, Way], style: Style) -> dict[str, Look]:
+    """Find the look of each system: the colour of its language model, a view with marker and line
+    of its own.
+    """
+    of_lms, looks = Names(style).looks({way.lm for way in ways.values()}), {}
+    for system, way in ways.items():
+        look = of_lms[way.lm]
+        view = next((style.views[view] for view in way.views if view in style.views), look)
+        looks[system] = replace(look, marker=view.marker, line=view.line, hollow=bool(way.views))
+    return looks

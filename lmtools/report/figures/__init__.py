@@ -1,1 +1,0 @@
-"""Figures of reports: what each shows, and how."""

@@ -1,1 +1,0 @@
-"""Tables of reports: rows, columns and notes."""
