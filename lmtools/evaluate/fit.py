@@ -88,7 +88,6 @@ def split_words(text: str) -> list[str]:
 
 
 def oracle_rate(refs: Sequence[Sequence[str]], lists: Sequence[Sequence[Sequence[str]]]) -> float:
-    """Return the error rate of the best of each list, in percent."""
     counts = [
         min((align(ref, hyp).counts.errors for hyp in hyps), default=len(ref))
         for ref, hyps in zip(refs, lists, strict=True)

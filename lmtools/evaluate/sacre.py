@@ -154,7 +154,6 @@ class Sacre:
         return np.stack([np.minimum(edits, np.maximum(length, 1)), length], axis=-1)
 
     def tokenise(self, text: str) -> list[str]:
-        """Return the words of `text` as sacrebleu counts them."""
         return self.corpus._preprocess_segment(text).split()
 
     def theirs(self, total: np.ndarray):

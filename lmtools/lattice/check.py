@@ -110,18 +110,15 @@ def find_words(lattice: Lattice) -> Iterator[Row]:
 
 
 def describe_arc(lattice: Lattice, arc: int) -> str:
-    """Return `arc 3 (1 -> 2, 'word')`."""
     word = "epsilon" if lattice.words[arc] is None else repr(lattice.words[arc])
     return f"arc {arc} ({lattice.source[arc]} -> {lattice.target[arc]}, {word})"
 
 
 def describe_final(lattice: Lattice, final: int) -> str:
-    """Return `final state 3`."""
     return f"final state {lattice.finals[final]}"
 
 
 def describe_score(name: str, describe: Callable, lattice: Lattice, place: int) -> str:
-    """Return `am of arc 3 ...`."""
     return f"{name} of {describe(lattice, place)}"
 
 

@@ -137,7 +137,6 @@ class Oracle:
 
     @property
     def errors(self) -> int:
-        """Return substitutions, deletions and insertions together."""
         return self.substitutions + self.deletions + self.insertions
 
 

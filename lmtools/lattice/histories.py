@@ -80,7 +80,6 @@ class Mixture:
         self.start = 0
 
     def nodes(self, nodes: np.ndarray) -> np.ndarray:
-        """Return the parts' own nodes (P, N)."""
         return (
             np.array([self.numbering.things[node] for node in nodes.tolist()], dtype=np.int64)
             .reshape(-1, len(self.caches))

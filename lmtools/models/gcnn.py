@@ -50,7 +50,6 @@ class GcnnConfig:
 
     @property
     def shapes(self) -> list[Shape]:
-        """Return the layers of each residual block, repetitions written out."""
         return [shape for text in self.blocks for shape in read_blocks(text)]
 
     @property

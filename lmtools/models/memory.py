@@ -83,7 +83,6 @@ class TokenTree:
         self.heads = Rows(trunk.width, self.device)
 
     def child(self, node: int, token: int) -> int:
-        """Return the node of a prefix that is one token longer."""
         known = self.children.get((node, token))
         if known is None:
             full = self.depths[node] == self.longest
@@ -92,7 +91,6 @@ class TokenTree:
         return known
 
     def add_child(self, node: int, token: int) -> int:
-        """Return the child of a node that has room for one, made where there is none."""
         child = self.children.setdefault((node, token), len(self.tokens))
         if child == len(self.tokens):
             self.tokens.append(token)

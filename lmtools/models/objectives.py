@@ -107,7 +107,6 @@ class CausalObjective(Objective):
 
     @staticmethod
     def examples(sentences, least: int = 0) -> Examples:
-        """Make the examples of sentences, in at least so many positions."""
         inputs, lengths = pad_sentences(sentences, [BOS], [], least)
         targets, _ = pad_sentences(sentences, [], [EOS], least)
         return make_examples(

@@ -112,7 +112,6 @@ class Seq2seq(Transformer):
 
     @property
     def stack(self) -> nn.ModuleList:
-        """Return the encoder's layers, then the decoder's."""
         return nn.ModuleList([*self.blocks, *self.decoder])
 
     def encode(self, sources: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
@@ -124,7 +123,6 @@ class Seq2seq(Transformer):
     def layer_states(
         self, tokens: Tensor, lengths: Tensor, sources: Tensor, source_lengths: Tensor
     ) -> Iterator[Tensor]:
-        """Yield the states of the target's embedding, then of each layer of the decoder."""
         source, mask = self.encode(sources, source_lengths)
         state = self.embedding(tokens)
         yield state
@@ -218,7 +216,6 @@ class Decoding:
         return state
 
     def keep(self, sources: Tensor) -> None:
-        """Go on with these sources alone, numbers (fewer,) of those that there are."""
         self.mask = self.mask[sources]
         self.seen = [seen[sources] for seen in self.seen]
         every = torch.arange(self.width, device=sources.device)

@@ -126,7 +126,6 @@ class ArchiveReader:
         self.place = self.read_words()
 
     def refuse(self, cause: str) -> UserError:
-        """Return the error on an archive that is not as it was written."""
         return UserError(f"{self.path}: is damaged ({cause}); {REMEDY}")
 
     def read_member(self, name: str, most: int) -> bytes:
@@ -137,7 +136,6 @@ class ArchiveReader:
         return content
 
     def open_member(self, name: str):
-        """Return the stream of a member, which is not compressed."""
         try:
             info = self.file.getinfo(name)
         except KeyError:
@@ -206,7 +204,6 @@ class ArchiveReader:
         return 10.0 ** np.minimum(rows["prob"] / SCALE, 0), backoff
 
     def rows(self, n: int) -> Iterator[np.ndarray]:
-        """Yield the rows of an order, BLOCK at once."""
         dtype, size = row_type(n, len(self.sizes)), self.sizes[n - 1]
         below, words = self.sizes[n - 2] if n > 1 else 1, self.sizes[0]
         name = f"{n}.npy"

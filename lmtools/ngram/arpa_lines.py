@@ -104,7 +104,6 @@ class ArpaLines:
         return UserError(f"{self.name}: ends {where} (cut off?); fetch or write it again")
 
     def refuse_capitals(self) -> UserError:
-        """Return the error on a file whose marks of sentences are <S> and </S>."""
         lines = (number for number, raw in raw_lines(self.path) if b"<S>" in raw.split())
         return UserError(
             f"{self.name}:{next(lines, 1)}: <S> and </S> in place of <s> and </s>; write these: sed"

@@ -65,7 +65,6 @@ class ArpaReader:
         return self.model
 
     def read_level(self, n: int) -> Level | DiskLevel:
-        """Read the n-grams of an order, sorted."""
         size, name = self.sizes[n - 1], f"{self.lines.name}: its section of order {n}"
         twice = UserError(f"{name} has an n-gram twice; {AGAIN}")
         rows = memory = LevelRows(size, n == len(self.sizes) > 1, twice)
@@ -123,7 +122,6 @@ class NgramBatch(NamedTuple):
         return cls(words, values, [(number, text, len(rows)) for number, text, rows, _ in parts])
 
     def refuse_missing(self, lines: ArpaLines, row: int) -> UserError:
-        """Return the error on a row whose n-gram has no context."""
         ends = np.cumsum([size for _, _, size in self.blocks])
         place = int(np.searchsorted(ends, row, side="right"))
         lines.number, text, size = self.blocks[place]
@@ -147,7 +145,6 @@ class LevelRows:
         return self.at
 
     def append(self, *, key: np.ndarray, prob: np.ndarray, backoff: np.ndarray) -> None:
-        """Add n-grams, in any order."""
         here = slice(self.at, self.at + len(key))
         self.key[here], self.prob[here] = key, prob
         if self.backoff is not None:

@@ -216,7 +216,6 @@ class BackoffModel:
         return probs
 
     def complete_suffixes(self) -> None:
-        """Look up what is UNKNOWN of the suffixes of all orders but the highest."""
         for n in range(3, self.order):
             level = self.levels[n - 1]
             if any((rows.suffix == UNKNOWN).any() for rows in level.blocks()):
@@ -270,13 +269,11 @@ class BackoffModel:
         return places
 
     def add_endings(self) -> None:
-        """Add the n-grams without the first word that are not there, as KenLM wants them."""
         for order in range(self.order, 2, -1):
             for _, words in self.pieces(order):
                 self.add_ngrams(words[:, 1:])
 
     def drop_empty(self) -> None:
-        """Leave out the highest orders that have no n-gram."""
         while self.order > 1 and not len(self.levels[-1]):
             self.levels.pop()
 

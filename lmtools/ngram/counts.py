@@ -49,7 +49,6 @@ class Grams:
         return len(self.first)
 
     def append(self, first, suffix, occurrences, count) -> None:
-        """Add n-grams that come after all others."""
         if not len(first):
             return
         if len(self) + len(first) > MOST:
@@ -338,7 +337,6 @@ class CountFiles:
                 yield tuple(named), int(number)
 
     def check_sums(self, counts: Sequence[dict]) -> None:
-        """Raise UserError where counts of an order are too many together."""
         for n, ngrams in enumerate(counts, 1):
             if sum(ngrams.values()) > LARGEST:
                 raise UserError(
@@ -379,7 +377,6 @@ class CountFiles:
         return place
 
     def lacking(self, what: str, words: Sequence[str]) -> UserError:
-        """Return the error on an n-gram whose parts were not counted."""
         return UserError(
             f"{self.paths[0]}: `{' '.join(words)}` is counted, {what} is not; give counts of all"
             " orders, without cut-offs (--min-count leaves out what is rare)"

@@ -95,7 +95,6 @@ class NgramSource:
 
 
 def no_ngrams(lm) -> UserError:
-    """Return the error on KenLM's binary form where an ARPA file is needed."""
     return UserError(f"{lm}: KenLM's binary file lists no n-grams; give the ARPA file")
 
 

@@ -198,7 +198,6 @@ def tokeniser(tokens: Normaliser | Subword, closed: bool) -> Callable[[str], lis
 
 
 def rename_unknown(subword: Subword) -> Callable[[str], str]:
-    """Return a function from a token to its name in a closed vocabulary."""
     known = {piece for i, piece in enumerate(subword.vocabulary) if i != UNKNOWN_ID} - RESERVED
     return lambda piece: piece if piece in known else UNKNOWN
 

@@ -46,7 +46,6 @@ class DiskArray:
         return rows
 
     def blocks(self) -> Iterator[np.ndarray]:
-        """Yield all rows, BLOCK at once."""
         for start in range(0, self.size, BLOCK):
             yield self.read(start, start + BLOCK)
 
@@ -134,7 +133,6 @@ class LevelFile:
         self.columns = {name: DiskArray(folder, TYPES[name]) for name in columns}
 
     def append(self, **columns: np.ndarray) -> None:
-        """Add n-grams that come after all others."""
         for name, column in self.columns.items():
             column.append(columns[name])
 
@@ -174,7 +172,6 @@ class DiskLevel:
             column.append(columns[name][by_range])
 
     def blocks(self) -> Iterator[NgramRows]:
-        """See Level.blocks."""
         for number in range(RANGES):
             columns = self.read(number)
             key, prob = columns["key"], columns["prob"]
@@ -183,7 +180,6 @@ class DiskLevel:
                 yield NgramRows(key[rows], prob[rows], suffix[rows])
 
     def read(self, number: int) -> dict[str, np.ndarray]:
-        """Read the columns of a range, sorted."""
         columns, starts = {}, [0, *(int(ends[-1]) for ends in self.ends[:-1])]
         cuts = [
             (int(ends[number - 1]) if number else start, int(ends[number]))
@@ -218,7 +214,6 @@ class DiskLevel:
         return ordered.map(), places
 
     def look_up(self, context: np.ndarray, word: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """See Level.look_up."""
         hit, prob = np.zeros(len(context), dtype=bool), np.zeros(len(context))
         known = np.flatnonzero(context >= 0)
         wanted = pack(context[known], word[known])
@@ -236,7 +231,6 @@ class DiskLevel:
         return hit, prob
 
     def move_to(self, rows) -> None:
-        """Add all to `rows`, and give the disk back."""
         for start in range(0, len(self), BLOCK):
             columns = {
                 name: column.read(start, start + BLOCK) for name, column in self.columns.items()

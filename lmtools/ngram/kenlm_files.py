@@ -75,7 +75,6 @@ def check_text(file: Path, name: Path) -> int | None:
 
 
 def is_utf8(raw: bytes) -> bool:
-    """Return whether bytes are UTF-8 text."""
     try:
         raw.decode()
     except UnicodeDecodeError:

@@ -158,7 +158,6 @@ class NgramModel:
 
     @property
     def notes(self) -> list[ModelNote]:
-        """Return notes on the model for those who meet unknown words."""
         notes = []
         if self.lacks_unknown:
             cause = (
@@ -173,7 +172,6 @@ class NgramModel:
         return notes
 
     def unigram(self, token: str) -> float:
-        """Return log10 of the probability of a token after nothing."""
         before = kenlm.State()
         self.kenlm.NullContextWrite(before)
         return self.kenlm.BaseScore(before, token, kenlm.State())

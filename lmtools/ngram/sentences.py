@@ -57,7 +57,6 @@ class TokenisedText:
             )
 
     def allowed(self, words: list[str]) -> list[str]:
-        """Return `words` without reserved symbols."""
         if RESERVED.isdisjoint(words):
             return words
         kept = [word for word in words if word not in RESERVED]

@@ -122,7 +122,6 @@ class TextBlock(NamedTuple):
     start: int = 0
 
     def blocks(self) -> Iterator["TextBlock"]:
-        """Return this block alone, as a part of a text has several."""
         yield self
 
     def text(self) -> str:
@@ -187,7 +186,6 @@ class TextPart(NamedTuple):
 
 
 def skip_line(stream, begin: int, most: int) -> int:
-    """Go to the first line that begins at byte `begin` or later; return where it begins."""
     stream.seek(begin - 1)
     while (rest := stream.readline(most + 1)) and not rest.endswith(NEWLINE):
         pass

@@ -225,7 +225,6 @@ class LowRank:
 
     @torch.no_grad()
     def resume(self, saved: Mapping[str, Tensor]) -> None:
-        """Go on from a saved state; the matrices are those of the model's own."""
         for name in self.matrices:
             self.down[name].copy_(saved[f"{SAVED}{name}.down"])
             self.up[name].copy_(saved[f"{SAVED}{name}.up"])

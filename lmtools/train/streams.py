@@ -129,7 +129,6 @@ class Streams:
         self.state = [saved[str(number)][share].to(device) for number in range(len(saved))] or None
 
     def place(self, step: int) -> str:
-        """Describe the place of a step in the corpus, for people."""
         first, _ = self.span(self.at(step))
         lines = ", ".join(str(line + 1) for line in self.sentence(first % self.positions)[:8])
         return f"streams at sentences {lines}{' ...' if len(first) > 8 else ''}"
@@ -146,7 +145,6 @@ def bisect(corpus: CorpusFile, positions: np.ndarray) -> np.ndarray:
 
 
 def read_positions(corpus: CorpusFile, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Read the input and the target at each position in a file."""
     sentence, ids, offsets = bisect(corpus, positions), corpus.ids, corpus.offsets
     token = positions - sentence  # that is predicted; EOS where the sentence has no more
     read, gold = ids[np.maximum(token - 1, 0)], ids[np.minimum(token, len(ids) - 1)]

@@ -59,7 +59,6 @@ SIGNS = {
 
 
 def undo_signs(text: str) -> str:
-    """Return `text` with pieces joined and escapes undone."""
     for sign in SIGNS.values():
         text = sign.pattern.sub(sign.undo, text)
     return text
@@ -117,7 +116,6 @@ class Profile:
             self.starts[words[0]] += 1
 
     def letters(self, chosen: Callable[[str], bool]) -> int:
-        """Return the number of characters that are `chosen`."""
         return sum(count for character, count in self.characters.items() if chosen(character))
 
     @property
@@ -162,7 +160,6 @@ class Profile:
         return replace(self, characters=characters) if forms else self
 
     def foreign_punctuation(self, other: "Profile") -> Counter:
-        """Return its punctuation that `other` hardly has."""
         return Counter(
             {
                 mark: count

@@ -127,7 +127,6 @@ class Corpus(ABC):
 
     @property
     def vocabulary_hash(self) -> str:
-        """Return the hash of the subword model that made the ids."""
         return self.header.vocabulary
 
     def check(self, subword: Subword) -> "Corpus":
@@ -166,7 +165,6 @@ class CorpusFile(Corpus):
 
     @classmethod
     def of(cls, path: Path, header: Header, start: int) -> "CorpusFile":
-        """Return the corpus in `path`, whose header takes `start` bytes."""
         first = start + header.model + padding(header.model)
         middle = first + OFFSET.itemsize * (header.sentences + 1)
         data = np.memmap(path, np.uint8, "r").view(np.ndarray)
@@ -240,7 +238,6 @@ class ShardedCorpus(Corpus):
 
     @classmethod
     def of(cls, path: Path, header: Index) -> "ShardedCorpus":
-        """Return the corpus of the index in `path`."""
         if not header.shards or not all(map(SHARD.fullmatch, header.shards)):
             raise Damaged(f"{path}: names no shards; {REMEDY}")
         shards = tuple(Corpus.open(shard_directory(path) / name) for name in header.shards)
