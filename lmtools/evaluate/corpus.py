@@ -14,9 +14,7 @@ from lmtools.evaluate.significance import MatchedPairs, confidence, matched_pair
 
 @dataclass(frozen=True)
 class Evaluation:
-    """A score with what it was computed from: statistics (utterances, width) in the references'
-    order.
-    """
+    """A score with its statistics (utterances, width), in the references' order."""
 
     metric: str
     score: float

@@ -26,9 +26,7 @@ from lmtools.types import NBest
 
 @dataclass(frozen=True)
 class Texts:
-    """One file: the text of each utterance (of lists: their first hypothesis), the lists if it
-    holds any, and the name of its format.
-    """
+    """One file: texts by utterance (first hypotheses of lists), the lists if any, its format."""
 
     path: str
     texts: Mapping[str, str]
@@ -188,9 +186,7 @@ class TextRules:
         return cls(str, glm.signature, glm)
 
     def rewrite(self, source: Texts, side: str = "hyp") -> Texts:
-        """Return the texts of a file, and its lists with their references, by the rules; `side`
-        (ref or hyp): what the texts are.
-        """
+        """Return a file's texts, and lists with references, by the rules; `side`: ref or hyp."""
         kind = "trn" if source.form == "trn" else None
         hyps, refs = self.find_change("hyp", kind), self.find_change("ref", kind)
         lists = source.lists and tuple(

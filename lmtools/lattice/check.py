@@ -140,12 +140,7 @@ def find_repeated(values: np.ndarray) -> np.ndarray:
 
 
 def find_closing_arcs(lattice: Lattice) -> np.ndarray:
-    """Find the arcs (A,) bool that close a cycle in a depth-first search; without them there is
-    none.
-
-    The search begins at the start, then at every state not met so far: what can be reached still
-    can be without these arcs.
-    """
+    """Find the arcs (A,) bool that close a cycle in a depth-first search of all states."""
     arcs_of, target = arcs_by_state(lattice.source, lattice.states), lattice.target.tolist()
     closing = np.zeros(len(target), dtype=bool)
     new, open_, done = range(3)

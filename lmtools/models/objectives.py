@@ -116,11 +116,8 @@ class CausalObjective(Objective):
 
 class Translation(Objective):
     """Each token of a target sentence and its end from the source sentence and what stands left of
-    it.
-
-    A pair is one sequence: the ids of the source, EOS, the ids of the target. Its width is that of
-    the longer side, so that `batch.tokens` bounds what either side of a batch takes, padding
-    included; their sum would not, since a batch pads both.
+    it. A pair is one sequence: source, EOS, target; its width is that of the longer side, which
+    bounds padding.
     """
 
     name = "translation"
@@ -177,9 +174,7 @@ class Autoencoding(Objective):
 
 
 class MaskedObjective(Objective):
-    """Masked language modelling: 15% of the tokens from the corrupted rest; of these 80% become
-    MASK, 10% a random token, 10% stay.
-    """
+    """15% of tokens from the corrupted rest: 80% become MASK, 10% a random token, 10% stay."""
 
     name = "masked"
     boundary = 2

@@ -228,11 +228,7 @@ class Decoding:
 
 
 class PrefixMemory:
-    """The keys and values (N, T, 2 D) of the tokens of N prefixes.
-
-    They are copied from one buffer to another and back, as prefixes go on from others: to take new
-    memory in each step costs more time than to fill it.
-    """
+    """Keys and values (N, T, 2 D) of N prefixes' tokens, copied between two buffers."""
 
     def __init__(self, empty: Tensor):
         """Begin with prefixes without tokens, (N, 0, 2 D)."""

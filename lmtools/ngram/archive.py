@@ -102,10 +102,8 @@ FACTS = 1 << 20  # bytes of what model.json says, at most
 
 
 class ArchiveReader:
-    """The archive at `path` of the lm.arpa with this SHA-256 `digest` and with `sizes` n-grams an
-    order; `ids` gets its new words, n-grams are sorted in unnamed files of `folder`.
-
-    UserError where it is damaged, or of another lm.arpa.
+    """The archive at `path` of the lm.arpa with this SHA-256 and `sizes` n-grams an order; `ids`
+    gets its new words. UserError where it is damaged, or of another lm.arpa.
     """
 
     def __init__(self, path: Path, digest: str, sizes: list[int], ids: dict[str, int], *, folder):

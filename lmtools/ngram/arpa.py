@@ -223,9 +223,7 @@ def spell(grams: Sequence[Grams], start: int, stop: int) -> np.ndarray:
 
 
 def read(path) -> list[dict[tuple[str, ...], tuple[float, float]]]:
-    """Read the n-grams of an ARPA file (.gz, .xz), a dict an order: words to (log10 probability,
-    log10 back-off weight, 0 where none stands).
-    """
+    """Read an ARPA file (.gz, .xz): a dict an order, words to (log10 p, log10 back-off or 0)."""
     orders: list[dict[tuple[str, ...], tuple[float, float]]] = []
     for number, line in read_lines(path):
         if line.startswith("\\") and line.endswith("-grams:"):

@@ -27,12 +27,10 @@ def read_arpa(
 ) -> BackoffModel:
     """Read the model of an ARPA file (.gz, .xz) of any dialect, with so many n-grams an order where
     `counts` are known; `ids` gets its new words. With a `folder` n-grams are sorted in unnamed
-    files there, and the highest order stays in them, unless contexts of its n-grams are missing.
+    files there, where the highest order stays.
 
-    Its unigrams are of all ids so far; `fill_unigrams` makes them of all in the end. An n-gram
-    without its context gets one, which changes no probability. UserError where the file is damaged
-    or has an n-gram twice (on disk: when that is read), and where `counts` are known for one
-    without its context: none of ours.
+    An n-gram without its context gets one, which changes no probability. UserError for damage,
+    n-grams that are there twice, and where `counts` are known for missing contexts.
     """
     return ArpaReader(path, ids, counts, folder).read()
 

@@ -190,9 +190,7 @@ class BackoffModel:
         return result
 
     def shorten(self, order: int, key: np.ndarray, suffix: np.ndarray) -> np.ndarray:
-        """Return (R,) the suffixes of an order's n-grams with these keys, with those that are
-        UNKNOWN looked up; those of contexts are known.
-        """
+        """Return (R,) suffixes of n-grams with these keys, UNKNOWN ones looked up."""
         if order == 2:
             return key & WORD
         rows = np.flatnonzero(suffix == UNKNOWN)
@@ -320,9 +318,7 @@ def complete_unigrams(level: Level, size: int) -> Level:
 
 
 def fill_unigrams(model: BackoffModel, size: int) -> None:
-    """Give words that a model lacks, of `size` in all, the probability 0, as SRILM does: so its
-    probabilities of all words sum to 1 as before, and unknown words keep theirs.
-    """
+    """Give words a model lacks, of `size` in all, the probability 0, as SRILM does."""
     level, more = model.levels[0], size - len(model.levels[0])
     prob, backoff = np.append(level.prob, np.zeros(more)), np.append(level.backoff, np.ones(more))
     model.levels[0] = Level(np.arange(size), prob, backoff)

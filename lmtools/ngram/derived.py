@@ -105,11 +105,9 @@ def mix(
     texts: Sequence = (),
     kenlm: str = "auto",
 ) -> tuple[Description, np.ndarray]:
-    """Write the static mixture of `lms` to directory `out`, with `weights` as
-    `interpolation.complete_weights` takes them, or None: those under which `texts` are most
-    probable; what its config.yaml says, and the weights.
-
-    A word that a model lacks has probability 0 there; unknown words are those that all lack.
+    """Write the static mixture of `lms` to directory `out`, with `weights` (see `complete_weights`)
+    or those under which `texts` are most probable; what its config.yaml says, and the weights. A
+    word that a model lacks has probability 0 there.
     """
     if weights is not None:
         weights = interpolation.complete_weights(weights, list(map(str, lms)))
@@ -192,9 +190,7 @@ def quantize(lm, out, bits: int = BITS, kenlm: str = "auto") -> Description:
 
 
 def check_vocabularies(sources: Sequence[NgramSource]):
-    """Return a function from ids to the subword model that all `sources` have; UserError unless
-    they model the same tokens. Lists of words that are open are joined.
-    """
+    """Return a function from ids to the sources' subword model; UserError for unlike tokens."""
     known = [source for source in sources if source.subword]
     if not known:
         return lambda ids: Word(Word.listing(words_of(ids)), Normaliser())
@@ -267,10 +263,7 @@ def file_size(directory, description: Description) -> int:
 
 def convert(path, out, kenlm: str = "auto") -> tuple[BackoffModel, list[str]]:
     """Write the ARPA file `path` to `out`: by its suffix as ARPA (.arpa, .lm, maybe compressed) or
-    as KenLM's binary form (BINARIES); the model, and what it lacks in words.
-
-    Probabilities are those that SRILM reads from the file: <s> comes first if it is listed or not,
-    and a word that the file does not list has none.
+    as KenLM's binary form (BINARIES); the model as SRILM reads it, and what it lacks in words.
     """
     program = check_names(path, out, kenlm)
     ids = arrays.new_vocabulary()

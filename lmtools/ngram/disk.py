@@ -109,9 +109,7 @@ def split(where: np.ndarray, parts: int) -> Iterator[tuple[int, np.ndarray]]:
 
 
 def choose_bounds(keys: Iterable[np.ndarray], total: int, room: int) -> np.ndarray:
-    """Return bounds between ranges of `keys` (blocks of what will be dealt, `total` in all) with
-    about `room` records each, MOST ranges at most; none where all have room.
-    """
+    """Return bounds between at most MOST ranges of `keys`, of about `room` of the `total` each."""
     if total <= room:
         return np.empty(0, dtype=np.int64)
     # copies: a view would hold its block
@@ -197,9 +195,7 @@ class DiskLevel:
         return columns
 
     def sort(self) -> tuple[Level, np.ndarray]:
-        """Return the n-grams as a Level of files, and what `place` each has in it, (N,) int32; give
-        the disk back.
-        """
+        """Return a Level of files, and what `place` each n-gram has in it, (N,) int32."""
         ordered = LevelFile(self.folder, [name for name in self.columns if name != "place"])
         places, at = np.empty(len(self) if "place" in self.columns else 0, dtype=np.int32), 0
         for number in range(RANGES):

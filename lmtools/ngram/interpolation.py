@@ -18,10 +18,7 @@ STEPS, CHANGE = 10_000, 1e-9  # of expectation maximisation: at most, and of a w
 
 def interpolate(models: Sequence[BackoffModel], weights: np.ndarray, folder=None) -> BackoffModel:
     """Return the model of all n-grams of `models`, over the same ids, each with the weighted mean
-    of their probabilities, and with back-off weights that make those of every history sum to 1. Its
-    n-grams are in unnamed files of `folder`.
-
-    What none of them lists is the mixture's only as far as back-off tells it.
+    of their probabilities, and back-off weights for sums of 1; in unnamed files of `folder`.
     """
     order = max(model.order for model in models)
     parts = [MixedModel(model, order) for model in models]
@@ -54,9 +51,8 @@ def interpolate(models: Sequence[BackoffModel], weights: np.ndarray, folder=None
 
 
 class MixedModel:
-    """A model as part of a mixture of the orders so far: `probs` (N,), what it gives the mixture's
-    n-grams of the order last mixed; `backoffs` (N,), theirs in it; `places`, the indices of its own
-    n-grams among them. Of the `last` order none of them is kept.
+    """A model as part of a mixture so far: `probs`, `backoffs` (N,) it gives the mixture's n-grams
+    of the last order; `places`, its own n-grams among them.
     """
 
     def __init__(self, model: BackoffModel, last: int):
@@ -145,9 +141,7 @@ def token_probabilities(
 
 
 def complete_weights(weights: Sequence[float], lms: Sequence[str]) -> np.ndarray:
-    """Return the weight of each of `lms`, (P,), in their order; the last one's may be missing and
-    is the rest of 1. UserError unless they are from 0 and sum to 1.
-    """
+    """Return weights (P,) of `lms`, the last maybe the rest of 1; UserError for other sums."""
     completed = np.array(weights, dtype=np.float64)
     if len(completed) == len(lms) - 1:
         completed = np.append(completed, 1 - completed.sum())
@@ -162,10 +156,7 @@ def complete_weights(weights: Sequence[float], lms: Sequence[str]) -> np.ndarray
 
 def tune_mixture(logs: np.ndarray) -> np.ndarray:
     """Return the weights (P,) under which tokens of log-probabilities `logs` (P, N) are most
-    probable.
-
-    Expectation maximisation from equal weights. The likelihood has no other maximum than the
-    greatest.
+    probable, by expectation maximisation from equal weights; there is one maximum only.
     """
     relative = np.exp(logs - logs.max(0))  # (P, N); factors of a token do not count
     weights = np.full(len(logs), 1 / len(logs))

@@ -264,9 +264,7 @@ class PairBlock(NamedTuple):
 
 
 def read_pairs(targets: Sequence, sources: Sequence) -> Iterator[PairBlock]:
-    """Yield the lines of texts side by side with those of as many sources, text by text; UserError
-    where they are not as many.
-    """
+    """Yield lines beside those of as many sources, text by text; UserError for other numbers."""
     if len(targets) != len(sources):
         raise UserError(
             f"--source: {len(sources)} texts for {len(targets)} of --text; give one each, in their"

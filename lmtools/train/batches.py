@@ -150,11 +150,8 @@ class Sentences:
 def plan_epoch(
     lengths: np.ndarray, batch: Batch, boundary: int, seed: int, epoch: int, *shard: int
 ) -> list[np.ndarray]:
-    """Return the batches of one epoch, in order: arrays of indices into `lengths`; `shard` is the
-    number of one of several.
-
-    Sentences of equal length stand together (almost no padding), which of them meet in a batch and
-    the order of the batches are drawn anew for each epoch; their number is the same in every epoch.
+    """Return the batches of one epoch, arrays of indices into `lengths`, of one `shard` of several.
+    Equal lengths stand together; who meets whom, and the order, are drawn for each epoch.
     """
     generator = np.random.default_rng([seed, epoch, *shard])
     order = np.lexsort((generator.random(len(lengths)), lengths))

@@ -24,12 +24,9 @@ SHAPING = ("cutoffs", "divide")
 
 @torch.no_grad()
 def start_from(directory, lm: LanguageModel, subword: Subword) -> str:
-    """Put the weights of a model directory into `lm`, whose vocabulary is `subword`; return a line
-    on how many of its pieces they have. UserError where the architectures differ.
-
-    Rows of embedding and output layer go by piece, or by predicted word: those that the other model
-    lacks start from the average of those that it has. The noise of sampled criteria stays `lm`'s
-    own, and its biases start from the same log-probabilities, those of another criterion too.
+    """Put the weights of a model directory into `lm`, whose vocabulary is `subword`; a line on how
+    many of its pieces they have. Rows go by piece or predicted word, new ones start from the
+    average; the noise of sampled criteria stays `lm`'s own. UserError where architectures differ.
     """
     other, vocabulary = load_model(directory, pairs=lm.objective.pairs)
     compare_settings(lm.settings, other.settings, directory)

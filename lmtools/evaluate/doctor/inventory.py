@@ -150,10 +150,7 @@ def advise(
 
 
 def spell_numbers(inputs: DoctorInputs, remedy: str) -> str:
-    """Return the remedy for digits on one side: the normaliser that brings both sides nearest, if
-    one does more than the other remedies. It is for counting: lists stay as the language model's
-    text is written.
-    """
+    """Return the remedy for digits on one side, for counting alone: the best normaliser."""
     before, rates = inputs.trial.rate(inputs.remedies), {}
     _, words = inputs.trial.measure(str)
     letters = " ".join(ref for _, ref in inputs.trial.pairs)

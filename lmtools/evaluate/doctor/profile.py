@@ -70,11 +70,8 @@ FREE = 0.2  # of the other side's punctuation, from which a side is written with
 
 @dataclass
 class Profile:
-    """Counts of a collection of texts; `first`: the line in which each character or sign came
-    first; `whole`: the `wanted` texts that came.
-
-    Characters are those of the text with pieces joined and escapes undone; words and `starts` stand
-    as they are.
+    """Counts of a collection of texts; `first`: where each character or sign came first; `whole`:
+    the `wanted` texts that came. Characters are of text with pieces joined, words as they stand.
     """
 
     name: str

@@ -237,10 +237,8 @@ def refuse_graph(lm: LanguageModel, normalised: bool) -> str:
 
 
 class OnnxScores:
-    """Log-probabilities of single sentences by ONNX Runtime, one thread each.
-
-    A call has nothing but one sentence, so that no bit of a score depends on others. The graph is
-    made on the first call.
+    """Log-probabilities of single sentences by ONNX Runtime, one thread each: no bit of a score
+    depends on others. The graph is made on the first call.
     """
 
     def __init__(self, lm: LanguageModel, precision: str, masked: bool):

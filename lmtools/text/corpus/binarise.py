@@ -82,10 +82,7 @@ def binarise(
     sources: Sequence, subword: Subword, out, kaldi=False, nj: int = 1, *, shard: Shard = WHOLE
 ) -> Corpus:
     """Write the corpus of texts of one sentence a line (with `kaldi`: after an utterance id) to
-    `out`, in bounded memory.
-
-    Lines that are empty after normalisation are skipped and counted. `nj` processes encode; the
-    file is the same for any number. `shard`: but this part of the text.
+    `out`, in bounded memory, by `nj` processes, equal bytes. Empty lines are skipped and counted.
     """
     work = partial(encode, subword=subword, kaldi=kaldi)
     parts = shard.share(partial(cut_texts, sources))
@@ -170,9 +167,7 @@ def write_index(written: Sequence[tuple[str | None, int]], out, sources: list[st
 
 
 def join_corpora(paths: Sequence, out, sources: list[str], empty: int) -> Corpus:
-    """Write the corpus of corpora in files, one after the other; `empty`: lines skipped beside
-    those that they count.
-    """
+    """Write corpora as one; `empty`: lines skipped beside those that they count."""
     corpora = [Corpus.open(path).shards[0] for path in paths]
     if not corpora:
         raise NoSentence(sources[0], empty)

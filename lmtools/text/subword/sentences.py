@@ -20,12 +20,9 @@ WIDEST = 1000
 
 
 class Words(dict):
-    """The ids of each word, found when first asked for; no piece crosses a word, so that a text's
-    ids are those of its words in a row.
-
-    This is several times faster than segmenting whole texts, and a word's pieces never depend on
-    rounding in its neighbourhood. `cut` gives the processor's ids of a word, and `ids` says which
-    of our ids each of them is.
+    """The ids of each word, found when first asked for: no piece crosses a word, so that a text's
+    ids are those of its words. `cut` gives the processor's ids of a word, `ids` which of ours they
+    are.
     """
 
     def __init__(self, cut: Callable[[str, type], list], ids: Sequence[int]):
@@ -91,9 +88,7 @@ class SentencePiece(Subword):
         return [piece for word in self.split(text) for piece in self.cut(word)]
 
     def cut(self, word: str, kind: type = str) -> list:
-        """Return the pieces (str) or the processor's ids (int) of a word; of one that follows
-        another, which `split` gives a `▁`, by the processor's own blank: it may drop a first one.
-        """
+        """Return pieces (str) or ids (int) of a word, with the blank that `split` marks as `▁`."""
         encode = self.processor.encode
         if not word.startswith(MARK):
             return encode(word, out_type=kind)
