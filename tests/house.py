@@ -1,6 +1,7 @@
 """What the house is counted by: `python tests/house.py [TREE]` prints the figures of a checkout."""
 
 import ast
+import functools
 import graphlib
 import json
 import os
@@ -143,40 +144,46 @@ def find_unreached(graph: grimp.ImportGraph, named: set[str]) -> set[str]:
     return graph.modules - reached
 
 
-# in processes of their own: what a score of lists passes through and imports, by an n-gram, and by
-# an untrained T-TA, whose products of matrices are the last of our frames
+# in processes of their own: the deepest frames of lmtools from `main` to a function of ours or to a
+# product of matrices, and the modules that were imported
 TRACE = """\
 import json, sys
 from lmtools.cli import main
-depths = []
+argv, end = sys.argv[2:], sys.argv[1]
+deepest = []
 
-def note_depth(frame):
+def note(frame):
     names = []
     while frame is not None:
-        names.append(frame.f_globals.get("__name__", "").partition(".")[0])
+        module = frame.f_globals.get("__name__", "")
+        if module.partition(".")[0] == "lmtools":
+            owner = frame.f_locals.get("self")
+            holder = f"{type(owner).__name__}." if owner is not None else ""
+            names.append(f"{module[8:]}: {holder}{frame.f_code.co_name}")
         frame = frame.f_back
-    depths.append(names.count("lmtools"))
+    if len(names) >= len(deepest):
+        deepest[:] = names[::-1]
 
 def look(frame, event, argument):
-    if event == "call" and frame.f_code.co_name == "query":
-        note_depth(frame)
+    if event == "call" and frame.f_code.co_name == end:
+        note(frame)
 
-if sys.argv[1] == "tta":
+if end == "products":
     import torch
     from torch.nn import functional as F
 
     torch.set_num_threads(1)
     for name in ("linear", "scaled_dot_product_attention"):
         def product(*args, inner=getattr(F, name), **options):
-            note_depth(sys._getframe(1))
+            note(sys._getframe(1))
             return inner(*args, **options)
         setattr(F, name, product)
 else:
     sys.setprofile(look)
-main(f"score --nbest n.jsonl --lm {sys.argv[1]} --out s --cache none --device cpu".split())
+main(argv)
 sys.setprofile(None)
 modules = [name for name in sys.modules if name.partition(".")[0] == "lmtools"]
-print(json.dumps([max(depths), len(modules)]))
+print(json.dumps([deepest, len(modules)]))
 """
 MAKE = """\
 import sys
@@ -187,13 +194,26 @@ from lmtools.text.subword import load_subword
 save_rough(Path("tta"), settings("tta"), load_subword("sw"))
 """
 TEXT = "the king came to the city\n" * 9
-LIST = {"utt": "u", "hyps": [{"text": "the king came"}, {"text": "the city"}]}
+LIST = {
+    "utt": "u",
+    "hyps": [{"text": "the city"}, {"text": "the king came"}],
+    "ref": "the king came",
+}
+SCORE = "score --nbest n.jsonl --cache none --device cpu"
+# what is traced: the function in which it ends ("products": torch's products of matrices), the verb
+TRACED = {
+    "score by an n-gram": ("query", f"{SCORE} --lm lm --out lm.scores"),
+    "score by a T-TA": ("products", f"{SCORE} --lm tta --out tta.scores"),
+    "tune": ("sweep", "tune --nbest n.jsonl --scores lm=lm.scores --out w.json"),
+}
 
 
-def trace_score(tree: Path) -> tuple[int, int, int]:
-    """The frames of lmtools from `main` to an n-gram's query and to a T-TA's products of matrices
-    in `lmtools score` of a checkout, both ends counted, and the modules that the n-gram's imports.
+@functools.cache
+def trace(tree: Path = ROOT) -> dict[str, tuple[list[str], int]]:
+    """Of each command TRACED of a checkout: its frames, `module: function`, from `main` to the end,
+    both counted, and the number of modules that it imports.
     """
+    found = {}
     with tempfile.TemporaryDirectory() as home:
         Path(home, "t").write_text(TEXT)
         Path(home, "n.jsonl").write_text(json.dumps(LIST) + "\n")
@@ -201,16 +221,22 @@ def trace_score(tree: Path) -> tuple[int, int, int]:
         ngram = ["-m", "lmtools", "ngram", "--text", "t", "--order", "2", "--out", "lm"]
         words = ["-m", "lmtools", "subword", "--text", "t", "--type", "word", "--out", "sw"]
         for command in (ngram, words, ["-c", MAKE, str(Path(__file__).parent)]):
-            subprocess.run([sys.executable, *command], stderr=subprocess.DEVNULL, **python)
-        traced = [
-            json.loads(
-                subprocess.run(
-                    [sys.executable, "-c", TRACE, lm], capture_output=True, **python
-                ).stdout
-            )
-            for lm in ("lm", "tta")
-        ]
-    return traced[0][0], traced[1][0], traced[0][1]
+            subprocess.run([sys.executable, *command], capture_output=True, **python)
+        for name, (end, command) in TRACED.items():
+            argv = [sys.executable, "-c", TRACE, end, *command.split()]
+            printed = subprocess.run(argv, capture_output=True, **python).stdout
+            found[name] = tuple(json.loads(printed.splitlines()[-1]))
+    return found
+
+
+def list_traces(tree: Path = ROOT) -> Iterator[str]:
+    """The lines of ARCHITECTURE.md that show what is traced."""
+    for name, (frames, _) in trace(tree).items():
+        yield from ("", f"{name}: {len(frames)} frames", "", "```")
+        for frame in frames:
+            module, _, function = frame.partition(": ")
+            yield f"{module:24}{function}"
+        yield "```"
 
 
 def percentile(values: list[int], share: float) -> int:
@@ -230,7 +256,8 @@ def count(tree: Path = ROOT) -> dict[str, object]:
     sys.path.insert(0, str(tree))
     graph = grimp.build_graph("lmtools", cache_dir=None, exclude_type_checking_imports=True)
     sys.path.remove(str(tree))
-    of_ngram, of_tta, imported = trace_score(tree)
+    traces = trace(tree)
+    of_ngram, imported = traces["score by an n-gram"]
     return {
         "lines of lmtools": sum(files),
         "statements of lmtools": sum(
@@ -246,8 +273,8 @@ def count(tree: Path = ROOT) -> dict[str, object]:
             for path, text in sources.items()
             if path.name not in ("__init__.py", "__main__.py")
         ),
-        "frames of score by an n-gram": of_ngram,
-        "frames of score by a T-TA": of_tta,
+        "frames of score by an n-gram": len(of_ngram),
+        "frames of score by a T-TA": len(traces["score by a T-TA"][0]),
         "modules that score by an n-gram imports": imported,
         "knobs": len({*flags}.union(*map(list_declared, sources.values()))),
         "lines a file (median, p90, max)": [percentile(files, share) for share in (0.5, 0.9, 1)],
@@ -272,3 +299,4 @@ def count(tree: Path = ROOT) -> dict[str, object]:
 if __name__ == "__main__":
     for name, value in count(*map(Path, sys.argv[1:])).items():
         print(f"{name}: {value}")
+    print(*list_traces(*map(Path, sys.argv[1:])), sep="\n")
