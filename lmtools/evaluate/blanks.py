@@ -56,7 +56,9 @@ def find_spacing(texts: Iterable[str]) -> Spacing:
     for text, _ in zip(texts, range(LOOKED_AT), strict=False):
         counts = Counter(filter(str.isalpha, text))
         letters.update(counts)
-        known |= {letter: language_of(letter) for letter in counts.keys() - known.keys()}
+        for letter in counts.keys() - known.keys():
+            name = unicodedata.name(letter, "")
+            known[letter] = next((SCRIPTS[b] for b in SCRIPTS if name.startswith(b)), None)
         spoken = sum(any(map(known.get, word)) for word in text.split())
         words, lines = words + spoken, lines + bool(spoken)
     languages: Counter = Counter()
@@ -71,11 +73,6 @@ def find_spacing(texts: Iterable[str]) -> Spacing:
         language = max(JAPANESE, language, key=lambda name: languages[name] * (name != CHINESE))
     alone = words == lines >= SEVERAL and size > words
     return Spacing(language, not alone and size < LONG.get(language, LONG_ELSEWHERE) * words)
-
-
-def language_of(letter: str) -> str | None:
-    name = unicodedata.name(letter, "")
-    return next((SCRIPTS[begin] for begin in SCRIPTS if name.startswith(begin)), None)
 
 
 def advise_metric(refs: Iterable[str], hyps: Iterable[str], metric: str, source) -> Iterator[str]:

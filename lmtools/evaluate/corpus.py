@@ -14,9 +14,7 @@ from lmtools.evaluate.significance import MatchedPairs, confidence, matched_pair
 
 @dataclass(frozen=True)
 class Evaluation:
-    """A score with what it was computed from: statistics (utterances, width) in the references'
-    order.
-    """
+    """A score with its statistics (utterances, width), in the references' order."""
 
     metric: str
     score: float
@@ -51,7 +49,6 @@ class References:
             yield from (ref,) if isinstance(ref, str) else ref
 
     def align(self, utt: str, text: str) -> Alignment:
-        """Return a hypothesis aligned with its first reference, in the metric's units."""
         known = self.alignments[utt]
         if text not in known:
             ref = self.refs[utt]
@@ -97,7 +94,6 @@ class References:
         return Evaluation(self.metric, score, statistics, missing, signature=signature)
 
     def compare(self, first: Mapping[str, str], second: Mapping[str, str]) -> MatchedPairs:
-        """Return the matched pairs test of the words of two systems."""
         return matched_pairs(
             *([self.align(utt, hyps.get(utt, "")) for utt in self.refs] for hyps in (first, second))
         )

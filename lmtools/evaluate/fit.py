@@ -88,7 +88,6 @@ def split_words(text: str) -> list[str]:
 
 
 def oracle_rate(refs: Sequence[Sequence[str]], lists: Sequence[Sequence[Sequence[str]]]) -> float:
-    """Return the error rate of the best of each list, in percent."""
     counts = [
         min((align(ref, hyp).counts.errors for hyp in hyps), default=len(ref))
         for ref, hyps in zip(refs, lists, strict=True)
@@ -124,9 +123,7 @@ def are_costs(values: np.ndarray, valid: np.ndarray, gains: np.ndarray) -> bool 
 
 
 def are_positive(values: np.ndarray) -> bool:
-    """Return whether nearly all values that are not 0 are positive, as no log-probability is; those
-    that are but 0 and 1, as of which system a hypothesis is, are no scores.
-    """
+    """Return whether nearly all values but 0 are positive; 0 and 1 alone are no scores."""
     many = (values > 0).sum() > 0.99 * (values != 0).sum() > 0
     return bool(many and not is_indicator(values))
 

@@ -65,11 +65,8 @@ CHRF_FACTOR = 4  # beta squared: recall counts so many times as much as precisio
 
 @dataclass(frozen=True)
 class SacrePaired:
-    """Result of sacrebleu's paired bootstrap: scores of both systems, first minus second, p, and
-    how to compute them again.
-
-    `mean` and `half_width` are of the first system's score over the resamples (its 95% interval is
-    score mean +- half_width).
+    """Result of sacrebleu's paired bootstrap: both scores, first minus second, p, signature; the
+    first's 95% interval is `mean` +- `half_width`.
     """
 
     score: float
@@ -105,9 +102,7 @@ class Sacre:
 
     @cached_property
     def corpus(self):
-        """The object of sacrebleu for corpus scores, imported when first needed: most runs of the
-        command need no BLEU. UserError where a tokeniser lacks a package or a file.
-        """
+        """Sacrebleu's object for corpus scores, imported when first needed."""
         metric = load_metric(self.name, self.settings)
         metric.num_refs = 1
         return metric
@@ -144,17 +139,13 @@ class Sacre:
         return -score if self.lower_is_better else score
 
     def cap(self, statistics: np.ndarray) -> np.ndarray:
-        """Return statistics (..., width) in which no hypothesis has more edits than its reference
-        has words, for TER; BLEU and chrF count matches, which one hypothesis cannot have too many
-        of.
-        """
+        """Return statistics in which no hypothesis has more TER edits than reference words."""
         if not self.lower_is_better:
             return statistics
         edits, length = np.moveaxis(statistics, -1, 0)
         return np.stack([np.minimum(edits, np.maximum(length, 1)), length], axis=-1)
 
     def tokenise(self, text: str) -> list[str]:
-        """Return the words of `text` as sacrebleu counts them."""
         return self.corpus._preprocess_segment(text).split()
 
     def theirs(self, total: np.ndarray):
@@ -248,8 +239,6 @@ def chrf(totals: np.ndarray) -> np.ndarray:
 
 
 def ter(totals: np.ndarray) -> np.ndarray:
-    """Return TER (...,) in percent from statistics (..., 2): edits and reference length; over an
-    empty reference any edits are 100%.
-    """
+    """Return TER (...,) in percent from edits and reference length (..., 2)."""
     edits, length = totals[..., 0], totals[..., 1]
     return 100 * np.where(length > 0, edits / np.where(length > 0, length, 1), edits > 0)

@@ -110,18 +110,15 @@ def find_words(lattice: Lattice) -> Iterator[Row]:
 
 
 def describe_arc(lattice: Lattice, arc: int) -> str:
-    """Return `arc 3 (1 -> 2, 'word')`."""
     word = "epsilon" if lattice.words[arc] is None else repr(lattice.words[arc])
     return f"arc {arc} ({lattice.source[arc]} -> {lattice.target[arc]}, {word})"
 
 
 def describe_final(lattice: Lattice, final: int) -> str:
-    """Return `final state 3`."""
     return f"final state {lattice.finals[final]}"
 
 
 def describe_score(name: str, describe: Callable, lattice: Lattice, place: int) -> str:
-    """Return `am of arc 3 ...`."""
     return f"{name} of {describe(lattice, place)}"
 
 
@@ -143,12 +140,7 @@ def find_repeated(values: np.ndarray) -> np.ndarray:
 
 
 def find_closing_arcs(lattice: Lattice) -> np.ndarray:
-    """Find the arcs (A,) bool that close a cycle in a depth-first search; without them there is
-    none.
-
-    The search begins at the start, then at every state not met so far: what can be reached still
-    can be without these arcs.
-    """
+    """Find the arcs (A,) bool that close a cycle in a depth-first search of all states."""
     arcs_of, target = arcs_by_state(lattice.source, lattice.states), lattice.target.tolist()
     closing = np.zeros(len(target), dtype=bool)
     new, open_, done = range(3)

@@ -17,13 +17,10 @@ from lmtools.types import Lattice
 
 @dataclass(frozen=True)
 class Statistics:
-    """The size of one lattice, or the sum over several (`lattices` of them).
-
-    `connected` are the states on a path; `word_arcs` the arcs that have a word; `vocabulary` the
-    distinct words; `seconds` the duration and `timed_arcs` the arcs of the lattices that have one;
-    `words` the length that densities are relative to (of the reference or the best path) and
-    `counted_arcs` the arcs of the lattices that have one; `paths` is the log10 of the number of
-    paths, -inf for none, summed over lattices.
+    """The size of one lattice, or the sum over several (`lattices`): `connected` states are on a
+    path, `word_arcs` have a word; `seconds` and `timed_arcs` of lattices with a duration; `words`
+    that densities are relative to, and `counted_arcs` of lattices that have them; `paths`: log10 of
+    their number.
     """
 
     lattices: int
@@ -137,7 +134,6 @@ class Oracle:
 
     @property
     def errors(self) -> int:
-        """Return substitutions, deletions and insertions together."""
         return self.substitutions + self.deletions + self.insertions
 
 

@@ -61,10 +61,8 @@ def determinise(lattice: Lattice, weights: Mapping[str, float], states: int = ST
 
 
 def split_scores(reached: dict[int, Scores]) -> tuple[Scores, dict[int, Scores]]:
-    """Return the scores of the best way into a set, to be paid at once, and how the others differ.
-
-    A named score of -inf cannot be paid (nothing makes up for it later): it stays with its states
-    until the end.
+    """Return the scores of the best way into a set, to be paid at once, and how the others differ;
+    a named score of -inf, which nothing makes up for later, stays with its states.
     """
     best = max(reached.values(), key=lambda scores: scores[0])
     paid = tuple(score if score > -np.inf else 0.0 for score in best)

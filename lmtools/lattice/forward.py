@@ -125,9 +125,7 @@ def posteriors(
 def add_posteriors(
     lattice: Lattice, weights: Mapping[str, float], scale: float = 1.0, beside: bool = True
 ) -> Lattice:
-    """Return the lattice with its arcs' posteriors as the extra `p`, as SLF calls them, `beside`
-    its scores; or with their logarithms as its one score `am`.
-    """
+    """Return the lattice with arcs' posteriors as extra `p`, or their logs as score `am`."""
     probabilities, _ = posteriors(lattice, weights, scale)
     if beside:
         spelled = tuple(f"{value:.6g}" for value in probabilities)

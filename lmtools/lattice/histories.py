@@ -12,8 +12,7 @@ SHIFT = 1 << 31  # nodes and word ids are below this, so that a pair of them is 
 
 class CachedPrefixes:
     """One model's answers for an utterance, each asked for once; words are places in `vocabulary`.
-
-    So a prefix has one node however many arcs lead to it. Memory: 24 bytes a distinct pair.
+    A prefix has one node however many arcs lead to it.
     """
 
     def __init__(self, lm, vocabulary: Sequence[str]):
@@ -80,7 +79,6 @@ class Mixture:
         self.start = 0
 
     def nodes(self, nodes: np.ndarray) -> np.ndarray:
-        """Return the parts' own nodes (P, N)."""
         return (
             np.array([self.numbering.things[node] for node in nodes.tolist()], dtype=np.int64)
             .reshape(-1, len(self.caches))
@@ -112,9 +110,7 @@ class Mixture:
 
 
 class MixtureLM:
-    """A linear interpolation of models that have `prefixes` as one of them; UserError unless there
-    is one positive weight each and they sum to 1.
-    """
+    """A linear interpolation of models; UserError unless positive weights sum to 1."""
 
     def __init__(self, parts: Sequence, weights: Sequence[float]):
         if (

@@ -57,13 +57,9 @@ def columns(lattice: Lattice, name: str) -> tuple[np.ndarray, np.ndarray]:
 def merge_scores(
     lattice: Lattice, weights: Mapping[str, float], into: str = "lm", keep: Sequence[str] = ("am",)
 ) -> Lattice:
-    """Return the lattice with scores `keep` and `into`, whose plain sum ranks paths as the weights
-    say.
-
-    The sum is the weighted total (with `words`, where it has a weight) over the weight of the first
-    of `keep`, which must be above 0; if nothing is kept, the total itself. Arcs that a kept score
-    makes impossible have 0. UserError for other weights and for names that the lattice does not
-    have.
+    """Return the lattice with scores `keep` and `into`, whose plain sum, the weighted total over
+    the weight of the first of `keep` (above 0), ranks paths as the weights say. Arcs that a kept
+    score makes impossible have 0. UserError for other weights and unknown names.
     """
     unit = weights.get(keep[0], 0.0) if keep else 1.0
     if unit <= 0 or into in keep:

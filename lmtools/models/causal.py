@@ -85,9 +85,7 @@ class KeyValues:
         return self.depths[first:count]
 
     def find_attended(self, first: int, depths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Find all rows (P, U) that the prefixes of each part of at most TOGETHER new ones attend
-        to, filled up with row 0, and which of these each prefix does: bool (P, 1, B, U).
-        """
+        """Find rows (P, U) that parts of prefixes attend to, and which each does (P, 1, B, U)."""
         count, size = first + len(depths), min(TOGETHER, len(depths))
         parts = -(-len(depths) // size)
         paths = np.zeros((parts * size, depths.max() + 1), dtype=np.int64)  # of nobody: the root's

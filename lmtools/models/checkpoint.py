@@ -118,10 +118,7 @@ def prepare_directory(
 
 
 def describe_model(lm: LanguageModel, subword) -> dict:
-    """Return the facts of a model for reports: its family, how many numbers it learns, the
-    vocabulary that it reads (and the words that it predicts, where pieces spell them), the
-    criterion with all its settings.
-    """
+    """Return facts of a model: family, parameters, vocabulary, criterion with its settings."""
     words = subword.words
     return {
         "family": lm.trunk.title,

@@ -208,11 +208,8 @@ def window_gradients(x: Tensor, weight: Tensor, grad: Tensor) -> tuple[Tensor, T
 
 @dataclass(frozen=True)
 class Gate:
-    """Gate of a layer: its output as a function of convolutions X*W + b and, where there are two,
-    X*V + c; `gain` is Kaiming's.
-
-    Convolutions of variance `gain` make an output of the variance that a linear layer of variance 1
-    has; where a function saturates, as far as it is its slope at 0.
+    """Gate of a layer: its output as a function of X*W + b and, where there are two branches, X*V +
+    c; `gain` is Kaiming's, for outputs of the variance that a linear layer of variance 1 has.
     """
 
     branches: int

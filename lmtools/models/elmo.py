@@ -88,9 +88,7 @@ class SpellingConvolution(nn.Module):
 
 
 class Highway(nn.Module):
-    """g * relu(A x + a) + (1 - g) * x with the gate g = sigmoid(B x + b), (N, D) -> (N, D)
-    (Srivastava et al. 2015).
-    """
+    """g relu(A x + a) + (1 - g) x, g = sigmoid(B x + b), (N, D) (Srivastava et al. 2015)."""
 
     def __init__(self, dim: int):
         super().__init__()
@@ -131,9 +129,7 @@ class Speller(nn.Module):
         )[place]
 
     def pool_filters(self, spellings: Tensor, lengths: Tensor) -> Tensor:
-        """Return the activations of the filters, maximum over each word, of words of descending
-        `lengths`, (U, channels).
-        """
+        """Return maxima of filters over each word, by descending `lengths`, (U, channels)."""
         spellings = spellings[:, : max(1, int(lengths[0]))]
         # (U, L, piece_dim): zeros after the end
         vectors = self.pieces(spellings) * (spellings != PAD).unsqueeze(-1)
@@ -211,9 +207,7 @@ class Elmo(Trunk):
             yield packing.unpack(states).unflatten(1, (2, -1)).transpose(1, 2).flatten(2)
 
     def passes(self, inputs: Tensor, packing: Packing, spellings: Tensor) -> Iterator[Tensor]:
-        """Yield the packed states (2, N, D) of the input and of each layer; from the second on, a
-        layer's input is added to its output.
-        """
+        """Yield packed states (2, N, D) of the input and layers, residual from the second."""
         state = F.embedding(inputs.flatten()[packing.places], self.speller(spellings))
         yield state
         for number, layer in enumerate(self.lstms):

@@ -50,7 +50,6 @@ class GcnnConfig:
 
     @property
     def shapes(self) -> list[Shape]:
-        """Return the layers of each residual block, repetitions written out."""
         return [shape for text in self.blocks for shape in read_blocks(text)]
 
     @property
@@ -198,9 +197,7 @@ class ConvolutionInputs:
         return state[:, 0].float()
 
     def ancestors(self, first: int) -> np.ndarray:
-        """Return the rows of the new prefixes and those before them, the oldest first, 0 where
-        there is none: (B, reach).
-        """
+        """Return rows of the new prefixes and those before, oldest first, 0: none (B, reach)."""
         chain = [np.arange(first, len(self.parents))]
         for _ in range(self.reach - 1):
             chain.append(np.maximum(self.parents[chain[-1]], 0))

@@ -112,9 +112,7 @@ class Cells:
         self.rows = Rows(sum(self.sizes), model.embedding.weight.device)
 
     def grow(self, parents: np.ndarray, tokens: np.ndarray) -> Tensor:
-        """See lmtools.models.memory.Memory; prefixes whose parents are new too come one level after
-        them.
-        """
+        """See lmtools.models.memory.Memory; children come one level after new parents."""
         # where the last layer's output begins
         first, last = self.rows.add(len(tokens)), sum(self.sizes[:-2])
         ids = torch.from_numpy(tokens).to(self.rows.values.device)
@@ -129,9 +127,7 @@ class Cells:
         return states
 
     def step(self, ids: Tensor, before: Tensor) -> Tensor:
-        """Return the rows (B, sum of sizes) after one more token; nn.LSTM costs several times more
-        for a single step.
-        """
+        """Return the rows after one more token; nn.LSTM costs several times more for one step."""
         state, after = self.model.embedding(ids), []
         parts = before.split(self.sizes, dim=1)
         for layer, *old in zip(self.model.layers, parts[::2], parts[1::2], strict=True):

@@ -18,9 +18,7 @@ TOGETHER = 128
 
 
 class Memory(Protocol):
-    """The states of the prefixes of a tree, a row each; row 0 is the beginning of sentence. Models
-    open one by `model.memory()`.
-    """
+    """The states of prefixes of a tree, a row each; row 0 is the beginning of sentence."""
 
     def grow(self, parents: np.ndarray, tokens: np.ndarray) -> Tensor:
         """Append a row for each of B >= 1 prefixes and return the last layer's states (B, D),
@@ -63,13 +61,8 @@ def group_levels(parents: np.ndarray, first: int) -> Iterator[np.ndarray]:
 
 class TokenTree:
     """A tree of prefixes of tokens under a left-to-right trunk, in which equal prefixes are one
-    node; node 0 is the empty one.
-
-    A prefix that fills the positions forgets its oldest half: the node of a longer one is that of
-    its last `longest - max(1, longest // 2)` tokens, read from the beginning of sentence, and the
-    new one. Memory: what the trunk remembers of a prefix (KeyValues, Cells), 4 x width of the
-    output matrix bytes for each computed state, some 300 bytes for each node; 5.8 kB for 3 layers
-    of 192.
+    node; node 0 is empty. A prefix that fills the positions forgets its oldest half. Memory a node:
+    what the trunk remembers, 4 x width bytes of state, some 300 bytes.
     """
 
     start = 0
@@ -83,7 +76,6 @@ class TokenTree:
         self.heads = Rows(trunk.width, self.device)
 
     def child(self, node: int, token: int) -> int:
-        """Return the node of a prefix that is one token longer."""
         known = self.children.get((node, token))
         if known is None:
             full = self.depths[node] == self.longest
@@ -92,7 +84,6 @@ class TokenTree:
         return known
 
     def add_child(self, node: int, token: int) -> int:
-        """Return the child of a node that has room for one, made where there is none."""
         child = self.children.setdefault((node, token), len(self.tokens))
         if child == len(self.tokens):
             self.tokens.append(token)

@@ -107,7 +107,6 @@ class CausalObjective(Objective):
 
     @staticmethod
     def examples(sentences, least: int = 0) -> Examples:
-        """Make the examples of sentences, in at least so many positions."""
         inputs, lengths = pad_sentences(sentences, [BOS], [], least)
         targets, _ = pad_sentences(sentences, [], [EOS], least)
         return make_examples(
@@ -117,11 +116,8 @@ class CausalObjective(Objective):
 
 class Translation(Objective):
     """Each token of a target sentence and its end from the source sentence and what stands left of
-    it.
-
-    A pair is one sequence: the ids of the source, EOS, the ids of the target. Its width is that of
-    the longer side, so that `batch.tokens` bounds what either side of a batch takes, padding
-    included; their sum would not, since a batch pads both.
+    it. A pair is one sequence: source, EOS, target; its width is that of the longer side, which
+    bounds padding.
     """
 
     name = "translation"
@@ -178,9 +174,7 @@ class Autoencoding(Objective):
 
 
 class MaskedObjective(Objective):
-    """Masked language modelling: 15% of the tokens from the corrupted rest; of these 80% become
-    MASK, 10% a random token, 10% stay.
-    """
+    """15% of tokens from the corrupted rest: 80% become MASK, 10% a random token, 10% stay."""
 
     name = "masked"
     boundary = 2

@@ -21,12 +21,9 @@ sigmoid_backward, tanh_backward = torch.ops.aten.sigmoid_backward, torch.ops.ate
 
 @dataclass(frozen=True)
 class Packing:
-    """Places of the N positions of a right-padded batch (B, T) that hold words: step after step,
-    the longest sentences first.
-
-    `sizes`: how many sentences have a t-th position. `places` (2, N): which flat position of the
-    batch each is, for a reader from the left and one from the right, who begins with each
-    sentence's own last word.
+    """Places of the N positions of a right-padded batch (B, T) that hold words, step after step,
+    longest sentences first. `sizes`: how many sentences have a t-th position; `places` (2, N): flat
+    positions for a reader from the left and one from the right.
     """
 
     sizes: list[int]
@@ -35,9 +32,7 @@ class Packing:
 
     @classmethod
     def of(cls, lengths: Tensor, width: int) -> "Packing":
-        """Return the packing of sentences of these `lengths` (B,), of at least one word, in a batch
-        of `width` columns.
-        """
+        """Return the packing of sentences of `lengths` (B,) >= 1 in a batch of `width` columns."""
         descending, order = lengths.cpu().sort(descending=True, stable=True)
         step = torch.arange(int(descending[0]))[:, None]
         here = step < descending  # (T, B)

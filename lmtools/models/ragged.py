@@ -75,9 +75,7 @@ class Ragged:
 
 @torch.inference_mode()
 def rows_agree(trunk, output: OutputLayer, dtype: torch.dtype) -> bool:
-    """Return whether this machine gives a row of a Transformer's products the same bits, whatever
-    number of rows a `Ragged` of a batch has; `dtype` is of the states that the output layer takes.
-    """
+    """Return whether a row's products have the same bits here in any `Ragged`."""
     states = torch.randn(RAGGED_ROWS, trunk.config.dim, generator=torch.Generator().manual_seed(0))
     for compute in list_products(trunk, output, dtype):
         whole = compute(states)

@@ -112,7 +112,6 @@ class Seq2seq(Transformer):
 
     @property
     def stack(self) -> nn.ModuleList:
-        """Return the encoder's layers, then the decoder's."""
         return nn.ModuleList([*self.blocks, *self.decoder])
 
     def encode(self, sources: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
@@ -124,7 +123,6 @@ class Seq2seq(Transformer):
     def layer_states(
         self, tokens: Tensor, lengths: Tensor, sources: Tensor, source_lengths: Tensor
     ) -> Iterator[Tensor]:
-        """Yield the states of the target's embedding, then of each layer of the decoder."""
         source, mask = self.encode(sources, source_lengths)
         state = self.embedding(tokens)
         yield state
@@ -199,7 +197,9 @@ class Decoding:
     def __init__(self, model: Seq2seq, source: Tensor, mask: Tensor):
         """Begin with `source` (B, S, D) and `mask` (B, 1, 1, S) of `Seq2seq.encode`."""
         self.model, self.mask, self.length, self.width = model, mask, 0, 1
-        self.seen = [as_attended(layer.cross.key_value(source)) for layer in model.decoder]
+        self.seen = [layer.cross.key_value(source) for layer in model.decoder]
+        if source.device.type == "cpu":  # as attention takes them, once for all steps
+            self.seen = [seen.float() for seen in self.seen]
         empty = [seen.new_empty(len(source), 0, seen.shape[-1]) for seen in self.seen]
         self.prefixes = [PrefixMemory(keys) for keys in empty]
 
@@ -216,7 +216,6 @@ class Decoding:
         return state
 
     def keep(self, sources: Tensor) -> None:
-        """Go on with these sources alone, numbers (fewer,) of those that there are."""
         self.mask = self.mask[sources]
         self.seen = [seen[sources] for seen in self.seen]
         every = torch.arange(self.width, device=sources.device)
@@ -229,20 +228,14 @@ class Decoding:
 
 
 class PrefixMemory:
-    """The keys and values (N, T, 2 D) of the tokens of N prefixes.
-
-    They are copied from one buffer to another and back, as prefixes go on from others: to take new
-    memory in each step costs more time than to fill it.
-    """
+    """Keys and values (N, T, 2 D) of N prefixes' tokens, copied between two buffers."""
 
     def __init__(self, empty: Tensor):
         """Begin with prefixes without tokens, (N, 0, 2 D)."""
         self.now = self.spare = empty
 
     def follow(self, parents: Tensor, length: int) -> Tensor:
-        """Return those of prefixes (N',) that go on from `parents`, with room for the last of
-        `length` tokens: (N', length, 2 D).
-        """
+        """Return prefixes (N',) after `parents`, with room for one more (N', length, 2 D)."""
         count, room, width = len(parents), self.now.shape[1], self.now.shape[2]
         if length > room:
             self.spare = self.now.new_empty(count, room + 16, width)
@@ -256,8 +249,3 @@ class PrefixMemory:
 
     def keep(self, rows: Tensor) -> None:
         self.now = self.now[rows]
-
-
-def as_attended(key_value: Tensor) -> Tensor:
-    """Return keys and values as `Attention.attend` takes them, converted once for all steps."""
-    return key_value.float() if key_value.device.type == "cpu" else key_value

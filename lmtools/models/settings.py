@@ -161,12 +161,10 @@ class Settings:
 
     @property
     def architecture(self):
-        """Return the model family's own Config, from `arch`."""
         return build(MODELS[self.model].Config, self.arch, prefix="arch.")
 
     @property
     def output_layer(self):
-        """Return the criterion's own Config, from `output`."""
         return build(CRITERIA[self.criterion].Config, self.output, prefix="output.")
 
     @property

@@ -48,9 +48,7 @@ class DigestedStream:
 
 
 class Archive:
-    """An archive at `path` that is written along with lm.arpa; `in_order`: the n-grams of an order
-    come sorted by their contexts' indices, then by their words.
-    """
+    """Written along with lm.arpa; `in_order`: n-grams come sorted by context and word."""
 
     def __init__(self, path, in_order: bool):
         self.in_order, self.sizes = in_order, []
@@ -58,9 +56,7 @@ class Archive:
 
     @contextlib.contextmanager
     def section(self, n: int, sizes: Sequence[int]) -> Iterator[Callable]:
-        """Yield a function that adds the next n-grams of an order: a lmtools.ngram.arpa.Piece and
-        its scaled logarithms, (1 or 2, R).
-        """
+        """Yield a function that adds n-grams of an order: an arpa.Piece and its scaled logs."""
         dtype, self.sizes = row_type(n, len(sizes)), list(sizes)
         with self.open_member(f"{n}.npy") as stream:
             header = {"descr": dtype.descr, "fortran_order": False, "shape": (sizes[n - 1],)}
@@ -106,10 +102,8 @@ FACTS = 1 << 20  # bytes of what model.json says, at most
 
 
 class ArchiveReader:
-    """The archive at `path` of the lm.arpa with this SHA-256 `digest` and with `sizes` n-grams an
-    order; `ids` gets its new words, n-grams are sorted in unnamed files of `folder`.
-
-    UserError where it is damaged, or of another lm.arpa.
+    """The archive at `path` of the lm.arpa with this SHA-256 and `sizes` n-grams an order; `ids`
+    gets its new words. UserError where it is damaged, or of another lm.arpa.
     """
 
     def __init__(self, path: Path, digest: str, sizes: list[int], ids: dict[str, int], *, folder):
@@ -130,7 +124,6 @@ class ArchiveReader:
         self.place = self.read_words()
 
     def refuse(self, cause: str) -> UserError:
-        """Return the error on an archive that is not as it was written."""
         return UserError(f"{self.path}: is damaged ({cause}); {REMEDY}")
 
     def read_member(self, name: str, most: int) -> bytes:
@@ -141,7 +134,6 @@ class ArchiveReader:
         return content
 
     def open_member(self, name: str):
-        """Return the stream of a member, which is not compressed."""
         try:
             info = self.file.getinfo(name)
         except KeyError:
@@ -210,7 +202,6 @@ class ArchiveReader:
         return 10.0 ** np.minimum(rows["prob"] / SCALE, 0), backoff
 
     def rows(self, n: int) -> Iterator[np.ndarray]:
-        """Yield the rows of an order, BLOCK at once."""
         dtype, size = row_type(n, len(self.sizes)), self.sizes[n - 1]
         below, words = self.sizes[n - 2] if n > 1 else 1, self.sizes[0]
         name = f"{n}.npy"

@@ -176,9 +176,7 @@ def write(
 
 
 def number_kept(gram: Grams) -> np.ndarray | None:
-    """Return (N,) int32 the index of each n-gram among those that are kept, -1 of others; None
-    where all are.
-    """
+    """Return (N,) int32 where each n-gram is among those kept, -1 of others; None if all are."""
     if gram.size == len(gram):
         return None
     kept = gram.kept.read()
@@ -225,9 +223,7 @@ def spell(grams: Sequence[Grams], start: int, stop: int) -> np.ndarray:
 
 
 def read(path) -> list[dict[tuple[str, ...], tuple[float, float]]]:
-    """Read the n-grams of an ARPA file (.gz, .xz), a dict an order: words to (log10 probability,
-    log10 back-off weight, 0 where none stands).
-    """
+    """Read an ARPA file (.gz, .xz): a dict an order, words to (log10 p, log10 back-off or 0)."""
     orders: list[dict[tuple[str, ...], tuple[float, float]]] = []
     for number, line in read_lines(path):
         if line.startswith("\\") and line.endswith("-grams:"):

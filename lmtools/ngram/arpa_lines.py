@@ -75,10 +75,6 @@ class ArpaLines:
                 return line
         return None
 
-    def put_back(self, line: bytes) -> None:
-        self.left = line + self.end + self.left
-        self.following -= 1
-
     def numbered(self, block: bytes) -> list[tuple[int, str]]:
         """Return numbers and text of those lines taken last that are not blank."""
         lines = []
@@ -108,7 +104,6 @@ class ArpaLines:
         return UserError(f"{self.name}: ends {where} (cut off?); fetch or write it again")
 
     def refuse_capitals(self) -> UserError:
-        """Return the error on a file whose marks of sentences are <S> and </S>."""
         lines = (number for number, raw in raw_lines(self.path) if b"<S>" in raw.split())
         return UserError(
             f"{self.name}:{next(lines, 1)}: <S> and </S> in place of <s> and </s>; write these: sed"
@@ -141,7 +136,8 @@ class ArpaLines:
         if line:
             if self.number == last + 1:
                 self.quirks.append((self.number, "no blank line stands before it"))
-            self.put_back(line)
+            self.left = line + self.end + self.left  # the next one again
+            self.following -= 1
         return sizes
 
     def skip_to_data(self) -> None:
@@ -169,10 +165,7 @@ class ArpaLines:
             raise self.refuse(f"expected \\{n}-grams:{before}")
 
     def expect_end(self, sizes: Sequence[int]) -> None:
-        """Take the end mark; without it the file is whole where its last line has its end.
-
-        UserError where something else comes.
-        """
+        """Take the end mark, or none after a whole last line; UserError for anything else."""
         line = self.take_filled()
         if line is None:
             if not self.whole:

@@ -27,12 +27,10 @@ def read_arpa(
 ) -> BackoffModel:
     """Read the model of an ARPA file (.gz, .xz) of any dialect, with so many n-grams an order where
     `counts` are known; `ids` gets its new words. With a `folder` n-grams are sorted in unnamed
-    files there, and the highest order stays in them, unless contexts of its n-grams are missing.
+    files there, where the highest order stays.
 
-    Its unigrams are of all ids so far; `fill_unigrams` makes them of all in the end. An n-gram
-    without its context gets one, which changes no probability. UserError where the file is damaged
-    or has an n-gram twice (on disk: when that is read), and where `counts` are known for one
-    without its context: none of ours.
+    An n-gram without its context gets one, which changes no probability. UserError for damage,
+    n-grams that are there twice, and where `counts` are known for missing contexts.
     """
     return ArpaReader(path, ids, counts, folder).read()
 
@@ -65,7 +63,6 @@ class ArpaReader:
         return self.model
 
     def read_level(self, n: int) -> Level | DiskLevel:
-        """Read the n-grams of an order, sorted."""
         size, name = self.sizes[n - 1], f"{self.lines.name}: its section of order {n}"
         twice = UserError(f"{name} has an n-gram twice; {AGAIN}")
         rows = memory = LevelRows(size, n == len(self.sizes) > 1, twice)
@@ -123,7 +120,6 @@ class NgramBatch(NamedTuple):
         return cls(words, values, [(number, text, len(rows)) for number, text, rows, _ in parts])
 
     def refuse_missing(self, lines: ArpaLines, row: int) -> UserError:
-        """Return the error on a row whose n-gram has no context."""
         ends = np.cumsum([size for _, _, size in self.blocks])
         place = int(np.searchsorted(ends, row, side="right"))
         lines.number, text, size = self.blocks[place]
@@ -147,7 +143,6 @@ class LevelRows:
         return self.at
 
     def append(self, *, key: np.ndarray, prob: np.ndarray, backoff: np.ndarray) -> None:
-        """Add n-grams, in any order."""
         here = slice(self.at, self.at + len(key))
         self.key[here], self.prob[here] = key, prob
         if self.backoff is not None:

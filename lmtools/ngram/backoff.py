@@ -190,9 +190,7 @@ class BackoffModel:
         return result
 
     def shorten(self, order: int, key: np.ndarray, suffix: np.ndarray) -> np.ndarray:
-        """Return (R,) the suffixes of an order's n-grams with these keys, with those that are
-        UNKNOWN looked up; those of contexts are known.
-        """
+        """Return (R,) suffixes of n-grams with these keys, UNKNOWN ones looked up."""
         if order == 2:
             return key & WORD
         rows = np.flatnonzero(suffix == UNKNOWN)
@@ -216,7 +214,6 @@ class BackoffModel:
         return probs
 
     def complete_suffixes(self) -> None:
-        """Look up what is UNKNOWN of the suffixes of all orders but the highest."""
         for n in range(3, self.order):
             level = self.levels[n - 1]
             if any((rows.suffix == UNKNOWN).any() for rows in level.blocks()):
@@ -270,13 +267,11 @@ class BackoffModel:
         return places
 
     def add_endings(self) -> None:
-        """Add the n-grams without the first word that are not there, as KenLM wants them."""
         for order in range(self.order, 2, -1):
             for _, words in self.pieces(order):
                 self.add_ngrams(words[:, 1:])
 
     def drop_empty(self) -> None:
-        """Leave out the highest orders that have no n-gram."""
         while self.order > 1 and not len(self.levels[-1]):
             self.levels.pop()
 
@@ -323,9 +318,7 @@ def complete_unigrams(level: Level, size: int) -> Level:
 
 
 def fill_unigrams(model: BackoffModel, size: int) -> None:
-    """Give words that a model lacks, of `size` in all, the probability 0, as SRILM does: so its
-    probabilities of all words sum to 1 as before, and unknown words keep theirs.
-    """
+    """Give words a model lacks, of `size` in all, the probability 0, as SRILM does."""
     level, more = model.levels[0], size - len(model.levels[0])
     prob, backoff = np.append(level.prob, np.zeros(more)), np.append(level.backoff, np.ones(more))
     model.levels[0] = Level(np.arange(size), prob, backoff)

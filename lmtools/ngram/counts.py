@@ -49,7 +49,6 @@ class Grams:
         return len(self.first)
 
     def append(self, first, suffix, occurrences, count) -> None:
-        """Add n-grams that come after all others."""
         if not len(first):
             return
         if len(self) + len(first) > MOST:
@@ -190,9 +189,7 @@ def append_rows(grams: Sequence[Grams], rows: Sequence[tuple], size: int) -> np.
 
 
 class TrieLevel(NamedTuple):
-    """The distinct n-grams of one order, sorted from the last word backwards, (N,) each: first
-    word, index of the n-gram without it, number of occurrences.
-    """
+    """The n-grams of an order, by suffix, (N,) each: first word, index of the rest, occurrences."""
 
     first: np.ndarray
     parent: np.ndarray
@@ -254,12 +251,9 @@ LARGEST = 10**15  # of a number, and of a sum of them: exact in the arithmetic o
 
 
 class CountFiles:
-    """The n-grams of files of counts; reading tallies `sentences`, `tokens` and `reserved` (counted
-    words that read <unk>, whose n-grams are left out) as TokenisedText does, and whether words are
-    `foreign`: some hold white space that KenLM and SRILM leave in words, our normalisers do not.
-
-    `rename` maps a word to the model's name for it, as UNKNOWN for one outside a vocabulary.
-    Several counts of one n-gram are summed.
+    """The n-grams of files of counts; reading tallies `sentences`, `tokens`, `reserved` as
+    TokenisedText does, and whether some words hold white space that only KenLM leaves in words
+    (`foreign`). `rename` maps a word to the model's name for it, as UNKNOWN.
     """
 
     def __init__(self, paths: Sequence, rename: Callable[[str], str] = str):
@@ -338,7 +332,6 @@ class CountFiles:
                 yield tuple(named), int(number)
 
     def check_sums(self, counts: Sequence[dict]) -> None:
-        """Raise UserError where counts of an order are too many together."""
         for n, ngrams in enumerate(counts, 1):
             if sum(ngrams.values()) > LARGEST:
                 raise UserError(
@@ -379,7 +372,6 @@ class CountFiles:
         return place
 
     def lacking(self, what: str, words: Sequence[str]) -> UserError:
-        """Return the error on an n-gram whose parts were not counted."""
         return UserError(
             f"{self.paths[0]}: `{' '.join(words)}` is counted, {what} is not; give counts of all"
             " orders, without cut-offs (--min-count leaves out what is rare)"

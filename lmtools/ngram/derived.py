@@ -12,7 +12,6 @@ import numpy as np
 from lmtools.base.atomic import atomic_path, atomic_text, is_stream
 from lmtools.base.errors import UserError
 from lmtools.base.files import OPENERS, sha256
-from lmtools.base.options import check_options, option
 from lmtools.base.specs import find_model
 from lmtools.ngram import arrays, interpolation, pruning
 from lmtools.ngram.archive import NAME, ArchiveReader
@@ -42,12 +41,13 @@ from lmtools.text.subword import SPECIALS, Subword, load_subword
 from lmtools.text.subword.lists import Word
 from lmtools.version import __version__
 
+BITS, POINTER_BITS = 8, 22  # of a quantised number, and the most leading ones of pointers cut off
+BINARIES = (".bin", ".binary", ".klm", ".kenlm", ".mmap")
+
 
 @dataclass
 class NgramSource:
-    """A model that another is made from: `lm` as given, its ARPA file, and what its directory says
-    (None: a bare file).
-    """
+    """A model to make others of: `lm` as given, ARPA file, description (None: a bare file)."""
 
     lm: str
     arpa: Path
@@ -95,7 +95,6 @@ class NgramSource:
 
 
 def no_ngrams(lm) -> UserError:
-    """Return the error on KenLM's binary form where an ARPA file is needed."""
     return UserError(f"{lm}: KenLM's binary file lists no n-grams; give the ARPA file")
 
 
@@ -106,11 +105,9 @@ def mix(
     texts: Sequence = (),
     kenlm: str = "auto",
 ) -> tuple[Description, np.ndarray]:
-    """Write the static mixture of `lms` to directory `out`, with `weights` as
-    `interpolation.complete_weights` takes them, or None: those under which `texts` are most
-    probable; what its config.yaml says, and the weights.
-
-    A word that a model lacks has probability 0 there; unknown words are those that all lack.
+    """Write the static mixture of `lms` to directory `out`, with `weights` (see `complete_weights`)
+    or those under which `texts` are most probable; what its config.yaml says, and the weights. A
+    word that a model lacks has probability 0 there.
     """
     if weights is not None:
         weights = interpolation.complete_weights(weights, list(map(str, lms)))
@@ -160,22 +157,10 @@ def prune(lm, out, threshold: float, kenlm: str = "auto") -> tuple[Description, 
         ), before
 
 
-POINTER_BITS = 22  # most leading bits of pointers in the trie that are cut off
-
-
-@dataclass(frozen=True)
-class Quantisation:
-    """Bits of the numbers in KenLM's trie."""
-
-    bits: int = option(8, "of probabilities, back-off weights: 2 to 25; 0: all of KenLM's", least=0)
-
-    def __post_init__(self):
-        check_options(self)
-
-
-def quantize(lm, out, quantisation: Quantisation, kenlm: str = "auto") -> Description:
-    """Write `lm` as KenLM's trie of so many bits; return what its config.yaml says."""
-    bits = quantisation.bits
+def quantize(lm, out, bits: int = BITS, kenlm: str = "auto") -> Description:
+    """Write `lm` as KenLM's trie, with `bits` a number (0: all that KenLM keeps); return what its
+    config.yaml says.
+    """
     source = NgramSource.of(lm)
     program = find_program(kenlm)
     if program is None:
@@ -205,9 +190,7 @@ def quantize(lm, out, quantisation: Quantisation, kenlm: str = "auto") -> Descri
 
 
 def check_vocabularies(sources: Sequence[NgramSource]):
-    """Return a function from ids to the subword model that all `sources` have; UserError unless
-    they model the same tokens. Lists of words that are open are joined.
-    """
+    """Return a function from ids to the sources' subword model; UserError for unlike tokens."""
     known = [source for source in sources if source.subword]
     if not known:
         return lambda ids: Word(Word.listing(words_of(ids)), Normaliser())
@@ -278,15 +261,9 @@ def file_size(directory, description: Description) -> int:
     return (Path(directory) / description.file).stat().st_size
 
 
-BINARIES = (".bin", ".binary", ".klm", ".kenlm", ".mmap")
-
-
 def convert(path, out, kenlm: str = "auto") -> tuple[BackoffModel, list[str]]:
     """Write the ARPA file `path` to `out`: by its suffix as ARPA (.arpa, .lm, maybe compressed) or
-    as KenLM's binary form (BINARIES); the model, and what it lacks in words.
-
-    Probabilities are those that SRILM reads from the file: <s> comes first if it is listed or not,
-    and a word that the file does not list has none.
+    as KenLM's binary form (BINARIES); the model as SRILM reads it, and what it lacks in words.
     """
     program = check_names(path, out, kenlm)
     ids = arrays.new_vocabulary()

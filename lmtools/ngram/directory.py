@@ -37,17 +37,11 @@ COMPRESSED = f"{ARPA}.gz"  # what older versions kept of an estimation by lmplz
 
 @dataclass(frozen=True)
 class BuildOptions:
-    """Options of an estimation.
+    """Options of an estimation: `kenlm`: as `find_program` takes it; `memory`: bytes that sorting
+    may take; `counted`: the texts are files of counts; `min_counts`: how often n-grams must occur.
 
-    `kenlm`: "auto" takes build_binary where it is installed, "none" does not, a directory has it.
-    `memory`: bytes that sorting may take; the rest is on the disk of the model. `counted`: the
-    texts are files of counts, as CountFiles reads them. `min_counts`: how often an n-gram must
-    occur, as `complete_min_counts` takes them.
-
-    `closed`: all that the subword model lacks (words outside a list, and <unk> where the text has
-    it) is one token of the model, UNKNOWN of lmtools.ngram.sentences, with a probability from the
-    text; so is, when the model is asked, a word of the list that the text lacks. Probabilities of
-    the vocabulary and UNKNOWN then sum to 1.
+    `closed`: all that the subword model lacks, and <unk> in the text, is one token of the model,
+    UNKNOWN; probabilities of the vocabulary and UNKNOWN sum to 1.
     """
 
     kenlm: str = "auto"
@@ -132,9 +126,7 @@ def list_words(text: counts.IndexedText, normaliser: Normaliser) -> Word:
 
 @contextlib.contextmanager
 def claim_directory(out) -> Iterator[Path]:
-    """Yield the directory that becomes `out` when all has been written; UserError if `out` holds a
-    model of another kind, which would be replaced.
-    """
+    """Yield the directory that becomes `out` in the end; UserError for a model of another kind."""
     config = Path(out) / CONFIG
     with hold_lock(out):
         if config.is_file() and load_yaml(config).get("kind") != KIND:
@@ -198,7 +190,6 @@ def tokeniser(tokens: Normaliser | Subword, closed: bool) -> Callable[[str], lis
 
 
 def rename_unknown(subword: Subword) -> Callable[[str], str]:
-    """Return a function from a token to its name in a closed vocabulary."""
     known = {piece for i, piece in enumerate(subword.vocabulary) if i != UNKNOWN_ID} - RESERVED
     return lambda piece: piece if piece in known else UNKNOWN
 

@@ -46,7 +46,6 @@ class DiskArray:
         return rows
 
     def blocks(self) -> Iterator[np.ndarray]:
-        """Yield all rows, BLOCK at once."""
         for start in range(0, self.size, BLOCK):
             yield self.read(start, start + BLOCK)
 
@@ -110,9 +109,7 @@ def split(where: np.ndarray, parts: int) -> Iterator[tuple[int, np.ndarray]]:
 
 
 def choose_bounds(keys: Iterable[np.ndarray], total: int, room: int) -> np.ndarray:
-    """Return bounds between ranges of `keys` (blocks of what will be dealt, `total` in all) with
-    about `room` records each, MOST ranges at most; none where all have room.
-    """
+    """Return bounds between at most MOST ranges of `keys`, of about `room` of the `total` each."""
     if total <= room:
         return np.empty(0, dtype=np.int64)
     # copies: a view would hold its block
@@ -134,7 +131,6 @@ class LevelFile:
         self.columns = {name: DiskArray(folder, TYPES[name]) for name in columns}
 
     def append(self, **columns: np.ndarray) -> None:
-        """Add n-grams that come after all others."""
         for name, column in self.columns.items():
             column.append(columns[name])
 
@@ -174,7 +170,6 @@ class DiskLevel:
             column.append(columns[name][by_range])
 
     def blocks(self) -> Iterator[NgramRows]:
-        """See Level.blocks."""
         for number in range(RANGES):
             columns = self.read(number)
             key, prob = columns["key"], columns["prob"]
@@ -183,7 +178,6 @@ class DiskLevel:
                 yield NgramRows(key[rows], prob[rows], suffix[rows])
 
     def read(self, number: int) -> dict[str, np.ndarray]:
-        """Read the columns of a range, sorted."""
         columns, starts = {}, [0, *(int(ends[-1]) for ends in self.ends[:-1])]
         cuts = [
             (int(ends[number - 1]) if number else start, int(ends[number]))
@@ -201,9 +195,7 @@ class DiskLevel:
         return columns
 
     def sort(self) -> tuple[Level, np.ndarray]:
-        """Return the n-grams as a Level of files, and what `place` each has in it, (N,) int32; give
-        the disk back.
-        """
+        """Return a Level of files, and what `place` each n-gram has in it, (N,) int32."""
         ordered = LevelFile(self.folder, [name for name in self.columns if name != "place"])
         places, at = np.empty(len(self) if "place" in self.columns else 0, dtype=np.int32), 0
         for number in range(RANGES):
@@ -218,7 +210,6 @@ class DiskLevel:
         return ordered.map(), places
 
     def look_up(self, context: np.ndarray, word: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """See Level.look_up."""
         hit, prob = np.zeros(len(context), dtype=bool), np.zeros(len(context))
         known = np.flatnonzero(context >= 0)
         wanted = pack(context[known], word[known])
@@ -236,7 +227,6 @@ class DiskLevel:
         return hit, prob
 
     def move_to(self, rows) -> None:
-        """Add all to `rows`, and give the disk back."""
         for start in range(0, len(self), BLOCK):
             columns = {
                 name: column.read(start, start + BLOCK) for name, column in self.columns.items()

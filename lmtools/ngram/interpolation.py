@@ -18,10 +18,7 @@ STEPS, CHANGE = 10_000, 1e-9  # of expectation maximisation: at most, and of a w
 
 def interpolate(models: Sequence[BackoffModel], weights: np.ndarray, folder=None) -> BackoffModel:
     """Return the model of all n-grams of `models`, over the same ids, each with the weighted mean
-    of their probabilities, and with back-off weights that make those of every history sum to 1. Its
-    n-grams are in unnamed files of `folder`.
-
-    What none of them lists is the mixture's only as far as back-off tells it.
+    of their probabilities, and back-off weights for sums of 1; in unnamed files of `folder`.
     """
     order = max(model.order for model in models)
     parts = [MixedModel(model, order) for model in models]
@@ -30,9 +27,14 @@ def interpolate(models: Sequence[BackoffModel], weights: np.ndarray, folder=None
     for n in range(2, order + 1):
         level, size = LevelFile(folder, ["key", "prob", "suffix"]), 0
         for blocks in align_blocks([part.blocks(n) for part in parts]):
-            key = merge_keys([block[0] for block in blocks])
+            key = np.concatenate([block[0] for block in blocks])
+            key.sort(kind="stable")  # which merges what is sorted; np.unique would hash it
+            key = key[np.diff(key, prepend=-1) > 0]
             places = [np.searchsorted(key, block[0]) for block in blocks]
-            shorter = result.shorten(n, key, join_suffixes(len(key), places, blocks))
+            suffix = np.full(len(key), UNKNOWN, dtype=np.int32)  # as far as the models know it
+            for at, block in zip(places, blocks, strict=True):
+                suffix[at] = np.maximum(suffix[at], block[3])
+            shorter = result.shorten(n, key, suffix)
             rows = zip(weights, parts, blocks, places, strict=True)
             prob = sum(
                 weight * part.find_probabilities(block, at, (key, shorter, size), result)
@@ -48,18 +50,9 @@ def interpolate(models: Sequence[BackoffModel], weights: np.ndarray, folder=None
     return result
 
 
-def join_suffixes(size: int, places: Sequence[np.ndarray], blocks: Sequence[tuple]) -> np.ndarray:
-    """Return (size,) suffixes of a mixture's n-grams as far as `blocks`, at `places`, know them."""
-    suffix = np.full(size, UNKNOWN, dtype=np.int32)
-    for at, block in zip(places, blocks, strict=True):
-        suffix[at] = np.maximum(suffix[at], block[3])
-    return suffix
-
-
 class MixedModel:
-    """A model as part of a mixture of the orders so far: `probs` (N,), what it gives the mixture's
-    n-grams of the order last mixed; `backoffs` (N,), theirs in it; `places`, the indices of its own
-    n-grams among them. Of the `last` order none of them is kept.
+    """A model as part of a mixture so far: `probs`, `backoffs` (N,) it gives the mixture's n-grams
+    of the last order; `places`, its own n-grams among them.
     """
 
     def __init__(self, model: BackoffModel, last: int):
@@ -130,13 +123,6 @@ def align_blocks(streams: Sequence[Iterator]) -> Iterator[list[tuple[np.ndarray,
         yield taken
 
 
-def merge_keys(keys: Sequence[np.ndarray]) -> np.ndarray:
-    """Return the distinct ones of sorted arrays, sorted."""
-    key = np.concatenate(keys)
-    key.sort(kind="stable")  # which merges what is sorted; np.unique would hash it
-    return key[np.diff(key, prepend=-1) > 0]
-
-
 def token_probabilities(
     models: Sequence[BackoffModel], sentences: Iterable[Sequence[int]]
 ) -> np.ndarray:
@@ -155,9 +141,7 @@ def token_probabilities(
 
 
 def complete_weights(weights: Sequence[float], lms: Sequence[str]) -> np.ndarray:
-    """Return the weight of each of `lms`, (P,), in their order; the last one's may be missing and
-    is the rest of 1. UserError unless they are from 0 and sum to 1.
-    """
+    """Return weights (P,) of `lms`, the last maybe the rest of 1; UserError for other sums."""
     completed = np.array(weights, dtype=np.float64)
     if len(completed) == len(lms) - 1:
         completed = np.append(completed, 1 - completed.sum())
@@ -172,10 +156,7 @@ def complete_weights(weights: Sequence[float], lms: Sequence[str]) -> np.ndarray
 
 def tune_mixture(logs: np.ndarray) -> np.ndarray:
     """Return the weights (P,) under which tokens of log-probabilities `logs` (P, N) are most
-    probable.
-
-    Expectation maximisation from equal weights. The likelihood has no other maximum than the
-    greatest.
+    probable, by expectation maximisation from equal weights; there is one maximum only.
     """
     relative = np.exp(logs - logs.max(0))  # (P, N); factors of a token do not count
     weights = np.full(len(logs), 1 / len(logs))

@@ -60,10 +60,8 @@ def open_kenlm(path: Path) -> tuple["kenlm.Model", int | None]:
 
 
 def check_text(file: Path, name: Path) -> int | None:
-    """Return the first line of an ARPA file that is not UTF-8.
-
-    UserError, of `name`, for what KenLM would die of: numbers of n-grams that the file cannot hold,
-    and lines so long that it would need many times as much memory.
+    """Return the first line of an ARPA file that is not UTF-8; UserError, of `name`, for what KenLM
+    would die of: impossible numbers of n-grams, endless lines.
     """
     ArpaLines(file, name).read_header()
     odd, number = None, 1
@@ -75,7 +73,6 @@ def check_text(file: Path, name: Path) -> int | None:
 
 
 def is_utf8(raw: bytes) -> bool:
-    """Return whether bytes are UTF-8 text."""
     try:
         raw.decode()
     except UnicodeDecodeError:
@@ -125,10 +122,8 @@ PROGRAM = "build_binary"
 
 
 def find_program(where: str = "auto") -> Path | None:
-    """Return build_binary in directory `where` (or its bin), or for "auto" the one in the directory
-    that PLACE names, INSTALLED below the working directory, or PATH; "none" finds none.
-
-    UserError if a directory that the user names has it not.
+    """Return build_binary in directory `where` (or its bin); "auto": in PLACE's directory,
+    INSTALLED or PATH; "none": None. UserError if a named directory has it not.
     """
     if where == "none":
         return None
@@ -145,9 +140,7 @@ def find_program(where: str = "auto") -> Path | None:
 def binarise(
     program: Path, arpa: Path, binary: Path, form: str = "probing", options: Sequence[str] = ()
 ) -> None:
-    """Write `arpa` as a KenLM binary file by `program`; `form` is probing (fastest) or trie
-    (smallest), with more `options` of build_binary. UserError where it fails.
-    """
+    """Write `arpa` as KenLM's probing or trie `form`; UserError where `program` fails."""
     room = ["-T", f"{binary.parent}/", "-S", f"{1 << 30}b"]
     done = subprocess.run(
         [program, *options, *room, form, arpa, binary],
@@ -183,9 +176,7 @@ MENDED = "which KenLM does not read; write it as KenLM does: lmtools ngram conve
 
 
 def explain_refusal(path, file, cause: str) -> UserError:
-    """Return the error on the ARPA file `path`, plain in `file`, that KenLM refuses for `cause`:
-    the first line that it does not read, and whether `lmtools ngram convert` mends it.
-    """
+    """Return the error on an ARPA file that KenLM refuses: the line, and what mends it."""
     try:
         quirk = find_quirk(ArpaLines(file, path))
     except UserError as error:

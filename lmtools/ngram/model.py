@@ -109,13 +109,10 @@ class ModelNote(NamedTuple):
 class NgramModel:
     """An n-gram language model over tokens: words, or the pieces of its subword model.
 
-    `order`; `subword`: None for a bare KenLM file; `foreign`: its tokens are the words that KenLM
-    parts (`split_words`), as those of a bare file and of what was made of such; `hash`:
-    hexadecimal SHA-256 of model file and subword model, for caches and signatures. Probabilities
-    are natural logs; </s> counts as a token. A token that the model does not know has the
-    probability of <unk>; with a closed vocabulary that of `unknown`, the token that stands for all
-    such words and was trained like any other (lmtools.ngram.sentences.UNKNOWN), or where there is
-    none (`lacks_unknown`) UNSEEN. All are reported as unknown. Pickles as its path.
+    `subword`: None for a bare KenLM file; `foreign`: its tokens are the words that KenLM parts;
+    `hash`: SHA-256 of model file and subword model. Natural logs; </s> counts as a token. A token
+    that is not known has the probability of <unk>, or of `unknown` in a closed vocabulary, or
+    UNSEEN where there is neither (`lacks_unknown`). Pickles as its path.
     """
 
     def __init__(
@@ -158,7 +155,6 @@ class NgramModel:
 
     @property
     def notes(self) -> list[ModelNote]:
-        """Return notes on the model for those who meet unknown words."""
         notes = []
         if self.lacks_unknown:
             cause = (
@@ -173,7 +169,6 @@ class NgramModel:
         return notes
 
     def unigram(self, token: str) -> float:
-        """Return log10 of the probability of a token after nothing."""
         before = kenlm.State()
         self.kenlm.NullContextWrite(before)
         return self.kenlm.BaseScore(before, token, kenlm.State())
@@ -185,9 +180,7 @@ class NgramModel:
         return split_words(text) if self.foreign else text.split()
 
     def tokens(self, text: str) -> list[str]:
-        """Return the tokens that the model sees of `text`, after its normaliser; reserved symbols
-        are unknown words, not ends of sentences.
-        """
+        """Return the tokens the model sees of a normalised text; reserved ones are unknown."""
         tokens = split_words(text) if self.foreign else self.subword.pieces(text)
         if self.unknown:
             return [
@@ -203,9 +196,7 @@ class NgramModel:
         return ["<unk>" if token in RESERVED or "\0" in token else token for token in tokens]
 
     def conditional(self, text: str) -> tuple[np.ndarray, np.ndarray]:
-        """Return (T,) natural-log probabilities of the tokens of `text` and of </s>, each given
-        those before, and (T,) bool: unknown.
-        """
+        """Return (T,) natural-log probabilities of tokens and </s>, and (T,) bool: unknown."""
         return self.query(self.tokens(text))
 
     def query(self, tokens: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:

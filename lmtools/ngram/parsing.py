@@ -93,9 +93,7 @@ class NewWords:
         self.ids = ids
 
     def find(self, text: bytes, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-        """Return the ids of the words of `text` that begin at `starts`; all -1 where one is no
-        UTF-8, or reads <UNK>, which is <unk>.
-        """
+        """Return the ids of words that begin at `starts`; all -1 for no UTF-8, or <UNK>."""
         pieces = zip(starts.tolist(), (starts + lengths).tolist(), strict=True)
         try:
             words = [text[start:end].decode() for start, end in pieces]

@@ -25,11 +25,9 @@ COLUMNS = "key", "prob", "suffix"
 
 
 def prune(model: BackoffModel, threshold: float, folder=None) -> BackoffModel:
-    """Return `model` without the n-grams, of two words and more, that change its perplexity by less
-    than the factor 1 + `threshold` each; contexts of those that stay are kept, and back-off weights
-    are new. `model` is used up; what stays waits in unnamed files of `folder`.
-
-    As in SRILM each n-gram is judged alone, against the model as it was.
+    """Return `model`, which is used up, without the n-grams of two words and more that change its
+    perplexity by less than the factor 1 + `threshold` each, judged alone as in SRILM; contexts of
+    those that stay are kept, and back-off weights are new.
     """
     result = renumber(model.levels[0], select_ngrams(model, threshold, folder), folder)
     result.drop_empty()

@@ -28,11 +28,8 @@ def split_words(text: str) -> list[str]:
 
 
 class TokenisedText:
-    """The token lists of texts, one a line that holds a token; iterating tallies `sentences`,
-    `tokens`, `reserved` (tokens left out).
-
-    `tokenise` maps a line to its tokens. Reserved symbols count as white space, as in lmplz
-    --skip_symbols. Of a part, `shard`, there may be no sentence.
+    """The token lists of texts, one a line that holds a token, by `tokenise`; iterating tallies
+    `sentences`, `tokens`, `reserved` (left out, as by lmplz --skip_symbols).
     """
 
     def __init__(self, paths: Sequence, tokenise: Callable[[str], list[str]], shard=WHOLE):
@@ -57,7 +54,6 @@ class TokenisedText:
             )
 
     def allowed(self, words: list[str]) -> list[str]:
-        """Return `words` without reserved symbols."""
         if RESERVED.isdisjoint(words):
             return words
         kept = [word for word in words if word not in RESERVED]

@@ -18,6 +18,12 @@ from lmtools.report.table import decimal, places
 DPI = 160
 STARS = ("*", (4, 1, 0))
 PLAIN = FuncFormatter(lambda value, _: f"{value:,g}")
+FAR = 1.5  # times the median perplexity: what is higher does not count for the scale
+# from so many seconds on, seconds a unit
+UNITS = ((5400, 3600, "hours"), (90, 60, "minutes"), (0, 1, "seconds"))
+EDGE = "A mark on the upper edge stands for what lies far beyond it; its figure is in the label."
+LIFT = 0.03  # the lowest label stands above the axis
+ROUND = (1, 2, 2.5, 5, 10)  # steps of ticks at round numbers
 
 
 @dataclass(frozen=True)
@@ -156,14 +162,6 @@ def spread(places: Sequence[float], gap: float) -> list[float]:
     apart = np.empty(len(places))
     apart[order] = np.clip(shifted, 0, room) + gap * np.arange(len(places))
     return apart.tolist()
-
-
-FAR = 1.5  # times the median perplexity: what is higher does not count for the scale
-# from so many seconds on, seconds a unit
-UNITS = ((5400, 3600, "hours"), (90, 60, "minutes"), (0, 1, "seconds"))
-EDGE = "A mark on the upper edge stands for what lies far beyond it; its figure is in the label."
-LIFT = 0.03  # the lowest label stands above the axis
-ROUND = (1, 2, 2.5, 5, 10)  # steps of ticks at round numbers
 
 
 @dataclass

@@ -227,7 +227,8 @@ def collect(
         parts["pairs"], dropped = collect_pairs(home, trees["judged"], names)
         absent += dropped
     apart = {sample.name for sample in parts["lists"].samples} if kind == LM and with_lists else ()
-    models = collect_models(trees, apart, names)
+    ppl = {key: tree for key, tree in trees["ppl"].items() if key[1] not in apart}
+    models = models_of(names.lms, trees | {"ppl": ppl})
     if kind == LM:
         absent += list_absent(home, models)
         absent += [*list_missing(home, RESCORING, trees), *dropped] if with_lists else []
@@ -244,9 +245,3 @@ def check_words(words, kind: str, with_lists: bool) -> None:
             f"{words.path}: a report of kind {kind} has no rescored utterances whose words could be"
             f" marked; leave out --words, or --what {kind}"
         )
-
-
-def collect_models(trees: Mapping, apart: Collection[str], names: Names) -> dict[str, Model]:
-    """Collect the language models of `trees`, without the perplexities of the sets `apart`."""
-    ppl = {key: tree for key, tree in trees["ppl"].items() if key[1] not in apart}
-    return models_of(names.lms, trees | {"ppl": ppl})

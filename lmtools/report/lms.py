@@ -57,6 +57,12 @@ MADE_OF = {
     "epochs": ("epochs", 0),
     "training tokens": ("tokens", 0),
 }
+ABOVE = 2.0  # times the highest end: how far up a learning curve is shown
+FEW = 12  # labels beside axes of the usual height
+CURVE = (
+    "perplexity of a prediction on the validation text over updates and over the time spent in"
+    f" training steps; the number is where a training ended. {EDGE}"
+)
 
 
 def query_models(experiment: Experiment, models: Iterable[Model]) -> Query:
@@ -115,28 +121,18 @@ def training_tables(experiment: Experiment) -> Iterator[Table]:
 def list_trainings(experiment: Experiment, named: Mapping[str, Model]) -> Iterator[Table]:
     """Yield the table of the trainings of models, by their printed names, if there are any."""
     models = list(named.values())
+    optims = [model.config.get("optim") or {} for model in models]
     if models:
         columns = [
             Column("LM", list(named)),
             text_column("criterion", [m.config.get("criterion", "softmax") for m in models]),
-            text_column("optimiser", list(map(name_optimiser, models))),
+            text_column(
+                "optimiser",
+                [o.get("lr") and f"{o.get('name', 'adam')}, {o['lr']:g}" for o in optims],
+            ),
             *query_models(experiment, models).columns(TRAINING),
         ]
         yield table_of("Training", columns, (LOSSES,), left=3)
-
-
-def name_optimiser(model: Model) -> str | None:
-    """Return the optimiser and its learning rate."""
-    optim = model.config.get("optim") or {}
-    return f"{optim.get('name', 'adam')}, {optim['lr']:g}" if optim.get("lr") is not None else None
-
-
-ABOVE = 2.0  # times the highest end: how far up a learning curve is shown
-FEW = 12  # labels beside axes of the usual height
-CURVE = (
-    "perplexity of a prediction on the validation text over updates and over the time spent in"
-    f" training steps; the number is where a training ended. {EDGE}"
-)
 
 
 def learning_pictures(experiment: Experiment) -> Iterator[Picture]:

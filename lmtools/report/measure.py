@@ -3,7 +3,7 @@ each: corpus level, by utterance length, by list depth, against the first pass.
 """
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -28,7 +28,6 @@ from lmtools.formats.scores import hash_lists
 from lmtools.report.names import FIRST, NOTHING, ORACLE, SystemParts
 from lmtools.rescoring import (
     DERIVED,
-    ScoreColumns,
     Weights,
     check_signatures,
     gather,
@@ -39,6 +38,10 @@ from lmtools.rescoring.features import best, summed
 from lmtools.types import NBest
 
 SUFFIXES = ("", ".gz", ".xz")
+SEED = 1  # of the bootstrap
+# Words of the reference, both ends included.
+LENGTHS = ((0, 0), (1, 2), (3, 5), (6, 10), (11, 15), (16, 20), (21, 30), (31, 40), (41, None))
+DEPTHS = (1, 2, 5, 10, 20, 50, 100)
 
 
 @dataclass(frozen=True)
@@ -155,25 +158,6 @@ def is_tuned(name: str, nbests: Sequence[NBest], weights: Mapping[str, Weights |
 def judged(samples: Sequence[Sample]) -> tuple[Sample, ...]:
     """Return the sets that weights were not tuned on; all, if there are no others."""
     return tuple(sample for sample in samples if not sample.tuned) or tuple(samples)
-
-
-def features_of(systems: Iterable[System]) -> list[str]:
-    """Return the features that any of `systems` has a weight for, in their order."""
-    weights = [system.weights.features for system in systems if system.weights]
-    return list(dict.fromkeys(name for features in weights for name in features))
-
-
-def read_score_columns(home: Path, sample: Sample, features: Sequence[str]) -> ScoreColumns:
-    """Read the columns of `sample` among `features` that are there: sums and means."""
-    paths = {path.parent.name: path for path in sorted(home.glob(f"score/*/{sample.name}.scores*"))}
-    specs = [f"{name}={paths[summed(name)]}" for name in features if summed(name) in paths]
-    return read_columns(specs, sample.nbests, sample.path)
-
-
-SEED = 1  # of the bootstrap
-# Words of the reference, both ends included.
-LENGTHS = ((0, 0), (1, 2), (3, 5), (6, 10), (11, 15), (16, 20), (21, 30), (31, 40), (41, None))
-DEPTHS = (1, 2, 5, 10, 20, 50, 100)
 
 
 @dataclass(frozen=True)
@@ -311,8 +295,11 @@ def depth_curves(
     choose from lists of their own. UserError where scores are there that are not of what the
     weights were tuned on.
     """
-    named = features_of(systems.values())
-    columns = read_score_columns(home, sample, named)
+    weights = [system.weights.features for system in systems.values() if system.weights]
+    named = list(dict.fromkeys(name for features in weights for name in features))
+    paths = {path.parent.name: path for path in sorted(home.glob(f"score/*/{sample.name}.scores*"))}
+    specs = [f"{name}={paths[summed(name)]}" for name in named if summed(name) in paths]
+    columns = read_columns(specs, sample.nbests, sample.path)
     derived = [name for name in (*DERIVED, "rank") if name in named]
     features = gather(sample.nbests, columns.values, sample.path, derived)
     depth = features.valid.shape[1]

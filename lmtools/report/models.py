@@ -126,7 +126,7 @@ def models_of(names: Names, parts: Mapping[str, Mapping]) -> dict[str, Model]:
             parts["learning"].get(name, ()),
             figures.get(name, {}),
             vocabulary=vocabulary,
-            parameters=count_parameters(config),
+            parameters=facts.get("parameters") or sum(config.get("counts", ())) or None,
             label=names.label(name),
             shown=replace(families[family], label=title or families[family].label),
             place=list(families).index(family),
@@ -141,12 +141,6 @@ def family_of(config: Mapping, vocabulary: Vocabulary | None, style: Style) -> s
     if family == "elmo" and vocabulary and vocabulary.words and vocabulary.scheme != "char":
         return ESULMO
     return family if family in style.families else OTHER
-
-
-def count_parameters(config: Mapping) -> int | None:
-    """Return the numbers that a language model learnt, of n-grams the n-grams, if it is known."""
-    facts = config.get("facts") or {}
-    return facts.get("parameters") or sum(config.get("counts", ())) or None
 
 
 def step_time(lines: Sequence[Mapping]) -> float | None:

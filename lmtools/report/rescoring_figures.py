@@ -47,22 +47,25 @@ LEARNING = (
 )
 
 
-def other_criterion(experiment: Experiment, name: str) -> bool:
-    """Return whether a part of a system was trained by another criterion than the softmax."""
-    return any(
-        experiment.configs.get(part.lm, {}).get("criterion", CE) != CE
-        for part in experiment.names.makeup(name).parts
-    )
-
-
 LEFT_OUT = {  # what a figure of many lines lacks, and why
     "language models trained by other criteria than the softmax have tables and figures of their"
-    " own": other_criterion,
+    " own": lambda experiment, name: any(
+        experiment.configs.get(lm, {}).get("criterion", CE) != CE
+        for lm in experiment.models_in(name)
+    ),
     "means over tokens are in the tables": lambda experiment, name: experiment.names.is_mean(name),
     "interpolations with the first pass are in the tables": lambda experiment, name: (
         experiment.names.makeup(name).interpolated
     ),
 }
+KINDS = ("perplexity", "two-way perplexity", "pseudo-perplexity")
+MARGIN = 1.08  # times the perplexities at the ends of an axis
+LABELS = 0.58  # where labels stand, in parts of an axis
+CAPTION = (
+    "after rescoring with one language model, over the word perplexity that it gives to the"
+    " references; bars are 95% bootstrap intervals, the dashed line is the first pass. Kinds of"
+    " perplexity do not compare, so each has a panel."
+)
 
 
 def legible(
@@ -336,16 +339,6 @@ def draw_learning(names: Names, curves: Mapping, theme: Theme) -> Figure:
             line(axes, theme, styles[lm], names.label(lm), x=np.array(tokens) / 1e6, y=losses)
     beside(axes)
     return figure
-
-
-KINDS = ("perplexity", "two-way perplexity", "pseudo-perplexity")
-MARGIN = 1.08  # times the perplexities at the ends of an axis
-LABELS = 0.58  # where labels stand, in parts of an axis
-CAPTION = (
-    "after rescoring with one language model, over the word perplexity that it gives to the"
-    " references; bars are 95% bootstrap intervals, the dashed line is the first pass. Kinds of"
-    " perplexity do not compare, so each has a panel."
-)
 
 
 def ppl_pictures(experiment: Experiment) -> Iterator[Picture]:

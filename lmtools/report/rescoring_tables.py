@@ -30,6 +30,27 @@ from lmtools.report.table import (
 )
 from lmtools.rescoring.features import summed
 
+MEANINGS = {  # of what is computed from the text, and of what the names of means end in
+    "words": "`words` is its number of words",
+    "characters": "`characters` its number of characters",
+    "log-words": "`log-words` log(1 + its number of words)",
+    "loop": "`loop` minus the words that it repeats in a loop",
+    "/token": "`LM/token` the LM's mean over tokens",
+    "/word": "`LM/word` the LM's score divided by the number of words",
+}
+WEIGHT = "{:.4g}"
+PPL_COLUMNS = {  # what `lmtools ppl` wrote, by the table's header
+    "subword": ("subword_ppl", 2),
+    "word": ("word_ppl", 2),
+    "bits/char": ("bits_per_char", 2),
+    "sentence mean": ("sentence_ppl_mean", 2),
+    "sentence median": ("sentence_ppl_median", 2),
+}
+PSEUDO = (
+    "A pseudo-perplexity sees both sides of each token: it is lower than a perplexity by nature"
+    " and compares only with its like."
+)
+
 
 def main_tables(experiment: Experiment) -> Iterator[Table]:
     """Yield for each judged set every system; of several sets first a table of all (Table 1)."""
@@ -150,28 +171,6 @@ def list_missing(experiment: Experiment, measured: Measured) -> Iterator[str]:
                 f"{experiment.lists.names.label(name)} has no hypothesis for {len(result.missing)}"
                 f" utterances; they count as empty (first: {result.missing[0]})."
             )
-
-
-MEANINGS = {  # of what is computed from the text, and of what the names of means end in
-    "words": "`words` is its number of words",
-    "characters": "`characters` its number of characters",
-    "log-words": "`log-words` log(1 + its number of words)",
-    "loop": "`loop` minus the words that it repeats in a loop",
-    "/token": "`LM/token` the LM's mean over tokens",
-    "/word": "`LM/word` the LM's score divided by the number of words",
-}
-WEIGHT = "{:.4g}"
-PPL_COLUMNS = {  # what `lmtools ppl` wrote, by the table's header
-    "subword": ("subword_ppl", 2),
-    "word": ("word_ppl", 2),
-    "bits/char": ("bits_per_char", 2),
-    "sentence mean": ("sentence_ppl_mean", 2),
-    "sentence median": ("sentence_ppl_median", 2),
-}
-PSEUDO = (
-    "A pseudo-perplexity sees both sides of each token: it is lower than a perplexity by nature"
-    " and compares only with its like."
-)
 
 
 def weight_tables(experiment: Experiment) -> Iterator[Table]:

@@ -122,7 +122,6 @@ class TextBlock(NamedTuple):
     start: int = 0
 
     def blocks(self) -> Iterator["TextBlock"]:
-        """Return this block alone, as a part of a text has several."""
         yield self
 
     def text(self) -> str:
@@ -156,9 +155,7 @@ class TextPart(NamedTuple):
     end: int | None = None
 
     def blocks(self, nul: bool = False) -> Iterator[TextBlock]:
-        """Yield its blocks, one after the other, lazily; UserError for what is no text, and unless
-        `nul` for a NUL byte anywhere.
-        """
+        """Yield its blocks, lazily; UserError for what is no text, NUL bytes unless `nul`."""
         number, most = 1, longest_line()
         try:
             with stream_of(self.path) as stream:
@@ -189,7 +186,6 @@ class TextPart(NamedTuple):
 
 
 def skip_line(stream, begin: int, most: int) -> int:
-    """Go to the first line that begins at byte `begin` or later; return where it begins."""
     stream.seek(begin - 1)
     while (rest := stream.readline(most + 1)) and not rest.endswith(NEWLINE):
         pass
@@ -268,9 +264,7 @@ class PairBlock(NamedTuple):
 
 
 def read_pairs(targets: Sequence, sources: Sequence) -> Iterator[PairBlock]:
-    """Yield the lines of texts side by side with those of as many sources, text by text; UserError
-    where they are not as many.
-    """
+    """Yield lines beside those of as many sources, text by text; UserError for other numbers."""
     if len(targets) != len(sources):
         raise UserError(
             f"--source: {len(sources)} texts for {len(targets)} of --text; give one each, in their"

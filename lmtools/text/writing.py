@@ -43,12 +43,9 @@ LANGUAGE = re.compile(r"[a-z]{2,3}")
 
 
 def detokeniser(language: str) -> Callable[[str], str]:
-    """Return a function from tokenised to detokenised lines of `language` (ISO 639: en, de, fr ..).
-
-    Also undoes Moses's escapes (`&apos; &quot; &amp; &#124;` ..) and split hyphens (` @-@ `);
-    subword marks have to be joined before. English, French, Italian, Irish, Czech, Finnish and CJK
-    scripts have rules of their own, all others share one set. UserError for what is no language
-    code, and without sacremoses.
+    """Return a function from tokenised to detokenised lines of `language` (ISO 639), which also
+    undoes Moses's escapes and split hyphens; subword marks have to be joined before. UserError for
+    what is no language code, and without sacremoses.
     """
     if not LANGUAGE.fullmatch(language):
         raise UserError(f"--detokenise {language}: not a language code; write en, de, fr ..")

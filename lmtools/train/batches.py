@@ -51,7 +51,6 @@ class Segments:
         return len(self.sentence)
 
     def batch(self, indices: np.ndarray) -> list[np.ndarray]:
-        """Return the token ids of the segments at `indices`."""
         return [
             self.corpus[int(self.sentence[i])][self.begin[i] : self.begin[i] + self.lengths[i]]
             for i in indices
@@ -102,7 +101,6 @@ class Sentences:
         return len(cut_lengths(widths, self.batch, self.boundary)) + 1
 
     def make_plan(self, epoch: int, number: int) -> list[np.ndarray]:
-        """Return the batches of a shard in an epoch, in order."""
         widths = self.segments(number).widths
         numbers = self.seed, epoch, *([number] if len(self.shards) > 1 else [])
         return plan_epoch(widths, self.batch, self.boundary, *numbers)
@@ -142,7 +140,6 @@ class Sentences:
         """Take up the state of `carried_state`: none."""
 
     def place(self, step: int) -> str:
-        """Return which sentences a step reads, for people."""
         segments, indices = self.at(step)
         sentences = ", ".join(str(int(segments.sentence[i]) + 1) for i in indices[:8])
         more = " ..." if len(indices) > 8 else ""
@@ -153,11 +150,8 @@ class Sentences:
 def plan_epoch(
     lengths: np.ndarray, batch: Batch, boundary: int, seed: int, epoch: int, *shard: int
 ) -> list[np.ndarray]:
-    """Return the batches of one epoch, in order: arrays of indices into `lengths`; `shard` is the
-    number of one of several.
-
-    Sentences of equal length stand together (almost no padding), which of them meet in a batch and
-    the order of the batches are drawn anew for each epoch; their number is the same in every epoch.
+    """Return the batches of one epoch, arrays of indices into `lengths`, of one `shard` of several.
+    Equal lengths stand together; who meets whom, and the order, are drawn for each epoch.
     """
     generator = np.random.default_rng([seed, epoch, *shard])
     order = np.lexsort((generator.random(len(lengths)), lengths))

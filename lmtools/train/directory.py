@@ -76,9 +76,7 @@ class TrainingPlan(NamedTuple):
         return cls(settings, train, valid, fingerprint=fingerprint, also=guards, **places)
 
     def with_events(self, directory) -> "TrainingPlan":
-        """Return the plan with a directory for event files, or None; UserError where the package
-        that writes them is missing.
-        """
+        """Return the plan with a directory for event files, if any; needs TensorBoard."""
         if directory is None:
             return self
         import_writer()
@@ -86,10 +84,8 @@ class TrainingPlan(NamedTuple):
 
 
 class DirectoryState(NamedTuple):
-    """State of the model directory before a training.
-
-    `progress` is that of the training there, None where it has to start; `aside` the cause to set
-    the directory aside; `lost` the cause that its weights are damaged, although it can go on.
+    """State of the model directory before a training: `progress` of the training there, None to
+    start; `aside`, why to set it aside; `lost`, why its weights are damaged although it can go on.
     """
 
     progress: Progress | None = None
@@ -159,9 +155,7 @@ def make_room(
 
 
 def keep_weights(out: Path, epoch: int) -> None:
-    """Copy the best weights so far to `epoch-N`, which is the model directory that a training of N
-    epochs leaves, where the learning rate does not depend on the last step.
-    """
+    """Copy the best weights to `epoch-N`, as a training of N epochs leaves them."""
     if (out / WEIGHTS).exists():  # weights that were lost come back with the next better ones
         with atomic_directory(out / f"epoch-{epoch}", CONFIG, follow=False) as kept:
             shutil.copytree(out / "subword", kept / "subword")

@@ -30,9 +30,8 @@ def import_writer():
 
 
 class Events:
-    """Event files in a directory of a training that starts, or goes on, after `step`: what an
-    earlier run wrote of later steps is not shown any more. Where they cannot be written any more,
-    the training goes on without.
+    """Event files of a training that starts, or goes on, after `step`: later ones of an earlier run
+    are hidden. Where they cannot be written any more, training goes on without.
     """
 
     def __init__(self, directory: Path, step: int):
@@ -78,9 +77,7 @@ class Events:
 
 
 class Log:
-    """Metrics of a training that starts, or goes on, at `step` of `total`; lines of later steps
-    (lost to a crash) are dropped. `events`: a directory for TensorBoard's event files, too.
-    """
+    """Metrics from `step` on of `total`, later lines dropped; `events`: TensorBoard's directory."""
 
     def __init__(self, directory: Path, step: int, total: int, events: Path | None = None):
         self.path, self.total, self.name = directory / "metrics.jsonl", total, directory.name

@@ -46,7 +46,6 @@ class Adagrad(Decoupled, torch.optim.Adagrad):
 
 
 def make_adagrad(groups, optim: Optim) -> Adagrad:
-    """Make Adagrad, of dense and of sparse gradients."""
     return Adagrad(groups, lr=optim.lr, initial_accumulator_value=1.0, eps=0.0)
 
 
@@ -107,7 +106,6 @@ class Optimisers:
         return states
 
     def resume(self, states: Mapping[int, Mapping[str, torch.Tensor]]) -> None:
-        """Take up saved `states`."""
         self.carried = dict(states.get(self.first[-1], {}))
         for part, first, end in zip(self.parts, self.first, self.first[1:], strict=False):
             numbers = [number for number in states if first <= number < end]

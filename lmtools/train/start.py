@@ -24,12 +24,9 @@ SHAPING = ("cutoffs", "divide")
 
 @torch.no_grad()
 def start_from(directory, lm: LanguageModel, subword: Subword) -> str:
-    """Put the weights of a model directory into `lm`, whose vocabulary is `subword`; return a line
-    on how many of its pieces they have. UserError where the architectures differ.
-
-    Rows of embedding and output layer go by piece, or by predicted word: those that the other model
-    lacks start from the average of those that it has. The noise of sampled criteria stays `lm`'s
-    own, and its biases start from the same log-probabilities, those of another criterion too.
+    """Put the weights of a model directory into `lm`, whose vocabulary is `subword`; a line on how
+    many of its pieces they have. Rows go by piece or predicted word, new ones start from the
+    average; the noise of sampled criteria stays `lm`'s own. UserError where architectures differ.
     """
     other, vocabulary = load_model(directory, pairs=lm.objective.pairs)
     compare_settings(lm.settings, other.settings, directory)
@@ -47,7 +44,9 @@ def start_from(directory, lm: LanguageModel, subword: Subword) -> str:
             tensors[name] = tensor
     load_state(lm, tensors, directory)
     if isinstance(lm.output, Corrected):
-        take_bias(lm.output, same)
+        if not same:
+            lm.output.bias.copy_(lm.output.bias_from_log(lm.output.bias))
+        lm.output.bias -= log_noise(lm.output)[0]
     notes = [f"weights of {directory}"]
     if not same:
         notes.append(
@@ -122,13 +121,6 @@ def release_bias(output: Corrected, same: bool) -> None:
         output.bias[~known] = output.bias[known].min()
 
 
-def take_bias(output: Corrected, same: bool) -> None:
-    """Make biases of what `release_bias` gave."""
-    if not same:
-        output.bias.copy_(output.bias_from_log(output.bias))
-    output.bias -= log_noise(output)[0]
-
-
 def log_noise(output: Corrected) -> tuple[Tensor, Tensor]:
     """Return the noise's addition to log-posteriors (V,), 0 if not finite, and where it is."""
     added = (torch.as_tensor(output.before()) + output.after()).expand(len(output.bias))
@@ -160,7 +152,8 @@ def choose_parameters(lm: LanguageModel, settings: Settings) -> list[str]:
             f"freeze.layers: {freeze.layers} is more than the {trunk.depth} layers of the model;"
             f" give at most {trunk.depth}"
         )
-    below = find_embedding(lm)
+    # the part of the trunk below its layers
+    below = next(part for part in lm.trunk.children() if lm.trunk.lookup in part.modules())
     updated: list[str] = []
     if lora.rank:
         kept = {id(p) for part in trunk.stack[: freeze.layers] for p in part.parameters()}
@@ -177,12 +170,6 @@ def choose_parameters(lm: LanguageModel, settings: Settings) -> list[str]:
     if not any(parameter.requires_grad for parameter in lm.parameters()):
         raise UserError("freeze: nothing is left to train; freeze less")
     return updated
-
-
-def find_embedding(lm: LanguageModel) -> nn.Module:
-    """Find the part of the trunk below its layers, which holds the table of embeddings."""
-    table = lm.trunk.lookup
-    return next(part for part in lm.trunk.children() if table in part.modules())
 
 
 class LowRank:
@@ -235,7 +222,6 @@ class LowRank:
 
     @torch.no_grad()
     def resume(self, saved: Mapping[str, Tensor]) -> None:
-        """Go on from a saved state; the matrices are those of the model's own."""
         for name in self.matrices:
             self.down[name].copy_(saved[f"{SAVED}{name}.down"])
             self.up[name].copy_(saved[f"{SAVED}{name}.up"])

@@ -25,13 +25,9 @@ from lmtools.train.parallel import World
 
 class Streams:
     """Truncated back-propagation through time: S streams, T positions a step, gradients within a
-    step only (Williams and Peng 1990).
-
-    The text is one line of positions: sentence by sentence, in the corpus's order, BOS and its
-    tokens are read and its tokens and EOS predicted. An epoch cuts it into S pieces as equal as can
-    be, from a starting point that is drawn for each epoch (`seed` None: the beginning), and starts
-    from a state of zeros. Every position is predicted once. A process has every `world.size`-th
-    stream.
+    step only (Williams and Peng 1990). An epoch cuts the line of positions into S pieces from a
+    starting point drawn for it (`seed` None: the beginning); every position is predicted once. A
+    process has every `world.size`-th stream.
     """
 
     def __init__(self, corpus: Corpus, batch: Batch, seed: int | None, world: World):
@@ -101,9 +97,7 @@ class Streams:
         generator: np.random.Generator,
         device: torch.device,
     ) -> tuple[Tensor, int]:
-        """Return the summed loss of this process's streams and the number of their targets; the
-        state goes on to the next call.
-        """
+        """Return the summed loss of this process's streams, and its targets; the state goes on."""
         first, end = (bound[self.world.rank :: self.world.size, None] for bound in self.span(batch))
         places = first + np.arange(self.batch.unroll)  # (streams, T)
         inputs, targets = self.read(places % self.positions)
@@ -129,7 +123,6 @@ class Streams:
         self.state = [saved[str(number)][share].to(device) for number in range(len(saved))] or None
 
     def place(self, step: int) -> str:
-        """Describe the place of a step in the corpus, for people."""
         first, _ = self.span(self.at(step))
         lines = ", ".join(str(line + 1) for line in self.sentence(first % self.positions)[:8])
         return f"streams at sentences {lines}{' ...' if len(first) > 8 else ''}"
@@ -146,7 +139,6 @@ def bisect(corpus: CorpusFile, positions: np.ndarray) -> np.ndarray:
 
 
 def read_positions(corpus: CorpusFile, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Read the input and the target at each position in a file."""
     sentence, ids, offsets = bisect(corpus, positions), corpus.ids, corpus.offsets
     token = positions - sentence  # that is predicted; EOS where the sentence has no more
     read, gold = ids[np.maximum(token - 1, 0)], ids[np.minimum(token, len(ids) - 1)]

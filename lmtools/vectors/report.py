@@ -5,9 +5,9 @@ and by layer; and both against what the same language models gain on lists.
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -132,15 +132,10 @@ def main_tables(
     if tested:
         columns.append(Column("p", [probability(row.p if row else None) for row in rows]))
     first = f"{kind}'s correlation, times 100, of cosine and {name_judges(experiment)}; bold is"
-    stated = [f"{first} the best.", *list_warnings(experiment), *notes]
+    made = [CONSTRUCTED] * is_constructed(experiment)
+    stated = [f"{first} the best.", *made, *notes]
     title = f"Semantic textual similarity, {kind} x100: {describe_corpus(experiment)}"
     yield table_of(title, columns, stated, part="results")
-
-
-def list_warnings(experiment: Experiment) -> Iterator[str]:
-    """Yield the warning that no one judged the similarity, where no one did."""
-    if is_constructed(experiment):
-        yield CONSTRUCTED
 
 
 def layer_tables(experiment: Experiment) -> Iterator[Table]:
@@ -150,7 +145,14 @@ def layer_tables(experiment: Experiment) -> Iterator[Table]:
     if not layered:
         return
     values = {system: judged.pearsons for system, judged in layered.items()}
-    tops = [highest(column) for column in values.values()]
+    tops = [  # the layer with the highest of the values that are numbers
+        max(
+            (n for n, value in column.items() if not math.isnan(value)),
+            key=column.get,
+            default=None,
+        )
+        for column in values.values()
+    ]
     query = Query(experiment.rows, "vectors", list(layered))
     columns = [Column("system", [pairs.labels[system] for system in layered])]
     for number in sorted({number for by_number in values.values() for number in by_number}):
@@ -158,13 +160,9 @@ def layer_tables(experiment: Experiment) -> Iterator[Table]:
         best = frozenset(i for i, top in enumerate(tops) if number == top)
         columns.append(Column(f"layer {number}" if number else "embed", cells, best))
     title = f"Pearson x100 by layer on {pairs.test}: {describe_corpus(experiment)}"
-    yield table_of(title, columns, (LAYERS, *list_warnings(experiment)), part="results")
-
-
-def highest(values: Mapping[int, float]) -> int | None:
-    """Return the layer with the highest of the values that are numbers."""
-    finite = (number for number, value in values.items() if math.isfinite(value))
-    return max(finite, key=values.__getitem__, default=None)
+    yield table_of(
+        title, columns, (LAYERS, *[CONSTRUCTED] * is_constructed(experiment)), part="results"
+    )
 
 
 def grade_tables(experiment: Experiment) -> Iterator[Table]:
@@ -179,11 +177,12 @@ def grade_tables(experiment: Experiment) -> Iterator[Table]:
             header = f"{grade:g} ({count:,})"
             columns.append(query.column(header, "cosine", name, digits=3, at=grade))
         title = f"Mean cosine by similarity on {name}: {describe_corpus(experiment)}"
-        yield table_of(title, columns, (GRADES, *list_warnings(experiment)), part="results")
+        yield table_of(
+            title, columns, (GRADES, *[CONSTRUCTED] * is_constructed(experiment)), part="results"
+        )
 
 
-@dataclass(frozen=True)
-class Gain:
+class Gain(NamedTuple):
     """One language model: Pearson's correlations (x100) of its context, of its embedding layer
     (None where it has none) and of its best vectors, which `layer` of system `vectors` are, on the
     last set of pairs; the score of the system that adds it to the first pass, what that gains, and
@@ -203,20 +202,26 @@ class Gain:
 
 def measure_gains(experiment: Experiment, measured: Measured) -> list[Gain]:
     """Return what each language model with vectors gains on a set of lists, in printing order."""
-    pairs, systems = experiment.pairs, experiment.lists.systems
+    pairs, systems, gains = experiment.pairs, experiment.lists.systems, []
     alone = {
-        system.makeup.parts[0].lm: name
+        system.makeup.parts[0].lm: measured.results[name]
         for name, system in systems.items()
         if name in measured.results and is_alone(system.makeup)
     }
-    vectors: dict[str, list[str]] = {}
-    for name in pairs.on(pairs.test):
-        vectors.setdefault(pairs.ways[name].lm, []).append(name)
-    return [
-        measure_gain(experiment, measured, lm, alone[lm], vectors=names)
-        for lm, names in vectors.items()
-        if lm in alone
-    ]
+    judged, first = pairs.on(pairs.test), measured.results[FIRST].score
+    for lm in dict.fromkeys(pairs.ways[name].lm for name in judged):
+        if result := alone.get(lm):
+            best = max(
+                (value, name, layer)
+                for name in judged
+                if pairs.ways[name].lm == lm
+                for layer, value in judged[name].pearsons.items()
+            )
+            plain = judged.get(lm)
+            parts = (plain and plain.hundredfold(part) for part in ("context", "embed"))
+            gain = experiment.lists.sign * (first - result.score)
+            gains.append(Gain(lm, *parts, *best, result.score, gain, result.beyond))
+    return gains
 
 
 def is_alone(makeup: SystemParts) -> bool:
@@ -225,69 +230,39 @@ def is_alone(makeup: SystemParts) -> bool:
     return whole and makeup.normalised and not makeup.lattices and not makeup.interpolated
 
 
-def measure_gain(
-    experiment: Experiment, measured: Measured, lm: str, system: str, vectors: Sequence[str]
-) -> Gain:
-    """Return the figures of a language model with these systems of vectors."""
-    judged = experiment.pairs.on(experiment.pairs.test)
-    best, name, layer = max(
-        (value, name, layer) for name in vectors for layer, value in judged[name].pearsons.items()
-    )
-    result = measured.results[system]
-    return Gain(
-        lm,
-        *(judged[lm].hundredfold(kind) if lm in judged else None for kind in ("context", "embed")),
-        best=best,
-        vectors=name,
-        layer=layer,
-        score=result.score,
-        gain=experiment.lists.sign * (measured.results[FIRST].score - result.score),
-        p=result.beyond,
-    )
-
-
 def gain_tables(experiment: Experiment) -> Iterator[Table]:
     """Yield similarity and reranking side by side, a language model a row, for each set of
     lists.
     """
-    for measured in experiment.lists.judged if experiment.lists else ():
-        if gains := measure_gains(experiment, measured):
-            yield gain_table(experiment, measured, gains)
-
-
-def gain_table(experiment: Experiment, measured: Measured, gains: Sequence[Gain]) -> Table:
     test, lists, label = experiment.pairs.test, experiment.lists, experiment.label
-    parts = [f"layer {gain.layer}" if gain.layer else "embed" for gain in gains]
-    kinds = {"context": "context", "embed": "embed", "best layer": "best"}
-    columns = [
-        Column("LM", [experiment.names.short(gain.lm) for gain in gains]),
-        *(
-            figures(f"{test} {header}", [getattr(gain, kind) for gain in gains], sign=-1)
-            for header, kind in kinds.items()
-        ),
-        Column("which", [f"{label(g.vectors)}, {p}" for g, p in zip(gains, parts, strict=True)]),
-        figures(lists.metric_label, [gain.score for gain in gains], sign=lists.sign),
-        figures("gain", [gain.gain for gain in gains], sign=-1),
-        Column("p", [probability(gain.p) for gain in gains]),
-    ]
-    title = f"Similarity against reranking: {describe_corpus(experiment)}"
-    return table_of(title, columns, describe_gains(experiment, measured), part="results")
-
-
-def describe_gains(experiment: Experiment, measured: Measured) -> Iterator[str]:
-    systems, results = experiment.lists.systems, measured.results
-    title = METRICS[measured.refs.metric].title
-    first = f"{title} {results[FIRST].score:.2f}"
-    for name, system in systems.items():
-        if is_tuned_first_pass(system) and name in results:
-            first += f", with tuned weights {results[name].score:.2f}"
-    yield (
-        f"Pearson x100 on {experiment.pairs.test} of the vectors of a language model; {title} on"
-        f" lists of {measured.sample.size}, where its log-probability is added to the first pass's"
-        f" scores. The first pass has {first}; gains are in points over the first figure. p: that"
-        " what an LM gains beyond the tuned first pass is chance."
-    )
-    yield f"Metric: `{METRICS[measured.refs.metric].signature}`."
+    for measured in lists.judged if lists else ():
+        if not (gains := measure_gains(experiment, measured)):
+            continue
+        which = [f"{label(g.vectors)}, {f'layer {g.layer}' if g.layer else 'embed'}" for g in gains]
+        columns = [
+            Column("LM", [experiment.names.short(gain.lm) for gain in gains]),
+            figures(f"{test} context", [gain.context for gain in gains], sign=-1),
+            figures(f"{test} embed", [gain.embed for gain in gains], sign=-1),
+            figures(f"{test} best layer", [gain.best for gain in gains], sign=-1),
+            Column("which", which),
+            figures(lists.metric_label, [gain.score for gain in gains], sign=lists.sign),
+            figures("gain", [gain.gain for gain in gains], sign=-1),
+            Column("p", [probability(gain.p) for gain in gains]),
+        ]
+        metric, results = METRICS[measured.refs.metric], measured.results
+        first = f"{metric.title} {results[FIRST].score:.2f}"
+        for name, system in lists.systems.items():
+            if is_tuned_first_pass(system) and name in results:
+                first += f", with tuned weights {results[name].score:.2f}"
+        note = (
+            f"Pearson x100 on {test} of the vectors of a language model; {metric.title} on lists of"
+            f" {measured.sample.size}, where its log-probability is added to the first pass's"
+            f" scores. The first pass has {first}; gains are in points over the first figure. p:"
+            " that what an LM gains beyond the tuned first pass is chance."
+        )
+        title = f"Similarity against reranking: {describe_corpus(experiment)}"
+        notes = note, f"Metric: `{metric.signature}`."
+        yield table_of(title, columns, notes, part="results")
 
 
 def bar_pictures(experiment: Experiment) -> Iterator[Picture]:

@@ -26,6 +26,7 @@ from lmtools.evaluate.breakdown import WORDS, count_words, find_namer, split_eva
 from lmtools.evaluate.corpus import is_wer
 from lmtools.evaluate.fit import doubt_references
 from lmtools.evaluate.inputs import (
+    TextRules,
     Texts,
     join,
     lists_of,
@@ -37,7 +38,6 @@ from lmtools.evaluate.inputs import (
     same_length,
 )
 from lmtools.evaluate.metrics import HUB5, METRIC_HELP, ErrorRate
-from lmtools.evaluate.normalising import TextRules
 from lmtools.evaluate.sacre import Sacre
 from lmtools.formats import detect, kaldi_text
 from lmtools.formats.nbest.stm import StmSegment

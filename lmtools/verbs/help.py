@@ -1,8 +1,6 @@
 """What --help shows: the options that most users need; --help-all shows the rare ones too."""
 
 import argparse
-import contextlib
-from collections.abc import Iterator
 
 WIDTH = 100
 
@@ -37,48 +35,39 @@ class FullHelp(argparse.Action):
 
 
 class HelpParser(argparse.ArgumentParser):
-    """A parser whose help leaves out rare options, and counts them in its last line."""
+    """A parser whose help leaves out rare options, and counts them in its last line. One that shows
+    help has hidden them for good: it ends there.
+    """
 
     shows_all = False
 
     def format_usage(self) -> str:
         """Return the usage, without rare options."""
-        with self.hide_rare():
-            return super().format_usage()
+        self.hide_rare()
+        return super().format_usage()
 
     def format_help(self) -> str:
         """Return the help, without rare options unless all are asked for."""
-        with self.hide_rare() as hidden:
-            text = super().format_help()
+        hidden = 0 if self.shows_all else self.hide_rare()
         more = f"{hidden} more option{'s' * (hidden > 1)}: {self.prog} --help-all"
-        return f"{text}\n{more}\n" if hidden else text
+        return super().format_help() + (f"\n{more}\n" if hidden else "")
 
-    @contextlib.contextmanager
-    def hide_rare(self) -> Iterator[int]:
-        """Hide rare options in a block; yield their number."""
+    def hide_rare(self) -> int:
+        """Hide rare options; return their number."""
         groups = self._mutually_exclusive_groups
         needed = [action for group in groups if group.required for action in group._group_actions]
         rare = [
             action
-            for action in ([] if self.shows_all else self._actions)
+            for action in self._actions
             if isinstance(action.help, Rare) and not action.required and action not in needed
         ]
-        helps = [(action, action.help) for action in rare]
         for action in rare:
             action.help = argparse.SUPPRESS
-        described = [(group, group.description) for group in self._action_groups]
-        for group, text in described:
-            if isinstance(text, Rare) and not self.shows_all:
-                group.description = None
+        for titled in self._action_groups:
+            if isinstance(titled.description, Rare):
+                titled.description = None
         # argparse cannot write the usage of a group of which a part is hidden
         self._mutually_exclusive_groups = [
             group for group in groups if not any(action in rare for action in group._group_actions)
         ]
-        try:
-            yield len(rare)
-        finally:
-            self._mutually_exclusive_groups = groups
-            for action, text in helps:
-                action.help = text
-            for group, text in described:
-                group.description = text
+        return len(rare)

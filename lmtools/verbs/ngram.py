@@ -15,8 +15,8 @@ from lmtools.text.blocks import read_again
 from lmtools.text.subword import UNK, load_subword
 from lmtools.text.unknown import LOOKED_AT, doubt_text, warn_unknown
 from lmtools.verbs.help import Rare
-from lmtools.verbs.numbers import amount, positive, size
-from lmtools.verbs.options import SEVERAL_TEXTS, flags_of
+from lmtools.verbs.numbers import amount, from_zero, positive, size
+from lmtools.verbs.options import SEVERAL_TEXTS
 from lmtools.verbs.parser import Parser, add_actions, add_common, add_normaliser, normaliser_of
 from lmtools.verbs.shards import Part, writing_part
 
@@ -197,15 +197,15 @@ def run_prune(args):
 def declare_quantize(parser):
     """Write the smallest form of a model, KenLM's quantised trie."""
     parser.add_argument("model", metavar="LM", help=NGRAM_MODEL)
-    parser.add_argument("--bits", **flags_of(derived.Quantisation)["--bits"] | {"metavar": "N"})
+    help_text = "of a number, 2 to 25 (default: %(default)s); 0: all that KenLM keeps"
+    parser.add_argument("--bits", type=from_zero, default=derived.BITS, metavar="N", help=help_text)
     add_kenlm(parser)
     parser.add("--out", metavar="DIR", help="directory to write")
 
 
 def run_quantize(args):
     """Write, and say the size."""
-    quantisation = derived.Quantisation(args.bits)
-    description = derived.quantize(args.model, args.out, quantisation, kenlm=args.kenlm)
+    description = derived.quantize(args.model, args.out, args.bits, kenlm=args.kenlm)
     size, bits = derived.file_size(args.out, description), description.facts["bits"]
     print(f"{args.out}: {description.order}-gram model in {size:,} bytes, {bits} bits")
 

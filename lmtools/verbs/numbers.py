@@ -5,57 +5,66 @@ told in one line.
 import argparse
 import math
 import sys
+from collections.abc import Callable
+from typing import TypeVar
 
 from lmtools.base.computing import Shard
 from lmtools.base.context import parse_size
 from lmtools.base.errors import UserError
 from lmtools.text.unify import unifier
 
-
-def whole(text: str, low: int, high: int = sys.maxsize) -> int:
-    """Parse a whole number from `low` to `high`."""
-    try:
-        value = int(text)
-    except ValueError:
-        value = None
-    if value is None or not low <= value <= high:
-        most = f" to {high}" if high < sys.maxsize else ""
-        raise argparse.ArgumentTypeError(f"{text[:40]!r} is not a whole number from {low}{most}")
-    return value
+Value = TypeVar("Value")
 
 
-def positive(text: str) -> int:
-    """Parse a whole number from 1."""
-    return whole(text, 1)
+def told(parse: Callable[[str], Value]) -> Callable[[str], Value]:
+    """Return a type for argparse, which keeps the message of what `parse` refuses."""
+
+    def convert(text: str) -> Value:
+        try:
+            return parse(text)
+        except (UserError, ValueError) as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+
+    return convert
 
 
-def from_zero(text: str) -> int:
-    """Parse a whole number from 0."""
-    return whole(text, 0)
+def whole(low: int, high: int = sys.maxsize) -> Callable[[str], int]:
+    """Return the type of whole numbers from `low` to `high`."""
+
+    def parse(text: str) -> int:
+        try:
+            value = int(text)
+        except ValueError:
+            value = low - 1
+        if not low <= value <= high:
+            most = f" to {high}" if high < sys.maxsize else ""
+            raise ValueError(f"{text[:40]!r} is not a whole number from {low}{most}")
+        return value
+
+    return told(parse)
 
 
-def seed(text: str) -> int:
-    """Parse what random draws start from."""
-    return whole(text, 0, 2**32 - 1)
+def number(what: str, low: float = -math.inf, high: float = math.inf) -> Callable[[str], float]:
+    """Return the type of finite numbers from `low` to `high`, which messages call `what`."""
+
+    def parse(text: str) -> float:
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan
+        if not math.isfinite(value):
+            raise ValueError(f"{text[:40]!r} is not a finite number")
+        if not low <= value <= high:
+            raise ValueError(f"{text[:40]!r} is not {what}")
+        return value
+
+    return told(parse)
 
 
-def weight(text: str) -> float:
-    """Parse a finite number."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        raise argparse.ArgumentTypeError(f"{text[:40]!r} is not a finite number")
-    return value
-
-
-def amount(text: str) -> float:
-    """Parse a finite number from 0: a width, a scale, a tolerance, seconds."""
-    value = weight(text)
-    if value < 0:
-        raise argparse.ArgumentTypeError(f"{text[:40]!r} is not a number from 0")
-    return value
+positive, from_zero, seed = whole(1), whole(0), whole(0, 2**32 - 1)
+weight, amount = number("a finite number"), number("a number from 0", 0)
+share = number("a number from 0 to 1", 0, 1)
+size, shard = told(parse_size), told(Shard.parse)
 
 
 def margin(text: str) -> float:
@@ -63,28 +72,13 @@ def margin(text: str) -> float:
     return math.inf if text == "inf" else amount(text)
 
 
-def share(text: str) -> float:
-    """Parse a number from 0 to 1."""
-    value = amount(text)
-    if value > 1:
-        raise argparse.ArgumentTypeError(f"{text[:40]!r} is not a number from 0 to 1")
-    return value
-
-
+@told
 def named(text: str) -> tuple[str, float]:
     """Parse NAME=NUMBER."""
     name, sign, value = text.rpartition("=")
     if not (name and sign):
-        raise argparse.ArgumentTypeError(f"{text[:40]!r}: write NAME=NUMBER")
+        raise ValueError(f"{text[:40]!r}: write NAME=NUMBER")
     return name, weight(value)
-
-
-def size(text: str) -> int:
-    """Parse a number of bytes, as 500000, 64K, 16M or 2G."""
-    try:
-        return parse_size(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def layers(text: str) -> str | tuple[int, ...]:
@@ -92,40 +86,26 @@ def layers(text: str) -> str | tuple[int, ...]:
     return text if text in ("last", "all") else tuple(map(from_zero, text.split(",")))
 
 
+@told
 def forms(text: str) -> tuple[str, ...]:
     """Parse names of `text.unify.UNIFIERS` with commas between them."""
     names = tuple(text.split(","))
-    try:
-        unifier(names)
-    except UserError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
+    unifier(names)
     return names
 
 
+@told
 def folds(text: str) -> str:
     """Parse a number of folds from 2, or whom they are by."""
     from lmtools.rescoring import parse_folds  # half a second that every other verb would pay
 
-    try:
-        parse_folds(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
+    parse_folds(text)
     return text
 
 
+@told
 def metric(text: str) -> str:
     """Parse a metric, NAME or NAME:option=value,..., and return its one name."""
     from lmtools.evaluate.metrics import find_metric  # as above
 
-    try:
-        return find_metric(text)[0]
-    except UserError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-
-
-def shard(text: str) -> Shard:
-    """Parse I/N."""
-    try:
-        return Shard.parse(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
+    return find_metric(text)[0]

@@ -303,7 +303,7 @@ def test_n_grams_are_asked_without_torch(tmp_path):
         text=True,
     )
     assert done.returncode == 0, done.stderr
-    assert (tmp_path / "a.scores").read_text().count("\n") == 3
+    assert (tmp_path / "a.scores").read_text().count("\n") == 4
 
 
 def test_help_is_quick_about_imports():

@@ -41,9 +41,7 @@ ERROR, HINT = "error", "hint"
 
 @dataclass(frozen=True)
 class Finding:
-    """One line: an `error` spoils results or stops a later verb, a `hint` may be as it should;
-    `place` is `path` or `path:line`.
-    """
+    """An `error` spoils results, a `hint` may be right; `place` is `path` or `path:line`."""
 
     level: str
     place: str

@@ -150,10 +150,7 @@ def advise(
 
 
 def spell_numbers(inputs: DoctorInputs, remedy: str) -> str:
-    """Return the remedy for digits on one side: the normaliser that brings both sides nearest, if
-    one does more than the other remedies. It is for counting: lists stay as the language model's
-    text is written.
-    """
+    """Return the remedy for digits on one side, for counting alone: the best normaliser."""
     before, rates = inputs.trial.rate(inputs.remedies), {}
     _, words = inputs.trial.measure(str)
     letters = " ".join(ref for _, ref in inputs.trial.pairs)
@@ -274,15 +271,13 @@ def find_odd(hyps: Profile, other: Profile) -> tuple[str, str]:
 def word_ids(inputs: DoctorInputs) -> Iterator[Finding]:
     """Find numbers on one side where the other has words."""
     sides = [side for side in (inputs.hyps, inputs.references, inputs.text) if side and side.lines]
-    shares = [share_of_numbers(side) for side in sides]
+    shares = [
+        sum(n for word, n in side.words.items() if word.isdecimal()) / max(1, side.words.total())
+        for side in sides
+    ]
     for side, part in zip(sides, shares, strict=True):
         numbers = [word for word in side.words if word.isdecimal()]
         if part > NUMBERS and min(shares) < 0.1 and max(map(len, numbers)) > 2:
             cause = f"{name_profile(side)} numbers for words ({some(numbers, 3)}): ids of a table?"
             remedy = "name the table: lmtools convert --format kaldi-nbest:words=words.txt"
             yield Finding(ERROR, side.path, cause, remedy)
-
-
-def share_of_numbers(profile: Profile) -> float:
-    numbers = sum(count for word, count in profile.words.items() if word.isdecimal())
-    return numbers / max(1, profile.words.total())

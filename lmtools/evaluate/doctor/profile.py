@@ -59,7 +59,6 @@ SIGNS = {
 
 
 def undo_signs(text: str) -> str:
-    """Return `text` with pieces joined and escapes undone."""
     for sign in SIGNS.values():
         text = sign.pattern.sub(sign.undo, text)
     return text
@@ -71,11 +70,8 @@ FREE = 0.2  # of the other side's punctuation, from which a side is written with
 
 @dataclass
 class Profile:
-    """Counts of a collection of texts; `first`: the line in which each character or sign came
-    first; `whole`: the `wanted` texts that came.
-
-    Characters are those of the text with pieces joined and escapes undone; words and `starts` stand
-    as they are.
+    """Counts of a collection of texts; `first`: where each character or sign came first; `whole`:
+    the `wanted` texts that came. Characters are of text with pieces joined, words as they stand.
     """
 
     name: str
@@ -117,7 +113,6 @@ class Profile:
             self.starts[words[0]] += 1
 
     def letters(self, chosen: Callable[[str], bool]) -> int:
-        """Return the number of characters that are `chosen`."""
         return sum(count for character, count in self.characters.items() if chosen(character))
 
     @property
@@ -152,9 +147,7 @@ class Profile:
         return ours > FREE * theirs
 
     def unify(self, names: Collection[str]) -> "Profile":
-        """Return the profile with characters as forms of Unicode among `names` write them; letters
-        and accents apart where one of the forms joins them.
-        """
+        """Return the profile in these forms of Unicode, accents apart if one joins them."""
         forms = [name for name in names if name in UNIFIERS]
         change, characters = unifier(forms), Counter()
         for character, count in self.characters.items():
@@ -164,7 +157,6 @@ class Profile:
         return replace(self, characters=characters) if forms else self
 
     def foreign_punctuation(self, other: "Profile") -> Counter:
-        """Return its punctuation that `other` hardly has."""
         return Counter(
             {
                 mark: count

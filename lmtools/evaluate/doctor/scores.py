@@ -29,11 +29,8 @@ def values_of(lists: Sequence[NBest]) -> dict[str, list[np.ndarray]]:
 
 
 def columns(inputs: DoctorInputs) -> dict[str, list[np.ndarray]]:
-    """Return the scores (hypotheses,) of each component a list, of lists with two or more
-    hypotheses; NaN in the place of sentinels.
-
-    Components that only indicate something, as which system of a pool a hypothesis is from, are no
-    scores and left out.
+    """Return the scores (hypotheses,) of each component a list, of lists with several hypotheses;
+    NaN for sentinels. Indicators of systems are left out.
     """
     scores = {}
     for name, lists in values_of([nbest for nbest in inputs.nbests if len(nbest.hyps) > 1]).items():
@@ -95,9 +92,7 @@ def is_lm(name: str) -> bool:
 
 
 def signs(inputs: DoctorInputs) -> Iterator[Finding]:
-    """Find costs in the place of logarithms of probabilities: positive, and growing down the
-    lists. Of features beside the first pass and language models tuning finds the sign.
-    """
+    """Find costs for log-probabilities: positive, growing down the lists; not in features."""
     parts = columns(inputs)
     first = next((name for name in FIRST if name in parts), next(iter(parts), None))
     for name, lists in parts.items():

@@ -77,9 +77,7 @@ class Int8Linear(nn.Module):
         return self.multiply(levels, scale, self.bias).view(*x.shape[:-1], self.columns)
 
     def multiply(self, levels: Tensor, scale: Tensor, bias: Tensor) -> Tensor:
-        """Return the product of quantised rows (M, K) int8 and their scales (M, 1), plus `bias`
-        (N,).
-        """
+        """Return the product of int8 rows (M, K), scales (M, 1), plus `bias` (N,)."""
         product = torch.ops.onednn.qlinear_pointwise(
             levels.view(torch.uint8).bitwise_xor(128), 1.0, 0,
             self.packed, self.scale, self.zero, self.offset,

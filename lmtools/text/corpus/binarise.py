@@ -82,10 +82,7 @@ def binarise(
     sources: Sequence, subword: Subword, out, kaldi=False, nj: int = 1, *, shard: Shard = WHOLE
 ) -> Corpus:
     """Write the corpus of texts of one sentence a line (with `kaldi`: after an utterance id) to
-    `out`, in bounded memory.
-
-    Lines that are empty after normalisation are skipped and counted. `nj` processes encode; the
-    file is the same for any number. `shard`: but this part of the text.
+    `out`, in bounded memory, by `nj` processes, equal bytes. Empty lines are skipped and counted.
     """
     work = partial(encode, subword=subword, kaldi=kaldi)
     parts = shard.share(partial(cut_texts, sources))
@@ -164,14 +161,13 @@ def write_index(written: Sequence[tuple[str | None, int]], out, sources: list[st
     index = index_of(headers, sources, empty)
     with atomic_path(out) as path:
         path.write_bytes(index.dumps())
-    for name in {name for name in os.listdir(folder) if is_ours(name)} - {*index.shards}:
+    part = re.compile(rf"{SHARD.pattern}|[0-9]+{re.escape(PART)}")  # of any corpus
+    for name in set(filter(part.fullmatch, os.listdir(folder))) - {*index.shards}:
         (folder / name).unlink()
 
 
 def join_corpora(paths: Sequence, out, sources: list[str], empty: int) -> Corpus:
-    """Write the corpus of corpora in files, one after the other; `empty`: lines skipped beside
-    those that they count.
-    """
+    """Write corpora as one; `empty`: lines skipped beside those that they count."""
     corpora = [Corpus.open(path).shards[0] for path in paths]
     if not corpora:
         raise NoSentence(sources[0], empty)
@@ -191,11 +187,6 @@ def encoded_blocks(corpus: CorpusFile) -> Iterator[Encoded]:
     for begin in range(0, len(corpus), 1 << 16):
         offsets = corpus.offsets[begin : begin + (1 << 16) + 1]
         yield Encoded(corpus.ids[offsets[0] : offsets[-1]], np.diff(offsets), 0)
-
-
-def is_ours(name: str) -> bool:
-    """Return whether the name is that of a shard or of a part of one, of any corpus."""
-    return bool(SHARD.fullmatch(name) or re.fullmatch(rf"[0-9]+{re.escape(PART)}", name))
 
 
 def write_shard(

@@ -127,7 +127,6 @@ class Corpus(ABC):
 
     @property
     def vocabulary_hash(self) -> str:
-        """Return the hash of the subword model that made the ids."""
         return self.header.vocabulary
 
     def check(self, subword: Subword) -> "Corpus":
@@ -141,9 +140,7 @@ class Corpus(ABC):
         return self
 
     def check_pairs(self, wanted: bool, reader: str) -> "Corpus":
-        """Return this corpus, if it holds pairs where `reader`, which reads them or plain
-        sentences, has them `wanted`; else UserError.
-        """
+        """Return this corpus if it holds pairs where they are `wanted`, else none; or UserError."""
         if self.header.pairs != wanted:
             kinds = ("plain sentences", "pairs of source and target")
             raise UserError(
@@ -168,7 +165,6 @@ class CorpusFile(Corpus):
 
     @classmethod
     def of(cls, path: Path, header: Header, start: int) -> "CorpusFile":
-        """Return the corpus in `path`, whose header takes `start` bytes."""
         first = start + header.model + padding(header.model)
         middle = first + OFFSET.itemsize * (header.sentences + 1)
         data = np.memmap(path, np.uint8, "r").view(np.ndarray)
@@ -204,9 +200,7 @@ class CorpusFile(Corpus):
 
     @cached_property
     def source_lengths(self) -> np.ndarray:
-        """Return (sentences,) int64: the number of ids of each pair's source sentence, of a corpus
-        of pairs; Damaged where a sequence is none.
-        """
+        """Return (sentences,) int64: ids of each pair's source; Damaged where one is no pair."""
         result = np.zeros(len(self), dtype=np.int64)
         for first in range(0, len(self), 1 << 16):
             offsets = np.asarray(self.offsets[first : first + (1 << 16) + 1])
@@ -244,7 +238,6 @@ class ShardedCorpus(Corpus):
 
     @classmethod
     def of(cls, path: Path, header: Index) -> "ShardedCorpus":
-        """Return the corpus of the index in `path`."""
         if not header.shards or not all(map(SHARD.fullmatch, header.shards)):
             raise Damaged(f"{path}: names no shards; {REMEDY}")
         shards = tuple(Corpus.open(shard_directory(path) / name) for name in header.shards)

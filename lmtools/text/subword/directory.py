@@ -21,11 +21,6 @@ from lmtools.text.subword.spelled import Spelled
 MARKS = frozenset((*SPECIALS, "<eps>", "<sb>", "<UNK>", "!SIL", "!SENT_START", "!SENT_END", "#0"))
 
 
-def is_word_list(content: bytes) -> bool:
-    """Return whether content is text; a SentencePiece model begins as no word can."""
-    return bool(content) and content[:1] != b"\n"
-
-
 def adopt_word_list(
     content: bytes, path, normaliser: Normaliser, vocab_size: int | None
 ) -> tuple[bytes, LeftOut]:
@@ -160,7 +155,7 @@ def adopt(
     specials counted, cuts a list. `words` is as in `train`.
     """
     content = read_bytes(path)
-    if is_word_list(content):
+    if content and content[:1] != b"\n":  # a word list: SentencePiece models begin with a field
         content, left_out = adopt_word_list(content, path, normaliser, vocab_size)
         subword = Word(content, normaliser)
         subword.left_out = left_out

@@ -24,11 +24,9 @@ ROOM = 200_000  # distinct items held in memory, some 150 bytes each, before the
 
 
 class TokenCounts:
-    """A sum of counts: at most `room` distinct items in memory, and those of the last `add`.
-
-    What is over goes, sorted, to unnamed files in the system's temporary directory (TMPDIR), which
-    vanish with the process. `total` is the number of occurrences. Iterating gives pairs (item,
-    occurrences), each item once. No item holds a tab or a line feed.
+    """A sum of counts: at most `room` distinct items in memory, and those of the last `add`; the
+    rest goes, sorted, to unnamed files. Iterating gives pairs (item, occurrences). No item holds a
+    tab or a line feed.
     """
 
     def __init__(self, room: int = ROOM):
@@ -147,9 +145,7 @@ class Listed(Subword):
         min_count: int = 1,
         nj: int = 1,
     ) -> "Listed":
-        """Return the vocabulary of texts of one sentence a line, counted by `nj` processes in
-        bounded memory; same bytes for any `nj`.
-        """
+        """Return the vocabulary of texts, counted by `nj` processes in bounded memory."""
         room(vocab_size, 0)
         work = partial(cls.count, normaliser=Normalised(normaliser))
         parts = map_ordered(work, cut_texts(paths, PART), nj)

@@ -20,12 +20,9 @@ WIDEST = 1000
 
 
 class Words(dict):
-    """The ids of each word, found when first asked for; no piece crosses a word, so that a text's
-    ids are those of its words in a row.
-
-    This is several times faster than segmenting whole texts, and a word's pieces never depend on
-    rounding in its neighbourhood. `cut` gives the processor's ids of a word, and `ids` says which
-    of our ids each of them is.
+    """The ids of each word, found when first asked for: no piece crosses a word, so that a text's
+    ids are those of its words. `cut` gives the processor's ids of a word, `ids` which of ours they
+    are.
     """
 
     def __init__(self, cut: Callable[[str, type], list], ids: Sequence[int]):
@@ -91,9 +88,7 @@ class SentencePiece(Subword):
         return [piece for word in self.split(text) for piece in self.cut(word)]
 
     def cut(self, word: str, kind: type = str) -> list:
-        """Return the pieces (str) or the processor's ids (int) of a word; of one that follows
-        another, which `split` gives a `▁`, by the processor's own blank: it may drop a first one.
-        """
+        """Return pieces (str) or ids (int) of a word, with the blank that `split` marks as `▁`."""
         encode = self.processor.encode
         if not word.startswith(MARK):
             return encode(word, out_type=kind)
@@ -101,9 +96,7 @@ class SentencePiece(Subword):
         return encode(f"{self.anchor} {word[1:]}", out_type=kind)[before:]
 
     def split(self, text: str) -> list[str]:
-        """Return the words of a text as `cut` takes them: where the processor puts no `▁` before
-        words, all but a first word that no blank precedes have one.
-        """
+        """Return the words as `cut` takes them, with `▁` but for a first one without blank."""
         words = text.split()
         if self.dummy:
             return words
@@ -136,9 +129,7 @@ class UnigramPieces(SentencePiece):
 
 
 def ordinary(processor: sentencepiece.SentencePieceProcessor) -> list[int]:
-    """Return the ids of the pieces that text is made of, in order: no control, unknown or unused
-    ones, and none that is called as a special of ours.
-    """
+    """Return ids of pieces that text is made of: no control, unknown, unused, special ones."""
     special = (processor.is_control, processor.is_unknown, processor.is_unused)
     return [
         i
@@ -166,9 +157,7 @@ def find_anchor(processor: sentencepiece.SentencePieceProcessor, chosen: Sequenc
 
 
 def scheme_of(content: bytes) -> str:
-    """Return the scheme of a SentencePiece model, bpe or unigram: BPE's scores are whole numbers.
-    RuntimeError or ValueError where it is none.
-    """
+    """Return bpe (its scores are whole numbers) or unigram; an error for neither."""
     if not content:
         raise ValueError("the model is empty")
     processor = sentencepiece.SentencePieceProcessor(model_proto=content)

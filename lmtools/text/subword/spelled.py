@@ -49,11 +49,9 @@ class WordTargets:
 
 
 class Spelled(Subword):
-    """Pieces learnt inside words, and the word list that is predicted: `words`; a text's ids are
-    the pieces of its words in a row.
-
-    Every word begins with a piece that begins a word (among characters a MARK leads the first word
-    too). The content is a line of JSON, the content of the pieces and that of the list.
+    """Pieces learnt inside words, and the word list that is predicted, `words`; every word begins
+    with a piece that begins a word. The content is a line of JSON, that of the pieces and that of
+    the list.
     """
 
     scheme = "spelled"

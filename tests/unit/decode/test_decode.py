@@ -15,7 +15,6 @@ import pytest
 from processes import PATIENCE, descendants, gone
 
 from lmtools.base import log
-from lmtools.base.atomic import hold_lock
 from lmtools.cli import main
 from lmtools.decode import recognisers
 from lmtools.formats import jsonl
@@ -91,12 +90,6 @@ def test_lists_have_order_transcripts_and_scores(home, capsys):
     said = capsys.readouterr().err
     assert "o.jsonl: 16 hypotheses of 8 utterances, 0.1 minutes of speech" in said
     assert "real-time factor" in said
-
-
-def test_processes_change_nothing(home):
-    assert decode() == 0 and decode("--nj", 3, out="p.jsonl") == 0
-    assert Path("o.jsonl").read_bytes() == Path("p.jsonl").read_bytes()
-    assert heard() == 16
 
 
 def test_a_killed_run_goes_on_with_the_same_bytes(home):
@@ -210,18 +203,6 @@ def test_names_that_cannot_be_stop_nothing(home, capsys):
     assert "7-1-0.flac is called so, too; rename it" in capsys.readouterr().err
 
 
-def test_strict_ends_at_the_first(home, capsys):
-    Path("set/7/1/7-1-1.wav").write_text("no audio")
-    assert decode("--strict") == 1
-    said = capsys.readouterr().err
-    assert "lmtools decode: set/7/1/7-1-1.wav: cannot be read as audio (" in said
-    assert said.count("\n") == 1 and not Path("o.jsonl").exists()
-    kept = [json.loads(line) for line in journal().read_text().splitlines()]
-    record(Path("set/7/1/7-1-1.wav"), 7100)
-    before = heard()
-    assert decode() == 0 and heard() == before + 8 - len(kept)
-
-
 BREAKS = {
     "gone": lambda path: path.unlink(),
     "folder": lambda path: (path.unlink(), path.mkdir()),
@@ -308,21 +289,6 @@ def test_a_package_that_is_not_there(home, capsys, monkeypatch):
     monkeypatch.setitem(recognisers.RECOGNISERS, "fake", kind)
     assert decode() == 1
     assert "package no-such-package is not installed; install it" in capsys.readouterr().err
-
-
-def test_two_runs_do_not_mix(home, capsys):
-    code = (
-        "from lmtools.base.atomic import hold_lock; import time\nwith hold_lock('o.jsonl'):\n"
-        " print(flush=True); time.sleep(60)"
-    )
-    other = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
-    other.stdout.readline()
-    assert decode() == 1
-    other.kill()
-    assert "is writing it; wait for it" in capsys.readouterr().err and heard() == 0
-    other.wait()
-    with hold_lock("p.jsonl"):
-        assert decode() == 0
 
 
 def test_a_link_at_the_journals_name_is_not_followed(home, capsys):

@@ -1,6 +1,5 @@
 import pytest
 
-from lmtools.base.errors import UserError
 from lmtools.formats import kaldi_text
 
 
@@ -17,10 +16,3 @@ def test_reads(tmp_path, content, expected):
     path = tmp_path / "text"
     path.write_bytes(content.encode())
     assert kaldi_text.read(path) == expected
-
-
-def test_refuses_other_encodings_with_the_line(tmp_path):
-    path = tmp_path / "text"
-    path.write_bytes(b"a x\nb caf\xe9\n")
-    with pytest.raises(UserError, match=f"^{path}:2: not UTF-8"):
-        kaldi_text.read(path)

@@ -93,20 +93,6 @@ def test_detect_asks_each_and_refuses_to_guess(tmp_path):
     assert registry.detect("ark,s,cs:whatever", LATTICES) == "kaldi"
 
 
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("f", b"\xef\xbb\xbf% it\r\nmore"),
-        ("f.gz", gzip.compress(b"% it\n", mtime=0)),
-        ("f.xz", lzma.compress(b"% it\n")),
-        ("f", b"% it"),
-    ],
-)
-def test_first_line(tmp_path, name, content):
-    (tmp_path / name).write_bytes(content)
-    assert registry.read_first_line(tmp_path / name) == "% it"
-
-
 def test_first_line_of_what_is_no_text(tmp_path):
     (tmp_path / "f").write_bytes(b"%\xff\x00" + bytes(1 << 17))
     first = registry.read_first_line(tmp_path / "f")

@@ -271,14 +271,10 @@ def test_quantize_says_what_build_binary_does_not_read(tmp_path):
     (tmp_path / "build_binary").chmod(0o755)
     (tmp_path / "lm.arpa").write_text(PLAIN.replace("\t", " "))
     with pytest.raises(UserError, match=r"lm\.arpa:6: blanks stand .*lmtools ngram convert"):
-        derived.quantize(
-            tmp_path / "lm.arpa", tmp_path / "q", derived.Quantisation(), str(tmp_path)
-        )
+        derived.quantize(tmp_path / "lm.arpa", tmp_path / "q", kenlm=str(tmp_path))
     (tmp_path / "lm.arpa").write_text(PLAIN)
     with pytest.raises(UserError, match="Expected tab"):
-        derived.quantize(
-            tmp_path / "lm.arpa", tmp_path / "q", derived.Quantisation(), str(tmp_path)
-        )
+        derived.quantize(tmp_path / "lm.arpa", tmp_path / "q", kenlm=str(tmp_path))
 
 
 SPACED = [

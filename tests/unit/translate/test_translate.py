@@ -3,7 +3,6 @@ file.
 """
 
 import itertools
-import json
 import os
 import random
 import signal
@@ -20,7 +19,6 @@ from translators import random_translator
 
 from lmtools.cli import main
 from lmtools.formats import jsonl, kaldi_text, plain, scores
-from lmtools.formats.journal import Journal, JournalEntry
 from lmtools.models.objectives import Translation
 from lmtools.models.seq2seq import Decoding
 from lmtools.text import Normaliser
@@ -29,7 +27,6 @@ from lmtools.text.subword import BOS, EOS, SPECIALS, UNK, train
 from lmtools.train import train as train_lm
 from lmtools.translate import run
 from lmtools.translate.search import Beam, search
-from lmtools.types import NBest
 
 LINES = sentences(9, 3, longest=6)
 
@@ -279,14 +276,6 @@ def test_a_killed_run_ends_with_equal_bytes(files, tmp_path_factory):
     assert (files / "o.jsonl").read_bytes() == (files / "whole.jsonl").read_bytes()
 
 
-def test_other_options_have_another_journal(files, directory):
-    assert translate(files, directory) == 0
-    assert translate(files, directory, "--set", "length_penalty=0") == 0
-    assert len(list(files.glob(".o.jsonl.*.journal"))) == 2
-    trees = [json.loads(line) for line in (files / "o.jsonl").read_text().splitlines()]
-    assert all(hyp["scores"]["am"] == hyp["scores"]["norm"] for t in trees for hyp in t["hyps"])
-
-
 @pytest.mark.parametrize(
     ("more", "message"),
     [
@@ -320,14 +309,3 @@ def test_what_does_not_fit_is_refused(copier, files, capsys, more, message):
 def test_a_left_to_right_model_is_refused(trained, files, capsys):
     assert translate(files, trained["causal"]) == 1
     assert "causal: no translation model; give what lmtools train" in capsys.readouterr().err
-
-
-def test_the_journal_keeps_lists_and_notes(tmp_path):
-    one = JournalEntry(NBest.of("a", ["x"]), {"audio": "h", "seconds": 1.5})
-    book = Journal(tmp_path / "o", {"beam": 1})
-    with book.appending() as add:
-        add(one)
-    assert Journal(tmp_path / "o", {"beam": 1}).read() == {"a": one}
-    assert Journal(tmp_path / "o", {"beam": 2}).read() == {}
-    Journal(tmp_path / "o", {"beam": 1}).path.rename(Journal(tmp_path / "o", {"beam": 2}).path)
-    assert Journal(tmp_path / "o", {"beam": 2}).read() == {}  # genuine, but of other options

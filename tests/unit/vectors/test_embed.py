@@ -9,7 +9,7 @@ from scoring import CPU
 from spelled import random_elmo
 
 from lmtools.cli import main
-from lmtools.vectors.words import WordVectors, word_vectors
+from lmtools.vectors.words import word_vectors
 
 LINES = ["the king", "", "A queen went", "the king"]
 
@@ -61,21 +61,6 @@ def test_layers(home, tmp_path, layers, expected):
     assert embed(home, tmp_path / "v.npz", "--layer", layers, "--rows", "5") == 0
     npz = np.load(tmp_path / "v.npz")
     assert npz["layers"].tolist() == expected and npz["vectors"].shape == (7, len(expected), 16)
-
-
-def test_a_cache_spares_the_model(home, tmp_path, monkeypatch):
-    """Of these layers; the file is as without it. The default is that of scores."""
-    plain = {}
-    for layers in ("all", "last"):
-        assert embed(home, tmp_path / "v.npz", "--layer", layers) == 0
-        plain[layers] = (tmp_path / "v.npz").read_bytes()
-    monkeypatch.setenv("LMTOOLS_CACHE", str(tmp_path / "c"))
-    for layers in plain:
-        assert embed(home, tmp_path / "v.npz", "--layer", layers, "--cache", "default") == 0
-    monkeypatch.setattr(WordVectors, "states", lambda *_: pytest.fail("computed again"))
-    for layers, right in plain.items():
-        assert embed(home, tmp_path / "v.npz", "--layer", layers, "--cache", f"{tmp_path}/c") == 0
-        assert (tmp_path / "v.npz").read_bytes() == right
 
 
 def test_what_cannot_be_is_one_line(home, tmp_path, capsys):

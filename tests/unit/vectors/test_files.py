@@ -150,16 +150,6 @@ def test_what_was_computed_is_kept_where_nobody_asks_for_more(lm, tmp_path, monk
     assert len(list(embed_words(lm, texts, cache=tmp_path))) == 4
 
 
-def test_texts_are_read_as_vectors_are_asked_for(lm, monkeypatch):
-    monkeypatch.setattr(module, "TOGETHER", 2)
-    read = []
-    endless = (read.append(n) or "the king" for n in iter(int, 1))
-    vectors = embed_words(lm, endless)
-    for _ in range(3):
-        assert next(vectors).words == ["the", "king"]
-    assert len(read) == 4
-
-
 def test_layers_are_chosen(lm):
     for every, some in zip(embed_words(lm, TEXTS), embed_words(lm, TEXTS, [2, 0]), strict=True):
         np.testing.assert_allclose(some.vectors, every.vectors[:, [2, 0]], atol=1e-6)

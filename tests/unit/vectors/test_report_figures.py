@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from unit.report.conftest import check_layout, collect_sts
-from unit.report.sts.toys import QUALITY, STATIC, STYLE, VIEWS, sign, sts_experiment
+from unit.report.sts.toys import STATIC, STYLE, VIEWS, sign, sts_experiment
 
-from lmtools.report.drawing import DARK, LIGHT
+from lmtools.report.drawing import DARK
 from lmtools.report.write import make_pictures
 from lmtools.vectors.judged import find_ways
 from lmtools.vectors.report import PANELS, choose_panels
@@ -40,42 +40,9 @@ def drawn(report):
     return {picture.name: picture for picture in make_pictures(report)}
 
 
-def test_names_captions_and_alternatives(report, drawn):
-    assert tuple(drawn) == NAMES
-    for picture in drawn.values():
-        assert picture.caption.endswith(".")
-        assert picture.alt.endswith(".")
-    constructed = report.corpus == "mini"
-    assert [("constructed" in drawn[name].caption) for name in NAMES[:3]] == [constructed] * 3
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_nothing_overlaps_or_leaves_the_paper(drawn, name):
     check_layout(drawn[name])
-
-
-def test_bars_are_as_long_as_correlations_and_lines_their_intervals(report, drawn):
-    with matplotlib.rc_context({"backend": "agg"}):
-        panels = drawn["bars"].draw(LIGHT).axes
-    for axes, name in zip(panels, ("dev", "test"), strict=True):
-        layers = [
-            part.correlations["pearson"]
-            for one in report.pairs.on(name).values()
-            for part in (one.context, one.embed)
-            if part
-        ]
-        assert sorted(bar.get_width() for bar in axes.patches) == pytest.approx(
-            sorted(100 * layer[0] for layer in layers)
-        )
-        spans = {
-            tuple(line.get_xdata()) for line in axes.get_lines() if len(set(line.get_ydata())) == 1
-        }
-        assert np.array(sorted(spans)) == pytest.approx(
-            np.array(sorted((100 * low, 100 * high) for _, low, high in layers))
-        )
-    assert [text.get_text() for text in panels[0].get_yticklabels()] == list(
-        report.pairs.labels.values()
-    )
 
 
 def test_panels_hold_every_pair_or_its_grade(report, drawn):
@@ -98,23 +65,6 @@ def test_panels_hold_every_pair_or_its_grade(report, drawn):
             assert np.array_equal(
                 np.stack(axes.get_lines()[0].get_data()), [one.gold, one.best.cosines]
             )
-
-
-def test_a_line_a_system_with_several_layers(report, drawn):
-    with matplotlib.rc_context({"backend": "agg"}):
-        axes = drawn["layers"].draw(LIGHT).axes[0]
-    assert [text.get_text() for text in axes.get_legend().get_texts()] == [
-        "uniLM",
-        "biLM intact",
-        "BERT",
-        "T-TA",
-    ]
-    bert = report.pairs.results["bert", "test"]
-    line = axes.get_lines()[2]
-    assert list(line.get_xdata()) == list(QUALITY["bert"])
-    assert line.get_ydata() == pytest.approx(
-        [100 * np.corrcoef(bert.gold, layer.cosines)[0, 1] for layer in bert.layers]
-    )
 
 
 class Stub:

@@ -3,7 +3,7 @@ system on the lists.
 """
 
 import pytest
-from unit.report.conftest import collect_sts, experiment, lay_out
+from unit.report.conftest import collect_sts, experiment
 from unit.report.sts.toys import STYLE, sts_experiment
 
 from lmtools.base.errors import UserError
@@ -45,20 +45,6 @@ def test_a_row_has_both_figures_of_a_language_model(report):
         for layer in best[name]
     ]
     assert (gains["masked"].best, gains["masked"].vectors, gains["masked"].layer) == max(layers)
-
-
-def test_table_and_figure(report):
-    (table,) = gain_tables(report)
-    (measured,) = report.lists.judged
-    assert [row[0] for row in table.rows] == ["uniLM", "biLM", "T-TA"]
-    assert table.header == (
-        *("LM", "test context", "test embed", "test best layer", "which", "WER %", "gain", "p"),
-    )
-    assert f"The first pass has WER {measured.results[FIRST].score:.2f}" in table.notes[0]
-    assert f"with tuned weights {measured.results['first-pass'].score:.2f}" in table.notes[0]
-    (picture,) = gain_pictures(report)
-    assert picture.name == "gains-test"
-    assert {"uniLM", "biLM", "T-TA"} <= {text.get_text() for text in lay_out(picture)[1]}
 
 
 @pytest.mark.parametrize(

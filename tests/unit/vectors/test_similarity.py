@@ -157,13 +157,6 @@ def test_williams_published_examples(correlations, t, p):
     assert round(williams(*correlated(*correlations)), digits) == p
 
 
-@pytest.mark.parametrize(("seed", "n"), [(1, 4), (2, 25), (3, 400)])
-def test_williams_is_the_textbooks(seed, n):
-    gold, first, second = sample(seed, n, 0.8, 1.1)
-    one, two, both = by_sums(gold, first), by_sums(gold, second), by_sums(first, second)
-    assert williams(gold, first, second) == pytest.approx(textbook(one, two, both, n)[1], rel=1e-8)
-
-
 def test_williams_rejects_as_often_as_it_says_and_finds_differences():
     """Without a difference a tenth of the samples has p below 0.1; with one, most."""
     rng = np.random.default_rng(6)
@@ -175,16 +168,6 @@ def test_williams_rejects_as_often_as_it_says_and_finds_differences():
         same.append(williams(gold, first, second) < 0.1)
         other.append(williams(gold, first, second + gold) < 0.1)
     assert 0.06 <= np.mean(same) <= 0.14 and np.mean(other) > 0.9
-
-
-def test_williams_of_sides_that_hardly_differ():
-    """Scale does not matter: differences of a millionth are tested as those of a thousandth are, up
-    to the terms that vanish.
-    """
-    gold, first, noise = sample(8, 50, 1.5, 0.3)
-    found = [williams(gold, first, first + scale * noise) for scale in (1e-4, 1e-6, 1e-8)]
-    assert found == pytest.approx([found[0]] * 3, rel=1e-3) and 0.001 < found[0] < 0.999
-    assert williams(gold, first, first + 1e-15 * noise) == 1
 
 
 def test_williams_at_the_edges():

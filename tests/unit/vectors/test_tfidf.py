@@ -83,25 +83,6 @@ def test_preparing_in_two_calls_is_preparing_at_once(first, second):
         assert np.array_equal(once.vectors([sentence])[0], vector)
 
 
-@pytest.mark.parametrize("counted", [None, COUNTED], ids=["texts", "file"])
-def test_scikit_learns_vectors(tmp_path, counted):
-    sklearn = pytest.importorskip(
-        "sklearn.feature_extraction.text",
-        reason="scikit-learn is not installed; pip install scikit-learn",
-    )
-    if counted:
-        (tmp_path / "counted.txt").write_text("".join(f"{line}\n" for line in counted))
-    encoder = Tfidf(tmp_path / "counted.txt" if counted else None)
-    vectors = encoder.vectors(encoder.prepare(TEXTS))
-    clean = encoder.normaliser
-    words = sorted({word for text in TEXTS for word in clean(text).split()})
-    theirs = sklearn.TfidfVectorizer(
-        tokenizer=lambda text: clean(text).split(), token_pattern=None, vocabulary=words
-    )
-    theirs.fit(counted or list(dict.fromkeys(TEXTS)))
-    np.testing.assert_allclose(vectors[:, 0], theirs.transform(TEXTS).toarray(), atol=1e-6)
-
-
 def test_case_and_punctuation_do_not_count():
     encoder = Tfidf()
     assert encoder.prepare(["The cat, it's", "it’s THE cat!"]) == [("cat", "it's", "the")] * 2

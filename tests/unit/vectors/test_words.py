@@ -1,7 +1,6 @@
 """Word vectors of models that read pieces."""
 
 from dataclasses import replace
-from functools import partial
 from shlex import split
 
 import numpy as np
@@ -75,14 +74,6 @@ def test_a_word_is_the_mean_of_its_pieces(subwords, model, scheme):
                 assert not line.vectors[number, layer, len(mean) :].any()
 
 
-def test_batches_change_rounding_only(subwords):
-    texts = sentences(60, 3)
-    whole = list(made("tta", subwords["bpe"])(texts))
-    parts = list(made("tta", subwords["bpe"], rows=12)(texts))
-    for one, other in zip(whole, parts, strict=True):
-        np.testing.assert_allclose(one.vectors, other.vectors, rtol=1e-4, atol=1e-5)
-
-
 def test_a_left_to_right_word_has_not_read_what_follows(subwords):
     embed = made("causal", subwords["bpe"])
     (one,), (other,) = embed(["the king went"]), embed(["the king sleeps now"])
@@ -100,17 +91,6 @@ def test_long_texts_are_read_in_windows(subwords):
     assert len(line.words) == len(text.split()) and len(subwords["bpe"].encode(text)) > 40
     (first,) = embed([" ".join(text.split()[:2])])
     np.testing.assert_allclose(line.vectors[:2], first.vectors, rtol=1e-4, atol=1e-5)
-
-
-def test_a_cache_spares_computing(trained, tmp_path, monkeypatch):
-    texts = ["the king", "", *sentences(30, 2)]
-    run = partial(embed_words, trained["tta"], texts, rows=40)
-    expected = list(run())
-    for _ in "12":
-        for line, right in zip(run(cache=tmp_path), expected, strict=True):
-            assert line[:2] == right[:2]
-            np.testing.assert_array_equal(line.vectors, right.vectors)
-        monkeypatch.setattr(WordVectors, "vectors", lambda *_: pytest.fail("computed again"))
 
 
 def test_the_verb_and_the_library(trained, tmp_path, capsys):

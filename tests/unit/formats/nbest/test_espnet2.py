@@ -94,15 +94,6 @@ def test_writes_what_it_reads_and_replaces_an_earlier_directory(tmp_path):
     assert [child.name for child in root.parent.iterdir()] == ["decode"]
 
 
-def test_lists_without_scores_have_no_score_file(tmp_path):
-    lists = [NBest("a", (Hypothesis("x"), Hypothesis("y")))]
-    espnet2.write(lists, tmp_path / "d")
-    assert sorted(
-        str(path.relative_to(tmp_path / "d")) for path in (tmp_path / "d").rglob("*best_recog/*")
-    ) == ["1best_recog/text", "2best_recog/text"]
-    assert espnet2.read(tmp_path / "d") == lists
-
-
 PARTS = {
     "1best_recog/text": "zed1 blue finch\nzed2  \n",
     "1best_recog/score": "zed1 tensor(-7.41)\nzed2 0.0\n",

@@ -148,8 +148,6 @@ def test_refuses_an_utterance_in_two_places(tmp_path):
 
 
 def test_refuses_to_lose_scores_or_foreign_directories(tmp_path):
-    with pytest.raises(UserError, match="scores am, and this format holds none"):
-        kaldi_nbest.write([NBest("a", (Hypothesis("x", {"am": 1.0}),))], tmp_path / "words_text")
     kaldi_nbest.write(
         [NBest("a", (Hypothesis("x", {"am": 1.0, TOTAL: 2.0}),))], tmp_path / "words_text"
     )
@@ -157,8 +155,6 @@ def test_refuses_to_lose_scores_or_foreign_directories(tmp_path):
     (tmp_path / "mine").write_text("")
     with pytest.raises(UserError, match="holds no words_text"):
         kaldi_nbest.write(LISTS, tmp_path)
-    with pytest.raises(UserError, match="expected integers"):
-        kaldi_nbest.write([NBest("a", (Hypothesis("x", {}, {"ali": "1 x"}),))], tmp_path / "d")
     assert [child.name for child in tmp_path.iterdir()] == ["mine"]
 
 

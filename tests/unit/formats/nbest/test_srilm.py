@@ -9,7 +9,7 @@ import pytest
 
 from lmtools.base.errors import UserError
 from lmtools.base.files import OPENERS
-from lmtools.formats import FORMATS, detect, jsonl, registry
+from lmtools.formats import FORMATS, detect, registry
 from lmtools.formats.nbest import srilm
 from lmtools.types import TOTAL, Hypothesis, NBest
 
@@ -89,12 +89,6 @@ def test_reads_word_scores_and_leaves_phones_and_states_aside(tmp_path):
         {"am": -1000 * BYTELOG, "lm": -200 * BYTELOG}, rel=1e-7
     )
     assert written(tmp_path, [nbest]) == path.read_bytes()
-
-
-def test_word_scores_survive_jsonl(tmp_path):
-    path = file(tmp_path, DETAILED)
-    jsonl.write(srilm.read(path), tmp_path / "n.jsonl")
-    assert written(tmp_path, jsonl.read(tmp_path / "n.jsonl")) == path.read_bytes()
 
 
 @pytest.mark.parametrize(

@@ -134,7 +134,7 @@ def test_prefixes_are_those_of_torch_and_refused_in_int8():
 def test_the_weights_stay_outside_of_the_graph():
     import onnx as package
 
-    from lmtools.models.engine.graph import ScoringGraph
+    from lmtools.models.engine.onnx import ScoringGraph
 
     lm = model("causal")
     graph = ScoringGraph(package, lm, int8=False)
@@ -152,7 +152,7 @@ def test_the_largest_int8_do_not_overflow(multiply, rows, sign):
     import onnx as package
     from onnxruntime import InferenceSession
 
-    from lmtools.models.engine.graph import IR, OPSET, OWN, ScoringGraph
+    from lmtools.models.engine.onnx import IR, OPSET, OWN, ScoringGraph
 
     graph, linear = ScoringGraph(package, model("causal"), int8=True), torch.nn.Linear(512, 64)
     torch.nn.init.constant_(linear.weight, sign * 0.5)
