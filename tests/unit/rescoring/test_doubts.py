@@ -9,9 +9,9 @@ import pytest
 
 from lmtools.cli import main
 from lmtools.formats import jsonl
-from lmtools.rescoring.doubts import describe_doubts, find_runaway
 from lmtools.rescoring.features import Features
-from lmtools.rescoring.weights import Weights
+from lmtools.rescoring.tuning import find_runaway
+from lmtools.rescoring.weights import Weights, describe_doubts
 from lmtools.types import Hypothesis, NBest
 
 
