@@ -186,7 +186,7 @@ def count_processes(work: list[list], scorer: Scorer, asked: int, forks: bool) -
     """Return the number of processes that this work is worth, at most as many as are asked for."""
     rows = sum(scorer.cost(sentence) for batch in work for sentence in batch)
     worth = rows // (WORTH_A_FORK if forks else WORTH_A_PROCESS)
-    return min(asked, len(work), worth)
+    return max(1, min(asked, len(work), worth))
 
 
 class OwnScorer:
