@@ -179,13 +179,13 @@ def run_parts(args: argparse.Namespace, cmd: str, outs: Sequence[str], **options
     command makes what is missing.
     """
     job = "JOB"
-    while any(job in word for word in args.words):  # the program replaces it everywhere
+    while any(job in word for word in args.typed):  # the program replaces it everywhere
         job += "_"
     for out in outs:
         for number in range(1, args.nj + 1):
             make_folder(out, number, args.nj)
     log = name_part(outs[0], job, args.nj) / LOG
-    command = [*shlex.split(cmd), f"{job}=1:{args.nj}", str(log), *LMTOOLS, *args.words]
+    command = [*shlex.split(cmd), f"{job}=1:{args.nj}", str(log), *LMTOOLS, *args.typed]
     command += ["--cmd", LOCAL, "--nj", "1", "--shard", f"{job}/{args.nj}"]
     if status := run_command(command):
         raise UserError(
