@@ -62,7 +62,7 @@ def run(args: argparse.Namespace) -> None:
         args.wrong_usage("--text needs --type")
     with hold_lock(args.out):
         subword = (
-            adopt(args.model, normaliser_of(args), args.out, args.vocab_size, words=args.typed)
+            adopt(args.model, normaliser_of(args), args.out, args.vocab_size, words=args.words)
             if args.model
             else learn_subword(args)
         )
@@ -90,10 +90,10 @@ def learn_subword(args: argparse.Namespace) -> Subword:
         return save_subword(
             kind.learn_files(args.text, normaliser, args.vocab_size, args.min_count, nj=args.nj),
             args.out,
-            args.typed,
+            args.words,
         )
     lines = (line for path in args.text for _, line in read_text(path))
     return train(
-        args.scheme, lines, args.vocab_size, normaliser, out_dir=args.out, words=args.typed,
+        args.scheme, lines, args.vocab_size, normaliser, out_dir=args.out, words=args.words,
         min_count=args.min_count, sentences=args.sentences,
     )  # fmt: skip
