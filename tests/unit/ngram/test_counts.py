@@ -1,6 +1,5 @@
 from collections import Counter, defaultdict
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -8,7 +7,7 @@ from hypothesis import strategies as st
 from lmtools.base.errors import UserError
 from lmtools.ngram import arpa, counts
 from lmtools.ngram.counts import count, index
-from lmtools.ngram.sentences import BOS, SYMBOLS, TokenisedText
+from lmtools.ngram.sentences import SYMBOLS, TokenisedText
 
 corpora = st.lists(st.lists(st.sampled_from("abcd"), max_size=6), min_size=1, max_size=12)
 
@@ -53,16 +52,6 @@ def test_unigrams_count_everything_but_the_beginning():
     assert text.vocabulary == [*SYMBOLS, "a", "b"]
     (words,) = count(text, 1, 1 << 20)
     assert words.count.read().tolist() == text.occurrences.tolist() == [0, 0, 2, 2, 2]
-
-
-def test_an_order_longer_than_every_sentence_is_empty():
-    assert [len(gram) for gram in count(index([["a"]]), 6, 1 << 20)] == [4, 2, 1, 0, 0, 0]
-
-
-def test_ids_frame_each_sentence():
-    ids = index([["a"], ["b", "a"]]).ids.read()
-    assert ids.dtype == np.int32
-    assert np.flatnonzero(ids == BOS).tolist() == [0, 3]
 
 
 def test_sentences_skip_empty_lines_and_reserved_symbols(tmp_path):
