@@ -1,9 +1,9 @@
 """Work by several processes: results in order, errors as they were raised, and nobody left behind
 or waited for, whoever is killed.
 
-Each worker has a pipe of its own, so that its end, at any moment, is the end of that pipe: with a
-queue that all share, as pools have it, a worker that is killed while it reads or writes stops the
-others for ever. A thread a worker in the parent sends items and takes results.
+Each worker has a pipe of its own, whose end tells of the worker's, at any moment: with a queue that
+all share, as pools have it, a worker that is killed while it reads or writes stops the others for
+ever. A thread a worker in the parent sends items and takes results.
 
 Processes are new ones, which import what they need, or, for work that allows it, forks of this one,
 which have all that it has loaded and begin in milliseconds.
@@ -96,13 +96,10 @@ def as_completed(
     forks: bool = False,
 ) -> Iterator[tuple[int, Result]]:
     """Yield pairs (number of the item, `act` of it) as `nj` processes finish, also where nj is 1;
-    else as `map_ordered`, under the caller's settings.
-
-    All results that are there when a worker dies come before the error. `forks`: where `can_fork`
-    the processes are forks of this one, in which `load` has all that it refers to here.
+    else as `map_ordered`. Results that are there when a worker dies come before the error. `forks`:
+    where `can_fork`, processes are forks, in which `load` has all that it refers to here.
     """
-    work = Work(act, load, current(), forks)
-    return run_numbered(work, items, nj, remedy, ordered=False)
+    return run_numbered(Work(act, load, current(), forks), items, nj, remedy, ordered=False)
 
 
 def run_numbered(
@@ -111,8 +108,8 @@ def run_numbered(
     """Yield pairs (number of the item, its result) by `nj` processes; if `ordered` by this process
     where nothing is gained by another.
     """
+    items = iter(items)
     if ordered:
-        items = iter(items)
         head = list(itertools.islice(items, 2 if nj > 1 else 0))
         items = itertools.chain(head, items)
         if len(head) < 2:
@@ -187,10 +184,8 @@ class WorkerPool:
         with self.lock:
             if self.death is None:
                 worker.process.join(PATIENCE)
-                self.death = UserError(
-                    f"worker process {worker.process.pid} {describe_end(worker.process.exitcode)};"
-                    f" {self.remedy}"
-                )
+                how = f"{worker.process.pid} {describe_end(worker.process.exitcode)}"
+                self.death = UserError(f"worker process {how}; {self.remedy}")
                 for other in self.workers:
                     other.process.kill()
         return self.death
@@ -207,13 +202,10 @@ def describe_end(status: int | None) -> str:
     """Describe the end of a process in words; a negative status is that of a signal."""
     if status is None or status >= 0:
         return "ended by itself" + (f" with status {status}" if status else "")
-    try:
-        name = f"{signal.Signals(-status).name} ({-status})"
-    except ValueError:
-        name = f"signal {-status}"
-    return f"was killed by {name}" + (
-        ", perhaps for want of memory" if -status == signal.SIGKILL else ""
-    )
+    known = {number.value: number.name for number in signal.Signals}
+    name = f"{known[-status]} ({-status})" if -status in known else f"signal {-status}"
+    memory = ", perhaps for want of memory" if -status == signal.SIGKILL else ""
+    return f"was killed by {name}{memory}"
 
 
 class Worker:
@@ -221,15 +213,13 @@ class Worker:
 
     def __init__(self, pool: WorkerPool):
         self.pool, self.started = pool, bool(pool.forked)
-        # the user's number of threads, or an even share of the processors; a parent's end is told
-        # to the children of its main thread only
-        threads = (
-            None if "OMP_NUM_THREADS" in os.environ else max(1, (os.cpu_count() or 1) // pool.nj)
-        )
-        in_main = threading.current_thread() is threading.main_thread()
+        # the user's number of threads, or an even share of the processors
+        share = max(1, (os.cpu_count() or 1) // pool.nj)
+        threads = None if "OMP_NUM_THREADS" in os.environ else share
+        # a parent's end is told to the children of its main thread only
+        parent = os.getpid() if threading.current_thread() is threading.main_thread() else None
         self.connection, theirs = CONTEXT.Pipe()
         context = multiprocessing.get_context("fork") if pool.forked else CONTEXT
-        parent = os.getpid() if in_main else None
         self.process = context.Process(
             target=serve, args=(theirs, parent, threads, pool.forked), daemon=True
         )
@@ -294,11 +284,8 @@ def without_interrupts() -> Iterator[None]:
         resource_tracker.ensure_running()
     waiting: list[int] = []
     # a mask is one thread's: what another thread takes is raised in the main one all the same
-    handler = (
-        signal.signal(signal.SIGINT, lambda number, frame: waiting.append(number))
-        if threading.current_thread() is threading.main_thread()
-        else None
-    )
+    main = threading.current_thread() is threading.main_thread()
+    handler = signal.signal(signal.SIGINT, lambda n, _: waiting.append(n)) if main else None
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -312,18 +299,26 @@ def without_interrupts() -> Iterator[None]:
 
 def serve(connection, parent: int | None, threads: int | None, work: Work | None) -> None:
     """Run a worker process: read its work, which a fork has, then answer item after item until the
-    pipe ends.
+    pipe ends; torch, where it is loaded, uses `threads`.
     """
     end_with_parent(parent)
     with contextlib.suppress(EOFError, OSError):
         content = b"" if work else connection.recv_bytes()
         try:
-            act = begin_work(work or pickle.loads(content), threads)
+            work = work or pickle.loads(content)
+            if threads and "torch" in sys.modules:
+                sys.modules["torch"].set_num_threads(threads)
+            act = work.begin()
         # a model that cannot be loaded: said in the place of the first result
         except Exception as error:
             act = partial(fail, error)
         while True:
             connection.send_bytes(answer_item(act, connection.recv_bytes()))
+
+
+def fail(error: Exception, item) -> None:
+    """Raise what kept the work from being done."""
+    raise error
 
 
 def end_with_parent(parent: int | None) -> None:
@@ -334,27 +329,12 @@ def end_with_parent(parent: int | None) -> None:
         ctypes.CDLL(None).prctl(DIE_WITH_PARENT, signal.SIGKILL)
         if os.getppid() != parent:  # it ended before the call
             os._exit(1)
+
+    def wait_for_parent():
+        multiprocessing.parent_process().join()
+        os._exit(1)
+
     threading.Thread(target=wait_for_parent, daemon=True).start()
-
-
-def wait_for_parent() -> None:
-    """Wait for the parent's end and end this process."""
-    multiprocessing.parent_process().join()
-    os._exit(1)
-
-
-def begin_work(work: Work, threads: int | None) -> Callable:
-    """Return the function of an item that `work` means; torch, where that brings it along, uses
-    `threads`.
-    """
-    if threads and "torch" in sys.modules:
-        sys.modules["torch"].set_num_threads(threads)
-    return work.begin()
-
-
-def fail(error: Exception, item) -> None:
-    """Raise what kept the work from being done."""
-    raise error
 
 
 def answer_item(act: Callable, message: bytes) -> bytes:

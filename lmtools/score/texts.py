@@ -166,7 +166,7 @@ def sum_batches(
     if asked == 1 and forks and in_turn and torch and current().verb in FORKED:
         asked, remedy = torch.get_num_threads(), "give fewer threads (a lower OMP_NUM_THREADS)"
     processes = count_processes(work, scorer, asked, forks) if asked > 1 else 1
-    if processes == 1:
+    if processes <= 1:
         return enumerate(map(sum_values, run_batches(scorer, work, scorer.log_probs)))
     remedy = f"{remedy} or smaller batches (--rows)"
     own = OwnScorer(scorer, computing)

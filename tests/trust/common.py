@@ -326,14 +326,6 @@ class Started:
         """The command lines of its processes that live, by their ids."""
         return marked(self.mark)
 
-    def workers(self) -> list[int]:
-        """Its processes but the first and multiprocessing's resource tracker."""
-        return sorted(
-            pid
-            for pid, line in self.alive().items()
-            if pid != self.process.pid and "resource_tracker" not in line
-        )
-
     def until(self, ready: Callable[[], object]) -> bool:
         """Wait until `ready()`; False if the command ended before."""
         seconds = patience()

@@ -457,22 +457,6 @@ def check(kind: str, seed: int, number: int) -> Callable[[Path], None]:
     )
 
 
-def damage_campaign(kind: str, count: int, seed: int) -> list[str]:
-    """Descriptions of the failures among `count` damaged artifacts of that kind."""
-    failures = []
-    for number in range(count):
-        with tempfile.TemporaryDirectory(dir=World.base) as home:
-            place = Path(home, "case")
-            place.mkdir()
-            try:
-                check(kind, seed, number)(place)
-            except Wrong as wrong:
-                failures.append(
-                    f"{kind} seed {seed} number {number}: {wrong.outcome}: {wrong.detail}"
-                )
-    return failures
-
-
 SLOW = ("checkpoint", "complete", "corpus", "corpus-resumed", "manifests", "report")
 
 

@@ -29,14 +29,12 @@ from trust.world import World  # noqa: E402
 
 ATTACKS = {
     "damage": "verbs on damaged artifacts: bits, blocks, lengths, other files' content",
-    "artifacts": "every kind of artifact damaged and loaded, many times",
     "columns": "scores of other lists, models, penalties",
     "hostile": "data directories, names and archives that act",
     "planted": "parts, journals, caches, links and modules that come along with data",
     "bombs": "small files that become large, long lines, deep nesting, claimed sizes",
     "disk": "no room for a verb's output",
     "races": "two writers of one output, several readers and writers of one cache",
-    "workers": "SIGKILL of workers, their parent, or both",
     "kills": "SIGKILL of verbs that go on where they were, and the same command again",
     "recipes": "SIGKILL of whole recipes at random moments, and the same command again",
     "readers": "damaged input for every reader of formats (tests/fuzz.py)",

@@ -11,8 +11,8 @@ import pytest
 
 RUN = Path(__file__).parent / "run.py"
 ATTACKS = (
-    "damage", "artifacts", "columns", "hostile", "planted", "bombs", "disk", "races", "workers",
-    "kills", "recipes", "readers",
+    "damage", "columns", "hostile", "planted", "bombs", "disk", "races", "kills", "recipes",
+    "readers",
 )  # fmt: skip
 
 
