@@ -1,25 +1,16 @@
 """Feeds every reader of formats, and what recognises formats, with damaged files: they must return
-or raise a UserError of one line that names the path.
-
-`python tests/fuzz.py --seconds 60 [--format NAME ...] [--seed N]` goes on for that long a format
-and prints what reproduces a failure. Damage is a function of (format, seed, turn), so that a turn
-can be run again by itself.
+or raise a UserError of one line that names the path. Damage is a function of (format, seed, turn),
+so that a turn can be run again by itself.
 """
 
-import argparse
 import bz2
 import contextlib
 import gzip
 import itertools
 import lzma
 import math
-import os
 import random
-import resource
-import signal
-import sys
 import tempfile
-import time
 import traceback
 import warnings
 import zlib
@@ -382,50 +373,3 @@ def turns(target: Target, seed: int, numbers: Iterable[int]) -> Iterator[str]:
                     f"{target.name}: seed {seed} turn {number}, read as {spec!r}: {wrong}\n "
                     f" {dict(files)!r}"
                 )
-
-
-def until(limit: float) -> Iterator[int]:
-    """Numbers from 0 as long as `limit` seconds last; a turn of over 20 seconds is stopped as one
-    that hangs.
-    """
-    end = time.monotonic() + limit
-    number = 0
-    while time.monotonic() < end:
-        signal.alarm(20)
-        yield number
-        number += 1
-    signal.alarm(0)
-    print(f"  {number} turns", flush=True)
-
-
-def hangs(signum, frame):
-    """Stop a reader that does not come back."""
-    raise TimeoutError("no answer within 20 seconds")
-
-
-def main() -> int:
-    """Fuzz, print each kind of failure once, and return how many there were."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seconds", type=float, default=60, help="for each format")
-    parser.add_argument("--format", action="append", help="only this one")
-    parser.add_argument("--seed", type=int, default=0)
-    args = parser.parse_args()
-    # a reader that believes a length in its input gets a MemoryError
-    resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
-    signal.signal(signal.SIGALRM, hangs)
-    os.fsync = lambda handle: None  # nothing here is worth a disk's while
-    kinds = set()
-    for name, target in targets().items():
-        if args.format and name not in args.format:
-            continue
-        print(f"{name}: {len(target.seeds)} undamaged inputs", flush=True)
-        for failure in turns(target, args.seed, until(args.seconds)):
-            kind = (name, *(line for line in failure.splitlines() if line.startswith('  File "')))
-            if kind not in kinds:
-                kinds.add(kind)
-                print(failure, flush=True)
-    return min(len(kinds), 1)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

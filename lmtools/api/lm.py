@@ -9,7 +9,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from lmtools.api.checks import list_nbests
+from lmtools.api.files import list_nbests
 from lmtools.api.weights import rescore, warn
 from lmtools.base.batching import prepare_distinct
 from lmtools.base.computing import Computing
@@ -23,10 +23,10 @@ from lmtools.rescoring.asking import SessionContext, score_in_context
 from lmtools.rescoring.features import summed
 from lmtools.score import Sources, score_texts
 from lmtools.score import load as load_scorer
+from lmtools.score.base import count_tokens
 from lmtools.score.context import FIRST, ContextScorer
 from lmtools.score.lists import WRITTEN, doubt_scored, hypothesis_texts
 from lmtools.score.texts import TextScores, score_all
-from lmtools.score.words import count_tokens
 from lmtools.types import NBest, ScoreTable
 
 

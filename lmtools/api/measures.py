@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from lmtools.api.checks import list_nbests, name_metric
+from lmtools.api.files import list_nbests, name_metric
 from lmtools.base.errors import UserError
 from lmtools.base.grammar import check_text, list_items, list_texts
 from lmtools.evaluate import Evaluation, evaluate, reference

@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from lmtools.api.checks import list_nbests, map_texts, read_column
+from lmtools.api.files import list_nbests, map_texts, read_column
 from lmtools.base.doors import open_door
 from lmtools.base.grammar import check_kind, check_mapping
 from lmtools.base.options import build_keywords, describe_keywords

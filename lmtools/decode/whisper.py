@@ -95,73 +95,6 @@ class Window:
         return [self.candidates[0]._replace(text=text), *self.candidates[1:]]
 
 
-@dataclass(frozen=True)
-class BeamSearch:
-    """A search by faster-whisper's `model` for `depth` candidates of different words, with beams
-    from `beam` to WIDEST; tokens from `first_time` on are of time.
-    """
-
-    model: object
-    beam: int
-    depth: int
-    first_time: int
-
-    def search(self, encoded, prompt: list[int], options) -> tuple[Window, object]:
-        """Return a window and CTranslate2's result of the first beam, under faster-whisper's
-        `options`; wider beams follow until there are `depth` candidates of different words, or
-        none is new, but not where faster-whisper hears silence.
-        """
-        scores: dict[tuple[int, ...], float] = {}
-        beam, distinct = self.beam, 0
-        first = result = self.generate(encoded, prompt, options, beam)
-        while True:
-            scores |= {
-                tuple(tokens): score
-                for tokens, score in zip(result.sequences_ids, result.scores, strict=True)
-                if tuple(tokens) not in scores
-            }
-            candidates = merge_equal(self.as_candidates(scores))
-            spent = len(candidates) == distinct or beam >= WIDEST
-            if spent or len(candidates) >= self.depth or is_silence(first, options):
-                break
-            distinct, beam = len(candidates), min(WIDER * beam, WIDEST)
-            result = self.generate(encoded, prompt, options, beam)
-        candidates = rank_rest(candidates)[: self.depth]
-        return Window(candidates, first.no_speech_prob), first
-
-    def generate(self, encoded, prompt: list[int], options, beam: int):
-        """Return CTranslate2's result of a search that keeps all `beam` hypotheses."""
-        return self.model.model.generate(
-            encoded,
-            [prompt],
-            beam_size=beam,
-            num_hypotheses=beam,
-            length_penalty=options.length_penalty,
-            max_length=self.model.max_length,
-            return_scores=True,
-            return_no_speech_prob=True,
-            suppress_blank=options.suppress_blank,
-            suppress_tokens=options.suppress_tokens,
-            max_initial_timestamp_index=round(options.max_initial_timestamp / STEP),
-        )[0]
-
-    def as_candidates(self, scores: dict[tuple[int, ...], float]) -> list[Candidate]:
-        """Return candidates of tokens and their average scores, but for those that end their
-        window elsewhere than the first does: what they lack, or have twice, is not in their scores.
-        """
-        decode = self.model.hf_tokenizer.decode
-        end_of_text = self.model.hf_tokenizer.token_to_id("<|endoftext|>")
-        ends = [find_end(tokens, self.first_time) for tokens in scores]
-        candidates = []
-        for (kept, end), (tokens, score) in zip(ends, scores.items(), strict=True):
-            if (end is None) != (ends[0][1] is None) or abs((end or 0) - (ends[0][1] or 0)) > CLOSE:
-                continue
-            text = decode([token for token in tokens[:kept] if token < end_of_text])
-            am = score * len(tokens)
-            candidates.append(Candidate(text, am, len(tokens), am))
-        return candidates
-
-
 @dataclass
 class Whisper:
     """A model that CTranslate2 wrote: DIR with model.bin, config.json and tokenizer.json.
@@ -276,11 +209,10 @@ class Whisper:
         decision.
         """
         settings = self.options
-        beams = BeamSearch(self.model, settings.beam, settings.depth, self.first_time)
         windows: list[Window] = []
 
         def search(encoded, prompt, tokenizer, options):
-            window, result = beams.search(encoded, prompt, options)
+            window, result = self.search(encoded, prompt, options)
             windows.append(window)
             # what it makes of its own result: average, temperature, compression
             return result, average_log_prob(result), 0.0, 1.0
@@ -298,6 +230,61 @@ class Whisper:
         for segment in segments:  # each is there before the next window is searched
             windows[-1].answer.append(segment.text)
         return windows
+
+    def search(self, encoded, prompt: list[int], options) -> tuple[Window, object]:
+        """Return a window and CTranslate2's result of the first beam, under faster-whisper's
+        `options`; wider beams follow until there are `depth` candidates of different words, or
+        none is new, but not where faster-whisper hears silence.
+        """
+        scores: dict[tuple[int, ...], float] = {}
+        beam, distinct = self.options.beam, 0
+        first = result = self.generate(encoded, prompt, options, beam)
+        while True:
+            scores |= {
+                tuple(tokens): score
+                for tokens, score in zip(result.sequences_ids, result.scores, strict=True)
+                if tuple(tokens) not in scores
+            }
+            candidates = merge_equal(self.as_candidates(scores))
+            spent = len(candidates) == distinct or beam >= WIDEST
+            if spent or len(candidates) >= self.options.depth or is_silence(first, options):
+                break
+            distinct, beam = len(candidates), min(WIDER * beam, WIDEST)
+            result = self.generate(encoded, prompt, options, beam)
+        candidates = rank_rest(candidates)[: self.options.depth]
+        return Window(candidates, first.no_speech_prob), first
+
+    def generate(self, encoded, prompt: list[int], options, beam: int):
+        """Return CTranslate2's result of a search that keeps all `beam` hypotheses."""
+        return self.model.model.generate(
+            encoded,
+            [prompt],
+            beam_size=beam,
+            num_hypotheses=beam,
+            length_penalty=options.length_penalty,
+            max_length=self.model.max_length,
+            return_scores=True,
+            return_no_speech_prob=True,
+            suppress_blank=options.suppress_blank,
+            suppress_tokens=options.suppress_tokens,
+            max_initial_timestamp_index=round(options.max_initial_timestamp / STEP),
+        )[0]
+
+    def as_candidates(self, scores: dict[tuple[int, ...], float]) -> list[Candidate]:
+        """Return candidates of tokens and their average scores, but for those that end their
+        window elsewhere than the first does: what they lack, or have twice, is not in their scores.
+        """
+        decode = self.model.hf_tokenizer.decode
+        end_of_text = self.model.hf_tokenizer.token_to_id("<|endoftext|>")
+        ends = [find_end(tokens, self.first_time) for tokens in scores]
+        candidates = []
+        for (kept, end), (tokens, score) in zip(ends, scores.items(), strict=True):
+            if (end is None) != (ends[0][1] is None) or abs((end or 0) - (ends[0][1] or 0)) > CLOSE:
+                continue
+            text = decode([token for token in tokens[:kept] if token < end_of_text])
+            am = score * len(tokens)
+            candidates.append(Candidate(text, am, len(tokens), am))
+        return candidates
 
 
 def average_log_prob(result) -> float:

@@ -11,12 +11,15 @@ Those with parameters minimise the cross entropy.
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Annotated, Literal
 
+import msgspec
 import numpy as np
 from scipy.optimize import isotonic_regression, minimize
 from scipy.special import expit, logit
 
 from lmtools.base.errors import UserError
+from lmtools.base.grammar import Finite, fit
 from lmtools.base.seal import read_json, write_json
 from lmtools.evaluate.edits import align
 from lmtools.types import ConfusionNetwork
@@ -131,6 +134,7 @@ def judge_words(networks: Iterable[ConfusionNetwork], refs: Mapping[str, str]) -
     return JudgedWords(np.array(confidences), np.concatenate(correct))
 
 
+Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 METHODS = ("temperature", "logistic", "isotonic")
 EDGE = 1e-6  # of the logit
 RIDGE = 1e-3  # holds parameters where all words are right, or all wrong
@@ -207,36 +211,29 @@ def calibrate(
         yield replace(network, slots=slots)
 
 
+class CalibrationTree(msgspec.Struct, forbid_unknown_fields=True):
+    """A calibration in a file: slope and shift, or the steps."""
+
+    method: Literal[METHODS]
+    slope: Finite | None = None
+    shift: Finite | None = None
+    inputs: tuple[Finite, ...] = ()
+    outputs: tuple[Share, ...] = ()
+
+
 def save_calibration(calibration: Calibration, path) -> None:
-    tree = {"method": calibration.method}
-    if calibration.method == "isotonic":
-        tree |= {"inputs": list(calibration.inputs), "outputs": list(calibration.outputs)}
-    else:
-        tree |= {"slope": calibration.slope, "shift": calibration.shift}
+    names = ("inputs", "outputs") if calibration.method == "isotonic" else ("slope", "shift")
+    tree = {name: getattr(calibration, name) for name in ("method", *names)}
     write_json(tree, path, allow_nan=False)
 
 
 def load_calibration(path) -> Calibration:
     """Read a calibration; UserError for what `save_calibration` cannot have written."""
     remedy = "write it again with lmtools network calibrate"
-    tree = read_json(path, remedy)
-    wrong = UserError(f"{path}: no calibration; {remedy}")
-    if tree.get("method") not in METHODS:
-        raise wrong
-    steps = tree["method"] == "isotonic"
-    names = ("inputs", "outputs") if steps else ("slope", "shift")
-    if tree.keys() != {"method", *names}:
-        raise wrong
-    try:
-        values = [np.atleast_1d(np.array(tree[name], dtype=float)) for name in names]
-    except (TypeError, ValueError):
-        raise wrong from None
-    if any(value.ndim != 1 or not np.isfinite(value).all() or not len(value) for value in values):
-        raise wrong
-    if not steps:
-        return Calibration(tree["method"], *(float(value[0]) for value in values))
-    inputs, outputs = values
-    rising = len(inputs) == len(outputs) and (np.diff(inputs) > 0).all()
-    if not rising or outputs.min() < 0 or outputs.max() > 1:
-        raise wrong
-    return Calibration("isotonic", inputs=tuple(inputs.tolist()), outputs=tuple(outputs.tolist()))
+    tree = fit(read_json(path, remedy), CalibrationTree, path, remedy=remedy)
+    if tree.method != "isotonic" and None not in (tree.slope, tree.shift):
+        return Calibration(tree.method, tree.slope, tree.shift)
+    rising = tree.inputs and len(tree.inputs) == len(tree.outputs)
+    if tree.method != "isotonic" or not rising or not (np.diff(tree.inputs) > 0).all():
+        raise UserError(f"{path}: no calibration; {remedy}")
+    return Calibration(tree.method, inputs=tree.inputs, outputs=tree.outputs)

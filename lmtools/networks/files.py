@@ -17,19 +17,23 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
+from typing import Annotated
 
+import msgspec
 import numpy as np
 
 from lmtools.base.errors import UserError
 from lmtools.base.files import read_lines
-from lmtools.base.grammar import parse_json
+from lmtools.base.grammar import Finite, fit, parse_json
 from lmtools.formats import kaldi_text
 from lmtools.formats.checks import NUMBER, Utterances, encodable, write_lines
-from lmtools.formats.json_lists.json_io import expect, member, optional, value_of
+from lmtools.formats.json_lists.json_io import value_of
 from lmtools.formats.nbest import ctm
 from lmtools.formats.registry import Format, Formats
 from lmtools.types import EMPTY, NO_WORD, ConfusionNetwork, Hypothesis, NBest, Slot
 
+Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
+REMEDY = "posteriors and confidences are from 0 to 1; build the network again"
 SUM = 1e-6  # what rounding may make of a sum of posteriors
 TICK = 0.1  # seconds of a word whose time is unknown
 SUMMARIES = {
@@ -43,42 +47,45 @@ def recognises(path: Path, first: str) -> bool:
     return first.startswith("{") and '"utt"' in first and '"slots"' in first
 
 
+class SlotTree(msgspec.Struct):
+    """A slot in a file: fields of Slot."""
+
+    words: dict[str, Share]
+    chosen: str
+    confidence: Share
+    time: tuple[Finite, Finite] | None = None
+
+
+class NetworkTree(msgspec.Struct):
+    """A line of a file."""
+
+    utt: str
+    slots: list[SlotTree]
+    ref: str | None = None
+
+
 def read(path) -> Iterator[ConfusionNetwork]:
     """Yield networks line by line; UserError with the line of anything that is none."""
     utterances = Utterances()
     for number, line in read_lines(path):
         if line.strip():
             where = f"{path}:{number}"
-            tree = expect(parse_json(line, where), dict, where, "the line")
-            utt = utterances.add(member(tree, "utt", str, where), where)
-            slots = enumerate(member(tree, "slots", list, where), 1)
-            parsed = tuple(parse_slot(slot, f"{where}: slot {place}") for place, slot in slots)
-            yield ConfusionNetwork(utt, parsed, optional(tree, "ref", str, where))
+            tree = fit(
+                parse_json(line, where), NetworkTree, where, {"slots": "slot"}, remedy=REMEDY
+            )
+            utt = utterances.add(tree.utt, where)
+            slots = enumerate(tree.slots, 1)
+            checked = tuple(check_slot(slot, f"{where}: slot {place}") for place, slot in slots)
+            yield ConfusionNetwork(utt, checked, tree.ref)
 
 
-def parse_slot(tree, where: str) -> Slot:
-    tree = expect(tree, dict, where, "it")
-    words = {}
-    for word, share in member(tree, "words", dict, where).items():
-        words[encodable(word, where)] = expect(share, float, where, word)
-        if word != NO_WORD and word.split() != [word]:
+def check_slot(slot: SlotTree, where: str) -> Slot:
+    for word in (*slot.words, slot.chosen):
+        if encodable(word, where) != NO_WORD and word.split() != [word]:
             raise UserError(f"{where}: {word!a} is no word; write words without white space")
-    shares = words.values()
-    if not all(0 <= share <= 1 for share in shares) or abs(math.fsum(shares) - 1) > SUM:
+    if not abs(math.fsum(slot.words.values()) - 1) <= SUM:
         raise UserError(f"{where}: the posteriors do not sum to 1; build the network again")
-    chosen = member(tree, "chosen", str, where)
-    if chosen != NO_WORD and chosen.split() != [chosen]:
-        raise UserError(f"{where}: {chosen!a} is no word; write words without white space")
-    confidence = member(tree, "confidence", float, where)
-    if not 0 <= confidence <= 1:
-        raise UserError(f"{where}: the confidence is {confidence}; expected a probability")
-    times = optional(tree, "time", list, where)
-    if times is None:
-        return Slot(words, chosen, confidence)
-    if len(times) != 2:
-        raise UserError(f"{where}: 'time' has {len(times)} numbers; give start and end")
-    start, end = (expect(time, float, where, "time") for time in times)
-    return Slot(words, chosen, confidence, (start, end))
+    return Slot(slot.words, slot.chosen, slot.confidence, slot.time)
 
 
 def as_tree(network: ConfusionNetwork) -> dict:

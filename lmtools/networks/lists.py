@@ -19,11 +19,10 @@ from lmtools.lattice.paths import nbest as best_paths
 from lmtools.networks.confusion import NetworkBuilder, as_lattice, share_out
 from lmtools.networks.files import read_marks
 from lmtools.networks.mbr import ROUNDS, decode_mbr
-from lmtools.rescoring.doubts import PosteriorDoubts
 from lmtools.rescoring.features import DERIVED, ScoreColumns, gather
 from lmtools.rescoring.features import words as spaced
 from lmtools.rescoring.lists import rescore
-from lmtools.rescoring.risk import posterior, posterior_scores
+from lmtools.rescoring.risk import PosteriorDoubts, posterior, posterior_scores
 from lmtools.rescoring.weights import Weights
 from lmtools.types import NO_WORD, TOTAL, Arc, ConfusionNetwork, Final, Hypothesis, Lattice, NBest
 

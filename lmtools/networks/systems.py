@@ -9,10 +9,13 @@ from functools import lru_cache
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
+from typing import Literal
 
+import msgspec
 from rapidfuzz.distance import Levenshtein
 
 from lmtools.base.errors import UserError
+from lmtools.base.grammar import Amount, fit
 from lmtools.base.seal import read_json, write_json
 from lmtools.formats import detect, read
 from lmtools.formats.registry import is_pipe, read_first_line
@@ -39,7 +42,6 @@ METHODS = (*VOTES, NETWORK)
 CTM = "ctm"
 UNLIKE = 0.02  # share of words whose spelling is no chance
 normalise = lru_cache(1 << 16)(NORMALISERS["librispeech"])
-SETTINGS = {"method": str, "alpha": float, "null": float, "trust": list}
 
 
 @dataclass(frozen=True)
@@ -175,19 +177,21 @@ def save_vote(vote: Vote, path) -> None:
     write_json(tree | {"trust": list(vote.trust)}, path, allow_nan=False)
 
 
+class VoteTree(msgspec.Struct, forbid_unknown_fields=True):
+    """What `save_vote` writes."""
+
+    method: Literal[METHODS]
+    alpha: Amount
+    null: Amount
+    trust: tuple[Amount, ...]
+
+
 def load_vote(path) -> Vote:
     """Read a vote; UserError for what `save_vote` cannot have written."""
     remedy = "write it again with lmtools network tune"
-    tree = read_json(path, remedy)
-    numbers = [tree.get("alpha"), tree.get("null"), *(tree.get("trust") or [])]
-    if (
-        tree.keys() != SETTINGS.keys()
-        or tree["method"] not in METHODS
-        or not isinstance(tree["trust"], list)
-        or any(type(value) not in (int, float) or not 0 <= value < 1e9 for value in numbers)
-    ):
-        raise UserError(f"{path}: no settings of a vote; {remedy}")
-    return Vote(tree["method"], tree["alpha"], tree["null"], tuple(tree["trust"]))
+    return Vote(
+        *msgspec.structs.astuple(fit(read_json(path, remedy), VoteTree, path, remedy=remedy))
+    )
 
 
 GRID = tuple(step / 10 for step in range(11))  # of alpha and of the confidence of none

@@ -9,7 +9,6 @@ other programs have.
 
 import functools
 import itertools
-import json
 import re
 import statistics
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -17,9 +16,11 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 
+import msgspec
+
 from lmtools.base.errors import UserError
 from lmtools.base.files import read_lines
-from lmtools.base.grammar import check_among, check_text, list_texts
+from lmtools.base.grammar import check_among, check_text, fit, list_texts, parse_json
 from lmtools.base.log import say_lines
 from lmtools.base.options import check_options, list_options, option, parse_option
 from lmtools.formats import kaldi_text
@@ -323,17 +324,17 @@ def read_glossary(spec: PhraseSpec, speakers: Mapping[str, str] | None = None) -
     return Glossary(spec, tuple(phrases), notes=tuple(notes))
 
 
+class Entry(msgspec.Struct, forbid_unknown_fields=True):
+    """A line of a glossary by id."""
+
+    id: str
+    phrases: list[str]
+
+
 def read_entry(line: str, where: str) -> tuple[str, tuple[Phrase, ...]]:
     remedy = 'write {"id": "UTTERANCE", "phrases": ["PHRASE", ...]}'
-    try:
-        tree = json.loads(line)
-    except (ValueError, RecursionError):
-        raise UserError(f"{where}: no JSON; {remedy}") from None
-    if not isinstance(tree, dict) or tree.keys() != {"id", "phrases"}:
-        raise UserError(f"{where}: not the keys id and phrases; {remedy}")
-    if not isinstance(tree["id"], str) or not isinstance(tree["phrases"], list):
-        raise UserError(f"{where}: id is no text, or phrases are no list; {remedy}")
-    return tree["id"], make_phrases(tree["phrases"], where)
+    entry = fit(parse_json(line, where, remedy), Entry, where, remedy=remedy)
+    return entry.id, make_phrases(entry.phrases, where)
 
 
 def make_phrases(texts: Iterable[str], where: str) -> tuple[Phrase, ...]:

@@ -20,11 +20,11 @@ from lmtools.evaluate.nbest import reference
 from lmtools.formats.sessions import find_sessions
 from lmtools.rescoring import DERIVED, ScoreColumns, Weights, check_signatures, gather
 from lmtools.rescoring.defaults import doubt_scores
-from lmtools.rescoring.doubts import find_useless
 from lmtools.rescoring.features import best, combine, find_divisors
 from lmtools.rescoring.lazy import expect, pad, read_bound, score_lazily
 from lmtools.rescoring.lists import check, keep_silence
 from lmtools.rescoring.tuning import padded_statistics
+from lmtools.rescoring.weights import find_useless
 from lmtools.score import load, score_texts
 from lmtools.score.base import Scorer
 from lmtools.score.cache import Cache

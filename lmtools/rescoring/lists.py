@@ -15,13 +15,12 @@ from lmtools.base.workers import map_ordered
 from lmtools.evaluate.blanks import advise_metric
 from lmtools.evaluate.fit import doubt_references
 from lmtools.rescoring.defaults import doubt_scores
-from lmtools.rescoring.doubts import find_useless
 from lmtools.rescoring.features import DERIVED, Features, ScoreColumns, combine, gather
 from lmtools.rescoring.lazy import LAZY, learn_bounds
 from lmtools.rescoring.systems import SystemPlan, list_lengths, select_columns, tune_plan
 from lmtools.rescoring.tuning import Crossing, measure_lists, tune_features
 from lmtools.rescoring.tuning_options import TuningOptions, check_negative
-from lmtools.rescoring.weights import Weights, describe_system
+from lmtools.rescoring.weights import Weights, describe_system, find_useless
 from lmtools.types import NUMERICS, PHRASES, TOTAL, NBest
 
 Systems = Mapping[str | None, SystemPlan]

@@ -7,21 +7,64 @@ like one.
 """
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from lmtools.base.errors import UserError
 from lmtools.base.log import say_lines
 from lmtools.evaluate import pair_gains, sentence_signature
+from lmtools.evaluate.fit import are_positive
 from lmtools.formats.edits import SYSTEM
-from lmtools.rescoring.doubts import PosteriorDoubts
-from lmtools.rescoring.features import REFERENCES, gather
+from lmtools.rescoring.features import FAR, REFERENCES, gather
 from lmtools.types import Hypothesis, NBest, ScoreTable
 from lmtools.version import __version__
 
 UNIFORM = "uniform"
+RISING = 0.6  # share of lists whose last score is higher than the first, if scores are costs
+
+
+@dataclass
+class PosteriorDoubts:
+    """What lists say against the score of their own that makes the posterior, one by one."""
+
+    name: str = ""
+    alone: bool = False
+    signs: list[bool] = field(default_factory=list)
+    rising: list[bool] = field(default_factory=list)
+    far: list[str] = field(default_factory=list)
+
+    def add(self, nbest: NBest, name: str, values: np.ndarray) -> None:
+        """Look at a list as it was read and the values of the score `name`."""
+        self.name = name
+        self.alone |= name == "am" and "graph" in nbest.hyps[0].scores
+        self.signs.append(are_positive(values))
+        self.far += [nbest.utt for hyp in nbest.hyps if abs(hyp.scores.get(name, 0)) > FAR]
+        if len(values) > 1:
+            self.rising.append(bool(values[-1] > values[0]))
+
+    def describe(self, source) -> Iterator[str]:
+        """Yield warnings about the lists read from `source`, with what to do."""
+        tune = "lmtools tune --nbest DEV --out W.json"
+        use = "give --weights W.json, or lists that lmtools rescore --nbest-out wrote with them"
+        if self.rising and all(self.signs) and np.mean(self.rising) > RISING:
+            yield (
+                f"warning: {source}: {self.name!r} has the sign of costs: its values are positive,"
+                " and grow down the lists, whose last hypotheses so are the most probable; turn it"
+                f" round: {tune} --fix {self.name}=-1, and {use}"
+            )
+        if self.far:
+            yield (
+                f"warning: {source}: {len(self.far):,} values of {self.name!r} (first in"
+                f" {self.far[0]!r}) are beyond {FAR:g}: no score; each counts as the least (or"
+                " greatest) other one of its list"
+            )
+        if self.alone:
+            yield (
+                f"warning: {source}: posteriors are of 'am' alone, without 'graph'; weigh both:"
+                f" {tune}, and {use}"
+            )
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ import numpy as np
 from lmtools.base.doors import open_door
 from lmtools.base.errors import UserError
 from lmtools.evaluate import METRICS, fill_empty, nbest_statistics
+from lmtools.evaluate.fit import are_costs, are_positive, is_indicator
 from lmtools.formats.scores import hash_lists
-from lmtools.rescoring.doubts import find_costs, find_runaway
 from lmtools.rescoring.envelope import flat_region, sweep
 from lmtools.rescoring.expected import RIDGE, minimise_expected, sharpen
 from lmtools.rescoring.features import NEAR, Features, best, combine, deviate, own_hypotheses
@@ -26,6 +26,9 @@ from lmtools.rescoring.weights import Dev, Weights
 from lmtools.types import PHRASES, NBest
 
 FLAT = 0.1  # absolute: scales within this of the best metric are as good for all one knows
+# times that a feature's part of the totals is the reference's: on ten real sets 10 at most, 80
+# and more where the references were of other utterances
+RUNAWAY = 40.0
 POINTS = 400  # at most, of a stored curve
 
 
@@ -173,6 +176,31 @@ def doubts_of(
         "runaway": find_runaway(features, parts, options.reference_of(features)),
     }
     return {name: note for name, note in notes.items() if note}
+
+
+def find_costs(
+    features: Features, names: list[str], statistics: np.ndarray, metric: str
+) -> list[str]:
+    """Find those of the features `names` whose values are positive, and the lowest the best."""
+    columns = {name: features.column(name) for name in names}
+    columns = {n: column for n, column in columns.items() if are_positive(column[features.valid])}
+    if not columns:
+        return []
+    gains = METRICS[metric].gain(statistics)
+    return [n for n, column in columns.items() if are_costs(column, features.valid, gains)]
+
+
+def find_runaway(
+    features: Features, parts: Mapping[str, float], reference: str
+) -> dict[str, float]:
+    """Find the features that outweigh the reference by RUNAWAY, with how many times, by the parts
+    that features have of the totals' spread inside lists; none in a pool of systems, which differ
+    in how far they are trusted.
+    """
+    if any(is_indicator(features.column(name)[features.valid]) for name in features.names):
+        return {}
+    due = parts[reference]
+    return {name: part / due for name, part in parts.items() if part > RUNAWAY * due > 0}
 
 
 def before_and_after(

@@ -1,7 +1,7 @@
 """weights.json: what was tuned, on which set, and how well it did there."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from os import PathLike
 from pathlib import Path
@@ -170,6 +170,30 @@ def describe_lm(feature: str, signature: Mapping[str, str], source: str) -> Syst
     normalised = signature.get("normalise", "full") == "full"
     facts = {"score": score, "normalised": normalised, "source": source}
     return SystemLM(name, feature, **facts, signature=dict(signature))
+
+
+def find_useless(weights: Weights) -> Iterator[str]:
+    """Yield a warning on each language model that tuning gave the weight 0."""
+    for name in weights.signatures:
+        if weights.features.get(name) == 0 and name not in weights.search.get("fixed", {}):
+            yield f"warning: {name} has the weight 0: it is of no use on {weights.dev.path}"
+
+
+def describe_doubts(weights: Weights) -> Iterator[str]:
+    """Yield warnings about weights, with what to do."""
+    yield from find_useless(weights)
+    for name in weights.search.get("costs", ()):
+        remedy = f"--fix {name}=-1" if name == weights.reference else f"--set negative={name}"
+        yield (
+            f"warning: {name!r} has the sign of costs: its values are positive, and the lowest"
+            f" choose better than the highest; {remedy} turns it round"
+        )
+    for name, times in weights.search.get("runaway", {}).items():
+        yield (
+            f"warning: the weights ran away: {name} {weights.features[name]:.4g} outweighs"
+            f" {weights.reference} {times:.0f} to 1; see whether the references fit (lmtools"
+            f" doctor), or leave it out: --fix {name}=0"
+        )
 
 
 def read_weights(path) -> Weights:

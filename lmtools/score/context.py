@@ -6,8 +6,9 @@ sentence to the model, without boundaries between, as it knows no other from its
 """
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -30,6 +31,7 @@ class ContextScorer(Scorer):
                 f"{inner.spec.lm}: a translation model, which reads a source; leave the context out"
             )
         self.inner, self.spec = inner, replace(inner.spec, context=True)
+        self.reload = inner.reload and partial(load_behind, inner.reload)
         self.kind, self.precision = inner.kind, inner.precision
         if hasattr(inner, "device"):  # n-grams have none
             self.device = inner.device
@@ -99,6 +101,11 @@ class ContextScorer(Scorer):
             if total > tokens:
                 return " ".join(words[place + 1 :])
         return " ".join(words)
+
+
+def load_behind(load: Callable[[], Scorer]) -> ContextScorer:
+    """Load a model to read a context."""
+    return ContextScorer(load())
 
 
 class History:

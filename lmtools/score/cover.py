@@ -152,7 +152,7 @@ def sentences(
 ) -> list[Sentence]:
     """Return one sentence a path of arcs, behind a context; an arc without a word has no token.
 
-    Where a sentence's tokens are not those of its words in a row (lmtools.score.words), the latter
+    Where a sentence's tokens are not those of its words in a row (lmtools.score.base), the latter
     are taken.
     """
     known = scorer.words

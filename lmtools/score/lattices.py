@@ -16,13 +16,12 @@ from lmtools.lattice.check import drop_unusable
 from lmtools.lattice.expand import OLD, STATES, expand, refuse_taken
 from lmtools.lattice.histories import MixtureLM
 from lmtools.lattice.prune import prune
-from lmtools.score.base import Scorer
+from lmtools.score.base import Scorer, check_wordwise
 from lmtools.score.context import PrefixesBehind
 from lmtools.score.cover import rescore_cover
 from lmtools.score.load import load
 from lmtools.score.ngram import NgramScorer
 from lmtools.score.texts import out_of_memory
-from lmtools.score.words import check_wordwise
 from lmtools.types import EMPTY, PHRASES, Lattice
 
 LEFT_TO_RIGHT = "perplexity"  # the kind of scorers whose words depend on those before alone

@@ -3,6 +3,7 @@
 import importlib.util
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from lmtools.base.computing import USUAL, Computing
@@ -29,11 +30,12 @@ def load(spec: LMSpec | str, computing: Computing = USUAL) -> Scorer:
             f"{spec.lm}: no translation model, so it reads no source; leave --source out"
         )
     scorer = scorer.with_oov_penalty(spec.oov_penalty)
-    if not spec.context:
-        return scorer
-    from lmtools.score.context import ContextScorer
+    if spec.context:
+        from lmtools.score.context import ContextScorer
 
-    return ContextScorer(scorer)
+        scorer = ContextScorer(scorer)
+    scorer.reload = partial(load, spec, computing)
+    return scorer
 
 
 def load_kind(spec: LMSpec, computing: Computing) -> Scorer:

@@ -8,7 +8,7 @@ import torch
 from lmtools.base.errors import UserError
 from lmtools.models.device import PRECISIONS
 from lmtools.models.memory import TOGETHER, Rows, TokenTree
-from lmtools.score.words import WordPrefixes
+from lmtools.score.base import WordPrefixes
 from lmtools.text.subword import EOS
 
 SCORED = 1 << 14  # predictions that are scored at once

@@ -8,8 +8,7 @@ from lmtools.base.batching import Numbering
 from lmtools.base.specs import LMSpec
 from lmtools.ngram.kenlm_files import kenlm
 from lmtools.ngram.model import AS_KENLM, LN10, SPACES, UNSEEN, NgramModel
-from lmtools.score.base import Scorer
-from lmtools.score.words import WordPrefixes
+from lmtools.score.base import Scorer, WordPrefixes
 from lmtools.text.subword.lists import Word
 from lmtools.version import __version__
 

@@ -36,7 +36,6 @@ from lmtools.base.log import ProgressBar
 from lmtools.base.workers import REMEDY, as_completed, can_fork
 from lmtools.score.base import Scorer
 from lmtools.score.cache import Cache, cache_directory
-from lmtools.score.load import load
 from lmtools.score.trees import TreeBatch
 
 WORTH_A_PROCESS = 100_000  # model rows; starting a process takes seconds
@@ -169,7 +168,7 @@ def sum_batches(
     if processes <= 1:
         return enumerate(map(sum_values, run_batches(scorer, work, scorer.log_probs)))
     remedy = f"{remedy} or smaller batches (--rows)"
-    own = OwnScorer(scorer, computing)
+    own = OwnScorer(scorer)
     return as_completed(sum_batch, work, processes, own, remedy=remedy, forks=forks)
 
 
@@ -187,7 +186,7 @@ def count_processes(work: list[list], scorer: Scorer, asked: int, forks: bool) -
     """Return the number of processes that this work is worth, at most as many as are asked for."""
     rows = sum(scorer.cost(sentence) for batch in work for sentence in batch)
     worth = rows // (WORTH_A_FORK if forks else WORTH_A_PROCESS)
-    return min(asked, len(work), worth)
+    return max(1, min(asked, len(work), worth))
 
 
 class OwnScorer:
@@ -196,15 +195,15 @@ class OwnScorer:
     of machine.
     """
 
-    def __init__(self, scorer: Scorer, computing: Computing):
-        self.scorer, self.computing = scorer, computing
+    def __init__(self, scorer: Scorer):
+        self.scorer, self.reload = scorer, scorer.reload
         self.spec, self.signature = scorer.spec, scorer.signature
 
     def __getstate__(self):
         return {**vars(self), "scorer": None}
 
     def __call__(self) -> Scorer:
-        scorer = self.scorer or load(self.spec, self.computing)
+        scorer = self.scorer or self.reload()
         if torch := sys.modules.get("torch"):  # which n-grams do without
             torch.set_num_threads(1)
         if scorer.signature != self.signature:

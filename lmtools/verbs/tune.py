@@ -9,7 +9,7 @@ from lmtools.evaluate import METRICS
 from lmtools.evaluate.metrics import METRIC_HELP
 from lmtools.formats import kaldi_text, read
 from lmtools.rescoring import Crossing, TuningOptions, of_system, read_scores, tune_lists
-from lmtools.rescoring.doubts import describe_doubts
+from lmtools.rescoring.weights import describe_doubts
 from lmtools.types import PHRASES
 from lmtools.verbs.experiment import complete_tuning
 from lmtools.verbs.help import Rare

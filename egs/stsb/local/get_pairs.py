@@ -17,9 +17,9 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
-from lmtools.base.atomic import atomic_binary
+from lmtools.base.atomic import atomic_binary, atomic_text
 from lmtools.base.errors import UserError, exit_with_message
-from lmtools.base.files import OPENERS
+from lmtools.base.files import OPENERS, read_lines
 from lmtools.vectors import pairs
 
 UTILS = Path(__file__).resolve().parents[3] / "utils"
@@ -103,8 +103,13 @@ def given(corpus: str, out: Path, directory: Path) -> None:
         if (directory / f"SICK.txt{suffix}").exists()
     ]
     if corpus == "sick" and whole and not list(directory.glob("SICK_trial.txt*")):
+        header, *rows = (line for _, line in read_lines(whole[0]))
         for name in names:
-            pairs.write(pairs.read(whole[0], f"sick:set={SETS[name]}"), out / name, "sick")
+            pairs.read(whole[0], f"sick:set={SETS[name]}")  # says what is wrong with it
+            place = header.split("\t").index(pairs.SET)
+            own = [row for row in rows if row.split("\t")[place].lower() == SETS[name]]
+            with atomic_text(out / name) as stream:
+                stream.writelines(f"{row}\n" for row in (header, *own))
     else:
         call("unpack.py", directory, out, *names)
     for name in names:

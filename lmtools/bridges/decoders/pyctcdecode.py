@@ -7,8 +7,8 @@ import numpy as np
 from pyctcdecode.language_model import AbstractLanguageModel
 
 from lmtools.api.lm import LM
+from lmtools.score.base import WordPrefixes
 from lmtools.score.ngram import NgramScorer
-from lmtools.score.words import WordPrefixes
 
 
 class WordState(NamedTuple):

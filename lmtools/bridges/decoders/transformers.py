@@ -10,7 +10,7 @@ import torch
 from transformers import LogitsProcessor
 
 from lmtools.api.lm import LM
-from lmtools.score.words import WordPrefixes
+from lmtools.score.base import WordPrefixes
 
 # what begins a token that begins a word: byte-level BPE, SentencePiece
 MARKS = ("Ġ", "▁")

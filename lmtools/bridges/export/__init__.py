@@ -6,6 +6,7 @@ what its model card says, too.
 """
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from lmtools.base.atomic import hold_lock
@@ -13,14 +14,14 @@ from lmtools.base.errors import UserError
 from lmtools.base.specs import find_model
 from lmtools.bridges.export.ct2 import write_ct2
 from lmtools.bridges.export.huggingface import write_huggingface
-from lmtools.bridges.export.ngrams import write_arpa, write_arpa_ids, write_arpa_nemo, write_fst
+from lmtools.bridges.export.ngrams import name_by_character, name_by_id, write_arpa, write_fst
 from lmtools.bridges.export.onnx import write_onnx, write_onnx_icefall
 from lmtools.ngram.model import is_ngram
 
 FORMS: dict[str, Callable[..., str]] = {
     "arpa": write_arpa,
-    "arpa-ids": write_arpa_ids,
-    "arpa-nemo": write_arpa_nemo,
+    "arpa-ids": partial(write_arpa, choose=name_by_id),
+    "arpa-nemo": partial(write_arpa, choose=name_by_character),
     "ct2": write_ct2,
     "fst": write_fst,
     "hf": write_huggingface,

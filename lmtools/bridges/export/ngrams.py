@@ -36,32 +36,12 @@ EPSILON, BACKOFF = "<eps>", "#0"
 LN10 = math.log(10)
 
 
-def write_arpa(directory: str, out: str) -> str:
-    """Write the n-grams of `directory` as `out`/lm.arpa with their own tokens; what to say of
-    it.
-    """
-    return write_named(directory, out, lambda subword: None)
-
-
-def write_arpa_ids(directory: str, out: str) -> str:
-    """Write the same with the ids of the tokens in their place, and `out`/tokens.txt with both."""
-    return write_named(directory, out, name_by_id)
-
-
-def write_arpa_nemo(directory: str, out: str) -> str:
-    """Write the same with the characters in which NeMo writes the ids of its BPE tokenizer's
-    pieces.
-
-    UserError unless pieces of a SentencePiece model are modelled.
-    """
-    return write_named(directory, out, name_by_character)
-
-
-def write_named(
-    directory: str, out: str, choose: Callable[[Subword], Mapping[str, str] | None]
+def write_arpa(
+    directory: str, out: str, choose: Callable[[Subword], Mapping[str, str] | None] = lambda _: None
 ) -> str:
-    """Write the n-grams with the names that `choose` gives the tokens of a subword model, None for
-    their own.
+    """Write the n-grams of `directory` as `out`/lm.arpa with the names that `choose` gives the
+    tokens of a subword model, and `out`/tokens.txt with their ids; None: their own names. What to
+    say of it.
     """
     subword = read_vocabulary(directory)
     names, left_out = choose(subword), 0
@@ -84,7 +64,9 @@ def name_by_id(subword: Subword) -> dict[str, str]:
 
 
 def name_by_character(subword: Subword) -> dict[str, str]:
-    """Return the characters with the numbers id + OFFSET; <unk> keeps its name."""
+    """Return the characters with the numbers id + OFFSET, in which NeMo writes the ids of its BPE
+    tokenizer's pieces; <unk> keeps its name. UserError for other vocabularies.
+    """
     if not isinstance(subword, SentencePiece):
         raise UserError(
             f"--to arpa-nemo: the model is of a {subword.scheme} vocabulary, but NeMo's characters"

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from lmtools.formats.json_lists import columns, json_io, objects, recognisers, whisper
+from lmtools.formats.json_lists import json_io, objects, recognisers, whisper
 from lmtools.formats.json_lists.json_io import drop_partial, json_format, spell_keyed, spell_scored
 
 CONFIDENT = partial(spell_scored, keys={"confidence": "score", "text": "text"})
@@ -33,9 +33,9 @@ JSON_FORMATS = {
     "sockeye": json_format(
         "Sockeye's JSON lines: sentence_id, translations, scores",
         json_io.recognise("{", r'"sentence_id"\s*:', r'"translations?"\s*:'),
-        columns.read_sentences,
-        columns.parse_sockeye,
-        finish=columns.orient_scores,
+        objects.read_sentences,
+        objects.parse_sockeye,
+        finish=objects.orient_scores,
         options={"bpe": "subword marks to join, as of moses (default: none)"},
     ),
     # [{"id": "a1", "input": [hypotheses], "output": reference, "am_score": [one for each]}, ..]; in
@@ -43,9 +43,9 @@ JSON_FORMATS = {
     "hyporadise": json_format(
         "HyPoradise json: input, output, am_score or score",
         json_io.recognise("[", r'"input"\s*:\s*\['),
-        columns.read_numbered,
-        columns.parse_hyporadise,
-        spell=columns.spell_hyporadise,
+        objects.read_numbered,
+        objects.parse_hyporadise,
+        spell=objects.spell_hyporadise,
         options={
             "score": "the list of first-pass scores (am_score, else score); -NAME if they are"
             " costs, none to ignore them"

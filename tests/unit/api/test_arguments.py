@@ -177,13 +177,8 @@ def test_whatever_is_given_is_taken_or_named(calls, monkeypatch, tmp_path):
         assert attempt(function, own) is None, name
         for argument, (kind, junk) in itertools.product(own, JUNK.items()):
             for value in (junk, (one for one in junk)) if isinstance(junk, list) else (junk,):
-                names = [
-                    argument,
-                    "score ",
-                    *(other for other in own if len(other) > 2),
-                    "column",
-                    *places,
-                ]
+                others = (other for other in own if len(other) > 2)
+                names = [argument, "score ", *others, "column", *places]
                 error = attempt(function, own | {argument: value})
                 if error and not isinstance(error, UserError):
                     wrong.append(f"{name}: {argument} {kind}: {type(error).__name__}: {error}")
@@ -283,7 +278,7 @@ REFUSED = {
         "column 'x': not one number for each hypothesis of each list: 1 for the 2 hypotheses of",
     ),
     "words of an oracle": (
-        lambda a, lm: lmtools.lattice.density(Lattice.of("u", 1, 0, [], [Final(0)]), "a b"),
+        lambda a, lm: lmtools.lattice.oracle(Lattice.of("u", 1, 0, [], [Final(0)]), "a b"),
         "ref: 'a b' (str) is not a list of words; split it",
     ),
 }

@@ -1,6 +1,4 @@
-"""Whatever a reader gets, it returns or raises UserError with one line that names the path
-(tests/fuzz.py goes on for longer).
-"""
+"""Whatever a reader gets, it returns or raises UserError with one line that names the path."""
 
 import pytest
 from fuzz import PAIRS, laid, targets, turns

@@ -3,6 +3,7 @@
 import math
 
 import pytest
+from needs import needs
 
 from lmtools.base.errors import UserError
 from lmtools.cli import main
@@ -109,6 +110,7 @@ def test_loops_and_marks_are_told(convert):
     assert ", 4 marks dropped, 1 (in 1 lists) dropped as loops" in printed
 
 
+@needs("networks")
 def test_merged_hypotheses_of_a_pool_are_of_all_their_systems(tmp_path, convert, capsys):
     """Votes, weights and files of systems are the same with --dedup and without it."""
     outputs = {"a": "x y\nz\n", "b": "x w\nz\n", "c": "x y\nv\n"}

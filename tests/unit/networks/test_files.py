@@ -67,16 +67,19 @@ GOOD = {"chosen": "a", "confidence": 0.5, "words": {"a": 0.5, "": 0.5}}
     ("change", "message"),
     [
         ({"words": {"a": 0.4, "": 0.5}}, "slot 1: the posteriors do not sum to 1"),
-        ({"words": {"a": 1.5, "": -0.5}}, "slot 1: the posteriors do not sum to 1"),
+        (
+            {"words": {"a": 1.5, "": -0.5}},
+            "is -0.5, expected a finite number; posteriors and confidences are from 0 to 1",
+        ),
         ({"words": {"a b": 0.5, "": 0.5}}, "'a b' is no word"),
-        ({"words": {"a": "x"}}, "score 'a' is 'x'"),
+        ({"words": {"a": "x"}}, "slot 1: 'words.a' is 'x'"),
         ({"words": []}, "'words' is"),
         ({"chosen": "a b"}, "'a b' is no word"),
         ({"chosen": 1}, "'chosen' is 1"),
-        ({"confidence": 1.5}, "the confidence is 1.5"),
-        ({"confidence": None}, "score 'confidence' is null"),
-        ({"time": [1]}, "'time' has 1 numbers"),
-        ({"time": [1, "2"]}, "score 'time' is '2'"),
+        ({"confidence": 1.5}, "'confidence' is 1.5"),
+        ({"confidence": None}, "'confidence' is null"),
+        ({"time": [1]}, r"'time' is \[1\]"),
+        ({"time": [1, "2"]}, r"'time\[1\]' is '2'"),
     ],
 )
 def test_refusals(tmp_path, change, message):

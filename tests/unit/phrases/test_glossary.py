@@ -51,14 +51,14 @@ def test_bad_lines(tmp_path, line, cause):
 @pytest.mark.parametrize(
     ("line", "cause"),
     [
-        ("x", "no JSON"),
-        ("[]", "not the keys"),
-        ('{"id": "u"}', "not the keys"),
-        ('{"id": 3, "phrases": []}', "id is no text"),
-        ('{"id": "u", "phrases": "a"}', "phrases are no list"),
+        ("x", "not JSON"),
+        ("[]", r"it is \[\], expected an object"),
+        ('{"id": "u"}', "key 'phrases' is missing"),
+        ('{"id": 3, "phrases": []}', "'id' is 3, expected a text"),
+        ('{"id": "u", "phrases": "a"}', "'phrases' is 'a', expected a list"),
         ('{"id": "u", "phrases": [3]}', r"phrases\[0\]"),
         ('{"id": "u", "phrases": ["a", "?"]}', r"phrases\[1\]: '\?' has no words"),
-        ("[" * 100_000, "no JSON"),
+        ("[" * 100_000, "nested too deeply"),
     ],
 )
 def test_bad_json(tmp_path, line, cause):

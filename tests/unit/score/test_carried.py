@@ -60,27 +60,17 @@ def test_perplexity_says_that_the_state_was_carried(directory):
     figures, plain = perplexity(LINES, *options, carry=True), perplexity(LINES, *options)
     count = sum(len(line.split()) + 1 for line in LINES)
     assert figures["word_ppl"] == pytest.approx(np.exp(-by_hand(directory).sum() / count), rel=1e-5)
-    assert (
-        "the state that the lines before it left" in figures["rules"]
-        and "lines before" not in plain["rules"]
-    )
+    assert "the state that the lines before it left" in figures["rules"]
+    assert "lines before" not in plain["rules"]
     assert figures["word_ppl"] != plain["word_ppl"] and figures["oov"] == plain["oov"]
-    penalised = perplexity(
-        LINES, *ask(str(directory), device="cpu", cache="none", oov_penalty=2.0), carry=True
-    )
-    assert (
-        figures["log_prob"] - penalised["log_prob"] == pytest.approx(2.0 * figures["oov"])
-        and figures["oov"]
-    )
+    dear = ask(str(directory), device="cpu", cache="none", oov_penalty=2.0)
+    less = figures["log_prob"] - perplexity(LINES, *dear, carry=True)["log_prob"]
+    assert less == pytest.approx(2.0 * figures["oov"]) and figures["oov"]
 
 
 def test_a_model_without_state_is_refused(tmp_path, capsys):
     (tmp_path / "text").write_text("\n".join(LINES) + "\n")
-    assert (
-        main(split(f"ngram --text {tmp_path}/text --order 2 --out {tmp_path}/lm --kenlm none")) == 0
-    )
-    assert (
-        main(["ppl", "--lm", str(tmp_path / "lm"), "--text", str(tmp_path / "text"), "--carry"])
-        == 1
-    )
+    ngram = f"ngram --text {tmp_path}/text --order 2 --out {tmp_path}/lm --kenlm none"
+    assert main(split(ngram)) == 0
+    assert main(split(f"ppl --lm {tmp_path}/lm --text {tmp_path}/text --carry")) == 1
     assert "has no state to carry from line to line" in capsys.readouterr().err

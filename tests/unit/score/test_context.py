@@ -190,18 +190,16 @@ def test_python_scores_as_the_command_line(work, origin):
 
 
 def test_sessions_of_a_field_and_of_a_directory(tmp_path):
-    row = '{"utt": "%s", "session": "%s", "hyps": [{"text": "a"}]}\n'
-    path = tmp_path / "l.jsonl"
-    path.write_text("".join(row % one for one in (("u1", "x"), ("u2", "y"), ("u3", "x"))))
-    lists = list(jsonl.read(path))
-    assert find_sessions(lists) == [[0, 2], [1]]
-    jsonl.write(lists, tmp_path / "again.jsonl")
-    assert list(jsonl.read(tmp_path / "again.jsonl")) == lists
+    lists = [
+        NBest(utt, (), extra={"session": name}) for utt, name in zip("abc", "xyx", strict=True)
+    ]
+    jsonl.write(lists, tmp_path / "l.jsonl")
+    assert find_sessions(list(jsonl.read(tmp_path / "l.jsonl"))) == [[0, 2], [1]]
     with pytest.raises(UserError, match="holds neither segments nor utt2spk"):
         find_sessions(lists, str(tmp_path))
-    (tmp_path / "utt2spk").write_text("u1 a\nu2 a\nu3 b\n")
+    (tmp_path / "utt2spk").write_text("a s\nb s\nc t\n")
     assert find_sessions(lists, str(tmp_path)) == [[0, 1], [2]]
-    (tmp_path / "segments").write_text("u1 r 5 6\nu2 r 1 2\nu3 r 3 4\n")
+    (tmp_path / "segments").write_text("a r 5 6\nb r 1 2\nc r 3 4\n")
     assert find_sessions(lists, str(tmp_path)) == [[1, 2, 0]]
 
 

@@ -24,7 +24,15 @@ WORDS = [
     "[CLS]",
     "[SEP]",
     "[MASK]",
-    *["the", "king", "queen", "came", "to", "city", "a", "of", "##s"],
+    "the",
+    "king",
+    "queen",
+    "came",
+    "to",
+    "city",
+    "a",
+    "of",
+    "##s",
 ]
 TEXTS = [
     "the king came",
@@ -75,15 +83,8 @@ def roberta(tmp_path_factory):
 def gpt(tmp_path_factory):
     torch.manual_seed(2)
     directory = tmp_path_factory.mktemp("gpt")
-    config = transformers.GPT2Config(
-        vocab_size=len(WORDS),
-        n_positions=24,
-        n_embd=16,
-        n_layer=2,
-        n_head=2,
-        bos_token_id=2,
-        eos_token_id=3,
-    )
+    sizes = {"vocab_size": len(WORDS), "n_positions": 24, "n_embd": 16, "n_layer": 2, "n_head": 2}
+    config = transformers.GPT2Config(**sizes, bos_token_id=2, eos_token_id=3)
     return directory, *saved(directory, transformers.GPT2LMHeadModel(config))
 
 
@@ -176,10 +177,7 @@ def test_a_config_without_weights_is_refused(tmp_path, bert, capsys):
 
 def test_ppl_verb_takes_a_hugging_face_directory(bert, tmp_path, capsys):
     (tmp_path / "t").write_text("the king came\n\na city\n")
-    assert (
-        main(["ppl", "--lm", f"hf:{bert[0]}", "--text", str(tmp_path / "t"), "--cache", "none"])
-        == 0
-    )
+    assert main(f"ppl --lm hf:{bert[0]} --text {tmp_path}/t --cache none".split()) == 0
     assert "2 sentences, 5 words" in capsys.readouterr().out
 
 
@@ -231,14 +229,9 @@ def test_code_of_the_directory_is_not_run(bert, tmp_path):
         f"open({str(tmp_path / 'ran')!r}, 'w')\nclass Own:\n    pass\n"
     )
     tree = json.loads((tmp_path / "config.json").read_text())
-    names = {
-        "AutoConfig": "own.Own",
-        "AutoModelForMaskedLM": "own.Own",
-        "AutoTokenizer": ["own.Own", "own.Own"],
-    }
-    (tmp_path / "config.json").write_text(
-        json.dumps({**tree, "auto_map": names, "model_type": "own"})
-    )
+    names = dict.fromkeys(("AutoConfig", "AutoModelForMaskedLM"), "own.Own")
+    tree |= {"auto_map": {**names, "AutoTokenizer": ["own.Own"] * 2}, "model_type": "own"}
+    (tmp_path / "config.json").write_text(json.dumps(tree))
     with pytest.raises(UserError, match="give a masked or causal"):
         load_scorer(f"hf:{tmp_path}")
     assert not (tmp_path / "ran").exists()

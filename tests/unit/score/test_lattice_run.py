@@ -33,22 +33,17 @@ def lattices():
 
 
 def test_each_part_is_taken_of_the_same_lattice(settings, lattices):
-    for old, one in zip(
-        lattices, run_lattices(lattices, settings, LatticeOutputs(True, 3, text=True)), strict=True
-    ):
-        assert (one.utt, one.arcs, one.rescored_arcs) == (
-            old.utt,
-            len(old.words),
-            len(one.lattice.words),
-        )
+    results = run_lattices(lattices, settings, LatticeOutputs(True, 3, text=True))
+    for old, one in zip(lattices, results, strict=True):
+        sizes = len(old.words), len(one.lattice.words)
+        assert (one.utt, one.arcs, one.rescored_arcs) == (old.utt, *sizes)
         assert one.seconds > 0 and one.speech >= 0 and not one.approximation
         by_score = sorted(of_lattice(one.lattice, WEIGHTS).items(), key=lambda item: -item[1])
         assert len(one.nbest.hyps) == min(3, len(by_score))
         for hyp, (_, score) in zip(one.nbest.hyps, by_score, strict=False):
             features = {**hyp.scores, "words": len(hyp.text.split())}
-            assert sum(
-                weight * features[name] for name, weight in WEIGHTS.items()
-            ) == pytest.approx(score)
+            total = sum(weight * features[name] for name, weight in WEIGHTS.items())
+            assert total == pytest.approx(score)
         assert one.text == one.nbest.hyps[0].text
 
 
@@ -83,15 +78,9 @@ def test_several_processes_give_the_same_in_order(settings, lattices):
 
 
 def test_a_worker_without_its_model_says_so(settings, lattices):
+    gone = dataclasses.replace(settings, lms={"ngram": LMSpec("/no/such/model")})
     with pytest.raises(UserError, match="/no/such/model: no such language model"):
-        list(
-            run_lattices(
-                lattices,
-                dataclasses.replace(settings, lms={"ngram": LMSpec("/no/such/model")}),
-                LatticeOutputs(),
-                nj=2,
-            )
-        )
+        list(run_lattices(lattices, gone, LatticeOutputs(), nj=2))
 
 
 def test_lattices_are_taken_one_by_one(settings, lattices):

@@ -20,6 +20,8 @@ from lmtools.score.lattices import LatticeOptions, Rescorer
 from lmtools.text import Normaliser
 from lmtools.types import Arc, Final, Lattice
 
+MIX = {"ngram": 0.3, "causal": 0.7}
+
 
 @pytest.fixture(scope="module")
 def scorers(trained, tiny, tmp_path_factory):
@@ -64,31 +66,21 @@ def test_every_path_gets_the_scores_of_its_sentence(scorers, seed):
     """Several models and a mixture of two in one pass."""
     lattice = random_lattice(seed, words=WORDS[:4])
     both = rescorer(scorers, "ngram", "causal")
-    mixed = rescorer(
-        scorers,
-        "ngram",
-        "causal",
-        mixtures={"mix": {"ngram": 0.3, "causal": 0.7}},
-        weights={"am": 1, "mix": 1},
-    )
+    weights = {"am": 1, "mix": 1}
+    mixed = rescorer(scorers, "ngram", "causal", mixtures={"mix": MIX}, weights=weights)
     apart, together = both.rescore(lattice), mixed.rescore(lattice)
     assert apart[1] == together[1] == []
     found, expected, mixture = (paths(one) for one in (apart[0], lattice, together[0]))
     assert found.keys() == expected.keys() == mixture.keys()
     for (words, am), rows in found.items():
         assert len(rows) == len(expected[words, am]) == len(mixture[words, am])
-        for sums in rows:
+        ngram, causal = (word_scores(scorers[name], words) for name in ("ngram", "causal"))
+        mix = np.log(0.3 * np.exp(ngram) + 0.7 * np.exp(causal)).sum()
+        for sums, one in zip(rows, mixture[words, am], strict=True):
             assert list(sums) == ["am", "lm", "ngram", "causal"]
-            for name in ("ngram", "causal"):
-                assert sums[name] == pytest.approx(
-                    word_scores(scorers[name], words).sum(), abs=1e-4
-                )
-        for sums in mixture[words, am]:
-            assert list(sums) == ["am", "lm", "mix"]
-            parts = [word_scores(scorers[name], words) for name in ("ngram", "causal")]
-            assert sums["mix"] == pytest.approx(
-                np.log(0.3 * np.exp(parts[0]) + 0.7 * np.exp(parts[1])).sum(), abs=1e-4
-            )
+            assert list(one) == ["am", "lm", "mix"]
+            found = sums["ngram"], sums["causal"], one["mix"]
+            assert found == pytest.approx((ngram.sum(), causal.sum(), mix), abs=1e-4)
 
 
 @pytest.mark.parametrize("model", ["tta", "masked"])
@@ -116,36 +108,18 @@ def test_the_best_context_is_judged_by_all_scores_so_far(scorers, monkeypatch):
 
 def test_one_order_is_for_models_that_never_forget(scorers):
     mixtures = {"mix": {"ngram": 0.5, "causal": 0.5}, "counts": {"again": 0.5, "more": 0.5}}
-    scorers = {
-        **scorers,
-        "again": scorers["ngram"],
-        "more": scorers["ngram"],
-        "nn": scorers["causal"],
-        "grams": scorers["ngram"],
-    }
-    made = rescorer(
-        scorers, "ngram", "causal", "again", "more", "nn", "grams", mixtures=mixtures, order=4
-    )
+    others = dict.fromkeys(("again", "more", "grams"), scorers["ngram"])
+    scorers = {**scorers, **others, "nn": scorers["causal"]}
+    made = rescorer(scorers, "ngram", "causal", "nn", *others, mixtures=mixtures, order=4)
     assert made.order == {"nn": 4, "mix": 4}
 
 
 def test_signatures_name_the_models(scorers):
-    made = rescorer(
-        scorers,
-        "ngram",
-        "causal",
-        "tta",
-        mixtures={"mix": {"ngram": 0.3, "causal": 0.7}},
-        weights={},
-    )
-    assert {name: signature["lm"] for name, signature in made.signatures.items()} == {
-        "mix": "mixture",
-        "tta": "tta",
-    }
-    model = scorers["ngram"].signature["model"]
-    assert (
-        made.signatures["mix"]["model"] == f"0.3*{model}+0.7*{scorers['causal'].signature['model']}"
-    )
+    made = rescorer(scorers, "ngram", "causal", "tta", mixtures={"mix": MIX}, weights={})
+    named = {name: signature["lm"] for name, signature in made.signatures.items()}
+    assert named == {"mix": "mixture", "tta": "tta"}
+    first, second = (scorers[name].signature["model"] for name in ("ngram", "causal"))
+    assert made.signatures["mix"]["model"] == f"0.3*{first}+0.7*{second}"
 
 
 def test_what_is_broken_is_repaired_with_a_message(scorers):

@@ -13,7 +13,7 @@ from toys import WORDS, sentences
 
 from lmtools.base.errors import UserError
 from lmtools.models import memory
-from lmtools.score.words import WordTokens
+from lmtools.score.base import WordTokens
 from lmtools.text import NORMALISERS
 from lmtools.text.subword import BOS, SUBWORDS, train
 

@@ -54,16 +54,8 @@ def model(family: str, criterion: str = "softmax") -> LanguageModel:
     """A random model whose scores differ from sentence to sentence."""
     torch.manual_seed(0)
     objective, arch = FAMILIES[family]
-    lm = LanguageModel(
-        Settings(
-            model=family,
-            objective=objective,
-            arch=arch,
-            criterion=criterion,
-            output=CRITERIA[criterion],
-        ),
-        SIZE,
-    )
+    given = {"criterion": criterion, "output": CRITERIA[criterion]}
+    lm = LanguageModel(Settings(model=family, objective=objective, arch=arch, **given), SIZE)
     for parameter in lm.parameters():
         parameter.data += 0.05 * torch.randn_like(parameter)
     return lm
@@ -72,12 +64,8 @@ def model(family: str, criterion: str = "softmax") -> LanguageModel:
 def random_sentences(count: int, longest: int) -> list[tuple[int, ...]]:
     """Distinct sentences, a few of no token or one."""
     rng = np.random.default_rng(1)
-    return list(
-        dict.fromkeys(
-            tuple(rng.integers(5, SIZE, rng.integers(0, longest + 1)).tolist())
-            for _ in range(count)
-        )
-    )
+    drawn = (rng.integers(5, SIZE, rng.integers(0, longest + 1)).tolist() for _ in range(count))
+    return list(dict.fromkeys(map(tuple, drawn)))
 
 
 def check(families, threads, precisions=("float32", "bfloat16"), engine="torch"):
@@ -120,20 +108,9 @@ def agree(lm: LanguageModel, precision: str, threads, engine: str) -> None:
             scores = score_sentences(some, scorer, computing, open_cache(scorer, computing))
             for sentence, score, vector in zip(some, scores, vectors, strict=True):
                 first = expected.setdefault(sentence, (score, vector))
-                assert score == first[0], (
-                    lm.settings.model,
-                    lm.settings.criterion,
-                    precision,
-                    count,
-                    len(sentence),
-                )
-                assert np.array_equal(vector, first[1]), (
-                    "vector of",
-                    lm.settings.model,
-                    precision,
-                    count,
-                    len(sentence),
-                )
+                case = lm.settings.model, lm.settings.criterion, precision, count, len(sentence)
+                assert score == first[0], case
+                assert np.array_equal(vector, first[1]), ("vector of", *case)
         assert torch.get_num_threads() == count  # put back
 
 
@@ -265,11 +242,8 @@ def test_batches_have_one_shape(rows):
     for batch in plan:
         (cost,) = {costs[i] for i in batch}
         size = batching.batch_size(cost, rows)
-        assert (
-            len(batch) <= size
-            and (size % 8 == 0 or size == 1)
-            and size * cost <= max(4 * rows, cost)
-        )
+        assert len(batch) <= size and (size % 8 == 0 or size == 1)
+        assert size * cost <= max(4 * rows, cost)
 
 
 def test_an_error_in_a_thread_ends_the_rest():

@@ -18,14 +18,8 @@ from lmtools.score.ppl import perplexity
 from lmtools.text import Normaliser
 from lmtools.types import Arc, Final, Lattice
 
-TEXTS = [
-    "the king",
-    "xylophone king zebra",
-    "",
-    "the zebra",
-    "zebra zebra zebra",
-    "a queen went to the zoo",
-]
+TEXTS = ["the king", "xylophone king zebra", "", "the zebra", "zebra zebra zebra"]
+TEXTS += ["a queen went to the zoo"]
 UNKNOWN = np.array([0, 2, 0, 1, 3, 1])
 P = 3.25
 
@@ -80,27 +74,17 @@ def test_prefixes_cost_it_word_by_word(lms, kind):
 
 def test_lattices_cost_it_but_not_their_old_model(lms):
     """Left to right, mixed, on both sides."""
-    named = {name: lms[name] for name in ("ngram", "lstm", "tta")} | {
-        "a": lms["causal"],
-        "b": lms["ngram"],
-    }
+    named = {name: lms[name] for name in ("ngram", "lstm", "tta")}
+    named |= {"a": lms["causal"], "b": lms["ngram"]}
     names = ("ngram", "lstm", "tta", "mix")
     weights = {"graph": 1.0, "lm": 1.0} | dict.fromkeys(names, 1.0)
     words = [("the", "zebra"), ("king", "zebra"), ("zoo",)]
     arcs = [Arc(i, i + 1, word, {"graph": 0.0}) for i, some in enumerate(words) for word in some]
     lattice, found = Lattice.of("u", 4, 0, arcs, [Final(3, {"graph": 0.0})]), {}
     for penalty in (0.0, P):
-        mixtures = {"mix": {"a": 0.5, "b": 0.5}}
-        done, _ = (
-            LatticeOptions(
-                {name: LMSpec(lm, oov_penalty=penalty) for name, lm in named.items()},
-                weights,
-                mixtures,
-                old=LMSpec(lms["ngram"]),
-            )
-            .load()
-            .rescore(lattice)
-        )
+        specs = {name: LMSpec(lm, oov_penalty=penalty) for name, lm in named.items()}
+        more = {"mixtures": {"mix": {"a": 0.5, "b": 0.5}}, "old": LMSpec(lms["ngram"])}
+        done, _ = LatticeOptions(specs, weights, **more).load().rescore(lattice)
         paths = nbest(done, weights, 10)
         found[penalty] = {
             p.words: {name: column[list(p.arcs)] for name, column in done.scores.items()}
@@ -122,22 +106,14 @@ def test_lattices_cost_it_but_not_their_old_model(lms):
 
 
 def test_one_order_is_not_for_penalised_ngrams(lms):
-    named = {"g": "ngram", "n": "lstm"}
-    settings = LatticeOptions(
-        {name: LMSpec(lms[kind], oov_penalty=1.0) for name, kind in named.items()},
-        {"g": 1.0, "n": 1.0},
-        order=3,
-    )
-    assert settings.load().order == {"n": 3}
+    named = {"g": LMSpec(lms["ngram"], oov_penalty=1.0), "n": LMSpec(lms["lstm"], oov_penalty=1.0)}
+    assert LatticeOptions(named, {"g": 1.0, "n": 1.0}, order=3).load().order == {"n": 3}
 
 
 def test_score_verb_says_how_many_and_what_they_cost(lms, tmp_path, capsys):
     hyps = ", ".join(json.dumps({"text": text}) for text in TEXTS)
     (tmp_path / "n.jsonl").write_text(f'{{"utt": "u", "hyps": [{hyps}]}}\n')
-    arguments = [
-        *("score", "--nbest", str(tmp_path / "n.jsonl"), "--out", str(tmp_path / "o")),
-        *("--cache", "none", "--lm"),
-    ]
+    arguments = f"score --nbest {tmp_path}/n.jsonl --out {tmp_path}/o --cache none --lm".split()
     assert main([*arguments, lms["tta"]]) == 0
     assert capsys.readouterr().err.endswith("22 tokens, 7 unknown (31.82%)\n")
     free = score_files.read(tmp_path / "o").log_prob["u"]
@@ -156,9 +132,8 @@ def test_perplexity_states_it(lm):
         perplexity(texts, *ask(lm, device="cpu", cache="none", oov_penalty=p)) for p in (0.0, P)
     )
     assert free["log_prob"] - dear["log_prob"] == pytest.approx(P * 7)
-    assert (
-        "unknown-token probability less 3.25 nats;" in dear["rules"] and "less" not in free["rules"]
-    )
+    assert "unknown-token probability less 3.25 nats;" in dear["rules"]
+    assert "less" not in free["rules"]
     assert dear.get("log_normaliser") == free.get("log_normaliser")
 
 

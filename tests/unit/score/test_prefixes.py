@@ -16,30 +16,12 @@ from lmtools.text import Normaliser
 from lmtools.text.subword import train
 
 ODD = [
-    "KING",
-    "zzz",
-    "...",
-    "<s>",
-    "</s>",
-    "<unk>",
+    *["KING", "zzz", "...", "<s>", "</s>", "<unk>", "▁", "of▁the", "kings", "ö", "king-queen"],
     "q\0q",
     "half\udce9",
-    "▁",
-    "of▁the",
-    "kings",
-    "ö",
-    "king-queen",
 ]
-# and their order
-KINDS = {
-    "bare": 3,
-    "word": 3,
-    "bpe": 3,
-    "unigram": 3,
-    "char": 3,
-    "words alone": 1,
-    "characters alone": 1,
-}
+PIECES = ("bare", "word", "bpe", "unigram", "char")
+KINDS = dict.fromkeys(PIECES, 3) | {"words alone": 1, "characters alone": 1}  # and their order
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ import sys
 import threading
 from dataclasses import replace
 from shlex import split
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -25,18 +26,12 @@ from lmtools.cli import main
 from lmtools.formats import jsonl, write
 from lmtools.score import ListParts, lists, load, score_lists, score_texts, texts
 from lmtools.score.ppl import perplexity
+from lmtools.score.texts import count_processes
 from lmtools.text.subword import BOS, EOS, MASK
 from lmtools.types import Hypothesis, NBest
 
-TEXTS = [
-    *sentences(60, 5),
-    "",
-    "king",
-    "xylophone king",
-    "the the",
-    " ".join(sentences(12, 6)),
-    "a" * 300,
-]
+TEXTS = [*sentences(60, 5), "", "king", "xylophone king", "the the", " ".join(sentences(12, 6))]
+TEXTS += ["a" * 300]
 
 
 def scores(options, lines=TEXTS):
@@ -116,7 +111,7 @@ def test_workers_give_the_same(options, monkeypatch, forks):
     monkeypatch.setattr(texts, "WORTH_A_FORK", 100)
     monkeypatch.setattr(workers, "can_fork", lambda: forks and sys.platform == "linux")
     monkeypatch.setattr(texts, "can_fork", workers.can_fork)
-    monkeypatch.setattr(texts, "load", lambda *_: pytest.fail("loaded again"))
+    scorer.reload = None if forks else scorer.reload  # which would fail in a fork
     process, run = os.getpid(), texts.run_batches
 
     def by_others(*work):
@@ -204,11 +199,8 @@ def test_windows_score_every_token_once_with_context(length, longest):
     covered = [begin + i for begin, end, first, last in cuts for i in range(first, last)]
     assert covered == list(range(length + 1))
     for begin, end, first, last in cuts:
-        assert (
-            0 <= begin <= end <= length
-            and end - begin <= longest
-            and 0 <= first < last <= end - begin + 1
-        )
+        assert 0 <= begin <= end <= length and end - begin <= longest
+        assert 0 <= first < last <= end - begin + 1
         assert last <= end - begin or end == length, "only the true end of sentence is scored"
         if begin and longest >= 4:
             assert first >= longest // 4, "a token in the middle has context on its left"
@@ -268,18 +260,12 @@ def test_score_verb_writes_in_input_order(trained, tmp_path):
     from lmtools.formats import scores as score_files
 
     nbest = tmp_path / "n.jsonl"
-    lines = ['{"utt": "b", "hyps": [{"text": "the king"}, {"text": ""}, {"text": "the king"}]}',
-    '{"utt": "a", "hyps": []}',
-             '{"utt": "c", "hyps": [{"text": "a queen"}]}']  # fmt: skip
-    nbest.write_text("\n".join(lines) + "\n")
+    rows = {"b": ["the king", "", "the king"], "a": [], "c": ["a queen"]}
+    jsonl.write([NBest(utt, tuple(map(Hypothesis, texts))) for utt, texts in rows.items()], nbest)
     out = tmp_path / "o.scores"
     assert main(split(f"score --lm {trained['tta']} --nbest {nbest} --out {out} --cache none")) == 0
-    assert [line.split("\t")[0] for line in out.read_text().splitlines()[1:-1]] == [
-        "b#1",
-        "b#2",
-        "b#3",
-        "c#1",
-    ]
+    firsts = [line.split("\t")[0] for line in out.read_text().splitlines()[1:-1]]
+    assert firsts == ["b#1", "b#2", "b#3", "c#1"]
     table = score_files.read(out)
     assert table.log_prob["b"][0] == table.log_prob["b"][2] != table.log_prob["b"][1]
     assert table.tokens["b"].tolist() == [3, 1, 3] and table.signature["lm"] == "tta"
@@ -344,3 +330,7 @@ def test_what_the_recogniser_wrote_is_scored(tmp_path, monkeypatch, capsys):
     capsys.readouterr()
     assert main([*rescore, "--scores", "new=n0.scores"]) == 1
     assert "text nothing for 'written'" in capsys.readouterr().err
+
+
+def test_work_that_is_worth_no_process_is_done_here():
+    assert count_processes([["a b"]], SimpleNamespace(cost=len), 2, forks=True) == 1

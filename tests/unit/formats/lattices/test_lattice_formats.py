@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lattices import random_lattice, sentences
+from needs import needs
 
 from lmtools.base.errors import UserError
 from lmtools.formats import lattices
@@ -158,6 +159,7 @@ def test_kaldi_binary_equals_text(place, seed, form):
     assert binary[0].start == text[0].start and binary[0].header == text[0].header
 
 
+@needs("networks")
 @FEW
 @given(
     st.lists(
@@ -238,7 +240,10 @@ def test_ids_that_cannot_name_a_file_are_refused(tmp_path, name, utt):
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("name", ["plf", "openfst", "pocketsphinx", "wcn"])
+WCN = pytest.param("wcn", marks=needs("networks"))
+
+
+@pytest.mark.parametrize("name", ["plf", "openfst", "pocketsphinx", WCN])
 def test_room_for_one_score_holds_the_total(tmp_path, name):
     both = Lattice.of("1", 2, 0, [Arc(0, 1, "a", {"am": -1.0, "lm": -2.0})], [Final(1)])
     path = tmp_path / f"x{SUFFIX.get(name, '.wcn')}"
@@ -252,7 +257,11 @@ def test_room_for_one_score_holds_the_total(tmp_path, name):
 
 
 @pytest.mark.parametrize(
-    ("name", "writable"), [("plf", False), ("wcn", False), ("openfst", True), ("slf", True)]
+    ("name", "writable"),
+    [
+        *(("plf", False), ("openfst", True), ("slf", True)),
+        pytest.param("wcn", False, marks=needs("networks")),
+    ],
 )
 def test_cycles_go_where_they_can(tmp_path, name, writable):
     cyclic = Lattice.of(
@@ -283,6 +292,9 @@ SAMPLES = {
         " 1 -99\nEnd\n"
     ),
 }
+
+
+SAMPLES = {name: text for name, text in SAMPLES.items() if name in lattices.LATTICES}
 
 
 @pytest.mark.parametrize("name", SAMPLES)
