@@ -162,10 +162,10 @@ def claim(path: Path) -> tuple[Path, int]:
             os.close(lock)
 
 
-def stands(lock: int, folder: Path) -> bool:
-    """Return whether the directory that is open as `lock` still has its name."""
+def stands(descriptor: int, path: Path) -> bool:
+    """Return whether the open file or directory is still the one that `path` names."""
     try:
-        return os.path.samestat(os.fstat(lock), os.lstat(folder))
+        return os.path.samestat(os.fstat(descriptor), os.lstat(path))
     except FileNotFoundError:
         return False
 
@@ -298,7 +298,7 @@ def hold_lock(directory) -> Iterator[None]:
         descriptor = open_lock_file(path)
         try:
             take(descriptor, path, directory)
-            if not is_there(descriptor, path):  # who had it before has removed the file meanwhile
+            if not stands(descriptor, path):  # who had it before has removed the file meanwhile
                 continue
             try:
                 with contextlib.suppress(OSError):  # on a full disk nobody learns who has the lock
@@ -335,11 +335,3 @@ def take(descriptor: int, path: Path, directory) -> None:
         raise UserError(
             f"{directory}: {holder} is writing it; wait for it, stop it, or give another --out"
         ) from None
-
-
-def is_there(descriptor: int, path: Path) -> bool:
-    """Return whether the open file is still the one that `path` names."""
-    try:
-        return os.path.samestat(os.fstat(descriptor), os.stat(path, follow_symlinks=False))
-    except FileNotFoundError:
-        return False

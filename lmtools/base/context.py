@@ -16,7 +16,6 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 
 from lmtools.base.errors import UserError
-from lmtools.base.grammar import check_kind, check_text
 
 # variables of the environment
 MAX_LINE, LOG_FORMAT = "LMTOOLS_MAX_LINE", "LMTOOLS_LOG_FORMAT"
@@ -40,9 +39,13 @@ class Context:
     verb: str = ""
 
     def __post_init__(self):
-        check_kind(self.allow_commands, bool, "allow_commands", "True or False")
+        if type(self.allow_commands) is not bool or type(self.verb) is not str:
+            # utils/recipe.py imports this module with the standard library only
+            from lmtools.base.grammar import check_kind, check_text
+
+            check_kind(self.allow_commands, bool, "allow_commands", "True or False")
+            check_text(self.verb, "verb")
         check_log_format(self.log_format, "log_format")
-        check_text(self.verb, "verb")
         object.__setattr__(self, "max_line", check_size(self.max_line, "max_line"))
 
 

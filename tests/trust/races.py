@@ -6,6 +6,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from shlex import split
 
@@ -91,82 +92,41 @@ def contend(
         raise ended[0].wrong("left behind", f"{left[:5]}")
 
 
-def trainings(home: Path, rng) -> None:
-    """Two trainings of different settings into one directory: one has it, the other refuses."""
-
-    def make(place: Path) -> None:
-        take(place, "train.bin", "valid.bin")
-
-    commands = [
-        training("tta", "run", "steps=30"),
-        training("tta", "run", "steps=30", "arch.dim=24", "seed=5"),
-    ]
-    contend(home, make, commands, "run", rng, exclusive=True)
-
-
-def same_training(home: Path, rng) -> None:
-    """The same training twice at once: the directory holds what one alone leaves."""
-
-    def make(place: Path) -> None:
-        take(place, "train.bin", "valid.bin")
-
-    contend(home, make, [training("tta", "run", "steps=30")] * 2, "run", rng)
-
-
-def ngrams(home: Path, rng) -> None:
-    """Two n-grams of different order into one directory."""
-    contend(
-        home,
-        lambda place: take(place, "train.txt", "valid.txt"),
-        [
-            ("ngram", "--text", "train.txt", "--order", 2, "--out", "o"),
-            ("ngram", "--text", "valid.txt", "--order", 3, "--out", "o"),
-        ],
+NGRAM = "ngram --text {}.txt --order {} --out o"
+WORDS = "subword --text train.txt --type {} --out o"
+TUNE = "tune --nbest dev.jsonl --out w"
+CORPUS = "corpus --text {}.txt --subword words --out o.bin"
+RUN = training("tta", "run", "steps=30")
+OTHER = training("tta", "run", "steps=30", "arch.dim=24", "seed=5")
+# two writers of one output: what they read, their commands, what they write
+PAIRS: dict[str, tuple[tuple[str, ...], list[tuple], str]] = {
+    "trainings": (("train.bin", "valid.bin"), [RUN, OTHER], "run"),
+    "same-training": (("train.bin", "valid.bin"), [RUN, RUN], "run"),
+    "ngrams": (
+        ("train.txt", "valid.txt"),
+        [tuple(split(NGRAM.format(*each))) for each in (("train", 2), ("valid", 3))],
         "o",
-        rng,
-    )
-
-
-def vocabularies(home: Path, rng) -> None:
-    """Two vocabularies into one directory."""
-    contend(
-        home,
-        lambda place: take(place, "train.txt"),
-        [
-            ("subword", "--text", "train.txt", "--type", "word", "--out", "o"),
-            ("subword", "--text", "train.txt", "--type", "char", "--out", "o"),
-        ],
-        "o",
-        rng,
-    )
-
-
-def corpora(home: Path, rng) -> None:
-    """Two corpora into one file."""
-    contend(
-        home,
-        lambda place: take(place, "train.txt", "valid.txt", "words"),
-        [
-            ("corpus", "--text", f"{name}.txt", "--subword", "words", "--out", "o.bin")
-            for name in ("train", "valid")
-        ],
+    ),
+    "vocabularies": (
+        ("train.txt",), [tuple(split(WORDS.format(kind))) for kind in ("word", "char")], "o",
+    ),
+    "corpora": (
+        ("train.txt", "valid.txt", "words"),
+        [tuple(split(CORPUS.format(name))) for name in ("train", "valid")],
         "o.bin",
-        rng,
-    )
-
-
-def tunings(home: Path, rng) -> None:
-    """Two weights into one file."""
-    contend(
-        home,
-        lambda place: take(place, "dev.jsonl", "dev.tta.scores"),
-        [
-            ("tune", "--nbest", "dev.jsonl", "--out", "w"),
-            ("tune", "--nbest", "dev.jsonl", "--scores", "t=dev.tta.scores", "--out", "w"),
-        ],
+    ),
+    "tunings": (
+        ("dev.jsonl", "dev.tta.scores"),
+        [tuple(split(TUNE + more)) for more in ("", " --scores t=dev.tta.scores")],
         "w",
-        rng,
-    )
+    ),
+}  # fmt: skip
+
+
+def two_writers(home: Path, rng, pair: str) -> None:
+    """Two commands write one output; of two trainings of different settings one refuses."""
+    needs, commands, out = PAIRS[pair]
+    contend(home, lambda place: take(place, *needs), commands, out, rng, pair == "trainings")
 
 
 def one_cache(home: Path, rng) -> None:
@@ -270,19 +230,11 @@ def recipes(home: Path, rng) -> None:
 
 
 RACES = {
-    f.__name__.replace("_", "-"): f
-    for f in (
-        trainings,
-        same_training,
-        ngrams,
-        vocabularies,
-        corpora,
-        tunings,
-        one_cache,
-        killed_cache,
-        killed_writers,
-        recipes,
-    )
+    **{name: partial(two_writers, pair=name) for name in PAIRS},
+    "one-cache": one_cache,
+    "killed-cache": killed_cache,
+    "killed-writers": killed_writers,
+    "recipes": recipes,
 }
 
 
