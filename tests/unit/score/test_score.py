@@ -8,6 +8,7 @@ import sys
 import threading
 from dataclasses import replace
 from shlex import split
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -25,6 +26,7 @@ from lmtools.cli import main
 from lmtools.formats import jsonl, write
 from lmtools.score import ListParts, lists, load, score_lists, score_texts, texts
 from lmtools.score.ppl import perplexity
+from lmtools.score.texts import count_processes
 from lmtools.text.subword import BOS, EOS, MASK
 from lmtools.types import Hypothesis, NBest
 
@@ -333,3 +335,7 @@ def test_what_the_recogniser_wrote_is_scored(tmp_path, monkeypatch, capsys):
     capsys.readouterr()
     assert main([*rescore, "--scores", "new=n0.scores"]) == 1
     assert "text nothing for 'written'" in capsys.readouterr().err
+
+
+def test_work_that_is_worth_no_process_is_done_here():
+    assert count_processes([["a b"]], SimpleNamespace(cost=len), 2, forks=True) == 1
