@@ -23,7 +23,7 @@ def test_there_is_none(figures, name):
         ("files under 40 lines", 47),
         ("frames of score by an n-gram", 9),
         ("frames of score by a T-TA", 12),
-        ("modules that score by an n-gram imports", 126),
+        ("modules that score by an n-gram imports", 110),
         ("rooms", 20),
         ("flags", 131),
         ("knobs", 150),
