@@ -30,7 +30,7 @@ VERBS = ("score", "corpus", "ngram", "decode")
 PART, OUTPUT, LOG = "part.json", "out", "log"
 NAME = re.compile(r"(.+)\.([0-9]+)-of-([0-9]+)")
 # options that say how a part is made, not what it is
-HOW = {"action", "cmd", "debug", "log_format", "max_line", "nj", "shard", "words"}
+HOW = {"action", "cmd", "debug", "log_format", "max_line", "nj", "shard", "typed"}
 CMD, LOCAL = "LMTOOLS_CMD", "local"  # variable of the environment; what means no program
 LMTOOLS = [sys.executable, *(["-P"] if sys.version_info >= (3, 11) else []), "-m", "lmtools"]
 
@@ -179,13 +179,13 @@ def run_parts(args: argparse.Namespace, cmd: str, outs: Sequence[str], **options
     command makes what is missing.
     """
     job = "JOB"
-    while any(job in word for word in args.words):  # the program replaces it everywhere
+    while any(job in word for word in args.typed):  # the program replaces it everywhere
         job += "_"
     for out in outs:
         for number in range(1, args.nj + 1):
             make_folder(out, number, args.nj)
     log = name_part(outs[0], job, args.nj) / LOG
-    command = [*shlex.split(cmd), f"{job}=1:{args.nj}", str(log), *LMTOOLS, *args.words]
+    command = [*shlex.split(cmd), f"{job}=1:{args.nj}", str(log), *LMTOOLS, *args.typed]
     command += ["--cmd", LOCAL, "--nj", "1", "--shard", f"{job}/{args.nj}"]
     if status := run_command(command):
         raise UserError(

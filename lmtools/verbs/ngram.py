@@ -86,7 +86,7 @@ def run_estimate(args: argparse.Namespace) -> None:
             if part:
                 out, facts = part
                 tokenise = directory.tokeniser(tokens, args.unk)
-                facts.update(write_part(args.text, tokenise, args.shard, out), words=args.words)
+                facts.update(write_part(args.text, tokenise, args.shard, out), words=args.typed)
         return
     estimate(args, tokens)
 
