@@ -186,4 +186,4 @@ def parse(argv) -> argparse.Namespace:
             module = import_verb(name)
             module.arguments(parser)
             parser.set_defaults(run=module.run)
-    return top.parse_args(argv, argparse.Namespace(words=list(argv)))
+    return top.parse_args(argv, argparse.Namespace(typed=list(argv)))

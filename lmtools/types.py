@@ -5,7 +5,6 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from lmtools.base import columns
 from lmtools.base.errors import UserError
 from lmtools.base.grammar import (
     EMPTY,
@@ -240,8 +239,8 @@ class Lattice:
         """Return the lattice of rows; scores that a row does not name are 0, extras ''. UserError
         for rows that are none, and for states, words and scores of other types.
         """
-        arcs = columns.check_rows(arcs, Arc, "arcs")
-        finals = columns.check_rows(finals, Final, "finals")
+        arcs = check_rows(arcs, Arc, "arcs")
+        finals = check_rows(finals, Final, "finals")
         check_text(utt, "utt")
         check_mapping(header, "header", "a mapping of names to texts")
         for name, number in (("states", states), ("start", start)):
@@ -249,17 +248,17 @@ class Lattice:
         rows = [*arcs, *finals]
         names = [dict.fromkeys(name for row in rows for name in row.scores)]
         names.append(dict.fromkeys(name for row in rows for name in row.extra))
-        scores, extra = columns.named_columns(arcs, names, "arcs")
-        final_scores, final_extra = columns.named_columns(finals, names, "finals")
+        scores, extra = named_columns(arcs, names, "arcs")
+        final_scores, final_extra = named_columns(finals, names, "finals")
         for place, arc in enumerate(arcs):
             if arc.word is not None and type(arc.word) is not str:
                 check_text(arc.word, f"arcs[{place}]: word")
         return cls(
-            utt=utt, states=states, start=start, times=columns.check_times(times, states),
-            source=columns.integers([arc.source for arc in arcs], "arcs: source"),
-            target=columns.integers([arc.target for arc in arcs], "arcs: target"),
+            utt=utt, states=states, start=start, times=check_times(times, states),
+            source=integers([arc.source for arc in arcs], "arcs: source"),
+            target=integers([arc.target for arc in arcs], "arcs: target"),
             words=tuple(arc.word for arc in arcs), scores=scores, extra=extra,
-            finals=columns.integers([final.state for final in finals], "finals: state"),
+            finals=integers([final.state for final in finals], "finals: state"),
             final_scores=final_scores, final_extra=final_extra, header=header,
         )  # fmt: skip
 
@@ -267,30 +266,30 @@ class Lattice:
         """Return the arcs as rows."""
         plain = self.source.tolist(), self.target.tolist(), self.words
         count = len(self.words)
-        named = columns.named_rows(self.scores, count), columns.named_rows(self.extra, count)
+        named = named_rows(self.scores, count), named_rows(self.extra, count)
         return list(map(Arc, *plain, *named))
 
     def ends(self) -> list[Final]:
         """Return the final states as rows."""
         count = len(self.finals)
-        named = [columns.named_rows(part, count) for part in (self.final_scores, self.final_extra)]
+        named = [named_rows(part, count) for part in (self.final_scores, self.final_extra)]
         return list(map(Final, self.finals.tolist(), *named))
 
     def take(self, arcs, finals, /, **changes) -> "Lattice":
         """Return the lattice of the arcs and finals with these indices, repeats allowed, in this
         order; `changes` replace further fields. UserError for an index that there is not.
         """
-        arcs = columns.indices(arcs, len(self.words), "arcs")
-        finals = columns.indices(finals, len(self.finals), "finals")
+        arcs = indices(arcs, len(self.words), "arcs")
+        finals = indices(finals, len(self.finals), "finals")
         taken = {
             "source": self.source[arcs],
             "target": self.target[arcs],
-            "words": columns.picked(self.words, arcs),
+            "words": picked(self.words, arcs),
             "scores": {name: row[arcs] for name, row in self.scores.items()},
-            "extra": {name: columns.picked(row, arcs) for name, row in self.extra.items()},
+            "extra": {name: picked(row, arcs) for name, row in self.extra.items()},
             "finals": self.finals[finals],
             "final_scores": {name: row[finals] for name, row in self.final_scores.items()},
-            "final_extra": {n: columns.picked(row, finals) for n, row in self.final_extra.items()},
+            "final_extra": {n: picked(row, finals) for n, row in self.final_extra.items()},
         }
         return replace(self, **{**taken, **changes})
 
@@ -298,6 +297,93 @@ class Lattice:
         """Return whether all fields are equal, NaN equal to itself; rows in the same order."""
         if not isinstance(other, Lattice):
             return NotImplemented
-        return all(columns.alike(getattr(self, name), getattr(other, name)) for name in vars(self))
+        return all(alike(getattr(self, name), getattr(other, name)) for name in vars(self))
 
     __hash__ = None
+
+
+FAR = 1 << 32  # beyond any number of a state
+
+
+def check_rows(rows: Iterable, kind: type, name: str) -> list:
+    """Return rows of a Lattice; UserError for one of another type."""
+    rows = list_items(rows, name, kind.__name__)
+    for place, row in enumerate(rows):
+        where = f"{name}[{place}]"
+        check_kind(row, kind, where, kind.__name__)
+        if type(row.scores) not in PLAIN or type(row.extra) not in PLAIN:
+            check_mapping(row.scores, f"{where}: scores", "a mapping of names to numbers")
+            check_mapping(row.extra, f"{where}: extra", "a mapping of names to texts")
+    return rows
+
+
+def integers(values: Sequence, name: str) -> np.ndarray:
+    """Return int64 (N,) of numbers of states; UserError for what is none."""
+    if any(type(item) is not int or abs(item) > FAR for item in values):
+        values = [check_whole(item, f"{name}[{place}]") for place, item in enumerate(values)]
+    return np.array(values, dtype=np.int64)
+
+
+def numbers(values: Sequence, name: str) -> np.ndarray:
+    """Return float64 (N,) of scores; UserError for what is no number."""
+    plain = type(values) is np.ndarray and values.ndim == 1 and values.dtype.kind in "fiu"
+    if not plain and (type(values) is not list or any(type(item) is not float for item in values)):
+        values = check_numbers(values, name)
+    return np.array(values, dtype=np.float64)
+
+
+def indices(values, size: int, name: str) -> np.ndarray:
+    """Return int64 (N,) of places among `size` rows; UserError for what is none."""
+    if type(values) is not np.ndarray or values.ndim != 1 or values.dtype.kind not in "iu":
+        items = list_items(values, name, "places")
+        values = np.array(integers(items, name), dtype=np.int64)
+    if len(wrong := values[(values < 0) | (values >= size)]):
+        raise UserError(f"{name}: there is no row {wrong[0]} among {size}; give places from 0")
+    return values.astype(np.int64, copy=False)
+
+
+def rows_of(columns: Mapping[str, Sequence], length: int) -> list[tuple]:
+    """Return the columns turned into `length` rows of plain values."""
+    values = [
+        column.tolist() if isinstance(column, np.ndarray) else column for column in columns.values()
+    ]
+    return list(zip(*values, strict=True)) if values else [()] * length
+
+
+def named_rows(columns: Mapping[str, Sequence], length: int) -> list[dict]:
+    """Return `length` rows as `rows_of` does, their values by name."""
+    return [dict(zip(columns, row, strict=True)) for row in rows_of(columns, length)]
+
+
+def check_times(times, states: int) -> np.ndarray | None:
+    """Return the times of so many states; UserError unless each has one, or there are none."""
+    if times is None:
+        return None
+    times = numbers(times, "times")
+    if len(times) != states:
+        raise UserError(f"times: {len(times)} for {states} states; give each its own")
+    return times
+
+
+def named_columns(rows: Sequence, names: Sequence, where: str) -> tuple:
+    """Return the scores and the extras of `rows` as columns, by both their `names`."""
+    scores, extras = names
+    values = {
+        name: numbers([row.scores.get(name, 0.0) for row in rows], f"{where}: scores[{name!r}]")
+        for name in scores
+    }
+    return values, {name: tuple(row.extra.get(name, "") for row in rows) for name in extras}
+
+
+def picked(values: Sequence, indices: np.ndarray) -> tuple:
+    """Return the values at `indices`."""
+    return tuple([values[i] for i in indices.tolist()])
+
+
+def alike(a, b) -> bool:
+    """Return whether two fields are equal: arrays with NaN equal to itself, mappings by name."""
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        return type(a) is type(b) and np.array_equal(a, b, equal_nan=True)
+    if isinstance(a, Mapping) and isinstance(b, Mapping):
+        return a.keys() == b.keys() and all(alike(a[name], b[name]) for name in a)
+    return a == b

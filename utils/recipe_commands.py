@@ -64,11 +64,17 @@ def list_tunings(plan: ExperimentPlan, call: Call) -> Iterator[tuple[str, Call]]
     fix = given.pop("fix", None) or {}
     flags = spell({name: given.pop(name) for name in FLAGS if name in given})
     for name, system in plan.systems.items():
-        settings = given if system.form == usual["form"] else given | {"form": system.form}
+        settings, weights, more = given, fix, call.get("--fix", [])
+        if system.form != usual["form"]:  # its first pass is what it says, without lengths
+            weights, more = system.first_pass, []
+            settings = given | {"lengths": [], "form": system.form}
+            if first := [name for name, weight in weights.items() if weight]:
+                settings |= {"reference": first[0]}
         words = [f"{n}={word(value)}" for n, value in settings.items()]
-        fixed = [f"{n}={value!r}" for n, value in (fix | system.first_pass).items()]
-        more = {"--set": words + call.get("--set", []), "--fix": fixed + call.get("--fix", [])}
-        yield "tune", flags | take_system(name, system, call) | {f: v for f, v in more.items() if v}
+        fixed = [f"{n}={value!r}" for n, value in weights.items()] + more
+        lists = {"--set": words + call.get("--set", []), "--fix": fixed}
+        rest = flags | take_system(name, system, {f: v for f, v in call.items() if f not in lists})
+        yield "tune", rest | {f: v for f, v in lists.items() if v}
 
 
 def list_rescorings(plan: ExperimentPlan, call: Call) -> Iterator[tuple[str, Call]]:

@@ -238,7 +238,7 @@ def parse_pairs(
     """Return the values of all by name; UserError for a name that comes twice too."""
     values: dict[str, str] = {}
     for text in texts:
-        name, value = parse_pair(text, option, form, remedy, empty)
+        name, value = parse_pair(text, option, form, remedy, empty=empty)
         if name in values:
             raise UserError(
                 f"{option} {text}: a second one called {name!r}; give each its own name"

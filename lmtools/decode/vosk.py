@@ -22,7 +22,6 @@ from lmtools.base.options import check_options, option
 from lmtools.types import Hypothesis
 
 DIGITS = 4  # of scores
-MAX_ACTIVE = 7000  # states of the search
 SEED = 1  # of the dither that Kaldi adds to the samples: with which every process begins
 MORE = 10  # times as many alternatives as a list has are looked through for Vosk's own answer
 ERROR = re.compile(r"(?:ERROR|ASSERTION_FAILED)(?: \([^)]*\(\):[^)]*\))?:? *(.+)")
@@ -100,7 +99,7 @@ class Vosk:
         shutil.copytree(model / "conf", place / "conf")
         settings = {
             "--beam": self.options.beam,
-            "--max-active": MAX_ACTIVE,
+            "--max-active": 7000,  # states of the search
             "--lattice-beam": self.options.lattice_beam,
         }
         lines = [line.strip() for _, line in read_lines(model / "conf/model.conf")]

@@ -22,6 +22,10 @@ NEAR, HIGH = 0.8, 50.0  # of the error rate against other references, if it is s
 HOPELESS = 95.0  # whatever it is against others
 APART = 0.5  # of the utterances of LONG reference words and more
 LONG = 3
+BARE = unifier(UNIFIERS)
+REMEDY = "compare a few by eye: other ids, set, order or language?"
+DECIDED = 10  # lists that say something
+SURE = 3.0  # standard errors of the mean difference
 
 
 @dataclass(frozen=True)
@@ -78,9 +82,6 @@ def measure_fit(pairs: Iterable[tuple[str, Sequence[str]]]) -> Fit | None:
     )
 
 
-BARE = unifier(UNIFIERS)
-
-
 def split_words(text: str) -> list[str]:
     """Return lower-case words without marks; characters where scripts have no blanks."""
     text = NORMALISERS["librispeech"](BARE(drop_marks(text)))
@@ -95,17 +96,10 @@ def oracle_rate(refs: Sequence[Sequence[str]], lists: Sequence[Sequence[Sequence
     return 100 * sum(counts) / max(1, sum(map(len, refs)))
 
 
-REMEDY = "compare a few by eye: other ids, set, order or language?"
-
-
 def doubt_references(pairs: Iterable[tuple[str, Sequence[str]]], place) -> list[str]:
     """Return a warning about `place` where references cannot be of these hypotheses."""
     fit = measure_fit(pairs)
     return [] if fit is None or fit.possible else [f"warning: {place}: {fit}; {REMEDY}"]
-
-
-DECIDED = 10  # lists that say something
-SURE = 3.0  # standard errors of the mean difference
 
 
 def are_costs(values: np.ndarray, valid: np.ndarray, gains: np.ndarray) -> bool | None:

@@ -23,6 +23,8 @@ from lmtools.text.normaliser import parse_normaliser
 from lmtools.text.unify import unifier
 from lmtools.types import NBest
 
+UNSAID = "norm:none"  # in the signatures of error rates
+
 
 @dataclass(frozen=True)
 class Texts:
@@ -139,9 +141,6 @@ def lists_of(ref: Texts, hyp: Texts, refs: Mapping[str, str]) -> list[NBest]:
         NBest(utt, by_utt.get(utt, ()), refs_of(ref)[0], more_refs=refs_of(ref)[1:])
         for utt, ref in refs.items()
     ]
-
-
-UNSAID = "norm:none"  # in the signatures of error rates
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,8 @@ TOKENISERS = (
     *("flores101", "flores200", "spBLEU-1K"),
 )
 EXTRAS = {"ja-mecab": "ja", "ko-mecab": "ko"}  # of the package, which these tokenisers need
+BLEU_ORDER, CHRF_ORDER = 4, 6
+CHRF_FACTOR = 4  # beta squared: recall counts so many times as much as precision
 
 
 def load_metric(name: str, settings: Mapping):
@@ -57,10 +59,6 @@ def refuse_missing_model(tokeniser: str | None) -> None:
             f"{path}: the model of sacreBLEU's tokeniser {tokeniser} is not there; fetch it where"
             f' there is a network: python -c "{fetch}"'
         )
-
-
-BLEU_ORDER, CHRF_ORDER = 4, 6
-CHRF_FACTOR = 4  # beta squared: recall counts so many times as much as precision
 
 
 @dataclass(frozen=True)

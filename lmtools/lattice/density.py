@@ -14,6 +14,11 @@ from lmtools.lattice.order import arcs_by_state, levels, no_path, states_on_path
 from lmtools.lattice.paths import best
 from lmtools.types import Lattice
 
+# in a cost, errors come before the words of the reference that were missed: errors * ERROR + missed
+ERROR = 1 << 32
+SUBSTITUTION, DELETION, INSERTION = ERROR + 1, ERROR + 1, ERROR
+NEVER = np.iinfo(np.int64).max // 4
+
 
 @dataclass(frozen=True)
 class Statistics:
@@ -114,12 +119,6 @@ def paths(lattice: Lattice) -> int:
 def log10(count: int) -> float:
     """Return the log10 of a count of any size; -inf of 0."""
     return math.log10(count) if count else -math.inf
-
-
-# in a cost, errors come before the words of the reference that were missed: errors * ERROR + missed
-ERROR = 1 << 32
-SUBSTITUTION, DELETION, INSERTION = ERROR + 1, ERROR + 1, ERROR
-NEVER = np.iinfo(np.int64).max // 4
 
 
 @dataclass(frozen=True)

@@ -5,13 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lmtools.base.columns import rows_of
 from lmtools.base.errors import UserError
 from lmtools.lattice.arguments import check_arguments
 from lmtools.lattice.forward import backward
 from lmtools.lattice.order import Closures, Stops, no_path, trim, unroll_chain
 from lmtools.lattice.weights import total
-from lmtools.types import Lattice
+from lmtools.types import Lattice, rows_of
 
 STATES = 100_000
 DIGITS = 6  # after the point: scores that agree so far are the same

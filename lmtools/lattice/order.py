@@ -11,6 +11,8 @@ from lmtools.base.errors import UserError
 from lmtools.lattice.arguments import check_arguments
 from lmtools.types import Lattice
 
+Chain = tuple | None  # arcs in a row: None, or (the chain before, the last arc)
+
 
 def arcs_by_state(states: np.ndarray, count: int) -> list[list[int]]:
     """Return for each of `count` states the arcs, in order, whose end in `states` (A,) it is."""
@@ -148,9 +150,6 @@ def no_path(lattice: Lattice) -> UserError:
         f"{lattice.utt}: no possible path from the start to a final state; replace it with lmtools"
         " lattice info --repair"
     )
-
-
-Chain = tuple | None  # arcs in a row: None, or (the chain before, the last arc)
 
 
 def unroll_chain(chain: Chain) -> list[int]:

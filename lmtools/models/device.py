@@ -18,6 +18,8 @@ from lmtools.types import NUMERICS
 PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16, "int8": torch.float32}
 # model rows of a batch; on a CPU a thread needs no more, and short lists fill up few
 ROWS, ROWS_GPU = 256, 4096
+# a byte decides over an element on the CPU, so that the rate there is the nearest multiple of 1/256
+LEVELS = 256
 
 
 def product_dtype(x: Tensor) -> torch.dtype:
@@ -109,10 +111,6 @@ def choose_device(name: str = "auto") -> torch.device:
             f"device {name}: {str(error).splitlines()[0]}; use cpu, cuda or auto"
         ) from None
     return device
-
-
-# a byte decides over an element on the CPU, so that the rate there is the nearest multiple of 1/256
-LEVELS = 256
 
 
 class Dropout(nn.Module):

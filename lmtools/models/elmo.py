@@ -26,6 +26,7 @@ from lmtools.text.subword import PAD
 # the bias that a highway's gate starts with, as in ELMo's code: 0.88 of the input is carried
 # through
 CARRY = -2.0
+PUBLISHED = ((1, 32), (2, 32), (3, 64), (4, 128), (5, 256), (6, 512), (7, 1024))
 
 
 class Largest(torch.autograd.Function):
@@ -138,9 +139,6 @@ class Speller(nn.Module):
         return torch.cat(
             [convolution(vectors, lengths) for convolution in self.convolutions], dim=1
         ).relu()
-
-
-PUBLISHED = ((1, 32), (2, 32), (3, 64), (4, 128), (5, 256), (6, 512), (7, 1024))
 
 
 @dataclass(frozen=True)

@@ -78,7 +78,7 @@ def read_blocks(text: str) -> list[Shape]:
 
 
 class GatedBlock(nn.Module):
-    """Pre-activation residual block of gated convolutions; its input is mapped if widths differ."""
+    """A pre-activation residual block of gated convolutions; widths that differ are mapped."""
 
     def __init__(self, config: GcnnConfig, channels: int, shape: Shape):
         super().__init__()

@@ -40,6 +40,7 @@ from lmtools.verbs.numbers import amount, share
 from lmtools.verbs.parser import add_actions
 
 FORMATS = f"{', '.join(NETWORKS)}, or a format of lattices ({', '.join(LATTICES)})"
+REF_HELP = "references: Kaldi text, trn, stm or ctm (default: those of the input)"
 DEPTH = 100  # hypotheses of a lattice that are aligned
 
 
@@ -155,7 +156,7 @@ def declare_calibrate(parser):
     other actions.
     """
     parser.add_argument("networks", metavar="F.json", help="networks in JSON, not calibrated")
-    parser.add("--ref", help="references: Kaldi text, trn, stm or ctm (default: the networks' own)")
+    parser.add("--ref", help=REF_HELP)
     help_text = (
         "temperature: one factor of the logit; logistic: and a shift; isotonic: rising steps, for"
         " some thousand words (default: %(default)s)"
@@ -220,7 +221,7 @@ def declare_measure(parser):
     confidences; draw reliability and ROC.
     """
     parser.add_argument("networks", metavar="F.json", nargs="+", help="networks in JSON")
-    parser.add("--ref", help="references: Kaldi text, trn, stm or ctm (default: the networks' own)")
+    parser.add("--ref", help=REF_HELP)
     help_text = "reliability and ROC, a line for each file of networks"
     parser.groups["output"].add_argument("--figure", metavar="F.png", help=help_text)
 
@@ -340,7 +341,7 @@ def declare_tune(parser):
     each system's vote counts.
     """
     add_systems(parser)
-    parser.add("--ref", help="references: Kaldi text, trn, stm or ctm (default: the lists' own)")
+    parser.add("--ref", help=REF_HELP)
     parser.add("--out", metavar="F.json", help="the settings, for `lmtools network rover`")
 
 

@@ -13,7 +13,7 @@ refused until the option says which it is.
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from lmtools.base.errors import UserError
@@ -53,20 +53,22 @@ def read(path, missing: str | None = None) -> Iterator[Lattice]:
         where = f"{path}:{number}"
         slots = parse_slots(line, where)
         explained = explained or any(arc.word is None for arcs in slots.values() for arc in arcs)
-        if not explained and (open_slot := find_open_slot(slots)) is not None:
-            explained = holds_epsilons(path)
-            if not explained:
-                total = 1 - missing_posterior(slots[open_slot])
+        arcs = []
+        for state, (slot, entries) in enumerate(slots.items()):
+            shares = [math.exp(min(arc.scores["am"], 700)) for arc in entries]
+            rest = 1 - sum(shares)
+            if not explained and rest > max(shares):
+                explained = holds_epsilons(path)
+            if not explained and rest > max(shares):
                 raise UserError(
-                    f"{where}: the posteriors of slot {open_slot} sum to {total:.3g}, and what is"
+                    f"{where}: the posteriors of slot {slot} sum to {1 - rest:.3g}, and what is"
                     " missing has more than any word; read it as wcn:missing=epsilon if that is no"
                     " word, as wcn:missing=nothing if words were pruned"
                 )
-        arcs = [
-            arc
-            for state, arcs in enumerate(slots.values())
-            for arc in (*arcs, *(complete_slot(arcs, state) if missing == "epsilon" else ()))
-        ]
+            arcs += entries
+            if missing == "epsilon" and rest > 1e-9:
+                score = {"am": math.log(rest)}
+                arcs.append(Arc(state, state + 1, None, score, extra=entries[0].extra))
         finals = [Final(len(slots), {"am": 0.0})]
         yield Lattice.of(str(number), len(slots) + 1, 0, arcs, finals=finals)
 
@@ -88,17 +90,6 @@ def parse_slots(line: str, where: str) -> dict[int, list[Arc]]:
     return slots
 
 
-def find_open_slot(slots: Mapping[int, list[Arc]]) -> int | None:
-    return next(
-        (
-            slot
-            for slot, arcs in slots.items()
-            if missing_posterior(arcs) > max(map(posterior_of, arcs))
-        ),
-        None,
-    )
-
-
 def parse_entry(entry: str, where: str) -> tuple[str, int, float]:
     """Parse the word, slot and log-posterior of an entry."""
     word, *rest = entry.rsplit(":", 2)
@@ -112,23 +103,6 @@ def parse_entry(entry: str, where: str) -> tuple[str, int, float]:
         parse_number(rest[0], where, "a slot"),
         math.log(posterior) if posterior else -math.inf,
     )
-
-
-def complete_slot(arcs: list[Arc], state: int) -> list[Arc]:
-    """Return the arc without a word for what the posteriors of a slot leave, if anything."""
-    missing = missing_posterior(arcs)
-    if missing > 1e-9:
-        score = {"am": math.log(missing)}
-        return [Arc(state, state + 1, None, score, extra=arcs[0].extra)]
-    return []
-
-
-def missing_posterior(arcs: list[Arc]) -> float:
-    return 1 - sum(map(posterior_of, arcs))
-
-
-def posterior_of(arc: Arc) -> float:
-    return math.exp(min(arc.scores["am"], 700))
 
 
 def holds_epsilons(path) -> bool:

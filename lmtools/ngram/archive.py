@@ -28,6 +28,8 @@ NAME = "lm.npz"
 VERSION = 1
 MODEL, VOCABULARY = "model.json", "vocabulary.txt"
 MOMENT = (1980, 1, 1, 0, 0, 0)  # of all members, so that bytes repeat
+REMEDY = "remove it, so that lm.arpa is read in its place"
+FACTS = 1 << 20  # bytes of what model.json says, at most
 
 
 def row_type(n: int, order: int) -> np.dtype:
@@ -95,10 +97,6 @@ class Archive:
         with self.open_member(MODEL) as stream:
             stream.write(json.dumps(facts).encode())
         self.file.close()
-
-
-REMEDY = "remove it, so that lm.arpa is read in its place"
-FACTS = 1 << 20  # bytes of what model.json says, at most
 
 
 class ArchiveReader:

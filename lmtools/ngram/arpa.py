@@ -27,6 +27,7 @@ SCALE = 10**DECIMALS
 LOW = 10**4  # of a scaled logarithm the last four digits are one piece, what is before them another
 HIGH = 99 * SCALE // LOW + 1
 ZERO = 2 * HIGH  # where the piece of 0 stands, behind those of negative and of positive logarithms
+CHUNK = 1 << 16  # n-grams formatted at once
 
 
 def scale_logs(values: np.ndarray) -> np.ndarray:
@@ -128,9 +129,6 @@ class LineBytes:
         for done in range(PART, int(lengths.max(initial=0)) - PART, PART):
             rows = np.flatnonzero(lengths > done + PART)
             lines[starts[rows] + done] = self.letters[ends[rows] - lengths[rows] + done]
-
-
-CHUNK = 1 << 16  # n-grams formatted at once
 
 
 class Piece(NamedTuple):

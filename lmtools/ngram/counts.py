@@ -22,6 +22,9 @@ from lmtools.ngram.sentences import BOS, EOS, RESERVED, SYMBOLS, UNKNOWN, split_
 KEY = 63  # bits
 MOST = np.iinfo(np.int32).max  # n-grams of one order
 RECORD = 112  # bytes that sorting takes for each position of a range, besides 4 a word
+BEGIN, END = SYMBOLS[BOS], SYMBOLS[EOS]
+NUMBER = re.compile("[0-9]+")  # str.isdecimal takes the digits of any script
+LARGEST = 10**15  # of a number, and of a sum of them: exact in the arithmetic of smoothing
 
 
 class Grams:
@@ -243,11 +246,6 @@ def split_levels(key: np.ndarray, times: np.ndarray, words: int, bits: int) -> l
         levels.append(TrieLevel(first, parent, np.add.reduceat(times, heads)))
         parent_of = np.cumsum(new) - 1
     return levels
-
-
-BEGIN, END = SYMBOLS[BOS], SYMBOLS[EOS]
-NUMBER = re.compile("[0-9]+")  # str.isdecimal takes the digits of any script
-LARGEST = 10**15  # of a number, and of a sum of them: exact in the arithmetic of smoothing
 
 
 class CountFiles:

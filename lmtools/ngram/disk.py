@@ -16,6 +16,9 @@ from lmtools.ngram.backoff import SHIFT, UNKNOWN, Level, NgramRows, cut_contexts
 BLOCK = 1 << 18  # rows that are read at once
 MOST = 256  # ranges: a byte numbers them
 STRIDE = 64  # of so many keys one is looked at to choose ranges
+RANGES = 256  # of contexts, numbered by a byte, each of which fits memory
+# columns of Level, and where an n-gram stood before it was sorted
+TYPES = {"key": "i8", "prob": "f8", "backoff": "f8", "suffix": "i4", "place": "i4"}
 
 
 class DiskArray:
@@ -117,11 +120,6 @@ def choose_bounds(keys: Iterable[np.ndarray], total: int, room: int) -> np.ndarr
     # ranges are uneven: a few more than needed
     number = min(MOST, -(-total * 5 // (max(room, 1) * 4)))
     return np.unique(sample[np.arange(1, number) * len(sample) // number])
-
-
-RANGES = 256  # of contexts, numbered by a byte, each of which fits memory
-# columns of Level, and where an n-gram stood before it was sorted
-TYPES = {"key": "i8", "prob": "f8", "backoff": "f8", "suffix": "i4", "place": "i4"}
 
 
 class LevelFile:

@@ -24,6 +24,22 @@ except ImportError:  # open_kenlm tells
     kenlm = None
 
 BINARY = b"mmap lm "  # how KenLM's binary files begin
+PLACE = "LMTOOLS_KENLM"  # the environment variable that names KenLM's directory
+INSTALLED = Path("tools/kenlm")  # where SCRIPT puts it, seen from the repository's root
+SCRIPT = "utils/install_kenlm.sh"
+PROGRAM = "build_binary"
+CAUSE = 200  # characters of KenLM's own words in a message
+ORDER = re.compile(r"has order ([0-9]+) but KenLM was compiled to support up to ([0-9]+)")
+DIGITS = rb"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
+PROBABILITY = rb"\s*(?:-(?:inf|%b)|\+?0*\.?0*)\t" % DIGITS
+BACKOFF = rb"\t[+-]?%b" % DIGITS
+ZERO = rb"\t-?0+(?:\.0*)?"  # a back-off weight of the highest order
+# what KenLM says of n-grams that others leave out, whose probability back-off gives
+LEFT_OUT = {
+    "The context of every": "has n-grams whose beginnings it leaves out",
+    "Avoid pruning n-grams": "has n-grams whose endings it leaves out",
+}
+MENDED = "which KenLM does not read; write it as KenLM does: lmtools ngram convert {} NEW.arpa"
 
 
 def open_kenlm(path: Path) -> tuple["kenlm.Model", int | None]:
@@ -115,12 +131,6 @@ def binary(path: Path) -> bool:
         raise cannot("read", path, error) from None
 
 
-PLACE = "LMTOOLS_KENLM"  # the environment variable that names KenLM's directory
-INSTALLED = Path("tools/kenlm")  # where SCRIPT puts it, seen from the repository's root
-SCRIPT = "utils/install_kenlm.sh"
-PROGRAM = "build_binary"
-
-
 def find_program(where: str = "auto") -> Path | None:
     """Return build_binary in directory `where` (or its bin); "auto": in PLACE's directory,
     INSTALLED or PATH; "none": None. UserError if a named directory has it not.
@@ -157,22 +167,6 @@ def binarise(
             f"{PROGRAM} failed (status {done.returncode}): {cause}; check memory and disk, or give"
             " --kenlm none"
         )
-
-
-CAUSE = 200  # characters of KenLM's own words in a message
-ORDER = re.compile(r"has order ([0-9]+) but KenLM was compiled to support up to ([0-9]+)")
-DIGITS = rb"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
-PROBABILITY = rb"\s*(?:-(?:inf|%b)|\+?0*\.?0*)\t" % DIGITS
-BACKOFF = rb"\t[+-]?%b" % DIGITS
-ZERO = rb"\t-?0+(?:\.0*)?"  # a back-off weight of the highest order
-
-
-# what KenLM says of n-grams that others leave out, whose probability back-off gives
-LEFT_OUT = {
-    "The context of every": "has n-grams whose beginnings it leaves out",
-    "Avoid pruning n-grams": "has n-grams whose endings it leaves out",
-}
-MENDED = "which KenLM does not read; write it as KenLM does: lmtools ngram convert {} NEW.arpa"
 
 
 def explain_refusal(path, file, cause: str) -> UserError:

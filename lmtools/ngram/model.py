@@ -22,6 +22,11 @@ KIND = "ngram"
 SUBWORD = "subword"
 # how words are parted that KenLM parted in training; a model's facts say so under SPACES
 SPACES, AS_KENLM = "spaces", "kenlm"
+LN10 = math.log(10)
+# log10 p of an unknown word where the model has none (no <unk>, a closed vocabulary): KenLM's -100
+# would decide a list by one word
+UNSEEN = -7.0
+ABSURD = 1.0  # log10 of a probability that no rounding explains
 
 
 @dataclass(frozen=True)
@@ -86,13 +91,6 @@ def is_ngram(lm) -> bool:
     """Return whether `lm` is the directory of an n-gram model."""
     path = Path(lm) / CONFIG
     return path.is_file() and load_yaml(path).get("kind") == KIND
-
-
-LN10 = math.log(10)
-# log10 p of an unknown word where the model has none (no <unk>, a closed vocabulary): KenLM's -100
-# would decide a list by one word
-UNSEEN = -7.0
-ABSURD = 1.0  # log10 of a probability that no rounding explains
 
 
 class ModelNote(NamedTuple):

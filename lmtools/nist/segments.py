@@ -9,6 +9,7 @@ first, as NIST's hubscr.pl has them.
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -36,12 +37,11 @@ class Spoken:
     middle: float
 
 
-@dataclass(frozen=True)
-class CutTexts:
+class CutTexts(NamedTuple):
     """References and hypotheses by segment, and the segments that they are of."""
 
-    refs: Mapping[str, str]
-    hyps: Mapping[str, str]
+    ref: Texts
+    hyp: Texts
     segments: Mapping[str, StmSegment]
 
 
@@ -67,17 +67,7 @@ def cut_words(ref, hyp, glm: GlobalMap | None = None) -> CutTexts:
                 continue
             utt = f"{segment.recording}-{segment.channel}-{place:04d}"
             refs[utt], hyps[utt], places[utt] = segment.text, " ".join(words), segment
-    return CutTexts(refs, hyps, places)
-
-
-def load_cut(
-    ref: str, hyp: str, glm: GlobalMap | None
-) -> tuple[Texts, Texts, Mapping[str, StmSegment]]:
-    """Load references and hypotheses by segment, rewritten by a global map if there is one; return
-    the segments, too.
-    """
-    cut = cut_words(ref, hyp, glm)
-    return Texts(ref, cut.refs, form="stm"), Texts(hyp, cut.hyps, form="ctm"), cut.segments
+    return CutTexts(Texts(ref, refs, form="stm"), Texts(hyp, hyps, form="ctm"), places)
 
 
 def cut_channel(segments: Sequence[StmSegment], spoken: Sequence[Spoken]) -> list[list[str]]:

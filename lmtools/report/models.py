@@ -5,7 +5,6 @@ predicts each text.
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import exp
 from pathlib import Path
 
 import numpy as np
@@ -91,12 +90,6 @@ class Model:
             "milliseconds a step": step_time(self.lines),
             "best valid loss": min(losses, default=None),
         }
-
-    @property
-    def validations(self) -> list[tuple[int, float]]:
-        """Updates and perplexity of a prediction at each validation, as far as it is finite."""
-        losses = [(line["step"], line.get("valid_loss", HUGE)) for line in self.lines]
-        return [(step, exp(loss)) for step, loss in losses if loss < HUGE]
 
     @property
     def pace(self) -> float | None:

@@ -19,7 +19,6 @@ from lmtools.report.names import FIRST, ORACLE
 ERRORS = ("substitutions", "deletions", "insertions")
 CHANGE, RELATIVE, TUNED = "change", "relative change", "change, tuned first pass"
 UNNORMALISED = "change, normalised"  # from the same with normalised scores
-PACE = "milliseconds a step"
 PPL = (
     *("word_ppl", "subword_ppl", "bits_per_char", "sentence_ppl_mean", "sentence_ppl_median"),
     *("log_prob", "oov", "sentences", "words", "tokens"),

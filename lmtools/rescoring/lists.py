@@ -18,7 +18,7 @@ from lmtools.rescoring.defaults import doubt_scores
 from lmtools.rescoring.features import DERIVED, Features, ScoreColumns, combine, gather
 from lmtools.rescoring.lazy import LAZY, learn_bounds
 from lmtools.rescoring.systems import SystemPlan, list_lengths, select_columns, tune_plan
-from lmtools.rescoring.tuning import Crossing, measure_lists, tune_features
+from lmtools.rescoring.tuning import Crossing, DevSet, measure_lists, tune_features
 from lmtools.rescoring.tuning_options import TuningOptions, check_negative
 from lmtools.rescoring.weights import Weights, describe_system, find_useless
 from lmtools.types import NUMERICS, PHRASES, TOTAL, NBest
@@ -45,11 +45,37 @@ def tune_lists(
     derived = [*options.features, *extra, *["rank"] * (options.reference == "rank")]
     features = gather(nbests, columns.values, source, derived)
     check_negative(features, options, source)
+    warnings = doubt_dev(nbests, columns, features, options=options, source=source)
+
+    def tuned():
+        given = {"features": features, "columns": tuple(columns.values), "options": options}
+        given |= {"dev_set": measure_dev(nbests, columns, options, source)}
+        given |= {
+            "extra": list_lengths(systems),
+            "tune": crossing.tune if crossing else tune_features,
+        }
+        every = map_ordered(partial(tune_plan, **given), systems.values(), nj)
+        for (system, plan), weights in zip(systems.items(), every, strict=True):
+            taken = columns.select(plan.columns)
+            facts = describe_system(nbests, taken, source)
+            yield system, note_bounds(replace(weights, system=facts), nbests, features, taken)
+
+    return warnings, tuned()
+
+
+def doubt_dev(
+    nbests: Sequence[NBest],
+    columns: ScoreColumns,
+    features: Features,
+    options: TuningOptions,
+    source,
+) -> list[str]:
+    """Return warnings about lists to tune on."""
     pairs = [
         (nbest.ref, [hyp.text for hyp in nbest.hyps]) for nbest in nbests if nbest.ref is not None
     ]
     refs, hyps = (ref for ref, _ in pairs), (text for _, texts in pairs for text in texts)
-    warnings = [
+    return [
         *columns.warn_unchecked(),
         *warn_unseen(columns.signatures, columns.paths),
         *features.warnings,
@@ -58,25 +84,26 @@ def tune_lists(
         *doubt_references(pairs, source),
     ]
 
-    def tuned():
-        dev_set = measure_lists(nbests, options.metric, source)
-        if columns.glossary:
-            measure_harm = open_door("phrases", "harm:measure_harm", PHRASES)
-            harm = measure_harm(nbests, columns.values[PHRASES], columns.glossary)
-            dev_set = replace(dev_set, harm=harm)
-        given = {"features": features, "columns": tuple(columns.values), "options": options}
-        given |= {"dev_set": dev_set, "extra": list_lengths(systems)}
-        tune = crossing.tune if crossing else tune_features
-        every = map_ordered(partial(tune_plan, **given, tune=tune), systems.values(), nj)
-        for (system, plan), weights in zip(systems.items(), every, strict=True):
-            taken = columns.select(plan.columns)
-            facts = describe_system(nbests, taken, source)
-            lms = taken.select([name for name in plan.columns if name != PHRASES])
-            bounds = learn_bounds(nbests, features, lms, weights)
-            notes = {**weights.search, LAZY: bounds} if bounds else weights.search
-            yield system, replace(weights, signatures=taken.signatures, system=facts, search=notes)
 
-    return warnings, tuned()
+def measure_dev(
+    nbests: Sequence[NBest], columns: ScoreColumns, options: TuningOptions, source
+) -> DevSet:
+    """Measure lists by the metric, and by what phrases of a glossary bring and harm there."""
+    dev_set = measure_lists(nbests, options.metric, source)
+    if not columns.glossary:
+        return dev_set
+    measure_harm = open_door("phrases", "harm:measure_harm", PHRASES)
+    return replace(dev_set, harm=measure_harm(nbests, columns.values[PHRASES], columns.glossary))
+
+
+def note_bounds(
+    weights: Weights, nbests: Sequence[NBest], features: Features, columns: ScoreColumns
+) -> Weights:
+    """Return weights of `columns` with their signatures and the bounds of lazy rescoring."""
+    lms = columns.select([name for name in columns.values if name != PHRASES])
+    bounds = learn_bounds(nbests, features, lms, weights)
+    notes = {**weights.search, LAZY: bounds} if bounds else weights.search
+    return replace(weights, signatures=columns.signatures, search=notes)
 
 
 def rescore_lists(

@@ -144,21 +144,18 @@ def score_lists(
     first = next(parts)  # before the model, which takes longer
     scorer, totals, texts, write = load(spec, computing), Totals(), [], None
     more = sources.signature if sources else WRITTEN if written else {}
-    with (
-        contextlib.closing(open_cache(scorer, computing)) as cache,
-        contextlib.ExitStack() as output,
-    ):
+    signature, opened = {**scorer.signature, **more}, open_cache(scorer, computing)
+    with contextlib.closing(opened) as cache, contextlib.ExitStack() as output:
         for nbests in itertools.chain([first], parts):
             hyps = hypothesis_texts(nbests, written)
             pairs = sources and sources.pair(nbests, totals.utterances, source)
-            flat = score_texts(hyps if pairs is None else pairs, scorer, computing, cache, shard)
-            write = write or output.enter_context(
-                write_scores(out, {**scorer.signature, **more}, shard.count > 1)
-            )
+            read = hyps if pairs is None else pairs
+            flat = score_texts(read, scorer, computing, cache, shard=shard)
+            write = write or output.enter_context(write_scores(out, signature, shard.count > 1))
             bounds = itertools.accumulate((len(nbest.hyps) for nbest in nbests), initial=0)
             for nbest, rows in zip(nbests, itertools.pairwise(bounds), strict=True):
                 write(nbest, flat.log_prob[slice(*rows)], flat.tokens[slice(*rows)])
-            predicted = hyps if pairs is None else [target for _, target in pairs]
+            predicted = read if pairs is None else [target for _, target in pairs]
             texts += predicted[: LOOKED_AT - len(texts)]
             totals.add(len(nbests), flat)
         if sources is not None:

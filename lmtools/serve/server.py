@@ -50,8 +50,9 @@ CONNECTIONS = 256  # at once; one more closes that longest idle
 class Serving:
     """Options of a service over HTTP."""
 
-    host: str = option("127.0.0.1", "address to listen on; any but this lets other machines ask")
-    port: int = option(8000, "of the address; 0: any that is free", least=0)
+    port: str = option(
+        "8000", "to listen on, 0: any that is free; ADDRESS:PORT lets other machines ask"
+    )
     waiting: int = option(64, "requests that may wait; one more is answered with 503", least=1)
     seconds: float = option(
         10.0, "that a request may take to come, to be answered, and the answer to go", least=0.01
@@ -59,8 +60,15 @@ class Serving:
 
     def __post_init__(self):
         check_options(self)
-        if self.port > 65535:
+        number = self.address[1]
+        if not re.fullmatch("[0-9]{1,5}", number) or int(number) > 65535:
             raise UserError(f"port: {self.port} is not a port; give a number from 0 to 65535")
+
+    @property
+    def address(self) -> tuple[str, str]:
+        """The address and the port."""
+        host, _, number = self.port.rpartition(":")
+        return host.strip("[]") or "127.0.0.1", number
 
 
 class Refusal(UserError):
@@ -216,13 +224,13 @@ class Server:
         """Serve until SIGTERM or SIGINT; then answer what has come. UserError where the address
         cannot be listened on.
         """
-        host, port = self.serving.host, self.serving.port
+        host, port = self.serving.address
         try:
             server = await asyncio.start_server(self.converse, host, port, limit=HEAD)
         except OSError as error:
             raise UserError(
                 f"{host}:{port}: cannot listen there ({error.strerror or error}); give another"
-                " --set host=ADDRESS port=N"
+                " --set port=ADDRESS:PORT"
             ) from None
         host, port = server.sockets[0].getsockname()[:2]
         self.local = ipaddress.ip_address(host).is_loopback

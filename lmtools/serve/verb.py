@@ -27,7 +27,7 @@ def arguments(parser):
     parser.epilog = (
         "POST /rescore takes a list as a line of nbest.jsonl has it, or an array of such, and"
         " answers with what is chosen, the order and all scores; GET /health, GET /metrics. It"
-        " listens on this machine alone, port 8000, unless --set host=ADDRESS port=N says another."
+        " listens on this machine alone, port 8000, unless --set port=ADDRESS:PORT says so."
     )
     help_text = "- answers lines of standard input on standard output, in place of HTTP"
     parser.add("--nbest", required=False, choices=["-"], metavar="-", help=help_text)

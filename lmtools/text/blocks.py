@@ -31,6 +31,9 @@ PLAIN = "give text, one sentence a line"
 SOURCE = "give the text that it is made of"
 LISTS = "take its hypotheses with lmtools convert --to kaldi-text, or give text"
 PATHS = "take texts with lmtools lattice rescore --text"
+NEWLINE = b"\n"
+SIZE = 1 << 20  # bytes of a block, at least; a line stays whole
+PAIRS = 10_000  # lines of a block of two texts
 
 
 class Foreign(NamedTuple):
@@ -103,11 +106,6 @@ def refuse_nul(block: bytes, path, first: int) -> None:
         raise UserError(
             f"{path}:{line}: holds a NUL byte, as binary data does; give text, or remove it"
         )
-
-
-NEWLINE = b"\n"
-SIZE = 1 << 20  # bytes of a block, at least; a line stays whole
-PAIRS = 10_000  # lines of a block of two texts
 
 
 class TextBlock(NamedTuple):

@@ -21,6 +21,13 @@ MARK = re.compile(
     r"|\*(?=[a-z])[^*]*[a-z]\*|\+\+[^\s+]+\+\+|!sil|!null)(?!\w)",
     re.IGNORECASE,
 )
+COPIES = 3  # in a row make a loop; people say a word or a phrase twice
+PHRASE = 100  # words at most, so that time grows as the text does
+LOOPING = 4  # words in excess that no one means
+EDGES = string.punctuation + "…–—。、，！？：；«»“”„‘’¿¡"
+# a unit of letters, the shortest, in COPIES copies and more, whatever stands between words
+UNITS = re.compile(rf"(.{{1,{PHRASE}}}?)\1{{{COPIES - 1},}}", re.DOTALL)
+LETTERS = {"wide": 2, "narrow": 5}  # of a word: of Chinese, Japanese and Korean, of alphabets
 
 
 def find_marks(text: str) -> list[str]:
@@ -31,15 +38,6 @@ def find_marks(text: str) -> list[str]:
 def drop_marks(text: str) -> str:
     """Drop the marks of a text."""
     return " ".join(MARK.sub(" ", text).split())
-
-
-COPIES = 3  # in a row make a loop; people say a word or a phrase twice
-PHRASE = 100  # words at most, so that time grows as the text does
-LOOPING = 4  # words in excess that no one means
-EDGES = string.punctuation + "…–—。、，！？：；«»“”„‘’¿¡"
-# a unit of letters, the shortest, in COPIES copies and more, whatever stands between words
-UNITS = re.compile(rf"(.{{1,{PHRASE}}}?)\1{{{COPIES - 1},}}", re.DOTALL)
-LETTERS = {"wide": 2, "narrow": 5}  # of a word: of Chinese, Japanese and Korean, of alphabets
 
 
 def count_looped(text: str) -> int:

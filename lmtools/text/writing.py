@@ -30,6 +30,7 @@ CASINGS: dict[str, dict[str, tuple[tuple[str, str], ...]]] = {
     "az": TURKIC,
     "lt": LITHUANIAN,
 }
+LANGUAGE = re.compile(r"[a-z]{2,3}")
 
 
 def change_case(text: str, case: str, language: str = "none") -> str:
@@ -37,9 +38,6 @@ def change_case(text: str, case: str, language: str = "none") -> str:
     for old, new in CASINGS[language][case]:
         text = text.replace(old, new)
     return text.lower() if case == "lower" else text.upper()
-
-
-LANGUAGE = re.compile(r"[a-z]{2,3}")
 
 
 def detokeniser(language: str) -> Callable[[str], str]:

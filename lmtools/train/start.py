@@ -20,6 +20,7 @@ from lmtools.text.subword import SPECIALS, Subword
 
 # settings of an output layer that its tensors depend on; the others are of what training draws
 SHAPING = ("cutoffs", "divide")
+SAVED = "lora."  # before the names in a checkpoint
 
 
 @torch.no_grad()
@@ -136,9 +137,6 @@ def count_known(new: Subword, old: Subword, what: str) -> str:
         f"{known:,} of {len(ours):,} {what} are known there, {len(ours) - known:,} start from the"
         " average"
     )
-
-
-SAVED = "lora."  # before the names in a checkpoint
 
 
 def choose_parameters(lm: LanguageModel, settings: Settings) -> list[str]:

@@ -22,6 +22,12 @@ from lmtools.train.directory import TrainingPlan
 from lmtools.train.log import Log, NullLog
 from lmtools.train.parallel import World
 
+VALIDATION_SEED = 0  # the masked objective masks the same validation tokens every time
+MOST = 709.0  # whose exponential a float can hold
+# a training whose loss stays above this share of what frequencies alone give learns nothing (0.97
+# where T-TA collapsed, 0.93 after as many steps where it began well); logged after BEGUN steps
+BEGUN, HARDLY = 500, 0.96
+
 
 class Streams:
     """Truncated back-propagation through time: S streams, T positions a step, gradients within a
@@ -145,13 +151,6 @@ def read_positions(corpus: CorpusFile, positions: np.ndarray) -> tuple[np.ndarra
     inputs = np.where(token == offsets[sentence], BOS, read)
     targets = np.where(token == offsets[sentence + 1], EOS, gold)
     return inputs.astype(np.int64), targets.astype(np.int64)
-
-
-VALIDATION_SEED = 0  # the masked objective masks the same validation tokens every time
-MOST = 709.0  # whose exponential a float can hold
-# a training whose loss stays above this share of what frequencies alone give learns nothing (0.97
-# where T-TA collapsed, 0.93 after as many steps where it began well); logged after BEGUN steps
-BEGUN, HARDLY = 500, 0.96
 
 
 class Validation:

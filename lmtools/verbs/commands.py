@@ -40,5 +40,5 @@ def run_command(words: list[str]) -> int:
     parser = Parser(prog=f"lmtools {verb}")
     add_common(parser)
     module.arguments(parser)
-    args = parser.parse_args(options, argparse.Namespace(verb=verb, words=words))
+    args = parser.parse_args(options, argparse.Namespace(verb=verb, typed=words))
     return module.run(args) or 0

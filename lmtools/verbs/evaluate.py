@@ -186,9 +186,12 @@ def read_timed(args, rules: TextRules | None) -> Inputs:
             f"{args.hyp}: a ctm by the segments of an stm is rewritten by --glm alone; leave out"
             " --normaliser, --unify and --map-words"
         )
-    glm, load_cut = rules and rules.glm, open_door("nist", "segments:load_cut", "an stm and a ctm")
-    ref, hyp, segments = load_cut(args.ref[0], args.hyp, glm)
-    against = load_cut(args.ref[0], args.against, glm)[1] if args.against else None
+    glm, cut_words = (
+        rules and rules.glm,
+        open_door("nist", "segments:cut_words", "an stm and a ctm"),
+    )
+    ref, hyp, segments = cut_words(args.ref[0], args.hyp, glm)
+    against = cut_words(args.ref[0], args.against, glm)[1] if args.against else None
     return Inputs(hyp, [ref], against, rules=rules, segments=segments)
 
 

@@ -51,6 +51,13 @@ from lmtools.verbs.parser import (
     read_settings,
 )
 
+SESSION = "a session is in memory, and one process works on it"
+WHOSE = (
+    "whose words: first (the lattices' own best paths), rescored (those found before) or ref (those"
+    " of --ref; default: %(default)s)"
+)
+SETTINGS = ("prune_beam", "cover_beam", "tokens", "states")  # of --set
+
 
 def choose_weights(weights: Mapping[str, float] | None, lattice: Lattice) -> Mapping[str, float]:
     """Return `weights`, or the lattice's own."""
@@ -241,14 +248,6 @@ def run_posteriors(args):
         for lattice in lattices
     )
     registry.find_format(args.to, LATTICES).write(marked, args.out)
-
-
-SESSION = "a session is in memory, and one process works on it"
-WHOSE = (
-    "whose words: first (the lattices' own best paths), rescored (those found before) or ref (those"
-    " of --ref; default: %(default)s)"
-)
-SETTINGS = ("prune_beam", "cover_beam", "tokens", "states")  # of --set
 
 
 def declare_rescore(parser):

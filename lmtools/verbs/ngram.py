@@ -15,10 +15,10 @@ from lmtools.text.blocks import read_again
 from lmtools.text.subword import UNK, load_subword
 from lmtools.text.unknown import LOOKED_AT, doubt_text, warn_unknown
 from lmtools.verbs.help import Rare
+from lmtools.verbs.merge import Part, writing_part
 from lmtools.verbs.numbers import amount, from_zero, positive, size
 from lmtools.verbs.options import SEVERAL_TEXTS
 from lmtools.verbs.parser import Parser, add_actions, add_common, add_normaliser, normaliser_of
-from lmtools.verbs.shards import Part, writing_part
 
 SMALL = 1 << 25  # bytes
 
@@ -86,7 +86,7 @@ def run_estimate(args: argparse.Namespace) -> None:
             if part:
                 out, facts = part
                 tokenise = directory.tokeniser(tokens, args.unk)
-                facts.update(write_part(args.text, tokenise, args.shard, out), words=args.words)
+                facts.update(write_part(args.text, tokenise, args.shard, out), words=args.typed)
         return
     estimate(args, tokens)
 

@@ -1,14 +1,39 @@
-"""lmtools verify: whether lists, scores, weights and a text are those that a line signs."""
+"""lmtools verify: whether lists, scores, weights and a text are those of a line of `rescore`.
 
+The line says of which lists, scores and weights a text was chosen, and what was chosen, each by a
+hash. It shows that files belong together, not who wrote it.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
 from lmtools.base.errors import UserError
 from lmtools.base.log import say_lines
 from lmtools.formats import kaldi_text, read
+from lmtools.formats.scores import hash_lists
 from lmtools.rescoring import load_weights, of_system, read_scores, rescore_lists
-from lmtools.rescoring.signing import BEGIN, SAID, compare_lines, parse_line, sign
+from lmtools.rescoring.features import ScoreColumns
+from lmtools.rescoring.lists import ROUNDING
+from lmtools.rescoring.weights import Weights
+from lmtools.types import NBest
+from lmtools.version import __version__
 
+BEGIN = "rescoring|"
+DIGITS = 16  # of a hash
+SAID = {
+    "lists": "utterances, hypotheses and their order",
+    "first": "first-pass scores",
+    "lms": "language models, their vocabularies, normalisers and options",
+    "weights": "weights of features",
+    "text": "chosen hypotheses",
+    "metric": "what the weights were tuned for, and the normalisation of the count",
+    "version": "the version of lmtools",
+    "choice": "the text is what these scores and weights choose",
+}
 SOFT = ("version",)  # what may differ where all that counts is the same
 
 
@@ -18,7 +43,7 @@ def arguments(parser):
         "The lists are rescored again; the exit status is 1 where anything but the version differs."
     )
     help_text = (
-        f"what `lmtools rescore --verbose` printed, {BEGIN}|..., or a file with it as its last"
+        f"what `lmtools rescore --verbose` printed, {BEGIN}..., or a file with it as its last"
     )
     parser.groups["input"].add_argument("--line", required=True, metavar="LINE", help=help_text)
     parser.add("--nbest", "--format", "--scores")
@@ -29,8 +54,7 @@ def arguments(parser):
 
 def run(args):
     """Rescore, compare, and say of each part whether it is as signed."""
-    line = find_line(args.line)
-    parse_line(line)
+    signed = parse_line(find_line(args.line))
     nbests = read(args.nbest, args.format)
     columns, systems = read_scores(args.scores, None, nbests, args.nbest)
     weights = load_weights(args.weights, nbests, columns)
@@ -43,13 +67,13 @@ def run(args):
     say_lines(doubts)
     again = {nbest.utt: nbest.hyps[0].text if nbest.hyps else "" for nbest in lists}
     texts = kaldi_text.read(args.hyp) if args.hyp else again
-    rows = compare_lines(line, sign(nbests, columns, weights, texts))
+    found = parse_line(sign(nbests, columns, weights, texts))
+    same = {name: signed[name] == found[name] for name in SAID if name in found}
     if args.hyp:
-        rows.append(("choice", texts == {utt: " ".join(t.split()) for utt, t in again.items()}))
-    for name, same in rows:
-        about = SAID.get(name, "the text is what these scores and weights choose")
-        print(f"{'as signed' if same else 'DIFFERENT':9}  {name}: {about}")
-    wrong = [name for name, same in rows if not same and name not in SOFT]
+        same["choice"] = texts == {utt: " ".join(text.split()) for utt, text in again.items()}
+    for name, fits in same.items():
+        print(f"{'as signed' if fits else 'DIFFERENT':9}  {name}: {SAID[name]}")
+    wrong = [name for name, fits in same.items() if not fits and name not in SOFT]
     if wrong:
         raise UserError(f"{args.nbest}: not what was signed: {', '.join(wrong)} differ")
 
@@ -58,7 +82,49 @@ def find_line(given: str) -> str:
     """Return a line that is given, or the last one in a file."""
     if given.startswith(BEGIN) or not Path(given).is_file():
         return given
-    lines = [line for line in Path(given).read_text().splitlines() if line.startswith(BEGIN + "|")]
+    lines = [line for line in Path(given).read_text().splitlines() if line.startswith(BEGIN)]
     if not lines:
-        raise UserError(f"{given}: has no line {BEGIN}|...; keep what rescore --verbose prints")
+        raise UserError(f"{given}: has no line {BEGIN}...; keep what rescore --verbose prints")
     return lines[-1]
+
+
+def parse_line(line: str) -> dict[str, str]:
+    """Return the parts of a line by name; UserError for what is none."""
+    # the metric may have colons of its own
+    parts = dict(part.partition(":")[::2] for part in line.strip().split("|")[1:])
+    if not line.startswith(BEGIN) or not SAID.keys() - {"choice"} <= parts.keys():
+        raise UserError(
+            f"{line.strip()[:60]!r}: no line of a rescoring; give what `lmtools rescore --verbose`"
+            f" printed, {BEGIN}lists:...|version:..."
+        )
+    return parts
+
+
+def sign(
+    nbests: Sequence[NBest], columns: ScoreColumns, weights: Weights, texts: Mapping[str, str]
+) -> str:
+    """Return the line of a rescoring: of lists with score `columns` by weights to the texts of
+    utterances.
+    """
+    first = [[nbest.utt, [sorted(hyp.scores.items()) for hyp in nbest.hyps]] for nbest in nbests]
+    lms = {
+        name: {key: value for key, value in signature.items() if key not in ROUNDING}
+        for name, signature in columns.signatures.items()
+        if name in weights.features
+    }
+    parts = {
+        "lists": hash_lists(nbests)[:DIGITS],
+        "first": digest(sorted(first, key=lambda row: row[0])),
+        "lms": digest(lms),
+        "weights": digest([dict(weights.features), weights.folds and asdict(weights.folds)]),
+        "text": digest(sorted([utt, " ".join(text.split())] for utt, text in texts.items())),
+        "metric": weights.metric,
+        "version": f"lmtools-{__version__}",
+    }
+    return BEGIN + "|".join(f"{name}:{value}" for name, value in parts.items())
+
+
+def digest(tree) -> str:
+    """Return the beginning of the hexadecimal SHA-256 of plain values."""
+    content = json.dumps(tree, sort_keys=True, ensure_ascii=False, default=str)
+    return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()[:DIGITS]

@@ -220,13 +220,13 @@ def test_hub5(tmp_path, seed):
     run_nist(tmp_path, "perl", DEBIAN / "hubscr.pl", *options)
     theirs = read_steps((tmp_path / "h.ctm.filt.sgml").read_text())
     cut = cut_words(tmp_path / "r.stm", tmp_path / "h.ctm", GlobalMap(tmp_path / "a.glm"))
-    refs, ours, numbers = References(cut.refs, "wer:rules=hub5"), {}, {}
+    refs, ours, numbers = References(cut.ref.texts, "wer:rules=hub5"), {}, {}
     for utt, segment in cut.segments.items():
         speaker = segment.speaker.lower()
         number = numbers[speaker] = numbers.get(speaker, -1) + 1
-        ours[f"{speaker}-{number:03d}"] = refs.align(utt, cut.hyps[utt]).steps
+        ours[f"{speaker}-{number:03d}"] = refs.align(utt, cut.hyp.texts[utt]).steps
     assert theirs == ours
-    errors = count_words(refs, cut.hyps)
+    errors = count_words(refs, cut.hyp.texts)
     table = (tmp_path / "h.ctm.filt.dtl").read_text()
     pairs = re.findall(r"^\s*\d+:\s+(\d+)\s+->\s+(\S+) ==> (\S+)", table, re.MULTILINE)
     assert {(ref, hyp): int(times) for times, ref, hyp in pairs} == errors.confusions

@@ -198,14 +198,16 @@ PLANTS = {
 
 
 def joined(home: Path, name: str, plant: str) -> None:
-    """Parts with something planted among them are refused; the parts stay, and can be made good."""
+    """Parts with something planted among them are refused, unless it is no part of them; the parts
+    stay, and can be made good.
+    """
     parts = make_parts(home, name)
     with guarded(home):
         PLANTS[plant](parts)
         done = sound(run("merge", "o", home=home))
-        if done.status == 0 or (home / "o").exists():
+        if (home / "o").exists() != (done.status == 0):
             raise done.wrong("accepted")
-        right(home, name, start(home, name, where=RUN_SH))
+        right(home, name, start(home, name, where=RUN_SH) if done.status else done)
 
 
 # What else lies beside data

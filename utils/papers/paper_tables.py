@@ -18,7 +18,7 @@ from lmtools.base.seal import read_json
 from lmtools.report import add_part
 from lmtools.report.artifacts import read_configs, read_learning
 from lmtools.report.names import FIRST, Names
-from lmtools.report.rows import PACE, FigureRows
+from lmtools.report.rows import FigureRows
 from lmtools.report.style import load_style
 from lmtools.report.table import NONE, Column, Table, decimal, numbers, ratio, table_of, text_column
 
@@ -29,7 +29,7 @@ LM = {  # quantities of language models, as rows.csv calls them
     "ppl": "word_ppl",
     "sentence-mean": "sentence_ppl_mean",
     "sentence-median": "sentence_ppl_median",
-    "time": PACE,
+    "time": "milliseconds a step",
     "parameters": "parameters",
 }
 

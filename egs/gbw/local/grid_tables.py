@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from math import inf
+from math import exp, inf
 from pathlib import Path
 
 import numpy as np
@@ -42,7 +42,7 @@ from lmtools.report.lms import (
     list_unequal,
     perplexities,
 )
-from lmtools.report.models import OTHER, TEST, VALID, Model, list_rules, models_of, sets
+from lmtools.report.models import HUGE, OTHER, TEST, VALID, Model, list_rules, models_of, sets
 from lmtools.report.names import Names
 from lmtools.report.rows import FigureRows
 from lmtools.report.style import Look, load_style
@@ -139,7 +139,7 @@ class Grid:
     def milestone(self) -> float | None:
         """Return the perplexity that all drawn learning curves reached, by the weakest."""
         drawn = self.drawn.runs.values()
-        ends = [min((ppl for _, ppl in model.validations), default=None) for model in drawn]
+        ends = [min((ppl for _, ppl in list_validations(model)), default=None) for model in drawn]
         curves = self.figure == CURVES and len(self.kinds) == 1
         return max(ends) if curves and None not in ends else None
 
@@ -171,6 +171,12 @@ def read_compared(home: Path, names: Names) -> Compared:
     bench = home / "bench/lm.json"
     tree = read_json(bench) if bench.exists() else {"rows": ()}
     return Compared(FigureRows.read(home / "report/rows.csv"), names, models, grids, tree)
+
+
+def list_validations(model: Model) -> list[tuple[int, float]]:
+    """Return updates and perplexity of a prediction at each validation, as far as it is finite."""
+    losses = [(line["step"], line.get("valid_loss", HUGE)) for line in model.lines]
+    return [(step, exp(loss)) for step, loss in losses if loss < HUGE]
 
 
 def grids_of(
@@ -337,7 +343,9 @@ def grid_columns(compared: Compared, grid: Grid, models: Sequence[Model]) -> Ite
         header = f"{name} ppl" if mixed else f"{name} {SHORT.get(grid.kinds[0], 'ppl')}"
         yield perplexities(header, models, name, 0 if mixed else 1)
     if goal := grid.milestone:
-        reached = [[step for step, ppl in model.validations if ppl <= goal] for model in models]
+        reached = [
+            [step for step, ppl in list_validations(model) if ppl <= goal] for model in models
+        ]
         steps = [next(iter(steps), None) for steps in reached]
         yield figures(f"updates to valid {goal:.1f}", steps, 0, sign=1)
     yield from query.columns(TOOK)

@@ -37,6 +37,9 @@ from lmtools.text.unify import UNIFIERS, unifier
 from lmtools.types import NBest
 
 ERROR, HINT = "error", "hint"
+LINES = 2_000_000  # of language-model text, at most
+WORDS = 500_000  # of which it is remembered whether they are wanted
+UNIFY = unifier(UNIFIERS)
 
 
 @dataclass(frozen=True)
@@ -73,10 +76,6 @@ def plural(items: Collection | int, noun: str) -> str:
     count = items if isinstance(items, int) else len(items)
     many = noun.removesuffix("is") + "es" if noun.endswith("is") else noun + "s"
     return f"{count:,} {noun if count == 1 else many}"
-
-
-LINES = 2_000_000  # of language-model text, at most
-WORDS = 500_000  # of which it is remembered whether they are wanted
 
 
 @dataclass
@@ -294,9 +293,6 @@ def profile_text(path: str, model: ModelWords, wanted: set[str], lines: set[str]
             if text in lines:
                 profile.whole.add(text)
     return profile
-
-
-UNIFY = unifier(UNIFIERS)
 
 
 def fold(word: str) -> str:

@@ -33,6 +33,16 @@ SCRIPTS = {"CJK": "Han"}  # where the names of characters begin with another wor
 DIGITS = "digits"
 # Kinds with thousands of letters, of which a text has some; this share is of another orthography
 OPEN, MANY = ("Han letters", "Hangul letters"), 0.2
+# What a model's own normaliser does to text and hypotheses, by form
+LEARNT = {
+    "apostrophes": "--apostrophe straight",
+    "nfc": "--unicode-form NFC",
+    "nfkc": "--unicode-form NFKC",
+}
+TOLD = 3  # characters a side
+GAPS, FEW = 0.1, 0.2  # blanks a letter that are many; and few, as a share of the other side's
+LETTERS = 0.2  # of the characters of a text, if it is of such a script
+NUMBERS = 0.9  # of the words of a side that are ids
 
 
 def is_part_of_words(character: str) -> bool:
@@ -172,18 +182,6 @@ def spell_numbers(inputs: DoctorInputs, remedy: str) -> str:
             f" {name} ({title} {start:.1f} as written, {rates[name]:.1f} then)"
         )
     return f"{remedy}; numbers by lines `21 twenty one` of a file: lmtools convert --map-words"
-
-
-# What a model's own normaliser does to text and hypotheses, by form
-LEARNT = {
-    "apostrophes": "--apostrophe straight",
-    "nfc": "--unicode-form NFC",
-    "nfkc": "--unicode-form NFKC",
-}
-TOLD = 3  # characters a side
-GAPS, FEW = 0.1, 0.2  # blanks a letter that are many; and few, as a share of the other side's
-LETTERS = 0.2  # of the characters of a text, if it is of such a script
-NUMBERS = 0.9  # of the words of a side that are ids
 
 
 def forms(inputs: DoctorInputs) -> Iterator[Finding]:

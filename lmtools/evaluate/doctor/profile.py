@@ -20,6 +20,9 @@ ESCAPES = {
     "#124": "|",
 }
 ESCAPES |= {"bra": "[", "ket": "]", "bar": "|"}
+ESCAPED = rf"&({'|'.join(ESCAPES)});|(?<!\S)@-@(?!\S)"
+APOSTROPHES = "'’‘‛ʼ＇"
+FREE = 0.2  # of the other side's punctuation, from which a side is written with punctuation
 
 
 @dataclass(frozen=True)
@@ -34,7 +37,6 @@ class Sign:
     undo: Callable[[re.Match], str]
 
 
-ESCAPED = rf"&({'|'.join(ESCAPES)});|(?<!\S)@-@(?!\S)"
 SIGNS = {
     "pieces": Sign(
         "subword marks",
@@ -62,10 +64,6 @@ def undo_signs(text: str) -> str:
     for sign in SIGNS.values():
         text = sign.pattern.sub(sign.undo, text)
     return text
-
-
-APOSTROPHES = "'’‘‛ʼ＇"
-FREE = 0.2  # of the other side's punctuation, from which a side is written with punctuation
 
 
 @dataclass

@@ -33,6 +33,15 @@ ENOUGH = 20  # lines from which it means something that they lack a character
 MANY = 0.02  # marks a word that spoil results
 # Shares of unknown words: that are told, that are too many of the references, and of all
 UNKNOWN, MISSED, MOST = 0.02, 0.1, 0.5
+JOIN = "join them: lmtools convert --unify pieces"
+REMEDIES = {
+    ("hypotheses", "pieces"): JOIN,
+    ("references", "pieces"): JOIN,
+    ("text", "pieces"): "join them: utils/unify.py pieces < cut > joined",
+    "hypotheses": "lmtools convert --detokenise LANG",
+    "references": "lmtools convert --detokenise-ref LANG",
+    "text": "utils/detokenise.py LANG < tokenised > detokenised",
+}
 
 
 def pairs(inputs: DoctorInputs) -> Iterator[tuple[Profile, Profile, str]]:
@@ -257,17 +266,6 @@ def leak(inputs: DoctorInputs) -> Iterator[Finding]:
             remedy = "remove these lines from the text: the LM has seen the references"
             level = ERROR if len(copied) >= LEAK * len(long) else HINT
             yield Finding(level, inputs.ref_places[copied[0]], cause, remedy)
-
-
-JOIN = "join them: lmtools convert --unify pieces"
-REMEDIES = {
-    ("hypotheses", "pieces"): JOIN,
-    ("references", "pieces"): JOIN,
-    ("text", "pieces"): "join them: utils/unify.py pieces < cut > joined",
-    "hypotheses": "lmtools convert --detokenise LANG",
-    "references": "lmtools convert --detokenise-ref LANG",
-    "text": "utils/detokenise.py LANG < tokenised > detokenised",
-}
 
 
 def tokenisation(inputs: DoctorInputs) -> Iterator[Finding]:

@@ -14,8 +14,7 @@ JSON_FORMATS = {
         json_io.recognise("{", '"utts"', '"rec_text"'),
         partial(json_io.read_mapping, key="utts"),
         objects.parse_espnet1,
-        spell=objects.spell_espnet1,
-        rows="utts",
+        writes=("utts", objects.spell_espnet1),
     ),
     # {"zed1": {"hyp_1": {"score": -7.4, "text": "blue finch"}, .., "ref": ..}, ..}; am.json has
     # first-pass scores, natural logs, and references, lm.json those of the LM
@@ -24,8 +23,7 @@ JSON_FORMATS = {
         json_io.recognise("{", r'"hyp_[0-9]+"\s*:\s*\{'),
         json_io.read_mapping,
         objects.parse_mlm,
-        spell=objects.spell_mlm,
-        rows="object",
+        writes=("object", objects.spell_mlm),
         options={"name": "the component that `score` is (am; give lm for an lm.json)"},
     ),
     # {"sentence_id": 1, "translation": "a", "score": 0.3, "translations": ["a", "b"],
@@ -45,7 +43,7 @@ JSON_FORMATS = {
         json_io.recognise("[", r'"input"\s*:\s*\['),
         objects.read_numbered,
         objects.parse_hyporadise,
-        spell=objects.spell_hyporadise,
+        writes=("list", objects.spell_hyporadise),
         options={
             "score": "the list of first-pass scores (am_score, else score); -NAME if they are"
             " costs, none to ignore them"
@@ -58,7 +56,7 @@ JSON_FORMATS = {
         whisper.read_entries,
         whisper.parse_list,
         finish=whisper.name_scores,
-        spell=whisper.spell_list,
+        writes=("list", whisper.spell_list),
     ),
     # {"utt": "a1", "ref": "blue finch", "alternatives": [{"confidence": 214.5, "text": "blue fins",
     # "result": [{"word": "blue", "start": 0.1, ..}, ..]}, ..]}: `confidence`, the acoustic model's
@@ -69,8 +67,7 @@ JSON_FORMATS = {
         json_io.recognise_results('"alternatives"', r'\A(?s:(?!.*"transcript"))'),
         json_io.read_results,
         recognisers.parse_vosk,
-        spell=partial(spell_keyed, hyps="alternatives", spell=CONFIDENT),
-        rows="lines",
+        writes=("lines", partial(spell_keyed, hyps="alternatives", spell=CONFIDENT)),
     ),
     # {"utt": "a1", "ref": .., "beams": [BEAM, ..]}; of pyctcdecode `am` is the logit score, `lm`
     # the rest of the total: weighted LM, hot words and word bonus

@@ -206,15 +206,15 @@ ROWS = {
 
 def json_format(
     summary: str, recognises: Callable, entries: Callable, parse: Callable, *,
-    finish: Callable | None = None, spell: Callable | None = None, rows: str = "list",
+    finish: Callable | None = None, writes: tuple[str, Callable] | None = None,
     options: Mapping[str, str] = EMPTY,
 ) -> Format:  # fmt: skip
     """Return the format of N-best lists whose file `entries` takes apart into (utterance, object,
     where it stands), and of which `parse` makes the list of an entry.
 
     `finish`, where all lists have to be known first, makes other lists of those of a file, whose
-    scores may differ before. `spell` makes the object of a list (None: the format is read, not
-    written), `rows` names how a file holds them. `parse`, `finish` and `spell` take the `options`.
+    scores may differ before. `writes` names how a file holds lists, and has what makes the object
+    of one (None: the format is read, not written). All of these take the `options`.
     """
 
     def read(path, **given) -> Iterator[NBest]:
@@ -229,19 +229,19 @@ def json_format(
             yield nbest
 
     def write(nbests: Iterable[NBest], path, **given) -> None:
-        opening, between, closing = ROWS[rows]
+        opening, between, closing = ROWS[writes[0]]
         count = 0
         with atomic_text(path) as out:
             out.write(opening)
             for count, nbest in enumerate(check_nbests(nbests, path), 1):
-                tree = spell(nbest, f"{path}: utterance {nbest.utt!r}", **given)
+                tree = writes[1](nbest, f"{path}: utterance {nbest.utt!r}", **given)
                 key = f"{json.dumps(nbest.utt, ensure_ascii=False)}: " if "{" in opening else ""
                 out.write(between * (count > 1) + key + json.dumps(tree, ensure_ascii=False))
                 if str(path) == "-":
                     out.flush()
             out.write("\n" * (count > 0) + closing)
 
-    return Format(summary, recognises, read, write if spell else refuse_write, options=options)
+    return Format(summary, recognises, read, write if writes else refuse_write, options=options)
 
 
 def unique(entries: Iterable[Entry]) -> Iterator[Entry]:

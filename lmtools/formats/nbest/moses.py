@@ -407,12 +407,12 @@ MOSES = Format(
     recognise(MOSES_FEATURES, 2),
     partial(read, arrange=parse_moses, sparse=True),
     partial(write, fields=list_moses),
-    OPTIONS,
+    options=OPTIONS,
 )
 MARIAN = Format(
     "Marian: `id ||| text ||| F0= -2.1 ||| total`, alignments and word scores between",
     recognise(MARIAN_FEATURES, -2),
     partial(read, arrange=parse_marian),
     partial(write, fields=list_marian),
-    OPTIONS,
+    options=OPTIONS,
 )

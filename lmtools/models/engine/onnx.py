@@ -28,6 +28,8 @@ INPUTS = {"tokens": ("N", "T"), "rows": ("P",), "targets": ("P", 1)}
 OUTPUT = "log_prob"
 BLOCK = 128  # values with one scale in int8
 INSIDE = 64  # values of a weight that stands in the graph, where shapes are found by it
+FAMILIES = ("causal", "tta", "masked")
+PACKAGES = ("onnx", "onnxruntime")
 
 
 class Graph:
@@ -216,10 +218,6 @@ class ScoringGraph(Graph):
         if self.int8:
             return self.multiply_int8(heads, weight, bias)
         return self.add("Gemm", heads, self.keep(weight), self.keep(bias), transB=1)
-
-
-FAMILIES = ("causal", "tta", "masked")
-PACKAGES = ("onnx", "onnxruntime")
 
 
 def refuse_graph(lm: LanguageModel, normalised: bool) -> str:

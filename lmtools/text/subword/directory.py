@@ -19,6 +19,10 @@ from lmtools.text.subword.spelled import Spelled
 # No words: sentence marks, the empty word, the unknown word, silence and back-off of other
 # toolkits. All else, <SPOKEN_NOISE> too, is one.
 MARKS = frozenset((*SPECIALS, "<eps>", "<sb>", "<UNK>", "!SIL", "!SENT_START", "!SENT_END", "#0"))
+SUBWORDS: dict[str, type[Subword]] = {
+    kind.scheme: kind for kind in (BpePieces, UnigramPieces, Word, Char)
+}
+VOCABULARIES = {**SUBWORDS, Spelled.scheme: Spelled}  # a spelled one is not learnt but made of two
 
 
 def adopt_word_list(
@@ -87,12 +91,6 @@ def pair_counts(lines: Iterator[tuple[str, ...]]) -> Iterator[tuple[str, int]]:
     ids = len(numbers) > 1 and all(a < b for a, b in pairwise(numbers))
     words = columns[0] if columns else ()
     return zip(words, numbers if numbers and not ids else [0] * len(words), strict=True)
-
-
-SUBWORDS: dict[str, type[Subword]] = {
-    kind.scheme: kind for kind in (BpePieces, UnigramPieces, Word, Char)
-}
-VOCABULARIES = {**SUBWORDS, Spelled.scheme: Spelled}  # a spelled one is not learnt but made of two
 
 
 def train(

@@ -21,6 +21,9 @@ from lmtools.text.blocks import SIZE, TextBlock, TextPart, cut_texts
 from lmtools.text.subword.base import SPECIALS, UNK, LeftOut, Subword, room
 
 ROOM = 200_000  # distinct items held in memory, some 150 bytes each, before they go to disk
+REMEMBERED = 50_000  # words of raw text whose normalised form, or whose ids, are kept at hand
+PART = 4 * SIZE  # bytes of a text that are counted together
+WIDEST = 1000  # characters: a longer "word" is noise and not kept
 
 
 class TokenCounts:
@@ -70,11 +73,6 @@ def sum_counts(parts: Iterable[Mapping[str, int]], room: int = ROOM) -> TokenCou
     for part in parts:
         whole.add(part)
     return whole
-
-
-REMEMBERED = 50_000  # words of raw text whose normalised form, or whose ids, are kept at hand
-PART = 4 * SIZE  # bytes of a text that are counted together
-WIDEST = 1000  # characters: a longer "word" is noise and not kept
 
 
 class Remembering(dict):

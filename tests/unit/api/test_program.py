@@ -113,25 +113,16 @@ def test_token_scores_add_up_to_scores(model, trained):
 def test_words_have_their_pieces(tmp_path, tiny):
     """Of pieces several are of a word; a word that the normaliser drops has none."""
     out = str(tmp_path / "lm")
-    made = [
-        "subword",
-        "--text",
-        str(tiny / "train.txt"),
-        "--type",
-        "char",
-        "--out",
-        str(tmp_path / "sw"),
-    ]
-    assert main([*made, "--normaliser", "librispeech"]) == 0
-    made = ["ngram", "--text", str(tiny / "train.txt"), "--order", "2", "--out", out]
-    assert main([*made, "--subword", str(tmp_path / "sw")]) == 0
+    subword = f"subword --text {tiny}/train.txt --type char --normaliser librispeech"
+    assert main([*subword.split(), "--out", f"{tmp_path}/sw"]) == 0
+    ngram = f"ngram --text {tiny}/train.txt --order 2 --out {out} --subword {tmp_path}/sw"
+    assert main(ngram.split()) == 0
     (found,) = lmtools.load(out).token_scores(["The - king"])
     assert found.words.tolist()[-1] == -1 and found.words.max() == 2
     counts = np.bincount(found.words[:-1], minlength=3)
     assert counts[1] == 0 and counts[0] >= 3 and counts[2] >= 4
-    assert found.by_word()[1] == 0 and np.isclose(
-        found.by_word()[0], found.log_probs[: counts[0]].sum()
-    )
+    assert found.by_word()[1] == 0
+    assert np.isclose(found.by_word()[0], found.log_probs[: counts[0]].sum())
 
 
 def test_options_of_scoring_reach_the_model(trained):

@@ -14,7 +14,6 @@ import pytest
 
 from lmtools.cli import main
 from lmtools.evaluate.doctor import CHECKS, ERROR, HINT, examine, read_inputs
-from lmtools.evaluate.doctor.inputs import Finding
 from lmtools.evaluate.doctor.scores import find_outliers
 from lmtools.formats import jsonl
 from lmtools.types import Hypothesis, NBest
@@ -905,10 +904,6 @@ def test_a_damaged_list_is_said_like_everything_else(here, capsys):
     assert (
         capsys.readouterr().out.splitlines()[0] == "error: n.jsonl:1: 'hyps' is 3; expected a list"
     )
-
-
-def test_a_finding_is_one_line():
-    assert str(Finding(HINT, "f:1", "this", "do that")) == "hint: f:1: this; do that"
 
 
 def test_the_recognisers_own_order_is_left(here):

@@ -12,6 +12,7 @@ from lmtools.models.outputs import CRITERIA
 from lmtools.models.settings import Settings
 
 CONF = Path(__file__).parents[3] / "egs/librispeech/conf"
+STUDIES = CONF.parent / "studies/conf"
 CASES = [  # model, criterion, what it becomes, arch and output
     ("tta", "softmax", "softmax", {"query": "position"}, {}),
     ("lstm", "ce-mcs", "ce-mcs", {}, {"target_in_sum": False}),
@@ -87,5 +88,5 @@ def test_it_is_a_setting_of_the_command_line_and_of_a_conf():
 def test_confs_as_printed_are_the_trainings_that_they_were(name, same):
     """To the byte of config.yaml, of which the fingerprint of a training is made."""
     noise = ["output.noise=log-uniform", "output.samples=1024"]
-    plain = from_yaml(Settings, CONF / "word/lstm.yaml", [same[0], *noise, *same[1:]])
-    assert dump(from_yaml(Settings, CONF / f"words_printed/{name}.yaml")) == dump(plain)
+    plain = from_yaml(Settings, STUDIES / "word/lstm.yaml", [same[0], *noise, *same[1:]])
+    assert dump(from_yaml(Settings, STUDIES / f"words_printed/{name}.yaml")) == dump(plain)

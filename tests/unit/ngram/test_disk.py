@@ -7,7 +7,6 @@ import subprocess
 import sys
 import time
 
-import numpy as np
 import pytest
 
 from lmtools.ngram import build, counts, disk, kneser_ney
@@ -41,24 +40,6 @@ def test_equal_bytes_however_little_memory(text, tmp_path, monkeypatch, order, l
     assert order == 1 or len(seen) > 50
 
 
-def test_records_come_back_in_their_order(monkeypatch):
-    monkeypatch.setattr(disk, "BLOCK", 7)
-    monkeypatch.setattr(disk, "STRIDE", 2)
-    keys = np.random.default_rng(1).integers(0, 30, 100)
-    bounds = disk.choose_bounds([keys], len(keys), 20)
-    buckets = disk.Buckets(None, bounds, np.int64)
-    for start in range(0, 100, 13):
-        buckets.deal(keys[start : start + 13], np.arange(start, min(start + 13, 100)))
-    assert 4 <= len(buckets.parts) <= 8
-    highest = -1
-    for part in buckets.parts:
-        assert highest < keys[part.read()].min()
-        highest = keys[part.read()].max()
-    back = list(buckets.collect(buckets.parts))
-    assert len(back) > 1
-    assert np.concatenate(back).tolist() == list(range(100))
-
-
 def test_what_a_killed_run_leaves_goes_with_the_next(text, tmp_path):
     """Killed while text still comes in: its arrays have no name, its directory is swept."""
     out = tmp_path / "here/lm"
@@ -88,20 +69,3 @@ def test_a_full_disk_is_said_in_one_line(text, tmp_path):
     assert str(out) in done.stderr
     assert os.strerror(errno.EFBIG) in done.stderr
     assert os.listdir(out.parent) == []
-
-
-DROPPED = """
-import resource, numpy
-from lmtools.ngram.disk import DiskArray
-resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
-DiskArray(None, "u1").append(numpy.zeros(500))  # as where another file met the limit first
-try:
-    DiskArray("/nowhere", "u1")
-except OSError:
-    pass
-"""
-
-
-def test_nothing_is_said_of_what_is_dropped():
-    done = subprocess.run([sys.executable, "-c", DROPPED], capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "")

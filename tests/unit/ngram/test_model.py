@@ -1,14 +1,23 @@
 import gzip
+import itertools
+import json
 import math
 import pickle
 import shutil
+from shlex import split
 
 import kenlm
 import numpy as np
 import pytest
+from scoring import make_scorer, walk
 
 from lmtools.base.errors import UserError
-from lmtools.ngram import NgramModel, arpa
+from lmtools.cli import main
+from lmtools.ngram import Description, NgramModel, arpa, build
+from lmtools.ngram.sentences import RESERVED, UNKNOWN
+from lmtools.score.ngram import NgramScorer
+from lmtools.text import NORMALISERS, Normaliser
+from lmtools.text.subword import train
 
 HYPOTHESES = [
     *("w0 w1 w2", "W3 w0", "", "w0 zzz w1 qqq", "wört4 w0 w0", "<s> w0 </s>", "w0\0w1 w2"),
@@ -158,3 +167,187 @@ def test_a_line_without_end_is_refused_before_kenlm_holds_it(tmp_path, monkeypat
     path.write_bytes(pack(b"\\data\\\nngram 1=1\n\n\\1-grams:\n" + bytes(2000)))
     with pytest.raises(UserError, match=r"lm\.arpa.*:5: a line of more than 1024 bytes"):
         NgramModel.load(path)
+
+
+LOWER = Normaliser(case="lower")
+ORDER = 3
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    return tmp_path_factory.mktemp("closed")
+
+
+@pytest.fixture(scope="module")
+def written(lines, home):
+    """A text as WikiText is written: some words are <unk> in it already, some others read like
+    KenLM's symbols.
+    """
+    text = home / "text"
+    some = [
+        line.replace("w7", "<unk>").replace("w31", "<UNK>").replace("w40", "</s>") for line in lines
+    ]
+    text.write_text("\n".join([*some, "<unk> W0 = <unk>"]) + "\n", encoding="utf-8")
+    return text
+
+
+@pytest.fixture(scope="module")
+def words(written, home):
+    """The list of the words that occur 12 times and more, and two that the text lacks."""
+    return train(
+        "word",
+        [*written.read_text().splitlines(), *["unheard of"] * 12],
+        None,
+        LOWER,
+        home / "words",
+        min_count=12,
+    )
+
+
+@pytest.fixture(scope="module")
+def closed(written, words, home):
+    build([written], ORDER, home / "own", words, kenlm="none", closed=True)
+    return NgramModel.load(home / "own")
+
+
+def replaced(words, written, by):
+    """The text with `by` in place of all that the list lacks, by a plain loop."""
+    known = set(words.vocabulary[5:]) - RESERVED
+    lines = [
+        [word if word in known else by for word in line.lower().split()]
+        for line in written.read_text().splitlines()
+    ]
+    return [" ".join(line) for line in lines]
+
+
+def test_config_says_so_and_open_models_have_none(closed, words, directory):
+    made = Description.load(closed.path)
+    assert made.unknown == UNKNOWN == closed.unknown and made.reserved == 0
+    assert closed.subword.hash == words.hash
+    assert Description.load(directory).unknown is None
+    assert NgramModel.load(directory).unknown is None
+
+
+@pytest.mark.parametrize("history", ["", "w0", "w0 w1", "w0 zzz", "zzz zzz", "unheard", "<unk> w0"])
+def test_probabilities_of_the_closed_vocabulary_sum_to_one(closed, words, history):
+    """Asked as any text is: each word of the list that the model knows, any word outside, and the
+    end.
+    """
+    known = [word for word in words.vocabulary[5:] if word in closed.kenlm]
+    place = len(history.split())
+    asked = [closed.conditional(f"{history} {word}")[0][place] for word in [*known, "never-seen"]]
+    total = sum(map(math.exp, [*asked, closed.conditional(history)[0][-1]]))
+    assert total == pytest.approx(1, abs=2e-5)
+
+
+def test_equals_a_text_with_an_ordinary_word_instead(closed, written, words, home):
+    """The same n-grams, discounts and back-offs; probabilities differ by what the open model's
+    <unk> has of the uniform distribution.
+    """
+    (home / "plain").write_text(
+        "\n".join(replaced(words, written, "rare")) + "\n", encoding="utf-8"
+    )
+    other = build([home / "plain"], ORDER, home / "open", LOWER, kenlm="none")
+    made = Description.load(closed.path)
+    assert (made.counts, made.discounts, made.fallback, made.tokens) == (
+        other.counts,
+        other.discounts,
+        other.fallback,
+        other.tokens,
+    )
+    ours, theirs = arpa.read(closed.path / "lm.arpa"), arpa.read(home / "open/lm.arpa")
+    # what each of the others gets of it
+    share = 10 ** theirs[0]["<unk>",][0] / (len(theirs[0]) - 2)
+    for n, (section, same) in enumerate(zip(ours, theirs, strict=True)):
+        renamed = {
+            tuple("rare" if word == UNKNOWN else word for word in gram): row
+            for gram, row in section.items()
+        }
+        assert renamed.keys() == same.keys()
+        for gram, (prob, backoff) in renamed.items():
+            assert backoff == pytest.approx(same[gram][1], abs=2e-6)
+            if n == 0 and gram[0] not in ("<s>", "<unk>"):
+                assert 10**prob - 10 ** same[gram][0] == pytest.approx(share, rel=0.02)
+    assert ours[0]["<unk>",][0] == -99
+
+
+def test_what_is_outside_counts_as_unknown(closed):
+    text = "w0 <unk> w1 Zzz </s> unheard"
+    assert closed.tokens(text) == ["w0", UNKNOWN, "w1", UNKNOWN, UNKNOWN, UNKNOWN]
+    assert closed.conditional(text)[1].tolist() == [False, True, False, True, True, True, False]
+    assert closed.score([text, ""])[2].tolist() == [4, 0]
+    assert closed.find_unknown(closed.tokens(text)).tolist() == [
+        False,
+        True,
+        False,
+        True,
+        True,
+        True,
+    ]
+    assert closed.score(["zzz"])[0] == closed.score(["<unk>"])[0] == closed.score(["Qqq"])[0]
+    # the normaliser makes it `unk`, which the list lacks
+    assert closed.tokens(UNKNOWN) == [UNKNOWN]
+
+
+def test_unknown_words_cost_what_the_text_says(closed, directory):
+    """In this text every third word or so is outside: far likelier than an open model's <unk>,
+    which no text has.
+    """
+    assert closed.conditional("zzz")[0][0] > math.log(0.05)
+    assert NgramModel.load(directory).conditional("zzz")[0][0] < math.log(0.01)
+
+
+def test_lattices_are_scored_alike(closed):
+    text = "w0 zzz w1 <unk> unheard w0"
+    total = sum(walk(make_scorer(NgramScorer, closed).prefixes(), text.split()))
+    assert total == pytest.approx(closed.score([text])[0][0], abs=1e-5)
+
+
+def test_ppl_of_text_with_unk_in_it(written, words, home, tmp_path):
+    """The whole way: list, model, perplexity; against the ARPA file's own rows."""
+    (tmp_path / "test").write_text("w0 <unk> w1\n\n<unk> never = w2\n")
+    verb = split(f"ngram --text {written} --order 2 --subword {home}/words --out {tmp_path}/lm")
+    assert main([*verb, "--unk", "--kenlm", "none"]) == 0
+    ppl = split(
+        f"ppl --lm {tmp_path}/lm --text {tmp_path}/test --out {tmp_path}/ppl.json --cache none"
+    )
+    assert main(ppl) == 0
+    figures = json.loads((tmp_path / "ppl.json").read_text())
+    sections = arpa.read(tmp_path / "lm/lm.arpa")
+    total = 0.0
+    for line in (["w0", UNKNOWN, "w1"], [UNKNOWN, UNKNOWN, UNKNOWN, "w2"]):
+        for before, word in itertools.pairwise(["<s>", *line, "</s>"]):
+            row = sections[1].get((before, word))
+            total += row[0] if row else sections[0][before,][1] + sections[0][word,][0]
+    assert figures["log_prob"] == pytest.approx(total * math.log(10), abs=1e-4)
+    assert (figures["words"], figures["sentences"], figures["oov"]) == (7, 2, 4)
+    assert figures["word_ppl"] == pytest.approx(math.exp(-figures["log_prob"] / 9))
+
+
+def test_a_text_without_unknown_words_leaves_room_for_them(tmp_path):
+    (tmp_path / "text").write_text("a b a\nb a\n")
+    build(
+        [tmp_path / "text"],
+        2,
+        tmp_path / "lm",
+        train("word", ["a b"], None, Normaliser(), tmp_path / "w"),
+        kenlm="none",
+        closed=True,
+    )
+    model = NgramModel.load(tmp_path / "lm")
+    values = [model.conditional(word)[0][0] for word in ("a", "b", "zzz", "")]
+    assert sum(map(math.exp, values)) == pytest.approx(1, abs=1e-5) and values[2] > math.log(1e-3)
+
+
+@pytest.mark.parametrize("scheme", ["bpe", "char"])
+def test_pieces_can_be_closed_too(lines, text, tmp_path, scheme):
+    subword = train(scheme, lines, 40, NORMALISERS["none"], tmp_path / "pieces")
+    build([text], 2, tmp_path / "lm", subword, kenlm="none", closed=True)
+    model = NgramModel.load(tmp_path / "lm")
+    tokens = model.tokens("w0 漢")
+    assert tokens[-1] == UNKNOWN != tokens[0] and model.score(["w0 漢"])[2] == tokens.count(UNKNOWN)
+
+
+def test_a_list_is_needed(text, tmp_path):
+    with pytest.raises(UserError, match="name the list's directory with --subword"):
+        build([text], 2, tmp_path / "lm", Normaliser(), kenlm="none", closed=True)

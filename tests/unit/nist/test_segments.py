@@ -32,8 +32,18 @@ def cut(tmp_path):
 
 def test_words_go_by_their_middle_and_the_last_segment_takes_the_rest(cut):
     made = cut()
-    assert made.refs == {"r1-A-0000": "a b", "r1-A-0001": "c d", "r1-B-0000": "e", "R2-1-0001": "f"}
-    assert made.hyps == {"r1-A-0000": "a b", "r1-A-0001": "c d", "r1-B-0000": "", "R2-1-0001": "f"}
+    assert made.ref.texts == {
+        "r1-A-0000": "a b",
+        "r1-A-0001": "c d",
+        "r1-B-0000": "e",
+        "R2-1-0001": "f",
+    }
+    assert made.hyp.texts == {
+        "r1-A-0000": "a b",
+        "r1-A-0001": "c d",
+        "r1-B-0000": "",
+        "R2-1-0001": "f",
+    }
     assert made.segments["r1-A-0001"].speaker == "ann"
     assert made.segments["r1-A-0001"].label == "o,f"
 
@@ -41,14 +51,14 @@ def test_words_go_by_their_middle_and_the_last_segment_takes_the_rest(cut):
 def test_alternations_are_one_word_at_their_last_middle(cut):
     rows = ["* * <ALT_BEGIN>", "1.0 0.1 x", "* * <ALT>", "2.0 0.2 y", "2.2 0.2 z", "* * <ALT_END>"]
     made = cut(ctm="\n".join(["r1 A 0.1 0.2 a", *(f"r1 A {row}" for row in rows)]))
-    assert made.hyps["r1-A-0000"] == "a"
-    assert made.hyps["r1-A-0001"] == "{ x / y z }"
+    assert made.hyp.texts["r1-A-0000"] == "a"
+    assert made.hyp.texts["r1-A-0001"] == "{ x / y z }"
 
 
 def test_words_that_rules_make_of_one_share_its_time(cut, tmp_path):
     (tmp_path / "a.glm").write_text(";; x\n* case_sensitive = 'F'\nB => B B2 B3 / [ ] __ [ ]\n")
     made = cut(ctm="r1 A 1.7 0.6 b\n", glm=GlobalMap(tmp_path / "a.glm"))
-    assert made.hyps["r1-A-0000"] == "B" and made.hyps["r1-A-0001"] == "B2 B3"
+    assert made.hyp.texts["r1-A-0000"] == "B" and made.hyp.texts["r1-A-0001"] == "B2 B3"
 
 
 @pytest.mark.parametrize(

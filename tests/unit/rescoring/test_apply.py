@@ -25,19 +25,11 @@ def test_lists_are_sorted_by_total_and_equals_keep_their_order():
 @pytest.mark.parametrize(
     "features, message",
     [
-        (
-            {"am": 1.0, "lm": 1.0, "tta": 1.0},
-            (
-                "n: no feature tta: the weights were tuned on dev.jsonl with am, lm, tta; give"
-                " --scores"
-            ),
-        ),
-        (
-            {"am": 1.0},
-            "n: no weight for lm: the weights were tuned on dev.jsonl with am; leave it out",
-        ),
+        ({"am": 1.0, "lm": 1.0, "tta": 1.0}, "feature tta: {} with am, lm, tta; give --scores"),
+        ({"am": 1.0}, "weight for lm: {} with am; leave it out"),
     ],
 )
 def test_features_and_weights_must_be_the_same(features, message):
-    with pytest.raises(UserError, match=message):
+    told = f"n: no {message.format('the weights were tuned on dev.jsonl')}"
+    with pytest.raises(UserError, match=told):
         rescore(NBESTS, gather(NBESTS, {}, "n", derived=()), weights(**features), "n")

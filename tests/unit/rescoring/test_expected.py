@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -6,7 +8,7 @@ from lmtools.rescoring import TuningOptions, gather, tune
 from lmtools.rescoring.expected import expected_loss, minimise_expected, sharpen, typical_spread
 from lmtools.rescoring.search import SearchSpace
 from lmtools.rescoring.tuning import loss_of
-from lmtools.types import Hypothesis, NBest
+from lmtools.types import NBest
 
 
 def space_of(metric, weights=2, lists=30, depth=8, seed=0):
@@ -31,12 +33,11 @@ def space_of(metric, weights=2, lists=30, depth=8, seed=0):
 def test_the_gradient_is_that_of_the_expected_loss(metric):
     case, weights, step = space_of(metric), np.array([0.7, 0.3, -0.2]), 1e-5
     _, gradient = expected_loss(weights, case)
-    around = [
-        expected_loss(weights + step * axis, case)[0]
-        - expected_loss(weights - step * axis, case)[0]
-        for axis in np.eye(3)
-    ]
-    assert gradient == pytest.approx(np.array(around) / (2 * step), rel=1e-4, abs=1e-6)
+    up, down = (
+        np.array([expected_loss(weights + way * axis, case)[0] for axis in np.eye(3)])
+        for way in (step, -step)
+    )
+    assert gradient == pytest.approx((up - down) / (2 * step), rel=1e-4, abs=1e-6)
 
 
 def test_sharp_weights_expect_what_they_choose():
@@ -56,14 +57,15 @@ def test_what_is_found_is_better_than_the_first_pass_and_the_same_each_time(metr
     assert loss < expected_loss(np.array([1.0, 0, 0]), case)[0]
 
 
+def with_noise(case, rng):
+    """The space with one column more, which says nothing."""
+    columns = np.concatenate([case.columns, rng.normal(size=(1, *case.valid.shape))])
+    return replace(case, columns=columns, nonnegative=np.zeros(len(columns) - 1, dtype=bool))
+
+
 def test_a_column_that_says_nothing_gets_next_to_no_weight():
     case, rng = space_of("wer", weights=1, lists=300), np.random.default_rng(3)
-    noise = rng.normal(size=(1, *case.valid.shape))
-    bounds = np.zeros(2, dtype=bool)
-    columns = np.concatenate([case.columns, noise])
-    found, _ = minimise_expected(
-        SearchSpace(columns, case.valid, case.statistics, case.loss, bounds)
-    )
+    found, _ = minimise_expected(with_noise(case, rng))
     assert abs(found[2]) < 0.15 * found[1]
 
 
@@ -85,18 +87,10 @@ def test_one_loop_does_not_decide_the_weights():
     """The LM prefers right words in nine lists of ten, and in one a loop of a hundred words."""
     nbests, column = [], []
     for number in range(10):
-        loop = number == 0
-        wrong = " ".join(["poor"] * 100) if loop else "a cap sat"
-        nbests.append(
-            NBest(
-                f"u{number}",
-                (
-                    Hypothesis("the mat" if loop else wrong, {"am": 0.0}),
-                    Hypothesis(wrong if loop else "a cat sat", {"am": -1.0}),
-                ),
-                "a mat" if loop else "a cat sat",
-            )
-        )
+        texts, ref = ["a cap sat", "a cat sat"], "a cat sat"
+        if number == 0:
+            texts, ref = ["the mat", " ".join(["poor"] * 100)], "a mat"
+        nbests.append(NBest.of(f"u{number}", texts, ref, am=[0.0, -1.0]))
         column.append(np.array([-5.0, -1.0]))
     features = gather(nbests, {"lm": column}, "n", derived=())
     robust, exact = (
@@ -131,15 +125,7 @@ def test_weights_are_sharpened_where_one_sharpness_misleads():
 
 def test_weights_stay_where_exact_searches_gain_by_chance():
     case, rng = space_of("wer", weights=0, lists=200), np.random.default_rng(5)
-    noise = rng.normal(size=(1, *case.valid.shape))
-    space = SearchSpace(
-        np.concatenate([case.columns, noise]),
-        case.valid,
-        case.statistics,
-        case.loss,
-        np.zeros(1, dtype=bool),
-    )
-    found, sharpened = sharpen(space, np.array([1.0, 0.0]), 0)
+    found, sharpened = sharpen(with_noise(case, rng), np.array([1.0, 0.0]), 0)
     assert not sharpened and found.tolist() == [1, 0]
 
 

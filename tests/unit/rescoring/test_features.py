@@ -9,14 +9,7 @@ from lmtools.rescoring.features import DERIVED, LENGTHS, best, combine, gather, 
 from lmtools.types import Hypothesis, NBest, ScoreTable
 
 SCORED = [
-    NBest(
-        "a",
-        (
-            Hypothesis("one two", {"am": -1.0, "lm": -2.0}),
-            Hypothesis("one", {"am": -3.0, "lm": -1.0}),
-        ),
-        "one two",
-    ),
+    NBest.of("a", ["one two", "one"], "one two", am=[-1, -3], lm=[-2, -1]),
     NBest("b", (), "three"),
     NBest("c", (Hypothesis("", {"am": -5.0, "lm": -6.0}),), ""),
 ]
@@ -67,25 +60,21 @@ def test_a_component_takes_the_place_of_the_built_in():
 
 @pytest.mark.parametrize("name", ["am", "rank", *DERIVED])
 def test_a_column_may_not_take_a_name(name):
-    with pytest.raises(
-        UserError, match=f"--scores {name}=.*n has a feature of this name already; choose another"
-    ):
+    told = f"--scores {name}=.*n has a feature of this name already; choose another"
+    with pytest.raises(UserError, match=told):
         gather(SCORED, {name: COLUMN}, "n")
 
 
 def test_a_component_must_be_everywhere():
     lists = [*SCORED, NBest("d", (Hypothesis("x", {"am": -1.0}),))]
-    with pytest.raises(
-        UserError, match="n: hypothesis 1 of utterance 'd' has no score 'lm'; give it"
-    ):
+    with pytest.raises(UserError, match="n: hypothesis 1 of utterance 'd' has no score 'lm'; give"):
         gather(lists, {}, "n")
 
 
 @pytest.mark.parametrize("value", [np.nan, -np.inf])
 def test_values_must_be_finite(value):
-    with pytest.raises(
-        UserError, match="n: feature 'tta' of hypothesis 2 of utterance 'a' is no finite number"
-    ):
+    told = "n: feature 'tta' of hypothesis 2 of utterance 'a' is no finite number"
+    with pytest.raises(UserError, match=told):
         gather(SCORED, {"tta": [np.array([-7.0, value]), *COLUMN[1:]]}, "n")
 
 

@@ -10,13 +10,9 @@ import sacrebleu.metrics
 
 from lmtools.evaluate import METRICS
 from lmtools.rescoring import TuningOptions, gather, tune
-from lmtools.types import Hypothesis, NBest
+from lmtools.types import NBest
 
-SACRE = {
-    "bleu": sacrebleu.metrics.BLEU,
-    "chrf": sacrebleu.metrics.CHRF,
-    "ter": sacrebleu.metrics.TER,
-}
+SACRE = {name: getattr(sacrebleu.metrics, name.upper()) for name in ("bleu", "chrf", "ter")}
 WORDS = ["The", "house", "of", "a", "Mr.", "Green,", "who", "left", "it", "in", "1913."]
 
 
@@ -27,23 +23,13 @@ def toy(seed, lms, lists=6, depth=5):
     for number in range(lists):
         ref = rng.choice(WORDS, rng.integers(5, 12)).tolist()
         wrong = rng.permutation(depth)
-        texts = [
-            " ".join(
-                word if rng.random() > 0.1 * errors else str(rng.choice(WORDS)) for word in ref
-            )
-            for errors in wrong
-        ]
+        texts = []
+        for errors in wrong:
+            drawn = (w if rng.random() > 0.1 * errors else str(rng.choice(WORDS)) for w in ref)
+            texts.append(" ".join(drawn))
         texts = [text[: -len(text) // 4] if rng.random() < 0.3 else text for text in texts]
         am = rng.normal(size=depth) * 2 - wrong * 0.3
-        nbests.append(
-            NBest(
-                f"u{number}",
-                tuple(
-                    Hypothesis(text, {"am": float(a)}) for text, a in zip(texts, am, strict=True)
-                ),
-                " ".join(ref),
-            )
-        )
+        nbests.append(NBest.of(f"u{number}", texts, " ".join(ref), am=am))
         for column in columns.values():
             column.append(rng.normal(size=depth) * 2 - wrong * 0.7)
     return nbests, columns
@@ -61,38 +47,27 @@ def test_one_weight_is_the_best_of_all_that_can_be_chosen(metric, seed, negative
     one scale for each is all there is.
     """
     nbests, columns = toy(seed, lms=1)
-    found = tune(
-        nbests,
-        gather(nbests, columns, "n", derived=()),
-        "n",
-        TuningOptions(
-            metric, lms=("lm0",), negative=["all"] if negative else None, objective="exact"
-        ),
-    )
-    first, lm = (
-        np.array(rows)
-        for rows in ([[hyp.scores["am"] for hyp in nbest.hyps] for nbest in nbests], columns["lm0"])
-    )
+    bound = ["all"] if negative else None
+    options = TuningOptions(metric, lms=("lm0",), negative=bound, objective="exact")
+    found = tune(nbests, gather(nbests, columns, "n", derived=()), "n", options)
+    first = np.array([[hyp.scores["am"] for hyp in nbest.hyps] for nbest in nbests])
+    lm = np.array(columns["lm0"])
     crossings = {
         -(a[i] - a[j]) / (b[i] - b[j])
         for a, b in zip(first, lm, strict=True)
         for i, j in itertools.combinations(range(len(a)), 2)
     }
     edges = sorted(edge for edge in {*crossings, 0.0} if negative or edge >= 0)
-    scales = [
-        *(np.array(edges[1:]) + edges[:-1]) / 2,
-        edges[-1] + 1,
-        *([edges[0] - 1] if negative else []),
-    ]
+    scales = [*(np.array(edges[1:]) + edges[:-1]) / 2, edges[-1] + 1]
+    scales += [edges[0] - 1] * negative
     refs, scores = [[nbest.ref for nbest in nbests]], set()
     for scale in scales:
         chosen = (first + scale * lm).argmax(1)
         texts = [nbest.hyps[place].text for nbest, place in zip(nbests, chosen, strict=True)]
         scores.add(SACRE[metric]().corpus_score(texts, refs).score)
     assert len(scores) > 2
-    assert found.dev.score == pytest.approx(
-        sign(metric) * min(sign(metric) * score for score in scores), abs=1e-9
-    )
+    best = min(scores, key=lambda score: sign(metric) * score)
+    assert found.dev.score == pytest.approx(best, abs=1e-9)
 
 
 @pytest.mark.parametrize("lms", [1, 2])
@@ -106,12 +81,8 @@ def test_several_weights_are_as_good_as_a_grid(metric, seed, lms):
     steps = np.tan(np.linspace(-1.5, 1.5, 41 if lms == 1 else 15))
     grid = np.array([(1.0, *weights) for weights in itertools.product(steps, repeat=lms + 1)])
     chosen = np.einsum("gf,fuk->guk", grid, features.values).argmax(-1)
-    statistics = np.stack(
-        [
-            METRICS[metric].statistics(nbest.ref, [hyp.text for hyp in nbest.hyps])
-            for nbest in nbests
-        ]
-    )
+    pairs = [(nbest.ref, [hyp.text for hyp in nbest.hyps]) for nbest in nbests]
+    statistics = np.stack([METRICS[metric].statistics(*pair) for pair in pairs])
     scores = METRICS[metric].score(statistics[np.arange(len(nbests)), chosen].sum(1))
     assert len(set(scores.tolist())) > 10
     assert sign(metric) * found.dev.score <= (sign(metric) * scores).min() + 1e-9

@@ -34,17 +34,12 @@ def risks(pairs, **how):
 @given(lists, st.sampled_from(sorted(METRICS)), st.floats(0, 2), st.integers(1, 9))
 def test_expected_utility_is_brute_forces(pairs, utility, scale, depth):
     first = pairs[:depth]
-    weights = np.exp(
-        scale * (np.array([score for _, score in first]) - max(score for _, score in first))
-    )
-    measure = METRICS[utility]
-    utilities = [
-        measure.gain(measure.statistics(ref, [hyp for hyp, _ in pairs])) for ref, _ in first
-    ]
-    wanted = np.average(utilities, axis=0, weights=weights)
-    assert risks(pairs, utility=utility, scale=scale, depth=depth) == pytest.approx(
-        wanted, abs=1e-9
-    )
+    values = np.array([score for _, score in first])
+    measure, hyps = METRICS[utility], [hyp for hyp, _ in pairs]
+    utilities = [measure.gain(measure.statistics(ref, hyps)) for ref, _ in first]
+    wanted = np.average(utilities, axis=0, weights=np.exp(scale * (values - values.max())))
+    found = risks(pairs, utility=utility, scale=scale, depth=depth)
+    assert found == pytest.approx(wanted, abs=1e-9)
 
 
 @settings(max_examples=60, deadline=None)
@@ -88,9 +83,7 @@ def test_which_score_the_posterior_is_made_of():
         assert table.tokens["u"].tolist() == [2, 2] and not len(table.log_prob["empty"])
     with pytest.raises(UserError, match=r"^x: has no score 'lm'; give --score one of norm, am$"):
         minimum_risk(some, Risk(score="lm"), "x")
-    bare = minimum_risk(
-        [NBest("u", (Hypothesis("a"), Hypothesis("b"), Hypothesis("c")))], Risk("wer", scale=2), "x"
-    )
+    bare = minimum_risk([NBest.of("u", ["a", "b", "c"])], Risk("wer", scale=2), "x")
     ranks = np.array([1, 1 / 4, 1 / 9])  # (1 + rank) ** -scale
     assert bare.signature["posterior"] == "rank"
     assert bare.log_prob["u"] == pytest.approx(ranks / ranks.sum() - 1)
@@ -108,12 +101,8 @@ def test_indicators_of_systems_are_no_scores():
     table = minimum_risk([NBest("u", tuple(hyps))], Risk("wer", scale=50), "x")
     assert table.signature["posterior"] == "uniform"
     assert table.log_prob["u"] == pytest.approx([-2, -4 / 3, -4 / 3])
-    scored = [
-        Hypothesis(hyp.text, {**hyp.scores, "own": -float(rank)}) for rank, hyp in enumerate(hyps)
-    ]
-    assert (
-        minimum_risk([NBest("u", tuple(scored))], Risk("wer"), "x").signature["posterior"] == "own"
-    )
+    scored = NBest("u", tuple(hyp.with_scores({**hyp.scores, "own": -1.0}) for hyp in hyps))
+    assert minimum_risk([scored], Risk("wer"), "x").signature["posterior"] == "own"
 
 
 @pytest.fixture
@@ -128,15 +117,11 @@ def here(tmp_path, monkeypatch):
     for number in range(20):
         ref = rng.sample(words, 7)
         variants = [" ".join([*ref[:at], "x", *ref[at + 1 :]]) for at in rng.sample(range(7), 4)]
-        hyps = [
-            (" ".join(rng.sample(words, 7)), -1.0),
-            (" ".join(ref), -1.2),
-            *((text, -1.3) for text in variants),
-        ]
+        hyps = [(" ".join(rng.sample(words, 7)), -1.0), (" ".join(ref), -1.2)]
+        hyps += [(text, -1.3) for text in variants]
         sets.append(NBest(f"u{number}", nbest(hyps).hyps, " ".join(ref)))
-    jsonl.write(
-        [*sets, NBest("one", nbest([("a", -1.0)]).hyps, "a"), NBest("none", (), "b")], "dev.jsonl"
-    )
+    more = NBest("one", nbest([("a", -1.0)]).hyps, "a"), NBest("none", (), "b")
+    jsonl.write([*sets, *more], "dev.jsonl")
     FORMATS.write(sets, "dev.moses", "moses")
     return tmp_path
 
@@ -161,27 +146,12 @@ def test_the_column_is_tuned_and_rescored_with(here, capsys):
 
 
 def test_pipes_and_formats(here, capsys, monkeypatch):
-    assert (
-        main(
-            [
-                "mbr",
-                "--nbest",
-                "dev.jsonl",
-                "--utility",
-                "wer",
-                "--depth",
-                "3",
-                "--out",
-                "wer.scores",
-            ]
-        )
-        == 0
-    )
-    monkeypatch.setattr(
-        "sys.stdin", io.TextIOWrapper(io.BytesIO((here / "dev.jsonl").read_bytes()))
-    )
+    given = ["mbr", "--utility", "wer", "--depth", "3"]
+    assert main([*given, "--nbest", "dev.jsonl", "--out", "wer.scores"]) == 0
+    piped = io.TextIOWrapper(io.BytesIO((here / "dev.jsonl").read_bytes()))
+    monkeypatch.setattr("sys.stdin", piped)
     capsys.readouterr()
-    assert main(["mbr", "--nbest", "-", "--utility", "wer", "--depth", "3", "--out", "-"]) == 0
+    assert main([*given, "--nbest", "-", "--out", "-"]) == 0
     assert capsys.readouterr().out == (here / "wer.scores").read_text()
     assert main(["mbr", "--nbest", "dev.moses", "--format", "moses", "--out", "moses.scores"]) == 0
     assert scores.read("moses.scores").signature["posterior"] == "am"

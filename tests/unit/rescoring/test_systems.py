@@ -90,15 +90,7 @@ def test_interpolated_systems_are_what_single_calls_give(here):
     scores = ("--scores", "{column}/dev.scores")
     tune = ("tune", "--nbest", "dev.jsonl")
     assert main([*tune, *systems, *scores, "--set", "lengths=", "--out", "{system}.json"]) == 0
-    fixed = (
-        "--set",
-        "form=interpolation",
-        "--set",
-        "lengths=words",
-        "--fix",
-        "am=0.5",
-        "words=-0.1",
-    )
+    fixed = split("--set form=interpolation lengths=words --fix am=0.5 words=-0.1")
     for name, column in (("a-interpolated", "a"), ("a-mean-interpolated", "a/token")):
         single = (*tune, "--scores", f"{column}=a/dev.scores", *fixed, "--out", "w.json")
         assert main([*single]) == 0
@@ -140,16 +132,8 @@ def test_the_first_pass_s_score_is_the_lists_total_or_the_only_one(here, capsys)
 @pytest.mark.parametrize(
     "scores, out, message",
     [
-        (
-            "a/dev.scores",
-            "{system}.json",
-            "a/dev.scores: each column needs a path of its own; write {column}",
-        ),
-        (
-            "{column}/dev.scores",
-            "w.json",
-            "w.json: each system needs a path of its own; write {system}",
-        ),
+        ("a/dev.scores", "{system}.json", "a/dev.scores: each column needs a path of its own; "),
+        ("{column}/dev.scores", "w.json", "w.json: each system needs a path of its own; write"),
         ("{column}/no.scores", "{system}.json", "a/no.scores: "),
     ],
 )

@@ -16,9 +16,8 @@ def corrupted(ref, errors, rng):
     words = list(ref)
     for _ in range(errors):
         place = int(rng.integers(len(words)))
-        words[place : place + 1] = [[], [words[place]] * 2, [str(rng.choice(WORDS))]][
-            rng.integers(3)
-        ]
+        ways = [], [words[place]] * 2, [str(rng.choice(WORDS))]
+        words[place : place + 1] = ways[rng.integers(3)]
         words = words or ["uh"]
     return words
 
@@ -33,11 +32,8 @@ def sample(utterances=40, depth=8, seed=0, lms=2):
         ref = rng.choice(WORDS, size=rng.integers(1, 12)).tolist()
         errors = rng.integers(0, 5, size=depth if number else 0)
         am = np.sort(-errors * 2 + rng.normal(size=len(errors)) * 6)[::-1]
-        hyps = [
-            Hypothesis(" ".join(corrupted(ref, n, rng)), {"am": float(a)})
-            for n, a in zip(errors, am, strict=True)
-        ]
-        nbests.append(NBest(f"u{number}", tuple(hyps), " ".join(ref)))
+        texts = [" ".join(corrupted(ref, count, rng)) for count in errors]
+        nbests.append(NBest.of(f"u{number}", texts, " ".join(ref), am=am))
         for column in columns.values():
             column.append(rng.normal(size=len(errors)) * 3 - errors * 3)
     return nbests, columns
@@ -101,9 +97,8 @@ def test_the_reference_may_be_fixed_or_another(data):
     assert named.reference == "lm1"
     assert named.features["lm1"] == 1
     assert named.dev.score == pytest.approx(without.dev.score, abs=1)
-    with pytest.raises(
-        UserError, match="reference lmx: n has no such feature; it has am, lm0, lm1, words"
-    ):
+    told = "reference lmx: n has no such feature; it has am, lm0, lm1, words"
+    with pytest.raises(UserError, match=told):
         tuned(data, reference="lmx")
 
 
@@ -166,28 +161,16 @@ def test_a_harmful_lm_gets_next_to_no_weight_or_a_negative_one(negative):
     options = TuningOptions(lms=("bad",), negative=["all"] if negative else None)
     weights = tune(nbests, features, "n", options)
     assert weights.features["bad"] < -0.5 if negative else 0 <= weights.features["bad"] < 0.05
-    assert (
-        (weights.search["curves"]["bad"]["flat"][0] < 0)
-        == (weights.search["curves"]["bad"]["points"][0][0] < 0)
-        == negative
-    )
+    curve = weights.search["curves"]["bad"]
+    assert (curve["flat"][0] < 0) == (curve["points"][0][0] < 0) == negative
 
 
 @pytest.mark.parametrize("negative", [False, True])
 def test_loops_cost_or_count_nothing(negative):
     """Where loops are right, their feature gets no weight: not one below 0 either."""
     for wrong in (True, False):
-        nbests = [
-            NBest(
-                f"u{number}",
-                (
-                    Hypothesis("a b c" if not wrong else "a b b b b b", {"am": -1.0}),
-                    Hypothesis("a b c" if wrong else "a b b b b b", {"am": -1.5}),
-                ),
-                "a b c" if wrong else "a b b b b b",
-            )
-            for number in range(4)
-        ]
+        texts = ["a b b b b b", "a b c"][:: 1 if wrong else -1]
+        nbests = [NBest.of(f"u{n}", texts, texts[1], am=[-1.0, -1.5]) for n in range(4)]
         features = gather(nbests, {}, "n", derived=("loop",))
         assert features.column("loop").tolist() == [[-3, 0] if wrong else [0, -3]] * 4
         weights = tune(nbests, features, "n", TuningOptions(negative=["all"] if negative else None))
@@ -205,12 +188,8 @@ def test_spread_is_the_deviation_inside_lists():
 def test_a_column_that_never_varies_in_a_list_gets_no_weight():
     nbests, columns = sample(lms=1)
     constant = [np.full(len(nbest.hyps), -3.0 * row) for row, nbest in enumerate(nbests)]
-    weights = tune(
-        nbests,
-        gather(nbests, {**columns, "same": constant}, "n"),
-        "n",
-        TuningOptions(lms=("lm0", "same")),
-    )
+    features = gather(nbests, {**columns, "same": constant}, "n")
+    weights = tune(nbests, features, "n", TuningOptions(lms=("lm0", "same")))
     assert weights.features["same"] == 0 and weights.features["lm0"] > 0
 
 
@@ -234,11 +213,9 @@ def test_the_curve_says_the_metric_at_every_scale(data, form):
     flat = (scales >= low) & (scales < high)
     assert (metric[flat] <= max(metric.min() + 0.1, weights.dev.score) + 1e-9).all()
     for scale, value in list(zip((scales[1:] + scales[:-1]) / 2, metric[:-1], strict=True))[::7]:
-        there = (
-            {"am": 1 - scale, "lm0": scale, "lm1": 0.0, "words": 0.0}
-            if form == "interpolation"
-            else {**weights.features, "lm0": scale}
-        )
+        there = {**weights.features, "lm0": scale}
+        if form == "interpolation":
+            there = {"am": 1 - scale, "lm0": scale, "lm1": 0.0, "words": 0.0}
         changed = type(weights)(weights.metric, there, "am", weights.dev)
         assert measured(nbests, features, changed, "wer") == pytest.approx(value)
 
@@ -254,11 +231,7 @@ def test_a_curve_has_every_edge_or_even_steps_where_there_are_too_many():
     "fixed, form, message",
     [
         ({"lmx": 1.0}, "linear", "--fix lmx: n has no such feature; it has am, lm0, lm1, words"),
-        (
-            {"am": 0.0, "lm0": 0.0, "lm1": 0.0, "words": 0.0},
-            "linear",
-            "--fix: 0 for the reference leaves nothing",
-        ),
+        (dict.fromkeys(("am", "lm0", "lm1", "words"), 0.0), "linear", "--fix: 0 for the reference"),
         ({}, "interpolation", "words would be tuned too"),
         ({"words": 0.0}, "interpolation", "lm0, lm1 would be tuned too"),
         ({"words": 0.0, "lm0": 1.0, "lm1": 1.0}, "interpolation", "give one --scores"),

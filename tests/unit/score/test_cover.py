@@ -48,10 +48,7 @@ class Sum(Scorer):
 @given(seed=st.integers(0, 10**6), impossible=st.sampled_from([0.0, 0.3]))
 def test_every_arc_and_end_has_the_best_path_over_it(seed, impossible):
     lattice = random_lattice(seed, impossible=impossible)
-    ways = [
-        (arcs, final, path_score(lattice, WEIGHTS, arcs, final))
-        for _, arcs, final in all_paths(lattice)
-    ]
+    ways = [(a, end, path_score(lattice, WEIGHTS, a, end)) for _, a, end in all_paths(lattice)]
     ways = [way for way in ways if way[2] > -math.inf]
     if not ways:
         with pytest.raises(UserError, match="no possible path"):
@@ -60,16 +57,11 @@ def test_every_arc_and_end_has_the_best_path_over_it(seed, impossible):
     result = cover(lattice, WEIGHTS)
     known = {(arcs, final): score for arcs, final, score in ways}
     assert len(set(result.paths)) == len(result.paths) and set(result.paths) <= known.keys()
-    assert {*result.of_arc[result.of_arc >= 0], *result.of_final[result.of_final >= 0]} == set(
-        range(len(result.paths))
-    )
-    cases = [
-        (place, [way for way in ways if arc in way[0]]) for arc, place in enumerate(result.of_arc)
-    ]
-    cases += [
-        (place, [way for way in ways if way[1] == end]) for end, place in enumerate(result.of_final)
-    ]
-    for number, (place, over) in enumerate(cases):
+    places = [*result.of_arc, *result.of_final]
+    assert {place for place in places if place >= 0} == set(range(len(result.paths)))
+    covers = [[way for way in ways if arc in way[0]] for arc in range(len(result.of_arc))]
+    covers += [[way for way in ways if way[1] == end] for end in range(len(result.of_final))]
+    for number, (place, over) in enumerate(zip(places, covers, strict=True)):
         assert (place >= 0) == bool(over)
         if over:
             arcs, final = result.paths[place]
@@ -84,12 +76,9 @@ def test_an_arc_has_the_score_of_its_word_in_its_own_sentence(seed):
     lattice, scorer = random_lattice(seed, words=("abc", "de", "f")), Sum()
     rescored, report = rescore_cover(lattice, scorer, {**WEIGHTS, "new": 3.0}, "new")
     result, texts = cover(lattice, WEIGHTS), set()
-    for number, place in enumerate([*result.of_arc, *result.of_final]):
-        value = (
-            rescored.scores["new"][number]
-            if number < len(lattice.words)
-            else rescored.final_scores["new"][number - len(lattice.words)]
-        )
+    values = [*rescored.scores["new"], *rescored.final_scores["new"]]
+    places = [*result.of_arc, *result.of_final]
+    for number, (place, value) in enumerate(zip(places, values, strict=True)):
         if place < 0:
             assert value == 0
             continue
@@ -106,10 +95,8 @@ def test_an_arc_has_the_score_of_its_word_in_its_own_sentence(seed):
         assert value == pytest.approx(scores[begin:end].sum())
     assert replace(rescored, scores=lattice.scores, final_scores=lattice.final_scores) == lattice
     assert (report.paths, report.sentences) == (len(result.paths), len(texts))
-    assert (
-        report.tokens == sum(len(text) + 1 for text in texts)
-        and report.arcs == (result.of_arc >= 0).sum()
-    )
+    assert report.tokens == sum(len(text) + 1 for text in texts)
+    assert report.arcs == (result.of_arc >= 0).sum()
 
 
 @pytest.fixture(scope="module")
@@ -129,9 +116,8 @@ def test_a_lattice_of_one_path_gets_its_sentences_scores(scorers, family):
     rescored, report = rescore_cover(lattice, scorer, {"am": 1.0}, "lm")
     (scores,) = scorer.log_probs(scorer.prepare(["king xylophone   The queen"]))
     spread = [scores[0], 0, scores[1], 0, scores[2], scores[3]]
-    assert rescored.scores["lm"] == pytest.approx(spread, abs=1e-6) and rescored.final_scores[
-        "lm"
-    ] == pytest.approx(scores[-1:])
+    assert rescored.scores["lm"] == pytest.approx(spread, abs=1e-6)
+    assert rescored.final_scores["lm"] == pytest.approx(scores[-1:])
     assert (report.paths, report.sentences, report.tokens) == (1, 1, 5)
     assert str(report) == "6 arcs scored on 1 paths, 1 distinct sentences of 5 tokens"
 
@@ -141,14 +127,12 @@ def tree(rng: random.Random) -> Lattice:
     arcs, states = [], 1
     for source in range(6):
         for _ in range(rng.randint(1, 2) if source < states else 0):
-            arcs.append(
-                Arc(source, states, rng.choice([*VOCABULARY, None]), {"am": rng.gauss(0, 1)})
-            )
+            word = rng.choice([*VOCABULARY, None])
+            arcs.append(Arc(source, states, word, {"am": rng.gauss(0, 1)}))
             states += 1
-    leaves = set(range(states)) - {arc.source for arc in arcs}
-    return Lattice.of(
-        "tree", states, 0, arcs, [Final(state, {"am": rng.gauss(0, 1)}) for state in sorted(leaves)]
-    )
+    leaves = sorted(set(range(states)) - {arc.source for arc in arcs})
+    finals = [Final(state, {"am": rng.gauss(0, 1)}) for state in leaves]
+    return Lattice.of("tree", states, 0, arcs, finals)
 
 
 @pytest.mark.parametrize("family", ["causal", "lstm"])
@@ -173,9 +157,7 @@ def test_the_approximation_is_what_brute_force_says(scorers, seed):
         if score > best.get(words, (-math.inf,))[0]:
             best[words] = score, arcs, final
     exact = {words: scorer.log_probs(scorer.prepare([" ".join(words)]))[0].sum() for words in best}
-    near = {
-        words: named_sums(rescored, arcs, final)["tta"] for words, (_, arcs, final) in best.items()
-    }
+    near = {words: named_sums(rescored, *way[1:])["tta"] for words, way in best.items()}
     differences = [abs(near[words] - exact[words]) for words in best]
     for given_lattice in (lattice, rescored):
         found = approximation(given_lattice, scorer, weights, "tta", n=10**6)
@@ -187,13 +169,11 @@ def test_the_approximation_is_what_brute_force_says(scorers, seed):
             for scores in (near, exact)
         ]
         assert found["agrees"] == (choices[0] == choices[1])
-        assert (not found["words"] or found["word_mean"] <= found["word_max"]) and found[
-            "sentence_mean"
-        ] <= found["sentence_max"]
+        assert not found["words"] or found["word_mean"] <= found["word_max"]
+        assert found["sentence_mean"] <= found["sentence_max"]
     alone = approximation(lattice, scorer, weights, "tta", n=1)
-    assert alone["sentence_max"] < 1e-4 and alone["agrees"] == 1, (
-        "the best path has its sentence's own scores"
-    )
+    # the best path has its sentence's own scores
+    assert alone["sentence_max"] < 1e-4 and alone["agrees"] == 1
     # no words, no figure of words: never 0
     assert alone["word_max"] < 1e-4 if alone["words"] else math.isnan(alone["word_max"])
     assert math.isnan(alone["word_mean"]) == (not alone["words"])

@@ -36,9 +36,8 @@ TEXTS = [*sentences(5, 5), "", "xylophone king", " ".join(sentences(6, 6))]
 
 def output(criterion: str) -> dict:
     """Options that differ from the defaults, for a vocabulary of two dozen ids."""
-    return OUTPUT.get(
-        criterion, {} if criterion == "softmax" else {"samples": 6, "noise": "unigram"}
-    )
+    sampled = {} if criterion == "softmax" else {"samples": 6, "noise": "unigram"}
+    return OUTPUT.get(criterion, sampled)
 
 
 @pytest.fixture(scope="module")
@@ -71,11 +70,9 @@ def by_hand(scorer, sentence, normalise: str) -> np.ndarray:
     with torch.inference_mode():
         heads = scorer.lm.trunk.head(scorer.predicting_states(examples))
         scores = scorer.lm.output.distribution(heads)[torch.arange(len(heads)), examples.targets]
-        return (
-            (scores if normalise == "full" else scores + scorer.lm.output.log_normaliser(heads))
-            .double()
-            .numpy()
-        )
+        if normalise == "none":
+            scores = scores + scorer.lm.output.log_normaliser(heads)
+        return scores.double().numpy()
 
 
 @pytest.mark.parametrize("normalise", ["full", "none"])
@@ -84,25 +81,18 @@ def test_scores_are_those_of_the_output_layer(made, criterion, normalise):
         scorer = load_scorer(made(model, criterion), "cpu", normalise=normalise)
         some = [s for s in scorer.prepare(TEXTS) if len(s) <= scorer.lm.longest]
         for sentence, values in zip(some, scorer.log_probs(some), strict=True):
-            np.testing.assert_allclose(
-                values, by_hand(scorer, sentence, normalise), rtol=0, atol=2e-4
-            )
+            due = by_hand(scorer, sentence, normalise)
+            np.testing.assert_allclose(values, due, rtol=0, atol=2e-4)
         assert scorer.signature.get("normalise") == (None if normalise == "full" else "none")
 
 
 def test_only_the_normaliser_is_between_both(made, criterion):
     lm = made("causal", criterion)
     scorer = load_scorer(lm, "cpu")
-    normalisers = scorer.compute(
-        scorer.prepare(TEXTS), lambda heads, targets: scorer.output.log_normaliser(heads)
-    )
+    log_z = scorer.compute(scorer.prepare(TEXTS), lambda x, _: scorer.output.log_normaliser(x))
     full, none = scored(lm), scored(lm, normalise="none")
-    np.testing.assert_allclose(
-        none.log_prob - full.log_prob,
-        [values.sum() for values in normalisers],
-        rtol=1e-5,
-        atol=1e-3,
-    )
+    between = [values.sum() for values in log_z]
+    np.testing.assert_allclose(none.log_prob - full.log_prob, between, rtol=1e-5, atol=1e-3)
     assert np.allclose(none.log_prob, full.log_prob) == (criterion == "adaptive")
 
 
@@ -136,19 +126,16 @@ def test_matrices_are_converted_once_and_nothing_else(made, criterion):
     targets = torch.arange(1, 8) * 3 % 20
     targets[targets == 4] = 5
     for what in ("log_prob", "unnormalised"):
-        assert torch.equal(
-            getattr(half, what)(heads, targets), getattr(output, what)(heads, targets)
-        )
+        found, due = (getattr(layer, what)(heads, targets) for layer in (half, output))
+        assert torch.equal(found, due)
     assert torch.equal(half.log_normaliser(heads), output.log_normaliser(heads))
 
 
 def test_scorers_hold_the_layer_in_their_precision(made):
     for precision in ("float32", "bfloat16"):
         scorer = load_scorer(made("causal", "ce-is"), "cpu", precision, engine="torch")
-        assert (
-            scorer.output.weight.dtype == PRECISIONS[precision]
-            and scorer.lm.output.weight.dtype == torch.float32
-        )
+        assert scorer.output.weight.dtype == PRECISIONS[precision]
+        assert scorer.lm.output.weight.dtype == torch.float32
 
 
 @pytest.fixture(scope="module")
@@ -179,9 +166,8 @@ def test_score_verb_and_cache_keep_both_apart(made, tmp_path):
         )
         assert main(["score", "--lm", f"{lm},normalise={normalise}", *arguments]) == 0
         table = score_files.read(out)
-        np.testing.assert_array_equal(
-            found.setdefault(normalise, table).log_prob["u"], table.log_prob["u"]
-        )
+        first = found.setdefault(normalise, table).log_prob["u"]
+        np.testing.assert_array_equal(first, table.log_prob["u"])
         assert table.signature == load_scorer(lm, "cpu", normalise=normalise).signature
     assert not np.allclose(found["full"].log_prob["u"], found["none"].log_prob["u"])
 
@@ -206,11 +192,8 @@ def test_lattices_are_rescored_without_the_normalisers_of_neural_models(made, ng
     (path,) = nbest(done, weights, 1)
     arcs = list(path.arcs)
     for name in (*lms, "lm"):
-        scorer = load_scorer(
-            lms.get(name, lms["lstm"]),
-            "cpu",
-            normalise="none" if name in ("lstm", "tta") else "full",
-        )
+        normalise = "none" if name in ("lstm", "tta") else "full"
+        scorer = load_scorer(lms.get(name, lms["lstm"]), "cpu", normalise=normalise)
         (expected,) = scorer.log_probs(scorer.prepare(["the king came"]))
         found = [*done.scores[name][arcs], done.final_scores[name][path.final]]
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-3, err_msg=name)
@@ -229,21 +212,12 @@ def test_perplexity_tells_the_spread_of_the_normalisers(made, tmp_path, capsys, 
     for sentence in scorer.prepare(texts):
         plain, none = (by_hand_long(scorer, sentence, normalise) for normalise in ("full", "none"))
         values += (none - plain).tolist()
-    expected = {
-        "mean": np.mean(values),
-        "sd": np.std(values),
-        "min": min(values),
-        "max": max(values),
-    }
-    assert (
-        figures["log_normaliser"] == pytest.approx(expected, abs=1e-3)
-        and figures["criterion"] == "ce-mcs"
-    )
+    measures = {"mean": np.mean, "sd": np.std, "min": min, "max": max}
+    expected = {name: measure(values) for name, measure in measures.items()}
+    told = figures["log_normaliser"]
+    assert told == pytest.approx(expected, abs=1e-3) and figures["criterion"] == "ce-mcs"
     assert expected["sd"] > 0.01 and len(values) == figures["tokens"]
-    assert (
-        f"log Z of ce-mcs: mean {figures['log_normaliser']['mean']:.3f}, sd"
-        in capsys.readouterr().out
-    )
+    assert f"log Z of ce-mcs: mean {told['mean']:.3f}, sd" in capsys.readouterr().out
 
 
 def by_hand_long(scorer, sentence, normalise: str) -> np.ndarray:
@@ -257,13 +231,11 @@ def by_hand_long(scorer, sentence, normalise: str) -> np.ndarray:
 def test_perplexity_of_what_has_no_normaliser(made, ngram, tmp_path, capsys):
     (tmp_path / "t").write_text("the king came\n")
     for lm, spread in ((ngram, None), (made("causal", "softmax"), "softmax")):
-        assert (
-            main(split(f"ppl --lm {lm} --text {tmp_path}/t --out {tmp_path}/o --cache none")) == 0
-        )
+        ppl = f"ppl --lm {lm} --text {tmp_path}/t --out {tmp_path}/o --cache none"
+        assert main(split(ppl)) == 0
         figures = json.loads((tmp_path / "o").read_text())
-        assert ("log_normaliser" in figures) == (spread is not None) and figures.get(
-            "criterion"
-        ) == spread
+        assert ("log_normaliser" in figures) == (spread is not None)
+        assert figures.get("criterion") == spread
     assert "log Z" not in capsys.readouterr().out
     assert main(["ppl", "--lm", f"{ngram},normalise=none", "--text", str(tmp_path / "t")]) == 1
     assert "perplexity is of probabilities; leave normalise out" in capsys.readouterr().err

@@ -51,9 +51,8 @@ def test_each_kind_answers_or_refuses(models, kind):
         with torch.inference_mode():
             layers, lengths = model.states(batch, (0, model.depth))
             shapes = {layer: states.shape[:2] for layer, states in layers}
-        assert {0, model.depth} <= shapes.keys() and set(shapes.values()) == {
-            (2, int(max(lengths)))
-        }
+        assert {0, model.depth} <= shapes.keys()
+        assert set(shapes.values()) == {(2, int(max(lengths)))}
         expected = [model.positions(sentence) + sum(model.boundary) for sentence in batch]
         assert lengths.tolist() == expected
     else:

@@ -8,6 +8,7 @@ import sys
 import threading
 from dataclasses import replace
 from shlex import split
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -25,6 +26,7 @@ from lmtools.cli import main
 from lmtools.formats import jsonl, write
 from lmtools.score import ListParts, lists, load, score_lists, score_texts, texts
 from lmtools.score.ppl import perplexity
+from lmtools.score.texts import count_processes
 from lmtools.text.subword import BOS, EOS, MASK
 from lmtools.types import Hypothesis, NBest
 
@@ -118,6 +120,11 @@ def test_workers_give_the_same(options, monkeypatch, forks):
     monkeypatch.setattr(texts, "run_batches", by_others)
     found = score_texts(TEXTS, scorer, spread.computing).log_prob
     np.testing.assert_array_equal(found, expected)
+
+
+def test_little_work_is_done_here(options):
+    few = scores(options.change(nj=2), ["king"])
+    np.testing.assert_array_equal(few, scores(options, ["king"]))
 
 
 # a program of its own: a thread that any other test has left would keep it from being forked
@@ -328,3 +335,7 @@ def test_what_the_recogniser_wrote_is_scored(tmp_path, monkeypatch, capsys):
     capsys.readouterr()
     assert main([*rescore, "--scores", "new=n0.scores"]) == 1
     assert "text nothing for 'written'" in capsys.readouterr().err
+
+
+def test_work_that_is_worth_no_process_is_done_here():
+    assert count_processes([["a b"]], SimpleNamespace(cost=len), 2, forks=True) == 1

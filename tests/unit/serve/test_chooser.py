@@ -98,7 +98,7 @@ GOOD = '{"utt": "a", "hyps": [{"text": "the king", "scores": {"am": -1}}]}'
 WRONG = {
     "": "not JSON",
     "{": "not JSON",
-    "7": "is 7; expected an object with utt",
+    "7": "is 7; expected an object",
     "[]": "no utterances",
     "[" * 100_000: "nested too deeply",
     '{"utt": "a"}': "key 'hyps' is missing",

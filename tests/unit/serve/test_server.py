@@ -276,7 +276,9 @@ def test_a_failure_ends_no_batcher():
     assert type(results[0]) is RuntimeError and results[1].content == b"2" and batches == [1, 1]
 
 
-@pytest.mark.parametrize("options", [{"port": 65536}, {"port": -1}, {"waiting": 0}, {"host": 7}])
+@pytest.mark.parametrize(
+    "options", [{"port": "65536"}, {"port": "-1"}, {"waiting": 0}, {"port": 7}]
+)
 def test_options_out_of_range(options):
     with pytest.raises(UserError):
         Serving(**options)

@@ -40,8 +40,7 @@ def page(exp, spec, tmp_path_factory) -> Path:
     """The page of the experiment, written by the command, with the figures beside it."""
     home = tmp_path_factory.mktemp("judged") / "made-up"
     shutil.copytree(exp.parent, home, ignore=shutil.ignore_patterns("report"))
-    command = ["report", str(home / "exp"), "--words", spec.path]
-    assert main([*command, "--csv", str(home / "exp/figures.csv")]) == 0
+    assert main(["report", str(home / "exp"), "--words", spec.path]) == 0
     return home / "exp/report/index.html"
 
 
@@ -67,7 +66,7 @@ def test_rows_are_those_of_the_command(exp, spec, report, page, tmp_path):
             assert row.p == p
         for quantity, value in {**judged["counts"], "false alarms": judged["false alarms"]}.items():
             assert report.rows.value("phrases", name, quantity, "test") == value
-    with open(page.parent.parent / "figures.csv") as stream:
+    with open(page.parent / "rows.csv") as stream:
         written = [row for row in csv.DictReader(stream) if row["kind"] == "phrases"]
     assert {(row["name"], row["set"]) for row in written} >= {("tta", "test"), ("@oracle", "dev")}
     (recall,) = [
