@@ -25,6 +25,7 @@ from lmtools.base.files import sha256
 from lmtools.base.log import say
 from lmtools.base.seal import digest, read_json, write_json
 from lmtools.verbs.commands import find_module
+from lmtools.verbs.parser import add_kenlm
 
 VERBS = ("score", "corpus", "ngram", "decode")
 PART, OUTPUT, LOG = "part.json", "out", "log"
@@ -217,7 +218,6 @@ def run_command(command: Sequence[str]) -> int:
 
 def arguments(parser):
     """Declare the verb's options."""
-    from lmtools.verbs.ngram import add_kenlm  # which makes parts itself
 
     help_text = "output of the verb that made the parts OUT.I-of-N, for example test.scores"
     parser.groups["input"].add_argument("out", metavar="OUT", nargs="+", help=help_text)

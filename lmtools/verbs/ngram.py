@@ -18,7 +18,14 @@ from lmtools.verbs.help import Rare
 from lmtools.verbs.merge import Part, writing_part
 from lmtools.verbs.numbers import amount, from_zero, positive, size
 from lmtools.verbs.options import SEVERAL_TEXTS
-from lmtools.verbs.parser import Parser, add_actions, add_common, add_normaliser, normaliser_of
+from lmtools.verbs.parser import (
+    Parser,
+    add_actions,
+    add_common,
+    add_kenlm,
+    add_normaliser,
+    normaliser_of,
+)
 
 SMALL = 1 << 25  # bytes
 
@@ -58,15 +65,6 @@ def declare_estimate(parser):
     parser.add("--out", metavar="DIR", required=False, help="directory to write")
     parser.add("--shard")
     add_normaliser(parser)
-
-
-def add_kenlm(parser):
-    """Declare where KenLM's build_binary is."""
-    help_text = (
-        "KenLM's build_binary, whose lm.bin loads at once: use the one in DIR; auto (default): the"
-        " one in $LMTOOLS_KENLM, tools/kenlm or PATH; none"
-    )
-    parser.add_argument("--kenlm", default="auto", metavar="DIR|auto|none", help=Rare(help_text))
 
 
 def run_estimate(args: argparse.Namespace) -> None:

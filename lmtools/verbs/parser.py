@@ -195,3 +195,12 @@ def add_context(parser, cost: str, whose: str, **origin) -> None:
         " lists say, or else ids up to the last - or _)"
     )
     parser.groups["input"].add_argument("--sessions", metavar="F", help=Rare(text))
+
+
+def add_kenlm(parser):
+    """Declare where KenLM's build_binary is."""
+    help_text = (
+        "KenLM's build_binary, whose lm.bin loads at once: use the one in DIR; auto (default): the"
+        " one in $LMTOOLS_KENLM, tools/kenlm or PATH; none"
+    )
+    parser.add_argument("--kenlm", default="auto", metavar="DIR|auto|none", help=Rare(help_text))
