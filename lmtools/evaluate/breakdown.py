@@ -19,7 +19,7 @@ Segments = Mapping[str, StmSegment]
 
 
 @dataclass(frozen=True)
-class Part:
+class Stratum:
     """Some utterances, by what they have in common, and their statistics summed."""
 
     name: str
@@ -30,7 +30,7 @@ class Part:
 
 def split_evaluation(
     evaluation: Evaluation, utts: Sequence[str], name_part: Callable[[str, int], str]
-) -> list[Part]:
+) -> list[Stratum]:
     """Split an evaluation of `utts` by what `name_part` says of (utterance, length of its
     reference in the metric's units), in the order in which the parts appear.
     """
@@ -43,7 +43,7 @@ def split_evaluation(
     totals = {name: np.sum(part, axis=0) for name, part in rows.items()}
     score = METRICS[evaluation.metric].score
     return [
-        Part(name, len(rows[name]), total, float(score(total))) for name, total in totals.items()
+        Stratum(name, len(rows[name]), total, float(score(total))) for name, total in totals.items()
     ]
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from lmtools.evaluate.breakdown import WORDS, Part, WordErrors, rank
+from lmtools.evaluate.breakdown import WORDS, Stratum, WordErrors, rank
 from lmtools.evaluate.corpus import Evaluation
 from lmtools.evaluate.metrics import METRICS, ErrorRate
 from lmtools.evaluate.sacre import SacrePaired
@@ -41,7 +41,7 @@ def defined(metric: str, total: np.ndarray, value):
     return value if METRICS[metric].length(total) else None
 
 
-def part_lines(metric: str, by: str, parts: Sequence[Part]) -> Iterator[str]:
+def part_lines(metric: str, by: str, parts: Sequence[Stratum]) -> Iterator[str]:
     """Yield a table of parts of an evaluation: name, utterances, score, and its counts."""
     measure = METRICS[metric]
     width = max(len(part.name) for part in parts) if parts else 0
@@ -79,7 +79,7 @@ def quote(unit: str) -> str:
     return repr(unit) if unit.isspace() else unit
 
 
-def parts_tree(metric: str, parts: Sequence[Part]) -> list[dict]:
+def parts_tree(metric: str, parts: Sequence[Stratum]) -> list[dict]:
     """Return parts of an evaluation as JSON holds them."""
     return [
         {
