@@ -62,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
         corpus = binarise_shards(args.text, *places, args.shard_size, args.kaldi, args.nj)
     else:
         corpus = binarise(args.text, *places, args.kaldi, args.nj)
-    describe(corpus, args.out, args.text, args.source or [], args.kaldi, args.subword)
+    describe(corpus, args.out, args.text, args.source or [], kaldi=args.kaldi, subword=args.subword)
     return 0
 
 
@@ -80,7 +80,7 @@ def write_part(args: argparse.Namespace, subword, out: str, facts: dict) -> None
             more = args.shard_size, args.kaldi, args.nj
             facts["shards"] = write_shards(args.text, subword, args.out, *more, shard=args.shard)
         else:
-            binarise(args.text, subword, out, args.kaldi, args.nj, shard=args.shard)
+            binarise(args.text, subword, out, args.kaldi, nj=args.nj, shard=args.shard)
     except NoSentence as error:
         facts["empty"] = error.empty
 

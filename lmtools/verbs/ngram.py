@@ -112,7 +112,7 @@ def estimate(args: argparse.Namespace, tokens, parts: TextParts | None = None) -
         counts = ids.count(UNK), len(ids)
         warn_unknown(args.text[0], *counts, args.subword, texts=lines, known=tokens.knows)
     description = build(
-        texts, args.order, args.out, tokens, parts, kenlm=args.kenlm, memory=args.memory,
+        texts, args.order, args.out, tokens, parts=parts, kenlm=args.kenlm, memory=args.memory,
         closed=args.unk, min_counts=args.min_count, counted=bool(args.counts),
     )  # fmt: skip
     if description.fallback:

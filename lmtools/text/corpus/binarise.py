@@ -126,7 +126,7 @@ def binarise_shards(
     UserError for standard input and pipes, which cannot be cut.
     """
     with hold_lock(open_folder(out)):
-        written = write_shards(sources, subword, out, size, kaldi, nj)
+        written = write_shards(sources, subword, out, size, kaldi=kaldi, nj=nj)
         write_index(written, out, list(map(str, sources)))
     return Corpus.open(out)
 
@@ -177,7 +177,7 @@ def join_corpora(paths: Sequence, out, sources: list[str], empty: int) -> Corpus
         [Encoded(corpora[0].ids[:0], np.zeros(0, OFFSET), empty)],
         (block for corpus in corpora for block in encoded_blocks(corpus)),
     )
-    write_corpus(blocks, corpora[0].subword, out, sources, corpora[0].header.pairs)
+    write_corpus(blocks, corpora[0].subword, out, sources, pairs=corpora[0].header.pairs)
     return Corpus.open(out)
 
 
