@@ -257,14 +257,9 @@ def declare_rescore(parser):
     add_references(parser, "lattices", purpose=" of the lists")
     help_text = "a language model, under its name among the weights"
     add_lm(parser, **SEVERAL_LMS, help=help_text)
-    group = parser.groups["language model"]
-    group.add_argument(
-        "--mix",
-        action="append",
-        default=[],
-        metavar="NAME=A:0.6,B:0.4",
-        help=Rare("LMs A and B interpolated linearly, as NAME"),
-    )
+    group, several = parser.groups["language model"], {"action": "append", "default": []}
+    help_text = "LMs A and B interpolated linearly, as NAME"
+    group.add_argument("--mix", metavar="NAME=A:0.6,B:0.4", help=Rare(help_text), **several)
     help_text = "take this LM's score out of `graph`, of which it is a part; it becomes `lm`"
     group.add_argument("--old-lm", metavar="DIR", help=Rare(help_text))
     add_phrases(parser)

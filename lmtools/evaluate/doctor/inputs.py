@@ -164,9 +164,7 @@ def read_inputs(
     hyps, references, model_hyps, model_references = profiles
     wanted = model_hyps.words.keys() | model_references.words.keys()
     lines = {model.normalise(words) for words in refs.values()}
-    seen = None
-    if text:
-        seen = attempt(problems, None, lambda: profile_text(text, model, wanted, lines))
+    seen = attempt(problems, None, lambda: text and profile_text(text, model, wanted, lines))
     files = [path for path in (nbest, text, ref) if path and path != "-" and Path(path).is_file()]
     forms = choose_forms(model_hyps.words, seen.words) if seen else []
     trials = trial, choose_remedies(trial, hyps, references), forms
@@ -272,13 +270,8 @@ def read_words(lm: str) -> ModelWords:
         return ModelWords(subword.normaliser, known=subword.knows)
     model = NgramModel.load(lm)
     known = model.kenlm.__contains__ if model.foreign else model.subword.knows
-    return ModelWords(
-        model.normalise,
-        model.split,
-        known,
-        tuple(model.notes),
-        lambda text: float(model.conditional(text)[0].sum()),
-    )
+    score = lambda text: float(model.conditional(text)[0].sum())  # noqa: E731
+    return ModelWords(model.normalise, model.split, known, tuple(model.notes), score=score)
 
 
 def profile_text(path: str, model: ModelWords, wanted: set[str], lines: set[str]) -> Profile:
