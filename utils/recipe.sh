@@ -94,15 +94,15 @@ each() {
 # recipe_jobs OPTION... -- COMMAND...: have --cmd run the command with each line of standard input;
 # print their logs when all have ended.
 recipe_jobs() {
-  local options=() lines number log=$expdir/log/${recipe_tag}stage$recipe_open.jobs
+  local options=() jobs number log=$expdir/log/${recipe_tag}stage$recipe_open.jobs
   while [[ $1 != -- ]]; do options+=("$1") && shift; done
-  mapfile -t lines
-  ((${#lines[@]})) || return 0
-  printf '%s\n' "${lines[@]}" >"$log"
+  mapfile -t jobs
+  ((${#jobs[@]})) || return 0
+  printf '%s\n' "${jobs[@]}" >"$log"
   # shellcheck disable=SC2016  # the job's arguments
-  "${recipe_cmd[@]}" "${options[@]}" JOB="1:${#lines[@]}" "$log.JOB.log" \
+  "${recipe_cmd[@]}" "${options[@]}" JOB="1:${#jobs[@]}" "$log.JOB.log" \
     bash -c 'sed -n "$2p" "$1" | LMTOOLS_CMD=local xargs -r -L 1 "${@:3}"' - "$log" JOB "${@:2}"
-  for ((number = 1; number <= ${#lines[@]}; number++)); do
+  for ((number = 1; number <= ${#jobs[@]}; number++)); do
     cat "$log.$number.log"
   done
 }
