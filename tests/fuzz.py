@@ -330,6 +330,11 @@ def complaint(function: Callable, where: Path, *args) -> str | None:
     )
 
 
+def hangs(signum, frame):
+    """Stop a reader that does not come back."""
+    raise TimeoutError("no answer within 20 seconds")
+
+
 def turn(target: Target, seed: int, number: int, home: Path) -> tuple[str, str, Files] | None:
     """(complaint, spec, files) of turn `number`, None if all was well; what could be read must also
     be writable, or refused.

@@ -15,9 +15,9 @@ from lmtools.formats.scores import join_parts
 from lmtools.score import ListParts, Sources, score_lists
 from lmtools.score.lists import Totals, write_scores
 from lmtools.verbs.help import Rare
-from lmtools.verbs.merge import Part, run_parts, wanted_command, writing_part
 from lmtools.verbs.options import CLUSTER, COMPUTING
 from lmtools.verbs.parser import add_context, add_lm
+from lmtools.verbs.parts import Part, run_parts, wanted_command, writing_part
 
 
 def arguments(parser):

@@ -334,7 +334,7 @@ def noisy(whole):
 
 def column(path: Path) -> dict[str, float]:
     """The log-probability of each hypothesis in a file of scores."""
-    _, *rows = path.read_text().splitlines()
+    _, *rows, _ = path.read_text().splitlines()
     return {row.split()[0]: float(row.split()[1]) for row in rows}
 
 

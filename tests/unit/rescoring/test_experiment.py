@@ -94,7 +94,7 @@ def test_an_empty_file_is_an_experiment_of_nothing(read):
         ("objective: best", 2, "'objective' is 'best', not one of expected, exact"),
         ("lengths: words", 2, "setting 'lengths' is 'words'"),
         ("lengths: [word]", 2, "'lengths' is 'word', not one of words"),
-        ("loop: maybe", 2, "setting 'loop' is 'maybe'"),
+        ("loop: true", 2, "unknown setting 'loop'"),
         ("folds: 1", 2, "folds: '1' is none of N, speaker and speaker:N"),
         ("fix: {am: x}", 2, "setting 'fix.am' is 'x'; expected float"),
         ("fix: [am]", 2, "fix: expected `NAME: ...` lines"),

@@ -285,9 +285,9 @@ def test_a_file_in_parts_gives_the_same_and_holds_one_part(options, tmp_path, mo
     held, tables = [], {}
     count = lists.score_texts
 
-    def counted(texts, *more):
+    def counted(texts, *more, **options):
         held.append(len(texts))
-        return count(texts, *more)
+        return count(texts, *more, **options)
 
     monkeypatch.setattr(lists, "score_texts", counted)
     for together in (1000, 8, 1):

@@ -141,7 +141,7 @@ def given(monkeypatch, content: bytes):
 @pytest.mark.parametrize(
     ("nbest", "content", "message"),
     [
-        ("-", b"{}\n", "-:1: key 'hyps' is missing"),
+        ("-", b"{}\n", "-:1: key 'utt' is missing"),
         ("-", b'{"utt": "a", "hyps": []}\nx\n', "-:2: not JSON"),
         ("ark:-", b"nodash a b\n", "nodash"),
         ("scp:none", b"", "none: cannot read"),

@@ -108,7 +108,7 @@ def test_log_prob_is_what_is_unnormalised_less_the_normaliser():
         )
 
 
-@pytest.mark.parametrize("rows", [1, 5, 100, ROWS, ROWS + 1, 400])
+@pytest.mark.parametrize("rows", [2, 5, 100, ROWS, ROWS + 1, 400])
 def test_a_product_is_added_with_the_bits_of_the_whole_one(rows):
     torch.manual_seed(rows)
     slope, states = torch.randn(rows, 9000), torch.randn(rows, 96)
