@@ -18,6 +18,7 @@ from lmtools.formats.scores import hash_lists
 from lmtools.rescoring import load_weights, of_system, read_scores, rescore_lists
 from lmtools.rescoring.lazy import LAZY
 from lmtools.rescoring.lists import warn_empty
+from lmtools.rescoring.signing import sign
 from lmtools.verbs.experiment import load_plans
 from lmtools.verbs.help import Rare
 from lmtools.verbs.numbers import margin
@@ -78,8 +79,6 @@ def run(args):
         lists = spell_if_wished(lists, columns)
         write_choice(args, nbests, lists, tuned[system], system=system, warnings=doubts)
         if args.verbose or current().log_format == JSON:
-            from lmtools.verbs.verify import sign
-
             texts = {nbest.utt: nbest.hyps[0].text if nbest.hyps else "" for nbest in lists}
             say(sign(nbests, columns, tuned[system], texts))
 
