@@ -1,5 +1,5 @@
 """egs/librispeech/studies/run_models.sh from end to end on little text: the models of the wheel are
-found by name, and nothing but models is in it. run_models_small.sh with a small model of CMU Sphinx.
+found by name, and nothing but models is in it. run_models_small.sh with a small model of Sphinx.
 """
 
 import base64
@@ -214,7 +214,7 @@ ngram 3=2
 
 @pytest.fixture
 def convert(recipe, tmp_path):
-    """A function that converts bytes of Sphinx's form: what it wrote, and said on standard error."""
+    """A function that converts bytes of Sphinx's form: what it wrote and what it said."""
 
     def run(content: bytes) -> tuple[str | None, str]:
         source, out = tmp_path / "lm.bin", tmp_path / "lm.arpa"
