@@ -90,16 +90,14 @@ class PhraseSpec:
     path: str
     forms: str = option(
         "",
-        "other forms of phrases, with + between: plural, possessive (of the last word), hyphen"
-        " (e-mail is email, too), compound (neighbouring words joined, long words parted in two)",
+        "other forms of phrases that count, with + between: plural, possessive (of the last word),"
+        " hyphen (email for e-mail), compound (words joined, long words split)",
     )
-    spelling: bool = option(
-        False, "lmtools rescore writes what it chose with phrases as the glossary spells them"
-    )
+    spelling: bool = option(False, "true makes lmtools rescore spell phrases as the glossary does")
     utt2spk: str | None = option(
         None,
-        "Kaldi utt2spk: ids of the glossary may be these speakers or sessions (default: what ids of"
-        " utterances begin with)",
+        "Kaldi utt2spk with the speakers or sessions that are ids of the glossary (default: the"
+        " beginnings of the ids of utterances)",
         path=True,
     )
 

@@ -16,10 +16,9 @@ import lmtools
 from lmtools.cli import VERBS
 from lmtools.rescoring import Risk
 from lmtools.rescoring.experiment import SystemEntry
-from lmtools.verbs.commands import find_module
+from lmtools.verbs.commands import find_module, make_parser
 from lmtools.verbs.experiment import load_experiment
 from lmtools.verbs.options import COLUMN
-from lmtools.verbs.parser import Parser, add_common
 
 ROOT = Path(__file__).parents[2]
 GLOBS = ("*.md", "docs/*.md", "egs/*/*.md", "egs/*/*/*.md", "egs/*/*/mini/*.md", "tests/*/*.md")
@@ -64,9 +63,7 @@ def actions(verb: str) -> tuple[str, ...]:
 @cache
 def options(verb: str, action: str = "") -> frozenset[str]:
     """The options of a verb, or of a verb's action."""
-    parser = Parser()
-    add_common(parser)
-    find_module(verb).arguments(parser)
+    parser = make_parser(verb)
     known = set(parser._option_string_actions)
     for part in parser._actions:
         if action and isinstance(part, argparse._SubParsersAction):

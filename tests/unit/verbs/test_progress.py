@@ -80,7 +80,7 @@ def test_usage_errors_and_warnings_are_objects_too(capsys):
     with pytest.raises(SystemExit):
         main(["score", "--log-format", "json", "--nonsense"])
     lines = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
-    assert "required" in lines[-1]["message"] and lines[-1]["verb"] == "score"
+    assert "no option --nonsense" in lines[-1]["message"] and lines[-1]["verb"] == "score"
     assert main(["ppl", "--lm", "none", "--text", "none", "--log-format=json"]) == 1
     (line,) = map(json.loads, capsys.readouterr().err.splitlines())
     assert line["level"] == "error" and line["message"].startswith("lmtools ppl: none")
