@@ -10,30 +10,21 @@ from lmtools.base.doors import collect, load
 from lmtools.base.errors import UserError
 from lmtools.base.log import say, say_lines
 from lmtools.evaluate import evaluate
-from lmtools.evaluate.nbest import describe_new
 from lmtools.evaluate.show import NONE
-from lmtools.formats import read, stream, write
+from lmtools.formats import read, stream
 from lmtools.formats.lattices import LATTICES, default_weights
 from lmtools.formats.lattices import stream as stream_lattices
 from lmtools.formats.registry import find_format
 from lmtools.formats.texts import read_texts
 from lmtools.lattice.check import drop_unusable
-from lmtools.lattice.paths import as_nbest
 from lmtools.networks import confidence, systems
 from lmtools.networks import files as network_files
 from lmtools.networks.confidence import JudgedWords, judge_words
 from lmtools.networks.confusion import as_lattice
 from lmtools.networks.files import NETWORKS
-from lmtools.networks.lists import (
-    CHOICES,
-    METHODS,
-    NetworkPlan,
-    build_networks,
-    rank_lists,
-    recombine_lists,
-)
+from lmtools.networks.lists import CHOICES, NetworkPlan, build_networks, rank_lists
 from lmtools.networks.mbr import ROUNDS, decode_mbr
-from lmtools.networks.rover import Vote
+from lmtools.networks.rover import FREQUENCY, VOTES, Vote
 from lmtools.rescoring import check_signatures, load_weights, parse_weights, read_columns
 from lmtools.types import ConfusionNetwork
 from lmtools.verbs.numbers import amount, share
@@ -41,7 +32,6 @@ from lmtools.verbs.parser import add_actions
 
 FORMATS = f"{', '.join(NETWORKS)}, or a format of lattices ({', '.join(LATTICES)})"
 REF_HELP = "references: Kaldi text, trn, stm or ctm (default: those of the input)"
-DEPTH = 100  # hypotheses of a lattice that are aligned
 
 
 EXAMPLES = (
@@ -51,7 +41,6 @@ EXAMPLES = (
 
 
 def arguments(parser):
-    """Declare the actions and the options of each."""
     list(add_actions(parser, ACTIONS))
 
 
@@ -76,15 +65,7 @@ def declare_build(parser):
     help_text = "score of the lists to make posteriors of (default: total, am, score or rank)"
     parser.add_argument("--score", metavar="NAME", help=help_text)
     parser.add("--scale", default=1.0)
-    help_text = (
-        "use only the first N hypotheses of a list (default: all) or the N best of a lattice (100)"
-    )
-    parser.add("--depth", help=help_text)
-    help_text = (
-        "align each hypothesis with the network so far (align), or with the words of least expected"
-        " error over all paths (mbr); default: align for lists, mbr for lattices"
-    )
-    parser.add_argument("--method", choices=METHODS, help=help_text)
+    parser.add("--depth", help="use only the first N hypotheses of a list")
     help_text = (
         "write the consensus of the words (the default), or the hypothesis with the best score"
     )
@@ -110,7 +91,7 @@ def networks_of_lists(args) -> Iterator[ConfusionNetwork]:
     """Return the networks of N-best lists, which are all read first where there are score files or
     weights.
     """
-    plan = NetworkPlan(args.scale, args.depth, args.choice, args.method or METHODS[0])
+    plan = NetworkPlan(args.scale, args.depth, args.choice)
     if not args.weights:
         if args.scores:
             raise UserError("--scores: needs --weights, which say how much each column counts")
@@ -126,20 +107,17 @@ def networks_of_lists(args) -> Iterator[ConfusionNetwork]:
 
 
 def networks_of_lattices(args) -> Iterator[ConfusionNetwork]:
-    if args.scores or args.score:
-        raise UserError("--lattices: have their scores on their arcs; leave --scores and --score")
+    if args.scores or args.score or args.depth:
+        raise UserError(
+            "--lattices: all paths count by the scores on their arcs; leave --scores, --score and"
+            " --depth"
+        )
     weights = parse_weights(args.weights)
     for lattice in stream_lattices(args.lattices, args.format):
         lattice, messages = drop_unusable(lattice)
         say_lines(messages)
         chosen = default_weights(lattice) if weights is None else weights
-        if args.method == METHODS[0]:
-            plan = NetworkPlan(args.scale, args.depth, args.choice)
-            nbest = as_nbest(lattice, chosen, args.depth or DEPTH, total=True)
-            yield from build_networks(rank_lists([nbest], None, None, args.lattices), plan)
-        else:
-            rounds = 0 if args.choice == "best" else ROUNDS
-            yield decode_mbr(lattice, chosen, args.scale, rounds=rounds)
+        yield decode_mbr(lattice, chosen, args.scale, 0 if args.choice == "best" else ROUNDS)
 
 
 def write_networks(networks: Iterable[ConfusionNetwork], args) -> int:
@@ -252,45 +230,16 @@ def measure(args):
             out.write(draw_confidences(judged))
 
 
-def declare_recombine(parser):
-    """Add new hypotheses, built of the words of a list, for language models to score."""
-    parser.add("--nbest", "--format", "--scores")
-    help_text = "weights that `lmtools tune` wrote, which say which words are likely"
-    parser.add("--weights", metavar="F.json", help=help_text)
-    parser.add("--scale", default=1.0)
-    parser.add(
-        "--depth", default=10, help="number of new hypotheses for each list (default: %(default)s)"
-    )
-    help_text = "lists to write, in which new hypotheses are marked `recombined`; - prints them"
-    parser.add("--out", help=help_text)
-    parser.add("--to")
-
-
-def recombine(args):
-    """Read, recombine, write, and say what the lists could reach."""
-    if args.scores and not args.weights:
-        raise UserError("--scores: needs --weights, which say how much each column counts")
-    nbests = read(args.nbest, args.format)
-    columns = read_columns(args.scores, nbests, args.nbest)
-    weights = load_weights(args.weights, nbests, columns) if args.weights else None
-    ranked = rank_lists(nbests, weights, columns, args.nbest)
-    lists = list(recombine_lists(nbests, ranked, NetworkPlan(args.scale), args.depth))
-    write(lists, args.out, args.to)
-    say_lines(describe_new(nbests, lists, args.out))
-
-
 def declare_rover(parser):
-    """Combine several systems' outputs, lists or networks: by a vote in each slot of their
-    alignment (ROVER), or as one network of all.
+    """Combine several systems' outputs, lists or networks, by a vote in each slot of their
+    alignment (ROVER).
     """
     add_systems(parser)
     help_text = (
-        "vote by the number of systems (freq), by the average, maximum or share of their"
-        " confidences (rover's meth1, maxconf, avgconf), or make one network of all (network);"
-        " default: %(default)s"
+        "vote by the number of systems (freq), or by the average, maximum or share of their"
+        " confidences (rover's meth1, maxconf, avgconf); default: %(default)s"
     )
-    methods = systems.METHODS
-    parser.add_argument("--method", choices=methods, default=methods[0], help=help_text)
+    parser.add_argument("--method", choices=VOTES, default=FREQUENCY, help=help_text)
     help_text = "weight of the number of votes; the confidence has 1 - X (default: %(default)s)"
     parser.add_argument("--alpha", type=share, default=1.0, metavar="X", help=help_text)
     help_text = "confidence of an empty slot (default: %(default)s)"
@@ -377,7 +326,6 @@ ACTIONS = {
     "build": (declare_build, build),
     "calibrate": (declare_calibrate, calibrate),
     "measure": (declare_measure, measure),
-    "recombine": (declare_recombine, recombine),
     "rover": (declare_rover, rover),
     **BROUGHT,
     "tune": (declare_tune, tune),

@@ -120,7 +120,7 @@ def add_phrases(parser: Parser, **changes) -> None:
     parser.add("--phrases", **changes)
     if kind := hook("glossary"):
         parser.groups["input"].description = describe_options(
-            "a glossary, as in --phrases F,forms=plural+hyphen", kind
+            "a glossary, as in --phrases F,spelling=true", kind
         )
 
 

@@ -33,8 +33,6 @@ def arguments(parser):
     text = "text, one sentence on each line; empty lines are skipped"
     parser.add("--text", required=True, help=text)
     parser.add("--kaldi")
-    text = "an LSTM keeps its state from line to line, as in running text"
-    parser.add_argument("--carry", action="store_true", help=text)
     text = "let the LM read up to N tokens of the lines before each, unscored"
     parser.add_argument("--context", type=positive, metavar="N", help=text)
     text = "model directory, installed model, KenLM or ARPA file, or hf:DIR; several are mixed"
@@ -76,9 +74,7 @@ def measure(args):
         given = "--mix" if args.mix else "--tune-on"
         raise UserError(f"{given}: weights of several language models; give --lm again")
     else:
-        if args.carry and args.context:
-            raise UserError("--carry: --context is given too; leave one out")
-        figures = perplexity(texts, specs[0], computing, args.carry, context=args.context or 0)
+        figures = perplexity(texts, specs[0], computing, context=args.context or 0)
     figures |= {"text": args.text}
     unknown, words = figures["oov"], figures["tokens"] - figures["sentences"]
     if unknown > MANY * words:  # the model once more: this is rare
@@ -123,8 +119,6 @@ def mix(args, texts, specs, computing):
     """Return the figures of a mixture, with what its weights were tuned on."""
     if args.context:
         raise UserError("--context: no mixture of several --lm reads one; give one --lm")
-    if args.carry:
-        raise UserError("--carry: no mixture carries a state from line to line; give one --lm")
     if not (args.mix or args.tune_on):
         raise UserError(
             f"--lm {' --lm '.join(args.lm)}: a mixture; give its weights, --mix W ..., or --tune-on"
