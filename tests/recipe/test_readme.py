@@ -366,14 +366,14 @@ def test_rescoring(tmp_path, lm, capsys):
     assert len(Corpus.open(tmp_path / "train.words.bin").shards) == 1
 
 
-@follows("docs/scoring.md", "A line that signs a rescoring", "NIST's rules")
+@follows("docs/evaluation.md", "A line that signs a rescoring", "NIST's rules")
 def test_scoring(tmp_path, lm):
     references(tmp_path)
     kaldi_text.write(kaldi_text.read(tmp_path / "data/test/text"), tmp_path / "test.txt")
     (tmp_path / "en.glm").write_text(";; rules\nUH => (%HESITATION) / [ ] __ [ ]\n")
     (tmp_path / "test.stm").write_text("r 1 ann 0.0 2.0 <o,f> uh yes\n")
     (tmp_path / "test.ctm").write_text("r 1 0.1 0.2 yes\n")
-    said = follow(blocks("docs/scoring.md", "NIST's rules"), tmp_path, lm)
+    said = follow(blocks("docs/evaluation.md", "NIST's rules"), tmp_path, lm)
     assert said.count("WER 0.00%") == 4
     own_lists(tmp_path)
     for part in ("dev", "test"):
@@ -381,7 +381,7 @@ def test_scoring(tmp_path, lm):
         assert main(["score", *score, "--out", str(tmp_path / f"{part}.scores")]) == 0
     tune = ["--nbest", str(tmp_path / "dev.jsonl"), "--out", str(tmp_path / "weights.json")]
     assert main(["tune", *tune, "--scores", f"tta={tmp_path / 'dev.scores'}"]) == 0
-    said = follow(blocks("docs/scoring.md", "A line that signs a rescoring"), tmp_path, lm)
+    said = follow(blocks("docs/evaluation.md", "A line that signs a rescoring"), tmp_path, lm)
     assert said.count("as signed") == 8 and "DIFFERENT" not in said
 
 
