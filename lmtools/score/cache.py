@@ -169,8 +169,7 @@ class Cache:
             if count := sum(damaged.values()) + len(self.broken):
                 say(
                     f"warning: {self.folder}: {count:,} damaged rows or files, computed again;"
-                    " remove the directory if more are found next time",
-                    "warning",
+                    " remove the directory if more are found next time"
                 )
         self.release()
 
@@ -203,7 +202,7 @@ class Cache:
             full = getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
             remedy = "make room on its disk" if full else "check the path and its permissions"
             line = f"warning: {self.directory}: {loss} ({cause}); {remedy}, or give another --cache"
-            say(line, "warning")
+            say(line)
             give_up()
 
 

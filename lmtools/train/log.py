@@ -64,9 +64,7 @@ class Events:
             self.file.write(self.kinds.Event(wall_time=time.time(), **event).SerializeToString())
             self.file.flush()
         except OSError as error:
-            say(
-                f"warning: {cannot('write', self.path, error)}; training goes on without", "warning"
-            )
+            say(f"warning: {cannot('write', self.path, error)}; training goes on without")
             self.close()
 
     def close(self) -> None:
@@ -96,11 +94,10 @@ class Log:
             raise cannot("write", self.path, error) from None
         if self.events:
             self.events.add(rounded)
-        self.say(f"step {values['step']}/{self.total} {line}", **rounded, total=self.total)
+        self.say(f"step {values['step']}/{self.total} {line}")
 
-    def say(self, line: str, **figures) -> None:
-        """Write one line for people, or programs, which get `figures` too."""
-        say(f"{self.name}: {line}", **figures)
+    def say(self, line: str) -> None:
+        say(f"{self.name}: {line}")
 
     def advance(self) -> None:
         self.progress.advance()

@@ -222,15 +222,14 @@ COUNTING = {
     "prune": split("ngram prune x.arpa --threshold 0 --kenlm none --out o"),
     "mix": split("ngram mix x.arpa x.arpa --mix 0.5 --kenlm none --out o"),
     "convert": split("ngram convert x.arpa o.arpa"),
-    "counts": split("ngram --counts x.arpa --order 2 --kenlm none --out o"),
 }
 
 
 def numbers(home: Path, verb: str, name: str) -> None:
-    """An ARPA file, or a file of counts, with a number of n-grams that is none, or none of it."""
+    """An ARPA file with a number of n-grams that is none, or none of it."""
     take(home, *NEEDS)
     number = NUMBERS[name]
-    text = f"a {number}\n" if verb == "counts" else BIGRAMS.format(count=4, second=number)
+    text = BIGRAMS.format(count=4, second=number)
     (home / "x.arpa").write_text(text, encoding="utf-8")
     bounded(watched(home, COUNTING[verb]))
 
@@ -467,6 +466,6 @@ def cases(size: str, seed: int) -> Iterator[Case]:
 SHORT = {
     "zeros-gz-slf", "line-score", "deep-weights-list-2000", "deep-jsonl-inside-list-3000000",
     "yaml-deep-list-conf", "yaml-laughs-conf", "yaml-laughs-experiment", "claims-arpa-count",
-    "numbers-score-negative", "numbers-prune-superscript", "numbers-counts-64-bits",
+    "numbers-score-negative", "numbers-prune-superscript",
     "claims-safetensors-header", "claims-npz-shape", "cache-rows", "cache-pipe",
 }  # fmt: skip
