@@ -287,10 +287,6 @@ def list_claims(home: Path) -> dict[str, tuple[str, bytes | Callable[[], bytes],
             b"VERSION=1.0\nN=3 L=2\nI=0\nI=1\nI=2\nJ=0 S=0 E=1 a=1e308\nJ=1 S=1 E=2 a=1e308\n",
             reading("slf", "x.slf"),
         ),
-        "lexicon-sounds": (
-            "x.lex", lambda: "\n".join(f"w{n} {n}" for n in range(1_200_000)).encode(),
-            split("network substitute --nbest test.jsonl --phrases x --lexicon x.lex --out o"),
-        ),
         "openfst-states": (
             "x.fst", b"0 999999999 a a 0.5\n999999999\n", reading("openfst", "x.fst"),
         ),
