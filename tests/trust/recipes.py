@@ -131,7 +131,7 @@ def ended(process: subprocess.Popen, seconds: float) -> int | None:
     return status
 
 
-def killed(name: str, kills: int, seed: int, number: int, stop: int = 99) -> int:
+def killed(case: Path, name: str, kills: int, seed: int, number: int, stop: int = 99) -> int:
     """Kill the recipe that often; each time it gets through, compare and begin anew. Returns the
     number of kills.
     """
