@@ -10,30 +10,21 @@ from lmtools.base.doors import collect, load
 from lmtools.base.errors import UserError
 from lmtools.base.log import say, say_lines
 from lmtools.evaluate import evaluate
-from lmtools.evaluate.nbest import describe_new
 from lmtools.evaluate.show import NONE
-from lmtools.formats import read, stream, write
+from lmtools.formats import read, stream
 from lmtools.formats.lattices import LATTICES, default_weights
 from lmtools.formats.lattices import stream as stream_lattices
 from lmtools.formats.registry import find_format
 from lmtools.formats.texts import read_texts
 from lmtools.lattice.check import drop_unusable
-from lmtools.lattice.paths import as_nbest
 from lmtools.networks import confidence, systems
 from lmtools.networks import files as network_files
 from lmtools.networks.confidence import JudgedWords, judge_words
 from lmtools.networks.confusion import as_lattice
 from lmtools.networks.files import NETWORKS
-from lmtools.networks.lists import (
-    CHOICES,
-    METHODS,
-    NetworkPlan,
-    build_networks,
-    rank_lists,
-    recombine_lists,
-)
+from lmtools.networks.lists import CHOICES, NetworkPlan, build_networks, rank_lists
 from lmtools.networks.mbr import ROUNDS, decode_mbr
-from lmtools.networks.rover import Vote
+from lmtools.networks.rover import FREQUENCY, VOTES, Vote
 from lmtools.rescoring import check_signatures, load_weights, parse_weights, read_columns
 from lmtools.types import ConfusionNetwork
 from lmtools.verbs.numbers import amount, share
@@ -41,11 +32,15 @@ from lmtools.verbs.parser import add_actions
 
 FORMATS = f"{', '.join(NETWORKS)}, or a format of lattices ({', '.join(LATTICES)})"
 REF_HELP = "references: Kaldi text, trn, stm or ctm (default: those of the input)"
-DEPTH = 100  # hypotheses of a lattice that are aligned
+
+
+EXAMPLES = (
+    "lmtools network build --nbest test.jsonl --out networks.json",
+    "lmtools network rover a.txt b.txt c.txt --out combined.txt --to text",
+)
 
 
 def arguments(parser):
-    """Declare the actions and the options of each."""
     list(add_actions(parser, ACTIONS))
 
 
@@ -60,33 +55,31 @@ def declare_build(parser):
     """
     inputs = parser.groups["input"].add_mutually_exclusive_group(required=True)
     parser.add("--nbest", among=inputs, required=False)
-    inputs.add_argument("--lattices", metavar="F", help="lattices, in place of lists")
+    inputs.add_argument("--lattices", metavar="F", help="lattices, in place of N-best lists")
     parser.add("--format", "--scores")
     help_text = (
-        "what `lmtools tune` wrote, for the lists and columns that it was tuned on the like of; for"
-        " lattices NAME=W,... too (default: the lists' score --score, the lattices' own weights)"
+        "weights that `lmtools tune` wrote, or for lattices NAME=W,... (default: the score --score"
+        " of lists, the own weights of lattices)"
     )
     parser.add("--weights", help=help_text)
-    help_text = "score of the lists that makes the posterior (default: total, am, score, rank)"
+    help_text = "score of the lists to make posteriors of (default: total, am, score or rank)"
     parser.add_argument("--score", metavar="NAME", help=help_text)
     parser.add("--scale", default=1.0)
-    help_text = "only the first N of a list, or the N best of a lattice (default: all; 100)"
-    parser.add("--depth", help=help_text)
+    parser.add("--depth", help="use only the first N hypotheses of a list")
     help_text = (
-        "align: each hypothesis with the network so far; mbr: with the words of least expected"
-        " error, over all paths (default: align for lists, mbr for lattices)"
+        "write the consensus of the words (the default), or the hypothesis with the best score"
     )
-    parser.add_argument("--method", choices=METHODS, help=help_text)
-    help_text = "words of the output: consensus, or best, the hypothesis of the highest score"
     parser.add_argument("--choice", choices=CHOICES, default=CHOICES[0], help=help_text)
     add_output(parser)
 
 
 def add_output(parser) -> None:
-    help_text = "what `lmtools network calibrate` wrote: confidences become probabilities"
+    help_text = "turn confidences into probabilities, as `lmtools network calibrate` learnt it"
     parser.add_argument("--calibration", metavar="F.json", help=help_text)
-    parser.add("--out", help="networks; - is standard output")
-    parser.add("--to", default="json", help=f"{FORMATS} (default: %(default)s)")
+    parser.add("--out", help="networks to write; - prints them")
+    parser.add(
+        "--to", default="json", help=f"format of the output: {FORMATS} (default: %(default)s)"
+    )
 
 
 def build(args):
@@ -98,7 +91,7 @@ def networks_of_lists(args) -> Iterator[ConfusionNetwork]:
     """Return the networks of N-best lists, which are all read first where there are score files or
     weights.
     """
-    plan = NetworkPlan(args.scale, args.depth, args.choice, args.method or METHODS[0])
+    plan = NetworkPlan(args.scale, args.depth, args.choice)
     if not args.weights:
         if args.scores:
             raise UserError("--scores: needs --weights, which say how much each column counts")
@@ -114,20 +107,17 @@ def networks_of_lists(args) -> Iterator[ConfusionNetwork]:
 
 
 def networks_of_lattices(args) -> Iterator[ConfusionNetwork]:
-    if args.scores or args.score:
-        raise UserError("--lattices: have their scores on their arcs; leave --scores and --score")
+    if args.scores or args.score or args.depth:
+        raise UserError(
+            "--lattices: all paths count by the scores on their arcs; leave --scores, --score and"
+            " --depth"
+        )
     weights = parse_weights(args.weights)
     for lattice in stream_lattices(args.lattices, args.format):
         lattice, messages = drop_unusable(lattice)
         say_lines(messages)
         chosen = default_weights(lattice) if weights is None else weights
-        if args.method == METHODS[0]:
-            plan = NetworkPlan(args.scale, args.depth, args.choice)
-            nbest = as_nbest(lattice, chosen, args.depth or DEPTH, total=True)
-            yield from build_networks(rank_lists([nbest], None, None, args.lattices), plan)
-        else:
-            rounds = 0 if args.choice == "best" else ROUNDS
-            yield decode_mbr(lattice, chosen, args.scale, rounds=rounds)
+        yield decode_mbr(lattice, chosen, args.scale, 0 if args.choice == "best" else ROUNDS)
 
 
 def write_networks(networks: Iterable[ConfusionNetwork], args) -> int:
@@ -152,18 +142,18 @@ def write_networks(networks: Iterable[ConfusionNetwork], args) -> int:
 
 
 def declare_calibrate(parser):
-    """Learn on a development set how sure a word of a posterior is, for `--calibration` of the
+    """Learn on a development set how posteriors become probabilities, for `--calibration` of the
     other actions.
     """
-    parser.add_argument("networks", metavar="F.json", help="networks in JSON, not calibrated")
+    parser.add_argument("networks", metavar="F.json", help="networks in JSON, not calibrated yet")
     parser.add("--ref", help=REF_HELP)
     help_text = (
-        "temperature: one factor of the logit; logistic: and a shift; isotonic: rising steps, for"
-        " some thousand words (default: %(default)s)"
+        "kind of calibration: one factor of the logit (temperature), a factor and a shift"
+        " (logistic), or rising steps (isotonic, for thousands of words); default: %(default)s"
     )
     methods = confidence.METHODS
     parser.add_argument("--method", choices=methods, default="logistic", help=help_text)
-    parser.add("--out", metavar="F.json", help="the calibration")
+    parser.add("--out", metavar="F.json", help="calibration to write")
 
 
 def calibrate(args):
@@ -222,7 +212,7 @@ def declare_measure(parser):
     """
     parser.add_argument("networks", metavar="F.json", nargs="+", help="networks in JSON")
     parser.add("--ref", help=REF_HELP)
-    help_text = "reliability and ROC, a line for each file of networks"
+    help_text = "draw reliability and ROC, a line for each file of networks"
     parser.groups["output"].add_argument("--figure", metavar="F.png", help=help_text)
 
 
@@ -240,56 +230,27 @@ def measure(args):
             out.write(draw_confidences(judged))
 
 
-def declare_recombine(parser):
-    """Add the hypotheses that a list lacks and its words can build, behind its own, for language
-    models to score.
-    """
-    parser.add("--nbest", "--format", "--scores")
-    help_text = "what `lmtools tune` wrote: orders the lists, and so says which words are likely"
-    parser.add("--weights", metavar="F.json", help=help_text)
-    parser.add("--scale", default=1.0)
-    parser.add("--depth", default=10, help="new hypotheses a list (default: %(default)s)")
-    help_text = "lists; new hypotheses have the extra `recombined`; - is standard output"
-    parser.add("--out", help=help_text)
-    parser.add("--to")
-
-
-def recombine(args):
-    """Read, recombine, write, and say what the lists could reach."""
-    if args.scores and not args.weights:
-        raise UserError("--scores: needs --weights, which say how much each column counts")
-    nbests = read(args.nbest, args.format)
-    columns = read_columns(args.scores, nbests, args.nbest)
-    weights = load_weights(args.weights, nbests, columns) if args.weights else None
-    ranked = rank_lists(nbests, weights, columns, args.nbest)
-    lists = list(recombine_lists(nbests, ranked, NetworkPlan(args.scale), args.depth))
-    write(lists, args.out, args.to)
-    say_lines(describe_new(nbests, lists, args.out))
-
-
 def declare_rover(parser):
-    """Combine several systems' outputs, lists or networks: by a vote in each slot of their
-    alignment (ROVER), or as one network of all.
+    """Combine several systems' outputs, lists or networks, by a vote in each slot of their
+    alignment (ROVER).
     """
     add_systems(parser)
     help_text = (
-        "vote by freq (how many systems have a word), average, maximum or share of their"
-        " confidences (rover's meth1, maxconf, avgconf); network: one network of all (default:"
-        " %(default)s)"
+        "vote by the number of systems (freq), or by the average, maximum or share of their"
+        " confidences (rover's meth1, maxconf, avgconf); default: %(default)s"
     )
-    methods = systems.METHODS
-    parser.add_argument("--method", choices=methods, default=methods[0], help=help_text)
-    help_text = "weight of the share of votes, 1 - alpha is that of the confidence"
+    parser.add_argument("--method", choices=VOTES, default=FREQUENCY, help=help_text)
+    help_text = "weight of the number of votes; the confidence has 1 - X (default: %(default)s)"
     parser.add_argument("--alpha", type=share, default=1.0, metavar="X", help=help_text)
-    help_text = "confidence of no word (default: %(default)s)"
+    help_text = "confidence of an empty slot (default: %(default)s)"
     parser.add_argument("--null", type=amount, default=0.0, metavar="X", help=help_text)
-    help_text = "what `lmtools network tune` wrote, in place of these three"
+    help_text = "settings that `lmtools network tune` wrote, in place of these three"
     parser.add("--weights", metavar="F.json", help=help_text)
     add_output(parser)
 
 
 def add_systems(parser):
-    help_text = "outputs of a system: texts with ids, ctm, N-best lists, or networks"
+    help_text = "output of each system: text with ids, ctm, N-best lists or networks"
     parser.add_argument("systems", metavar="F", nargs="+", help=help_text)
     parser.add("--format", help="format of all of them (default: recognised one by one)")
     parser.add("--scale", default=1.0)
@@ -342,7 +303,7 @@ def declare_tune(parser):
     """
     add_systems(parser)
     parser.add("--ref", help=REF_HELP)
-    parser.add("--out", metavar="F.json", help="the settings, for `lmtools network rover`")
+    parser.add("--out", metavar="F.json", help="settings to write, for `lmtools network rover`")
 
 
 def tune(args):
@@ -365,7 +326,6 @@ ACTIONS = {
     "build": (declare_build, build),
     "calibrate": (declare_calibrate, calibrate),
     "measure": (declare_measure, measure),
-    "recombine": (declare_recombine, recombine),
     "rover": (declare_rover, rover),
     **BROUGHT,
     "tune": (declare_tune, tune),
