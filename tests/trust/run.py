@@ -133,14 +133,14 @@ def parsed() -> argparse.Namespace:
             f"--{size}", dest="size", action="store_const", const=size, default="short", help=text
         )
     for name, kind, default, text in (
-        ("minutes", float, 1e6, "begin no case after so long"),
-        ("patience", str, "1", "limits of time, times so much: the machine is busy"),
-        ("seed", int, 0, None),
-        ("jobs", int, 1, "attack with so many processes"),
-        ("json", Path, None, "write every case and its outcome to this file"),
-        ("base", Path, None, "work below this directory and keep it (default: a temporary one)"),
+        ("--minutes", float, 1e6, "begin no case after so long"),
+        ("--patience", str, "1", "limits of time, times so much: the machine is busy"),
+        ("--seed", int, 0, None),
+        ("--jobs", int, 1, "attack with so many processes"),
+        ("--json", Path, None, "write every case and its outcome to this file"),
+        ("--base", Path, None, "work below this directory and keep it (default: a temporary one)"),
     ):
-        parser.add_argument(f"--{name}", type=kind, default=default, help=text)
+        parser.add_argument(name, type=kind, default=default, help=text)
     parser.add_argument("--case", action="append", help="only the case of this name, or these")
     parser.add_argument("--keep", action="store_true", help="keep what each case wrote")
     options = parser.parse_args()
