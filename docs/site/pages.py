@@ -1,7 +1,7 @@
 """Pages that stand below another in the site's sidebar."""
 
 BELOW = {
-    "docs/rescoring": ("scoring",),
+    "docs/rescoring": ("evaluation", "advanced"),
     "docs/lms": ("models", "export", "speed"),
     "docs/python": ("api",),
     "docs/recipes": (

@@ -3,7 +3,6 @@ a resumed run sees the same.
 """
 
 import functools
-from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -132,13 +131,6 @@ class Sentences:
             return torch.zeros((), device=device), 0
         return lm(share.to(device))
 
-    def carried_state(self) -> dict[str, Tensor]:
-        """Return the state that goes from batch to batch: none."""
-        return {}
-
-    def resume(self, saved: Mapping[str, Tensor], device: torch.device) -> None:
-        """Take up the state of `carried_state`: none."""
-
     def place(self, step: int) -> str:
         segments, indices = self.at(step)
         sentences = ", ".join(str(int(segments.sentence[i]) + 1) for i in indices[:8])
@@ -150,9 +142,7 @@ class Sentences:
 def plan_epoch(
     lengths: np.ndarray, batch: Batch, boundary: int, seed: int, epoch: int, *shard: int
 ) -> list[np.ndarray]:
-    """Return the batches of one epoch, arrays of indices into `lengths`, of one `shard` of several.
-    Equal lengths stand together; who meets whom, and the order, are drawn for each epoch.
-    """
+    """Return an epoch's batches, arrays of indices; equal lengths together, the rest drawn anew."""
     generator = np.random.default_rng([seed, epoch, *shard])
     order = np.lexsort((generator.random(len(lengths)), lengths))
     batches = np.split(order, cut_lengths(lengths[order], batch, boundary))

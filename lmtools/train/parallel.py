@@ -72,10 +72,6 @@ class World:
         """Return every `size`-th sentence of a batch, those of this process."""
         return examples
 
-    def interleave(self, tensor: Tensor) -> Tensor:
-        """Return all rows in order, of which this process has every `size`-th."""
-        return tensor
-
     def add_gradients(
         self, parameters: Iterable[nn.Parameter], sparse: Iterable[nn.Parameter]
     ) -> None:
@@ -143,9 +139,6 @@ class Several(World):
                 changed[name] = tensor[mine]
         return dataclasses.replace(examples, spellings=spellings, **changed)
 
-    def interleave(self, tensor):
-        return torch.stack(self.gather(tensor), dim=1).flatten(0, 1)
-
     def gather(self, tensor: Tensor) -> list[Tensor]:
         """Return a tensor of equal shape from each process."""
         parts = [torch.empty_like(tensor) for _ in range(self.size)]
@@ -207,9 +200,7 @@ def split_buckets(gradients: Iterable[Tensor]) -> Iterator[list[Tensor]]:
 
 @contextlib.contextmanager
 def expect_answer() -> Iterator[None]:
-    """Wait for other processes inside the block; UserError where one of them has ended or does not
-    answer.
-    """
+    """Wait for other processes inside the block; UserError where one has ended or is silent."""
     try:
         yield
     except RuntimeError as error:
