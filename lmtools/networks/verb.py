@@ -9,7 +9,7 @@ from lmtools.base.atomic import atomic_binary
 from lmtools.base.doors import collect, load
 from lmtools.base.errors import UserError
 from lmtools.base.log import say, say_lines
-from lmtools.evaluate import evaluate
+from lmtools.evaluate.corpus import evaluate
 from lmtools.evaluate.nbest import describe_new
 from lmtools.evaluate.show import NONE
 from lmtools.formats import read, stream, write
@@ -26,7 +26,10 @@ from lmtools.networks.files import NETWORKS
 from lmtools.networks.lists import CHOICES, NetworkPlan, build_networks, rank_lists, recombine_lists
 from lmtools.networks.mbr import ROUNDS, decode_mbr
 from lmtools.networks.rover import FREQUENCY, VOTES, Vote
-from lmtools.rescoring import check_signatures, load_weights, parse_weights, read_columns
+from lmtools.rescoring.defaults import load_weights
+from lmtools.rescoring.features import read_columns
+from lmtools.rescoring.lists import check_signatures
+from lmtools.rescoring.weights import parse_weights
 from lmtools.types import ConfusionNetwork
 from lmtools.verbs.numbers import amount, share
 from lmtools.verbs.parser import add_actions

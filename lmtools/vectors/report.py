@@ -13,7 +13,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from lmtools.evaluate import METRICS
+from lmtools.evaluate.metrics import METRICS
 from lmtools.report.drawing import Picture, Theme
 from lmtools.report.experiment import Experiment
 from lmtools.report.lms import list_trainings

@@ -11,10 +11,11 @@ import sacrebleu.metrics
 
 from lmtools.base.errors import UserError
 from lmtools.cli import main
-from lmtools.evaluate import METRICS, evaluate, pair_gains, sentence_signature
-from lmtools.evaluate.metrics import find_metric
+from lmtools.evaluate.corpus import evaluate
+from lmtools.evaluate.metrics import METRICS, find_metric
+from lmtools.evaluate.pairs import pair_gains, sentence_signature
 from lmtools.evaluate.sacre import TOKENISERS
-from lmtools.rescoring import Weights
+from lmtools.rescoring.weights import Weights
 
 REFS = [
     "我们今天去公园散步，天气很好。",
