@@ -40,10 +40,9 @@ def tune(
     A column is what `LM.score_lists` gave, the path of a score file or of plain numbers, or
     numbers, one sequence a list; NAME/token and NAME/word are means of the first two. `phrases` are
     the column `phrases`: of a glossary's file (`F,option=value,..`), of phrases for all, or of
-    phrases by id of utterances, speakers or sessions. `options` are those of
-    lmtools.rescoring.tuning_options.TuningOptions: `objective`, `form`, `lengths`, `loop`, `fix`, `reference`,
-    `negative`, `folds`, `seed`. `speakers` are of
-    folds by speaker, by utterance; `source` is what messages and the weights call the lists.
+    phrases by id of utterances, speakers or sessions. `options` are those of TuningOptions:
+    `objective`, `form`, `lengths`, `loop`, `fix`, `reference`, `negative`, `folds`, `seed`.
+    `speakers` are of folds by speaker, by utterance; `source` is what messages and the weights call the lists.
     UserError for what does not fit together; lesser doubts are warnings.
     """
     lists = list_nbests(lists, source)
