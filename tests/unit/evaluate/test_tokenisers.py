@@ -101,7 +101,7 @@ def test_what_is_no_metric_is_refused_in_a_line(spec, capsys):
     assert len(str(refusal.value)) <= 500
     for verb, option in (("evaluate", "--metric"), ("tune", "--metric"), ("mbr", "--utility")):
         with pytest.raises(SystemExit) as end:
-            main([verb, "--nbest", "x", option, spec])
+            main([verb, "--hyp" if verb == "evaluate" else "--nbest", "x", option, spec])
         assert end.value.code == 2 and f"argument {option}: " in capsys.readouterr().err
 
 
