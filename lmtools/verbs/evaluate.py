@@ -42,66 +42,71 @@ from lmtools.evaluate.sacre import Sacre
 from lmtools.formats import detect, kaldi_text
 from lmtools.formats.nbest.stm import StmSegment
 from lmtools.formats.texts import KALDI
-from lmtools.text import NORMALISERS
 from lmtools.verbs.help import Rare
 from lmtools.verbs.options import GROUPS
+
+EXAMPLES = (
+    "lmtools evaluate --ref test.ref --hyp t.txt --against test.jsonl",
+    "lmtools evaluate --ref test.ref --hyp t.txt --normaliser librispeech --by words length",
+)
 
 
 def arguments(parser):
     """Declare the verb's options."""
     parser.epilog = (
-        "Files are Kaldi text (`utt w1 w2 ...`), trn, stm, ctm, or N-best lists, whose first"
-        " hypotheses and references count."
+        "A file is Kaldi text (`utt w1 w2 ...`), trn, stm, ctm, or N-best lists, of which the first"
+        " hypotheses and the references count."
     )
     help_text = (
-        "references (default: those in the N-best lists of --hyp); of several files BLEU, chrF and"
-        " TER take all"
+        "references (default: those in the N-best lists of --hyp); BLEU, chrF and TER take several"
+        " files"
     )
     parser.add("--ref", nargs="+", help=help_text)
     group = parser.groups["input"]
-    group.add_argument("--hyp", metavar="F", required=True, help="hypotheses")
-    parser.add("--against", help="hypotheses of another system: is the difference significant?")
+    group.add_argument("--hyp", metavar="F", required=True, help="hypotheses of a system")
+    parser.add(
+        "--against",
+        help="hypotheses of another system, to test whether the difference is significant",
+    )
     help_text = (
-        "format of --hyp and --against, and, if it is named too, of --ref: NAME or"
-        " NAME:option=value,... (default: recognised)"
+        "format of --hyp and --against, and a second one for --ref: NAME or NAME:option=value,..."
+        " (default: recognised)"
     )
     parser.add("--format", nargs="+", metavar="FMT", help=help_text)
-    help_text = "files without ids, one sentence a line, joined by line number"
+    help_text = "files have no ids: compare them line by line"
     group.add_argument("--plain", action="store_true", help=help_text)
-    parser.add("--metric", help=f"what is computed: {METRIC_HELP} (default: %(default)s)")
+    parser.add("--metric", help=f"the metric to compute: {METRIC_HELP} (default: %(default)s)")
     parser.add("--unify", "--map-words")
-    help_text = (
-        f"of hypotheses and references, before they are compared: {', '.join(NORMALISERS)}, or"
-        " NAME:option=value,... (default: as they are)"
-    )
-    parser.add("--normaliser", help=help_text)
+    parser.groups["normaliser"].description = "applied to hypotheses and references"
+    parser.add("--normaliser")
     add_rules(parser)
     words_help = GROUPS["input"]["--words"]["help"]
-    help_text = f"{words_help}, the changes against --against or else the errors"
+    help_text = f"{words_help}, and what changed against --against"
     parser.add("--words", help=help_text)
-    help_text = "Kaldi utt2dur, for false alarms an hour"
+    help_text = "Kaldi utt2dur, to count false alarms in an hour"
     parser.add_argument("--utt2dur", metavar="F", help=Rare(help_text))
     parser.add_argument(
-        "--oracle", action="store_true", help="tell also the best that N-best lists hold, by depth"
+        "--oracle",
+        action="store_true",
+        help="also measure the best possible choice from the lists, by depth",
     )
-    help_text = "implies --oracle: write the best hypothesis of each list by itself as Kaldi text"
+    help_text = "write these best hypotheses as Kaldi text (implies --oracle)"
     parser.add_argument("--oracle-out", metavar="F", help=help_text)
-    parser.add("--seed", help="of the bootstrap's draws (default: %(default)s)")
-    parser.add("--out", required=False, metavar="F.json", help="also write everything as JSON")
+    parser.add("--seed", help="seed of the bootstrap (default: %(default)s)")
+    parser.add("--out", required=False, metavar="F.json", help="also write all figures as JSON")
 
 
 def add_rules(parser):
     """Declare NIST's rules, and tables by part."""
     help_text = (
-        "NIST's global map: rewrite references and hypotheses by its rules as csrfilt does, and"
-        f" count as hub5 is scored (--metric wer:rules={HUB5}); an stm and a ctm are compared by"
-        " segment"
+        "NIST's global map: rewrite references and hypotheses by its rules, as csrfilt does, and"
+        f" count as for hub5 (--metric wer:rules={HUB5}); an stm and a ctm are compared by segment"
     )
     parser.groups["normaliser"].add_argument("--glm", metavar="F.glm", help=help_text)
     help_text = (
-        "tables besides: speaker (of an stm, or the id's first part), speaker=UTT2SPK, length,"
-        " label (of an stm), words: the most frequent confusions, deletions, insertions; counted in"
-        " the metric's words, characters or tokens"
+        "also print tables by speaker (of an stm, or the first part of the id), speaker=UTT2SPK,"
+        " length, label (of an stm), or words (the most frequent confusions, deletions and"
+        " insertions)"
     )
     parser.add_argument("--by", nargs="+", default=[], metavar="PART", help=help_text)
 

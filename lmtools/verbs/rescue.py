@@ -31,6 +31,12 @@ ORACLE = "oracle."
 RERUN = "--allow-commands", "--max-line"
 
 
+EXAMPLES = (
+    "lmtools rescue --dev dev.jsonl --test test.jsonl --text text.txt --out rescued",
+    "lmtools rescue --dev dev.jsonl --test test.jsonl --lm lm=lm --metric cer --out rescued",
+)
+
+
 def arguments(parser):
     """Declare the verb's options."""
     parser.epilog = (
