@@ -38,6 +38,6 @@ CHECKS = {
 __all__ = ["CHECKS", "ERROR", "HINT", "DoctorInputs", "Finding", "examine", "read_inputs"]
 
 
-def examine(inputs: DoctorInputs) -> list[Finding]:
-    """Return all findings, check by check."""
-    return [finding for check in CHECKS.values() for finding in check(inputs)]
+def examine(inputs: DoctorInputs) -> dict[str, list[Finding]]:
+    """Return what each check finds, by its name, of those that find something."""
+    return {name: found for name, check in CHECKS.items() if (found := list(check(inputs)))}

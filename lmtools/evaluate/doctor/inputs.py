@@ -25,7 +25,7 @@ from lmtools.evaluate.doctor.trials import (
     rewriting,
 )
 from lmtools.formats import read
-from lmtools.formats.lists import BEHIND, alike
+from lmtools.formats.lists import pair_ids
 from lmtools.formats.texts import read_texts
 from lmtools.ngram.model import SUBWORD, ModelNote, NgramModel, is_ngram
 from lmtools.text.blocks import read_text
@@ -122,14 +122,13 @@ class DoctorInputs:
 
 
 def join_references(texts: Mapping[str, str], nbests) -> Mapping[str, str]:
-    """Return references under the lists' ids, where one side has a speaker before each, if so."""
-    utts = [nbest.utt for nbest in nbests]
-    ids = next((pairs for rule, pairs in alike(utts, texts) if rule == BEHIND and pairs), {})
-    if ids.keys() != set(utts) or len(set(ids.values())) < len(ids):
+    """Return references under the lists' ids, where one rule joins all."""
+    found = pair_ids([nbest.utt for nbest in nbests], texts)
+    if not found or not found[0]:
         return texts
-    joined = set(ids.values())
+    joined = set(found[1].values())
     rest = {utt: text for utt, text in texts.items() if utt not in joined}
-    return {utt: texts[ids[utt]] for utt in utts} | rest
+    return {utt: texts[other] for utt, other in found[1].items()} | rest
 
 
 def read_inputs(

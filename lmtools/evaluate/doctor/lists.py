@@ -22,14 +22,6 @@ from lmtools.text import NORMALISERS
 from lmtools.text.marks import count_looped, is_looping
 from lmtools.types import NBest
 
-# What people and programs do to utterance ids; each undoes one of them.
-CHANGES: dict[str, Callable[[str], str]] = {
-    "end in the rank of a hypothesis, `utt-n`": lambda utt: re.sub(r"-\d+$", "", utt),
-    "differ in case": str.lower,
-    "have a directory": lambda utt: utt.rpartition("/")[2],
-    "have a file ending": lambda utt: re.sub(r"\.(wav|flac|mp3|sph)$", "", utt),
-    "have a speaker before": lambda utt: re.split(r"[-_]", utt, maxsplit=1)[-1],
-}
 SHOWN = 60  # characters of a hypothesis
 
 
@@ -52,37 +44,14 @@ def ids(inputs: DoctorInputs) -> Iterator[Finding]:
     without = [utt for utt in lists if utt not in refs]
     unknown = [utt for utt in refs if utt not in lists]
     if without:
-        cause = (
-            f"{share(len(without), len(lists))} utterances have no reference in {inputs.ref}:"
-            f" {some(without, 3)}"
-        )
-        yield Finding(
-            ERROR,
-            lists[without[0]],
-            cause + why(without, refs),
-            "make the ids the same on both sides",
-        )
-    if unknown:
-        cause = (
-            f"{share(len(unknown), len(refs))} references have no list in {inputs.nbest}:"
-            f" {some(unknown, 3)}"
-        )
-        remedy = "make the ids the same on both sides" if without else "fine if the set is bigger"
-        yield Finding(
-            ERROR if without else HINT,
-            inputs.ref_places[unknown[0]],
-            cause + why(unknown, lists),
-            remedy,
-        )
-
-
-def why(utts, others) -> str:
-    """Return the change between the ids of the two sides, if one explains most, else nothing."""
-    for what, undo in CHANGES.items():
-        there = {undo(other) for other in others} | others.keys()
-        if sum(undo(utt) in there for utt in utts) > 0.5 * len(utts):
-            return f" (one side's ids {what})"
-    return ""
+        there = f" (first {without[0]!r}, there {unknown[0]!r})" if unknown else ""
+        cause = f"{share(len(without), len(lists))} utterances have no reference in {inputs.ref}"
+        remedy = "make the ids the same on both sides"
+        yield Finding(ERROR, lists[without[0]], f"{cause}{there}", remedy)
+    elif unknown:
+        cause = f"{share(len(unknown), len(refs))} references have no list in {inputs.nbest}"
+        where = inputs.ref_places[unknown[0]]
+        yield Finding(HINT, where, f"{cause}: {some(unknown, 3)}", "fine if the set is bigger")
 
 
 def split_lists(inputs: DoctorInputs) -> Iterator[Finding]:

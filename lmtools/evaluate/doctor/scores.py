@@ -91,27 +91,38 @@ def is_lm(name: str) -> bool:
     return "lm" in name.lower() and "lmwt" not in name.lower()
 
 
-def signs(inputs: DoctorInputs) -> Iterator[Finding]:
-    """Find costs for log-probabilities: positive, growing down the lists; not in features."""
+def find_positive(inputs: DoctorInputs) -> Iterator[tuple[str, bool, str]]:
+    """Yield components whose values are all positive, features apart, whether they are costs, and
+    what tells so: the lowest choose better, as references show, or they grow down the lists.
+    """
     parts = columns(inputs)
     first = next((name for name in FIRST if name in parts), next(iter(parts), None))
     for name, lists in parts.items():
-        values = np.concatenate(lists)
-        if not are_positive(values) or not (is_lm(name) or name in (first, *FIRST)):
-            continue
-        rising = np.mean([row[-1] > row[0] for row in lists])
-        lower_is_better = choose_by(inputs, name)
-        if lower_is_better or (lower_is_better is None and (is_lm(name) or rising > 0.6)):
-            cause = f"all values of {name!r} are positive"
-            cause += ", and they grow down the lists" if rising > 0.6 else ""
-            cause += ", and the lowest choose better than the highest" if lower_is_better else ""
+        if are_positive(np.concatenate(lists)) and (is_lm(name) or name in (first, *FIRST)):
+            rising = bool(np.mean([row[-1] > row[0] for row in lists]) > 0.6)
+            lower_is_better = choose_by(inputs, name)
+            costs = lower_is_better or (lower_is_better is None and (is_lm(name) or rising))
+            why = ", and they grow down the lists" * rising
+            why += ", and the lowest choose better than the highest" * bool(lower_is_better)
+            yield name, bool(costs), why
+
+
+def find_costs(inputs: DoctorInputs) -> list[str]:
+    """Return the components that are costs."""
+    return [name for name, costs, _ in find_positive(inputs) if costs]
+
+
+def signs(inputs: DoctorInputs) -> Iterator[Finding]:
+    """Find costs for log-probabilities."""
+    for name, costs, why in find_positive(inputs):
+        cause = f"all values of {name!r} are positive"
+        remedy = "fine for densities and similarities; give the negative of costs"
+        if costs:
+            cause += f"{why}: costs, not log-probabilities?"
             remedy = "give their negative: higher must be better"
             if not is_lm(name):
                 remedy += f" (lmtools tune --fix {name}=-1 turns the sign of a first pass)"
-            yield Finding(ERROR, inputs.nbest, f"{cause}: costs, not log-probabilities?", remedy)
-        else:
-            remedy = "fine for densities and similarities; give the negative of costs"
-            yield Finding(HINT, inputs.nbest, f"all values of {name!r} are positive", remedy)
+        yield Finding(ERROR if costs else HINT, inputs.nbest, cause, remedy)
 
 
 def choose_by(inputs: DoctorInputs, name: str) -> bool | None:
