@@ -28,14 +28,13 @@ def arguments(parser):
 def run(args) -> int:
     """Examine, print the findings and a summary; 1 if there are errors."""
     inputs = read_inputs(args.nbest, args.format, args.text, args.ref, lm=args.lm)
-    findings = print_findings(inputs)
-    return int(any(finding.level == ERROR for finding in sum(findings.values(), [])))
+    return int(any(f.level == ERROR for found in print_findings(inputs).values() for f in found))
 
 
 def print_findings(inputs: DoctorInputs) -> dict[str, list[Finding]]:
     """Print what the checks find and a summary; return the findings by check."""
     by_check = examine(inputs)
-    findings = sum(by_check.values(), [])
+    findings = [finding for found in by_check.values() for finding in found]
     for finding in findings:
         print(finding)
     errors = sum(finding.level == ERROR for finding in findings)

@@ -287,9 +287,7 @@ class Job:
         if text:
             normaliser = ["--normaliser", self.writing.text] if self.writing.text else []
             self.run("ngram", *text, "--order", ORDER, *normaliser, "--out", self.out / "lm")
-        # the doctor reads no mixtures; lists and text look to it as a model's normaliser leaves them
-        lms = [lm for lm in self.lms.values() if not lm.startswith("mix:")][:1]
-        notes = [note for one in self.sets.values() for note in self.examine(one, lms)]
+        notes = [note for one in self.sets.values() for note in self.examine(one)]
         # before language models score, which may take long: what cannot be tuned is refused here
         if "dev" in self.sets:
             self.run_system(NO_LM, ())
@@ -328,12 +326,14 @@ class Job:
             dedup = ["--dedup"] if options else []
             self.run("convert", one.path, one.used, *form, *ref, *options, *dedup)
 
-    def examine(self, one: ListSet, lms: Sequence[str]) -> Iterator[str]:
+    def examine(self, one: ListSet) -> Iterator[str]:
         """Have the doctor look at lists; yield notes, UserError for the first error that is not
         mended here.
         """
-        options = {"nbest": one.used} | ({"text": self.args.text} if self.args.text else {})
-        options |= {"lm": lm for lm in lms}
+        # the doctor reads no mixtures; it sees lists and text as a model's normaliser leaves them
+        lm = next((lm for lm in self.lms.values() if not lm.startswith("mix:")), None)
+        options = {"nbest": one.used, "text": self.args.text, "lm": lm}
+        options = {name: value for name, value in options.items() if value}
         with self.logged():
             words = [word for name, value in options.items() for word in (f"--{name}", value)]
             print(shlex.join(["lmtools", "doctor", *words]))
@@ -349,8 +349,7 @@ class Job:
             line = f"{first.place}: {first.cause}; {first.remedy}"
             line += f"; {plural(more, 'more error')}: {self.out / LOG}" if more else ""
             raise UserError(line)
-        for finding in sum((by_check.get(name, []) for name in MEANT), []):
-            yield f"{finding.cause}; {finding.remedy}"
+        yield from (f"{f.cause}; {f.remedy}" for name in MEANT for f in by_check.get(name, ()))
 
     def turn(self, costs: Sequence[str]) -> None:
         """Turn costs round: the first pass by its weight, others by weights below 0."""
@@ -363,7 +362,7 @@ class Job:
         print(f"costs: the lowest {', '.join(costs)} is best; tuned by {shlex.join(self.turned)}")
 
     def run_system(self, before: str, names) -> None:
-        """Tune, rescore and evaluate with the columns `names`; names of files begin with `before`."""
+        """Tune, rescore and evaluate with columns; names of files begin with `before`."""
         weights, text = self.out / f"{before}weights.json", self.out / f"{before}test.txt"
         test = self.sets["test"].used
 
@@ -391,8 +390,8 @@ class Job:
             {(nbest.utt, *(hyp.text for hyp in nbest.hyps)) for nbest in one.nbests}
             for one in self.sets.values()
         )
-        if dev & test:
-            yield f"{len(dev & test)} of {len(test)} lists of test are in dev, too: the table flatters"
+        if both := dev & test:
+            yield f"{len(both)} of {len(test)} lists of test are in dev, too: the table flatters"
 
 
 def draw_table(out: Path, metric: str, lms: Sequence[str] = ()) -> Iterator[str]:

@@ -8,7 +8,6 @@ from lmtools.evaluate.doctor.inputs import ERROR, HINT, DoctorInputs, Finding, r
 # Each check is a function of the inputs that yields findings.
 CHECKS = {
     "read": lists.read,
-    "encoding": texts.encoding,
     "ids": lists.ids,
     "first word": texts.first_word,
     "references": lists.references,
@@ -30,7 +29,6 @@ CHECKS = {
     "order": scores.order,
     "duplicates": lists.duplicates,
     "empty": lists.empty,
-    "length": lists.length,
     "loops": lists.loops,
     "blanks": lists.blanks,
 }

@@ -159,10 +159,8 @@ def write_whisper(nbests, part):
 
 def write_costs(nbests, part):
     """Lists whose scores are costs, a CSV of references whose ids are files."""
-    turned = [
-        replace(n, ref=None, hyps=tuple(replace(h, scores={"am": 50 - h.scores["am"]}) for h in n.hyps))
-        for n in nbests
-    ]  # fmt: skip
+    turned = [[replace(h, scores={"am": 50 - h.scores["am"]}) for h in n.hyps] for n in nbests]
+    turned = [NBest(n.utt, tuple(hyps)) for n, hyps in zip(nbests, turned, strict=True)]
     jsonl.write(turned, f"{part}.costs.jsonl")
     rows = (f"{n.utt}.wav,{n.ref}\n" for n in nbests)
     Path(f"{part}.csv").write_text("path,sentence\n" + "".join(rows))
@@ -172,8 +170,8 @@ def write_costs(nbests, part):
 @pytest.mark.parametrize(
     ("write", "said", "more"),
     [
-        (write_kaldi, r"tri5/decode_dev/nbest \(kaldi-nbest\), references in data/dev/text\n(.|\n)*"
-         r"upper case \(hypotheses, references\), lower case \(text\).*--normaliser librispeech", ""),
+        (write_kaldi, r"decode_dev/nbest \(kaldi-nbest\), references in data/dev/text\n(.|\n)*upper"
+         r" case \(hypotheses, references\), lower case \(text\).*--normaliser librispeech", ""),
         (write_flat, r"nbest_dev \(kaldi-nbest\), references in nbest_dev/text", ""),
         (write_espnet, r"\(espnet2\), references in asr/dev/score_wer/ref.trn, ids joined without"
          " what stands before", ""),
@@ -207,10 +205,8 @@ def test_whisper_without_dev(home, capsys):
     jsonl.write(lists, home / "w.jsonl")
     assert main(shlex.split(call)) == 1
     assert "--dev: no lists to tune weights on" in capsys.readouterr().err
-    scored = [
-        replace(n, hyps=tuple(h.with_scores({**h.scores, "avg": h.scores["am"] / 9}) for h in n.hyps))
-        for n in lists
-    ]  # fmt: skip
+    more = [[h.with_scores({**h.scores, "avg": h.scores["am"] / 9}) for h in n.hyps] for n in lists]
+    scored = [replace(n, hyps=tuple(hyps)) for n, hyps in zip(lists, more, strict=True)]
     jsonl.write(scored, home / "w.jsonl")
     assert main(shlex.split(call)) == 0
     table = capsys.readouterr().out.split("\n\n")[1].splitlines()
@@ -269,7 +265,10 @@ def test_a_model_of_another_case(home, capsys):
         ("--text 'my text' --dev -", "--dev -: is read several times"),
         ("--text 'my text' --dev 'ark:x |'", "is read several times"),
         ("--text 'my text' --dev none", "none: "),
-        ("--text 'my text' --dev bare", "utterance 'u1-0' has no reference; give them by --dev-ref F"),
+        (
+            "--text 'my text' --dev bare",
+            "utterance 'u1-0' has no reference; give them by --dev-ref F",
+        ),
         ("--text 'my text' --test some", "some: utterance 'u1-0' has no reference"),
         ("--text 'my text' --test empty", "empty"),
         ("--text 'my text' --out 'my text'", "my text: cannot write"),
@@ -324,7 +323,11 @@ def test_dev_is_not_test_and_references_are_not_text(home, capsys):
     assert "the LM has seen the references" in capsys.readouterr().err
     (home / "leaky").write_text("\n".join([*long[:3], *sentences(500, 3)]) + "\n")
     assert main(shlex.split(f"{CALL} --text leaky")) == 0
-    assert capsys.readouterr().out.split("\n\n")[-1].startswith("3 of 30 (10.0%) references of 8 words or more stand in leaky; remove")
+    assert (
+        capsys.readouterr()
+        .out.split("\n\n")[-1]
+        .startswith("3 of 30 (10.0%) references of 8 words or more stand in leaky; remove")
+    )
     shared = [*jsonl.read("test.jsonl"), next(jsonl.read("dev.jsonl"))]
     jsonl.write(shared, home / "test.jsonl")
     assert main(shlex.split(f"{CALL} --text 'my text'")) == 0
