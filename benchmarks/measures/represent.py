@@ -12,7 +12,6 @@ from torch import Tensor
 from lmtools.base.errors import UserError
 from lmtools.models.base import last_state
 from lmtools.models.device import autocast
-from lmtools.models.transformer import matrix_flops
 from lmtools.score.neural import NeuralScorer
 from lmtools.text.subword import MASK
 from measures.score import (
@@ -22,6 +21,7 @@ from measures.score import (
     by_length,
     collect_figures,
     layer_shapes,
+    matrix_flops,
     measure_throughput,
     naive_states,
     select_transformers,

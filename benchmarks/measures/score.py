@@ -2,6 +2,7 @@
 T-TA paper), and batched against the machine's own rate of matrix products.
 """
 
+import math
 import statistics
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
@@ -16,7 +17,7 @@ from lmtools.models import MODELS
 from lmtools.models.device import PRECISIONS
 from lmtools.models.lm import LanguageModel
 from lmtools.models.settings import Settings
-from lmtools.models.transformer import Transformer, matrix_flops
+from lmtools.models.transformer import Transformer, TransformerConfig
 from lmtools.score.load import load
 from lmtools.score.neural import NeuralScorer
 from lmtools.score.texts import run_batches
@@ -312,3 +313,20 @@ def format_ratios(rows: list[dict]) -> list[str]:
         time = seconds[lm, task, words] * 1e3
         lines.append(f"{words:3d} words {task:6s}: {lm} {time:.1f} ms; {against}")
     return lines
+
+
+def matrix_flops(
+    config: TransformerConfig,
+    positions: int,
+    attended: int,
+    vocabulary: int = 0,
+    predicted: int = 0,
+) -> float:
+    """Count the floating point operations of the matrix products of one forward pass over
+    `positions` rows that attend to `attended` keys.
+
+    `predicted` rows also go through the head and the (V, D) output matrix.
+    """
+    layer = 4 * config.dim**2 + 2 * config.dim * config.ffn + 2 * attended * config.dim
+    output = (config.dim**2 if config.norm == "post" else 0) + config.dim * vocabulary
+    return 2.0 * math.fsum((positions * config.layers * layer, predicted * output))

@@ -1,9 +1,8 @@
-"""Settings of a whole call, which reach every part of it: --max-line, --allow-commands,
---log-format.
+"""Settings of a whole call, which reach every part of it: --max-line, --allow-commands.
 
-The command line sets them, and a program does by `with lmtools.using(...)`; variables of the
-environment are their defaults and are read here alone. They are the thread's: one that a program
-starts inside the block begins with the defaults, unless it runs in a copy of the context
+The command line sets them, and a program does by `with lmtools.using(...)`; a variable of the
+environment is the default of --max-line and is read here alone. They are the thread's: one that a
+program starts inside the block begins with the defaults, unless it runs in a copy of the context
 (contextvars.copy_context, asyncio.to_thread). Worker processes get the settings of the call that
 they work for (lmtools.base.workers).
 """
@@ -17,9 +16,7 @@ from dataclasses import dataclass, replace
 
 from lmtools.base.errors import UserError
 
-# variables of the environment
-MAX_LINE, LOG_FORMAT = "LMTOOLS_MAX_LINE", "LMTOOLS_LOG_FORMAT"
-LOG_FORMATS = TEXT, JSON = "text", "json"
+MAX_LINE = "LMTOOLS_MAX_LINE"  # variable of the environment
 LONGEST = "16M"  # bytes of a line, unless something else is set
 SIZES = "write it as 500000, 64K, 16M or 2G"
 
@@ -29,13 +26,11 @@ class Context:
     """Settings of a call.
 
     `max_line`: bytes that a line may have. `allow_commands`: whether lines of script files may run
-    commands. `log_format`: how lines on standard error are written, text or json
-    (lmtools.base.log); `verb`: what these say of who is called.
+    commands. `verb`: which verb is called.
     """
 
     max_line: int = 16 << 20
     allow_commands: bool = False
-    log_format: str = TEXT
     verb: str = ""
 
     def __post_init__(self):
@@ -45,7 +40,6 @@ class Context:
 
             check_kind(self.allow_commands, bool, "allow_commands", "True or False")
             check_text(self.verb, "verb")
-        check_log_format(self.log_format, "log_format")
         object.__setattr__(self, "max_line", check_size(self.max_line, "max_line"))
 
 
@@ -56,9 +50,7 @@ def current() -> Context:
     """Return the settings of this call; UserError for a variable of the environment with none."""
     if context := SETTINGS.get():
         return context
-    max_line = check_size(os.environ.get(MAX_LINE) or LONGEST, MAX_LINE)
-    log_format = check_log_format(os.environ.get(LOG_FORMAT) or TEXT, LOG_FORMAT)
-    return Context(max_line, log_format=log_format)
+    return Context(check_size(os.environ.get(MAX_LINE) or LONGEST, MAX_LINE))
 
 
 @contextlib.contextmanager
@@ -66,14 +58,12 @@ def using(
     *,
     max_line: int | str | None = None,
     allow_commands: bool | None = None,
-    log_format: str | None = None,
     verb: str | None = None,
 ) -> Iterator[Context]:
     """Give the calls inside the block these settings of `Context`; None leaves one as it is around
     the block. `max_line` may be text, as 64M. UserError for a value that is none.
     """
-    given = {"max_line": max_line, "allow_commands": allow_commands}
-    given |= {"log_format": log_format, "verb": verb}
+    given = {"max_line": max_line, "allow_commands": allow_commands, "verb": verb}
     given = {name: value for name, value in given.items() if value is not None}
     context = replace(current(), **given)
     token = SETTINGS.set(context)
@@ -81,13 +71,6 @@ def using(
         yield context
     finally:
         SETTINGS.reset(token)
-
-
-def check_log_format(value: str, name: str) -> str:
-    """Return a format of the log; UserError that names the setting for one that is none."""
-    if value not in LOG_FORMATS:
-        raise UserError(f"{name}: {value!r} is no format; choose {' or '.join(LOG_FORMATS)}")
-    return value
 
 
 def check_size(value: int | str, name: str) -> int:

@@ -1,21 +1,13 @@
 """What a program says on standard error while it works: lines, and how far a long piece of work is.
 
-The setting `log_format` (lmtools.base.context) says how: `text` for people, or `json`, an object a
-line for programs that gather logs. How far work is stands in a bar on a terminal, and elsewhere in
-a line for each minute in which nothing else is said. Standard output is left for results.
+How far work is stands in a bar on a terminal, and elsewhere in a line for each minute in which
+nothing else is said. Standard output is left for results.
 """
 
-import contextlib
-import io
-import json
-import math
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from datetime import datetime, timezone
 from typing import TypeVar
-
-from lmtools.base.context import JSON, current
 
 EVERY = 60.0  # seconds from line to line about one piece of work
 DELAY = 1.0  # seconds that work takes at least to be shown in a bar
@@ -25,21 +17,13 @@ OPEN: list["ProgressBar"] = []  # work under way, in the order in which it began
 Item = TypeVar("Item")
 
 
-def say(message: object, level: str = "info", **figures) -> None:
-    """Write one line on standard error, above a bar that is shown there.
-
-    As JSON it is an object: `time` (UTC, ISO 8601), `level` (info, warning, error), `verb` (null in
-    a program's own calls), `message`, and `figures` by name, null where they are not finite.
-    """
-    message = str(message)
-    stream = sys.stderr.stream if isinstance(sys.stderr, JsonLines) else sys.stderr
-    if current().log_format == JSON:
-        message = format_object(message, level, figures)
+def say(message: object) -> None:
+    """Write one line on standard error, above a bar that is shown there."""
     bars = [work.bar for work in OPEN if work.bar is not None]
     if bars:
-        bars[0].write(message, file=stream)
+        bars[0].write(str(message), file=sys.stderr)
     else:
-        print(message, file=stream, flush=True)
+        print(message, file=sys.stderr, flush=True)
     for work in list(OPEN):
         work.last = time.monotonic()
 
@@ -48,64 +32,6 @@ def say_lines(lines: Iterable[str]) -> None:
     """Write lines on standard error, as `say` does."""
     for line in lines:
         say(line)
-
-
-def format_object(message: str, level: str, figures: dict) -> str:
-    """Return a line of the log as a JSON object."""
-    now = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
-    head = {"time": now, "level": level, "verb": current().verb or None, "message": message}
-    return json.dumps(head | {name: make_finite(value) for name, value in figures.items()})
-
-
-def make_finite(value):
-    """Return a figure as JSON may hold it: None in place of NaN and infinities, in mappings too."""
-    if isinstance(value, dict):
-        return {name: make_finite(inner) for name, inner in value.items()}
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-class JsonLines(io.TextIOBase):
-    """A stream in the place of standard error, each line of which, whoever writes it (a library's
-    warning, a traceback), goes to `stream` as a JSON object.
-    """
-
-    def __init__(self, stream):
-        self.stream, self.begun = stream, ""
-
-    def writable(self) -> bool:
-        """Return that it can be written."""
-        return True
-
-    def fileno(self) -> int:
-        """Return the number of the file behind."""
-        return self.stream.fileno()
-
-    def write(self, text: str) -> int:
-        """Write the lines that are whole, and keep the beginning of the next."""
-        *lines, self.begun = (self.begun + text).split("\n")
-        for line in filter(str.strip, lines):
-            print(format_object(line, "info", {}), file=self.stream, flush=True)
-        return len(text)
-
-    def finish(self) -> None:
-        """Write what is left as a line."""
-        self.write("\n")
-
-
-@contextlib.contextmanager
-def whole_log_as_json() -> Iterator[None]:
-    """Have all that Python code writes on standard error in the block be JSON objects, where
-    `log_format` asks for it.
-    """
-    if current().log_format != JSON:
-        yield
-        return
-    stream = JsonLines(sys.stderr)
-    with contextlib.redirect_stderr(stream):
-        try:
-            yield
-        finally:
-            stream.finish()
 
 
 class ProgressBar:
@@ -118,7 +44,7 @@ class ProgressBar:
         self.done = self.before = done
         self.begun = self.last = time.monotonic()
         self.bar = None
-        if sys.stderr.isatty() and current().log_format != JSON:
+        if sys.stderr.isatty():
             from tqdm import tqdm
 
             class Bar(tqdm):
@@ -154,8 +80,7 @@ class ProgressBar:
         line += f" {self.plural}, {self.amount(rate)} {self.plural}/s"
         if left is not None:
             line += f", {format_seconds(left)} left"
-        figures = {"label": self.label, "done": self.done, "total": self.total, "unit": self.unit}
-        say(line, **figures, rate=rate, left=left)
+        say(line)
 
     @property
     def plural(self) -> str:

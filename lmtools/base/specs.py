@@ -120,7 +120,6 @@ def parse_mixture(text: str) -> tuple[list[str], list[float]]:
 
 
 GROUP = "lmtools.models"
-PACKAGE = "lmtools-models-en"  # what utils/pack_models.py writes
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
@@ -157,4 +156,4 @@ def find_folder(point: EntryPoint) -> Path:
 def list_models() -> str:
     """Return what installed models there are, or how they come, to end an error message."""
     names = ", ".join(sorted({point.name for point in list_points()}))
-    return f"installed: {names or 'none; docs/models.md says how a wheel of some is made'}"
+    return f"installed: {names or 'none; docs/models.md says how to get one'}"

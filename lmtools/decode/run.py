@@ -139,7 +139,7 @@ def report_failure(utt: str, reason: str, strict: bool) -> None:
     """Say that an utterance failed, and why; UserError for that if `strict`."""
     if strict:
         raise UserError(reason)
-    say(one_line(UserError(f"{utt}: failed: {reason}")), "warning", utterance=utt)
+    say(one_line(UserError(f"{utt}: failed: {reason}")))
 
 
 def decode_missing(

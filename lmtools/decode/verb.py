@@ -82,7 +82,7 @@ def join(parts: Sequence[Part], out: str, **options) -> int:
         return 0
     with atomic_text(out + FAILED) as stream:
         stream.writelines(f"{line}\n" for line in failures)
-    say(f"{len(failures):,} utterances failed; {out}{FAILED} says why", "warning")
+    say(f"{len(failures):,} utterances failed; {out}{FAILED} says why")
     return INCOMPLETE
 
 
@@ -92,16 +92,13 @@ def describe(done: Decoded, out: str) -> int:
     say(
         f"{out}: {done.hypotheses:,} hypotheses of {done.utterances:,} utterances{long},"
         f" {done.seconds / 60:,.1f} minutes of speech, real-time factor {done.real_time_factor:.2f}"
-        " a process",
-        utterances=done.utterances, hypotheses=done.hypotheses, seconds=done.seconds,
-        real_time_factor=done.real_time_factor, failed=len(done.failed),
-    )  # fmt: skip
+        " a process"
+    )
     if not done.failed:
         return 0
     names = [*itertools.islice(done.failed, SHOWN), *["..."] * (len(done.failed) > SHOWN)]
     say(
         f"{len(done.failed):,} of {done.utterances + len(done.failed):,} utterances failed"
-        f" ({', '.join(names)}); {out}{FAILED} says why; mend them and give the command again",
-        "warning",
+        f" ({', '.join(names)}); {out}{FAILED} says why; mend them and give the command again"
     )
     return INCOMPLETE

@@ -5,7 +5,6 @@ Radford et al. 2023, Robust Speech Recognition via Large-Scale Weak Supervision.
 """
 
 import math
-import re
 import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -22,7 +21,6 @@ from lmtools.types import Hypothesis
 LONGEST = 30  # seconds that the encoder takes
 DIGITS = 4  # of scores
 FILES = ("model.bin", "config.json", "tokenizer.json")
-ALL = ".*"  # tokens
 WORDS = NORMALISERS["librispeech"]  # what tells words apart: neither case nor punctuation
 WIDEST = 80  # beam up to which the search goes on until hypotheses are `depth`
 WIDER = 4  # times the beam before, where one did not find enough
@@ -37,42 +35,24 @@ class WhisperOptions:
     beam: int = option(20, "hypotheses that the search for the first one keeps", least=1)
     depth: int = option(20, "hypotheses of a list, of different words", least=1)
     language: str = option("en", "code of the language that is spoken, auto to have it detected")
-    timestamps: str = option(
-        "auto",
-        "tokens of time in the search: auto for recordings of more than 30 s alone, whose windows"
-        " they end",
-        choices=("auto", "yes", "no"),
-    )
-    mass: str = option(
-        "no", "also the score `mass`: all that was merged into a hypothesis", choices=("no", "yes")
-    )
-    tokens: str = option(
-        ALL,
-        "regular expression of the tokens of text that may come; any but .* makes the first"
-        " hypothesis worse (WER of test-other by Whisper base: 11 with all, 21 with"
-        " ' ?[a-z]+|\\'[a-z]+')",
-    )
 
     def __post_init__(self):
         check_options(self)
 
 
 class Candidate(NamedTuple):
-    """A text, the sum of the log-probabilities of its tokens and the end, their number, and the log
-    of the probability of all that was merged into it.
-    """
+    """A text, the sum of the log-probabilities of its tokens and the end, and their number."""
 
     text: str
     am: float
     length: int
-    mass: float
 
     @property
     def avg(self) -> float:
         return self.am / max(self.length, 1)
 
 
-NOTHING = Candidate("", 0.0, 0, 0.0)
+NOTHING = Candidate("", 0.0, 0)
 
 
 @dataclass
@@ -90,8 +70,7 @@ class Window:
         faster-whisper takes no word of them.
         """
         if not (text := "".join(self.answer)).strip():
-            log = math.log(max(self.no_speech, 1e-10))
-            return [Candidate("", log, 0, log)]
+            return [Candidate("", math.log(max(self.no_speech, 1e-10)), 0)]
         return [self.candidates[0]._replace(text=text), *self.candidates[1:]]
 
 
@@ -124,10 +103,6 @@ class Whisper:
                 f"--opts depth={self.options.depth}: more than a beam of {most} holds; raise"
                 " beam too"
             )
-        try:
-            self.wanted = re.compile(self.options.tokens)
-        except (re.error, RecursionError, OverflowError) as error:
-            raise UserError(f"--opts tokens: no regular expression ({error}); mend it") from None
 
     def load(self) -> "Whisper":
         from faster_whisper import WhisperModel
@@ -153,7 +128,6 @@ class Whisper:
                 " (utils/install_asr.sh does, once the directory is gone)"
             ) from None
         self.check_tokens()
-        self.suppressed = [-1, *self.unwanted_tokens()]
         return self
 
     def check_tokens(self) -> None:
@@ -177,17 +151,6 @@ class Whisper:
                 )
         self.first_time = self.model.hf_tokenizer.token_to_id("<|notimestamps|>") + 1
 
-    def unwanted_tokens(self) -> list[int]:
-        """Return the tokens of text that `tokens` excludes; UserError where it excludes all."""
-        if self.options.tokens == ALL:
-            return []
-        decode = self.model.hf_tokenizer.decode
-        end = self.model.hf_tokenizer.token_to_id("<|endoftext|>")
-        unwanted = [token for token in range(end) if not self.wanted.fullmatch(decode([token]))]
-        if len(unwanted) == end:
-            raise UserError(f"--opts tokens={self.options.tokens}: no token is so; correct it")
-        return unwanted
-
     def decode(self, samples: np.ndarray) -> list[Hypothesis]:
         """Return the hypotheses of samples (N,), faster-whisper's answer first, others by `avg`."""
         windows = self.listen(samples)
@@ -195,8 +158,6 @@ class Whisper:
         hyps = []
         for one in combine_windows((window.heard() for window in windows), self.options.depth):
             scores = {"am": one.am, "avg": one.avg, "nospeech": no_speech, "length": one.length}
-            if self.options.mass == "yes":
-                scores["mass"] = one.mass
             rounded = {name: round(score, DIGITS) for name, score in scores.items()}
             hyps.append(Hypothesis(" ".join(one.text.split()), rounded))
         return hyps
@@ -223,9 +184,7 @@ class Whisper:
             language=None if settings.language == "auto" else settings.language,
             beam_size=settings.beam,
             temperature=0,
-            suppress_tokens=self.suppressed,
-            without_timestamps=settings.timestamps == "no"
-            or (settings.timestamps == "auto" and len(samples) <= LONGEST * self.rate),
+            without_timestamps=len(samples) <= LONGEST * self.rate,  # they end windows
         )
         for segment in segments:  # each is there before the next window is searched
             windows[-1].answer.append(segment.text)
@@ -282,8 +241,7 @@ class Whisper:
             if (end is None) != (ends[0][1] is None) or abs((end or 0) - (ends[0][1] or 0)) > CLOSE:
                 continue
             text = decode([token for token in tokens[:kept] if token < end_of_text])
-            am = score * len(tokens)
-            candidates.append(Candidate(text, am, len(tokens), am))
+            candidates.append(Candidate(text, score * len(tokens), len(tokens)))
         return candidates
 
 
@@ -319,11 +277,7 @@ def merge_equal(candidates: Iterable[Candidate]) -> list[Candidate]:
     """Return those of different words, each as it is written first, in that order."""
     merged: dict[str, Candidate] = {}
     for candidate in candidates:
-        words = WORDS(candidate.text)
-        if first := merged.get(words):
-            mass = float(np.logaddexp(first.mass, candidate.mass))
-            candidate = first._replace(mass=mass)
-        merged[words] = candidate
+        merged.setdefault(WORDS(candidate.text), candidate)
     return list(merged.values())
 
 
@@ -339,7 +293,7 @@ def combine_windows(windows: Iterable[Sequence[Candidate]], depth: int) -> list[
     whole = [NOTHING]
     for window in windows:
         pairs = [
-            Candidate(f"{a.text} {b.text}", a.am + b.am, a.length + b.length, a.mass + b.mass)
+            Candidate(f"{a.text} {b.text}", a.am + b.am, a.length + b.length)
             for a in whole
             for b in window
         ]

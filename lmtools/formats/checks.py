@@ -138,7 +138,7 @@ def name_unread(path, names: Iterable[str], remedy: str) -> None:
     """Say which files of scores stand beside lists and are not read, if there are any."""
     if names := sorted(names):
         shown = ", ".join(names[:5]) + (" .." if len(names) > 5 else "")
-        say(f"{path}: scores beside the lists are not read: {shown}; {remedy}", "warning")
+        say(f"{path}: scores beside the lists are not read: {shown}; {remedy}")
 
 
 def component(name: str, where: str) -> str:

@@ -29,7 +29,6 @@ class Trunk(nn.Module, ABC):
     objective: ClassVar[str] = "causal"  # that it is usually trained with
     two_way: ClassVar[bool] = False  # it goes with the two-way objective, and only with it
     pairs: ClassVar[bool] = False  # it goes with the translation objective, and only with it
-    carries: ClassVar[bool] = False  # it has `carried`
     masks: ClassVar[bool] = False  # it has `masked_states`
     ragged: ClassVar[bool] = False  # it has `ragged_states`
     positions: int = sys.maxsize  # the longest input, with the boundary tokens
@@ -85,14 +84,6 @@ class Trunk(nn.Module, ABC):
         """Return states (N, columns) ready for the output matrix, (N, width)."""
         return states
 
-    def carried(
-        self, tokens: Tensor, before: list[Tensor] | None = None
-    ) -> tuple[Tensor, list[Tensor]]:
-        """Return the last layer's states (B, T, columns) of tokens that go on from the state
-        `before` (None: the beginning), and the state after them: tensors of B rows.
-        """
-        raise NotImplementedError
-
     def ragged_states(self, read: Ragged) -> Tensor:
         """Return the last layer's states (P, columns) of sentences without padding."""
         raise NotImplementedError
@@ -142,11 +133,6 @@ class Trunk(nn.Module, ABC):
     def describe(self) -> str:
         """Return the addition to the model's size in a line about it; empty where there is none."""
         return ""
-
-    @classmethod
-    def arch_of_size(cls, layers: int, dim: int) -> dict:
-        """Return the settings `arch` of so many layers of a width, to compare families."""
-        return {"layers": layers, "dim": dim}
 
 
 def last_state(states: Iterable[Tensor]) -> Tensor:

@@ -89,10 +89,6 @@ def load_checked(path) -> tuple[dict[str, torch.Tensor], dict]:
     return tensors, metadata
 
 
-def load_tensors(path) -> dict[str, torch.Tensor]:
-    return load_checked(path)[0]
-
-
 def load_metadata(path) -> dict:
     """Return the metadata that `save_tensors` wrote."""
     with open_tensors(path) as (_, metadata):

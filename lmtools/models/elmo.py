@@ -215,7 +215,3 @@ class Elmo(Trunk):
 
     def head(self, states: Tensor) -> Tensor:
         return self.dropout(states)
-
-    @classmethod
-    def arch_of_size(cls, layers, dim):
-        return {"layers": layers, "dim": dim, "units": dim}

@@ -151,10 +151,6 @@ class Gcnn(Trunk):
     def memory(self):
         return ConvolutionInputs(self)
 
-    @classmethod
-    def arch_of_size(cls, layers, dim):
-        return {"dim": dim, "blocks": [f"[4, {dim}] x {layers}"]}
-
 
 class ConvolutionInputs:
     """Inputs of the convolutions over a tree of prefixes: each one's input at the last token, a row

@@ -44,7 +44,6 @@ class Lstm(Trunk):
 
     Config = LstmConfig
     title = "LSTM"
-    carries = True
     stack_name = "layers"
     tree_tokens = 8192  # prefixes of one length go through together; fewer make small products
 
@@ -70,17 +69,8 @@ class Lstm(Trunk):
         state = self.embedding(tokens)
         yield state
         for layer in self.layers:
-            state, _ = run_layer(layer, self.dropout(state))
+            state = run_layer(layer, self.dropout(state))
             yield state
-
-    def carried(self, tokens, before=None):
-        """See Trunk; the state is each layer's output (B, outputs) and cell (B, units) in turn."""
-        states, after = self.embedding(tokens), []
-        for number, layer in enumerate(self.layers):
-            old = before and tuple(part[None] for part in before[2 * number : 2 * number + 2])
-            states, (output, cell) = run_layer(layer, self.dropout(states), old)
-            after += [output[0], cell[0]]
-        return states, after
 
     def head(self, states: Tensor) -> Tensor:
         return self.bottleneck(self.dropout(states))
@@ -88,19 +78,13 @@ class Lstm(Trunk):
     def memory(self):
         return Cells(self)
 
-    @classmethod
-    def arch_of_size(cls, layers, dim):
-        return {"layers": layers, "dim": dim, "units": dim}
 
-
-def run_layer(
-    layer: nn.LSTM, inputs: Tensor, before: tuple[Tensor, Tensor] | None = None
-) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-    """Return a layer's states (B, T, outputs), last output and cell; float32 if bf16 is missing."""
+def run_layer(layer: nn.LSTM, inputs: Tensor) -> Tensor:
+    """Return a layer's states (B, T, outputs); in float32 where bfloat16 is missing."""
     if product_dtype(inputs) != torch.bfloat16 or onednn_computes_bfloat16():
-        return layer(inputs, before)
+        return layer(inputs)[0]
     with torch.autocast("cpu", enabled=False):
-        return layer(inputs, before)
+        return layer(inputs)[0]
 
 
 class Cells:

@@ -165,10 +165,6 @@ class Seq2seq(Transformer):
             f"{self.title}: reads a source, a prefix has none; use a left-to-right model"
         )
 
-    @classmethod
-    def arch_of_size(cls, layers: int, dim: int) -> dict:
-        return {"layers": layers, "decoder_layers": layers, "dim": dim}
-
 
 class Runs:
     """Sequences one behind the other, in the order of their lengths: those of one length are a run,

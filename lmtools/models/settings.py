@@ -47,29 +47,20 @@ class Optim:
 
 @dataclass(frozen=True)
 class Batch:
-    """The size of a batch over all processes: sentences, or a budget of tokens (padding counted),
-    or streams of text.
-
-    Of `streams` each step reads the next `unroll` positions, with the state that the step before
-    left: recurrent models only.
-    """
+    """The size of a batch over all processes: sentences, or tokens with padding."""
 
     sentences: int | None = None
     tokens: int | None = None
+    # of models that older versions trained, which load; no training takes them any more
     streams: int | None = None
     unroll: int | None = None
 
     def __post_init__(self):
         if sum(size is not None for size in (self.sentences, self.tokens, self.streams)) != 1:
             raise UserError(
-                "batch: give either batch.sentences or batch.tokens or batch.streams (set the"
-                " others to null)"
+                "batch: give either batch.sentences or batch.tokens (set the other to null)"
             )
-        if (self.streams is None) != (self.unroll is None):
-            raise UserError(
-                "batch.unroll: is the positions a step of batch.streams; give both or neither"
-            )
-        check_numbers(self, "batch.", "sentences", "tokens", "streams", "unroll")
+        check_numbers(self, "batch.", "sentences", "tokens")
 
 
 @dataclass(frozen=True)
@@ -132,13 +123,6 @@ class Settings:
         check_choices(self, "", model=MODELS, objective=OBJECTIVES, criterion=CRITERIA)
         if as_printed:
             self.take_printed_forms()
-        if self.batch.streams and not (MODELS[self.model].carries and self.objective == "causal"):
-            able = ", ".join(name for name, kind in MODELS.items() if kind.carries)
-            raise UserError(
-                f"batch.streams: {self.model}/{self.objective} carries no state; give"
-                " batch.sentences or batch.tokens, or a recurrent model with objective causal"
-                f" ({able})"
-            )
         sizes = ("epochs", "steps", "valid_every", "patience", "log_every", "checkpoint_every")
         check_numbers(self, "", *sizes)
         if any(epoch < 1 for epoch in self.keep_epochs):

@@ -9,7 +9,6 @@ residual branch, one more at the end, none on the embedding, no dense layer in t
 ReLU and no attention biases).
 """
 
-import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -276,20 +275,3 @@ def shrink_branches(ends: Sequence[nn.Linear]) -> None:
 def real_positions(lengths: Tensor, width: int) -> Tensor:
     """Return True where a right-padded position holds a token, (B, T)."""
     return torch.arange(width, device=lengths.device) < lengths[:, None]
-
-
-def matrix_flops(
-    config: TransformerConfig,
-    positions: int,
-    attended: int,
-    vocabulary: int = 0,
-    predicted: int = 0,
-) -> float:
-    """Count the floating point operations of the matrix products of one forward pass over
-    `positions` rows that attend to `attended` keys.
-
-    `predicted` rows also go through the head and the (V, D) output matrix.
-    """
-    layer = 4 * config.dim**2 + 2 * config.dim * config.ffn + 2 * attended * config.dim
-    output = (config.dim**2 if config.norm == "post" else 0) + config.dim * vocabulary
-    return 2.0 * math.fsum((positions * config.layers * layer, predicted * output))

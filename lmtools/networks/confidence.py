@@ -141,17 +141,16 @@ RIDGE = 1e-3  # holds parameters where all words are right, or all wrong
 FEWEST = 20  # words to learn from
 
 
-@dataclass(frozen=True)
-class Calibration:
+class Calibration(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """A rising map of posteriors: through the points (`inputs`, `outputs`) for isotonic, of the
     logit for the others, whose `slope` and `shift` are a and b, 1 / T and 0.
     """
 
-    method: str
-    slope: float = 1.0
-    shift: float = 0.0
-    inputs: tuple[float, ...] = ()
-    outputs: tuple[float, ...] = ()
+    method: Literal[METHODS]
+    slope: Finite = 1.0
+    shift: Finite = 0.0
+    inputs: tuple[Finite, ...] = ()
+    outputs: tuple[Share, ...] = ()
 
     def apply(self, confidence: np.ndarray) -> np.ndarray:
         """Return the calibrated confidences (words,)."""
@@ -211,29 +210,16 @@ def calibrate(
         yield replace(network, slots=slots)
 
 
-class CalibrationTree(msgspec.Struct, forbid_unknown_fields=True):
-    """A calibration in a file: slope and shift, or the steps."""
-
-    method: Literal[METHODS]
-    slope: Finite | None = None
-    shift: Finite | None = None
-    inputs: tuple[Finite, ...] = ()
-    outputs: tuple[Share, ...] = ()
-
-
 def save_calibration(calibration: Calibration, path) -> None:
-    names = ("inputs", "outputs") if calibration.method == "isotonic" else ("slope", "shift")
-    tree = {name: getattr(calibration, name) for name in ("method", *names)}
-    write_json(tree, path, allow_nan=False)
+    write_json(msgspec.to_builtins(calibration), path, allow_nan=False)
 
 
 def load_calibration(path) -> Calibration:
     """Read a calibration; UserError for what `save_calibration` cannot have written."""
     remedy = "write it again with lmtools network calibrate"
-    tree = fit(read_json(path, remedy), CalibrationTree, path, remedy=remedy)
-    if tree.method != "isotonic" and None not in (tree.slope, tree.shift):
-        return Calibration(tree.method, tree.slope, tree.shift)
-    rising = tree.inputs and len(tree.inputs) == len(tree.outputs)
-    if tree.method != "isotonic" or not rising or not (np.diff(tree.inputs) > 0).all():
+    calibration = fit(read_json(path, remedy), Calibration, path, remedy=remedy)
+    inputs, steps = calibration.inputs, calibration.method == "isotonic"
+    rising = len(inputs) == len(calibration.outputs) and (np.diff(inputs) > 0).all()
+    if steps != bool(inputs) or not rising:
         raise UserError(f"{path}: no calibration; {remedy}")
-    return Calibration(tree.method, inputs=tree.inputs, outputs=tree.outputs)
+    return calibration

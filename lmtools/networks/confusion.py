@@ -32,7 +32,7 @@ def share_out(probabilities: Sequence[float]) -> np.ndarray:
 
 
 class NetworkBuilder:
-    """A network that grows by one word sequence, or one network, after another.
+    """A network that grows by one word sequence after another.
 
     Slots are columns of `mass` (words, slots), whose rows are words, 0 no word; `order` holds the
     columns in the order of time.
@@ -79,33 +79,6 @@ class NetworkBuilder:
             self.add_time(row, time, column, share)
         return columns
 
-    def add_network(self, network: ConfusionNetwork, share: int) -> list[int]:
-        """Add a network of that probability, of ONE; return the column of each of its slots."""
-        if is_certain(network):
-            words = [slot.chosen for slot in network.slots]
-            return self.add_words(words, share, [slot.time for slot in network.slots])
-        check_size(len(network.slots), len(self.order))
-        named = [[(self.row(word), p) for word, p in slot.words.items()] for slot in network.slots]
-        own = np.zeros((len(named), len(self.mass)))
-        for place, words in enumerate(named):
-            for row, probability in words:
-                own[place, row] += probability
-        known = self.mass[:, self.order]
-        gains = np.rint(own @ known).astype(np.int64) - known[0]
-        losses = np.rint((1 - own[:, 0]) * self.total).astype(np.int64)
-        columns = self.place(align(gains, losses))
-        self.mass[0, self.order] += share
-        for place, (words, column) in enumerate(zip(named, columns, strict=True)):
-            rows = [row for row, _ in words]
-            self.mass[0, column] -= share
-            shares = share_out([probability for _, probability in words])
-            self.mass[rows, column] += scale_shares(shares, share)
-            slot = network.slots[place]
-            if slot.chosen != NO_WORD:
-                self.add_time(self.row(slot.chosen), slot.time, column, share)
-        self.total += share
-        return columns
-
     def add_time(self, row: int, time: Time | None, column: int, share: int) -> None:
         """Count the time of a word, if it is known."""
         if time is not None:
@@ -130,12 +103,6 @@ class NetworkBuilder:
             columns.append(column)
         self.order = order + self.order[at:before]
         return columns
-
-    def words(self) -> list[str]:
-        names, mass = list(self.rows), self.mass[:, self.order]
-        rows = mass[1:].argmax(0) + 1 if self.order else np.zeros(0, dtype=int)
-        spoken = mass[rows, np.arange(len(rows))] >= mass[0]
-        return [names[row] for row in rows[spoken].tolist()]
 
     def finish(
         self, utt: str, chosen: Sequence[int] | None = None, words: Sequence[str] = (), ref=None
@@ -164,12 +131,6 @@ class NetworkBuilder:
         return ConfusionNetwork(utt, tuple(slots), ref)
 
 
-def is_certain(network: ConfusionNetwork) -> bool:
-    return all(len(slot.words) == 1 and slot.chosen in slot.words for slot in network.spoken) and (
-        len(network.spoken) == len(network.slots)
-    )
-
-
 def check_size(units: int, slots: int) -> None:
     """Raise UserError where an alignment would take too much memory."""
     if (units + 1) * (slots + 1) > MOST:
@@ -177,13 +138,6 @@ def check_size(units: int, slots: int) -> None:
             f"{units} words to align with {slots} slots are too many; cut the recording into"
             " utterances"
         )
-
-
-def scale_shares(shares: np.ndarray, whole: int) -> np.ndarray:
-    """Return shares (N,) of ONE as shares of `whole`, whose sum they keep."""
-    parts = np.array([int(share) * whole // ONE for share in shares], dtype=np.int64)
-    parts[shares.argmax()] += whole - parts.sum()
-    return parts
 
 
 def align(gains: np.ndarray, losses: np.ndarray) -> list[int | None]:

@@ -1,46 +1,35 @@
 """Confusion networks of N-best lists, by posteriors from the weights of `lmtools tune` or a score
-of the lists; and new hypotheses that a list lacks and its words can build: the most probable paths
-of its network.
-
-The first pass gave new hypotheses no scores. Its scores of the list's hypotheses are fitted as sums
-over words in slots, by ridge regression with the penalty that predicts left-out hypotheses best,
-and the sums of new paths stand for theirs; language models score the new texts as any other.
+of the lists.
 """
 
-import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from lmtools.base.errors import UserError
 from lmtools.base.log import say_lines
-from lmtools.lattice.paths import nbest as best_paths
-from lmtools.networks.confusion import NetworkBuilder, as_lattice, share_out
+from lmtools.networks.confusion import NetworkBuilder, share_out
 from lmtools.networks.files import read_marks
-from lmtools.networks.mbr import ROUNDS, decode_mbr
 from lmtools.rescoring.features import DERIVED, ScoreColumns, gather
 from lmtools.rescoring.features import words as spaced
 from lmtools.rescoring.lists import rescore
 from lmtools.rescoring.risk import PosteriorDoubts, posterior, posterior_scores
 from lmtools.rescoring.weights import Weights
-from lmtools.types import NO_WORD, TOTAL, Arc, ConfusionNetwork, Final, Hypothesis, Lattice, NBest
+from lmtools.types import TOTAL, ConfusionNetwork, Hypothesis, NBest
 
 CHOICES = ("consensus", "best")
-METHODS = ("align", "mbr")
 
 
 @dataclass(frozen=True)
 class NetworkPlan:
     """How a list becomes a network: the posterior is softmax(scale * total) over its first `depth`;
-    `choice` is the words of the consensus, or of the best hypothesis; `method` is progressive
-    alignment, or minimum Bayes risk.
+    `choice` is the words of the consensus, or of the best hypothesis.
     """
 
     scale: float = 1.0
     depth: int | None = None
     choice: str = CHOICES[0]
-    method: str = METHODS[0]
 
 
 def rank_lists(
@@ -56,35 +45,23 @@ def rank_lists(
     One list at a time is in memory, if `nbests` are. Doubts about a score of the lists are said at
     the end. UserError as of `rescore`.
     """
+    if weights is not None:
+        derived = [name for name in (*DERIVED, "rank") if name in weights.features]
+        features = gather(nbests, columns.values if columns else {}, source, derived)
+        for nbest in rescore(nbests, features, weights, source):
+            yield nbest, np.array([hyp.scores[TOTAL] for hyp in nbest.hyps])
+        return
     doubts = PosteriorDoubts()
-    values = {} if columns is None else columns.values
-    for row, nbest in enumerate(nbests):
+    for nbest in nbests:
         if not nbest.hyps:
             yield nbest, np.zeros(0)
             continue
-        if weights is None:
-            name = score or (TOTAL if TOTAL in nbest.hyps[0].scores else None)
-            name, (totals,) = posterior_scores([nbest], name, source)
-            doubts.add(nbest, name, totals)
-            order = np.argsort(-totals, kind="stable")
-            hyps = tuple(nbest.hyps[place] for place in order)
-            yield replace(nbest, hyps=hyps), totals[order]
-        else:
-            ranked = rank_by_weights(
-                nbest, weights, {name: column[row] for name, column in values.items()}, source
-            )
-            yield ranked, np.array([hyp.scores[TOTAL] for hyp in ranked.hyps])
+        name = score or (TOTAL if TOTAL in nbest.hyps[0].scores else None)
+        name, (totals,) = posterior_scores([nbest], name, source)
+        doubts.add(nbest, name, totals)
+        order = np.argsort(-totals, kind="stable")
+        yield replace(nbest, hyps=tuple(nbest.hyps[place] for place in order)), totals[order]
     say_lines(doubts.describe(source))
-
-
-def rank_by_weights(
-    nbest: NBest, weights: Weights, columns: Mapping[str, np.ndarray], source
-) -> NBest:
-    """Return a list in the order of its weighted totals."""
-    derived = [name for name in (*DERIVED, "rank") if name in weights.features]
-    one_list = {name: [column] for name, column in columns.items()}
-    features = gather([nbest], one_list, source, derived)
-    return rescore([nbest], features, weights, source)[0]
 
 
 def build_networks(
@@ -93,11 +70,10 @@ def build_networks(
     """Yield the network of each list that `rank_lists` gives; an empty list has one without
     slots, a single hypothesis the confidences and times that its format keeps.
     """
-    build = build_network if plan.method == METHODS[0] else decode_list
     for nbest, totals in ranked:
         shares = posterior(totals[: plan.depth], plan.scale)
         try:
-            network = build(nbest, shares, plan.choice)
+            network = build_network(nbest, shares, plan.choice)
             yield mark_words(nbest, network) if len(shares) == 1 else network
         except UserError as error:
             raise UserError(f"utterance {nbest.utt!r}: {error}") from None
@@ -121,26 +97,12 @@ def mark_words(nbest: NBest, network: ConfusionNetwork) -> ConfusionNetwork:
 
 def build_network(nbest: NBest, shares: Sequence[float], choice: str) -> ConfusionNetwork:
     """Return the network of a list's first hypotheses, best first, by their probabilities
-    (hypotheses,), which sum to 1; equal texts count as one.
-    """
-    builder, placed = align_list(nbest, shares)
-    if choice == CHOICES[0] or not placed:
-        return builder.finish(nbest.utt, ref=nbest.ref)
-    best = spaced(nbest.hyps[0])
-    return builder.finish(nbest.utt, placed[best], best.split(), nbest.ref)
-
-
-def align_list(
-    nbest: NBest, shares: Sequence[float]
-) -> tuple[NetworkBuilder, dict[str, list[int]]]:
-    """Return the network of a list's first hypotheses, as it grew, and the columns of the words of
-    each text; equal texts count as one, those without any share are left out.
+    (hypotheses,), which sum to 1; equal texts count as one, those without any share are left out.
     """
     builder, placed = NetworkBuilder(), {}
-    if not len(shares):
-        return builder, placed
     merged: dict[str, tuple[Hypothesis, int]] = {}
-    for hyp, share in zip(nbest.hyps, share_out(shares).tolist(), strict=False):
+    parts = share_out(shares).tolist() if len(shares) else []
+    for hyp, share in zip(nbest.hyps, parts, strict=False):
         first, before = merged.get(spaced(hyp), (hyp, 0))
         merged[spaced(hyp)] = (first, before + share)
     for text, (hyp, share) in sorted(merged.items(), key=lambda item: -item[1][1]):
@@ -148,121 +110,7 @@ def align_list(
             marks = read_marks(hyp)
             times = [(mark.start, mark.end) for mark in marks] if marks else None
             placed[text] = builder.add_words(text.split(), share, times)
-    return builder, placed
-
-
-def decode_list(nbest: NBest, shares: Sequence[float], choice: str) -> ConfusionNetwork:
-    """Return the network of minimum Bayes risk of a list's first hypotheses: as `build_network`."""
-    if not len(shares):
-        return ConfusionNetwork(nbest.utt, (), nbest.ref)
-    lattice = list_lattice(nbest, shares)
-    rounds = ROUNDS if choice == CHOICES[0] else 0
-    start = nbest.hyps[0].text.split()
-    return decode_mbr(lattice, {"am": 1.0}, ref=nbest.ref, rounds=rounds, start=start)
-
-
-def list_lattice(nbest: NBest, shares: Sequence[float]) -> Lattice:
-    """Return the lattice of a list's first hypotheses: each a path of its own, its probability on
-    the first arc; those without any, and times, are left out.
-    """
-    arcs, states = [], 2
-    for hyp, share in zip(nbest.hyps, shares, strict=False):
-        words: list[str | None] = [*hyp.text.split()] or [None]
-        inner = range(states, states + len(words) - 1)
-        ways = zip((0, *inner), (*inner, 1), words, strict=True)
-        scores = {"am": math.log(share)} if share else {}
-        arcs += [
-            Arc(source, target, word, scores if source == 0 else {})
-            for source, target, word in ways
-            if share
-        ]
-        states += len(inner) * bool(share)
-    return Lattice.of(nbest.utt, states, 0, arcs, [Final(1)])
-
-
-MARK = "recombined"  # the extra of new hypotheses
-PENALTIES = (0.01, 0.1, 1.0, 10.0)
-Place = tuple[int, str]  # a slot and its word
-
-
-def recombine_lists(
-    lists: Iterable[NBest], ranked: Iterable[tuple[NBest, np.ndarray]], plan: NetworkPlan, most: int
-) -> Iterator[NBest]:
-    """Yield the lists with up to `most` new hypotheses each behind their own, most probable first,
-    marked by the extra MARK; `ranked` are the same lists as `rank_lists` gives them.
-    """
-    for nbest, (by_total, totals) in zip(lists, ranked, strict=True):
-        if len(nbest.hyps) < 2:
-            yield nbest
-            continue
-        shares = posterior(totals[: plan.depth], plan.scale)
-        yield add_paths(nbest, by_total, shares, most)
-
-
-def add_paths(nbest: NBest, ranked: NBest, shares: Sequence[float], most: int) -> NBest:
-    """Return a list with the new paths of the network of `ranked`, which is the list in order."""
-    builder, placed = align_list(ranked, shares)
-    slots = {column: slot for slot, column in enumerate(builder.order)}
-    own: dict[str, Hypothesis] = {}
-    for hyp in nbest.hyps:
-        own.setdefault(spaced(hyp), hyp)
-    lattice = as_lattice(builder.finish(nbest.utt))
-    paths = best_paths(lattice, {"am": 1.0}, most + len(own))
-    paths = [path for path in paths if " ".join(path.words) not in own][:most]
-    if not paths:
-        return nbest
-    names = list(nbest.hyps[0].scores)
-    known = [
-        fill_slots(text, [slots[column] for column in columns], len(slots))
-        for text, columns in placed.items()
-    ]
-    new = [list(enumerate(lattice.words[arc] or NO_WORD for arc in path.arcs)) for path in paths]
-    values = np.array([[own[text].scores[name] for name in names] for text in placed])
-    rows = predict_scores(known, values, new).tolist()
-    hyps = [
-        Hypothesis(" ".join(path.words), dict(zip(names, row, strict=True)), {MARK: "yes"})
-        for path, row in zip(paths, rows, strict=True)
-    ]
-    return replace(nbest, hyps=(*nbest.hyps, *hyps))
-
-
-def fill_slots(text: str, columns: Sequence[int], slots: int) -> list[Place]:
-    """Return the word or NO_WORD that a text has in each slot, given the slots of its words."""
-    words = dict(zip(columns, text.split(), strict=True))
-    return [(slot, words.get(slot, NO_WORD)) for slot in range(slots)]
-
-
-def predict_scores(
-    known: Sequence[Sequence[Place]], values: np.ndarray, new: Sequence[Sequence[Place]]
-) -> np.ndarray:
-    """Predict the scores (new, names) of paths from those (known, names) of others, as a constant
-    plus a sum over words in slots.
-    """
-    numbers: dict[Place, int] = {}
-    rows = [[numbers.setdefault(place, len(numbers)) for place in path] for path in known]
-    design = np.zeros((len(known), len(numbers)))
-    for row, places in zip(design, rows, strict=True):
-        row[places] = 1
-    wanted = np.zeros((len(new), len(numbers)))
-    for row, path in zip(wanted, new, strict=True):
-        row[[numbers[place] for place in path if place in numbers]] = 1
-    mean, means = design.mean(0), values.mean(0)
-    return (wanted - mean) @ fit_ridge(design - mean, values - means) + means
-
-
-def fit_ridge(design: np.ndarray, targets: np.ndarray) -> np.ndarray:
-    """Fit weights (features, names) of centred rows (rows, features) to centred targets (rows,
-    names), each name with that of PENALTIES whose squared errors on rows left out, one at a time,
-    are least.
-    """
-    eigenvalues, vectors = np.linalg.eigh(design @ design.T)
-    eigenvalues, rotated = np.maximum(eigenvalues, 0), vectors.T @ targets
-    errors, fits = [], []
-    for penalty in PENALTIES:
-        inverse = 1 / (eigenvalues + penalty)
-        residuals = targets - vectors @ ((eigenvalues * inverse)[:, None] * rotated)
-        leverage = (vectors**2) @ (eigenvalues * inverse)
-        errors.append(((residuals / (1 - leverage)[:, None]) ** 2).sum(0))
-        fits.append(design.T @ (vectors @ (inverse[:, None] * rotated)))
-    chosen = np.argmin(errors, axis=0)
-    return np.stack(fits)[chosen, :, np.arange(targets.shape[1])].T
+    if choice == CHOICES[0] or not placed:
+        return builder.finish(nbest.utt, ref=nbest.ref)
+    best = spaced(nbest.hyps[0])
+    return builder.finish(nbest.utt, placed[best], best.split(), nbest.ref)

@@ -42,23 +42,16 @@ class Prepared:
 
 @check_arguments
 def decode_mbr(
-    lattice: Lattice,
-    weights: Mapping[str, float],
-    scale: float = 1.0,
-    ref: str | None = None,
-    rounds: int = ROUNDS,
-    start: Sequence[str] | None = None,
+    lattice: Lattice, weights: Mapping[str, float], scale: float = 1.0, rounds: int = ROUNDS
 ) -> ConfusionNetwork:
     """Return the network of a lattice, whose paths have the probability softmax(scale * score), in
-    which the words of the least expected error are chosen; with `rounds` 0 those of `start`, by
-    default the best path.
+    which the words of the least expected error are chosen; with `rounds` 0 those of the best path.
 
     UserError where no path is possible, there is a cycle, or the lattice is too large.
     """
     prepared = prepare(lattice, weights, scale)
     rows = {word: row for row, word in enumerate(prepared.words)}
-    words = best(lattice, weights).words if start is None else start
-    sequence = spread([rows[word] for word in words])
+    sequence = spread([rows[word] for word in best(lattice, weights).words])
     timed, shared = lattice.times is not None, None
     for _ in range(rounds):
         shared = shares, _ = accumulate(prepared, sequence)
@@ -69,7 +62,7 @@ def decode_mbr(
         sequence, shared = spread(new[new > 0]), None
     if timed or shared is None:
         shared = accumulate(prepared, sequence, timed)
-    return as_network(prepared, sequence, shared, ref)
+    return as_network(prepared, sequence, shared)
 
 
 def prepare(lattice: Lattice, weights: Mapping[str, float], scale: float) -> Prepared:
@@ -207,7 +200,7 @@ def align_forward(
 
 
 def as_network(
-    prepared: Prepared, sequence: np.ndarray, shared: tuple[np.ndarray, np.ndarray], ref: str | None
+    prepared: Prepared, sequence: np.ndarray, shared: tuple[np.ndarray, np.ndarray]
 ) -> ConfusionNetwork:
     """Return the network of the places of a sequence, with what `accumulate` gave, without those
     that no word stands beside.
@@ -225,4 +218,4 @@ def as_network(
         span = spans[chosen, place].tolist() if timed and chosen else [np.nan]
         time = None if np.isnan(span).any() else (span[0], span[1])
         slots.append(Slot(words, word, words.get(word, 0.0), time))
-    return ConfusionNetwork(prepared.lattice.utt, tuple(slots), ref)
+    return ConfusionNetwork(prepared.lattice.utt, tuple(slots))

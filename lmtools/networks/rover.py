@@ -7,10 +7,13 @@ their share of the votes and 1 - alpha times a confidence; none has the confiden
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
+import msgspec
 import numpy as np
 
 from lmtools.base.errors import UserError
+from lmtools.base.grammar import Amount
 from lmtools.types import NO_WORD
 
 # words that differ, a word alone, no word alone, a word beside none
@@ -27,17 +30,16 @@ VOTES = {
 }
 
 
-@dataclass(frozen=True)
-class Vote:
+class Vote(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How a slot's word is voted for: by the `method`, `alpha` times the share of votes and
     1 - alpha times the confidence; `null` is the confidence of no word, `trust` what the vote of
     each system counts.
     """
 
-    method: str = FREQUENCY
-    alpha: float = 1.0
-    null: float = 0.0
-    trust: tuple[float, ...] = ()
+    method: Literal[tuple(VOTES)] = FREQUENCY
+    alpha: Amount = 1.0
+    null: Amount = 0.0
+    trust: tuple[Amount, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -243,8 +245,3 @@ def elect(rows: Sequence[Row], vote: Vote) -> list[Token]:
     """
     words = Ballots(rows).elect(vote) if rows else []
     return [average(row, word, vote) for row, word in zip(rows, words, strict=True)]
-
-
-def combine(outputs: Sequence[Sequence[Token]], vote: Vote) -> list[tuple[Row, Token]]:
-    rows = align_systems(outputs)
-    return list(zip(rows, elect(rows, vote), strict=True))

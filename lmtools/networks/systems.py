@@ -1,44 +1,31 @@
-"""Outputs of several systems combined: votes on their words, or their networks as one; and the vote
-tuned on a development set.
+"""Outputs of several systems combined by votes on their words, and the vote tuned on a development
+set.
 """
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import Literal
 
 import msgspec
+from msgspec.structs import replace as change
 from rapidfuzz.distance import Levenshtein
 
 from lmtools.base.errors import UserError
-from lmtools.base.grammar import Amount, fit
+from lmtools.base.grammar import fit
 from lmtools.base.seal import read_json, write_json
 from lmtools.formats import detect, read
 from lmtools.formats.registry import is_pipe, read_first_line
 from lmtools.formats.texts import KALDI
 from lmtools.networks import files as network_files
-from lmtools.networks.confusion import NetworkBuilder, is_certain, share_out
 from lmtools.networks.files import NETWORKS, recognises
 from lmtools.networks.lists import NetworkPlan, build_networks, rank_lists
-from lmtools.networks.rover import (
-    FREQUENCY,
-    VOTES,
-    Ballots,
-    Row,
-    Token,
-    Vote,
-    align_systems,
-    combine,
-)
+from lmtools.networks.rover import FREQUENCY, VOTES, Ballots, Row, Token, Vote, align_systems, elect
 from lmtools.text import NORMALISERS
 from lmtools.types import NO_WORD, ConfusionNetwork, Slot
 
-NETWORK = "network"  # the method that is no vote on single outputs
-METHODS = (*VOTES, NETWORK)
 CTM = "ctm"
 UNLIKE = 0.02  # share of words whose spelling is no chance
 normalise = lru_cache(1 << 16)(NORMALISERS["librispeech"])
@@ -128,14 +115,9 @@ def join_systems(systems: Sequence[SystemOutput]) -> Iterator[tuple[str, list[Co
         yield utt, [system.networks[utt] for system in systems]
 
 
-def tokens_of(network: ConfusionNetwork) -> list[Token]:
-    return [Token(slot.chosen, slot.confidence, slot.time) for slot in network.spoken]
-
-
 def combine_systems(systems: Sequence[SystemOutput], vote: Vote) -> Iterator[ConfusionNetwork]:
-    """Yield the combined network of each utterance: of the votes, in which posteriors are shares of
-    votes and confidences the winners'; or, with the method NETWORK, of all networks by the trust in
-    their systems.
+    """Yield the combined network of each utterance, in which posteriors are shares of votes and
+    confidences the winners'.
     """
     if vote.trust and (len(vote.trust) != len(systems) or not sum(vote.trust) > 0):
         raise UserError(
@@ -144,22 +126,13 @@ def combine_systems(systems: Sequence[SystemOutput], vote: Vote) -> Iterator[Con
         )
     for utt, parts in join_systems(systems):
         ref = next((part.ref for part in parts if part.ref is not None), None)
-        if vote.method == NETWORK:
-            yield add_networks(parts, vote).finish(utt, ref=ref)
-        else:
-            winners = combine([tokens_of(part) for part in parts], vote)
-            yield ConfusionNetwork(utt, tuple(count_votes(*pair, vote) for pair in winners), ref)
+        rows = align_systems([read_tokens(part) for part in parts])
+        pairs = zip(rows, elect(rows, vote), strict=True)
+        yield ConfusionNetwork(utt, tuple(count_votes(*pair, vote) for pair in pairs), ref)
 
 
-def add_networks(parts: Sequence[ConfusionNetwork], vote: Vote) -> NetworkBuilder:
-    builder = NetworkBuilder()
-    shares = share_out(vote.trust or [1.0] * len(parts)).tolist()
-    order = sorted(range(len(parts)), key=lambda place: -shares[place])
-    for _, group in groupby(order, key=lambda place: id(parts[place])):
-        places = list(group)
-        if share := sum(shares[place] for place in places):
-            builder.add_network(parts[places[0]], share)
-    return builder
+def read_tokens(network: ConfusionNetwork) -> list[Token]:
+    return [Token(slot.chosen, slot.confidence, slot.time) for slot in network.spoken]
 
 
 def count_votes(row: Row, winner: Token, vote: Vote) -> Slot:
@@ -173,39 +146,27 @@ def count_votes(row: Row, winner: Token, vote: Vote) -> Slot:
 
 
 def save_vote(vote: Vote, path) -> None:
-    tree = {"method": vote.method, "alpha": vote.alpha, "null": vote.null}
-    write_json(tree | {"trust": list(vote.trust)}, path, allow_nan=False)
-
-
-class VoteTree(msgspec.Struct, forbid_unknown_fields=True):
-    """What `save_vote` writes."""
-
-    method: Literal[METHODS]
-    alpha: Amount
-    null: Amount
-    trust: tuple[Amount, ...]
+    write_json(msgspec.to_builtins(vote), path, allow_nan=False)
 
 
 def load_vote(path) -> Vote:
     """Read a vote; UserError for what `save_vote` cannot have written."""
     remedy = "write it again with lmtools network tune"
-    return Vote(
-        *msgspec.structs.astuple(fit(read_json(path, remedy), VoteTree, path, remedy=remedy))
-    )
+    return fit(read_json(path, remedy), Vote, path, remedy=remedy)
 
 
 GRID = tuple(step / 10 for step in range(11))  # of alpha and of the confidence of none
 TRUSTS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 4.0)
 
 
-def tune_vote(systems: Sequence[SystemOutput], refs: Mapping[str, str], methods=METHODS) -> Vote:
+def tune_vote(systems: Sequence[SystemOutput], refs: Mapping[str, str]) -> Vote:
     """Return the vote of the fewest word errors against the references: of each method the best
     alpha, confidence of none and trust, one after another until none gets better; among equals the
-    earlier one in METHODS, and that nearest to trust 1.
+    earlier one in VOTES, and that nearest to trust 1.
     """
     trial = VoteTrial([(refs[utt].split(), parts) for utt, parts in join_systems(systems)])
     trust = (1.0,) * len(systems)
-    tuned = [climb(trial.count_errors, Vote(method, trust=trust)) for method in methods]
+    tuned = [climb(trial.count_errors, Vote(method, trust=trust)) for method in VOTES]
     return min(tuned, key=itemgetter(0))[1]
 
 
@@ -215,64 +176,34 @@ class VoteTrial:
     """
 
     def __init__(self, utterances: Sequence[tuple[list[str], list[ConfusionNetwork]]]):
-        self.sure, self.open = 0, []
+        self.sure, self.refs = 0, []  # errors where all agree; references of other utterances
         rows: list[Row] = []  # in which systems differ
-        self.words: list[list[str | int]] = []  # of utterances in `open`; numbers: places in `rows`
+        self.words: list[list[str | int]] = []  # of these utterances; numbers: places in `rows`
         for ref, parts in utterances:
-            shared = share_networks(parts)
-            if all(part is shared[0] for part in shared):
-                self.sure += count(ref, parts[0].text.split())
+            if len({part.text for part in parts}) == 1:
+                self.sure += Levenshtein.distance(ref, parts[0].text.split())
                 continue
-            self.open.append((ref, shared))
+            self.refs.append(ref)
             self.words.append([])
-            for row in align_systems([tokens_of(part) for part in parts]):
+            for row in align_systems([read_tokens(part) for part in parts]):
                 same = len({token.word for token in row}) == 1
                 self.words[-1].append(row[0].word if same else len(rows))
                 rows += [] if same else [row]
         self.ballots = Ballots(rows) if rows else None
-        self.counted: list[dict[tuple[str, ...], int]] = [{} for _ in self.open]
+        self.counted: list[dict[tuple[str, ...], int]] = [{} for _ in self.refs]
         self.votes: dict[Vote, int] = {}
 
     def count_errors(self, vote: Vote) -> int:
         if vote not in self.votes:
-            chosen = map(tuple, self.choose(vote))
-            pairs = zip(chosen, self.open, self.counted, strict=True)
-            self.votes[vote] = self.sure + sum(
-                counted[words] if words in counted else counted.setdefault(words, count(ref, words))
-                for words, (ref, _), counted in pairs
-            )
+            won, errors = self.ballots.elect(vote) if self.ballots else [], self.sure
+            for ref, words, counted in zip(self.refs, self.words, self.counted, strict=True):
+                chosen = (won[word] if isinstance(word, int) else word for word in words)
+                spoken = tuple(word for word in chosen if word != NO_WORD)
+                if spoken not in counted:
+                    counted[spoken] = Levenshtein.distance(ref, spoken)
+                errors += counted[spoken]
+            self.votes[vote] = errors
         return self.votes[vote]
-
-    def choose(self, vote: Vote) -> Iterator[list[str]]:
-        if vote.method == NETWORK:
-            yield from (add_networks(parts, vote).words() for _, parts in self.open)
-            return
-        won = self.ballots.elect(vote) if self.ballots else []
-        for words in self.words:
-            chosen = (won[word] if isinstance(word, int) else word for word in words)
-            yield [word for word in chosen if word != NO_WORD]
-
-
-def count(ref: Sequence[str], words: Sequence[str]) -> int:
-    return Levenshtein.distance(ref, words)
-
-
-def share_networks(parts: Sequence[ConfusionNetwork]) -> list[ConfusionNetwork]:
-    """Return networks, those that are certain of the same words as one object, without times, for
-    `add_networks`.
-
-    One after another, a network puts each of its words where the first of them had put it: only
-    this way gains the whole share of every word. So their shares may be added up.
-    """
-    known: dict[str, ConfusionNetwork] = {}
-    return [
-        known.setdefault(
-            part.text, replace(part, slots=tuple(replace(slot, time=None) for slot in part.slots))
-        )
-        if is_certain(part)
-        else part
-        for part in parts
-    ]
 
 
 def climb(count_errors, vote: Vote) -> tuple[int, Vote]:
@@ -280,14 +211,12 @@ def climb(count_errors, vote: Vote) -> tuple[int, Vote]:
     best = count_errors(vote), vote
     while True:
         before = best[0]
-        for name in ("alpha", "null") if vote.method in tuple(VOTES)[1:] else ():
-            tries = [replace(best[1], **{name: value}) for value in GRID]
+        for name in ("alpha", "null") if vote.method != FREQUENCY else ():
+            tries = [change(best[1], **{name: value}) for value in GRID]
             best = min([best, *((count_errors(one), one) for one in tries)], key=itemgetter(0))
         for place in range(len(vote.trust)):
-            tries = [
-                replace(best[1], trust=(*(old := best[1].trust)[:place], t, *old[place + 1 :]))
-                for t in TRUSTS
-            ]
+            old = best[1].trust
+            tries = [change(best[1], trust=(*old[:place], t, *old[place + 1 :])) for t in TRUSTS]
             best = min([best, *((count_errors(one), one) for one in tries)], key=itemgetter(0))
         if best[0] == before:
             return best

@@ -10,30 +10,21 @@ from lmtools.base.doors import collect, load
 from lmtools.base.errors import UserError
 from lmtools.base.log import say, say_lines
 from lmtools.evaluate import evaluate
-from lmtools.evaluate.nbest import describe_new
 from lmtools.evaluate.show import NONE
-from lmtools.formats import read, stream, write
+from lmtools.formats import read, stream
 from lmtools.formats.lattices import LATTICES, default_weights
 from lmtools.formats.lattices import stream as stream_lattices
 from lmtools.formats.registry import find_format
 from lmtools.formats.texts import read_texts
 from lmtools.lattice.check import drop_unusable
-from lmtools.lattice.paths import as_nbest
 from lmtools.networks import confidence, systems
 from lmtools.networks import files as network_files
 from lmtools.networks.confidence import JudgedWords, judge_words
 from lmtools.networks.confusion import as_lattice
 from lmtools.networks.files import NETWORKS
-from lmtools.networks.lists import (
-    CHOICES,
-    METHODS,
-    NetworkPlan,
-    build_networks,
-    rank_lists,
-    recombine_lists,
-)
+from lmtools.networks.lists import CHOICES, NetworkPlan, build_networks, rank_lists
 from lmtools.networks.mbr import ROUNDS, decode_mbr
-from lmtools.networks.rover import Vote
+from lmtools.networks.rover import FREQUENCY, VOTES, Vote
 from lmtools.rescoring import check_signatures, load_weights, parse_weights, read_columns
 from lmtools.types import ConfusionNetwork
 from lmtools.verbs.numbers import amount, share
@@ -41,11 +32,9 @@ from lmtools.verbs.parser import add_actions
 
 FORMATS = f"{', '.join(NETWORKS)}, or a format of lattices ({', '.join(LATTICES)})"
 REF_HELP = "references: Kaldi text, trn, stm or ctm (default: those of the input)"
-DEPTH = 100  # hypotheses of a lattice that are aligned
 
 
 def arguments(parser):
-    """Declare the actions and the options of each."""
     list(add_actions(parser, ACTIONS))
 
 
@@ -70,13 +59,7 @@ def declare_build(parser):
     help_text = "score of the lists that makes the posterior (default: total, am, score, rank)"
     parser.add_argument("--score", metavar="NAME", help=help_text)
     parser.add("--scale", default=1.0)
-    help_text = "only the first N of a list, or the N best of a lattice (default: all; 100)"
-    parser.add("--depth", help=help_text)
-    help_text = (
-        "align: each hypothesis with the network so far; mbr: with the words of least expected"
-        " error, over all paths (default: align for lists, mbr for lattices)"
-    )
-    parser.add_argument("--method", choices=METHODS, help=help_text)
+    parser.add("--depth", help="only the first N of a list")
     help_text = "words of the output: consensus, or best, the hypothesis of the highest score"
     parser.add_argument("--choice", choices=CHOICES, default=CHOICES[0], help=help_text)
     add_output(parser)
@@ -98,7 +81,7 @@ def networks_of_lists(args) -> Iterator[ConfusionNetwork]:
     """Return the networks of N-best lists, which are all read first where there are score files or
     weights.
     """
-    plan = NetworkPlan(args.scale, args.depth, args.choice, args.method or METHODS[0])
+    plan = NetworkPlan(args.scale, args.depth, args.choice)
     if not args.weights:
         if args.scores:
             raise UserError("--scores: needs --weights, which say how much each column counts")
@@ -114,20 +97,17 @@ def networks_of_lists(args) -> Iterator[ConfusionNetwork]:
 
 
 def networks_of_lattices(args) -> Iterator[ConfusionNetwork]:
-    if args.scores or args.score:
-        raise UserError("--lattices: have their scores on their arcs; leave --scores and --score")
+    if args.scores or args.score or args.depth:
+        raise UserError(
+            "--lattices: all paths count by the scores on their arcs; leave --scores, --score and"
+            " --depth"
+        )
     weights = parse_weights(args.weights)
     for lattice in stream_lattices(args.lattices, args.format):
         lattice, messages = drop_unusable(lattice)
         say_lines(messages)
         chosen = default_weights(lattice) if weights is None else weights
-        if args.method == METHODS[0]:
-            plan = NetworkPlan(args.scale, args.depth, args.choice)
-            nbest = as_nbest(lattice, chosen, args.depth or DEPTH, total=True)
-            yield from build_networks(rank_lists([nbest], None, None, args.lattices), plan)
-        else:
-            rounds = 0 if args.choice == "best" else ROUNDS
-            yield decode_mbr(lattice, chosen, args.scale, rounds=rounds)
+        yield decode_mbr(lattice, chosen, args.scale, 0 if args.choice == "best" else ROUNDS)
 
 
 def write_networks(networks: Iterable[ConfusionNetwork], args) -> int:
@@ -240,45 +220,16 @@ def measure(args):
             out.write(draw_confidences(judged))
 
 
-def declare_recombine(parser):
-    """Add the hypotheses that a list lacks and its words can build, behind its own, for language
-    models to score.
-    """
-    parser.add("--nbest", "--format", "--scores")
-    help_text = "what `lmtools tune` wrote: orders the lists, and so says which words are likely"
-    parser.add("--weights", metavar="F.json", help=help_text)
-    parser.add("--scale", default=1.0)
-    parser.add("--depth", default=10, help="new hypotheses a list (default: %(default)s)")
-    help_text = "lists; new hypotheses have the extra `recombined`; - is standard output"
-    parser.add("--out", help=help_text)
-    parser.add("--to")
-
-
-def recombine(args):
-    """Read, recombine, write, and say what the lists could reach."""
-    if args.scores and not args.weights:
-        raise UserError("--scores: needs --weights, which say how much each column counts")
-    nbests = read(args.nbest, args.format)
-    columns = read_columns(args.scores, nbests, args.nbest)
-    weights = load_weights(args.weights, nbests, columns) if args.weights else None
-    ranked = rank_lists(nbests, weights, columns, args.nbest)
-    lists = list(recombine_lists(nbests, ranked, NetworkPlan(args.scale), args.depth))
-    write(lists, args.out, args.to)
-    say_lines(describe_new(nbests, lists, args.out))
-
-
 def declare_rover(parser):
-    """Combine several systems' outputs, lists or networks: by a vote in each slot of their
-    alignment (ROVER), or as one network of all.
+    """Combine several systems' outputs, lists or networks, by a vote in each slot of their
+    alignment (ROVER).
     """
     add_systems(parser)
     help_text = (
         "vote by freq (how many systems have a word), average, maximum or share of their"
-        " confidences (rover's meth1, maxconf, avgconf); network: one network of all (default:"
-        " %(default)s)"
+        " confidences (rover's meth1, maxconf, avgconf; default: %(default)s)"
     )
-    methods = systems.METHODS
-    parser.add_argument("--method", choices=methods, default=methods[0], help=help_text)
+    parser.add_argument("--method", choices=VOTES, default=FREQUENCY, help=help_text)
     help_text = "weight of the share of votes, 1 - alpha is that of the confidence"
     parser.add_argument("--alpha", type=share, default=1.0, metavar="X", help=help_text)
     help_text = "confidence of no word (default: %(default)s)"
@@ -365,7 +316,6 @@ ACTIONS = {
     "build": (declare_build, build),
     "calibrate": (declare_calibrate, calibrate),
     "measure": (declare_measure, measure),
-    "recombine": (declare_recombine, recombine),
     "rover": (declare_rover, rover),
     **BROUGHT,
     "tune": (declare_tune, tune),

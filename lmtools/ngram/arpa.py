@@ -8,7 +8,6 @@ overwritten by the next one. What words have beyond 8 bytes fills the gaps that 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
 from typing import BinaryIO, NamedTuple
 
 import numpy as np
@@ -96,17 +95,14 @@ class LineBytes:
         text[ends[-1]] = ord("\n")
         return text[1 : ends[-1] + 1].tobytes()  # each line has the end of the one before it
 
-    def join_ahead(self, pieces: Iterable) -> Iterator[tuple]:
-        """Yield each Piece, its scaled logarithms and lines, which a thread makes ahead."""
-
-        def form(piece) -> tuple:
-            logs = scale_logs(piece.values)
-            return piece, logs, self.join(piece.words, logs)
-
+    def join_ahead(self, pieces: Iterable) -> Iterator[bytes]:
+        """Yield the lines of each Piece, which a thread makes ahead."""
         waiting: deque = deque()
         with ThreadPoolExecutor(1) as pool:
             for piece in pieces:
-                waiting.append(pool.submit(form, piece))
+                waiting.append(
+                    pool.submit(lambda p: self.join(p.words, scale_logs(p.values)), piece)
+                )
                 if len(waiting) > AHEAD:
                     yield waiting.popleft().result()
             while waiting:
@@ -133,27 +129,21 @@ class LineBytes:
 
 class Piece(NamedTuple):
     """N-grams of an order: word ids (R, n), probabilities, and below the highest order back-off
-    weights (1 or 2, R), no logs; (R,) indices of contexts and suffixes among those one shorter.
+    weights (1 or 2, R), no logs.
     """
 
     words: np.ndarray
     values: np.ndarray
-    context: np.ndarray
-    suffix: np.ndarray
 
 
-def write(
-    stream: BinaryIO, vocabulary: Sequence[str], grams: Sequence[Grams], archive=None
-) -> None:
-    """Write the model that an estimator made of `grams`: those n-grams that are kept; to an
-    `archive` too.
+def write(stream: BinaryIO, vocabulary: Sequence[str], grams: Sequence[Grams]) -> None:
+    """Write the model that an estimator made of `grams`: those n-grams that are kept.
 
     A model of order 1 gets an empty section of bigrams, without which KenLM would not load it.
     """
 
     def pieces(n: int) -> Iterator[Piece]:
         gram = grams[n - 1]
-        places = number_kept(grams[n - 2]) if archive and n > 1 else None
         starts = range(0, len(gram), CHUNK)
         label, size = f"write {n}-grams", len(gram)
         for start in track(starts, label, size, "n-gram", size=lambda at: min(CHUNK, size - at)):
@@ -161,24 +151,12 @@ def write(
             columns = (gram.prob, gram.backoff)[: 1 + (n < len(grams))]
             values = np.stack([column.read(*rows) for column in columns])
             words = spell(grams[:n], *rows)
-            context, suffix = gram.context.read(*rows), gram.suffix.read(*rows)
             if gram.size < len(gram):
                 kept = gram.kept.read(*rows)
                 words, values = words[kept], values[:, kept]
-                context, suffix = context[kept], suffix[kept]
-            if places is not None:
-                context, suffix = places[context], places[suffix]
-            yield Piece(words, values, context, suffix)
+            yield Piece(words, values)
 
-    write_sections(stream, vocabulary, [gram.size for gram in grams], pieces, archive=archive)
-
-
-def number_kept(gram: Grams) -> np.ndarray | None:
-    """Return (N,) int32 where each n-gram is among those kept, -1 of others; None if all are."""
-    if gram.size == len(gram):
-        return None
-    kept = gram.kept.read()
-    return np.where(kept, np.cumsum(kept, dtype=np.int32) - 1, np.int32(-1))
+    write_sections(stream, vocabulary, [gram.size for gram in grams], pieces)
 
 
 def write_sections(
@@ -186,23 +164,17 @@ def write_sections(
     vocabulary: Sequence[str],
     sizes: Sequence[int],
     pieces: Callable[[int], Iterable[Piece]],
-    archive=None,
 ) -> None:
-    """Write an ARPA file of `sizes` n-grams an order, which come in `pieces`, and an `archive`."""
+    """Write an ARPA file of `sizes` n-grams an order, which come in `pieces`."""
     padded = [*sizes, 0] if len(sizes) == 1 else sizes
     header = [f"ngram {n}={size}\n" for n, size in enumerate(padded, 1)]
     stream.write(("\\data\\\n" + "".join(header)).encode())
     lines = LineBytes(vocabulary)
-    if archive:
-        archive.add_words(vocabulary)
     for n in range(1, len(padded) + 1):
         stream.write(f"\n\\{n}-grams:\n".encode())
-        if n > len(sizes):
-            continue
-        with archive.section(n, sizes) if archive else nullcontext(lambda piece, logs: None) as add:
-            for piece, logs, text in lines.join_ahead(pieces(n)):
+        if n <= len(sizes):
+            for text in lines.join_ahead(pieces(n)):
                 stream.write(text)
-                add(piece, logs)
     stream.write(b"\n\\end\\\n")
 
 

@@ -32,19 +32,14 @@ AGAIN = "write the file again"
 
 
 class ArpaLines:
-    """The lines of an ARPA file: `number` is that of the first of those taken last.
-
-    `quirks` are what KenLM does not read as it stands, each with its line; `name` is what messages
-    call the file.
+    """The lines of an ARPA file, which messages call `name`: `number` is that of the first of those
+    taken last.
     """
 
     def __init__(self, path, name=None):
         self.path, self.name = path, path if name is None else name
         self.number, self.following = 0, 1
-        self.quirks: list[tuple[int, str]] = []
         self.end = line_end(path)
-        if self.end == b"\r":
-            self.quirks.append((1, "its lines end in CR alone"))
         self.chunks, self.left = raw_chunks(path, CHUNK, self.end), b""
         self.whole = True  # the line taken last has its end
 
@@ -121,10 +116,7 @@ class ArpaLines:
             match, n = COUNT.fullmatch(line), len(sizes) + 1
             if not match or int(match[1]) != n:
                 raise self.refuse(f"expected `ngram {n}=` and the number of n-grams")
-            if b" " in line[len("ngram ") :] or b"\t" in line:
-                self.quirks.append((self.number, "blanks stand in the line of a number"))
             sizes.append(int(match[2]))
-            last = self.number
             if most is not None and sizes[-1] > most // (2 * n + 1) + 1:
                 raise self.refuse(
                     f"`ngram {n}={sizes[-1]}`: the file is too small for so many n-grams (damaged"
@@ -134,8 +126,6 @@ class ArpaLines:
         if not sizes:
             raise UserError(f"{self.name}: has no `ngram 1=` after \\data\\; {AGAIN}")
         if line:
-            if self.number == last + 1:
-                self.quirks.append((self.number, "no blank line stands before it"))
             self.left = line + self.end + self.left  # the next one again
             self.following -= 1
         return sizes
@@ -143,13 +133,8 @@ class ArpaLines:
     def skip_to_data(self) -> None:
         """Take the lines up to \\data\\, that with it too."""
         while raw := self.take(1):
-            if self.number == 1 and raw.startswith(BOM):
-                self.quirks.append((1, "a byte-order mark stands before \\data\\"))
-                raw = raw.removeprefix(BOM)
-            if raw.strip() == DATA:
+            if raw.removeprefix(BOM if self.number == 1 else b"").strip() == DATA:
                 return
-            if raw.strip() and not raw.startswith(b"#") and not self.quirks:
-                self.quirks.append((self.number, "text stands before \\data\\"))
         raise not_as_named(self.path) or UserError(
             f"{self.name}: not an ARPA file: it has no line \\data\\; check that it is the right"
             " file, or fetch it again"
@@ -170,12 +155,9 @@ class ArpaLines:
         if line is None:
             if not self.whole:
                 raise self.cut_off("within a line")
-            self.quirks.append((self.following - 1, "no \\end\\ comes after the last n-gram"))
         elif line != END:
             n = len(sizes)
             raise self.refuse(f"expected \\end\\ after the {sizes[-1]} of `ngram {n}=`")
-        elif self.take_filled() is not None:
-            self.quirks.append((self.number, "text stands after \\end\\"))
 
 
 def line_end(path) -> bytes:

@@ -7,7 +7,6 @@ import numpy as np
 
 from lmtools.base.errors import UserError
 from lmtools.ngram import arpa
-from lmtools.ngram.archive import Archive
 from lmtools.ngram.arpa_lines import AGAIN, ArpaLines
 from lmtools.ngram.backoff import SHIFT, WORD, BackoffModel, Level, complete_unigrams, ones, pack
 from lmtools.ngram.disk import DiskLevel
@@ -88,7 +87,7 @@ class ArpaReader:
             raise UserError(f"{name} has {len(rows)} of {size} lines; {AGAIN}")
         if rows is memory:
             return memory.finish()
-        return rows.sort()[0] if any(self.sizes[n:]) else rows
+        return rows.sort() if any(self.sizes[n:]) else rows
 
     def parse_batches(self, n: int, size: int) -> Iterator["NgramBatch"]:
         """Yield at most `size` n-grams, TOGETHER at once: so neighbours are looked up together."""
@@ -168,23 +167,20 @@ class LevelRows:
         return Level(key, prob, backoff)
 
 
-def write_arpa(
-    stream: BinaryIO, model: BackoffModel, ids: Mapping[str, int], archive: Archive | None = None
-) -> None:
-    """Write a model as an ARPA file, and to an `archive`."""
+def write_arpa(stream: BinaryIO, model: BackoffModel, ids: Mapping[str, int]) -> None:
+    """Write a model as an ARPA file."""
     start = model.levels[0].prob.copy()
     start[BOS] = 1  # as lmplz and our estimator write it
 
     def pieces(n: int) -> Iterator[arpa.Piece]:
         level, done = model.levels[n - 1], 0
-        for key, prob, suffix in level.blocks():
+        for key, prob, _ in level.blocks():
             backoff = level.backoff[done : done + len(key)]
             columns = [start[done:] if n == 1 else prob, backoff][: 1 + (n < model.order)]
             done += len(key)
             for first in range(0, len(key), arpa.CHUNK):
                 rows = slice(first, first + arpa.CHUNK)
                 values = np.stack([each[rows] for each in columns])
-                words = model.spell_keys(n, key[rows])
-                yield arpa.Piece(words, values, key[rows] >> SHIFT, suffix[rows])
+                yield arpa.Piece(model.spell_keys(n, key[rows]), values)
 
-    arpa.write_sections(stream, list(ids), model.counts, pieces, archive=archive)
+    arpa.write_sections(stream, list(ids), model.counts, pieces)

@@ -14,7 +14,6 @@ from lmtools.base.errors import UserError
 from lmtools.base.files import OPENERS, sha256
 from lmtools.base.specs import find_model
 from lmtools.ngram import arrays, interpolation, pruning
-from lmtools.ngram.archive import NAME, ArchiveReader
 from lmtools.ngram.backoff import BackoffModel, fill_unigrams
 from lmtools.ngram.directory import (
     ARPA,
@@ -23,7 +22,6 @@ from lmtools.ngram.directory import (
     describe_directory,
     find_arpa,
     finish_model,
-    open_model,
     tokeniser,
 )
 from lmtools.ngram.kenlm_files import (
@@ -85,13 +83,10 @@ class NgramSource:
 
     def read(self, ids: dict[str, int], folder=None) -> BackoffModel:
         """Read its n-grams, as `read_arpa` does with a `folder`; `ids` gets the new words."""
-        if self.description is None:
-            return arrays.read_arpa(self.arpa, ids, None, folder)
-        digest, counts = self.digest, self.description.counts
-        archive = self.arpa.with_name(NAME)
-        if self.arpa.name != ARPA or not archive.is_file():
-            return arrays.read_arpa(self.arpa, ids, counts, folder)
-        return ArchiveReader(archive, digest, counts, ids, folder=folder).read()
+        counts = None
+        if self.description:
+            _, counts = self.digest, self.description.counts
+        return arrays.read_arpa(self.arpa, ids, counts, folder)
 
 
 def no_ngrams(lm) -> UserError:
@@ -179,7 +174,7 @@ def quantize(lm, out, bits: int = BITS, kenlm: str = "auto") -> Description:
                 )
             except UserError as error:
                 raise (
-                    error if source.description else explain_refusal(source.arpa, arpa, str(error))
+                    error if source.description else explain_refusal(source.arpa, str(error))
                 ) from None
         digest = sha256(directory / BINARY)
         description = replace(
@@ -250,9 +245,9 @@ def write(
     program: Path | None,
 ) -> Description:
     """Write the model's files; return the description with the n-grams."""
-    with open_model(directory, in_order=True) as (stream, archive):
-        arrays.write_arpa(stream, model, ids, archive)
-    file, digest = finish_model(directory, program, stream)
+    with open(directory / ARPA, "wb") as stream:
+        arrays.write_arpa(stream, model, ids)
+    file, digest = finish_model(directory, program)
     return replace(description, order=model.order, counts=model.counts, file=file, sha256=digest)
 
 

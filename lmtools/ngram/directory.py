@@ -11,19 +11,10 @@ from lmtools.base.errors import UserError
 from lmtools.base.files import sha256
 from lmtools.base.seal import add_yaml_seal
 from lmtools.ngram import arpa, counts, kneser_ney
-from lmtools.ngram.archive import NAME, Archive, DigestedStream
-from lmtools.ngram.counts import CountFiles
 from lmtools.ngram.kenlm_files import binarise, find_program
 from lmtools.ngram.model import AS_KENLM, CONFIG, KIND, SPACES, SUBWORD, Description
 from lmtools.ngram.parts import TextParts
-from lmtools.ngram.sentences import (
-    RESERVED,
-    SYMBOLS,
-    UNKNOWN,
-    UNKNOWN_ID,
-    TokenisedText,
-    only_known,
-)
+from lmtools.ngram.sentences import SYMBOLS, UNKNOWN, TokenisedText, only_known
 from lmtools.text import Normaliser
 from lmtools.text.subword import Subword
 from lmtools.text.subword.lists import Word
@@ -38,7 +29,7 @@ COMPRESSED = f"{ARPA}.gz"  # what older versions kept of an estimation by lmplz
 @dataclass(frozen=True)
 class BuildOptions:
     """Options of an estimation: `kenlm`: as `find_program` takes it; `memory`: bytes that sorting
-    may take; `counted`: the texts are files of counts; `min_counts`: how often n-grams must occur.
+    may take; `min_counts`: how often n-grams must occur.
 
     `closed`: all that the subword model lacks, and <unk> in the text, is one token of the model,
     UNKNOWN; probabilities of the vocabulary and UNKNOWN sum to 1.
@@ -48,7 +39,6 @@ class BuildOptions:
     memory: int = MEMORY
     closed: bool = False
     min_counts: Sequence[int] = ()
-    counted: bool = False
 
 
 def build(
@@ -71,8 +61,6 @@ def build(
     least = complete_min_counts(options.min_counts, order)
     program = find_program(options.kenlm)
     sentences = parts or TokenisedText(texts, tokeniser(tokens, options.closed))
-    if options.counted:
-        sentences = CountFiles(texts, rename_unknown(tokens) if options.closed else str)
     with claim_directory(out) as directory:
         text, grams = count_ngrams(sentences, order, least, directory, options=options)
         sizes = [gram.size for gram in grams]
@@ -82,9 +70,9 @@ def build(
                 " is left; give a lower count or --order"
             )
         estimate = kneser_ney.estimate(grams, options.memory, directory, options.closed)
-        with open_model(directory, in_order=False) as (stream, archive):
-            arpa.write(stream, text.vocabulary, grams, archive)
-        file, digest = finish_model(directory, program, stream)
+        with open(directory / ARPA, "wb") as stream:
+            arpa.write(stream, text.vocabulary, grams)
+        file, digest = finish_model(directory, program)
         subword = tokens if isinstance(tokens, Subword) else list_words(text, tokens)
         description = Description(
             kind=KIND, order=order, estimator="lmtools", file=file, sha256=digest,
@@ -94,13 +82,11 @@ def build(
             fallback=estimate.fallback, version=__version__,
             unknown=UNKNOWN if options.closed else None,
         )  # fmt: skip
-        # words of a text are what its normaliser parts, those of counts are what is counted
-        foreign = options.counted and sentences.foreign and tokens == Normaliser()
-        return describe_directory(directory, description, subword, foreign)
+        return describe_directory(directory, description, subword)
 
 
 def count_ngrams(
-    sentences: TokenisedText | TextParts | CountFiles,
+    sentences: TokenisedText | TextParts,
     order: int,
     min_counts: Sequence[int],
     directory: Path,
@@ -108,8 +94,6 @@ def count_ngrams(
     options: BuildOptions,
 ) -> tuple[counts.IndexedText, list[counts.Grams]]:
     """Return the vocabulary and the counted n-grams, in unnamed files beside `directory`."""
-    if isinstance(sentences, CountFiles):
-        return sentences.tally(order, options.closed, directory, min_counts)
     if isinstance(sentences, TextParts):
         text = sentences.index(options.closed, directory)
     else:
@@ -138,30 +122,16 @@ def claim_directory(out) -> Iterator[Path]:
             yield directory
 
 
-@contextlib.contextmanager
-def open_model(directory: Path, in_order: bool) -> Iterator[tuple[DigestedStream, Archive]]:
-    """Yield the streams of lm.arpa and of lm.npz; `in_order` as in Archive."""
-    archive = Archive(directory / NAME, in_order)
-    try:
-        with open(directory / ARPA, "wb") as stream:
-            digested = DigestedStream(stream)
-            yield digested, archive
-        archive.finish(digested.digest.hexdigest())
-    except BaseException:
-        archive.abandon()
-        raise
-
-
-def finish_model(directory: Path, program: Path | None, stream: DigestedStream) -> tuple[str, str]:
+def finish_model(directory: Path, program: Path | None) -> tuple[str, str]:
     """Write lm.bin with `program`, if any; return name and SHA-256 of the file to load."""
-    if program is None:
-        return ARPA, stream.digest.hexdigest()
-    binarise(program, directory / ARPA, directory / BINARY)
-    return BINARY, sha256(directory / BINARY)
+    if program:
+        binarise(program, directory / ARPA, directory / BINARY)
+    name = BINARY if program else ARPA
+    return name, sha256(directory / name)
 
 
 def describe_directory(
-    directory: Path, description: Description, subword: Subword, foreign: bool, **facts
+    directory: Path, description: Description, subword: Subword, foreign: bool = False, **facts
 ) -> Description:
     """Write the subword model and config.yaml, with more `facts`, beside the model; return what
     config.yaml says. `foreign`: KenLM splits the words.
@@ -187,11 +157,6 @@ def tokeniser(tokens: Normaliser | Subword, closed: bool) -> Callable[[str], lis
             "--unk closes the vocabulary of a list; name the list's directory with --subword"
         )
     return tokens.words
-
-
-def rename_unknown(subword: Subword) -> Callable[[str], str]:
-    known = {piece for i, piece in enumerate(subword.vocabulary) if i != UNKNOWN_ID} - RESERVED
-    return lambda piece: piece if piece in known else UNKNOWN
 
 
 def complete_min_counts(given: Sequence[int], order: int) -> list[int]:

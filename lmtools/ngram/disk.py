@@ -17,8 +17,7 @@ BLOCK = 1 << 18  # rows that are read at once
 MOST = 256  # ranges: a byte numbers them
 STRIDE = 64  # of so many keys one is looked at to choose ranges
 RANGES = 256  # of contexts, numbered by a byte, each of which fits memory
-# columns of Level, and where an n-gram stood before it was sorted
-TYPES = {"key": "i8", "prob": "f8", "backoff": "f8", "suffix": "i4", "place": "i4"}
+TYPES = {"key": "i8", "prob": "f8", "backoff": "f8", "suffix": "i4"}  # columns of Level
 
 
 class DiskArray:
@@ -171,7 +170,7 @@ class DiskLevel:
         for number in range(RANGES):
             columns = self.read(number)
             key, prob = columns["key"], columns["prob"]
-            suffix = columns.get("suffix", np.broadcast_to(np.int32(UNKNOWN), len(key)))
+            suffix = np.broadcast_to(np.int32(UNKNOWN), len(key))
             for rows in cut_contexts(key):
                 yield NgramRows(key[rows], prob[rows], suffix[rows])
 
@@ -192,20 +191,14 @@ class DiskLevel:
             raise self.twice
         return columns
 
-    def sort(self) -> tuple[Level, np.ndarray]:
-        """Return a Level of files, and what `place` each n-gram has in it, (N,) int32."""
-        ordered = LevelFile(self.folder, [name for name in self.columns if name != "place"])
-        places, at = np.empty(len(self) if "place" in self.columns else 0, dtype=np.int32), 0
+    def sort(self) -> Level:
+        """Return a Level of files."""
+        ordered = LevelFile(self.folder, list(self.columns))
         for number in range(RANGES):
-            columns = self.read(number)
-            ordered.append(**columns)
-            size = len(columns["key"])
-            if len(places):
-                places[columns["place"]] = np.arange(at, at + size, dtype=np.int32)
-            at += size
+            ordered.append(**self.read(number))
         for column in self.columns.values():
             column.close()
-        return ordered.map(), places
+        return ordered.map()
 
     def look_up(self, context: np.ndarray, word: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         hit, prob = np.zeros(len(context), dtype=bool), np.zeros(len(context))

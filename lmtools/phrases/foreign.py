@@ -1,9 +1,9 @@
 """Glossaries as other programs have them, read where their meaning is clear.
 
 Tables with a header (AWS: Phrase, SoundsLike, IPA, DisplayAs), JSON (Google, Speechmatics, Vosk,
-plain lists), `PHRASE<TAB>WEIGHT`, `PHRASE,WEIGHT` and `PHRASE:WEIGHT` (Deepgram), `WORD_SPOKEN_..`
-(NeMo), `PHRASE :WEIGHT #THRESHOLD @NAME` (icefall), lists with bullets, numbers or quotes. Weights
-of other programs have other units: what counts is a weight beside the median of all.
+plain lists), `PHRASE<TAB>WEIGHT`, `PHRASE,WEIGHT` and `PHRASE:WEIGHT` (Deepgram), lists with
+bullets, numbers or quotes. Weights of other programs have other units: what counts is a weight
+beside the median of all.
 """
 
 import csv
@@ -26,14 +26,11 @@ WEIGHTED = re.compile(rf"(.*\S)(?:\t|(?<=[^\W\d]):){NUMBER}\s*")
 NUMBERED = re.compile(r"\s*([0-9]+)[.)]\s+(.*)")
 BULLET = re.compile(r"^\s*[-–—•·‣◦▪*+]\s+(?=\S)")
 COMMENT = re.compile(r"\s*(#+(\s|$)|//)")
-THRESHOLD = re.compile(rf"(?<=\S)\s+#{NUMBER}(\s+@.*)?$")
 QUOTES = re.compile(
     r"""\s*(?:"([^"]*)"|'([^']*)'|“([^”]*)”|‘([^‘]*)’|«([^»]*)»|„([^“”]*)[“”]),?\s*"""
 )
 MARKUP = re.compile(r"\s*<[\w/!?][^<>]*>.")
 PIECES = "\u2581"
-VOWEL = re.compile(r"(A[AEHOWY]|E[HRY]|I[HY]|O[WY]|U[HW])[0-2]?(_[BIES])?")
-SOUND = re.compile(rf"{VOWEL.pattern}|([BDFGKLMNPRSTVWYZ]|[CDJSTZ]H|HH|NG)(_[BIES])?|{NUMBER}")
 
 
 class Line(NamedTuple):
@@ -57,19 +54,24 @@ def read_foreign(path, lines: Sequence[tuple[int, str]]) -> tuple[list[Line], st
         return read_json(path, lines), "JSON"
     if sign := find_header(lines[0][1], table):
         return read_table(path, lines, sign), "a table with a header"
-    refuse(path, lines)
+    for number, line in lines:
+        odd = "\t" in line.strip() and not WEIGHTED.fullmatch(line)
+        if odd or MARKUP.match(line) or PIECES in line:
+            raise UserError(
+                f"{path}:{number}: {line.strip()!r:.60} has markup, pieces of a subword model, or a"
+                " tab with no weight behind it; write a phrase a line, PHRASE :WEIGHT, or PHRASE |"
+                " SPOKEN"
+            )
     found, kind = split_lines([row for row in lines if not COMMENT.match(row[1])])
     if table and kind is None and {*lines[0][1]} & {*",;\t"}:
         raise UserError(f"{path}:{lines[0][0]}: no column is called phrase; add a header with it")
-    return [Line(f"{path}:{number}", tidy(text), weight) for number, text, weight in found], kind
-
-
-def tidy(text: str) -> str:
-    """Return a line without bullet, quotes around it, and icefall's threshold and name."""
-    text = THRESHOLD.sub("", BULLET.sub("", text))
-    if match := QUOTES.fullmatch(text):
-        text = next(filter(None, match.groups()), "")
-    return text
+    phrases = []
+    for number, line, weight in found:
+        text = BULLET.sub("", line)
+        quoted = QUOTES.fullmatch(text)
+        text = next(filter(None, quoted.groups()), "") if quoted else text
+        phrases.append(Line(f"{path}:{number}", text, weight))
+    return phrases, kind
 
 
 def split_lines(
@@ -83,48 +85,12 @@ def split_lines(
     if len(lines) > 2 and [m and int(m[1]) for m in counted] == [*range(1, len(lines) + 1)]:
         pairs = zip(lines, counted, strict=True)
         return [(number, m[2], None) for (number, _), m in pairs], "a numbered list"
-    parts = [text.strip().split("_") for text in texts]
-    if all(len(row) > 1 for row in parts) and any(row[0] == row[1] for row in parts):
-        pairs = zip(lines, parts, strict=True)
-        return [(number, " | ".join(row), None) for (number, _), row in pairs], "NeMo's list"
     commas = [COMMA.fullmatch(text) for text in texts]
     ends = commas if len(lines) > 1 and all(commas) else map(WEIGHTED.fullmatch, texts)
     pairs = zip(lines, ends, strict=True)
     found = [(number, m[1], m[2]) if m else (number, line, None) for (number, line), m in pairs]
     weighted = any(weight for _, _, weight in found)
     return found, "phrases with weights" if weighted else None
-
-
-def refuse(path, lines: Sequence[tuple[int, str]]) -> None:
-    """Raise UserError for markup, pieces of a subword model, tabs, and pronunciations."""
-    for number, line in lines:
-        cause = None
-        if MARKUP.match(line):
-            cause = "markup"
-        elif PIECES in line:
-            cause = "pieces of a subword model"
-        elif "\t" in line.strip() and not (WEIGHTED.fullmatch(line) or has_sounds(line)):
-            cause = "a tab with no weight behind it"
-        if cause:
-            raise UserError(
-                f"{path}:{number}: {line.strip()!r:.60} has {cause}; write a phrase a line, PHRASE"
-                " :WEIGHT, or PHRASE | SPOKEN"
-            )
-    if 2 * sum(has_sounds(line) for _, line in lines) > len(lines):
-        number, line = next(row for row in lines if has_sounds(row[1]))
-        raise UserError(
-            f"{path}:{number}: {line.strip()!r:.60} is a word with its sounds, no phrase; give the"
-            " words that must be heard right alone, and the dictionary to --lexicon of lmtools"
-            " network substitute"
-        )
-
-
-def has_sounds(line: str) -> bool:
-    """Return whether a line is one of a pronunciation dictionary of English, as CMUdict."""
-    sounds = line.upper().split()[1:]
-    return (
-        len(sounds) > 1 and any(map(VOWEL.fullmatch, sounds)) and all(map(SOUND.fullmatch, sounds))
-    )
 
 
 def plain(name: str) -> str:
@@ -191,17 +157,9 @@ def read_json(path, lines: Sequence[tuple[int, str]]) -> list[Line]:
             f"{path}:{number}: no JSON, though the file begins so; write a phrase a line, or a list"
             ' ["PHRASE", ...]'
         ) from None
-    places = {}
-    for number, line in lines:
-        for part in re.findall(r'"((?:[^"\\]|\\.)*)"', line):
-            places.setdefault(part, number)
-    found = [
-        line._replace(where=f"{path}:{places.get(line.text.split(' | ')[0], lines[0][0])}")
-        for line in phrases
-    ]
-    if not found:
+    if not phrases:
         raise UserError(f'{path}:{lines[0][0]}: JSON without phrases; write a list ["PHRASE", ...]')
-    return found
+    return [line._replace(where=f"{path}: phrase {place}") for place, line in enumerate(phrases, 1)]
 
 
 def walk(tree, boost) -> Iterator[Line]:

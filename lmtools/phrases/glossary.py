@@ -11,16 +11,15 @@ import functools
 import itertools
 import re
 import statistics
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 from pathlib import Path
 
 import msgspec
 
 from lmtools.base.errors import UserError
 from lmtools.base.files import read_lines
-from lmtools.base.grammar import check_among, check_text, fit, list_texts, parse_json
+from lmtools.base.grammar import check_text, fit, list_texts, parse_json
 from lmtools.base.log import say_lines
 from lmtools.base.options import check_options, list_options, option, parse_option
 from lmtools.formats import kaldi_text
@@ -28,71 +27,18 @@ from lmtools.phrases.foreign import read_foreign
 from lmtools.phrases.matching import PhraseAutomaton, PhrasePrefixes, spell, split_text
 from lmtools.types import PHRASES, NBest
 
-SIBILANTS = ("s", "x", "z", "ch", "sh")
-LEAST = 3  # letters of each part of a parted word
-NO_DASHES = dict.fromkeys(map(ord, "-‐‑"))
-
-
-def make_plural(word: str) -> str:
-    if word.lower().endswith(SIBILANTS):
-        return f"{word}es"
-    if word[-1:] in "yY" and word[-2:-1].lower() not in "aeiou":
-        return f"{word[:-1]}ies"
-    return f"{word}s"
-
-
-def inflect(text: str, kinds: Collection[str]) -> Iterator[str]:
-    yield text
-    if not text[-1:].isalpha():
-        return
-    head, blank, last = text.rpartition(" ")
-    if "plural" in kinds:
-        yield head + blank + make_plural(last)
-    if "possessive" in kinds:
-        yield head + blank + f"{last}'s"
-
-
-def compound(words: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    """Yield words with two neighbours joined, all joined, and one word parted into two."""
-    for place, (left, right) in enumerate(pairwise(words)):
-        yield (*words[:place], left + right, *words[place + 2 :])
-    if len(words) > 2:
-        yield ("".join(words),)
-    for place, word in enumerate(words):
-        for cut in range(LEAST, len(word) - LEAST + 1):
-            yield (*words[:place], word[:cut], word[cut:], *words[place + 1 :])
-
-
-def list_forms(text: str, spec) -> dict[tuple[str, ...], None]:
-    """Return the words for matching of every form of a text that a PhraseSpec asks for; the text's
-    own come first.
-    """
-    texts = [text, *([text.translate(NO_DASHES)] if "hyphen" in spec.kinds else ())]
-    forms = dict.fromkeys(tuple(split_text(form)) for form in texts)
-    if "compound" in spec.kinds:
-        forms |= dict.fromkeys(form for words in list(forms) for form in compound(words))
-    forms.pop((), None)
-    return forms
-
-
 WEIGHT = re.compile(r"(.*\S)\s+:(\S+)")
 NUMBERS = re.compile(r"\w\s+[0-9.]+$")
 MOST = 1000.0  # of a weight
-FORMS = ("plural", "possessive", "hyphen", "compound")
 KEPT = 64  # automata of groups of utterances
 PREFIX = re.compile(r"[-_]")
 
 
 @dataclass(frozen=True)
 class PhraseSpec:
-    """Specification of a glossary: its file, and which other forms of its phrases count."""
+    """Specification of a glossary: its file and options."""
 
     path: str
-    forms: str = option(
-        "",
-        "other forms of phrases, with + between: plural, possessive (of the last word), hyphen"
-        " (e-mail is email, too), compound (neighbouring words joined, long words parted in two)",
-    )
     spelling: bool = option(
         False, "lmtools rescore writes what it chose with phrases as the glossary spells them"
     )
@@ -102,16 +48,6 @@ class PhraseSpec:
         " utterances begin with)",
         path=True,
     )
-
-    def __post_init__(self):
-        check_options(self)
-        for kind in self.kinds:
-            check_among(kind, "forms", FORMS)
-
-    @property
-    def kinds(self) -> list[str]:
-        """The kinds of other forms."""
-        return self.forms.split("+") if self.forms else []
 
     @classmethod
     def parse(cls, text: str) -> "PhraseSpec":
@@ -130,7 +66,10 @@ class PhraseSpec:
 
     @property
     def signature(self) -> dict[str, str]:
-        return {PHRASES: ",".join(name for name in FORMS if name in self.kinds) or "as given"}
+        return {PHRASES: "as given"}
+
+    def __post_init__(self):
+        check_options(self)
 
     def load(self) -> "Glossary":
         """Read the glossary, and the speakers of its utt2spk; say how it was read if it is another
@@ -151,15 +90,10 @@ class Phrase:
     weight: float = 1.0
     spoken: tuple[str, ...] = ()
 
-    def list_forms(self, spec: PhraseSpec) -> Iterator[tuple[tuple[str, ...], str]]:
-        texts = [*inflect(self.written, spec.kinds)]
-        spoken = [[*inflect(text, spec.kinds)] for text in self.spoken]
-        for place, written in enumerate(texts):
-            same = [row[place] for row in spoken if len(row) == len(texts)]
-            rest = [text for row in spoken if len(row) != len(texts) for text in row]
-            for text in (written, *same, *(rest if place == 0 else ())):
-                for words in list_forms(text, spec):
-                    yield words, written
+    @functools.cached_property
+    def forms(self) -> tuple[tuple[str, ...], ...]:
+        """The words for matching of each form: the phrase's own, then those of the spoken."""
+        return tuple(tuple(split_text(text)) for text in (self.written, *self.spoken))
 
 
 def parse_phrase(text: str, where: str) -> Phrase:
@@ -204,10 +138,6 @@ class Glossary:
     own: Mapping[str, tuple[Phrase, ...]] = field(default_factory=dict)
     speakers: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-
-    @functools.cached_property
-    def forms(self) -> dict[Phrase, list]:
-        return {}
 
     def __post_init__(self):
         build = functools.lru_cache(maxsize=KEPT)(self.build)
@@ -261,11 +191,9 @@ class Glossary:
 
         def forms():
             for phrase in (*self.common, *(phrase for id in ids for phrase in self.own[id])):
-                if phrase not in self.forms:
-                    self.forms[phrase] = [*phrase.list_forms(self.spec)]
                 weight = phrase.weight if weighted else 1.0
-                for words, written in self.forms[phrase]:
-                    yield words, weight * len(words), written
+                for words in phrase.forms:
+                    yield words, weight * len(words), phrase.written
 
         return PhraseAutomaton(forms())
 
@@ -291,6 +219,16 @@ class Glossary:
         return [id for id in self.own if id not in used]
 
 
+ENTRY = 'write {"id": "UTTERANCE", "phrases": ["PHRASE", ...]}'
+
+
+class Entry(msgspec.Struct, forbid_unknown_fields=True):
+    """A line of a glossary by id."""
+
+    id: str
+    phrases: list[str]
+
+
 def read_glossary(spec: PhraseSpec, speakers: Mapping[str, str] | None = None) -> Glossary:
     """Read the glossary of a specification; UserError with the line of what is wrong. An empty file
     is a glossary without phrases.
@@ -300,8 +238,9 @@ def read_glossary(spec: PhraseSpec, speakers: Mapping[str, str] | None = None) -
         for number, line in read_lines(spec.path):
             where = f"{spec.path}:{number}"
             if line.strip():
-                id, phrases = read_entry(line, where)
-                own[id] = own.get(id, ()) + phrases
+                tree = parse_json(line, where, ENTRY)
+                entry = fit(tree, Entry, where, remedy=ENTRY)
+                own[entry.id] = own.get(entry.id, ()) + make_phrases(entry.phrases, where)
         return Glossary(spec, own=own, speakers=speakers or {})
     lines, kind = read_foreign(spec.path, [*read_lines(spec.path)])
     phrases = [parse_phrase(line.text, line.where) for line in lines]
@@ -322,19 +261,6 @@ def read_glossary(spec: PhraseSpec, speakers: Mapping[str, str] | None = None) -
             " which is matched as a word; if it is a weight, write PHRASE :WEIGHT"
         )
     return Glossary(spec, tuple(phrases), notes=tuple(notes))
-
-
-class Entry(msgspec.Struct, forbid_unknown_fields=True):
-    """A line of a glossary by id."""
-
-    id: str
-    phrases: list[str]
-
-
-def read_entry(line: str, where: str) -> tuple[str, tuple[Phrase, ...]]:
-    remedy = 'write {"id": "UTTERANCE", "phrases": ["PHRASE", ...]}'
-    entry = fit(parse_json(line, where, remedy), Entry, where, remedy=remedy)
-    return entry.id, make_phrases(entry.phrases, where)
 
 
 def make_phrases(texts: Iterable[str], where: str) -> tuple[Phrase, ...]:

@@ -1,13 +1,12 @@
-"""New hypotheses with the phrases of a glossary in the place of words that are near to them, by
-letters or by sounds, for lists that hold a phrase nowhere.
+"""New hypotheses with the phrases of a glossary in the place of words that are spelled nearly so,
+for lists that hold a phrase nowhere.
 
 The first pass gave them no scores: they have those of the hypothesis that they were made of, and
-the score NEAR, minus the share of letters (and sounds) that differ, which is 0 of its own
-hypotheses. Its weight is the margin by which a phrase has to win.
+the score NEAR, minus the share of letters that differ, which is 0 of its own hypotheses. Its weight
+is the margin by which a phrase has to win.
 """
 
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -16,13 +15,12 @@ from rapidfuzz.distance import Levenshtein
 from rapidfuzz.process import cdist
 
 from lmtools.base.errors import UserError
-from lmtools.base.files import read_lines
-from lmtools.base.log import say_lines
-from lmtools.evaluate.nbest import describe_new
+from lmtools.base.log import say
+from lmtools.evaluate.nbest import oracle
 from lmtools.formats import read, write
 from lmtools.phrases.evaluate import find_spans
 from lmtools.phrases.glossary import Glossary, PhraseSpec
-from lmtools.phrases.matching import PhraseAutomaton, find_borders, fold, split_text
+from lmtools.phrases.matching import PhraseAutomaton, find_borders, split_text
 from lmtools.rescoring.features import NEAR
 from lmtools.rescoring.features import words as spaced
 from lmtools.types import Hypothesis, NBest
@@ -32,14 +30,12 @@ MARK = "substituted"  # the extra of new hypotheses: the words that were replace
 NEAREST, FARTHEST = 0.01, 0.5  # share of letters that may differ
 SOURCES = 3  # first hypotheses of a list whose words are replaced
 MORE = 2  # words that may stand for a phrase, beyond its own
-Sounds = Mapping[str, str]  # a character a sound, of each word
 
 
 class NearForm(NamedTuple):
-    """A form of a phrase: its letters, its sounds ('': unknown), its words, how it is written."""
+    """A form of a phrase: its letters, the phrase's words, how it is written."""
 
     letters: str
-    sounds: str
     words: str
     written: str
 
@@ -52,53 +48,35 @@ class Stretch(NamedTuple):
     end: int
 
 
-def check_lists(lists: Sequence[NBest], source) -> Sequence[NBest]:
-    """Return the lists; UserError where they have a score NEAR."""
-    if any(NEAR in hyp.scores for nbest in lists for hyp in nbest.hyps):
-        raise UserError(
-            f"{source}: the lists have a score {NEAR!r}, of lmtools network substitute; give those"
-            " that it was made of"
-        )
-    return lists
-
-
-def substitute_lists(
-    lists: Iterable[NBest], glossary: Glossary, sounds: Sounds, most: int
-) -> Iterator[NBest]:
+def substitute_lists(lists: Iterable[NBest], glossary: Glossary, most: int) -> Iterator[NBest]:
     """Yield the lists with up to `most` new hypotheses each behind their own, the nearest first."""
     known: dict[tuple[str, ...], list[NearForm]] = {}
     for nbest in lists:
         ids = glossary.ids_of(nbest.utt)
         if ids not in known:
-            known = {ids: list_forms(nbest.utt, glossary, sounds)}
-        phrases = glossary.unweighted(nbest.utt)
-        yield add_phrases(nbest, known[ids], phrases, sounds=sounds, most=most)
-
-
-def list_forms(utt: str, glossary: Glossary, sounds: Sounds) -> list[NearForm]:
-    forms = {}
-    for phrase in glossary.phrases_of(utt):
-        for words, written in phrase.list_forms(glossary.spec):
-            own = " ".join(split_text(written))
-            forms["".join(words), own] = NearForm(
-                "".join(words), spell(words, sounds), own, written
-            )
-    return list(forms.values())
-
-
-def spell(words: Sequence[str], sounds: Sounds) -> str:
-    parts = [sounds.get(word, "") for word in words]
-    return "".join(parts) if all(parts) else ""
+            forms = {}
+            for phrase in glossary.phrases_of(nbest.utt):
+                own = " ".join(phrase.forms[0])
+                for words in phrase.forms:
+                    forms["".join(words), own] = NearForm("".join(words), own, phrase.written)
+            known = {ids: [*forms.values()]}
+        yield add_phrases(nbest, known[ids], glossary.unweighted(nbest.utt), most)
 
 
 def add_phrases(
-    nbest: NBest, forms: Sequence[NearForm], phrases: PhraseAutomaton, sounds: Sounds, most: int
+    nbest: NBest, forms: Sequence[NearForm], phrases: PhraseAutomaton, most: int
 ) -> NBest:
     """Return a list with its new hypotheses; every score NEAR is there, of old ones 0."""
     widest = max((len(form.words.split()) for form in forms), default=0) + MORE
     windows = [*list_windows(nbest.hyps[:SOURCES], phrases, widest)]
-    spans = [split_text(" ".join(nbest.hyps[w.hyp].text.split()[w.start : w.end])) for w in windows]
-    shares = measure(spans, forms, sounds).ravel()
+    heard = [
+        "".join(split_text(" ".join(nbest.hyps[w.hyp].text.split()[w.start : w.end])))
+        for w in windows
+    ]
+    # the share of letters that differ; 1 of what is farther than FARTHEST
+    scorer, letters = Levenshtein.normalized_distance, [form.letters for form in forms]
+    options = {"scorer": scorer, "score_cutoff": FARTHEST, "dtype": np.float64}
+    shares = cdist(heard, letters, **options).ravel() if heard and letters else np.zeros(0)
     known = {spaced(hyp) for hyp in nbest.hyps}
     new: list[Hypothesis] = []
     near = np.flatnonzero(shares <= FARTHEST)
@@ -109,8 +87,10 @@ def add_phrases(
         hyp = replace_words(nbest.hyps[window.hyp], window, form)
         if hyp.text not in known:
             known.add(hyp.text)
-            new.append(with_near(hyp, max(float(shares[place]), NEAREST)))
-    return replace(nbest, hyps=(*(with_near(hyp, 0.0) for hyp in nbest.hyps), *new))
+            share = max(float(shares[place]), NEAREST)
+            new.append(hyp.with_scores({**hyp.scores, NEAR: -share}))
+    own = (hyp.with_scores({**hyp.scores, NEAR: 0.0}) for hyp in nbest.hyps)
+    return replace(nbest, hyps=(*own, *new))
 
 
 def list_windows(
@@ -126,35 +106,6 @@ def list_windows(
                     break
                 if start not in held:
                     yield Stretch(place, start, end)
-
-
-def measure(
-    spans: Sequence[Sequence[str]], forms: Sequence[NearForm], sounds: Sounds
-) -> np.ndarray:
-    """Return the share of letters that differ between words and forms (spans, forms); where the
-    sounds of both are known, the mean of that and of the share of sounds; 1 for what is far.
-    """
-    letters = ["".join(span) for span in spans]
-    shares = compare(letters, [form.letters for form in forms], None if sounds else FARTHEST)
-    if sounds:
-        heard, said = [spell(span, sounds) for span in spans], [form.sounds for form in forms]
-        both = np.outer(list(map(bool, heard)), list(map(bool, said)))
-        shares = np.where(both, (shares + compare(heard, said)) / 2, shares)
-    return shares
-
-
-def compare(first: Sequence[str], second: Sequence[str], most: float | None = None) -> np.ndarray:
-    """Return the edits between texts by the length of the longer one (first, second); 1 for more
-    than `most`.
-    """
-    if not first or not second:
-        return np.ones((len(first), len(second)))
-    scorer = Levenshtein.normalized_distance
-    return cdist(first, second, scorer=scorer, score_cutoff=most, dtype=np.float64)
-
-
-def with_near(hyp: Hypothesis, share: float) -> Hypothesis:
-    return hyp.with_scores({**hyp.scores, NEAR: -share})
 
 
 def replace_words(hyp: Hypothesis, window: Stretch, form: NearForm) -> Hypothesis:
@@ -173,50 +124,12 @@ def replace_words(hyp: Hypothesis, window: Stretch, form: NearForm) -> Hypothesi
     return Hypothesis(" ".join(words), hyp.scores, mark, written and " ".join(written))
 
 
-VARIANT = re.compile(r"\(\d+\)$")  # behind a word: `read(2)`
-STRESS = re.compile(r"(?<=[^\d\W])[0-2]$")  # of a vowel: `AH0`
-COMMENTS = (";;;", "#")
-MOST = 10_000  # sounds, each of which becomes a character
-
-
-def read_lexicon(path) -> dict[str, str]:
-    """Read the first pronunciation of each word, without case, as one character a sound; stress is
-    left out. UserError for a word without sounds, more than MOST sounds, and a file without words.
-    """
-    numbers: dict[str, int] = {}
-    sounds: dict[str, str] = {}
-    for number, line in read_lines(path):
-        if not line.strip() or line.startswith(COMMENTS):
-            continue
-        word, *names = line.split()
-        if not names:
-            raise UserError(
-                f"{path}:{number}: no sounds of {word!r:.40}; write a word and its sounds with"
-                " blanks between them"
-            )
-        if len(numbers) > MOST:
-            raise UserError(
-                f"{path}:{number}: more than {MOST:,} different sounds; give a pronunciation"
-                " dictionary, as CMUdict"
-            )
-        places = [numbers.setdefault(STRESS.sub("", name), len(numbers)) for name in names]
-        sounds.setdefault(fold(VARIANT.sub("", word)), "".join(map(chr, places)))
-    if not sounds:
-        raise UserError(f"{path}: no words; give a pronunciation dictionary, as CMUdict")
-    return sounds
-
-
 def arguments(parser):
     """Add hypotheses with phrases of a glossary in the place of words that are near to them, for
     language models to score.
     """
     parser.add("--nbest", "--format")
     add_phrases_option(parser, required=True)
-    help_text = (
-        "pronunciation dictionary, `word SOUND SOUND ..` a line (Kaldi's lexicon.txt, CMUdict):"
-        " words are near by letters and sounds (default: by letters)"
-    )
-    parser.add_argument("--lexicon", metavar="F", help=help_text)
     parser.add("--depth", default=10, help="new hypotheses a list (default: %(default)s)")
     help_text = (
         "lists; new hypotheses have the extra `substituted`, and a score `near` that `lmtools tune`"
@@ -228,9 +141,16 @@ def arguments(parser):
 
 def run(args):
     """Read, substitute, write, and say what the lists could reach."""
-    nbests = check_lists(read(args.nbest, args.format), args.nbest)
-    glossary = PhraseSpec.parse(args.phrases).load()
-    sounds = read_lexicon(args.lexicon) if args.lexicon else {}
-    lists = list(substitute_lists(nbests, glossary, sounds, args.depth))
+    nbests = read(args.nbest, args.format)
+    if any(NEAR in hyp.scores for nbest in nbests for hyp in nbest.hyps):
+        raise UserError(
+            f"{args.nbest}: the lists have a score {NEAR!r}, of lmtools network substitute; give"
+            " those that it was made of"
+        )
+    lists = list(substitute_lists(nbests, PhraseSpec.parse(args.phrases).load(), args.depth))
     write(lists, args.out, args.to)
-    say_lines(describe_new(nbests, lists, args.out))
+    new = [len(more.hyps) - len(nbest.hyps) for nbest, more in zip(nbests, lists, strict=True)]
+    say(f"{args.out}: {sum(new)} new hypotheses in {sum(map(bool, new))} of {len(new)} lists")
+    if all(nbest.ref is not None for nbest in nbests):
+        before, after = (oracle(some)[-1] for some in (nbests, lists))
+        say(f"oracle WER {before:.2f} -> {after:.2f}")

@@ -22,7 +22,8 @@ import re
 import stat
 import struct
 import time
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -40,8 +41,7 @@ KEY, FIRST, CHECK = 32, 8, 8  # bytes of a key, of its beginning, of a checksum
 REST = KEY - FIRST + CHECK  # bytes of a row before its value
 BIG_ENDIAN = np.dtype(">u8")  # so that numbers are in the order of the bytes
 LARGE = 1 << 24  # bytes of a segment that is merged with no other any more
-TOGETHER = 8  # times LARGE: bytes that are merged at once, so that memory holds a few times as much
-WRITTEN = 1 << 20  # bytes of rows that are put in order at once
+MOST_MERGED = 1 << 27  # bytes that are merged at once: memory holds a few times as much
 MOST = 1 << 26  # rows of a segment: more than merging can make
 UNFINISHED = ".new-"
 DAY = 86400  # seconds: an unfinished file that is older has no writer any more
@@ -89,7 +89,7 @@ class Cache:
     shared by processes of any number of machines.
 
     With `directory` None nothing is kept. What is put goes to a segment each second and when the
-    cache is closed. Damaged rows and segments count as unknown, are told once and taken away.
+    cache is closed. Damaged rows are unknown; their segments are told once and taken away.
     """
 
     def __init__(self, directory, signature: Mapping[str, str], kind: Kind = SCORES):
@@ -97,7 +97,7 @@ class Cache:
         self.fresh: dict[bytes, bytes] = {}  # rows that are in no segment yet
         self.segments: dict[Path, Segment] = {}
         self.own: list[Path] = []  # small segments that this process wrote
-        self.broken: set[Path] = set()
+        self.broken: Counter[Path] = Counter()  # damaged rows of segments; 1 of one that is none
         self.writing, self.written = True, time.monotonic()
         self.directory, self.folder = directory, None
         if directory is not None:
@@ -118,9 +118,10 @@ class Cache:
         with self.on_error("cache given up", self.release):
             for segment in self.refresh() if left else ():
                 with contextlib.suppress(OSError):  # gone or unreadable
-                    here = segment.find([keys[i] for i in left])
+                    here, damaged = segment.find([keys[i] for i in left])
                     known |= {left[n]: value for n, value in here.items()}
                     left = [i for i in left if i not in known]
+                    self.broken.update({segment.path: damaged} if damaged else {})
         return {i: self.kind.unpack(value) for i, value in known.items()}
 
     def refresh(self) -> list["Segment"]:
@@ -137,7 +138,7 @@ class Cache:
                         raise ValueError("values of another kind")
                     self.segments[path] = segment
                 except ValueError:
-                    self.broken.add(path)
+                    self.broken[path] = 1
         return list(self.segments.values())
 
     def put(self, valued: Iterable[tuple[object, Any]]) -> None:
@@ -151,9 +152,8 @@ class Cache:
         """Have segments hold what was put; merge those that have become many, unless large."""
         if self.folder is not None and self.fresh:
             with self.on_error("cache read but not written from here on", self.stop_writing):
-                new = write_values(self.folder, self.fresh)
+                self.own += small_segments(write_values(self.folder, self.fresh))
                 self.fresh = {}
-                self.own += small_segments(new)
                 if len(self.own) >= MERGED:
                     self.own = small_segments(merge_segments(self.folder, self.own))
         self.written = time.monotonic()
@@ -162,28 +162,25 @@ class Cache:
         """Write what is left, tidy up, and say whether something was damaged."""
         self.write()
         if self.folder is not None:
-            damaged = {path: s.damaged for path, s in self.segments.items() if s.damaged}
             if self.writing:
                 with self.on_error("cache read but not tidied", self.stop_writing):
-                    self.tidy(damaged)
-            if count := sum(damaged.values()) + len(self.broken):
+                    self.tidy()
+            if count := self.broken.total():
                 say(
                     f"warning: {self.folder}: {count:,} damaged rows or files, computed again;"
-                    " remove the directory if more are found next time",
-                    "warning",
+                    " remove the directory if more are found next time"
                 )
         self.release()
 
-    def tidy(self, damaged: Mapping[Path, int]) -> None:
-        """Merge small segments where there are many, else own ones; mend the `damaged`."""
-        self.refresh()
-        small = small_segments(self.segments)
-        if len(small) <= MANY:
-            small = [path for path in small if path in self.own]
-        if damaged or (self.own and len(small) > 1):
-            merge_segments(self.folder, {*small, *damaged}, damaged)
+    def tidy(self) -> None:
+        """Take broken segments away; merge small ones where there are many, else own ones."""
         for path in self.broken:
             path.unlink(missing_ok=True)
+        small = small_segments(list_segments(self.folder))
+        if len(small) <= MANY:
+            small = [path for path in small if path in self.own]
+        if self.own and len(small) > 1:
+            merge_segments(self.folder, small)
 
     def release(self) -> None:
         """Forget all, and keep nothing from here on."""
@@ -203,7 +200,7 @@ class Cache:
             full = getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
             remedy = "make room on its disk" if full else "check the path and its permissions"
             line = f"warning: {self.directory}: {loss} ({cause}); {remedy}, or give another --cache"
-            say(line, "warning")
+            say(line)
             give_up()
 
 
@@ -214,7 +211,7 @@ class Segment:
     """
 
     def __init__(self, path: Path):
-        self.path, self.damaged = path, 0
+        self.path = path
         with open_regular(path) as file:
             head = os.pread(file, HEADER.size, 0).ljust(HEADER.size)
             magic, self.count, self.width = HEADER.unpack(head)
@@ -223,40 +220,30 @@ class Segment:
             whole = magic == MAGIC and 0 < self.count <= MOST
             if not whole or os.fstat(file).st_size != self.bytes:
                 raise ValueError("not a whole segment of a cache")
-            firsts = read_exactly(file, self.count * FIRST, HEADER.size)
-        self.firsts = np.frombuffer(firsts, BIG_ENDIAN).astype(np.uint64)
+            self.firsts = as_numbers(read_exactly(file, self.count * FIRST, HEADER.size))
 
-    def find(self, keys: Sequence[bytes]) -> dict[int, bytes]:
-        """Return the values here by index into `keys`, count damaged ones; OSError: it is gone."""
-        firsts = np.frombuffer(b"".join(key[:FIRST] for key in keys), BIG_ENDIAN).astype(np.uint64)
+    def find(self, keys: Sequence[bytes]) -> tuple[dict[int, bytes], int]:
+        """Return the values here by index into `keys`, and how many are damaged; OSError: it is
+        gone.
+        """
+        firsts = as_numbers(b"".join(key[:FIRST] for key in keys))
         places = np.minimum(np.searchsorted(self.firsts, firsts), self.count - 1)
         values: dict[int, bytes] = {}
-        if not len(here := np.flatnonzero(self.firsts[places] == firsts)):
-            return values
-        with open_regular(self.path) as file:
-            for i in here.tolist():
-                row = read_exactly(file, self.size, self.begin + int(places[i]) * self.size)
-                if row[: KEY - FIRST] == keys[i][FIRST:] and is_sound(keys[i], row):
-                    values[i] = row[REST:]
-                else:
-                    self.damaged += 1
-        return values
+        here = np.flatnonzero(self.firsts[places] == firsts).tolist()
+        if here:
+            with open_regular(self.path) as file:
+                for i in here:
+                    row = read_exactly(file, self.size, self.begin + int(places[i]) * self.size)
+                    rest, check, value = row[: KEY - FIRST], row[KEY - FIRST : REST], row[REST:]
+                    if rest == keys[i][FIRST:] and check == checksum(keys[i], value):
+                        values[i] = value
+        return values, len(here) - len(values)
 
-    def read(self, doubtful: bool = False) -> tuple[np.ndarray, np.ndarray]:
-        """Read the beginnings of keys (rows,) and the rows, uint8 (rows, size), of a `doubtful`
-        segment those alone that are sound.
-        """
+    def read(self) -> np.ndarray:
+        """Read the rows, uint8 (rows, size)."""
         with open_regular(self.path) as file:
             content = read_exactly(file, self.count * self.size, self.begin)
-        rows = np.frombuffer(content, np.uint8).reshape(self.count, self.size)
-        if not doubtful:
-            return self.firsts, rows
-        heads = self.firsts.astype(BIG_ENDIAN).tobytes()
-        good = [
-            is_sound(heads[n * FIRST :][:FIRST] + row[: KEY - FIRST].tobytes(), row.tobytes())
-            for n, row in enumerate(rows)
-        ]
-        return self.firsts[good], rows[good]
+        return np.frombuffer(content, np.uint8).reshape(self.count, self.size)
 
 
 @contextlib.contextmanager
@@ -278,14 +265,14 @@ def read_exactly(file: int, size: int, place: int) -> bytes:
     return content
 
 
+def as_numbers(firsts: bytes) -> np.ndarray:
+    """Return beginnings of keys in a row as numbers in the order of the bytes, uint64 (N,)."""
+    return np.frombuffer(firsts, BIG_ENDIAN).astype(np.uint64)
+
+
 def checksum(key: bytes, value: bytes) -> bytes:
     """Return the checksum of a row: the first bytes of the SHA-256 of its key and value."""
     return hashlib.sha256(key + value).digest()[:CHECK]
-
-
-def is_sound(key: bytes, row: bytes) -> bool:
-    """Return whether the checksum of a row is that of its key and value."""
-    return row[KEY - FIRST : REST] == checksum(key, row[REST:])
 
 
 def write_values(folder: Path, values: Mapping[bytes, bytes]) -> list[Path]:
@@ -295,48 +282,41 @@ def write_values(folder: Path, values: Mapping[bytes, bytes]) -> list[Path]:
         by_width.setdefault(len(value), []).append(key)
     paths = []
     for width, keys in by_width.items():
-        firsts = np.frombuffer(b"".join(key[:FIRST] for key in keys), BIG_ENDIAN)
         content = b"".join(key[FIRST:] + checksum(key, values[key]) + values[key] for key in keys)
         rows = np.frombuffer(content, np.uint8).reshape(len(keys), REST + width)
-        paths.append(write_segment(folder, firsts.astype(np.uint64), rows))
+        firsts = as_numbers(b"".join(key[:FIRST] for key in keys))
+        paths.append(write_segment(folder, firsts, rows))
     return paths
 
 
-def merge_segments(
-    folder: Path, paths: Iterable[Path], doubtful: Container[Path] = ()
-) -> list[Path]:
-    """Write the rows of some segments, those with values of one size together, as fewer, of about
-    TOGETHER * LARGE bytes at most, then remove those; the new files. Each row of the `doubtful` is
-    checked. Another process may do the same: what it wrote holds what it removed.
+def merge_segments(folder: Path, paths: Iterable[Path]) -> list[Path]:
+    """Write the rows of segments with values of one size as one, of at most MOST_MERGED bytes, and
+    remove those; the files then. Another process may do the same: what it wrote holds what it
+    removed.
     """
-    segments, files = [], []
+    groups: dict[int, list[Segment]] = {}
     for path in paths:
         with contextlib.suppress(OSError, ValueError):
-            segments.append(Segment(path))
-    groups: list[list[Segment]] = []
-    for segment in sorted(segments, key=lambda member: (member.size, member.bytes)):
-        total = segment.bytes + sum(member.bytes for member in groups[-1]) if groups else 0
-        if not groups or segment.size != groups[-1][0].size or total > TOGETHER * LARGE:
-            groups.append([])
-        groups[-1].append(segment)
-    for group in groups:
-        if len(group) == 1 and group[0].path not in doubtful:
-            files.append(group[0].path)
-            continue
-        parts: dict[Path, tuple[np.ndarray, np.ndarray]] = {}
+            segment = Segment(path)
+            groups.setdefault(segment.size, []).append(segment)
+    files = []
+    for group in groups.values():
+        room, parts = MOST_MERGED, {}
         for segment in group:
+            room -= segment.bytes
+            if room < 0:
+                files.append(segment.path)
+                continue
             with contextlib.suppress(OSError):
-                parts[segment.path] = segment.read(segment.path in doubtful)
-        if not parts:
+                parts[segment.path] = segment.firsts, segment.read()
+        if len(parts) < 2:
+            files += parts
             continue
-        read = {*parts}
-        firsts, rows = map(np.concatenate, zip(*parts.values(), strict=True))
-        parts.clear()
-        new = [write_segment(folder, firsts, rows)] if len(firsts) else []
-        for path in read - {*new}:
+        new = write_segment(folder, *map(np.concatenate, zip(*parts.values(), strict=True)))
+        for path in parts.keys() - {new}:
             with contextlib.suppress(OSError):
                 path.unlink()
-        files += new
+        files.append(new)
     return files
 
 
@@ -357,22 +337,18 @@ def write_segment(folder: Path, firsts: np.ndarray, rows: np.ndarray) -> Path:
     the same time, nobody removes the one that all others dropped. Of two keys with the same
     beginning one is lost: among a billion, there are two such with a probability of 3%.
     """
-    checks = np.ascontiguousarray(rows[:, KEY - FIRST : REST]).view(BIG_ENDIAN)[:, 0]
-    order = np.lexsort((checks.astype(np.uint64), firsts))
+    order = np.lexsort((as_numbers(rows[:, KEY - FIRST : REST].tobytes()), firsts))
     firsts, chosen = np.unique(firsts[order], return_index=True)
-    chosen = order[chosen]
-    head = HEADER.pack(MAGIC, len(firsts), rows.shape[1] - REST)
-    digest = hashlib.sha256()
+    content = b"".join((
+        HEADER.pack(MAGIC, len(firsts), rows.shape[1] - REST),
+        firsts.astype(BIG_ENDIAN).tobytes(),
+        rows[order[chosen]].tobytes(),
+    ))  # fmt: skip
     folder.mkdir(parents=True, exist_ok=True)
     new = folder / f"{UNFINISHED}{os.urandom(8).hex()}"
-    step = max(1, WRITTEN // rows.shape[1])
-    steps = (rows[chosen[n : n + step]].tobytes() for n in range(0, len(chosen), step))
+    path = folder / f"{hashlib.sha256(content).hexdigest()[:32]}.segment"
     try:
-        with open(new, "xb") as stream:
-            for part in (head, firsts.astype(BIG_ENDIAN).tobytes(), *steps):
-                digest.update(part)
-                stream.write(part)
-        path = folder / f"{digest.hexdigest()[:32]}.segment"
+        new.write_bytes(content)
         os.replace(new, path)
     except BaseException:
         with contextlib.suppress(OSError):

@@ -10,8 +10,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
-import numpy as np
-
 from lmtools.base.errors import UserError
 from lmtools.score.base import Scorer
 from lmtools.score.trees import TreeBatch
@@ -123,18 +121,6 @@ class History:
         self.words += self.scorer.normalise(text).split()
         # a word has a token or more, but for those that a tokeniser drops
         del self.words[: -4 * self.tokens]
-
-
-class PrefixesBehind:
-    """Prefixes of an utterance (lmtools.lattice.expand.Prefixes) behind a context, whose words have
-    no score.
-    """
-
-    def __init__(self, prefixes, context: str):
-        node = np.array([prefixes.start])
-        for word in context.split():
-            _, node = prefixes.words(node, [word])
-        self.start, self.words, self.end = int(node[0]), prefixes.words, prefixes.end
 
 
 def list_contexts(

@@ -139,25 +139,21 @@ def chain(arc: int, pointer: Sequence[int], ends: Sequence[int]) -> list[int]:
 @dataclass(frozen=True)
 class Sentence:
     """The words of a path as the scorer reads them: all tokens, and how many scores each of the
-    path's arcs has; before these, of the words of a context `behind` which they stand.
+    path's arcs has.
     """
 
     tokens: tuple
     counts: tuple[int, ...]
-    behind: int = 0
 
 
-def sentences(
-    lattice: Lattice, paths: Sequence[Sequence[int]], scorer: Scorer, context: str = ""
-) -> list[Sentence]:
-    """Return one sentence a path of arcs, behind a context; an arc without a word has no token.
+def sentences(lattice: Lattice, paths: Sequence[Sequence[int]], scorer: Scorer) -> list[Sentence]:
+    """Return one sentence a path of arcs; an arc without a word has no token.
 
     Where a sentence's tokens are not those of its words in a row (lmtools.score.base), the latter
     are taken.
     """
     known = scorer.words
-    before = context.split()
-    words = [[*before, *(lattice.words[arc] for arc in arcs)] for arcs in paths]
+    words = [[lattice.words[arc] for arc in arcs] for arcs in paths]
     known.learn([word for line in words for word in line if word is not None])
     whole = scorer.prepare([" ".join(word for word in line if word is not None) for line in words])
     result = []
@@ -168,7 +164,7 @@ def sentences(
             tokens += spelling
             counts.append(len(scorer.unknown(spelling)))
         read = prepared if len(prepared) == len(tokens) else tokens
-        result.append(Sentence(read, tuple(counts), len(before)))
+        result.append(Sentence(read, tuple(counts)))
     return result
 
 
@@ -184,16 +180,15 @@ def word_scores(scorer: Scorer, lines: Sequence[Sentence]) -> list[np.ndarray]:
         scores.update(zip(indices, values, strict=True))
     arcs = [np.repeat(np.arange(len(x.counts) + 1), (*x.counts, 1)) for x in lines]
     return [
-        np.bincount(numbers, scores[i], len(x.counts) + 1)[x.behind :]
+        np.bincount(numbers, scores[i], len(x.counts) + 1)
         for numbers, i, x in zip(arcs, which.tolist(), lines, strict=True)
     ]
 
 
 def rescore_cover(
-    lattice: Lattice, scorer: Scorer, weights: Mapping[str, float], name: str, *, context: str = ""
+    lattice: Lattice, scorer: Scorer, weights: Mapping[str, float], name: str
 ) -> tuple[Lattice, Covered]:
-    """Add the score `name` to the lattice, of its words behind a context; return it and the work of
-    it.
+    """Add the score `name` to the lattice; return it and the work of it.
 
     Each arc's word is scored on the best path over it under `weights` (but for that of `name`),
     each end on the best path that ends there, so that the scores of the best path add up to its
@@ -202,7 +197,7 @@ def rescore_cover(
     """
     refuse_taken(lattice, {name: scorer})
     covering = cover(lattice, drop_weight(weights, name))
-    lines = sentences(lattice, [arcs for arcs, _ in covering.paths], scorer, context)
+    lines = sentences(lattice, [arcs for arcs, _ in covering.paths], scorer)
     column, ends = np.zeros(len(lattice.words)), np.zeros(len(lattice.finals))
     scores = word_scores(scorer, lines)
     for place, ((arcs, _), values) in enumerate(zip(covering.paths, scores, strict=True)):
@@ -225,10 +220,10 @@ def drop_weight(weights: Mapping[str, float], name: str) -> dict[str, float]:
 
 
 def approximation(
-    lattice: Lattice, scorer: Scorer, weights: Mapping[str, float], name: str, *, n: int, context=""
+    lattice: Lattice, scorer: Scorer, weights: Mapping[str, float], name: str, *, n: int
 ) -> dict[str, float]:
-    """Compare scores on arcs with those of whole sentences behind a context, over the `n` best
-    distinct word sequences (by the other weights).
+    """Compare scores on arcs with those of whole sentences, over the `n` best distinct word
+    sequences (by the other weights).
 
     Absolute differences in nats: `word_mean`, `word_max` of a word's score on the path to that in
     its sentence (NaN without words), `sentence_mean`, `sentence_max` of the path's sum to the
@@ -238,9 +233,9 @@ def approximation(
     given.
     """
     if name not in lattice.scores:
-        lattice, _ = rescore_cover(lattice, scorer, weights, name, context=context)
+        lattice, _ = rescore_cover(lattice, scorer, weights, name)
     paths = nbest(lattice, drop_weight(weights, name), n)
-    lines = sentences(lattice, [path.arcs for path in paths], scorer, context)
+    lines = sentences(lattice, [path.arcs for path in paths], scorer)
     exact = word_scores(scorer, lines)
     column, ends = lattice.scores[name], lattice.final_scores[name]
     near = [np.append(column[list(path.arcs)], ends[path.final]) for path in paths]

@@ -5,7 +5,7 @@ both sides over a path cover.
 import functools
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from lmtools.base.computing import USUAL, Computing
@@ -17,12 +17,11 @@ from lmtools.lattice.expand import OLD, STATES, expand, refuse_taken
 from lmtools.lattice.histories import MixtureLM
 from lmtools.lattice.prune import prune
 from lmtools.score.base import Scorer, check_wordwise
-from lmtools.score.context import PrefixesBehind
 from lmtools.score.cover import rescore_cover
 from lmtools.score.load import load
 from lmtools.score.ngram import NgramScorer
 from lmtools.score.texts import out_of_memory
-from lmtools.types import EMPTY, PHRASES, Lattice
+from lmtools.types import PHRASES, Lattice
 
 LEFT_TO_RIGHT = "perplexity"  # the kind of scorers whose words depend on those before alone
 
@@ -31,10 +30,9 @@ LEFT_TO_RIGHT = "perplexity"  # the kind of scorers whose words depend on those 
 class LatticeOptions:
     """Options of lattice rescoring.
 
-    `lms`: the name of a new score -> its language model. `mixtures`: the name of a new score
-    -> the names of left-to-right models in `lms` and their shares; those have no score of their own
-    then. `old`: the model that is part of the lattice's `graph` score. `weights` of scores, old and
-    new, and `words`, guide pruning. `prune_beam` bounds the lattice before,
+    `lms`: the name of a new score -> its language model. `old`: the model that is part of the
+    lattice's `graph` score. `weights` of scores, old and new, and `words`, guide pruning.
+    `prune_beam` bounds the lattice before,
     `order`, `beam`, `tokens` and `states` its expansion (lmtools.lattice.expand); an `order` that
     is one number is that of all models that never forget, which n-gram models do. `cover_beam`
     prunes what models that read both sides are to score, by all other scores: the better the paths,
@@ -44,7 +42,6 @@ class LatticeOptions:
 
     lms: Mapping[str, LMSpec]
     weights: Mapping[str, float]
-    mixtures: Mapping[str, Mapping[str, float]] = field(default_factory=lambda: EMPTY)
     old: LMSpec | None = None
     prune_beam: float | None = option(
         None, "before rescoring: drop arcs on no path within so much of the best", least=0
@@ -86,32 +83,26 @@ class Rescorer:
     ):
         check_names(settings)
         self.settings = settings
-        mixed = {part for parts in settings.mixtures.values() for part in parts}
-        alone = {name: scorer for name, scorer in scorers.items() if name not in mixed}
         self.left = {
-            name: scorer.by_word for name, scorer in alone.items() if scorer.kind == LEFT_TO_RIGHT
+            name: scorer.by_word for name, scorer in scorers.items() if scorer.kind == LEFT_TO_RIGHT
         }
         self.glossary = settings.glossary and settings.glossary.load()
-        self.both_sides = {name: scorer for name, scorer in alone.items() if name not in self.left}
+        self.both_sides = {
+            name: scorer for name, scorer in scorers.items() if name not in self.left
+        }
         for scorer in self.both_sides.values():
             check_wordwise(scorer)
-        for name, parts in settings.mixtures.items():
-            models = [scorers[part].by_word for part in parts]
-            self.left[name] = MixtureLM(models, list(parts.values()))
         self.old = old and old.by_word
         for lm in (*self.left.values(), *([self.old] if old else [])):
             lm.prefixes()  # refuses what has none
         order = {name: settings.order for name, lm in self.left.items() if never_forgets(lm)}
         self.order = settings.order if isinstance(settings.order, Mapping) else order
         models = self.left | self.both_sides
-        asked = [name for name in (*settings.lms, *settings.mixtures) if name in models]
-        self.signatures = {name: models[name].signature for name in asked}
+        self.signatures = {name: models[name].signature for name in settings.lms}
 
-    def rescore(
-        self, lattice: Lattice, contexts: Mapping[str, str] = EMPTY
-    ) -> tuple[Lattice, list[str]]:
-        """Add one more score a model to the lattice, of its words behind the context of the model's
-        name; return it with messages for the user. UserErrors name the utterance.
+    def rescore(self, lattice: Lattice) -> tuple[Lattice, list[str]]:
+        """Add one more score a model to the lattice; return it with messages for the user.
+        UserErrors name the utterance.
 
         What is broken is repaired, and what is too large for the memory or the bounds is pruned,
         with a message.
@@ -121,14 +112,13 @@ class Rescorer:
             lattice, messages = drop_unusable(lattice)
             if self.settings.prune_beam is not None:
                 lattice = prune(lattice, self.known_weights(lattice), self.settings.prune_beam)
-            lattice, more = self.expand(lattice, contexts)
+            lattice, more = self.expand(lattice)
             messages += more
             if self.both_sides and self.settings.cover_beam is not None:
                 lattice = prune(lattice, self.known_weights(lattice), self.settings.cover_beam)
             for name, scorer in self.both_sides.items():
                 known = self.known_weights(lattice, name)
-                context = contexts.get(name, "")
-                lattice, _ = rescore_cover(lattice, scorer, known, name, context=context)
+                lattice, _ = rescore_cover(lattice, scorer, known, name)
             return lattice, messages
         except UserError as error:
             named = str(error).startswith(lattice.utt)
@@ -148,16 +138,14 @@ class Rescorer:
         weights = self.settings.weights.items()
         return {name: weight for name, weight in weights if name not in coming}
 
-    def expand(
-        self, lattice: Lattice, contexts: Mapping[str, str] = EMPTY
-    ) -> tuple[Lattice, list[str]]:
+    def expand(self, lattice: Lattice) -> tuple[Lattice, list[str]]:
         """Add the scores of the left-to-right models to the lattice, to one of half the arcs where
         memory does not suffice; return it with messages.
         """
         whole, messages = len(lattice.words), []
         while self.left or self.old or self.glossary:
             try:
-                done, more = self.expand_whole(lattice, contexts)
+                done, more = self.expand_whole(lattice)
                 return done, messages + more
             except (MemoryError, RuntimeError) as error:
                 if not out_of_memory(error):
@@ -175,15 +163,10 @@ class Rescorer:
             ]
         return lattice, messages
 
-    def expand_whole(
-        self, lattice: Lattice, contexts: Mapping[str, str]
-    ) -> tuple[Lattice, list[str]]:
+    def expand_whole(self, lattice: Lattice) -> tuple[Lattice, list[str]]:
         """Expand the lattice in one piece; return it and the messages of `expand`."""
         settings, old = self.settings, self.old and self.old.prefixes()
-        lms = {
-            name: PrefixesBehind(lm.prefixes(), contexts.get(name, ""))
-            for name, lm in self.left.items()
-        }
+        lms = {name: lm.prefixes() for name, lm in self.left.items()}
         if self.glossary:
             lms[PHRASES] = self.glossary.prefixes(lattice.utt)
         weights = self.known_weights(lattice, *lms, OLD)
@@ -193,14 +176,12 @@ class Rescorer:
 
 def check_names(settings: LatticeOptions) -> None:
     """Raise UserError where names in `settings` clash, or mean no model that they could."""
-    parts = [part for parts in settings.mixtures.values() for part in parts]
-    alone = [name for name in settings.lms if name not in parts]
-    new = [*alone, *settings.mixtures, *([OLD] if settings.old else [])]
+    new = [*settings.lms, *([OLD] if settings.old else [])]
     new += [PHRASES] if settings.glossary else []
     if not new:
         raise UserError("no language model to rescore lattices with; name one")
     for name in new:
-        if new.count(name) > 1 or (name in settings.mixtures and name in settings.lms):
+        if new.count(name) > 1:
             raise UserError(
                 f"two language models are called {name!r}; give each its own name ({OLD!r} is the"
                 " old model's)"
@@ -211,12 +192,10 @@ def check_names(settings: LatticeOptions) -> None:
                 " count"
             )
     orders = settings.order if isinstance(settings.order, Mapping) else ()
-    for kind, names, known in (("mixture", parts, settings.lms), ("order", orders, new)):
-        if unknown := [name for name in names if name not in known]:
-            raise UserError(
-                f"{kind} of {unknown[0]!r}: no language model is called so; known are"
-                f" {', '.join(known)}"
-            )
+    if unknown := [name for name in orders if name not in new]:
+        raise UserError(
+            f"order of {unknown[0]!r}: no language model is called so; known are {', '.join(new)}"
+        )
 
 
 def never_forgets(lm: Scorer | MixtureLM) -> bool:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from lmtools.base.batching import prepare_distinct
+from lmtools.base.batching import plan_batches, prepare_distinct
 from lmtools.base.computing import Computing
 from lmtools.base.specs import LMSpec
 from lmtools.ngram.interpolation import complete_weights, tune_mixture
@@ -13,7 +13,7 @@ from lmtools.score.base import Scorer
 from lmtools.score.context import CONTEXT, list_contexts
 from lmtools.score.load import load
 from lmtools.score.mixture import MixtureScorer
-from lmtools.score.texts import TextScores, count_scored, refuse_not_finite, score_texts
+from lmtools.score.texts import TextScores, count_scored, one_thread, refuse_not_finite, score_texts
 
 RULES = (
     "natural log; the end of sentence is predicted and counted; unknown {unit} count with"
@@ -23,8 +23,9 @@ OWN = "the model's unknown-token probability"
 NORMALISED = "spaces after the model's normalisation of the text"
 AS_KENLM = "blanks, tabs, CR and NUL alone, as KenLM has it"
 TWO_WAY = "two-way"  # how kinds of scorers begin that read words from both sides
+# texts whose normalisers are looked at: their scores may be known already, and log Z costs a pass
+SAMPLE = 300
 READ = "a line is read behind the lines before it"
-CARRIED = "a line is read with the state that the lines before it left"
 MIXED = "log p is that of the weighted mean of the models' probabilities, {} by {}"
 BOTH = (
     "log p is the mean of that from the left, with the end of sentence, and that from the right,"
@@ -32,9 +33,7 @@ BOTH = (
 )
 
 
-def perplexity(
-    texts: Sequence[str], spec: LMSpec, computing: Computing, carry: bool = False, context: int = 0
-) -> dict:
+def perplexity(texts: Sequence[str], spec: LMSpec, computing: Computing, context: int = 0) -> dict:
     """Return perplexities of `texts` (one a sentence, at least one) under stated rules.
 
     subword_ppl = exp(-log p / tokens), word_ppl = exp(-log p / (words + sentences)): only the
@@ -42,17 +41,11 @@ def perplexity(
     p(s) / tokens(s)), as in Table 7 of the T-TA paper. For neural models of ours `criterion`, and
     `log_normaliser`: mean, sd, min, max over tokens of the log Z (nats) that normalised the scores,
     of a sample of the texts; how far it is from a constant is what scores without normalisation get
-    wrong. With `carry` the texts follow each other, and a recurrent model reads each with the state
-    that those before left; with `context` any model reads up to so many tokens of the texts before
-    each.
+    wrong. With `context` the texts follow each other, and a model reads up to so many tokens of
+    those before each.
     """
     scorer = load(replace(spec, context=bool(context)), computing)
-    # what follows is of neural models, whose modules n-grams do without
-    if carry:
-        from lmtools.score.carried import carried_texts
-
-        scores = carried_texts(texts, scorer)
-    elif context:
+    if context:
         before = list_contexts(texts, [range(len(texts))], scorer, context)
         scores = score_texts(list(zip(before, texts, strict=True)), scorer, computing)
         scores.signature[CONTEXT] = f"{context} tokens"
@@ -60,8 +53,6 @@ def perplexity(
         scores = score_texts(texts, scorer, computing)
     more = {}
     if scorer.criterion:
-        from lmtools.score.carried import measure_log_normaliser
-
         more["criterion"] = scorer.criterion
         more["log_normaliser"] = measure_log_normaliser(texts, scorer)
     by_word = scores.signature["lm"] == "ngram" or scorer.kind.startswith(TWO_WAY)
@@ -69,9 +60,26 @@ def perplexity(
     return {
         "lm": spec.lm, "kind": scores.kind,
         **summarise(texts, scorer, scores),
-        "rules": rules + (f"; {CARRIED}" if carry else f"; {READ}" if context else ""),
+        "rules": rules + (f"; {READ}" if context else ""),
         "signature": scores.signature, **more,
     }  # fmt: skip
+
+
+def measure_log_normaliser(texts: Sequence[str], scorer: Scorer) -> dict[str, float]:
+    """Return mean, standard deviation, least and greatest log Z over the tokens and ends of at most
+    SAMPLE texts, evenly taken from all, of a neural model.
+    """
+    sentences = scorer.prepare(texts[:: -(-len(texts) // SAMPLE)])
+    parts = []
+    with one_thread():
+        costs = [scorer.cost(sentence) for sentence in sentences]
+        for batch in plan_batches(costs, scorer.rows, scorer.ragged):
+            parts += scorer.compute(
+                [sentences[i] for i in batch], lambda heads, _: scorer.output.log_normaliser(heads)
+            )
+    values = np.concatenate(parts)
+    measures = {"mean": values.mean, "sd": values.std, "min": values.min, "max": values.max}
+    return {name: float(measure()) for name, measure in measures.items()}
 
 
 def mixture_perplexity(

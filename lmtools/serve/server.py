@@ -261,7 +261,7 @@ class Server:
             short = getattr(error, "errno", None) in (errno.EMFILE, errno.ENFILE)
             remedy = "; raise ulimit -n" if short else ""
             cause = one_line(error or UserError(fault["message"]))
-            say(f"lmtools serve: {cause}{remedy}", "error")
+            say(f"lmtools serve: {cause}{remedy}")
 
     async def converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()

@@ -3,7 +3,6 @@ a resumed run sees the same.
 """
 
 import functools
-from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -131,13 +130,6 @@ class Sentences:
         if not len(share.targets):  # fewer sentences than processes
             return torch.zeros((), device=device), 0
         return lm(share.to(device))
-
-    def carried_state(self) -> dict[str, Tensor]:
-        """Return the state that goes from batch to batch: none."""
-        return {}
-
-    def resume(self, saved: Mapping[str, Tensor], device: torch.device) -> None:
-        """Take up the state of `carried_state`: none."""
 
     def place(self, step: int) -> str:
         segments, indices = self.at(step)

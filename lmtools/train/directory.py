@@ -62,6 +62,8 @@ class TrainingPlan(NamedTuple):
             raise UserError(
                 f"{out}: freeze and lora.rank keep weights of another model; give it as --init DIR"
             )
+        if settings.batch.streams:
+            raise UserError("batch.streams: is of older versions; give batch.sentences or .tokens")
         precision = resolve_precision(settings.precision, device)
         settings = dataclasses.replace(settings, precision=precision)
         train, valid = Corpus.open(train), Corpus.open(valid)

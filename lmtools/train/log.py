@@ -64,9 +64,7 @@ class Events:
             self.file.write(self.kinds.Event(wall_time=time.time(), **event).SerializeToString())
             self.file.flush()
         except OSError as error:
-            say(
-                f"warning: {cannot('write', self.path, error)}; training goes on without", "warning"
-            )
+            say(f"warning: {cannot('write', self.path, error)}; training goes on without")
             self.close()
 
     def close(self) -> None:
@@ -96,11 +94,10 @@ class Log:
             raise cannot("write", self.path, error) from None
         if self.events:
             self.events.add(rounded)
-        self.say(f"step {values['step']}/{self.total} {line}", **rounded, total=self.total)
+        self.say(f"step {values['step']}/{self.total} {line}")
 
-    def say(self, line: str, **figures) -> None:
-        """Write one line for people, or programs, which get `figures` too."""
-        say(f"{self.name}: {line}", **figures)
+    def say(self, line: str) -> None:
+        say(f"{self.name}: {line}")
 
     def advance(self) -> None:
         self.progress.advance()
@@ -138,7 +135,7 @@ class NullLog:
 
 def describe_training(training, resume: bool) -> str:
     """Describe in one line what is trained on what."""
-    settings, batch = training.settings, training.settings.batch
+    settings = training.settings
     text = f"resuming at step {training.progress.step}" if resume else "starting"
     text += f": {settings.model}/{settings.objective}/{settings.criterion}"
     text += f", {sum(p.numel() for p in training.lm.parameters()):,} parameters"
@@ -150,10 +147,8 @@ def describe_training(training, resume: bool) -> str:
         text += f", {trunk_description}"
     kind = "pairs" if training.lm.objective.pairs else "sentences"
     text += f", {len(training.plan.train):,} {kind}"
-    if not batch.streams and (left := training.train.left_out):
+    if left := training.train.left_out:
         text += f" ({left:,} of them left out, longer than {training.lm.longest} tokens)"
-    if batch.streams:
-        text += f" in {batch.streams} streams of {batch.unroll} a step"
     text += f", {training.total:,} steps of {training.train.per_epoch:,} an epoch"
     text += f", {settings.precision} on {training.device}"
     return text + (f" by {training.world.size} processes" if training.world.size > 1 else "")

@@ -34,7 +34,7 @@ from lmtools.train.log import Log, NullLog, describe_training
 from lmtools.train.optim import build_optimiser, clip_gradients, learning_rate, shrunk_rate
 from lmtools.train.parallel import World, hash_seed, join_processes
 from lmtools.train.start import LowRank, choose_parameters, start_from
-from lmtools.train.streams import VALIDATION_SEED, Streams, Validation, entropy
+from lmtools.train.validation import VALIDATION_SEED, Validation, entropy
 
 
 class Stopped(Exception):
@@ -103,21 +103,15 @@ class Training:
         self.log: Log | NullLog = NullLog()
         self.terminated = False
 
-    def feed(self, corpus: Corpus, seed: int | None) -> Sentences | Streams:
-        """Return the source of the batches of a corpus; `seed` None: the one for validation."""
-        batch = self.settings.batch
-        if batch.streams:
-            return Streams(corpus, batch, seed, self.world)
-        seed = VALIDATION_SEED if seed is None else seed
-        return Sentences(corpus, batch, seed, world=self.world, lm=self.lm)
+    def feed(self, corpus: Corpus, seed: int = VALIDATION_SEED) -> Sentences:
+        """Return the source of the batches of a corpus."""
+        return Sentences(corpus, self.settings.batch, seed, world=self.world, lm=self.lm)
 
     def run(self, directory_state: DirectoryState) -> Progress:
         """Train to the end, or until patience or gains end or SIGTERM comes."""
         if resume := directory_state.progress is not None:
             self.progress = load_training(self.out, self.lm, self.optimiser)
-            carried = self.optimiser.carried
-            self.low_rank.resume({name: carried.pop(name) for name in self.low_rank.state()})
-            self.train.resume(carried, self.device)
+            self.low_rank.resume(self.optimiser.carried)
             if directory_state.rebuilt and self.world.first:
                 self.save_best()
         if self.world.first:
@@ -185,7 +179,7 @@ class Training:
 
     def save(self) -> None:
         """Write all that a continuation needs."""
-        self.optimiser.carried = self.train.carried_state() | self.low_rank.state()
+        self.optimiser.carried = self.low_rank.state()
         if self.world.first:
             fingerprint = self.plan.fingerprint
             save_training(self.out, self.lm, self.optimiser, self.progress, fingerprint=fingerprint)

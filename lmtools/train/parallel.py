@@ -72,10 +72,6 @@ class World:
         """Return every `size`-th sentence of a batch, those of this process."""
         return examples
 
-    def interleave(self, tensor: Tensor) -> Tensor:
-        """Return all rows in order, of which this process has every `size`-th."""
-        return tensor
-
     def add_gradients(
         self, parameters: Iterable[nn.Parameter], sparse: Iterable[nn.Parameter]
     ) -> None:
@@ -142,9 +138,6 @@ class Several(World):
             if (tensor := getattr(examples, name)) is not None:
                 changed[name] = tensor[mine]
         return dataclasses.replace(examples, spellings=spellings, **changed)
-
-    def interleave(self, tensor):
-        return torch.stack(self.gather(tensor), dim=1).flatten(0, 1)
 
     def gather(self, tensor: Tensor) -> list[Tensor]:
         """Return a tensor of equal shape from each process."""

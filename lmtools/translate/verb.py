@@ -37,5 +37,4 @@ def run(args):
     settings = read_settings(args, TranslateOptions)
     options = TranslateOptions(args.lm, args.beam, computing=fill(Computing, args), **settings)
     done = translate(args.source, args.out, options, args.ref, kaldi=args.kaldi, prefix=args.prefix)
-    line = f"{args.out}: {done.hypotheses:,} hypotheses of {done.sentences:,} sentences"
-    say(line, **vars(done))
+    say(f"{args.out}: {done.hypotheses:,} hypotheses of {done.sentences:,} sentences")

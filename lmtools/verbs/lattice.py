@@ -18,7 +18,6 @@ from lmtools.evaluate import evaluate, show
 from lmtools.formats import FORMATS, kaldi_text, registry
 from lmtools.formats.lattices import LATTICES, default_weights, detect, stream
 from lmtools.formats.lists import join_refs
-from lmtools.formats.texts import read_texts
 from lmtools.lattice.check import ERROR, IMPOSSIBLE, drop_unusable, problems, repair
 from lmtools.lattice.density import Statistics, add_statistics, oracle, statistics
 from lmtools.lattice.determinise import STATES, determinise
@@ -26,15 +25,7 @@ from lmtools.lattice.forward import add_posteriors
 from lmtools.lattice.paths import as_nbest, best
 from lmtools.lattice.weights import merge_scores
 from lmtools.rescoring import mark, parse_weights, warn_unseen
-from lmtools.score.context import FIRST, REF, RESCORED
-from lmtools.score.lattice_run import (
-    LatticeContext,
-    LatticeOutputs,
-    LatticeResult,
-    LatticeTotals,
-    run_lattices,
-    run_sessions,
-)
+from lmtools.score.lattice_run import LatticeOutputs, LatticeResult, LatticeTotals, run_lattices
 from lmtools.score.lattices import LatticeOptions
 from lmtools.types import Lattice
 from lmtools.verbs.help import Rare
@@ -42,7 +33,6 @@ from lmtools.verbs.numbers import amount, from_zero, positive
 from lmtools.verbs.options import SEVERAL_LMS, WEIGHTS
 from lmtools.verbs.parser import (
     add_actions,
-    add_context,
     add_lm,
     add_phrases,
     add_references,
@@ -51,11 +41,6 @@ from lmtools.verbs.parser import (
     read_settings,
 )
 
-SESSION = "a session is in memory, and one process works on it"
-WHOSE = (
-    "whose words: first (the lattices' own best paths), rescored (those found before) or ref (those"
-    " of --ref; default: %(default)s)"
-)
 SETTINGS = ("prune_beam", "cover_beam", "tokens", "states")  # of --set
 
 
@@ -257,13 +242,10 @@ def declare_rescore(parser):
     add_references(parser, "lattices", purpose=" of the lists")
     help_text = "a language model, under its name among the weights"
     add_lm(parser, **SEVERAL_LMS, help=help_text)
-    group, several = parser.groups["language model"], {"action": "append", "default": []}
-    help_text = "LMs A and B interpolated linearly, as NAME"
-    group.add_argument("--mix", metavar="NAME=A:0.6,B:0.4", help=Rare(help_text), **several)
+    group = parser.groups["language model"]
     help_text = "take this LM's score out of `graph`, of which it is a part; it becomes `lm`"
     group.add_argument("--old-lm", metavar="DIR", help=Rare(help_text))
     add_phrases(parser)
-    add_context(parser, SESSION, WHOSE, choices=(FIRST, RESCORED, REF))
     parser.add("--weights", help=f"{WEIGHTS}; required")
     help_text = (
         "neural LMs: merge histories of equal last N-1 words; 0: none (default: %(default)s)"
@@ -323,13 +305,7 @@ def run_all(args, options: LatticeOptions, totals: LatticeTotals) -> Iterator[La
         merge=registry.find_format(args.to, LATTICES).merge if args.out else None,
         exact=args.exact,
     )
-    lattices = read_lattices(args)
-    if args.context:
-        refs = read_texts(args.ref) if args.ref and args.context_from == REF else {}
-        context = LatticeContext(args.context, args.context_from, args.sessions, refs)
-        results = run_sessions(lattices, options, wanted, context, nj=args.nj)
-    else:
-        results = run_lattices(lattices, options, wanted, args.nj)
+    results = run_lattices(read_lattices(args), options, wanted, args.nj)
     for result, ref in join_refs(results, args.ref, args.ref_lines, args.input):
         say_lines(result.messages)
         totals.add(result)
@@ -344,14 +320,9 @@ def options_of(args) -> LatticeOptions:
         raise UserError(
             "no weights of the scores; give --weights, as in --weights am=1,lm=5,ngram=10,words=-1"
         )
-    mixtures = {
-        name: parse_shares(parts)
-        for name, parts in parse_pairs(args.mix, "--mix", "NAME=A:SHARE,B:SHARE").items()
-    }
     return LatticeOptions(
         lms,
         parse_weights(args.weights),
-        mixtures,
         old=LMSpec.parse(args.old_lm) if args.old_lm else None,
         order=args.max_ngram_order or None,
         computing=fill(Computing, args),
@@ -359,17 +330,6 @@ def options_of(args) -> LatticeOptions:
         beam=args.beam,
         **read_settings(args, LatticeOptions),
     )
-
-
-def parse_shares(text: str) -> dict[str, float]:
-    """Return the share of each LM in `A:0.6,B:0.4`."""
-    try:
-        return {
-            name: float(share)
-            for name, _, share in (part.rpartition(":") for part in text.split(","))
-        }
-    except ValueError:
-        raise UserError(f"--mix {text}: shares are numbers, as in A:0.6,B:0.4") from None
 
 
 def write_results(args, results: Iterator[LatticeResult]) -> None:

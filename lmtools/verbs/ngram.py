@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from itertools import islice
 
 from lmtools.base.computing import keep_freed_memory
-from lmtools.base.errors import UserError
 from lmtools.base.log import say, say_lines
 from lmtools.ngram import build, derived, directory
 from lmtools.ngram.derived import convert
@@ -36,11 +35,6 @@ NGRAM_MODEL = "directory of lmtools ngram, an installed model, or an ARPA file"
 def declare_estimate(parser):
     """Declare the options of estimation."""
     parser.add("--text", **SEVERAL_TEXTS)
-    help_text = (
-        "instead of text, counts of its n-grams: lines `of the 12`, all orders, with <s> and </s>,"
-        " as SRILM's ngram-count -write has them"
-    )
-    parser.add_argument("--counts", nargs="+", metavar="F", help=Rare(help_text))
     help_text = "words of the longest n-gram, 1 to 6"
     parser.add_argument("--order", type=positive, metavar="N", help=help_text)
     help_text = "model the pieces of this subword model (and take its normaliser); default words"
@@ -69,16 +63,11 @@ def declare_estimate(parser):
 
 def run_estimate(args: argparse.Namespace) -> None:
     """Estimate a model, or leave a part of its text."""
-    if args.text and args.counts:
-        args.refuse("--counts stands in place of --text; give one of them")
-    texts = args.text or args.counts
-    given = {"--text (or --counts)": texts, "--order": args.order, "--out": args.out}
+    given = {"--text": args.text, "--order": args.order, "--out": args.out}
     if missing := [name for name, value in given.items() if value is None]:
         args.refuse(f"the following arguments are required: {', '.join(missing)}")
     tokens = load_subword(args.subword) if args.subword else normaliser_of(args)
     if args.shard:
-        if args.counts:
-            raise UserError("--counts: is read whole; leave --shard out")
         reads = [*args.text, *([args.subword] if args.subword else [])]
         with writing_part(args, args.out, reads) as part:
             if part:
@@ -103,17 +92,16 @@ def join(parts: Sequence[Part], out: str, kenlm: str = "auto") -> None:
 
 def estimate(args: argparse.Namespace, tokens, parts: TextParts | None = None) -> None:
     """Estimate, write, and say what was unusual and how large it became."""
-    texts = args.text or args.counts
-    for path in args.text or ():
+    for path in args.text:
         say_lines(doubt_text(path, read_again([path])))
-    if args.subword and args.text:
+    if args.subword:
         lines = list(map(tokens.normaliser, islice(read_again(args.text), LOOKED_AT)))
         ids = [i for sentence in tokens.segment(lines) for i in sentence]
         counts = ids.count(UNK), len(ids)
         warn_unknown(args.text[0], *counts, args.subword, texts=lines, known=tokens.knows)
     description = build(
-        texts, args.order, args.out, tokens, parts=parts, kenlm=args.kenlm, memory=args.memory,
-        closed=args.unk, min_counts=args.min_count, counted=bool(args.counts),
+        args.text, args.order, args.out, tokens, parts=parts, kenlm=args.kenlm, memory=args.memory,
+        closed=args.unk, min_counts=args.min_count,
     )  # fmt: skip
     if description.fallback:
         orders = " ".join(map(str, description.fallback))

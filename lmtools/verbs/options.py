@@ -1,7 +1,7 @@
 """The options that several verbs have, each declared once, and the groups that --help shows."""
 
 from lmtools.base.computing import Computing
-from lmtools.base.context import LOG_FORMAT, LOG_FORMATS, LONGEST, MAX_LINE
+from lmtools.base.context import LONGEST, MAX_LINE
 from lmtools.base.options import Option, list_options
 from lmtools.text.normaliser import CHOICES, NORMALISERS
 from lmtools.text.unify import UNIFIERS
@@ -236,12 +236,6 @@ GROUPS: dict[str, dict[str, dict]] = {
     },
     "every verb": {
         "--debug": switch("show the traceback of an error", rare=True),
-        "--log-format": choice(
-            LOG_FORMATS,
-            "how lines on standard error are written: as text, or each as a JSON object with time,"
-            f" level, verb, message and figures (default: ${LOG_FORMAT} or text)",
-            rare=True,
-        ),
         "--allow-commands": switch(
             "run what lines `key command |` of Kaldi's script files say (default: refuse them)",
             rare=True,

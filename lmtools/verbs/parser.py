@@ -124,7 +124,7 @@ def add_phrases(parser: Parser, **changes) -> None:
     if kind := hook("glossary"):
         words = [f"{name}: {row[-1].help}" for name, row in list_options(kind).items()]
         parser.groups["input"].description = Rare(
-            "options of a glossary, as in --phrases F,forms=plural+hyphen: " + "; ".join(words)
+            "options of a glossary, as in --phrases F,spelling=true: " + "; ".join(words)
         )
 
 

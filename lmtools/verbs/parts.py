@@ -30,7 +30,7 @@ VERBS = ("score", "corpus", "ngram", "decode")
 PART, OUTPUT, LOG = "part.json", "out", "log"
 NAME = re.compile(r"(.+)\.([0-9]+)-of-([0-9]+)")
 # options that say how a part is made, not what it is
-HOW = {"action", "cmd", "debug", "log_format", "max_line", "nj", "shard", "typed"}
+HOW = {"action", "cmd", "debug", "max_line", "nj", "shard", "typed"}
 CMD, LOCAL = "LMTOOLS_CMD", "local"  # variable of the environment; what means no program
 LMTOOLS = [sys.executable, *(["-P"] if sys.version_info >= (3, 11) else []), "-m", "lmtools"]
 

@@ -29,8 +29,6 @@ def arguments(parser):
     text = "one sentence a line; the verb skips empty lines"
     parser.add("--text", required=True, help=text)
     parser.add("--kaldi")
-    text = "the lines follow each other: an LSTM keeps its state from line to line"
-    parser.add_argument("--carry", action="store_true", help=text)
     text = "the lines follow each other: read up to N tokens of those before each, unscored"
     parser.add_argument("--context", type=positive, metavar="N", help=text)
     text = "model directory, KenLM or ARPA file, or hf:DIR; several times: a mixture of them"
@@ -72,9 +70,7 @@ def measure(args):
         given = "--mix" if args.mix else "--tune-on"
         raise UserError(f"{given}: weights of several language models; give --lm again")
     else:
-        if args.carry and args.context:
-            raise UserError("--carry: --context is given too; leave one out")
-        figures = perplexity(texts, specs[0], computing, args.carry, context=args.context or 0)
+        figures = perplexity(texts, specs[0], computing, context=args.context or 0)
     figures |= {"text": args.text}
     unknown, words = figures["oov"], figures["tokens"] - figures["sentences"]
     if unknown > MANY * words:  # the model once more: this is rare
@@ -119,8 +115,6 @@ def mix(args, texts, specs, computing):
     """Return the figures of a mixture, with what its weights were tuned on."""
     if args.context:
         raise UserError("--context: no mixture of several --lm reads one; give one --lm")
-    if args.carry:
-        raise UserError("--carry: no mixture carries a state from line to line; give one --lm")
     if not (args.mix or args.tune_on):
         raise UserError(
             f"--lm {' --lm '.join(args.lm)}: a mixture; give its weights, --mix W ..., or --tune-on"

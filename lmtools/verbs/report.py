@@ -76,4 +76,4 @@ def run(args: argparse.Namespace) -> None:
     if args.open:
         page = Path(home, "index.html").resolve()
         if not webbrowser.open(page.as_uri()):
-            say(f"{page}: no browser opens here; open the page yourself", "warning")
+            say(f"{page}: no browser opens here; open the page yourself")

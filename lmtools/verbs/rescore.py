@@ -5,7 +5,6 @@ from functools import partial
 
 from lmtools.base.atomic import is_stream
 from lmtools.base.computing import Computing
-from lmtools.base.context import JSON, current
 from lmtools.base.doors import open_door
 from lmtools.base.errors import UserError
 from lmtools.base.grammar import parse_pair
@@ -55,7 +54,7 @@ def arguments(parser):
         " list is done, in units of what dev needed; inf scores all (default: %(default)s)"
     )
     parser.add_argument("--margin", type=margin, default=1.0, metavar="X", help=Rare(help_text))
-    help_text = "also print the line that `lmtools verify` checks; --log-format json always has it"
+    help_text = "also print the line that `lmtools verify` checks"
     parser.add_argument("--verbose", action="store_true", help=Rare(help_text))
     parser.add(*COMPUTING, "--nj")
 
@@ -78,7 +77,7 @@ def run(args):
     for system, lists, doubts in chosen:
         lists = spell_if_wished(lists, columns)
         write_choice(args, nbests, lists, tuned[system], system=system, warnings=doubts)
-        if args.verbose or current().log_format == JSON:
+        if args.verbose:
             texts = {nbest.utt: nbest.hyps[0].text if nbest.hyps else "" for nbest in lists}
             say(sign(nbests, columns, tuned[system], texts))
 

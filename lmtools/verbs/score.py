@@ -127,8 +127,7 @@ def describe(totals: Totals, out: str, spec: LMSpec) -> None:
             note += f" at a penalty of {unknown * spec.oov_penalty:,.1f} nats in all"
     say(
         f"{out}: {totals.hypotheses:,} hypotheses of {totals.utterances:,} utterances,"
-        f" {totals.tokens:,} tokens{note}",
-        **vars(totals),
+        f" {totals.tokens:,} tokens{note}"
     )
 
 
@@ -152,6 +151,5 @@ def score_sessions(args, spec):
             begin = rows.stop
     say(
         f"{args.out}: {begin:,} hypotheses of {len(nbests):,} utterances in {sessions:,} sessions,"
-        f" {int(scores.tokens.sum()):,} tokens",
-        utterances=len(nbests), hypotheses=begin, tokens=int(scores.tokens.sum()),
-    )  # fmt: skip
+        f" {int(scores.tokens.sum()):,} tokens"
+    )

@@ -20,13 +20,14 @@ from measures.lm import (
     published_models,
     words_of,
 )
-from measures.score import random_scorer
+from measures.score import matrix_flops, random_scorer
 from scoring import CPU, load_scorer
 
 from lmtools.base.computing import Computing
 from lmtools.base.config import from_yaml
+from lmtools.models import MODELS
 from lmtools.models.settings import Settings
-from lmtools.models.transformer import TransformerConfig, matrix_flops
+from lmtools.models.transformer import TransformerConfig
 from lmtools.ngram import build
 from lmtools.text import Normaliser
 from lmtools.text.subword import SPECIALS
@@ -93,6 +94,18 @@ def test_multiply_adds_of_a_transformer():
     reader = Reader("m", random_scorer(Settings(**CAUSAL), 300, CPU), SIZES, None)
     config = TransformerConfig(**CAUSAL["arch"])
     assert reader.size()["flops"] == pytest.approx(matrix_flops(config, 5, 5, 300, 5) / 2 / 5)
+
+
+@pytest.mark.parametrize("norm", ["post", "pre"])
+def test_flops_are_those_of_the_matrices(norm):
+    config = TransformerConfig(2, 16, 4, 32, 12, norm=norm)
+    sizes = {name: p.numel() for name, p in MODELS["masked"](config, 40).named_parameters()
+             if p.dim() == 2 and "embedding" not in name}  # fmt: skip
+    head = sum(size for name, size in sizes.items() if "head" in name)
+    layers = sum(sizes.values()) - head
+    assert matrix_flops(config, positions=7, attended=0) == 2 * 7 * layers
+    with_output = matrix_flops(config, 7, 0, vocabulary=40, predicted=2)
+    assert with_output == 2 * 7 * layers + 2 * 2 * (head + 16 * 40)
 
 
 def test_multiply_adds_of_gated_convolutions():

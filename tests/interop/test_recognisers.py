@@ -97,9 +97,8 @@ def transcribe(path: Path, **options) -> str:
     [
         ((), {"beam_size": 20, "without_timestamps": True}),
         (("beam=5",), {"beam_size": 5, "without_timestamps": True}),
-        (("timestamps=yes",), {"beam_size": 20}),
     ],
-    ids=["default", "beam", "timestamps"],
+    ids=["default", "beam"],
 )
 def test_whispers_first_hypothesis_is_that_of_faster_whisper(decoded, tmp_path, opts, options):
     need("whisper")

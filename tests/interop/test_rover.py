@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 
-from lmtools.networks.rover import Token, Vote, combine
+from lmtools.networks.rover import Token, Vote, align_systems, elect
 
 ROVER = shutil.which("rover") or shutil.which("rover", path="/usr/lib/sctk/bin")
 pytestmark = pytest.mark.skipif(not ROVER, reason="rover is not installed (Debian: sctk)")
@@ -61,6 +61,6 @@ def test_equal(tmp_path, seed):
         vote = Vote(method)
         if method != "freq":
             vote = Vote(method, rng.choice([0, 0.3, 0.5, 0.8]), rng.choice([0, 0.2, 0.5, 0.7]))
-        winners = [token for _, token in combine(systems, vote) if token.word]
+        winners = [token for token in elect(align_systems(systems), vote) if token.word]
         ours = [(token.word, f"{token.confidence:.6f}") for token in winners]
         assert ours == nist(tmp_path, systems, vote), (method, systems)

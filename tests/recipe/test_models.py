@@ -1,15 +1,17 @@
 """egs/librispeech/studies/run_models.sh from end to end on little text: the models of the wheel are
-found by name, and nothing but models is in it.
+found by name, and nothing but models is in it. run_models_small.sh with a small model of Sphinx.
 """
 
 import base64
 import json
+import lzma
 import re
 import subprocess
 import sys
 import threading
 import zipfile
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
 
@@ -17,6 +19,7 @@ from lmtools.base.files import sha256
 from lmtools.ngram.kenlm_files import SCRIPT, find_program
 
 PLACE = find_program()
+REAL = Path(__file__).parents[2] / "egs/librispeech/mini-real"
 pytestmark = pytest.mark.skipif(PLACE is None, reason=f"no build_binary; {SCRIPT} makes it")
 TINY = ("--vocab-size", "60", "--valid", "20", "--leave-out", "", "--threshold", "1e-5")
 OPTS = "epochs=1 arch.layers=1 arch.dim=16 arch.heads=2 arch.ffn=32 batch.tokens=256"
@@ -175,3 +178,82 @@ def test_the_wheel_is_pushed_and_pulled_when_asked(recipe, wheel, tmp_path):
     subprocess.run(pull, env=recipe.env | there, check=True, capture_output=True)
     assert (tmp_path / wheel.name).read_bytes() == wheel.read_bytes()
     server.shutdown()
+
+
+# written by sphinx_lm_convert of sphinxbase 5prealpha, of a model whose trigram `blue finch sings`
+# has no bigram `finch sings`: Sphinx adds it, with the least probability that its tables have
+SPHINX = lzma.decompress((Path(__file__).parent / "tiny.lm.bin.xz").read_bytes())
+ARPA = """\
+\\data\\
+ngram 1=6
+ngram 2=5
+ngram 3=2
+
+\\1-grams:
+-99.0000	<s>	-0.5000
+-1.2000	</s>	0.0000
+-0.8000	blue	-0.3000
+-0.9000	finch	-0.2500
+-1.1000	sings	-0.2000
+-1.5000	it's	-0.1000
+
+\\2-grams:
+-0.7000	sings </s>	0.0000
+-0.2000	<s> blue	-0.1500
+-0.4000	it's blue	-0.3500
+-0.3000	blue finch	-0.0500
+-0.7000	finch sings	0.0000
+
+\\3-grams:
+-0.1000	<s> blue finch
+-0.1500	blue finch sings
+
+\\end\\
+"""
+
+
+@pytest.fixture
+def convert(recipe, tmp_path):
+    """A function that converts bytes of Sphinx's form: what it wrote and what it said."""
+
+    def run(content: bytes) -> tuple[str | None, str]:
+        source, out = tmp_path / "lm.bin", tmp_path / "lm.arpa"
+        source.write_bytes(content)
+        script = recipe.home.parents[1] / "utils/sphinx_to_arpa.py"
+        done = subprocess.run([sys.executable, script, source, out], capture_output=True, text=True)
+        assert done.returncode == (not out.exists())
+        return out.read_text() if out.exists() else None, done.stderr
+
+    return run
+
+
+def test_a_model_of_sphinx_becomes_arpa(convert):
+    assert convert(SPHINX) == (ARPA, "")
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (ARPA.encode(), "no language model in CMU Sphinx's binary form"),
+        (SPHINX[:1000], "ends too early; fetch it again"),
+        (SPHINX[:-3], "ends too early; fetch it again"),
+    ],
+)
+def test_what_is_no_model_of_sphinx_is_refused(convert, content, said):
+    out, error = convert(content)
+    assert out is None and error.endswith(f"lm.bin: {said}\n") and error.count("\n") == 1
+
+
+def test_the_small_model_is_found_by_name(librispeech):
+    recipe = librispeech("models-small")
+    (recipe.home / "mini-real").symlink_to(REAL)
+    recipe.env["LMTOOLS_KENLM"] = str(PLACE.parent)
+    data = recipe.home / "data/models-small"
+    data.mkdir(parents=True)
+    (data / "en-us.arpa").write_text(ARPA)
+    done = recipe("--stage", 2, script="studies/run_models_small.sh")
+    assert done.stdout.count("WER ") >= 2
+    (wheel,) = (recipe.home / "exp/models-small/dist").glob("lmtools_models_small-*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        (points,) = (name for name in archive.namelist() if name.endswith("entry_points.txt"))
+        assert b"en-small" in archive.read(points)

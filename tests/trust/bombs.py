@@ -222,15 +222,14 @@ COUNTING = {
     "prune": split("ngram prune x.arpa --threshold 0 --kenlm none --out o"),
     "mix": split("ngram mix x.arpa x.arpa --mix 0.5 --kenlm none --out o"),
     "convert": split("ngram convert x.arpa o.arpa"),
-    "counts": split("ngram --counts x.arpa --order 2 --kenlm none --out o"),
 }
 
 
 def numbers(home: Path, verb: str, name: str) -> None:
-    """An ARPA file, or a file of counts, with a number of n-grams that is none, or none of it."""
+    """An ARPA file with a number of n-grams that is none, or none of it."""
     take(home, *NEEDS)
     number = NUMBERS[name]
-    text = f"a {number}\n" if verb == "counts" else BIGRAMS.format(count=4, second=number)
+    text = BIGRAMS.format(count=4, second=number)
     (home / "x.arpa").write_text(text, encoding="utf-8")
     bounded(watched(home, COUNTING[verb]))
 
@@ -287,10 +286,6 @@ def list_claims(home: Path) -> dict[str, tuple[str, bytes | Callable[[], bytes],
             "x.slf",
             b"VERSION=1.0\nN=3 L=2\nI=0\nI=1\nI=2\nJ=0 S=0 E=1 a=1e308\nJ=1 S=1 E=2 a=1e308\n",
             reading("slf", "x.slf"),
-        ),
-        "lexicon-sounds": (
-            "x.lex", lambda: "\n".join(f"w{n} {n}" for n in range(1_200_000)).encode(),
-            split("network substitute --nbest test.jsonl --phrases x --lexicon x.lex --out o"),
         ),
         "openfst-states": (
             "x.fst", b"0 999999999 a a 0.5\n999999999\n", reading("openfst", "x.fst"),
@@ -467,6 +462,6 @@ def cases(size: str, seed: int) -> Iterator[Case]:
 SHORT = {
     "zeros-gz-slf", "line-score", "deep-weights-list-2000", "deep-jsonl-inside-list-3000000",
     "yaml-deep-list-conf", "yaml-laughs-conf", "yaml-laughs-experiment", "claims-arpa-count",
-    "numbers-score-negative", "numbers-prune-superscript", "numbers-counts-64-bits",
+    "numbers-score-negative", "numbers-prune-superscript",
     "claims-safetensors-header", "claims-npz-shape", "cache-rows", "cache-pipe",
 }  # fmt: skip

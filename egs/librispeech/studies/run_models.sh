@@ -58,7 +58,7 @@ fi
 
 if stage 5 "pack" $datadir/valid.txt $text_dir $expdir/lm/small \
   $expdir/lm/{causal,tta}/model.safetensors : $expdir/dist; then
-  python3 ../../utils/pack_models.py $expdir/dist $datadir/valid.txt $text_dir \
+  python3 ../../utils/pack_models.py $expdir/dist studies/conf/models.md $datadir/valid.txt $text_dir/*.txt* \
     en-books-4gram=$expdir/lm/small en-books-unilm=$expdir/lm/causal en-books-tta=$expdir/lm/tta
 fi
 

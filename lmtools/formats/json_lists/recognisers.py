@@ -156,7 +156,7 @@ def read_segments(path) -> Iterator[Entry]:
     yield from unique(part for entry in entries for part in segments_of(*entry, interim))
     if interim:
         results = "1 interim result" if len(interim) == 1 else f"{len(interim)} interim results"
-        say(f"{path}: {results} left out: they are not final", "warning")
+        say(f"{path}: {results} left out: they are not final")
 
 
 def segments_of(utt: str, tree: Mapping, where: str, interim: list[str]) -> Iterator[Entry]:

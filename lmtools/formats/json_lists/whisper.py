@@ -79,7 +79,7 @@ def read_entries(path) -> Iterator[Entry]:
             more = f", and {len(cut) - 1} other file{'s' * (len(cut) > 2)} of {path}"
             more = more if len(cut) > 1 else ""
             remedy = "halves that do not meet are read as \ufffd"
-            say(f"{cut[0]}: cuts characters in two{more}; {remedy}", "warning")
+            say(f"{cut[0]}: cuts characters in two{more}; {remedy}")
         return
     lists = json_io.read_list(path)
     entries = ((member(tree, "utt", str, where), tree, where) for tree, where in lists)

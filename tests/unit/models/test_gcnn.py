@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file as load_tensors
 from scoring import load_scorer, walk
 from torch import nn
 from torch.nn import functional as F
@@ -19,7 +20,7 @@ from toys import look_for_the_future, settings
 from lmtools.base.config import from_yaml
 from lmtools.base.errors import UserError
 from lmtools.models import convolution
-from lmtools.models.checkpoint import load_model, load_tensors, prepare_directory, save_weights
+from lmtools.models.checkpoint import load_model, prepare_directory, save_weights
 from lmtools.models.convolution import GATES, GatedConvolution
 from lmtools.models.gcnn import Gcnn, GcnnConfig, read_blocks
 from lmtools.models.lm import LanguageModel

@@ -16,7 +16,7 @@ from lmtools.models import MODELS
 from lmtools.models.device import Dropout
 from lmtools.models.lm import LanguageModel
 from lmtools.models.lstm import LstmConfig
-from lmtools.models.transformer import TransformerConfig, matrix_flops
+from lmtools.models.transformer import TransformerConfig
 from lmtools.models.tta import QUERIES
 from lmtools.text.subword import BOS, EOS, MASK, PAD
 from lmtools.train import train
@@ -351,23 +351,6 @@ def test_the_deep_form_comes_back_from_its_directory_and_scores_prefix_by_prefix
     total = sum(walk(scorer.prefixes(), line.split()))
     assert total == pytest.approx(scorer.log_probs(scorer.prepare([line]))[0].sum(), abs=1e-4)
     assert total > -7 * math.log(len(WORDS))
-
-
-@pytest.mark.parametrize("size", ["deep", "pre"])
-def test_flops_are_those_of_the_matrices(size):
-    config = SIZES[size]
-    module = MODELS["masked"](config, VOCABULARY)
-    weights = sum(
-        p.numel()
-        for name, p in module.named_parameters()
-        if p.dim() == 2 and "embedding" not in name and "head" not in name
-    )
-    assert matrix_flops(config, positions=7, attended=0) == 2 * 7 * weights
-    extra = matrix_flops(config, 7, 0, vocabulary=VOCABULARY, predicted=2) - matrix_flops(
-        config, 7, 0
-    )
-    head = [p.numel() for name, p in module.named_parameters() if p.dim() == 2 and "head" in name]
-    assert extra == 2 * 2 * (sum(head) + config.dim * VOCABULARY)
 
 
 @given(rate=st.sampled_from([0.0, 0.1, 0.25, 0.5]), seed=st.integers(0, 2**32))

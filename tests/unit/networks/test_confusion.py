@@ -103,24 +103,6 @@ def test_order_of_equal_words():
     assert (network.text, list(network.slots[0].words)) == ("a", ["a", NO_WORD])
 
 
-def test_networks_of_networks():
-    """A network of one hypothesis is added as the hypothesis is."""
-    texts, shares = random_list(8)
-    shares = share_out(shares).tolist()
-    single, joint = NetworkBuilder(), NetworkBuilder()
-    for words, share in zip(texts, shares, strict=True):
-        single.add_words(words, share)
-        joint.add_network(build([words], [1.0]), share)
-    assert joint.finish("u") == single.finish("u")
-    halves = NetworkBuilder()
-    left, right = build([("a", "b"), ("a",)], [0.75, 0.25]), build([("c", "b")], [1.0])
-    halves.add_network(left, ONE // 2)
-    halves.add_network(right, ONE // 2)
-    first, second = halves.finish("u").slots
-    assert first.words == {"a": 0.5, "c": 0.5}
-    assert second.words == {"b": 0.875, NO_WORD: 0.125}
-
-
 def test_times_are_averaged():
     builder = NetworkBuilder()
     builder.add_words(["a", "b"], ONE // 4 * 3, [(0.0, 0.5), (0.5, 1.0)])

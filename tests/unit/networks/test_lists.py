@@ -1,6 +1,5 @@
-"""Networks of lists, new hypotheses out of a list's own words, and the verbs of both."""
+"""Networks of lists, and `lmtools network build`."""
 
-import itertools
 import json
 import math
 
@@ -10,14 +9,7 @@ import pytest
 from lmtools.cli import main
 from lmtools.formats import jsonl, kaldi_text, scores
 from lmtools.networks import files as networks
-from lmtools.networks.lists import (
-    MARK,
-    METHODS,
-    NetworkPlan,
-    build_networks,
-    rank_lists,
-    recombine_lists,
-)
+from lmtools.networks.lists import NetworkPlan, build_networks, rank_lists
 from lmtools.types import Hypothesis, NBest, ScoreTable
 
 TEXTS = ["x b c", "a y c", "a b z", "x b c"]
@@ -30,22 +22,20 @@ def network_of(nbest, **plan):
     return network
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_consensus_of_a_list(method):
+def test_consensus_of_a_list():
     """Two of three in each place, though no hypothesis has them all."""
-    network = network_of(LIST, method=method)
+    network = network_of(LIST)
     assert (network.text, network.ref) == ("a b c", "a b c")
     assert [slot.confidence for slot in network.slots] == pytest.approx([0.6, 0.7, 0.7])
-    best = network_of(LIST, method=method, choice="best")
+    best = network_of(LIST, choice="best")
     assert best.text == "x b c"
     assert [slot.confidence for slot in best.slots] == pytest.approx([0.4, 0.7, 0.7])
-    assert network_of(LIST, method=method, depth=1).text == "x b c"
+    assert network_of(LIST, depth=1).text == "x b c"
 
 
-@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("texts", [["a b"], ["a b", "a b"], [""], ["", ""], []])
-def test_one_hypothesis_is_itself(method, texts):
-    network = network_of(NBest.of("u", texts), method=method)
+def test_one_hypothesis_is_itself(texts):
+    network = network_of(NBest.of("u", texts))
     assert network.text == "".join(texts[:1])
     assert all(slot.words == {slot.chosen: 1.0} for slot in network.slots)
 
@@ -58,7 +48,6 @@ VOSK = json.dumps({"text": "a b", "utt": "u", "result": WORDS}).replace("KEY", "
 WHISPER = json.dumps({"text": " a b", "segments": [{"words": WORDS}]}).replace("KEY", "probability")
 
 
-@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize(
     ("form", "content"),
     [
@@ -67,31 +56,14 @@ WHISPER = json.dumps({"text": " a b", "segments": [{"words": WORDS}]}).replace("
         ("whisper", WHISPER),
     ],
 )
-def test_recognisers_confidences_and_times(tmp_path, monkeypatch, form, content, method):
+def test_recognisers_confidences_and_times(tmp_path, monkeypatch, form, content):
     """Of a single hypothesis they are kept, whichever format it came in."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "u.json").write_text(content)
-    build = f"network build --nbest u.json --format {form} --method {method} --to ctm --out out"
+    build = f"network build --nbest u.json --format {form} --to ctm --out out"
     assert main(build.split()) == 0
     rows = ["u 1 2.00 0.25 a 0.500000", "u 1 3.00 0.25 b 0.750000"]
     assert (tmp_path / "out").read_text().splitlines() == rows
-
-
-@pytest.mark.parametrize("choice", ["consensus", "best"])
-def test_methods_agree_nearly(choice):
-    """Both methods are about the same quantity: on random lists their posteriors of the chosen
-    words differ little on average.
-    """
-    rng, differences = np.random.default_rng(1), []
-    for _ in range(40):
-        texts = [" ".join(rng.choice([*"abc"], size=rng.integers(1, 5))) for _ in range(4)]
-        nbest = NBest.of("u", texts, am=rng.normal(size=4).tolist())
-        align, mbr = (network_of(nbest, method=method, choice=choice) for method in METHODS)
-        if align.text == mbr.text:
-            pairs = zip(align.spoken, mbr.spoken, strict=True)
-            differences += [abs(one.confidence - other.confidence) for one, other in pairs]
-    assert len(differences) > 30
-    assert np.mean(differences) < 0.05
 
 
 def test_times_of_hypotheses():
@@ -144,14 +116,13 @@ def test_rescored_lists_need_no_weights(here):
     assert network.text == "a"
 
 
-def test_lattices_both_ways(here):
+def test_lattices(here):
     (here / "l.wcn").write_text("a:0:0.6 b:0:0.4 c:1:1\n")
-    for method in ("mbr", "align"):
-        command = f"network build --lattices l.wcn --out n.json --method {method}"
-        assert main(command.split()) == 0
-        (network,) = networks.read("n.json")
-        assert network.text == "a c"
-        assert [slot.confidence for slot in network.slots] == pytest.approx([0.6, 1.0])
+    assert main(["network", "build", "--lattices", "l.wcn", "--out", "n.json"]) == 0
+    (network,) = networks.read("n.json")
+    assert network.text == "a c"
+    assert [slot.confidence for slot in network.slots] == pytest.approx([0.6, 1.0])
+    assert main(["network", "build", "--lattices", "l.wcn", "--depth", "2", "--out", "n.json"]) == 1
     assert main(["network", "build", "--lattices", "n.wcn", "--out", "x", "--to", "wcn"]) == 1
 
 
@@ -208,56 +179,4 @@ def test_scores_too_large_to_differ_are_refused(here, capsys):
         assert main(["network", "build", "--nbest", "l.jsonl", "--out", "o"]) == status
     assert "feature 'am' of hypothesis 2 of utterance 'u' is too large, as all" in (
         capsys.readouterr().err
-    )
-
-
-# what the first pass pays for each word in each of three places
-PRICES = ({"a": -1.0, "x": -2.5}, {"b": -2.0, "y": -2.25}, {"c": -1.0, "z": -4.0})
-
-
-def price(words):
-    return sum(prices[word] for prices, word in zip(PRICES, words, strict=True))
-
-
-def recombine(nbest, most=5):
-    ranked = rank_lists([nbest], None, None, "F")
-    (longer,) = recombine_lists([nbest], ranked, NetworkPlan(), most)
-    return longer
-
-
-def test_new_paths_have_the_scores_that_the_first_pass_would_give():
-    """Six of eight sequences are there; the other two come out with their sums, nearly."""
-    every = [" ".join(words) for words in itertools.product(*PRICES)]
-    known = [text for text in every if text not in ("a b c", "x y z")]
-    scores = [price(text.split()) for text in known]
-    nbest = NBest.of("u", known, am=scores, length=[3.0] * 6)
-    longer = recombine(nbest)
-    assert longer.hyps[:6] == nbest.hyps
-    new = {hyp.text: hyp for hyp in longer.hyps[6:]}
-    assert list(new) == ["a b c", "x y z"]  # most probable first
-    for text, hyp in new.items():
-        assert hyp.extra == {MARK: "yes"}
-        assert hyp.scores["am"] == pytest.approx(price(text.split()), abs=0.3)
-        assert hyp.scores["length"] == pytest.approx(3)
-    assert len(recombine(nbest, 1).hyps) == 7
-
-
-@pytest.mark.parametrize("texts", [[], ["a b"], ["a b", "a c"], ["a b", "a b"]])
-def test_nothing_new(texts):
-    nbest = NBest.of("u", texts, am=[0.0] * len(texts))
-    assert recombine(nbest) == nbest
-
-
-def test_recombine(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    nbest = NBest.of("u", ["x b c", "a y c", "a b z"], "a b c", am=[-1.0, -1.1, -1.2])
-    jsonl.write([nbest, NBest("v", (), "a")], "n.jsonl")
-    assert main(["network", "recombine", "--nbest", "n.jsonl", "--out", "new.jsonl"]) == 0
-    printed = capsys.readouterr().err
-    assert "5 new hypotheses in 1 of 2 lists" in printed
-    assert "oracle WER 50.00 -> 25.00" in printed
-    longer, _ = jsonl.read("new.jsonl")
-    assert "a b c" in {hyp.text for hyp in longer.hyps[3:]}
-    assert (
-        main(["network", "recombine", "--nbest", "n.jsonl", "--scores", "x=y", "--out", "z"]) == 1
     )

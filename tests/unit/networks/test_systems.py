@@ -12,9 +12,8 @@ from lmtools.cli import main
 from lmtools.formats import ctm, jsonl, kaldi_text
 from lmtools.networks import files as networks
 from lmtools.networks.lists import NetworkPlan, build_networks, rank_lists
-from lmtools.networks.rover import Vote
+from lmtools.networks.rover import VOTES, Vote
 from lmtools.networks.systems import (
-    METHODS,
     SystemOutput,
     VoteTrial,
     combine_systems,
@@ -45,7 +44,7 @@ def here(tmp_path, monkeypatch):
 SYSTEMS = ["one.trn", "two.ctm", "three.jsonl"]
 
 
-@pytest.mark.parametrize("method", ["freq", "average", "maximum", "share", "network"])
+@pytest.mark.parametrize("method", VOTES)
 def test_vote_of_three_has_no_error(here, method):
     command = ["network", "rover", *SYSTEMS, "--method", method, "--alpha", "0.7", "--to", "text"]
     assert main([*command, "--out", "text"]) == 0
@@ -79,7 +78,7 @@ def test_tuned_on_references(here, capsys):
     assert "no reference of utterance 'u'; give --ref" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", VOTES)
 def test_errors_of_a_trial_are_those_of_the_combination(method):
     """What tuning counts, where systems differ alone, is what combining them gives."""
     rng = random.Random(method)
@@ -163,7 +162,7 @@ def test_settings_read_back(tmp_path):
 
 @pytest.mark.parametrize(
     "tree",
-    [{}, {"method": "x", "alpha": 1, "null": 0, "trust": []}]
+    [{"method": "x", "alpha": 1, "null": 0, "trust": []}]
     + [{"method": "freq", "alpha": 1, "null": 0, "trust": trust} for trust in (None, ["1"], [-1])],
 )
 def test_settings_that_are_none(tmp_path, tree):

@@ -366,14 +366,10 @@ ngram 3=1
 """
 
 
-@pytest.mark.parametrize("archived", [False, True])
-def test_an_order_of_one_ngram(tmp_path, archived):
+def test_an_order_of_one_ngram(tmp_path):
     """Its suffixes are looked up, or absent, and no index."""
     lm = tmp_path / "x.arpa"
     lm.write_text(FEW)
-    if archived:
-        derived.mix([lm, lm], tmp_path / "lm", [0.5], kenlm="none")
-        lm = tmp_path / "lm"
     description, _ = derived.mix([lm, lm], tmp_path / "mixed", [0.5], kenlm="none")
     assert description.counts == [4, 1, 1]
     pruned, before = derived.prune(lm, tmp_path / "pruned", 0, kenlm="none")

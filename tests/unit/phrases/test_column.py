@@ -164,9 +164,6 @@ def test_commands(here, capsys):
     rescore = ["rescore", "--nbest", "dev.jsonl", "--weights", "w", "--out", "out", "--phrases"]
     assert main([*rescore, "g"]) == 0
     assert not (here / "out.written").exists()
-    # other forms are another column
-    assert main([*rescore, "g,forms=plural"]) == 1
-    assert "phrases 'plural' for 'as given'" in capsys.readouterr().err
     assert main([*rescore[:-1]]) == 1
     assert "no feature phrases" in capsys.readouterr().err
 

@@ -41,8 +41,6 @@ def load(tmp_path, name, text):
         ("g", "Oslo\t10\nRio\t30\nYork\t20\n", [("Oslo", 0.5), ("Rio", 1.5), ("York", 1)]),
         ("g", "Oslo,10\nRio,30\n", [("Oslo", 0.5), ("Rio", 1.5)]),
         ("g", "Oslo:2\nRio\nYork:2\n", [("Oslo", 1), ("Rio", 1), ("York", 1)]),
-        ("g", "NEW YORK :1.5 #0.5\nRIO #0.3 @rio\n", [("NEW YORK", 1.5), ("RIO", 1)]),
-        ("g", "nvlink_nvlink_nv link\n", [("nvlink", 1, "nvlink", "nv link")]),
         ("g", '- Oslo\n* New York\n• "Rio"\n“Makan”,\n', PLAIN),
         ("g", "1. Oslo\n2. Rio\n3. New York\n", [("Oslo", 1), ("Rio", 1), ("New York", 1)]),
         ("g", '["oslo", "new york", "[unk]"]', [("oslo", 1), ("new york", 1)]),
@@ -72,10 +70,9 @@ def test_lines_of_ours_stay(tmp_path, text, capsys):
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("g", "YORK Y AO1 R K\nA AH0 B", "g:1: 'YORK Y AO1 R K' is a word with its sounds"),
         ("g", "Oslo\n<phrase>Rio</phrase>", "g:2: '<phrase>Rio</phrase>' has markup"),
-        ("g", "Oslo\n▁RI O :1.5", "g:2: '▁RI O :1.5' has pieces of a subword model"),
-        ("g", "Oslo\nRio\tree o", "g:2: 'Rio\\tree o' has a tab with no weight behind it"),
+        ("g", "Oslo\n▁RI O :1.5", "g:2: '▁RI O :1.5' has markup, pieces of a subword model"),
+        ("g", "Oslo\nRio\tree o", "or a tab with no weight behind it; write a phrase a line"),
         ("g", "Oslo:2\nRio:-4", "g:2: weight '-4' is no number from 0 to 1000"),
         ("g.csv", "id,label\n1,Oslo", "g.csv:1: no column is called phrase"),
         ("g.csv", "phrase,weight\nYork, NY,2", "g.csv:2: 3 columns, the header has 2"),
@@ -84,7 +81,7 @@ def test_lines_of_ours_stay(tmp_path, text, capsys):
         ("g.json", "[" * 100_000, "g.json:1: no JSON"),
         ("g.json", "[" + "1" * 9999 + "]", "g.json:1: no JSON"),
         ("g.json", '{"a": 1, "b": "x"}', "g.json:1: JSON without phrases"),
-        ("g.json", '["Oslo",\n "..."]', "g.json:2: '...' has no words"),
+        ("g.json", '["Oslo",\n "..."]', "g.json: phrase 2: '...' has no words"),
     ],
 )  # fmt: skip
 def test_refuse(tmp_path, name, text, message):

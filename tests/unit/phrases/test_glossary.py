@@ -6,7 +6,7 @@ import time
 import pytest
 
 from lmtools.base.errors import UserError
-from lmtools.phrases.glossary import PhraseSpec, make_glossary, make_plural, read_glossary
+from lmtools.phrases.glossary import PhraseSpec, make_glossary, read_glossary
 from lmtools.phrases.matching import spell, split_text
 
 
@@ -92,17 +92,6 @@ def test_speakers(tmp_path):
     assert value(found, "york", "u8") == 0
 
 
-def test_forms(tmp_path):
-    text = "city\nbox\ne-mail\ndata base\nopenstreetmap"
-    found = glossary(tmp_path, text, forms="plural+possessive+hyphen+compound")
-    for word in ("cities", "city's", "boxes", "email", "e mail", "database", "open streetmap"):
-        assert value(found, word) > 0, word
-    plain = glossary(tmp_path, text)
-    for word in ("cities", "city's", "boxes", "email", "database", "open streetmap"):
-        assert value(plain, word) == 0, word
-    assert [*map(make_plural, ("day", "church", "Y", "y"))] == ["days", "churches", "Ys", "ys"]
-
-
 def test_symbols():
     found = make_glossary(["C++ | c plus plus", "C#", ".*", "a|b", "R&D", "(x)[y]{z}^$", "100%"])
     assert value(found, "c") == 0
@@ -176,11 +165,11 @@ def test_spelling():
 
 
 def test_options(tmp_path):
-    path = tmp_path / "g,forms=plural"
+    path = tmp_path / "g,spelling=false"
     path.write_text("city")
     assert PhraseSpec.parse(str(path)).path == str(path)
-    spec = PhraseSpec.parse(f"{path},forms=plural,spelling=true")
-    assert (spec.path, spec.kinds, spec.spelling) == (str(path), ["plural"], True)
-    for text in ("g.txt,plurals=true", "g.txt,plural=3", "g.txt,x"):
+    spec = PhraseSpec.parse(f"{path},utt2spk=F,spelling=true")
+    assert (spec.path, spec.utt2spk, spec.spelling) == (str(path), "F", True)
+    for text in ("g.txt,forms=plural", "g.txt,spelling=3", "g.txt,x"):
         with pytest.raises(UserError):
             PhraseSpec.parse(text)

@@ -20,8 +20,6 @@ from lmtools.score.lattices import LatticeOptions, Rescorer
 from lmtools.text import Normaliser
 from lmtools.types import Arc, Final, Lattice
 
-MIX = {"ngram": 0.3, "causal": 0.7}
-
 
 @pytest.fixture(scope="module")
 def scorers(trained, tiny, tmp_path_factory):
@@ -31,12 +29,13 @@ def scorers(trained, tiny, tmp_path_factory):
     return {
         "ngram": load_scorer(str(out)),
         **{name: load_scorer(str(path), "cpu") for name, path in trained.items()},
+        "mix": load_scorer(f"mix:{out}=0.3,{trained['causal']}=0.7", "cpu"),
     }
 
 
 def rescorer(scorers, *names, old=None, **changes) -> Rescorer:
     """The rescorer of these models, with weight 2 each."""
-    weights = {"am": 1, **dict.fromkeys([*names, *changes.get("mixtures", {})], 2.0)}
+    weights = {"am": 1, **dict.fromkeys(names, 2.0)}
     named = {name: scorers[name] for name in names}
     settings = LatticeOptions(
         **{"lms": dict.fromkeys(names, "-"), "weights": weights, "old": old and "-", **changes}
@@ -65,22 +64,17 @@ def paths(lattice) -> dict[tuple, list[dict]]:
 def test_every_path_gets_the_scores_of_its_sentence(scorers, seed):
     """Several models and a mixture of two in one pass."""
     lattice = random_lattice(seed, words=WORDS[:4])
-    both = rescorer(scorers, "ngram", "causal")
-    weights = {"am": 1, "mix": 1}
-    mixed = rescorer(scorers, "ngram", "causal", mixtures={"mix": MIX}, weights=weights)
-    apart, together = both.rescore(lattice), mixed.rescore(lattice)
-    assert apart[1] == together[1] == []
-    found, expected, mixture = (paths(one) for one in (apart[0], lattice, together[0]))
-    assert found.keys() == expected.keys() == mixture.keys()
+    done, messages = rescorer(scorers, "ngram", "causal", "mix").rescore(lattice)
+    found, expected = paths(done), paths(lattice)
+    assert messages == [] and found.keys() == expected.keys()
     for (words, am), rows in found.items():
-        assert len(rows) == len(expected[words, am]) == len(mixture[words, am])
+        assert len(rows) == len(expected[words, am])
         ngram, causal = (word_scores(scorers[name], words) for name in ("ngram", "causal"))
         mix = np.log(0.3 * np.exp(ngram) + 0.7 * np.exp(causal)).sum()
-        for sums, one in zip(rows, mixture[words, am], strict=True):
-            assert list(sums) == ["am", "lm", "ngram", "causal"]
-            assert list(one) == ["am", "lm", "mix"]
-            found = sums["ngram"], sums["causal"], one["mix"]
-            assert found == pytest.approx((ngram.sum(), causal.sum(), mix), abs=1e-4)
+        for sums in rows:
+            assert list(sums) == ["am", "lm", "ngram", "causal", "mix"]
+            new = sums["ngram"], sums["causal"], sums["mix"]
+            assert new == pytest.approx((ngram.sum(), causal.sum(), mix), abs=1e-4)
 
 
 @pytest.mark.parametrize("model", ["tta", "masked"])
@@ -107,15 +101,11 @@ def test_the_best_context_is_judged_by_all_scores_so_far(scorers, monkeypatch):
 
 
 def test_one_order_is_for_models_that_never_forget(scorers):
-    mixtures = {"mix": {"ngram": 0.5, "causal": 0.5}, "counts": {"again": 0.5, "more": 0.5}}
-    others = dict.fromkeys(("again", "more", "grams"), scorers["ngram"])
-    scorers = {**scorers, **others, "nn": scorers["causal"]}
-    made = rescorer(scorers, "ngram", "causal", "nn", *others, mixtures=mixtures, order=4)
-    assert made.order == {"nn": 4, "mix": 4}
+    assert rescorer(scorers, "ngram", "causal", "mix", order=4).order == {"causal": 4, "mix": 4}
 
 
 def test_signatures_name_the_models(scorers):
-    made = rescorer(scorers, "ngram", "causal", "tta", mixtures={"mix": MIX}, weights={})
+    made = rescorer(scorers, "mix", "tta", weights={})
     named = {name: signature["lm"] for name, signature in made.signatures.items()}
     assert named == {"mix": "mixture", "tta": "tta"}
     first, second = (scorers[name].signature["model"] for name in ("ngram", "causal"))
@@ -232,22 +222,6 @@ def test_the_old_model_is_taken_out_of_the_graph_score(scorers):
     [
         ([], {}, "no language model to rescore lattices with"),
         (["ngram"], {"weights": {"am": 1}}, "no weight for 'ngram'"),
-        (
-            ["ngram"],
-            {"mixtures": {"mix": {"ngram": 0.5, "other": 0.5}}},
-            "mixture of 'other': no language model",
-        ),
-        (
-            ["ngram"],
-            {"mixtures": {"ngram": {"ngram": 1.0}}},
-            "two language models are called 'ngram'",
-        ),
-        (
-            ["ngram", "causal"],
-            {"mixtures": {"mix": {"ngram": 0.5, "causal": 0.4}}},
-            "mixture of 2 language models",
-        ),
-        (["ngram", "tta"], {"mixtures": {"mix": {"ngram": 0.5, "tta": 0.5}}}, "left-to-right"),
         (["ngram"], {"order": {"causal": 3}}, "order of 'causal': no language model"),
         (["ngram"], {"old": "tta"}, "left-to-right"),
     ],

@@ -142,7 +142,6 @@ def test_the_verb_tunes_on_another_text_and_says_all(lms, tmp_path, capsys):
         (("lstm", "ngram"), "", "a mixture; give its weights"),
         (("lstm", "ngram"), "--mix 0.5 0.6", "--mix 0.5 0.6: give a weight from 0 for each of 2"),
         (("lstm", "ngram"), "--mix 1.5", "--mix 1.5: give a weight from 0"),
-        (("lstm", "ngram"), "--mix 1 --carry", "--carry: no mixture carries"),
         (("lstm",), "--mix 1", "--mix: weights of several language models"),
         (("lstm",), "--tune-on x", "--tune-on: weights of several language models"),
     ],

@@ -15,24 +15,19 @@ import sys
 import pytest
 import torch
 import yaml
+from safetensors.torch import load_file as load_tensors
 from spelled import random_elmo
 from toys import OBJECTIVE, TRANSFORMER, settings
 
 from lmtools.base.errors import UserError
-from lmtools.models.checkpoint import (
-    describe_model,
-    load_metadata,
-    load_model,
-    load_tensors,
-    model_hash,
-)
+from lmtools.models.checkpoint import describe_model, load_metadata, load_model, model_hash
 from lmtools.models.device import machine_facts
 from lmtools.models.objectives import CausalObjective, count_targets
-from lmtools.models.settings import Batch, Optim
+from lmtools.models.settings import Optim
 from lmtools.text.corpus import Corpus, binarise_shards
-from lmtools.train import streams, train
+from lmtools.train import train, validation
 from lmtools.train.loop import Training
-from lmtools.train.streams import Validation
+from lmtools.train.validation import Validation
 
 
 def weights(directory) -> bytes:
@@ -139,8 +134,6 @@ FAMILIES = {
     "dropout": 0.1}},
     "tied": {"model": "lstm", "arch": {"layers": 2, "dim": 16, "units": 24, "tied": True,
     "dropout": 0.1}},
-    "streams": {"model": "lstm", "arch": {"layers": 2, "dim": 8, "units": 12},
-    "batch": Batch(streams=30, unroll=5), **RARE},
     "sampled": {
         "model": "lstm", "arch": {"layers": 1, "dim": 8, "units": 12}, "criterion": "bce-nce",
         "output": {"samples": 12},
@@ -156,7 +149,7 @@ FAMILIES = {
     "gain": {"optim": Optim(name="adagrad", lr=0.1, decay="none", warmup=0), "steps": None,
     "epochs": 9, "min_gain": 1e9, "keep_epochs": (1,)},
 }  # fmt: skip
-FAMILIES["shards"], FAMILIES["streams of shards"] = {}, FAMILIES["streams"]
+FAMILIES["shards"] = {}
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -181,12 +174,6 @@ def test_stopped_at_any_step_and_resumed_gives_the_same_bytes(
     assert tensors(tmp_path / "parts") == tensors(tmp_path / "whole")
     timeless = {"seconds": 0.0}
     assert dataclasses.replace(parts, **timeless) == dataclasses.replace(whole, **timeless)
-    carried = [
-        name
-        for name in load_tensors(tmp_path / "whole/checkpoint.safetensors")
-        if name.endswith((".0", ".3"))
-    ]
-    assert len(carried) == (2 if "streams" in family else 0)
 
 
 def test_a_plateau_lowers_the_learning_rate(corpora, tmp_path):
@@ -211,7 +198,7 @@ def test_a_training_that_comes_to_nothing_is_told(
     tiny, corpora, tmp_path, monkeypatch, capsys, lr, warmup, told
 ):
     """Once it is well past its warm-up."""
-    monkeypatch.setattr(streams, "BEGUN", 9)
+    monkeypatch.setattr(validation, "BEGUN", 9)
     optim = Optim(lr=lr, warmup=warmup, decay="none")
     some = settings("causal", optim=optim, steps=9, epochs=None, valid_every=9)
     train(some, *corpora, tmp_path / "m", "cpu")

@@ -11,10 +11,11 @@ from shlex import split
 
 import pytest
 import torch
+from safetensors.torch import load_file as load_tensors
 from spelled import ARCH as ELMO
 from toys import settings
 
-from lmtools.models.checkpoint import load_metadata, load_tensors
+from lmtools.models.checkpoint import load_metadata
 from lmtools.models.settings import Batch, LowRankUpdates, Optim
 from lmtools.train import train
 
@@ -54,14 +55,7 @@ def plans():
             **SAMPLED,
             **short,
         ),
-        "streams": settings(
-            "lstm",
-            arch=LSTM,
-            optim=optim("nag", 0.1),
-            batch=Batch(streams=4, unroll=5),
-            **ADAPTIVE,
-            **short,
-        ),
+        "stopped": settings("lstm", arch=LSTM, optim=optim("nag", 0.1), **ADAPTIVE, **short),
         "gcnn": replace(
             base, model="gcnn", arch=GCNN, optim=optim("nag", 0.1, clip=0.1), **ADAPTIVE
         ),
@@ -90,7 +84,7 @@ def stopping(self, batch):
     return step(self, batch)
 loop.Training.step = stopping
 for name, made in plans.plans().items():
-    stop_at = 5 if name == "streams" else None  # neither at a checkpoint nor at the end
+    stop_at = 5 if name == "stopped" else None  # neither at a checkpoint nor at the end
     try:
         where = *plans.corpora({tiny!r}, name), {out!r} + "/" + name
         told[name] = train(made, *where, "cpu", plans.start({out!r}, name)).best
@@ -154,12 +148,12 @@ def test_two_processes_make_what_one_makes(spelled, two, tmp_path, name):
     out, told, _ = two
     some, where, init = plans()[name], corpora(str(spelled), name), start(out, name)
     alone = train(some, *where, tmp_path / name, "cpu", init)
-    # streams: goes on alone; others are complete
+    # stopped: goes on alone; others are complete
     together = train(some, *where, out / name, "cpu", init)
     assert together.best == pytest.approx(alone.best, rel=1e-5)
     assert together.tokens == alone.tokens
     assert together.shrunk == alone.shrunk
-    if name == "streams":
+    if name == "stopped":
         assert "stopped by SIGTERM at step 6, saved" in told[0][name]
         assert told[0][name] == told[1][name]
     else:

@@ -10,18 +10,19 @@ import shutil
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file as load_tensors
 from torch.func import functional_call
 from toys import settings
 
 from lmtools.base.config import dump
 from lmtools.base.errors import UserError
 from lmtools.cli import main
-from lmtools.models.checkpoint import load_model, load_tensors
+from lmtools.models.checkpoint import load_model
 from lmtools.models.device import choose_device
 from lmtools.models.lm import LanguageModel
 from lmtools.models.objectives import count_targets
 from lmtools.models.outputs.corrected import Corrected
-from lmtools.models.settings import Batch, Freeze, LowRankUpdates, Optim
+from lmtools.models.settings import Freeze, LowRankUpdates, Optim
 from lmtools.text.corpus import Corpus
 from lmtools.train import train
 from lmtools.train.directory import TrainingPlan
@@ -427,10 +428,7 @@ SGD = Optim(name="nag", lr=0.1, warmup=2, momentum=0.9, decay="plateau")
 RESUMED = {
     "frozen": ("causal", {"freeze": Freeze(embedding=True, layers=1)}),
     "lora": ("tta", {"lora": LowRankUpdates(rank=2, embeddings=True)}),
-    "streams": (
-        "lstm",
-        {"lora": LowRankUpdates(rank=2), "batch": Batch(streams=30, unroll=5), "optim": SGD},
-    ),
+    "plateau": ("lstm", {"lora": LowRankUpdates(rank=2), "optim": SGD}),
     "sparse": ("lstm", {"optim": Optim(lr=5e-3, sparse=True), "freeze": Freeze(layers=1)}),
 }
 

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 import torch
 import yaml
+from safetensors.torch import load_file as load_tensors
 from toys import ARCH, settings
 
 from lmtools.base.errors import UserError
 from lmtools.cli import main
-from lmtools.models.checkpoint import load_tensors
 from lmtools.models.objectives import OBJECTIVES, count_targets
 from lmtools.models.settings import Batch, Optim
 from lmtools.text.corpus import Corpus

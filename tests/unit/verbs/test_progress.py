@@ -1,8 +1,7 @@
-"""The long verbs say how far they are, on standard error alone, as text and as JSON."""
+"""The long verbs say how far they are, on standard error alone."""
 
 import json
 import re
-from pathlib import Path
 from shlex import split
 
 import pytest
@@ -56,31 +55,3 @@ def test_lines_of_progress(run, verb):
     pattern = rf"{re.escape(label)}.*: [\d.,]+ of [\d.,]+ \(\d+%\) {unit}, [\d.,]+ {unit}/s"
     assert any(re.match(pattern, line) for line in err), err
     assert "/s" not in out
-
-
-@pytest.mark.parametrize("verb", VERBS)
-def test_the_log_as_json(run, verb):
-    _, err, label, unit = run(verb, "--log-format", "json")
-    lines = [json.loads(line) for line in err]
-    assert all(line.keys() >= {"time", "level", "verb", "message"} for line in lines)
-    assert {line["verb"] for line in lines} == {verb}
-    progress = [line for line in lines if line.get("label", "").startswith(label)]
-    assert progress and progress[-1]["unit"] == unit and progress[-1]["rate"] > 0
-    assert all(0 < line["done"] <= line["total"] for line in progress)
-    assert [line["done"] for line in progress] == sorted(line["done"] for line in progress)
-    if verb == "train":
-        losses = [line for line in lines if "train_loss" in line]
-        kept = Path("new/metrics.jsonl").read_text().splitlines()
-        assert [line["train_loss"] for line in losses] == [
-            tree["train_loss"] for tree in map(json.loads, kept) if "train_loss" in tree
-        ]
-
-
-def test_usage_errors_and_warnings_are_objects_too(capsys):
-    with pytest.raises(SystemExit):
-        main(["score", "--log-format", "json", "--nonsense"])
-    lines = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
-    assert "required" in lines[-1]["message"] and lines[-1]["verb"] == "score"
-    assert main(["ppl", "--lm", "none", "--text", "none", "--log-format=json"]) == 1
-    (line,) = map(json.loads, capsys.readouterr().err.splitlines())
-    assert line["level"] == "error" and line["message"].startswith("lmtools ppl: none")

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # networks.sh ACTION LISTS EXPDIR CASE ARGUMENT..: what run_networks.sh does to one case, whose lists
-# are LISTS/CASE/{dev,test}: score LM, tune OPTIONS, build "SCALES", recombine LM N OPTIONS;
-# rover VOSK (the other recogniser's lists of CASE/test), lattices F REFS "SCALES".
+# are LISTS/CASE/{dev,test}: score LM, tune OPTIONS, build "SCALES", rover VOSK (the other
+# recogniser's lists of CASE/test), lattices F REFS "SCALES".
 set -euo pipefail
 action=$1 lists=$2/$4 exp=$3 case=$4 more=("${@:5}")
 out=$exp/$action/$case
@@ -33,7 +33,6 @@ build() { # SCALES: that of the least WER on dev; all confidences of test are me
   lmtools network measure "$out"/dev.*.json > "$out/scales.result"
   scale=$(awk '{print $NF, $1}' "$out/scales.result" | sort -n | head -1 | sed 's/.*dev\.\(.*\)\.json:/\1/')
   lmtools network build $(given test) --scale "$scale" --out "$out/posteriors.json"
-  lmtools network build $(given test) --scale "$scale" --method mbr --to text --out "$out/mbr.txt"
   lmtools network build $(given test) --scale "$scale" --to text --out "$out/consensus.txt"
   for method in temperature logistic isotonic; do
     lmtools network calibrate "$out/dev.$scale.json" --method $method --out "$out/$method.map.json"
@@ -42,24 +41,8 @@ build() { # SCALES: that of the least WER on dev; all confidences of test are me
   done
   lmtools network measure "$out"/{posteriors,temperature,logistic,isotonic}.json \
     --figure "$out/confidences.png" > "$out/confidences.result"
-  for method in consensus mbr; do
-    lmtools evaluate --ref "$lists/test/text" --hyp "$out/$method.txt" \
-      --against "$exp/tune/$case/test.txt" > "$out/$method.result"
-  done
-}
-
-# shellcheck disable=SC2046
-recombine() { # LM N OPTION..
-  for set in dev test; do
-    lmtools network recombine $(given $set) --depth "$2" --out "$out/$set.jsonl" 2> "$out/$set.log"
-    lmtools score --nbest "$out/$set.jsonl" --lm "$1" --out "$out/$set.scores"
-  done
-  lmtools tune --nbest "$out/dev.jsonl" --scores "ngram=$out/dev.scores" "${@:3}" \
-    --out "$out/weights.json"
-  lmtools rescore --nbest "$out/test.jsonl" --scores "ngram=$out/test.scores" \
-    --weights "$out/weights.json" --out "$out/test.txt"
-  lmtools evaluate --ref "$lists/test/text" --hyp "$out/test.txt" \
-    --against "$exp/tune/$case/test.txt" > "$out/recombined.result"
+  lmtools evaluate --ref "$lists/test/text" --hyp "$out/consensus.txt" \
+    --against "$exp/tune/$case/test.txt" > "$out/consensus.result"
 }
 
 rover() { # VOSK: each half of the utterances by what was tuned on the other
@@ -72,7 +55,7 @@ rover() { # VOSK: each half of the utterances by what was tuned on the other
     systems=("$out"/{whisper,vosk}".$half.jsonl" --scale 0.3 --to text)
     lmtools network rover "${systems[@]}" --weights "$out/vote.$((1 - half)).json" \
       --out "$out/tuned.$half.txt"
-    for method in freq average share network; do
+    for method in freq average share; do
       lmtools network rover "${systems[@]}" --method $method --alpha 0.5 --null 0.7 \
         --out "$out/$method.$half.txt"
     done
@@ -80,7 +63,7 @@ rover() { # VOSK: each half of the utterances by what was tuned on the other
       --out "$out/whisper.$half.txt"
   done
   cat "$out"/whisper.[01].txt > "$out/whisper.txt"
-  for method in tuned freq average share network; do
+  for method in tuned freq average share; do
     cat "$out/$method".[01].txt > "$out/$method.txt"
     lmtools evaluate --ref "$lists/test/text" --hyp "$out/$method.txt" \
       --against "$out/whisper.txt" > "$out/$method.result"
