@@ -9,7 +9,6 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
-from types import ModuleType
 
 import lmtools
 from lmtools.base.context import current, using
@@ -17,36 +16,37 @@ from lmtools.base.doors import collect, door_of_verb, lacks
 from lmtools.base.errors import UserError, explain_missing, one_line
 from lmtools.base.files import remedy
 from lmtools.base.log import say
-from lmtools.verbs.commands import find_module
-from lmtools.verbs.parser import Parser, add_common
+from lmtools.verbs.commands import make_parser
+from lmtools.verbs.help import HelpParser, suggest
 
 # Each verb is a module with `arguments(parser)` and `run(args)`, of this name in lmtools/verbs or
 # in a door (base/doors.py); it is imported only when called, so that the table wing never waits for
 # torch. The title of each group stands above its verbs in `lmtools --help`.
-VERB_GROUPS = {
-    "from lists to a lower error rate": {
-        "doctor": "find what would go wrong: case, punctuation, ids, scores, vocabulary",
-        "convert": "convert N-best lists and lattices from one format to another",
-        "score": "score N-best lists with a language model",
-        "tune": "find the best weights of scores on a development set",
-        "rescore": "choose the best hypotheses with tuned weights",
-        "verify": "check that lists, scores, weights and a text are what a line of rescore signs",
-        "show": "show N-best lists in a terminal, with the errors of hypotheses in colours",
-        "evaluate": "measure WER, CER or BLEU of hypotheses, with significance",
-        "report": "write tables, figures and an HTML page of an experiment",
-        "rescue": "rescore lists in one command: estimate, check, score, tune, rescore, evaluate",
+VERB_GROUPS: dict[str, dict[str, str]] = {
+    "rescore N-best lists": {
+        "rescue": "do all of this in one command, from text and lists to a table of error rates",
+        "doctor": "look for problems: case, punctuation, ids, scores, vocabulary",
+        "convert": "convert lists and lattices, normalise their text, attach references",
+        "score": "score lists with a language model",
+        "tune": "find the weights of the scores on a development set",
+        "rescore": "choose the best hypotheses with these weights",
+        "evaluate": "measure WER, CER or BLEU, with significance",
+        "show": "print lists in a terminal, with the errors in colours",
+        "report": "write the tables, figures and web page of an experiment",
+        "verify": "check that a result comes from these lists, scores and weights",
     },
-    "language models": {
-        "subword": "learn a subword model, or a word or character list",
+    "make N-best lists": {},
+    "train language models": {
+        "subword": "learn a subword model, or a list of words or characters",
         "corpus": "normalise, segment and binarise text",
         "train": "train a neural language model",
-        "ngram": "estimate an n-gram language model",
-        "select": "choose the lines of a large text that are most like a domain's",
+        "ngram": "estimate, mix, prune or convert an n-gram language model",
+        "select": "choose the lines of a large text that are like a domain's",
         "ppl": "measure the perplexity of a text",
     },
     "more": {
-        "lattice": "describe and rescore lattices, write their best paths, oracles and posteriors",
-        "mbr": "compute the expected BLEU, or error, of each hypothesis: minimum Bayes risk",
+        "lattice": "describe lattices, rescore them, write lists, oracles and posteriors",
+        "mbr": "score lists by expected BLEU or error, for minimum Bayes risk",
         "merge": "join the parts of an output that --shard I/N made",
     },
 }
@@ -55,6 +55,7 @@ for _verb, (_title, _purpose, _) in collect("VERBS").items():
 VERBS = {name: purpose for group in VERB_GROUPS.values() for name, purpose in group.items()}
 SETTINGS = ("max_line", "allow_commands")  # options that are fields of Context
 CLOSING = "lmtools VERB --help explains a verb and its usual options, --help-all every option"
+WRONG_USAGE = 2
 
 
 def main(argv=None) -> int:
@@ -145,35 +146,30 @@ def describe_verbs() -> str:
     # the rest of the docstring is for whoever reads the package
     lines = [" ".join((lmtools.__doc__ or "").partition("\n\n")[0].split())]
     for title, verbs in VERB_GROUPS.items():
-        lines += ["", f"{title}:", *(f"  {name:9}  {purpose}" for name, purpose in verbs.items())]
+        rows = [f"  {name:9}  {purpose}" for name, purpose in verbs.items()]
+        lines += ["", f"{title}:", *rows] if rows else []
     return "\n".join(lines)
-
-
-def import_verb(name: str) -> ModuleType:
-    """Return the module of a verb; exit with a line that names the extra that it needs."""
-    try:
-        return find_module(name)
-    except ImportError as error:
-        sys.exit(f"lmtools {name}: {one_line(explain_missing(error))}")
 
 
 def parse(argv) -> argparse.Namespace:
     """Return the arguments of the verb that `argv` names, with its `run` function."""
-    top = Parser(
+    called = find_verb(argv)
+    place = len(argv) if called is None else argv.index(called)
+    top = HelpParser(
         prog="lmtools", usage="lmtools VERB ...", description=describe_verbs(), epilog=CLOSING
     )
     top.add_argument("--version", action="version", version=f"lmtools {lmtools.__version__}")
-    verbs = top.add_subparsers(
-        prog="lmtools", dest="verb", metavar="VERB", required=True, help=argparse.SUPPRESS
-    )
-    called = find_verb(argv)
-    if called not in VERBS and (door := door_of_verb(called)):
-        sys.exit(f"lmtools {one_line(lacks(door, str(called)))}")
-    for name, purpose in VERBS.items():
-        parser = verbs.add_parser(name, description=f"{purpose[0].upper()}{purpose[1:]}.")
-        add_common(parser)
-        if name == called:
-            module = import_verb(name)
-            module.arguments(parser)
-            parser.set_defaults(run=module.run)
-    return top.parse_args(argv, argparse.Namespace(typed=list(argv)))
+    top.parse_args(argv[:place])
+    if called is None:
+        top.print_help()
+        sys.exit(WRONG_USAGE)
+    if called not in VERBS:
+        if door := door_of_verb(called):
+            sys.exit(f"lmtools {one_line(lacks(door, called))}")
+        top.error(f"no verb {called!r}{suggest(called, VERBS)}")
+    purpose = VERBS[called]
+    try:
+        parser = make_parser(called, description=f"{purpose[0].upper()}{purpose[1:]}.")
+    except ImportError as error:
+        sys.exit(f"lmtools {called}: {one_line(explain_missing(error))}")
+    return parser.parse_args(argv[place + 1 :], argparse.Namespace(typed=list(argv)))

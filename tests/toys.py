@@ -9,6 +9,7 @@ import torch
 from lmtools.models.checkpoint import prepare_directory, save_weights
 from lmtools.models.lm import LanguageModel
 from lmtools.models.settings import Batch, Optim, Settings
+from lmtools.text.subword import BOS
 
 VOCABULARY = (
     "the a king queen city went came to of and great river stone house they he she said unto him"
@@ -78,3 +79,30 @@ def look_for_the_future(module, vocabulary: int) -> tuple[torch.Tensor, torch.Te
         assert torch.equal(before[:, :position], after[:, :position])
         assert not torch.equal(before[:, position], after[:, position])
     return tokens, before
+
+
+@torch.inference_mode()
+def grow_random_tree(module, vocabulary: int, longest: int) -> None:
+    """Assert that a trunk's memory of prefixes, grown in random portions, parents and children in
+    one call too, gives the states of `hidden` of every prefix, of at most `longest` tokens.
+    """
+    rng, memory = np.random.default_rng(1), module.memory()
+    prefixes: list[list[int]] = []
+    states = []
+    while len(prefixes) < 300:  # more than a memory holds at first
+        parents, tokens = [], []
+        for _ in range(rng.integers(1, 40)):
+            parent = int(rng.integers(len(prefixes))) if prefixes else -1
+            if parent >= 0 and len(prefixes[parent]) == longest:
+                continue
+            parents.append(parent)
+            tokens.append(int(rng.integers(5, vocabulary)) if prefixes else BOS)
+            prefixes.append([*(prefixes[parent] if parent >= 0 else []), tokens[-1]])
+        if parents:
+            states.append(memory.grow(np.array(parents), np.array(tokens)))
+    expected = [
+        module.hidden(torch.tensor([prefix]), torch.tensor([len(prefix)]))[0, -1]
+        for prefix in prefixes
+    ]
+    assert max(map(len, prefixes)) > 8
+    torch.testing.assert_close(torch.cat(states), torch.stack(expected), rtol=1e-5, atol=1e-5)

@@ -17,6 +17,7 @@ import statistics
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -43,28 +44,8 @@ from lmtools.version import __version__
 from measures.machine import describe_machine, stopwatch
 from measures.score import random_scorer
 
-# Table 4's models; what they are made of, as in the repository's conf/NAME.yaml
-ADAPTIVE = {"cutoffs": [4_000, 40_000, 200_000], "divide": 4}
-PUBLISHED = {
-    "lstm-2048": {"model": "lstm", "arch": {"layers": 1, "dim": 256, "units": 2048}},
-    "gcnn-9": {
-        "model": "gcnn",
-        "arch": {"dim": 128, "blocks": ["[4, 807]", "[4, 807; 4, 807] x 4"], "residual_scale": 1.0},
-    },
-    "gcnn-8b": {
-        "model": "gcnn",
-        "arch": {
-            "dim": 128,
-            "blocks": [
-                "[1, 512]",
-                "[1, 128; 5, 128; 1, 512] x 3",
-                "[1, 256; 5, 256; 1, 512] x 3",
-                "[1, 1024; 1, 1024; 1, 2048]",
-            ],
-            "residual_scale": 1.0,
-        },
-    },
-}
+CONF = Path(__file__).parents[2] / "conf"
+PUBLISHED = ("lstm-2048", "gcnn-9", "gcnn-8b")  # Table 4's models
 # the One Billion Word benchmark's 793,471 words, of which three are specials of ours, and two more
 # specials
 IDS = 793_473
@@ -92,8 +73,7 @@ class Sizes:
 
 def published_models() -> dict[str, Settings]:
     """Return the settings of the published models by name."""
-    common = {"objective": "causal", "criterion": "adaptive", "output": ADAPTIVE}
-    return {name: Settings(**common, **parts) for name, parts in PUBLISHED.items()}
+    return {name: from_yaml(Settings, CONF / f"{name}.yaml") for name in PUBLISHED}
 
 
 def read_settings(paths: Mapping[str, str]) -> dict[str, Settings]:

@@ -44,9 +44,7 @@ def list_nbests(lists: Iterable[NBest], name: str) -> list[NBest]:
 
 
 def check_nbest(nbest: NBest, where: str) -> NBest:
-    """Return `nbest` if it is an N-best list; UserError otherwise, for scores without a name or
-    number and for extras without a name or text.
-    """
+    """Return `nbest`; UserError for what is none, and for scores or extras of other types."""
     check_kind(nbest, NBest, where, "an N-best list", remedy="make it with lmtools.NBest.of")
     for rank, hyp in enumerate(nbest.hyps, 1):
         for key, value in hyp.scores.items():

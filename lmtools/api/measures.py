@@ -69,9 +69,7 @@ def holds_lists(texts: Mapping | list) -> bool:
 
 
 def refuse_unlike(refs: Mapping | list, hyps: Mapping | list) -> None:
-    """UserError where one side is joined by utterance and the other by place, and for fewer or more
-    texts by place than references.
-    """
+    """UserError where the sides are joined otherwise, or have other numbers of texts by place."""
     placed = [isinstance(side, list) and not holds_lists(side) for side in (refs, hyps)]
     if placed[0] != placed[1] and refs and hyps:
         raise UserError(

@@ -22,34 +22,36 @@ class Computing:
     not fit into memory is halved).
     """
 
-    device: str = option("auto", "cpu, cuda, cuda:1 ...; auto: the GPU where there is one")
+    device: str = option(
+        "auto", "where to compute: cpu, cuda, cuda:1 ..., or auto, a GPU if there is one"
+    )
     precision: str = option(
         "float32",
-        "of matrix products: float32, bfloat16, auto; to score and embed on a CPU also int8",
+        "precision of matrix products: float32, bfloat16, auto, and int8 on a CPU",
         rare=True,
     )
     engine: str = option(
         "auto",
-        "torch; prepared: a CPU multiplies with weights packed once; onnx: ONNX Runtime scores text"
-        " by text; auto: prepared where no bit changes, in bfloat16, and in int8",
+        "what multiplies: torch, prepared (weights packed once for a CPU), onnx (ONNX Runtime, text"
+        " by text), or auto (prepared if results stay the same, or in bfloat16 or int8)",
         choices=ENGINES,
         rare=True,
     )
     cache: str = option(
         "default",
-        "keeps what was computed between runs; or none (default: ~/.cache/lmtools)",
+        "directory that keeps scores between runs, or none (default: ~/.cache/lmtools)",
         metavar="DIR",
         rare=True,
         path=True,
     )
     rows: int | None = option(
         None,
-        "model rows a batch (default: 256 on a CPU, 4096 on a GPU)",
+        "number of sentences in a batch (default: 256 on a CPU, 4096 on a GPU)",
         metavar="N",
         least=1,
         rare=True,
     )
-    nj: int = option(1, "processes", metavar="N", least=1)
+    nj: int = option(1, "number of processes", metavar="N", least=1)
 
     def __post_init__(self):
         check_options(self)

@@ -6,7 +6,6 @@ import dataclasses
 import difflib
 import functools
 import itertools
-import json
 import math
 import reprlib
 import types
@@ -186,9 +185,7 @@ def build(cls, tree: Mapping, source=SOMEWHERE, prefix=""):
                 f"{source}: unknown setting '{full}';"
                 f" {f'did you mean {close[0]}?' if close else 'known: ' + ', '.join(hints)}"
             )
-        kind = hints[name]
-        kind = kind.type if isinstance(kind, dataclasses.InitVar) else kind
-        values[name] = convert(kind, value, source, full)
+        values[name] = convert(hints[name], value, source, full)
     try:
         return cls(**values)
     except TypeError as error:
@@ -255,29 +252,6 @@ def check_numbers(config, prefix: str, *sizes: str) -> None:
 
 
 LATE = {"late": True}  # of a field of a dataclass that files of older versions lack
-
-
-PRINTED = "printed"  # in a field's metadata: the value that its paper prints
-
-
-def set_printed(cls, tree: Mapping, prefix: str) -> dict:
-    """Return `tree`, settings of dataclass `cls`, with its PRINTED fields as they are printed;
-    UserError for one that `tree` has with another value.
-    """
-    result, given = dict(tree), build(cls, tree, prefix=prefix)
-    for field in dataclasses.fields(cls):
-        if PRINTED not in field.metadata:
-            continue
-        value, here = field.metadata[PRINTED], getattr(given, field.name)
-        if field.name in tree and here != value:
-            wanted, here = (v if isinstance(v, str) else json.dumps(v) for v in (value, here))
-            raise UserError(
-                f"as_printed: {prefix}{field.name} is {here}, printed is {wanted}; leave out one of"
-                " the two settings"
-            )
-        if here != value:
-            result[field.name] = value
-    return result
 
 
 def as_tree(config) -> dict:

@@ -29,22 +29,22 @@ class LMSpec:
     """
 
     lm: str
-    intact: bool = option(False, "a masked model scores in one pass over the unmasked input")
+    intact: bool = option(False, "true lets a masked model score in one pass, without masks")
     normalise: str = option(
         "full",
-        "none: log p of a neural model up to the normaliser, which takes most of the time",
+        "none leaves out the softmax's sum, which takes most of a neural model's time",
         choices=NORMALISATIONS,
     )
     oov_penalty: float = option(
         0.0,
-        "nats that an unknown token costs beyond log p(<unk>), which is of all words left out; the"
-        " log of their number shares it evenly",
+        "extra penalty for each unknown word, in nats; try the log of the number of words outside"
+        " the vocabulary",
         least=0,
     )
     noise: str | None = option(
         None,
-        "KIND=F.bin, of criteria that noise corrects (MCS, CPS): the noise (unigram, log-uniform,"
-        " uniform) over the counts of a binarised corpus in place of that of training",
+        "for the criteria MCS and CPS: KIND=F.bin replaces the noise of training by unigram,"
+        " log-uniform or uniform noise over the counts of a corpus",
     )
     pairs: bool = False
     head: bool = True

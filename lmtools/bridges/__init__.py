@@ -4,8 +4,8 @@ formats (export).
 
 VERBS = {
     "export": (
-        "more",
-        "write a language model for transformers, CTranslate2 or ONNX",
+        "train language models",
+        "write a language model for transformers, CTranslate2, ONNX or a decoder",
         "lmtools.bridges.export",
     )
 }

@@ -3,9 +3,5 @@ and a run that can be killed at any moment and goes on.
 """
 
 VERBS = {
-    "decode": (
-        "more",
-        "write N-best lists of recordings, by Whisper or Vosk",
-        "lmtools.decode.verb",
-    )
+    "decode": ("make N-best lists", "decode recordings with Whisper or Vosk", "lmtools.decode.verb")
 }

@@ -63,9 +63,7 @@ def no_audio(where: str, cause) -> UserError:
 
 @functools.lru_cache(maxsize=1)
 def decode_media(place: str, form: str, where: str) -> bytes:
-    """Return the first sound of a file of FFmpeg's format `form` as a WAV file; that of the last
-    stays, as segments share it.
-    """
+    """Return the first sound of a file of FFmpeg's format `form` as a WAV file; the last stays."""
     import soundfile
 
     try:

@@ -75,9 +75,7 @@ def make_recogniser(spec: str, assignments: Sequence[str], device: str = "auto")
 
 
 def parse_options(cls: type, assignments: Sequence[str], name: str):
-    """Return the options `cls` of the recogniser `name` that `key=value` assignments say;
-    UserError, with those that there are, for a wrong one.
-    """
+    """Return a recogniser's options of `key=value` assignments; UserError, with those there are."""
     declared = list_options(cls)
     has = f"{name} has {', '.join(declared)}"
     values = parse_pairs(assignments, "--opts", "key=value", has)

@@ -103,9 +103,7 @@ def decode_speech(source, out: str, options: DecodeOptions, ref=None) -> Decoded
 def find_entries(
     utterances: Sequence[Utterance], recogniser: Recogniser, options: DecodeOptions, out: str
 ) -> tuple[dict[str, JournalEntry], dict[str, str]]:
-    """Return the entries of utterances, those of the journal of `out` and what is decoded now, and
-    in the order of the utterances the reasons of those that failed.
-    """
+    """Return the entries of utterances, known or decoded now, and reasons of those that failed."""
     audio, failed = identify_audio(utterances)
     for utt, reason in failed.items():
         report_failure(utt, reason, options.strict)
@@ -145,9 +143,7 @@ def report_failure(utt: str, reason: str, strict: bool) -> None:
 def decode_missing(
     missing: Sequence[Utterance], recogniser: Recogniser, options: DecodeOptions
 ) -> Iterator[tuple[str, tuple[list, float, float] | str]]:
-    """Yield the id of each utterance and what `decode_utterance` makes of it, as soon as it is
-    made.
-    """
+    """Yield the id of each utterance and what `decode_utterance` makes of it, as it is made."""
     # processes of their own even for one: a library that crashes ends none of ours
     results = as_completed(
         decode_utterance, missing, min(options.nj, len(missing)), recogniser.load,
@@ -160,9 +156,7 @@ def decode_missing(
 def decode_utterance(
     recogniser: Recogniser, utterance: Utterance
 ) -> tuple[list, float, float] | str:
-    """Return the hypotheses of an utterance, its length and what decoding it took, in seconds, or
-    in one line why it cannot be decoded.
-    """
+    """Return the hypotheses, the length and the time taken, in seconds; or why there are none."""
     began, where = time.monotonic(), utterance.recording.where
     try:
         samples = read_samples(utterance, recogniser.rate)

@@ -19,35 +19,44 @@ INCOMPLETE = 3  # exit status where utterances failed
 SHOWN = 10  # of their names
 
 
+EXAMPLES = (
+    "lmtools decode --asr whisper:whisper-base --audio recordings --out lists.jsonl",
+    "lmtools decode --asr vosk:vosk-model-en --audio a.wav --opts depth=20 --out a.jsonl",
+)
+
+
 def arguments(parser):
     parser.epilog = "\n".join(
         f"--opts of {name}: {describe_options(kind.options)}." for name, kind in RECOGNISERS.items()
     ).replace("%", "%%")
     group = parser.groups["input"]
-    help_text = "the recogniser, and the directory of its model"
+    help_text = "recogniser, and the directory of its model"
     names = "|".join(f"{name}:DIR" for name in RECOGNISERS)
     group.add_argument("--asr", metavar=names, required=True, help=help_text)
     help_text = (
-        "directory with a recording (FLAC, WAV, MP3, M4A ..) an utterance, at any depth,"
-        " as LibriSpeech has them; or one recording; Kaldi's wav.scp, or a directory with one;"
-        " `segments` beside it, if any"
+        "recordings (FLAC, WAV, MP3, M4A ..): one file, a directory of any depth, or Kaldi's"
+        " wav.scp with its `segments`, if any"
     )
     group.add_argument("--audio", metavar="DIR", required=True, help=help_text)
     help_text = (
-        "Kaldi text with the transcripts, which may have more (default: `text` beside wav.scp,"
-        " LibriSpeech's *.trans.txt)"
+        "Kaldi text with the references (default: `text` beside wav.scp, or LibriSpeech's"
+        " *.trans.txt)"
     )
     parser.add("--ref", help=help_text)
-    help_text = "options of the recogniser, see below"
+    help_text = "options of the recogniser (see below)"
     parser.add_argument(
         "--opts", metavar="key=value", nargs="+", action="extend", default=[], help=help_text
     )
-    help_text = "lists as jsonl; a killed run is continued"
+    help_text = "lists to write, as jsonl; the same command continues a run that was stopped"
     parser.add("--out", metavar="F.jsonl", help=help_text)
     parser.add(*CLUSTER)
-    help_text = "end at the first recording that cannot be decoded (default: go on, exit status 3)"
+    help_text = (
+        "stop at the first recording that cannot be decoded (default: go on, and exit with 3)"
+    )
     parser.add_argument("--strict", action="store_true", help=Rare(help_text))
-    parser.add("--device", help="of Whisper: cpu, cuda, cuda:1 ... (default: %(default)s)")
+    parser.add(
+        "--device", help="where Whisper computes: cpu, cuda, cuda:1 ... (default: %(default)s)"
+    )
 
 
 def run(args) -> int:

@@ -89,9 +89,7 @@ class Vosk:
         return self
 
     def with_options(self, place: Path) -> str:
-        """Return a directory that is the model's but for the options of the search, which Vosk
-        takes from conf/model.conf alone.
-        """
+        """Return the model's directory with our options, which Vosk takes from conf/ alone."""
         model = Path(self.directory).resolve()
         for child in model.iterdir():
             if child.name != "conf":

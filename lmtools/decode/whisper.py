@@ -287,9 +287,7 @@ def rank_rest(candidates: Sequence[Candidate]) -> list[Candidate]:
 
 
 def combine_windows(windows: Iterable[Sequence[Candidate]], depth: int) -> list[Candidate]:
-    """Return at most `depth` combinations of the candidates of consecutive windows, that of the
-    first ones first; NOTHING where there is no window.
-    """
+    """Return at most `depth` combinations of the windows' candidates, the first ones' first."""
     whole = [NOTHING]
     for window in windows:
         pairs = [

@@ -18,7 +18,9 @@ from lmtools.evaluate.pairs import pair_gains, sentence_signature
 from lmtools.evaluate.sacre import SacrePaired
 from lmtools.evaluate.significance import (
     Bootstrap,
+    GroupTests,
     MatchedPairs,
+    compare_groups,
     confidence,
     matched_pairs,
     paired_bootstrap,
@@ -31,10 +33,12 @@ __all__ = [
     "Bootstrap",
     "Counts",
     "Evaluation",
+    "GroupTests",
     "MatchedPairs",
     "References",
     "SacrePaired",
     "align",
+    "compare_groups",
     "confidence",
     "evaluate",
     "fill_empty",

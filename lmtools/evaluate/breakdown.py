@@ -14,7 +14,7 @@ from lmtools.formats import kaldi_text
 from lmtools.formats.nbest.stm import StmSegment
 
 LENGTHS = (5, 10, 20, 40)  # last of each group of lengths, in units of the metric
-WORDS = "words"
+WORDS, LENGTH = "words", "length"
 Segments = Mapping[str, StmSegment]
 
 
@@ -70,7 +70,7 @@ def find_namer(by: str, segments: Segments) -> Callable[[str, int], str]:
     length; UserError for another.
     """
     kind, _, path = by.partition("=")
-    if by == "length":
+    if by == LENGTH:
         return name_length
     if by == "label" and segments:
         return lambda utt, _: segments[utt].label

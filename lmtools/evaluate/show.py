@@ -8,7 +8,7 @@ from lmtools.evaluate.breakdown import WORDS, Stratum, WordErrors, rank
 from lmtools.evaluate.corpus import Evaluation
 from lmtools.evaluate.metrics import METRICS, ErrorRate
 from lmtools.evaluate.sacre import SacrePaired
-from lmtools.evaluate.significance import Bootstrap, MatchedPairs
+from lmtools.evaluate.significance import Bootstrap, GroupTests, MatchedPairs
 
 DEPTHS = (1, 2, 5, 10, 20, 50, 100)
 MOST = 20  # lines of a table of words
@@ -130,6 +130,15 @@ def bootstrap_line(result: Bootstrap) -> str:
     return (
         f"difference {result.difference:+.2f} [95% CI {low:+.2f}, {high:+.2f}]; {share}; p ="
         f" {result.p:.2g}"
+    )
+
+
+def groups_line(by: str, result: GroupTests) -> str:
+    """Return the tests with whole groups as units in one line."""
+    kind = by.partition("=")[0]
+    return (
+        f"by whole {kind}s ({result.groups}: {result.better} better, {result.worse} worse):"
+        f" bootstrap p = {result.bootstrap_p:.2g}, sign flips p = {result.flips_p:.2g}"
     )
 
 

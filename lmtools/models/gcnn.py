@@ -4,14 +4,14 @@ Convolutional Networks).
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from lmtools.base.config import PRINTED, check_choices, check_numbers
+from lmtools.base.config import check_choices, check_numbers
 from lmtools.base.errors import UserError
 from lmtools.models.base import Trunk
 from lmtools.models.convolution import GATES, GatedConvolution
@@ -34,10 +34,8 @@ class GcnnConfig:
     weight_norm: bool = True
     # of the sum of a block's input and output: the paper's plain sum; 0.5**0.5: fairseq's, which
     # keeps the variance from block to block
-    residual_scale: float = field(default=1.0, metadata={PRINTED: 1.0})
-    dropout: float = field(
-        default=0.0, metadata={PRINTED: 0.0}
-    )  # on what each convolution of a block reads
+    residual_scale: float = 1.0
+    dropout: float = 0.0  # on what each convolution of a block reads
 
     def __post_init__(self):
         check_choices(self, "arch.", gate=GATES)

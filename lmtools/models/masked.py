@@ -43,9 +43,7 @@ class Masked(Transformer):
 
 
 def last_layer(block: TransformerBlock, state: Tensor) -> Tensor:
-    """Return the layer's output at the masked position of each copy, (B*T, T, D) -> (B*T, D); copy
-    i of a sentence masks position i.
-    """
+    """Return the layer's output where copy i masks position i, (B*T, T, D) -> (B*T, D)."""
     copy = torch.arange(state.shape[0], device=state.device)
     masked = state[copy, copy % state.shape[1]][:, None]  # (B*T, 1, D)
     return block(masked, state)[:, 0]

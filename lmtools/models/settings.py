@@ -2,9 +2,9 @@
 config.yaml derive from them.
 """
 
-from dataclasses import InitVar, dataclass, field
+from dataclasses import dataclass, field
 
-from lmtools.base.config import LATE, build, check_choices, check_numbers, set_printed
+from lmtools.base.config import LATE, build, check_choices, check_numbers
 from lmtools.base.errors import UserError
 from lmtools.models import MODELS
 from lmtools.models.objectives import OBJECTIVES
@@ -115,14 +115,9 @@ class Settings:
     checkpoint_every: int = 1000
     freeze: Freeze = field(default=Freeze(), metadata=LATE)
     lora: LowRankUpdates = field(default=LowRankUpdates(), metadata=LATE)
-    # gives `criterion`, `arch` and `output` the forms that the papers print, where ours differ;
-    # what is trained and written is as if these settings were given one by one
-    as_printed: InitVar[bool] = False
 
-    def __post_init__(self, as_printed: bool):
+    def __post_init__(self):
         check_choices(self, "", model=MODELS, objective=OBJECTIVES, criterion=CRITERIA)
-        if as_printed:
-            self.take_printed_forms()
         sizes = ("epochs", "steps", "valid_every", "patience", "log_every", "checkpoint_every")
         check_numbers(self, "", *sizes)
         if any(epoch < 1 for epoch in self.keep_epochs):
@@ -131,17 +126,6 @@ class Settings:
             )
         if self.seed >= 2**63:
             raise UserError(f"seed: {self.seed} is too large; give one below 2^63")
-
-    def take_printed_forms(self) -> None:
-        """Give criterion, `arch` and `output` their printed forms; UserError for contradictions."""
-        criterion = CRITERIA[self.criterion].printed or self.criterion
-        forms = {
-            "criterion": criterion,
-            "arch": set_printed(MODELS[self.model].Config, self.arch, "arch."),
-            "output": set_printed(CRITERIA[criterion].Config, self.output, "output."),
-        }
-        for name, value in forms.items():
-            object.__setattr__(self, name, value)  # of a frozen instance that is being made
 
     @property
     def architecture(self):

@@ -3,12 +3,12 @@ the others in one pass.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from lmtools.base.config import PRINTED, check_choices
+from lmtools.base.config import check_choices
 from lmtools.models.transformer import Transformer, TransformerConfig, real_positions
 from lmtools.text.subword import MASK
 
@@ -21,7 +21,7 @@ class TtaConfig(TransformerConfig):
 
     # the embedding of the mask at each position, as the authors' code has it; or of the position
     # alone, as the paper prints it (Q = P): no better on the mini corpora, where seeds matter more
-    query: str = field(default="mask", metadata={PRINTED: "position"})
+    query: str = "mask"
 
     def __post_init__(self):
         super().__post_init__()

@@ -5,7 +5,7 @@
 VERBS = {
     "network": (
         "more",
-        "confusion networks: consensus of hypotheses, confidences of words",
+        "build confusion networks, word confidences, combine systems (ROVER)",
         "lmtools.networks.verb",
     )
 }

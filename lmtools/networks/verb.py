@@ -34,6 +34,12 @@ FORMATS = f"{', '.join(NETWORKS)}, or a format of lattices ({', '.join(LATTICES)
 REF_HELP = "references: Kaldi text, trn, stm or ctm (default: those of the input)"
 
 
+EXAMPLES = (
+    "lmtools network build --nbest test.jsonl --out networks.json",
+    "lmtools network rover a.txt b.txt c.txt --out combined.txt --to text",
+)
+
+
 def arguments(parser):
     list(add_actions(parser, ACTIONS))
 
@@ -49,27 +55,31 @@ def declare_build(parser):
     """
     inputs = parser.groups["input"].add_mutually_exclusive_group(required=True)
     parser.add("--nbest", among=inputs, required=False)
-    inputs.add_argument("--lattices", metavar="F", help="lattices, in place of lists")
+    inputs.add_argument("--lattices", metavar="F", help="lattices, in place of N-best lists")
     parser.add("--format", "--scores")
     help_text = (
-        "what `lmtools tune` wrote, for the lists and columns that it was tuned on the like of; for"
-        " lattices NAME=W,... too (default: the lists' score --score, the lattices' own weights)"
+        "weights that `lmtools tune` wrote, or for lattices NAME=W,... (default: the score --score"
+        " of lists, the own weights of lattices)"
     )
     parser.add("--weights", help=help_text)
-    help_text = "score of the lists that makes the posterior (default: total, am, score, rank)"
+    help_text = "score of the lists to make posteriors of (default: total, am, score or rank)"
     parser.add_argument("--score", metavar="NAME", help=help_text)
     parser.add("--scale", default=1.0)
-    parser.add("--depth", help="only the first N of a list")
-    help_text = "words of the output: consensus, or best, the hypothesis of the highest score"
+    parser.add("--depth", help="use only the first N hypotheses of a list")
+    help_text = (
+        "write the consensus of the words (the default), or the hypothesis with the best score"
+    )
     parser.add_argument("--choice", choices=CHOICES, default=CHOICES[0], help=help_text)
     add_output(parser)
 
 
 def add_output(parser) -> None:
-    help_text = "what `lmtools network calibrate` wrote: confidences become probabilities"
+    help_text = "turn confidences into probabilities, as `lmtools network calibrate` learnt it"
     parser.add_argument("--calibration", metavar="F.json", help=help_text)
-    parser.add("--out", help="networks; - is standard output")
-    parser.add("--to", default="json", help=f"{FORMATS} (default: %(default)s)")
+    parser.add("--out", help="networks to write; - prints them")
+    parser.add(
+        "--to", default="json", help=f"format of the output: {FORMATS} (default: %(default)s)"
+    )
 
 
 def build(args):
@@ -132,18 +142,18 @@ def write_networks(networks: Iterable[ConfusionNetwork], args) -> int:
 
 
 def declare_calibrate(parser):
-    """Learn on a development set how sure a word of a posterior is, for `--calibration` of the
+    """Learn on a development set how posteriors become probabilities, for `--calibration` of the
     other actions.
     """
-    parser.add_argument("networks", metavar="F.json", help="networks in JSON, not calibrated")
+    parser.add_argument("networks", metavar="F.json", help="networks in JSON, not calibrated yet")
     parser.add("--ref", help=REF_HELP)
     help_text = (
-        "temperature: one factor of the logit; logistic: and a shift; isotonic: rising steps, for"
-        " some thousand words (default: %(default)s)"
+        "kind of calibration: one factor of the logit (temperature), a factor and a shift"
+        " (logistic), or rising steps (isotonic, for thousands of words); default: %(default)s"
     )
     methods = confidence.METHODS
     parser.add_argument("--method", choices=methods, default="logistic", help=help_text)
-    parser.add("--out", metavar="F.json", help="the calibration")
+    parser.add("--out", metavar="F.json", help="calibration to write")
 
 
 def calibrate(args):
@@ -202,7 +212,7 @@ def declare_measure(parser):
     """
     parser.add_argument("networks", metavar="F.json", nargs="+", help="networks in JSON")
     parser.add("--ref", help=REF_HELP)
-    help_text = "reliability and ROC, a line for each file of networks"
+    help_text = "draw reliability and ROC, a line for each file of networks"
     parser.groups["output"].add_argument("--figure", metavar="F.png", help=help_text)
 
 
@@ -226,21 +236,21 @@ def declare_rover(parser):
     """
     add_systems(parser)
     help_text = (
-        "vote by freq (how many systems have a word), average, maximum or share of their"
-        " confidences (rover's meth1, maxconf, avgconf; default: %(default)s)"
+        "vote by the number of systems (freq), or by the average, maximum or share of their"
+        " confidences (rover's meth1, maxconf, avgconf); default: %(default)s"
     )
     parser.add_argument("--method", choices=VOTES, default=FREQUENCY, help=help_text)
-    help_text = "weight of the share of votes, 1 - alpha is that of the confidence"
+    help_text = "weight of the number of votes; the confidence has 1 - X (default: %(default)s)"
     parser.add_argument("--alpha", type=share, default=1.0, metavar="X", help=help_text)
-    help_text = "confidence of no word (default: %(default)s)"
+    help_text = "confidence of an empty slot (default: %(default)s)"
     parser.add_argument("--null", type=amount, default=0.0, metavar="X", help=help_text)
-    help_text = "what `lmtools network tune` wrote, in place of these three"
+    help_text = "settings that `lmtools network tune` wrote, in place of these three"
     parser.add("--weights", metavar="F.json", help=help_text)
     add_output(parser)
 
 
 def add_systems(parser):
-    help_text = "outputs of a system: texts with ids, ctm, N-best lists, or networks"
+    help_text = "output of each system: text with ids, ctm, N-best lists or networks"
     parser.add_argument("systems", metavar="F", nargs="+", help=help_text)
     parser.add("--format", help="format of all of them (default: recognised one by one)")
     parser.add("--scale", default=1.0)
@@ -293,7 +303,7 @@ def declare_tune(parser):
     """
     add_systems(parser)
     parser.add("--ref", help=REF_HELP)
-    parser.add("--out", metavar="F.json", help="the settings, for `lmtools network rover`")
+    parser.add("--out", metavar="F.json", help="settings to write, for `lmtools network rover`")
 
 
 def tune(args):

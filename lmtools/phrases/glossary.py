@@ -39,13 +39,11 @@ class PhraseSpec:
     """Specification of a glossary: its file and options."""
 
     path: str
-    spelling: bool = option(
-        False, "lmtools rescore writes what it chose with phrases as the glossary spells them"
-    )
+    spelling: bool = option(False, "true makes lmtools rescore spell phrases as the glossary does")
     utt2spk: str | None = option(
         None,
-        "Kaldi utt2spk: ids of the glossary may be these speakers or sessions (default: what ids of"
-        " utterances begin with)",
+        "Kaldi utt2spk with the speakers or sessions that are ids of the glossary (default: the"
+        " beginnings of the ids of utterances)",
         path=True,
     )
 

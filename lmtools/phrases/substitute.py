@@ -130,10 +130,12 @@ def arguments(parser):
     """
     parser.add("--nbest", "--format")
     add_phrases_option(parser, required=True)
-    parser.add("--depth", default=10, help="new hypotheses a list (default: %(default)s)")
+    parser.add(
+        "--depth", default=10, help="number of new hypotheses for each list (default: %(default)s)"
+    )
     help_text = (
-        "lists; new hypotheses have the extra `substituted`, and a score `near` that `lmtools tune`"
-        " weighs; - is standard output"
+        "lists to write, in which new hypotheses are marked `substituted` and have a score `near`"
+        " for `lmtools tune`; - prints them"
     )
     parser.add("--out", help=help_text)
     parser.add("--to")

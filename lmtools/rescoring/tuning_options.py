@@ -33,18 +33,18 @@ class TuningOptions:
     "exact" that of the chosen hypotheses as it is (`search`).
     """
 
-    metric: str = option("wer", f"what is tuned, over the whole set: {METRIC_HELP}")
+    metric: str = option("wer", f"the metric to optimise on the whole set: {METRIC_HELP}")
     objective: str = option(
         EXPECTED,
-        "expected: the metric that the lists expect, where no hypothesis has more errors than its"
-        " reference has words, so that one bad utterance cannot spoil the weights; exact: the"
-        " metric of the chosen hypotheses, searched line by line",
+        "expected optimises the expected metric of the lists (no hypothesis counts more errors than"
+        " its reference has words, so that one bad utterance cannot spoil the weights); exact that"
+        " of the chosen hypotheses",
         choices=OBJECTIVES,
     )
     form: str = option(
         LINEAR,
-        "interpolation: (1 - lambda) first pass + lambda LM, no lengths; the first pass is the"
-        " feature of weight 1, or what --fix says, as in --fix am=0.1 lm=1",
+        "interpolation: (1 - lambda) first pass + lambda LM, without lengths; the first pass has"
+        " weight 1, or that of --fix, as in --fix am=0.1 lm=1",
         choices=FORMS,
     )
     lengths: list[str] | None = option(
@@ -55,25 +55,22 @@ class TuningOptions:
         " words in the linear form)",
         choices=DERIVED,
     )
-    fix: dict[str, float] | None = option(None, "give a weight, do not tune it", metavar="NAME=W")
-    reference: str | None = option(
-        None,
-        "the feature with weight 1 that others scale against; rank, the order of the lists, is one"
-        " if it is named here",
+    fix: dict[str, float] | None = option(
+        None, "give a weight instead of tuning it", metavar="NAME=W"
     )
+    reference: str | None = option(None, "score whose weight is 1; rank is the place in the list")
     negative: list[str] | None = option(
         None,
-        "features that may have negative weights: a language model that is subtracted (density"
-        " ratio, LODR), or a cost; all: every language model",
+        "scores that may have negative weights, such as a cost or a language model to subtract"
+        " (density ratio, LODR); all: every language model",
     )
     folds: int | str | None = option(
         None,
-        "cross-validation: also weights tuned without each of N folds at random, without each"
-        " speaker (speaker), or without each of N groups of speakers (speaker:N); lmtools rescore"
-        " then chooses for each utterance by weights that did not see it",
+        "cross-validate by N random folds, by speaker, or by N groups of speakers (speaker:N):"
+        " lmtools rescore then uses weights that did not see the utterance",
         metavar="N|speaker",
     )
-    seed: int = option(0, "of random folds and of the exact search's starts", least=0)
+    seed: int = option(0, "seed of random folds and of the exact search", least=0)
     lms: Collection[str] = ()
 
     def __post_init__(self):

@@ -169,9 +169,7 @@ def sentences(lattice: Lattice, paths: Sequence[Sequence[int]], scorer: Scorer) 
 
 
 def word_scores(scorer: Scorer, lines: Sequence[Sentence]) -> list[np.ndarray]:
-    """Return log p of the words on the arcs of each sentence and of its end, in nats, (arcs + 1,);
-    each distinct sentence is computed once.
-    """
+    """Return log p of the words on each sentence's arcs and of its end, in nats, (arcs + 1,)."""
     distinct, which = find_distinct(line.tokens for line in lines)
     scores = {}
     for indices, values in score_all(scorer, distinct):

@@ -187,9 +187,7 @@ class HuggingFaceMasked(HuggingFace):
 
 
 def from_bert(model) -> tuple[Masked, Softmax]:
-    """Return our masked model and softmax with the weights of a Hugging Face BERT that predicts
-    masked tokens.
-    """
+    """Return our masked model and softmax with the weights of a Hugging Face BertForMaskedLM."""
     trunk, head = bert_trunk(model.bert), model.cls.predictions
     trunk.head_dense.load_state_dict(head.transform.dense.state_dict())
     trunk.head_norm.load_state_dict(head.transform.LayerNorm.state_dict())

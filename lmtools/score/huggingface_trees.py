@@ -85,9 +85,7 @@ class HuggingFaceTree(HuggingFace):
         return {"position_ids": depths[None]}
 
     def score_tree(self, sentences: Sequence[tuple], **given: Tensor) -> list[np.ndarray]:
-        """Score sentences in one pass over the tree of their beginnings; `given`: what else the
-        trunk reads.
-        """
+        """Score sentences in one pass over their tree; `given`: what else the trunk reads."""
         tree, dtype = SentenceTree.of(sentences, self.begin), PRECISIONS[self.precision]
         within = tree.ancestors()
         ids, depths, seen = (

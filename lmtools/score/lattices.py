@@ -130,9 +130,7 @@ class Rescorer:
         return (PHRASES,) if self.glossary else ()
 
     def known_weights(self, lattice: Lattice, *names: str) -> dict[str, float]:
-        """Return the weights of what the lattice has, of `names`, and of what no model will give,
-        which is an error where it is used.
-        """
+        """Return the weights, without those of scores that models are still to give."""
         given = {*self.signatures, *self.phrases, *([OLD] if self.old else [])}
         coming = given - lattice.scores.keys() - set(names)
         weights = self.settings.weights.items()

@@ -143,9 +143,7 @@ class MixtureScorer(Scorer):
 
 
 def predict_same_tokens(scorers: Sequence[Scorer]) -> bool:
-    """Return whether all models have one vocabulary, or all predict words of one normaliser: then a
-    word that one of them lacks has the probability of unknown words there.
-    """
+    """Return whether all models have one vocabulary, or all predict words of one normaliser."""
     first, *others = [scorer.subword for scorer in scorers]
     if first and all(other and other.hash == first.hash for other in others):
         return True

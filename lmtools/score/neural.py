@@ -222,15 +222,8 @@ class NeuralScorer(Scorer):
         """Return the states (N, D) that predict the targets."""
         if not self.masked:
             return self.lm.states(examples)
-        inputs, lengths = examples.inputs, examples.lengths
-        states = [None] * len(inputs)
-        # sentences of one length go through together, without padding
-        for length in lengths.unique().tolist():
-            rows = (lengths == length).nonzero()[:, 0]
-            masked = self.lm.trunk.masked_states(inputs[rows, :length], MASK)
-            for i, state in zip(rows.tolist(), masked, strict=True):
-                states[i] = state[1:]  # (T-1, D): the beginning of sentence is not scored
-        return torch.cat(states)
+        masked = self.lm.trunk.masked_layers(*examples.read, MASK, [self.depth])
+        return next(masked)[1].flatten(0, 1)[examples.rows]
 
 
 class TwoWayScorer(NeuralScorer):

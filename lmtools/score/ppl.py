@@ -66,9 +66,7 @@ def perplexity(texts: Sequence[str], spec: LMSpec, computing: Computing, context
 
 
 def measure_log_normaliser(texts: Sequence[str], scorer: Scorer) -> dict[str, float]:
-    """Return mean, standard deviation, least and greatest log Z over the tokens and ends of at most
-    SAMPLE texts, evenly taken from all, of a neural model.
-    """
+    """Return mean, sd, min and max of log Z over the tokens and ends of at most SAMPLE texts."""
     sentences = scorer.prepare(texts[:: -(-len(texts) // SAMPLE)])
     parts = []
     with one_thread():
@@ -157,9 +155,7 @@ class MixtureScores:
 
 
 def summarise(texts: Sequence[str], scorer: Scorer, scores: TextScores) -> dict:
-    """Summarise the scores of `texts` in figures; words and characters are those that `scorer`
-    reads.
-    """
+    """Summarise the scores of `texts` in figures; words and characters are those `scorer` reads."""
     normalised = [scorer.normalise(text) for text in texts]
     log_prob, words = (
         float(scores.log_prob.sum()),
@@ -182,9 +178,7 @@ def summarise(texts: Sequence[str], scorer: Scorer, scores: TextScores) -> dict:
 
 
 def describe_rules(unit: str, kind: str, specs: Sequence[LMSpec], scorer: Scorer) -> str:
-    """RULES with what an unknown `unit` costs, what parts words, and what a log-probability from
-    both sides, or of a mixture, is.
-    """
+    """RULES, with what an unknown `unit` costs, what parts words, and what is a mean of what."""
     unseen = scorer.signature.get("unk")
     penalties = " or ".join(dict.fromkeys(f"{spec.oov_penalty:g}" for spec in specs))
     rules = RULES.format(

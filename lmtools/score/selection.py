@@ -140,9 +140,7 @@ def read_lines(paths: Iterable) -> Iterator[str]:
 
 
 def draw_lines(lines: Iterable[str], count: int, seed: int) -> list[str]:
-    """Return so many lines at random, or all if there are not more, in one pass (reservoir
-    sampling).
-    """
+    """Return so many lines at random, or all there are, in one pass (reservoir sampling)."""
     draw, rest = random.Random(seed), iter(lines)
     drawn = list(islice(rest, count))
     for place, line in enumerate(rest, len(drawn)):

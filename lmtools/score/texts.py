@@ -152,10 +152,7 @@ class Missing:
 def sum_batches(
     work: list[list], scorer: Scorer, computing: Computing
 ) -> Iterator[tuple[int, list[float]]]:
-    """Return an iterator of pairs (number of a batch, the sums of its log-probabilities), as they
-    are computed here or by `nj` processes; where these may be forks, some verbs have one in the
-    place of each thread.
-    """
+    """Return pairs (number of a batch, sums of its log-probabilities), computed here or by `nj`."""
     if not work:
         return iter(())
     forks = can_fork() and scorer.signature.get("device", "cpu") == "cpu"
@@ -233,9 +230,7 @@ def refuse_not_finite(values, sentences, lm: str) -> None:
 def plan_work(
     sentences: Sequence, model, trees: Sequence[TreeBatch], known: Container[int] = ()
 ) -> list[list[int]]:
-    """Plan batches of numbers of sentences: the `trees` that are not all `known`, then all others
-    that are not, as `plan_batches` has them.
-    """
+    """Plan batches of numbers of sentences: `trees` not all `known`, then all others."""
     plan: list[list[int]] = [tree for tree in trees if not all(i in known for i in tree)]
     grown = {i for tree in trees for i in tree}
     rest = [i for i in range(len(sentences)) if i not in grown and i not in known]

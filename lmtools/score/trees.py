@@ -136,9 +136,7 @@ def plan_pairs(
 
 
 def cut_group(group: list[int], sizes: Sequence[int], tokens: int) -> list[TreeBatch]:
-    """Cut numbers of sentences of these sizes into parts of at most so many tokens, without those
-    that would go through alone.
-    """
+    """Cut numbers of sentences into parts of at most so many tokens, without those left alone."""
     parts = cut_parts(sizes, tokens)
     return [TreeBatch(group[part]) for part in parts if part.stop - part.start > 1]
 

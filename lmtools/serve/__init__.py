@@ -3,9 +3,5 @@ over HTTP (`server`), or line by line (`verb`). Both ask a `Chooser`.
 """
 
 VERBS = {
-    "serve": (
-        "more",
-        "answer programs: rescore lists as they come, over HTTP or line by line",
-        "lmtools.serve.verb",
-    )
+    "serve": ("more", "rescore lists as they come, over HTTP or line by line", "lmtools.serve.verb")
 }

@@ -289,9 +289,7 @@ class Server:
         task.cancel()
 
     async def exchange(self, reader, writer, first: bytes) -> bool:
-        """Answer a request, of which the `first` byte is known; return whether another may
-        follow.
-        """
+        """Answer a request, whose `first` byte is known; return whether another may follow."""
         path, keep, more, seconds = "other", False, {}, self.serving.seconds
         try:
             try:
@@ -340,9 +338,7 @@ class Server:
         return head, await reader.readexactly(length)
 
     async def respond(self, head: Head, body: bytes) -> tuple[bytes, str]:
-        """Return the content of an answer and its type; UserError, Refusal with its status, for a
-        request that has none.
-        """
+        """Return the content of an answer and its type; UserError, or Refusal with its status."""
         method = METHODS.get(head.path)
         if method is None:
             raise Refusal(404, f"nothing is there; use {', '.join(METHODS)}")

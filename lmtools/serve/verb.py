@@ -23,20 +23,27 @@ BLOCK = 1 << 16  # bytes of standard input read at once
 COMPUTING = ("--device", "--precision", "--engine", "--rows")
 
 
+EXAMPLES = (
+    "lmtools serve --lm lm=lm --weights weights.json",
+    "lmtools serve --lm lm=lm --weights weights.json --nbest -",
+)
+
+
 def arguments(parser):
     parser.epilog = (
-        "POST /rescore takes a list as a line of nbest.jsonl has it, or an array of such, and"
-        " answers with what is chosen, the order and all scores; GET /health, GET /metrics. It"
-        " listens on this machine alone, port 8000, unless --set port=ADDRESS:PORT says so."
+        "POST /rescore takes a list, in the form of a line of jsonl, or an array of lists, and"
+        " answers with the chosen text, the order and all scores. GET /health and GET /metrics tell"
+        " how the server is. It listens on port 8000 of this machine only; --set port=ADDRESS:PORT"
+        " changes that."
     )
-    help_text = "- answers lines of standard input on standard output, in place of HTTP"
+    help_text = "in place of HTTP: answer each line of standard input on standard output"
     parser.add("--nbest", required=False, choices=["-"], metavar="-", help=help_text)
     help_text = (
-        "a language model (LM,option=value,... gives it options, see --help-all) under the name"
-        " that the weights have; once for each"
+        "a language model, under the name that the weights have for it; LM,option=value,... sets"
+        " options (see --help-all)"
     )
     add_lm(parser, **SEVERAL_LMS | {"required": True, "metavar": "NAME=LM", "help": help_text})
-    help_text = "what `lmtools tune` wrote; or default:whisper"
+    help_text = "weights that `lmtools tune` wrote, or default:whisper"
     parser.add("--weights", required=True, metavar="F.json", help=help_text)
     parser.add(*COMPUTING)
     add_settings(parser, Serving)

@@ -142,9 +142,7 @@ class Sentences:
 def plan_epoch(
     lengths: np.ndarray, batch: Batch, boundary: int, seed: int, epoch: int, *shard: int
 ) -> list[np.ndarray]:
-    """Return the batches of one epoch, arrays of indices into `lengths`, of one `shard` of several.
-    Equal lengths stand together; who meets whom, and the order, are drawn for each epoch.
-    """
+    """Return an epoch's batches, arrays of indices; equal lengths together, the rest drawn anew."""
     generator = np.random.default_rng([seed, epoch, *shard])
     order = np.lexsort((generator.random(len(lengths)), lengths))
     batches = np.split(order, cut_lengths(lengths[order], batch, boundary))

@@ -200,9 +200,7 @@ def split_buckets(gradients: Iterable[Tensor]) -> Iterator[list[Tensor]]:
 
 @contextlib.contextmanager
 def expect_answer() -> Iterator[None]:
-    """Wait for other processes inside the block; UserError where one of them has ended or does not
-    answer.
-    """
+    """Wait for other processes inside the block; UserError where one has ended or is silent."""
     try:
         yield
     except RuntimeError as error:

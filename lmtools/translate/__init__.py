@@ -4,8 +4,8 @@ kill.
 
 VERBS = {
     "translate": (
-        "more",
-        "write N-best lists of translations, by a translation model",
+        "make N-best lists",
+        "translate sentences with a translation model",
         "lmtools.translate.verb",
     )
 }

@@ -53,9 +53,7 @@ class Beam:
         return log_prob / tokens**self.penalty
 
     def is_done(self, log_prob: float) -> bool:
-        """Return whether no continuation of a prefix of this log-probability can come among the
-        finished ones: it becomes no more probable, and to be the longest is best for it.
-        """
+        """Return whether no continuation can come among the finished: to be longest is best."""
         if log_prob == -torch.inf:
             return True
         full = len(self.finished) == self.size

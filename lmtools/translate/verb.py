@@ -8,28 +8,35 @@ from lmtools.verbs.help import Rare
 from lmtools.verbs.options import flags_of
 from lmtools.verbs.parser import add_settings, read_settings
 
+EXAMPLES = (
+    "lmtools translate --lm translator --source test.source --out lists.jsonl",
+    "lmtools translate --lm translator --source test.source --beam 10 --out top10.jsonl",
+)
+
 
 def arguments(parser):
     parser.epilog = (
-        "Hypotheses have two scores: `am`, the sum of the natural-log probabilities of their tokens"
-        " and the end, and `norm`, am / tokens^X, by which they are ranked. They have at most twice"
-        " the source's tokens and ten. Those of equal text are one, with the better score."
+        "Each hypothesis has two scores: `am`, its log-probability, and `norm`, am /"
+        " tokens^length_penalty, which ranks the list. It has at most 2 n + 10 tokens if the source"
+        " has n."
     )
-    text = "a model that lmtools train made of pairs (model seq2seq)"
+    text = "translation model that `lmtools train` wrote (model: seq2seq)"
     parser.add("--lm", help=text)
-    parser.add("--source", required=True, help="the sentences to translate, one a line")
-    text = "their translations, in the same form: a line each or, with --kaldi, of the same ids"
+    parser.add("--source", required=True, help="sentences to translate, one on each line")
+    text = "reference translations, one on each line or, with --kaldi, with the same ids"
     parser.add("--ref", help=text)
-    text = "the first word of each line of --source and --ref is an utterance id"
+    text = "the first word of each line of --source and --ref is its id"
     parser.add("--kaldi", help=text)
-    text = "of the ids where they are the numbers of the lines from 1"
+    text = "begin ids with NAME if they are line numbers"
     parser.groups["input"].add_argument("--prefix", metavar="NAME", default="", help=Rare(text))
     parser.add_argument("--beam", **flags_of(TranslateOptions)["--beam"] | {"metavar": "N"})
     add_settings(parser, TranslateOptions, ["length_penalty", "batch"])
-    parser.add("--out", metavar="F.jsonl", help="lists as jsonl; a killed run is continued")
-    text = "of matrix products: float32, bfloat16, auto; on a CPU also int8 (default: %(default)s)"
-    parser.add("--precision", help=text)
-    parser.add("--device")
+    parser.add(
+        "--out",
+        metavar="F.jsonl",
+        help="lists to write, as jsonl; the same command continues a run that was stopped",
+    )
+    parser.add("--precision", "--device")
 
 
 def run(args):

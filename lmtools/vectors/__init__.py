@@ -3,14 +3,10 @@ with people's judgements of similarity (STS).
 """
 
 VERBS = {
-    "embed": (
-        "more",
-        "compute vectors of sentences, or of the words of a text",
-        "lmtools.vectors.embed",
-    ),
+    "embed": ("more", "compute vectors of sentences or words", "lmtools.vectors.embed"),
     "sts": (
         "more",
-        "measure how well cosines of sentence vectors agree with people's judgements",
+        "measure how well sentence vectors agree with judged similarity",
         "lmtools.vectors.sts",
     ),
 }

@@ -21,6 +21,11 @@ from lmtools.verbs.experiment import split_vectors
 from lmtools.verbs.options import COMPUTING, EMBED_POOL, ENCODER, WORDS
 from lmtools.verbs.parser import add_vectors
 
+EXAMPLES = (
+    "lmtools embed --lm tfidf --text text.txt --out vectors.npz",
+    "lmtools embed --lm lstm --layer all --pool mean --text dev.txt --out vectors.npz",
+)
+
 
 def arguments(parser):
     parser.epilog = (
@@ -38,7 +43,7 @@ def arguments(parser):
     parser.add("--kaldi", "--experiment")
     parser.add("--lm", **ENCODER)
     add_vectors(parser, **EMBED_POOL)
-    text = "the vectors, float32; .h5 for vectors of words only"
+    text = "vectors to write, float32; .h5 only for vectors of words"
     parser.add("--out", metavar="F.npz|F.h5", help=text)
     parser.add(*COMPUTING)
 

@@ -18,6 +18,11 @@ from lmtools.vectors.similarity import compare_rows, correlate_layers, describe_
 from lmtools.verbs.options import COMPUTING, ENCODER
 from lmtools.verbs.parser import add_vectors
 
+EXAMPLES = (
+    "lmtools sts --pairs pairs.tsv --lm tfidf --out tfidf.json",
+    "lmtools sts --pairs pairs.tsv --lm lstm --layer all --against tfidf.json",
+)
+
 
 def arguments(parser):
     parser.epilog = (
@@ -26,20 +31,22 @@ def arguments(parser):
         " cosine. A sentence without any known word has the cosine 0 with all others."
     )
     group = parser.groups["input"]
-    text = "sentence pairs with their similarity"
+    text = "sentence pairs with the similarity that people gave them"
     group.add_argument("--pairs", required=True, metavar="F", help=text)
     parser.add("--format")
-    text = "what sts wrote of another system: is the difference significant?"
+    text = "figures of another system, to test whether the difference is significant"
     parser.add("--against", metavar="F.json", help=text)
     source = parser.groups["language model"].add_mutually_exclusive_group(required=True)
     parser.add("--lm", among=source, required=False, **ENCODER)
     text = (
-        "vectors of the pairs' sentences that lmtools embed wrote; several, of systems that are"
-        " called as the files are: --out has {system} for the name"
+        "vectors of the sentences, which lmtools embed wrote; several files are systems, and"
+        " {system} in --out stands for a file's name"
     )
     source.add_argument("--vectors", nargs="+", metavar="F.npz", help=text)
     add_vectors(parser)
-    parser.add("--out", required=False, metavar="F.json", help="write correlations and cosines")
+    parser.add(
+        "--out", required=False, metavar="F.json", help="write correlations and cosines as JSON"
+    )
     parser.add(*COMPUTING)
 
 

@@ -1,4 +1,6 @@
-"""Commands that a verb runs in its own process: their words, printed ready to paste."""
+"""The verbs' modules and parsers, and commands that a verb runs in its own process, which are
+printed ready to paste.
+"""
 
 import argparse
 import importlib
@@ -32,13 +34,18 @@ def find_module(verb: str) -> ModuleType:
     return importlib.import_module(brought[2] if brought else f"lmtools.verbs.{verb}")
 
 
-def run_command(words: list[str]) -> int:
-    """Print the command, ready to paste, run it in this process, and return its exit status."""
-    verb, *options = words
-    print(shlex.join(["lmtools", *words]), flush=True)
-    module = find_module(verb)
-    parser = Parser(prog=f"lmtools {verb}")
+def make_parser(verb: str, **more) -> Parser:
+    """Return the parser of a verb, and of its actions."""
+    module, parser = find_module(verb), Parser(prog=f"lmtools {verb}", **more)
+    parser.examples = module.EXAMPLES
     add_common(parser)
     module.arguments(parser)
-    args = parser.parse_args(options, argparse.Namespace(verb=verb, typed=words))
-    return module.run(args) or 0
+    parser.set_defaults(verb=verb, run=module.run)
+    return parser
+
+
+def run_command(words: list[str]) -> int:
+    """Print the command, ready to paste, run it in this process, and return its exit status."""
+    print(shlex.join(["lmtools", *words]), flush=True)
+    args = make_parser(words[0]).parse_args(words[1:], argparse.Namespace(typed=words))
+    return args.run(args) or 0

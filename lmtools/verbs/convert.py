@@ -31,44 +31,49 @@ EDITS: dict[str, dict | None] = {
     "--unify": None,
     "--drop-words": value(
         "FILE",
-        "words to take out of hypotheses and references as they are read, one a line: [noise],"
-        " <unk>, SIL ..; arcs of lattices get none",
+        "remove the words in FILE, one on each line, such as [noise], <unk> and SIL, from"
+        " hypotheses and references; arcs of lattices lose their word",
     ),
     "--map-words": None,
     "--drop-marks": switch(
-        "take out of hypotheses and references what stands for no word: [Music], (laughter), <unk>,"
+        "remove what stands for no word from hypotheses and references: [Music], (laughter), <unk>,"
         " <|endoftext|>, *sighs*, ♪"
     ),
     "--detokenise": value(
         "LANG",
-        "undo the tokenisation, escapes (&apos;) and split hyphens (@-@) that Moses's scripts"
-        " made in the hypotheses (en, de, fr ..; subword marks: options of --format)",
+        "undo the tokenisation of Moses's scripts, with its escapes (&apos;) and split hyphens"
+        " (@-@), in hypotheses of language LANG (en, de, fr ..; for subword marks see --format)",
         rare=True,
     ),
     "--detokenise-ref": value(
-        "LANG", "the same for the references, which are often given without tokenisation", rare=True
+        "LANG", "do the same to the references, which are often not tokenised", rare=True
     ),
     "--depth": None,
     "--dedup": choice(
         ("words", NORMALISED),
-        "merge hypotheses of the same words, or of words that are the same once normalised"
-        " (`normalised`: by options of the normaliser, else as --normaliser librispeech, case and"
-        " punctuation apart); the best score stays, at the best rank (default: words; write"
-        " --dedup alone after IN and OUT)",
+        "merge hypotheses with the same words (the default, words; write it after IN and OUT), or"
+        " with the same words after the normaliser (normalised; if no normaliser is named,"
+        " librispeech); the best score stays, at the best rank",
         nargs="?",
         const="words",
     ),
     "--mass": switch(
-        "with --dedup, each has a score `mass`: the log of the summed probabilities of those"
-        " merged",
+        "with --dedup: add a score `mass`, the log of the summed probabilities of the merged"
+        " hypotheses",
         rare=True,
     ),
     "--drop-loops": switch(
-        "leave out hypotheses that say words again and again (`a poor poor poor poor poor poor`),"
-        " but the last of a list",
+        "drop hypotheses that repeat words again and again (`a poor poor poor poor poor poor`),"
+        " except the last one of a list",
         rare=True,
     ),
 }
+
+
+EXAMPLES = (
+    "lmtools convert dev.jsonl lower.jsonl --ref dev.ref --normaliser librispeech",
+    "lmtools convert dev.jsonl kaldi-dev --to kaldi-nbest --depth 50",
+)
 
 
 def arguments(parser):
@@ -90,13 +95,12 @@ def arguments(parser):
             parser.add_argument(name, **declared)
     add_normaliser(
         parser,
-        "what is done to hypotheses and references alike, after all else but --dedup and --depth;"
-        " equal hypotheses stay unless --dedup. Scores stay; what a format keeps of each token"
-        " (ids, times) goes where a text changes. What the recogniser wrote stays in jsonl as"
-        " `written` beside the new text",
+        "applied to hypotheses and references, after all other edits but --dedup and --depth."
+        " Scores stay. Ids and times of tokens are dropped where a text changes. jsonl keeps what"
+        " the recogniser wrote as `written`",
         choices=(*CASES, "keep"),
-        help="of hypotheses (with options of the normaliser: of references, too); `sentence`: only"
-        " the first letter, upper, if truecased",
+        help="change the case of the hypotheses (with other options of the normaliser: of the"
+        " references too); sentence: upper case for the first letter, for truecased text",
     )
 
 

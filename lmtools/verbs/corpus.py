@@ -21,24 +21,29 @@ from lmtools.verbs.numbers import size
 from lmtools.verbs.options import SEVERAL_TEXTS
 from lmtools.verbs.parts import Part, run_parts, wanted_command, writing_part
 
+EXAMPLES = (
+    "lmtools corpus --text text.txt --subword bpe --out train.bin",
+    "lmtools corpus --text text.txt --subword bpe --shard-size 500M --nj 2 --out big.bin",
+)
+
 
 def arguments(parser):
     """Declare the verb's options."""
     parser.add("--text", **SEVERAL_TEXTS, required=True)
     help_text = (
-        "for a translation model: what each line of the text is the translation of, in the same"
-        " line (as many files as --text)"
+        "for a translation model: the source of each line of the text, in files with as many lines"
+        " as those of --text"
     )
     parser.add("--source", **SEVERAL_TEXTS, help=help_text)
     parser.add("--kaldi")
     parser.add("--subword", required=True)
     parser.add("--out", metavar="F.bin")
     help_text = (
-        "write shards, each of the ids of so many bytes of text, as 500M, to F.bin.shards, and an"
-        " index of them to F.bin"
+        "write a shard to F.bin.shards for every SIZE (such as 500M) bytes of text, and their index"
+        " to F.bin"
     )
     parser.add_argument("--shard-size", type=size, metavar="SIZE", help=help_text)
-    parser.add("--nj", help="processes that encode; the file is the same for any number")
+    parser.add("--nj", help="number of processes that encode (default: %(default)s)")
     parser.add("--cmd", "--shard")
 
 

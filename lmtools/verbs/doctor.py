@@ -7,21 +7,24 @@ from lmtools.evaluate.doctor import CHECKS, ERROR, DoctorInputs, Finding, examin
 from lmtools.evaluate.doctor.inputs import LINES, plural
 from lmtools.evaluate.nbest import oracle
 
+EXAMPLES = (
+    "lmtools doctor --nbest dev.jsonl --text text.txt",
+    "lmtools doctor --nbest dev.jsonl --ref dev.ref --lm lm",
+)
+
 
 def arguments(parser):
     """Declare the verb's options."""
     parser.epilog = (
-        f"Checks: {', '.join(CHECKS)}. Each finding is a line `level: path:line: cause; remedy`."
-        " The last line has the error rate of the first hypotheses and of the best ones (oracle)."
-        " The exit status is 1 if a finding is an error."
+        f"Checks: {', '.join(CHECKS)}. Each problem is printed as `level: path:line: cause;"
+        " remedy`; the last line has the error rate of the first hypotheses and of the best ones"
+        " (oracle). The exit status is 1 if a problem is an error."
     )
     parser.add("--nbest", "--format")
     help_text = "references: Kaldi text, trn, stm, ctm, a manifest (default: those in the lists)"
     parser.add("--ref", help=help_text)
-    parser.add("--text", help=f"language-model text, one sentence a line ({LINES:,} are read)")
-    help_text = (
-        "language model or subword directory: text and hypotheses are compared as it sees them"
-    )
+    parser.add("--text", help=f"text of the language model, of which {LINES:,} lines are read")
+    help_text = "language model or subword model, whose normaliser is applied to the texts"
     parser.add("--lm", required=False, help=help_text)
 
 

@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import NamedTuple
 
+import numpy as np
+
 from lmtools.base.atomic import atomic_text
 from lmtools.base.doors import open_door
 from lmtools.base.errors import UserError
@@ -15,6 +17,7 @@ from lmtools.base.log import say_lines
 from lmtools.evaluate import (
     METRICS,
     References,
+    compare_groups,
     fill_empty,
     oracle_curve,
     oracle_texts,
@@ -22,7 +25,7 @@ from lmtools.evaluate import (
     show,
 )
 from lmtools.evaluate.blanks import advise_metric
-from lmtools.evaluate.breakdown import WORDS, count_words, find_namer, split_evaluation
+from lmtools.evaluate.breakdown import LENGTH, WORDS, count_words, find_namer, split_evaluation
 from lmtools.evaluate.corpus import is_wer
 from lmtools.evaluate.fit import doubt_references
 from lmtools.evaluate.inputs import (
@@ -42,66 +45,71 @@ from lmtools.evaluate.sacre import Sacre
 from lmtools.formats import detect, kaldi_text
 from lmtools.formats.nbest.stm import StmSegment
 from lmtools.formats.texts import KALDI
-from lmtools.text import NORMALISERS
 from lmtools.verbs.help import Rare
 from lmtools.verbs.options import GROUPS
+
+EXAMPLES = (
+    "lmtools evaluate --ref test.ref --hyp t.txt --against test.jsonl",
+    "lmtools evaluate --ref test.ref --hyp t.txt --normaliser librispeech --by words length",
+)
 
 
 def arguments(parser):
     """Declare the verb's options."""
     parser.epilog = (
-        "Files are Kaldi text (`utt w1 w2 ...`), trn, stm, ctm, or N-best lists, whose first"
-        " hypotheses and references count."
+        "A file is Kaldi text (`utt w1 w2 ...`), trn, stm, ctm, or N-best lists, of which the first"
+        " hypotheses and the references count."
     )
     help_text = (
-        "references (default: those in the N-best lists of --hyp); of several files BLEU, chrF and"
-        " TER take all"
+        "references (default: those in the N-best lists of --hyp); BLEU, chrF and TER take several"
+        " files"
     )
     parser.add("--ref", nargs="+", help=help_text)
     group = parser.groups["input"]
-    group.add_argument("--hyp", metavar="F", required=True, help="hypotheses")
-    parser.add("--against", help="hypotheses of another system: is the difference significant?")
+    group.add_argument("--hyp", metavar="F", required=True, help="hypotheses of a system")
+    parser.add(
+        "--against",
+        help="hypotheses of another system, to test whether the difference is significant",
+    )
     help_text = (
-        "format of --hyp and --against, and, if it is named too, of --ref: NAME or"
-        " NAME:option=value,... (default: recognised)"
+        "format of --hyp and --against, and a second one for --ref: NAME or NAME:option=value,..."
+        " (default: recognised)"
     )
     parser.add("--format", nargs="+", metavar="FMT", help=help_text)
-    help_text = "files without ids, one sentence a line, joined by line number"
+    help_text = "files have no ids: compare them line by line"
     group.add_argument("--plain", action="store_true", help=help_text)
-    parser.add("--metric", help=f"what is computed: {METRIC_HELP} (default: %(default)s)")
+    parser.add("--metric", help=f"the metric to compute: {METRIC_HELP} (default: %(default)s)")
     parser.add("--unify", "--map-words")
-    help_text = (
-        f"of hypotheses and references, before they are compared: {', '.join(NORMALISERS)}, or"
-        " NAME:option=value,... (default: as they are)"
-    )
-    parser.add("--normaliser", help=help_text)
+    parser.groups["normaliser"].description = "applied to hypotheses and references"
+    parser.add("--normaliser")
     add_rules(parser)
     words_help = GROUPS["input"]["--words"]["help"]
-    help_text = f"{words_help}, the changes against --against or else the errors"
+    help_text = f"{words_help}, and what changed against --against"
     parser.add("--words", help=help_text)
-    help_text = "Kaldi utt2dur, for false alarms an hour"
+    help_text = "Kaldi utt2dur, to count false alarms in an hour"
     parser.add_argument("--utt2dur", metavar="F", help=Rare(help_text))
     parser.add_argument(
-        "--oracle", action="store_true", help="tell also the best that N-best lists hold, by depth"
+        "--oracle",
+        action="store_true",
+        help="also measure the best possible choice from the lists, by depth",
     )
-    help_text = "implies --oracle: write the best hypothesis of each list by itself as Kaldi text"
+    help_text = "write these best hypotheses as Kaldi text (implies --oracle)"
     parser.add_argument("--oracle-out", metavar="F", help=help_text)
-    parser.add("--seed", help="of the bootstrap's draws (default: %(default)s)")
-    parser.add("--out", required=False, metavar="F.json", help="also write everything as JSON")
+    parser.add("--seed", help="seed of the bootstrap (default: %(default)s)")
+    parser.add("--out", required=False, metavar="F.json", help="also write all figures as JSON")
 
 
 def add_rules(parser):
     """Declare NIST's rules, and tables by part."""
     help_text = (
-        "NIST's global map: rewrite references and hypotheses by its rules as csrfilt does, and"
-        f" count as hub5 is scored (--metric wer:rules={HUB5}); an stm and a ctm are compared by"
-        " segment"
+        "NIST's global map: rewrite references and hypotheses by its rules, as csrfilt does, and"
+        f" count as for hub5 (--metric wer:rules={HUB5}); an stm and a ctm are compared by segment"
     )
     parser.groups["normaliser"].add_argument("--glm", metavar="F.glm", help=help_text)
     help_text = (
-        "tables besides: speaker (of an stm, or the id's first part), speaker=UTT2SPK, length,"
-        " label (of an stm), words: the most frequent confusions, deletions, insertions; counted in"
-        " the metric's words, characters or tokens"
+        "also print tables by speaker (of an stm, or the first part of the id), speaker=UTT2SPK,"
+        " length, label (of an stm), or words (the most frequent confusions, deletions and"
+        " insertions)"
     )
     parser.add_argument("--by", nargs="+", default=[], metavar="PART", help=help_text)
 
@@ -125,6 +133,7 @@ def run(args):
             refs, against, args, prefix=f"against {against.path}: ", rules=rules
         )
         tree |= compare_systems(refs, hyp, against, first, second=second, args=args)
+        tree |= compare_parts(list(refs.refs), first, second, namers, seed=args.seed)
     if args.words:
         evaluate_words = open_door("phrases", "words:evaluate_words", "--words")
         tree |= evaluate_words(refs, hyp, against, args)
@@ -262,6 +271,20 @@ def find_oracle(nbests, refs: References, args) -> list[float]:
     if args.oracle_out:
         kaldi_text.write(oracle_texts(nbests, statistics, args.metric), args.oracle_out)
     return curve.tolist()
+
+
+def compare_parts(utts: list[str], first, second, namers, seed: int) -> dict:
+    """Return the tests with whole speakers or labels as units, printed on the way."""
+    tests = {}
+    for by, name_part in namers.items():
+        if by != LENGTH and not isinstance(METRICS[first.metric], Sacre):
+            totals = [
+                np.array([part.total for part in split_evaluation(one, utts, name_part)])
+                for one in (first, second)
+            ]
+            tests[by.partition("=")[0]] = compare_groups(*totals, first.metric, seed)
+            print(show.groups_line(by, tests[by.partition("=")[0]]))
+    return {"groups": {by: dataclasses.asdict(test) for by, test in tests.items()}} if tests else {}
 
 
 def compare_systems(refs: References, hyp: Texts, against: Texts, first, second, args) -> dict:

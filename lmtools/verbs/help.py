@@ -1,18 +1,51 @@
-"""What --help shows: the options that most users need; --help-all shows the rare ones too."""
+"""How a parser explains itself: --help shows the options that most users need, --help-all every
+option; both end with examples. Wrong usage gets the verb's usage and what may have been meant.
+"""
 
 import argparse
+import difflib
+import re
+import sys
+from collections.abc import Iterable
 
 WIDTH = 100
 
 
 class Rare(str):
-    """Help of an option, or description of a group, that --help leaves to --help-all; a required
-    option is shown by both.
+    """Help of an option, or description of a group, that only --help-all shows; a required option
+    is in both.
     """
 
 
 class HelpText(argparse.HelpFormatter):
-    """Wraps long lines alone: lists of formats have lines of their own, up to WIDTH."""
+    """Leaves out rare options unless `everything` is shown, and counts them. Wraps long lines
+    alone: lists of formats have lines of their own, up to WIDTH.
+    """
+
+    def __init__(self, prog: str, everything: bool = False):
+        super().__init__(prog)
+        self.everything, self.hidden = everything, 0
+        self.needed: list[argparse.Action] = []
+
+    def shows(self, action) -> bool:
+        rare = isinstance(action.help, Rare) and not action.required and action not in self.needed
+        return self.everything or not rare
+
+    def add_usage(self, usage, actions, groups, prefix=None):
+        self.needed = [one for group in groups if group.required for one in group._group_actions]
+        # argparse cannot write the usage of a group of which a part is hidden
+        groups = [group for group in groups if all(map(self.shows, group._group_actions))]
+        super().add_usage(usage, list(filter(self.shows, actions)), groups, prefix)
+
+    def add_text(self, text):
+        if self.everything or not isinstance(text, Rare):
+            super().add_text(text)
+
+    def add_argument(self, action):
+        if self.shows(action):
+            super().add_argument(action)
+        else:
+            self.hidden += 1
 
     def _fill_text(self, text, width, indent):
         fill, most = super()._fill_text, WIDTH if "\n" in text else width
@@ -35,39 +68,56 @@ class FullHelp(argparse.Action):
 
 
 class HelpParser(argparse.ArgumentParser):
-    """A parser whose help leaves out rare options, and counts them in its last line. One that shows
-    help has hidden them for good: it ends there.
-    """
+    """A parser with `examples`, command lines that end its help. Options have whole names."""
 
     shows_all = False
+    examples: tuple[str, ...] = ()
 
-    def format_usage(self) -> str:
-        """Return the usage, without rare options."""
-        self.hide_rare()
-        return super().format_usage()
+    def __init__(self, *args, **more):
+        super().__init__(*args, allow_abbrev=False, **more)
+
+    def _get_formatter(self):
+        self.formatter = HelpText(self.prog, self.shows_all)
+        return self.formatter
 
     def format_help(self) -> str:
-        """Return the help, without rare options unless all are asked for."""
-        hidden = 0 if self.shows_all else self.hide_rare()
-        more = f"{hidden} more option{'s' * (hidden > 1)}: {self.prog} --help-all"
-        return super().format_help() + (f"\n{more}\n" if hidden else "")
+        """Return the help, with the number of options that it leaves out, and examples."""
+        text, hidden = super().format_help(), self.formatter.hidden
+        if hidden:
+            text += f"\n{hidden} more option{'s' * (hidden > 1)}: {self.prog} --help-all\n"
+        examples = [line for line in self.examples if line.startswith(f"{self.prog} ")]
+        return text + "\n".join(["\nexamples:", *(f"  {x}" for x in examples), ""]) * bool(examples)
 
-    def hide_rare(self) -> int:
-        """Hide rare options; return their number."""
-        groups = self._mutually_exclusive_groups
-        needed = [action for group in groups if group.required for action in group._group_actions]
-        rare = [
-            action
-            for action in self._actions
-            if isinstance(action.help, Rare) and not action.required and action not in needed
-        ]
-        for action in rare:
-            action.help = argparse.SUPPRESS
-        for titled in self._action_groups:
-            if isinstance(titled.description, Rare):
-                titled.description = None
-        # argparse cannot write the usage of a group of which a part is hidden
-        self._mutually_exclusive_groups = [
-            group for group in groups if not any(action in rare for action in group._group_actions)
-        ]
-        return len(rare)
+    def parse_known_args(self, args=None, namespace=None):
+        """Parse as argparse does; what no option takes is wrong usage of this very parser."""
+        args = sys.argv[1:] if args is None else list(args)
+        self.refuse_unknown(args)
+        namespace, rest = super().parse_known_args(args, namespace)
+        if rest:
+            self.error(f"unrecognized arguments: {' '.join(rest)}")
+        return namespace, rest
+
+    def refuse_unknown(self, words: Iterable[str]) -> None:
+        """End with an error at a word that looks like an option and is none, up to an action's
+        name.
+        """
+        nested = [one for one in self._actions if isinstance(one, argparse._SubParsersAction)]
+        for word in words:
+            if word == "--" or any(word in one.choices for one in nested):
+                return
+            name = word.partition("=")[0]
+            if re.fullmatch(r"--?[a-zA-Z][\w-]*", name) and name not in self._option_string_actions:
+                self.error(f"no option {name}{suggest(name, self._option_string_actions)}")
+
+    def _check_value(self, action, value):
+        if action.choices is not None and value not in action.choices:
+            near = suggest(value, action.choices) if not action.option_strings else ""
+            names = ", ".join(map(str, action.choices))
+            raise argparse.ArgumentError(action, f"{value!r} is none of {names}{near}")
+
+
+def suggest(word: str, known: Iterable[str]) -> str:
+    """Return the question whether something known like a wrong word was meant, if there is."""
+    bare = {name.strip("-"): name for name in known}
+    near = [bare[name] for name in difflib.get_close_matches(word.strip("-"), bare, 2)]
+    return f"; did you mean {' or '.join(near)}?" if near else ""

@@ -44,6 +44,12 @@ from lmtools.verbs.parser import (
 SETTINGS = ("prune_beam", "cover_beam", "tokens", "states")  # of --set
 
 
+EXAMPLES = (
+    "lmtools lattice nbest lattices.slf --depth 50 --out nbest.jsonl",
+    "lmtools lattice rescore lattices.slf --lm ngram=lm --weights am=1,ngram=5 --text-out best.txt",
+)
+
+
 def choose_weights(weights: Mapping[str, float] | None, lattice: Lattice) -> Mapping[str, float]:
     """Return `weights`, or the lattice's own."""
     return default_weights(lattice) if weights is None else weights
@@ -70,8 +76,8 @@ def declare_info(parser):
     """Count lattices, states, arcs, density, what is broken; --repair writes them without it."""
     add_references(parser, "lattices", purpose=", for the density (default: the best path)")
     parser.add("--weights")
-    parser.add_argument("--each", action="store_true", help="one line a lattice besides the totals")
-    help_text = "write the lattices without what is broken"
+    parser.add_argument("--each", action="store_true", help="also print a line for each lattice")
+    help_text = "write the lattices without what is broken in them"
     parser.groups["output"].add_argument("--repair", metavar="OUT", help=help_text)
     parser.add("--to", default="slf", help="format of --repair (default: %(default)s)")
 
@@ -139,8 +145,10 @@ def declare_nbest(parser):
     """Write the best distinct word sequences of each lattice, in order, with their scores."""
     add_references(parser, "lattices")
     parser.add("--weights")
-    parser.add("--depth", default=100, help="hypotheses a lattice (default: %(default)s)")
-    parser.add("--out", help="N-best lists; - is standard output")
+    parser.add(
+        "--depth", default=100, help="number of hypotheses for each lattice (default: %(default)s)"
+    )
+    parser.add("--out", help="N-best lists to write; - prints them")
     parser.add("--to")
 
 
@@ -162,8 +170,8 @@ def declare_oracle(parser):
     """Measure the least word error rate of any path of the lattices, beside the best path's."""
     add_references(parser, "lattices", required=True)
     parser.add("--weights")
-    parser.add("--seed", help="of the bootstrap's draws (default: %(default)s)")
-    help_text = "Kaldi text of the paths with the fewest errors"
+    parser.add("--seed", help="seed of the bootstrap (default: %(default)s)")
+    help_text = "write the paths with the fewest errors as Kaldi text"
     parser.add("--out", required=False, help=help_text)
 
 
@@ -190,9 +198,9 @@ def declare_determinise(parser):
     word.
     """
     parser.add("--weights")
-    help_text = "most states of a lattice; prune those that exceed it (default: %(default)s)"
+    help_text = "prune lattices with more than N states (default: %(default)s)"
     parser.add("--states", default=STATES, help=help_text)
-    parser.add("--out", help="lattices; - or a Kaldi wspecifier for a pipe")
+    parser.add("--out", help="lattices to write; - or a Kaldi wspecifier for a pipe")
     parser.add("--to", default=None, help="format of the output (default: that of the input)")
 
 
@@ -219,7 +227,7 @@ def declare_posteriors(parser):
     """
     parser.add("--weights")
     parser.add("--scale", default=1.0)
-    parser.add("--out", help="lattices; - is standard output")
+    parser.add("--out", help="lattices to write; - prints them")
     parser.add("--to", default="slf")
 
 
@@ -240,33 +248,40 @@ def declare_rescore(parser):
     and texts of them.
     """
     add_references(parser, "lattices", purpose=" of the lists")
-    help_text = "a language model, under its name among the weights"
+    help_text = "a language model, under the name that --weights has for it"
     add_lm(parser, **SEVERAL_LMS, help=help_text)
     group = parser.groups["language model"]
-    help_text = "take this LM's score out of `graph`, of which it is a part; it becomes `lm`"
+    help_text = "subtract this LM's score from `graph`, which contains it, and name it `lm`"
     group.add_argument("--old-lm", metavar="DIR", help=Rare(help_text))
     add_phrases(parser)
-    parser.add("--weights", help=f"{WEIGHTS}; required")
+    parser.add("--weights", help=f"{WEIGHTS} (required)")
     help_text = (
-        "neural LMs: merge histories of equal last N-1 words; 0: none (default: %(default)s)"
+        "for neural LMs: merge histories that end in the same N-1 words; 0: none (default:"
+        " %(default)s)"
     )
     parser.add("--max-ngram-order", type=from_zero, default=4, help=help_text)
-    help_text = "drop histories worse than their state's best by more"
+    help_text = "drop histories whose score is more than B below the best of their state"
     parser.add_argument("--beam", type=amount, default=math.inf, metavar="B", help=help_text)
     add_settings(parser, LatticeOptions, SETTINGS)
     parser.add(
-        "--out", required=False, help="rescored lattices; - or a Kaldi wspecifier for a pipe"
+        "--out",
+        required=False,
+        help="rescored lattices to write; - or a Kaldi wspecifier for a pipe",
     )
     parser.add("--to", default=None, help="format of the output (default: that of the input)")
-    parser.add("--nbest-out", help="N-best lists of the rescored lattices")
+    parser.add("--nbest-out", help="write N-best lists of the rescored lattices")
     parser.add("--nbest-to")
-    parser.add("--depth", default=100, help="hypotheses a list (default: %(default)s)")
+    parser.add(
+        "--depth", default=100, help="number of hypotheses in each list (default: %(default)s)"
+    )
     parser.add("--text-out")
     group = parser.groups["output"]
-    group.add_argument("--report", metavar="F.json", help=Rare("write sizes, time and models"))
+    group.add_argument(
+        "--report", metavar="F.json", help=Rare("write sizes, time and models as JSON")
+    )
     help_text = (
-        "write to the report how far arcs' scores of LMs that read both sides are from whole"
-        " sentences', on the N best paths"
+        "for LMs that read both sides: also report how far the scores of arcs are from those of"
+        " whole sentences, on the N best paths"
     )
     group.add_argument("--exact", type=positive, metavar="N", help=Rare(help_text))
     parser.add("--device", "--precision", "--engine", "--nj")
@@ -385,7 +400,7 @@ ACTIONS = {
 
 def arguments(parser):
     """Declare the actions and the options of each."""
-    help_text = "file, directory or Kaldi rspecifier; - is standard input"
+    help_text = "lattices: a file, a directory or a Kaldi rspecifier; - reads a pipe"
     for sub in add_actions(parser, ACTIONS):
         sub.epilog = f"Formats of lattices:\n{registry.describe_formats(LATTICES)}"
         sub.add_argument("input", metavar="F", help=help_text)

@@ -4,24 +4,30 @@ reranking.
 
 from lmtools.verbs.risk import add_risk, write_risk
 
+EXAMPLES = (
+    "lmtools mbr --nbest test.jsonl --utility bleu --out mbr.scores",
+    "lmtools mbr --nbest test.jsonl --utility wer --scale 0.1 --depth 10 --out mbr.scores",
+)
+
 
 def arguments(parser):
     """Declare the verb's options."""
     parser.epilog = (
-        "The utility of a hypothesis is the metric's score with each hypothesis of its list as the"
-        " reference, averaged over them with the posterior softmax(scale * score); no language"
-        " model is needed. The file is a column of `lmtools tune` and `rescore` like any other"
-        " (--scores mbr=F). Units: sentence-level BLEU and chrF from 0 to 100, minus TER in"
-        " percent, minus the number of errors for wer and cer. ter has no fast way, some"
-        " milliseconds for each pair: take --depth 10. The scale is chosen on the development set:"
-        " for each S of, say, 0 0.1 0.2 0.5 1, write a column with `lmtools mbr --scale S`, run"
-        " `lmtools tune --scores mbr=F` with it (`--fix mbr=1000`: by the utility alone), and keep"
-        " the S that gives the best figure."
+        "The utility of a hypothesis is the metric's mean over all hypotheses of its list as"
+        " references, weighted by softmax(scale * score). No language model is needed. The file is"
+        " a column for `lmtools tune` and `rescore` (--scores mbr=F). BLEU and chrF are from 0 to"
+        " 100, TER is negated, wer and cer are negated numbers of errors. TER is slow: use --depth"
+        " 10. Choose the scale on a development set: write columns for 0 0.1 0.2 0.5 1, tune with"
+        " each (--fix mbr=1000 uses it alone), and keep the best."
     )
-    parser.add("--nbest", help="N-best lists; - is standard input, in jsonl if not --format")
+    parser.add(
+        "--nbest", help="N-best lists; - reads a pipe, as jsonl unless --format says otherwise"
+    )
     parser.add("--format")
     add_risk(parser)
-    help_text = "utt#rank, expected utility, words; - is standard output"
+    help_text = (
+        "scores to write, a line `utt#rank utility words` for each hypothesis; - prints them"
+    )
     parser.add("--out", metavar="F.scores", help=help_text)
 
 

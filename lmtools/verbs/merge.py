@@ -1,14 +1,15 @@
 """lmtools merge: join the parts of an output, which --shard I/N made."""
 
-from lmtools.verbs.parser import add_kenlm
 from lmtools.verbs.parts import list_outputs, merge
+
+EXAMPLES = ("lmtools merge test.scores", "lmtools merge a.scores b.scores")
 
 
 def arguments(parser):
     """Declare the verb's options."""
-    help_text = "output of the verb that made the parts OUT.I-of-N, for example test.scores"
+    help_text = "output whose parts OUT.I-of-N are there, such as test.scores"
     parser.groups["input"].add_argument("out", metavar="OUT", nargs="+", help=help_text)
-    add_kenlm(parser)
+    parser.add("--kenlm")
 
 
 def run(args) -> int:

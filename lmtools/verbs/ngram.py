@@ -16,14 +16,7 @@ from lmtools.text.unknown import LOOKED_AT, doubt_text, warn_unknown
 from lmtools.verbs.help import Rare
 from lmtools.verbs.numbers import amount, from_zero, positive, size
 from lmtools.verbs.options import SEVERAL_TEXTS
-from lmtools.verbs.parser import (
-    Parser,
-    add_actions,
-    add_common,
-    add_kenlm,
-    add_normaliser,
-    normaliser_of,
-)
+from lmtools.verbs.parser import Parser, add_actions, add_common, add_normaliser, normaliser_of
 from lmtools.verbs.parts import Part, writing_part
 
 SMALL = 1 << 25  # bytes
@@ -32,27 +25,33 @@ SMALL = 1 << 25  # bytes
 NGRAM_MODEL = "directory of lmtools ngram, an installed model, or an ARPA file"
 
 
+EXAMPLES = (
+    "lmtools ngram --text text.txt --order 4 --normaliser librispeech --out 4gram",
+    "lmtools ngram mix lm domain --text dev.txt --out mixed",
+)
+
+
 def declare_estimate(parser):
     """Declare the options of estimation."""
     parser.add("--text", **SEVERAL_TEXTS)
-    help_text = "words of the longest n-gram, 1 to 6"
+    help_text = "length of the longest n-grams, 1 to 6"
     parser.add_argument("--order", type=positive, metavar="N", help=help_text)
-    help_text = "model the pieces of this subword model (and take its normaliser); default words"
+    help_text = "model the pieces of this subword model, with its normaliser (default: words)"
     parser.add("--subword", help=help_text)
     help_text = (
-        "closed vocabulary: all that --subword's model or list lacks, and <unk> in the text, is one"
-        " token with a probability of its own"
+        "closed vocabulary: <unk> is one token with its own probability, for whatever the model or"
+        " list of --subword lacks"
     )
     parser.add_argument("--unk", action="store_true", help=Rare(help_text))
     help_text = (
-        "leave out n-grams that occur less often, a number an order from 1 (which is 1), the last"
-        " for all longer ones: 1 1 2 are SRILM's usual ones, 0 0 1 of lmplz's --prune"
+        "drop n-grams that occur less than N times, with an N for each order (1 for order 1), of"
+        " which the last counts for longer ones; SRILM's default is 1 1 2, lmplz's --prune 0 0 1"
     )
     parser.add_argument(
         "--min-count", nargs="+", type=positive, default=[], metavar="N", help=help_text
     )
-    add_kenlm(parser)
-    help_text = "memory for sorting, the rest is on the disk of --out; default 2G"
+    parser.add("--kenlm")
+    help_text = "memory for sorting; beyond it the disk of --out is used (default: 2G)"
     parser.add_argument(
         "--memory", type=size, default=directory.MEMORY, metavar="SIZE", help=Rare(help_text)
     )
@@ -120,13 +119,15 @@ def estimate(args: argparse.Namespace, tokens, parts: TextParts | None = None) -
 def declare_convert(parser):
     """Write an ARPA file of any dialect as KenLM reads it."""
     help_text = (
-        "ARPA file (.gz, .xz, .bz2): text before \\data\\, blanks for tabs, a byte-order mark, CR"
-        " line ends, no <s>, no \\end\\ do not matter"
+        "ARPA file (.gz, .xz, .bz2), also with text before \\data\\, blanks for tabs, CR line ends,"
+        " a byte-order mark, or without <s> or \\end\\"
     )
     parser.add_argument("model", metavar="IN", help=help_text)
-    help_text = "F.arpa, F.arpa.gz, or KenLM's binary form F.bin (needs its build_binary)"
+    help_text = (
+        "file to write: F.arpa, F.arpa.gz, or F.bin in KenLM's binary form (needs its build_binary)"
+    )
     parser.add_argument("out", metavar="OUT", help=help_text)
-    add_kenlm(parser)
+    parser.add("--kenlm")
     parser.groups["output"].description = None  # no directory
 
 
@@ -142,11 +143,11 @@ def declare_mix(parser):
     """Write the linear mixture of n-gram models as one model."""
     parser.add_argument("models", nargs="+", metavar="LM", help=NGRAM_MODEL)
     weights = parser.add_mutually_exclusive_group(required=True)
-    help_text = "weights by expectation maximisation: those under which this text is most probable"
+    help_text = "find the weights that make this text most probable"
     parser.add("--text", among=weights, help=help_text, **SEVERAL_TEXTS)
-    help_text = "weights of the models, in their order; the last one's may be left out"
+    help_text = "weights of the models, in their order; the last may be left out"
     weights.add_argument("--mix", nargs="+", type=amount, metavar="W", help=help_text)
-    add_kenlm(parser)
+    parser.add("--kenlm")
     parser.add("--out", metavar="DIR", help="directory to write")
 
 
@@ -165,11 +166,11 @@ def declare_prune(parser):
     """Leave out the n-grams that matter least (entropy pruning)."""
     parser.add_argument("model", metavar="LM", help=NGRAM_MODEL)
     help_text = (
-        "leave out n-grams each of which alone raises the model's perplexity by a smaller share, as"
-        " 1e-8 (SRILM's ngram -prune)"
+        "drop every n-gram without which the perplexity rises by less than this share, such as 1e-8"
+        " (as SRILM's ngram -prune)"
     )
     parser.add_argument("--threshold", required=True, type=amount, metavar="X", help=help_text)
-    add_kenlm(parser)
+    parser.add("--kenlm")
     parser.add("--out", metavar="DIR", help="directory to write")
 
 
@@ -183,9 +184,9 @@ def run_prune(args):
 def declare_quantize(parser):
     """Write the smallest form of a model, KenLM's quantised trie."""
     parser.add_argument("model", metavar="LM", help=NGRAM_MODEL)
-    help_text = "of a number, 2 to 25 (default: %(default)s); 0: all that KenLM keeps"
+    help_text = "bits of each number, 2 to 25, or 0 for all that KenLM keeps (default: %(default)s)"
     parser.add_argument("--bits", type=from_zero, default=derived.BITS, metavar="N", help=help_text)
-    add_kenlm(parser)
+    parser.add("--kenlm")
     parser.add("--out", metavar="DIR", help="directory to write")
 
 

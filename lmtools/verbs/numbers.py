@@ -1,25 +1,23 @@
-"""The numbers and names that options take, each a type for argparse: what is none is wrong usage,
-told in one line.
+"""The numbers and names that options take, each a type for argparse, which tells in one line why a
+value is refused.
 """
 
 import argparse
 import math
 import sys
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any
 
 from lmtools.base.computing import Shard
 from lmtools.base.context import parse_size
 from lmtools.base.errors import UserError
 from lmtools.text.unify import unifier
 
-Value = TypeVar("Value")
 
-
-def told(parse: Callable[[str], Value]) -> Callable[[str], Value]:
+def told(parse: Callable[[str], Any]) -> Callable[[str], Any]:
     """Return a type for argparse, which keeps the message of what `parse` refuses."""
 
-    def convert(text: str) -> Value:
+    def convert(text: str) -> Any:
         try:
             return parse(text)
         except (UserError, ValueError) as error:
@@ -28,42 +26,26 @@ def told(parse: Callable[[str], Value]) -> Callable[[str], Value]:
     return convert
 
 
-def whole(low: int, high: int = sys.maxsize) -> Callable[[str], int]:
-    """Return the type of whole numbers from `low` to `high`."""
+def number(kind: type, what: str, low: float = -math.inf, high: float = math.inf):
+    """Return the type of finite numbers, int or float, from `low` to `high`, named `what`."""
 
-    def parse(text: str) -> int:
+    def parse(text: str):
         try:
-            value = int(text)
-        except ValueError:
-            value = low - 1
-        if not low <= value <= high:
-            most = f" to {high}" if high < sys.maxsize else ""
-            raise ValueError(f"{text[:40]!r} is not a whole number from {low}{most}")
-        return value
-
-    return told(parse)
-
-
-def number(what: str, low: float = -math.inf, high: float = math.inf) -> Callable[[str], float]:
-    """Return the type of finite numbers from `low` to `high`, which messages call `what`."""
-
-    def parse(text: str) -> float:
-        try:
-            value = float(text)
+            value = kind(text)
         except ValueError:
             value = math.nan
-        if not math.isfinite(value):
-            raise ValueError(f"{text[:40]!r} is not a finite number")
-        if not low <= value <= high:
+        if not low <= value <= high or value in (math.inf, -math.inf):
             raise ValueError(f"{text[:40]!r} is not {what}")
         return value
 
     return told(parse)
 
 
-positive, from_zero, seed = whole(1), whole(0), whole(0, 2**32 - 1)
-weight, amount = number("a finite number"), number("a number from 0", 0)
-share = number("a number from 0 to 1", 0, 1)
+positive = number(int, "a whole number from 1", 1, sys.maxsize)
+from_zero = number(int, "a whole number from 0", 0, sys.maxsize)
+seed = number(int, f"a whole number from 0 to {2**32 - 1}", 0, 2**32 - 1)
+weight, amount = number(float, "a finite number"), number(float, "a finite number from 0", 0)
+share = number(float, "a number from 0 to 1", 0, 1)
 size, shard = told(parse_size), told(Shard.parse)
 
 
@@ -89,8 +71,7 @@ def layers(text: str) -> str | tuple[int, ...]:
 @told
 def forms(text: str) -> tuple[str, ...]:
     """Parse names of `text.unify.UNIFIERS` with commas between them."""
-    names = tuple(text.split(","))
-    unifier(names)
+    unifier(names := tuple(text.split(",")))
     return names
 
 

@@ -6,30 +6,22 @@ from lmtools.base.options import Option, list_options
 from lmtools.text.normaliser import CHOICES, NORMALISERS
 from lmtools.text.unify import UNIFIERS
 from lmtools.text.writing import CASINGS
+from lmtools.verbs import numbers as n
 from lmtools.verbs.help import Rare
-from lmtools.verbs.numbers import (
-    amount,
-    forms,
-    from_zero,
-    layers,
-    metric,
-    positive,
-    seed,
-    shard,
-    size,
-    weight,
-)
 
 POOLS = ("mean", "max", "eos", "cls")  # the names in lmtools.vectors.pooling, which imports torch
 WORDS = "words"  # of `lmtools embed`: a vector for each word
-WEIGHTS = "weights of scores: NAME=W,... (`words`: a bonus a word), or what `lmtools tune` wrote"
-PRESETS = "; ".join(
-    f"{name}: {', '.join(getattr(preset, key) for key in CHOICES)}"
-    for name, preset in NORMALISERS.items()
-    if preset.wordwise
+WEIGHTS = (
+    "how much each score counts: NAME=W,... (`words`: a bonus for each word), or the file that"
+    " `lmtools tune` wrote"
 )
-LANGUAGES = [name for name in CASINGS if name != "none"]
-WHISPERS = ", ".join(name for name, preset in NORMALISERS.items() if not preset.wordwise)
+NORMALISER = (
+    "how text is rewritten: none (not at all), cased (straight apostrophes, composed letters),"
+    " librispeech (lower case, no punctuation), or the rules that Whisper is scored by ("
+    + ", ".join(name for name, preset in NORMALISERS.items() if not preset.wordwise)
+    + "); NAME:option=value,... changes some of it"
+)
+LANGUAGES = ", ".join(name for name in CASINGS if name != "none")
 
 
 def value(metavar: str | tuple[str, ...] | None, help_text: str, rare=False, **more) -> dict:
@@ -67,7 +59,12 @@ def describe_flag(kind: type, default, declared: Option) -> dict:
     return takes | ({"type": NUMBERS[kind, declared.least]} if kind in (int, float) else {})
 
 
-NUMBERS = {(int, 1): positive, (int, 0): from_zero, (float, 0): amount, (float, None): weight}
+NUMBERS = {
+    (int, 1): n.positive,
+    (int, 0): n.from_zero,
+    (float, 0): n.amount,
+    (float, None): n.weight,
+}
 
 # Group, in the order in which --help shows them -> option -> what argparse takes. A verb may change
 # what argparse takes; what the option means stays. Options that are `rare` are in --help-all alone.
@@ -75,12 +72,12 @@ GROUPS: dict[str, dict[str, dict]] = {
     "options": {
         "--weights": value(
             "W",
-            f"{WEIGHTS} (default: those of the lattice's header, as an SLF's lmscale and wdpenalty,"
-            " or else 1 for each score)",
+            f"{WEIGHTS} (default: what the lattice's header says, as an SLF's lmscale and"
+            " wdpenalty, or else 1 for each score)",
         ),
         "--map-words": value(
             "FILE",
-            "other words for some, in hypotheses and references once they are normalised: lines"
+            "replace words in the normalised hypotheses and references, by lines such as"
             " `mr mister`",
             rare=True,
         ),
@@ -88,163 +85,175 @@ GROUPS: dict[str, dict[str, dict]] = {
             "FORM,..",
             "write hypotheses and references in one form of Unicode: "
             + "; ".join(f"{name}: {form.about}" for name, form in UNIFIERS.items()),
-            type=forms,
+            type=n.forms,
             default=(),
             rare=True,
         ),
         "--metric": value(
-            "METRIC", "what is computed (default: %(default)s)", type=metric, default="wer"
+            "METRIC", "the metric to compute (default: %(default)s)", type=n.metric, default="wer"
         ),
-        "--depth": value("N", "of each list, only the first N hypotheses", type=positive),
+        "--depth": value("N", "use only the first N hypotheses of each list", type=n.positive),
         "--max-ngram-order": value(
             "N",
-            "neural LMs: merge histories of equal last N-1 words (default: none)",
-            type=positive,
+            "for neural LMs: merge histories that end in the same N-1 words (default: none)",
+            type=n.positive,
             rare=True,
         ),
         "--scale": value(
             "X",
-            "factor of scores that become probabilities; 0: all alike (default: %(default)s)",
-            type=amount,
+            "multiply scores by X before they become probabilities; 0 makes all hypotheses equally"
+            " probable (default: %(default)s)",
+            type=n.amount,
         ),
         "--states": value(
-            "N", "most states of a lattice (default: %(default)s)", type=positive, rare=True
+            "N", "most states of a lattice (default: %(default)s)", type=n.positive, rare=True
         ),
         "--seed": value(
-            "N", "of random draws (default: %(default)s)", type=seed, default=1, rare=True
+            "N",
+            "seed of the random numbers (default: %(default)s)",
+            type=n.seed,
+            default=1,
+            rare=True,
         ),
         "--licence": value(
-            "ID", "the model card's licence of the weights, as apache-2.0", rare=True
+            "ID", "licence that the model card names, such as apache-2.0", rare=True
         ),
-        "--corpus": value("TEXT", "what the model card says of the training text", rare=True),
-        "--vocab-size": value("N", "ids in all, five specials included", type=positive),
+        "--corpus": value("TEXT", "training text that the model card names", rare=True),
+        "--vocab-size": value("N", "number of ids, with the five special ones", type=n.positive),
+        "--kenlm": value(
+            "DIR|auto|none",
+            "where KenLM's build_binary is, which makes the model load at once: in DIR; auto (the"
+            " default): in $LMTOOLS_KENLM, tools/kenlm or PATH; none: do without it",
+            default="auto",
+            rare=True,
+        ),
     },
     "input": {
-        "--nbest": value("F", "N-best lists", required=True),
-        "--text": value("F", "text, one sentence a line (.gz, .xz; - is standard input)"),
-        "--source": value("F", "the sentences that the text is the translation of"),
-        "--kaldi": switch(
-            "the first word of each line of the text is an utterance id: drop it", rare=True
+        "--nbest": value(
+            "F", "N-best lists, in any of the formats of `lmtools convert --help`", required=True
         ),
-        "--subword": value("DIR", "subword model directory, as `lmtools subword` writes it"),
+        "--text": value("F", "text, one sentence on each line (.gz, .xz; - reads a pipe)"),
+        "--source": value("F", "the sentences that the text translates"),
+        "--kaldi": switch("drop the first word of each line, an utterance id", rare=True),
+        "--subword": value("DIR", "subword model, a directory that `lmtools subword` wrote"),
         "--format": value(
-            "FMT", "format of the input: NAME or NAME:option=value,... (default: recognised)"
+            "FMT", "format of the input, NAME or NAME:option=value,... (default: recognised)"
         ),
         "--ref": value("F", "Kaldi text with the references"),
         "--ref-lines": value(
-            "F", "plain text with the references, one a line, in the order of", rare=True
+            "F", "plain text with the references, one on each line, in the order of", rare=True
         ),
         "--scores": value(
             "NAME=F",
-            "a column under a name of your choice: from `lmtools score`, or plain numbers, one a"
-            " hypothesis; NAME/token: its mean over tokens, NAME/word: over words",
+            "scores of the hypotheses, under a name of your choice: a file that `lmtools score`"
+            " wrote, or one plain number for each hypothesis; the names NAME/token and NAME/word"
+            " mean the score divided by the number of tokens or words",
             nargs="+",
             action="extend",
             default=[],
         ),
         "--phrases": value(
             "F[,OPTION=..]",
-            "a glossary, one phrase a line, `PHRASE :WEIGHT | SPOKEN`, or *.jsonl with phrases by"
-            " id: the words of a hypothesis that it has are the column `phrases` (see --help-all)",
+            "glossary with one phrase on each line (`PHRASE :WEIGHT | SPOKEN`), or *.jsonl with"
+            " phrases by id; the score `phrases` counts its words in each hypothesis (options:"
+            " --help-all)",
         ),
         "--words": value(
             "F[,OPTION=..]",
-            "a glossary as of --phrases of lmtools tune: error rates of its words and of all"
-            " others, recall, precision, false alarms",
+            "glossary, as for --phrases of lmtools tune: also measure error rates of its words and"
+            " of all others, recall, precision and false alarms",
         ),
         "--experiment": value(
             "F.yaml",
-            "all at once that an experiment's file has for this verb: language models, columns,"
-            " systems or vectors; paths have {lm}, {column}, {system} or {vectors} for their names",
+            "run this verb for all language models, columns, systems or vectors of an experiment's"
+            " file; {lm}, {column}, {system} or {vectors} in a path stands for each name",
             rare=True,
         ),
         "--reverse": switch(
-            "p(source | hypothesis), by a model that was trained the other way round", rare=True
+            "p(source | hypothesis), by a model trained in the other direction", rare=True
         ),
         "--written": switch(
-            "score what the recogniser wrote, with case and punctuation, where the lists keep it",
+            "score the text as the recogniser wrote it, with case and punctuation, where the lists"
+            " keep it",
             rare=True,
         ),
-        "--against": value("F", "another system: is the difference significant?"),
-        "--conf": value("F.yaml", "settings; may name a `base:` file that it refines"),
+        "--against": value("F", "another system: test whether the difference is significant"),
+        "--conf": value("F.yaml", "settings; its `base:` may name a file that it refines"),
     },
     "language model": {
         "--lm": value(
             "DIR",
-            "model directory, installed model, KenLM or ARPA file, hf:DIR, or mix:LM=W,LM=W, a"
-            " mixture; LM,option=value,... gives it options (see --help-all)",
+            "language model: a model directory, an installed model, a KenLM or ARPA file, hf:DIR,"
+            " or a mixture mix:LM=W,LM=W; LM,option=value,... sets options (see --help-all)",
             required=True,
         )
     },
     "sentence vectors": {
         "--layer": value(
             "L",
-            "0 (the embedding layer), 1 ..., numbers with commas between them, last or all"
-            " (default: last; of words all)",
-            type=layers,
+            "layer of the model: 0 (the embeddings), 1 ..., several with commas between them, last"
+            " or all (default: last; for words all)",
+            type=n.layers,
             dest="layers",
         ),
         "--pool": choice(
             POOLS,
-            "mean or maximum over tokens, the end of sentence (eos) or its beginning (cls)"
-            " (default: mean)",
+            "the mean or the maximum over the tokens, or the state at the end (eos) or the"
+            " beginning (cls) of the sentence (default: mean)",
         ),
         "--boundaries": switch(
-            "mean and max take the boundary tokens in, as BERT's [CLS] and [SEP]", rare=True
+            "include the boundary tokens, as BERT's [CLS] and [SEP], in mean and max", rare=True
         ),
         "--masked": switch(
-            "of masked models: each token's state from a copy in which it alone is masked, one pass"
-            " a token (default: the intact input)",
+            "for masked models: compute each token's state with this token masked, one pass for"
+            " each (default: nothing masked)",
             rare=True,
         ),
     },
     "normaliser": {
-        "--normaliser": value(
-            "NAME",
-            f"a set of these options, default none ({PRESETS}), or Whisper's own ({WHISPERS});"
-            " NAME:language=L: upper and lower case as languages of their own rules have them"
-            f" ({', '.join(LANGUAGES)})",
-        ),
+        "--normaliser": value("NAME", f"{NORMALISER} (default: none)"),
         **{
-            f"--{name.replace('_', '-')}": choice(allowed, "default: as the set says", rare=True)
+            f"--{name.replace('_', '-')}": choice(
+                allowed, f"change the normaliser's {name.replace('_', ' ')}", rare=True
+            )
             for name, allowed in CHOICES.items()
         },
     },
     "output": {
         "--out": value("F", "file to write", required=True),
         "--to": value("FMT", "format of the output (default: %(default)s)", default="jsonl"),
-        "--text-out": value("F", "Kaldi text of the best paths"),
-        "--nbest-out": value("F", "N-best lists"),
+        "--text-out": value("F", "write the best paths as Kaldi text"),
+        "--nbest-out": value("F", "write N-best lists"),
         "--nbest-to": value(
-            "FMT", "their format (default: %(default)s)", default="jsonl", rare=True
+            "FMT", "format of --nbest-out (default: %(default)s)", default="jsonl", rare=True
         ),
     },
     "machine": {
         **flags_of(Computing),
         "--cmd": value(
             "CMD",
-            "program that runs --nj parts as jobs, as Kaldi's run.pl does: 'utils/slurm.sh --mem"
-            " 4G' (default: $LMTOOLS_CMD, or local: processes of this machine)",
+            "program that runs the --nj parts as jobs, as Kaldi's run.pl does, for example"
+            " 'utils/slurm.sh --mem 4G' (default: $LMTOOLS_CMD, or local: on this machine)",
             rare=True,
         ),
         "--shard": value(
             "I/N",
-            "do the I-th of N parts, for `lmtools merge` to join: OUT.I-of-N",
-            type=shard,
+            "do part I of N and write OUT.I-of-N; `lmtools merge` joins the parts",
+            type=n.shard,
             rare=True,
         ),
     },
     "every verb": {
         "--debug": switch("show the traceback of an error", rare=True),
         "--allow-commands": switch(
-            "run what lines `key command |` of Kaldi's script files say (default: refuse them)",
+            "run the commands in lines `key command |` of Kaldi's script files (default: refuse)",
             rare=True,
         ),
         "--max-line": value(
             "SIZE",
-            "longest line to read, as 500000, 64K, 16M or 2G; a file that is read whole: 16 times"
-            f" (default: ${MAX_LINE} or {LONGEST})",
-            type=size,
+            "longest line to read, such as 500000, 64K, 16M or 2G; 16 times as much for a file that"
+            f" is read whole (default: ${MAX_LINE} or {LONGEST})",
+            type=n.size,
             rare=True,
         ),
     },
@@ -253,14 +262,15 @@ SEVERAL_TEXTS = {"nargs": "+", "action": "extend"}
 SEVERAL_LMS = {"action": "append", "default": [], "required": False, "metavar": "NAME=DIR"}
 ENCODER = {
     "metavar": "LM",
-    "help": "directory of a neural model, hf:DIR (a Hugging Face model), words:F (word vectors in a"
-    " GloVe or word2vec text file, averaged), tfidf (tf-idf counted on the texts themselves) or"
+    "help": "a neural model's directory, hf:DIR (a Hugging Face model), words:F (the mean of word"
+    " vectors in a GloVe or word2vec text file), tfidf (counted on the texts themselves) or"
     " tfidf:TEXT",
 }
 EMBED_POOL = {
     "choices": (*POOLS, WORDS),
-    "help": "words, mean or maximum over tokens, the end of sentence (eos) or its beginning (cls)"
-    " (default: words for a two-way model, else mean)",
+    "help": "a vector for each word (words), the mean or the maximum over the tokens, or the state"
+    " at the end (eos) or the beginning (cls) of the sentence (default: words for a two-way model,"
+    " else mean)",
 }
 COLUMN = ("--reverse", "--written")  # of an experiment's column, beside options of its LM
 COMPUTING = ("--device", "--precision", "--engine", "--cache", "--rows")

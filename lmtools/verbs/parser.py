@@ -11,13 +11,11 @@ from lmtools.base.grammar import parse_pairs
 from lmtools.base.options import list_options, parse_option
 from lmtools.base.specs import LMSpec
 from lmtools.text.normaliser import CHOICES, Normaliser, parse_normaliser
-from lmtools.verbs.help import FullHelp, HelpParser, HelpText, Rare
+from lmtools.verbs.help import FullHelp, HelpParser, Rare
 from lmtools.verbs.numbers import positive
 from lmtools.verbs.options import GROUPS
 
-LEARNING = "what is done to text in training, and by itself to hypotheses in scoring"
-
-
+LEARNING = "applied to the training text, and later to every hypothesis that the model scores"
 # options by which whoever gives two means both; of others, as of argparse, the last counts, which
 # is how scripts change their own defaults
 ONCE = {"against", "hyp", "lm", "phrases", "words"}
@@ -43,7 +41,7 @@ class Parser(HelpParser):
     """A parser with the groups of GROUPS; --help leaves out those that are empty."""
 
     def __init__(self, *args, **more):
-        super().__init__(*args, formatter_class=HelpText, allow_abbrev=False, **more)
+        super().__init__(*args, **more)
         self.given: dict[str, object] = {}  # values of options with StoreOnce in what is parsed
         self.register("action", None, StoreOnce)
         self.register("action", "store", StoreOnce)
@@ -101,8 +99,8 @@ def add_references(
     """
     refs = parser.groups["input"].add_mutually_exclusive_group(required=required)
     parser.add("--ref", among=refs, help=f"references{purpose}: Kaldi text, trn, stm or ctm")
-    help_text = f"plain text with the references, one a line, in the order of the {what}"
-    parser.add("--ref-lines", among=refs, **{"help": help_text} | lines)
+    help_text = f"{GROUPS['input']['--ref-lines']['help']} the {what}"
+    parser.add("--ref-lines", among=refs, help=help_text, **lines)
 
 
 def add_lm(parser: Parser, **changes) -> None:
@@ -110,9 +108,8 @@ def add_lm(parser: Parser, **changes) -> None:
     argparse takes.
     """
     parser.add("--lm", **changes)
-    words = [f"{name}: {declared.help}" for name, (_, _, declared) in list_options(LMSpec).items()]
-    parser.groups["language model"].description = Rare(
-        "options of an LM, as in --lm DIR,intact=true,oov_penalty=7: " + "; ".join(words)
+    parser.groups["language model"].description = describe_options(
+        "an LM, as in --lm DIR,intact=true,oov_penalty=7", LMSpec
     )
 
 
@@ -122,10 +119,15 @@ def add_phrases(parser: Parser, **changes) -> None:
     """
     parser.add("--phrases", **changes)
     if kind := hook("glossary"):
-        words = [f"{name}: {row[-1].help}" for name, row in list_options(kind).items()]
-        parser.groups["input"].description = Rare(
-            "options of a glossary, as in --phrases F,spelling=true: " + "; ".join(words)
+        parser.groups["input"].description = describe_options(
+            "a glossary, as in --phrases F,spelling=true", kind
         )
+
+
+def describe_options(what: str, kind: type) -> Rare:
+    """Return the description of a group: the declared options of a dataclass."""
+    words = (f"{name}: {declared.help}" for name, (*_, declared) in list_options(kind).items())
+    return Rare(f"options of {what}: " + "; ".join(words))
 
 
 def parse_phrases(text: str | None, option: str = "--phrases"):
@@ -142,12 +144,12 @@ def add_settings(parser: Parser, kind: type, names: Iterable[str] = ()) -> None:
     for name in names:
         _, default, declared = listed[name]
         shown = ",".join(map(str, default)) if isinstance(default, tuple) else str(default).lower()
-        shown = "" if default is None else shown
-        usual = f" (default: {shown})" if shown and "(default:" not in declared.help else ""
+        told = default in (None, ()) or "(default:" in declared.help
+        usual = "" if told else f" (default: {shown})"
         lines.append(textwrap.fill(f"{name}: {declared.help}{usual}", subsequent_indent=" " * 4))
     parser.set_defaults(known_settings=names)
     takes = {"nargs": "+", "action": "extend", "default": [], "metavar": "NAME=VALUE"}
-    parser.add_argument("--set", **takes, help=Rare("rare options, by name: see below"))
+    parser.add_argument("--set", **takes, help=Rare("set a rare option by its name, see below"))
     parser.add_argument_group("names of --set", Rare("\n".join(lines)))
 
 
@@ -187,20 +189,11 @@ def add_vectors(parser: Parser, **pool) -> None:
 
 def add_context(parser, cost: str, whose: str, **origin) -> None:
     """Declare what is read before each utterance: what that costs, whose words they may be."""
-    text = f"read up to N tokens of the utterances before each in its session, unscored; {cost}"
+    text = f"let the LM read up to N tokens of the utterances before each, unscored; {cost}"
     parser.add_argument("--context", type=positive, metavar="N", help=Rare(text))
     parser.add_argument("--context-from", default="first", help=Rare(whose), **origin)
     text = (
-        "Kaldi's segments, or utt2spk or the like: the session of each utterance (default: what the"
-        " lists say, or else ids up to the last - or _)"
+        "the session of each utterance: Kaldi's segments, or utt2spk or the like (default: what the"
+        " lists say, or else the id up to its last - or _)"
     )
     parser.groups["input"].add_argument("--sessions", metavar="F", help=Rare(text))
-
-
-def add_kenlm(parser):
-    """Declare where KenLM's build_binary is."""
-    help_text = (
-        "KenLM's build_binary, whose lm.bin loads at once: use the one in DIR; auto (default): the"
-        " one in $LMTOOLS_KENLM, tools/kenlm or PATH; none"
-    )
-    parser.add_argument("--kenlm", default="auto", metavar="DIR|auto|none", help=Rare(help_text))

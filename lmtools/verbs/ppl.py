@@ -17,32 +17,36 @@ from lmtools.verbs.numbers import amount, positive
 from lmtools.verbs.options import COMPUTING
 from lmtools.verbs.parser import add_lm
 
+EXAMPLES = (
+    "lmtools ppl --lm lm --text dev.txt",
+    "lmtools ppl --lm lm --lm domain --tune-on dev.txt --text text.txt",
+)
+
 
 def arguments(parser):
     """Declare the verb's options."""
     parser.epilog = (
-        "Several --lm are interpolated linearly, sum of weight times probability: token by token"
-        " where they predict the same tokens, else sentence by sentence. An n-gram has a neural"
-        " model's tokens if it was made with `lmtools ngram --subword LM/subword --unk`. With known"
-        " weights one --lm mix:LM=W,LM=W is the same."
+        "Several --lm are interpolated linearly: token by token if they predict the same tokens,"
+        " else sentence by sentence. `lmtools ngram --subword LM/subword --unk` makes an n-gram of"
+        " a neural model's tokens. If the weights are known, --lm mix:LM=W,LM=W does the same."
     )
-    text = "one sentence a line; the verb skips empty lines"
+    text = "text, one sentence on each line; empty lines are skipped"
     parser.add("--text", required=True, help=text)
     parser.add("--kaldi")
-    text = "the lines follow each other: read up to N tokens of those before each, unscored"
+    text = "let the LM read up to N tokens of the lines before each, unscored"
     parser.add_argument("--context", type=positive, metavar="N", help=text)
-    text = "model directory, KenLM or ARPA file, or hf:DIR; several times: a mixture of them"
+    text = "model directory, installed model, KenLM or ARPA file, or hf:DIR; several are mixed"
     add_lm(parser, action="append", help=text)
     parser.add("--experiment")
     weights = parser.add_mutually_exclusive_group()
-    text = "weights of several --lm, in their order; the last one's may be left out"
+    text = "weights of several --lm, in their order; the last may be left out"
     weights.add_argument("--mix", nargs="+", type=amount, metavar="W", help=text)
     text = (
-        "text, one sentence a line: the weights of several --lm are those under which it is most"
-        " probable, by expectation maximisation, as of SRILM's compute-best-mix"
+        "find the weights of several --lm that make this text most probable, as SRILM's"
+        " compute-best-mix does"
     )
     weights.add_argument("--tune-on", metavar="F", help=text)
-    parser.add("--out", required=False, metavar="F.json", help="write the figures as JSON too")
+    parser.add("--out", required=False, metavar="F.json", help="also write the figures as JSON")
     parser.add(*COMPUTING, "--nj")
 
 

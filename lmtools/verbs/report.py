@@ -12,13 +12,18 @@ from lmtools.verbs.experiment import load_experiment
 from lmtools.verbs.options import GROUPS
 from lmtools.verbs.parser import parse_phrases
 
+EXAMPLES = (
+    "lmtools report exp",
+    "lmtools report exp --nbest dev.jsonl test.jsonl --title 'My corpus'",
+)
+
 
 def arguments(parser):
     """Declare the verb's options."""
     parser.add_argument(
         "exp",
         metavar="EXP_DIR",
-        help="the experiment; RESULTS.md, *.png, index.html and rows.csv go to EXP_DIR/report",
+        help="directory of the experiment; the report is written to EXP_DIR/report",
     )
     parser.add(
         "--nbest",
@@ -26,25 +31,27 @@ def arguments(parser):
         action="extend",
         default=[],
         required=False,
-        help="N-best lists (default: data/*/nbest.jsonl beside it)",
+        help="N-best lists (default: data/*/nbest.jsonl beside EXP_DIR)",
     )
-    help_text = f"{GROUPS['input']['--words']['help']}; the page marks them"
+    help_text = f"{GROUPS['input']['--words']['help']}, and mark its words on the page"
     parser.add("--words", help=help_text)
     parser.add_argument(
         "--what",
         choices=REPORTS,
-        help="what EXP_DIR holds: rescored lists, language models by themselves, or sentence"
-        " similarities (default: by what is there)",
+        help="report on rescored lists, on language models by themselves, or on sentence similarity"
+        " (default: what EXP_DIR holds)",
     )
     parser.add(
-        "--experiment",
-        help="YAML file of an experiment, which gives systems their order, labels and looks",
+        "--experiment", help="experiment's file, for the order, labels and looks of the systems"
     )
-    parser.add("--conf", help="YAML file of printed names, their order and looks")
+    parser.add(
+        "--conf",
+        help="YAML file with printed names, their order and looks, and the tables of `papers:`",
+    )
     parser.add_argument(
-        "--title", help="name of the corpus (default: the recipe's name and its option corpus)"
+        "--title", help="name of the corpus (default: the recipe's name and its option --corpus)"
     )
-    help_text = "show the page in the browser"
+    help_text = "open the page in the browser"
     parser.groups["output"].add_argument("--open", action="store_true", help=help_text)
 
 

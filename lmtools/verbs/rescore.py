@@ -27,31 +27,37 @@ from lmtools.verbs.parser import add_lm, add_phrases, parse_phrases
 WRITTEN = ".written"  # behind the name of the output, of what the recogniser wrote
 
 
+EXAMPLES = (
+    "lmtools rescore --nbest test.jsonl --scores lm=test.scores --weights weights.json --out t.txt",
+    "lmtools rescore --nbest test.jsonl --lm lm=lm --weights weights.json --out t.txt",
+)
+
+
 def arguments(parser):
     """Declare the verb's options."""
     parser.add("--nbest", "--format", "--scores", "--experiment")
     add_phrases(parser)
     help_text = (
-        "what `lmtools tune` wrote; for lists without references default:whisper (Whisper's, one"
-        " LM), or default:phrases (any recogniser's, --phrases alone)"
+        "weights that `lmtools tune` wrote; or default weights, if you have no references:"
+        " default:whisper (Whisper's lists, one LM), default:phrases (any lists, only --phrases)"
     )
     parser.add("--weights", required=True, metavar="F.json", help=help_text)
     help_text = (
-        "Kaldi text of the chosen hypotheses; - is standard output. Where the lists keep what the"
-        f" recogniser wrote (case, punctuation), that is written to OUT{WRITTEN} beside it"
+        "chosen hypotheses to write, as Kaldi text; - prints them. If the lists keep what the"
+        f" recogniser wrote (case, punctuation), OUT{WRITTEN} has the same in its writing"
     )
     parser.add("--out", help=help_text)
-    help_text = "also the lists in their new order, with all features and `total`"
+    help_text = "also write the lists in their new order, with all scores and their `total`"
     parser.add("--nbest-out", help=help_text)
     parser.add("--nbest-to")
     help_text = (
-        "the column NAME of the weights is scored here by this model, lazily: the best hypotheses"
-        " first, until none left may win"
+        "score the column NAME of the weights here, with this model, and only those hypotheses that"
+        " may still win"
     )
     add_lm(parser, required=False, metavar="NAME=LM", help=help_text)
     help_text = (
-        "with --lm: how far the best hypothesis is ahead of what is expected of the rest when a"
-        " list is done, in units of what dev needed; inf scores all (default: %(default)s)"
+        "with --lm: stop when the best hypothesis leads by X times the margin that the development"
+        " set needed; inf scores all (default: %(default)s)"
     )
     parser.add_argument("--margin", type=margin, default=1.0, metavar="X", help=Rare(help_text))
     help_text = "also print the line that `lmtools verify` checks"

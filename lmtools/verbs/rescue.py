@@ -50,6 +50,12 @@ RERUN = "--allow-commands", "--max-line"
 MEANT = ("leak", "fit")
 
 
+EXAMPLES = (
+    "lmtools rescue --dev dev.jsonl --test test.jsonl --text text.txt --out rescued",
+    "lmtools rescue --dev dev.jsonl --test test.jsonl --lm lm=lm --metric cer --out rescued",
+)
+
+
 def arguments(parser):
     """Declare the verb's options."""
     parser.epilog = (

@@ -18,13 +18,13 @@ def add_risk(parser):
         type=metric,
         metavar="METRIC",
         default=Risk.utility,
-        help=f"metric whose expectation is computed: {METRIC_HELP} (default: %(default)s)",
+        help=f"the metric whose expectation is computed: {METRIC_HELP} (default: %(default)s)",
     )
-    help_text = "factor of the scores in the posterior; 0: all count alike (default: %(default)s)"
+    help_text = "multiply scores by X before softmax; 0: all count alike (default: %(default)s)"
     parser.add("--scale", default=Risk.scale, help=help_text)
-    help_text = "component that makes the posterior (default: am, score, rank, the first)"
+    help_text = "score of the lists to use (default: am, score, rank, or the first)"
     parser.add_argument("--score", metavar="NAME", help=help_text)
-    parser.add("--depth", help="only the first N of a list are references; all are scored")
+    parser.add("--depth", help="use only the first N hypotheses of a list as references")
 
 
 def write_risk(args):

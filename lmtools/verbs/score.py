@@ -19,32 +19,39 @@ from lmtools.verbs.options import CLUSTER, COMPUTING
 from lmtools.verbs.parser import add_context, add_lm
 from lmtools.verbs.parts import Part, run_parts, wanted_command, writing_part
 
+EXAMPLES = (
+    "lmtools score --nbest dev.jsonl --lm lm --out dev.scores",
+    "lmtools score --nbest test.jsonl --lm mix:lm=0.7,domain=0.3 --out mix.scores",
+)
+
 
 def arguments(parser):
     """Declare the verb's options."""
     parser.epilog = (
-        "Lists from a pipe (--nbest - or an rspecifier such as ark:-) are scored utterance by"
-        " utterance, each written as soon as it is done. A wspecifier as --out (ark,t:-) takes"
-        " costs, the negated log-probabilities, under Kaldi's keys utt-n."
+        "Lists from a pipe (--nbest - or an rspecifier such as ark:-) are scored one by one, and"
+        " each is written at once. If --out is a wspecifier (ark,t:-), costs (negated"
+        " log-probabilities) are written under Kaldi's keys utt-n."
     )
-    parser.add("--nbest", help="N-best lists; - is standard input, in jsonl if not --format")
+    parser.add(
+        "--nbest", help="N-best lists; - reads a pipe, as jsonl unless --format says otherwise"
+    )
     parser.add("--format")
     text = (
-        "for a translation model: Kaldi text with what each utterance translates; the score is"
-        " p(hypothesis | source)"
+        "for a translation model: Kaldi text with the source of each utterance; the score is"
+        " log p(hypothesis | source)"
     )
     parser.add("--source", help=text)
-    text = "the same as plain text, one a line, in the order of the lists"
+    text = "the sources as plain text, one on each line, in the order of the lists"
     parser.groups["input"].add_argument("--source-lines", metavar="F", help=Rare(text))
     parser.add("--reverse", "--written", "--experiment")
     add_lm(parser)
     text = (
-        "whose words: first (the recogniser's), ref (the references), or F.json, weights of this"
-        " model and of scores in the lists: what they choose, utterance by utterance (default:"
-        " %(default)s)"
+        "the words that --context reads: first (the recogniser's), ref (the references), or"
+        " F.json, weights of this model and of scores in the lists, whose choice is read"
+        " (default: %(default)s)"
     )
-    add_context(parser, "lists are read whole", text, metavar="WHOSE")
-    text = "utt#rank, log-probability, tokens; - is standard output"
+    add_context(parser, "all lists are read first", text, metavar="WHOSE")
+    text = "scores to write, lines `utt#rank log-probability tokens`; - prints them"
     parser.add("--out", metavar="F.scores", help=text)
     parser.add(*COMPUTING, *CLUSTER)
 

@@ -24,29 +24,36 @@ from lmtools.verbs.numbers import positive
 from lmtools.verbs.options import COMPUTING
 from lmtools.verbs.parser import add_lm, add_normaliser, normaliser_of
 
+EXAMPLES = (
+    "lmtools select --in-domain domain.txt --pool text.txt --keep 100 --out chosen.txt",
+    "lmtools select --lm domain --general lm --pool text.txt --keep 100 --out chosen.txt",
+)
+
 
 def arguments(parser):
     """Declare the verb's options."""
     parser.epilog = (
-        "Each line's cross entropy (nats a word) under an LM of the domain less that under a"
-        " general one; the lowest are kept (Moore and Lewis 2010). --in-domain alone estimates"
-        " both, n-grams of this text and of as many random lines of the pool, over the words that"
-        " the domain has twice. The pool is read in a stream; what is kept is held in memory."
+        "Keeps the lines with the lowest difference between their cross entropies (nats a word)"
+        " under an LM of the domain and a general one (Moore and Lewis 2010). --in-domain estimates"
+        " both: n-grams of this text, and of as many random lines of the pool, over the words that"
+        " the domain has at least twice."
     )
-    help_text = "text of the domain, from which both LMs are made"
+    help_text = "text of the domain; both language models are estimated from it and from the pool"
     parser.add_argument("--in-domain", nargs="+", metavar="F", help=help_text)
-    help_text = "text to choose from, one sentence a line (.gz, .xz), of any size"
+    help_text = "text to choose from, one sentence on each line (.gz, .xz), of any size"
     parser.add_argument("--pool", nargs="+", required=True, metavar="F", help=help_text)
-    help_text = "so many lines; of equal ones the first"
+    help_text = "number of lines to keep; copies count once"
     parser.add_argument("--keep", type=positive, required=True, metavar="N", help=help_text)
-    add_lm(parser, required=False, help="instead of --in-domain, an LM of the domain")
-    parser.add_argument("--general", metavar="DIR", help=Rare("with --lm, an LM of general text"))
-    help_text = "words of the longest n-gram of those that are made (default: %(default)s)"
+    add_lm(parser, required=False, help="in place of --in-domain: a language model of the domain")
+    parser.add_argument(
+        "--general", metavar="DIR", help=Rare("with --lm: a language model of general text")
+    )
+    help_text = "length of the longest n-grams of the models (default: %(default)s)"
     parser.add_argument("--order", type=positive, default=4, metavar="N", help=help_text)
     parser.add("--seed")
-    help_text = "the lines, in the order of the pool; - is standard output"
+    help_text = "lines to write, in the order of the pool; - prints them"
     parser.add("--out", metavar="F", help=help_text)
-    help_text = "the difference of each line, a number a line: the lowest are the most alike"
+    help_text = "also write the difference of each line; the lowest are the most alike"
     parser.add_argument("--differences", metavar="F", help=Rare(help_text))
     parser.add(*COMPUTING, "--nj")
     parser.set_defaults(cache="none")

@@ -32,39 +32,45 @@ COLOURS: Marks = MappingProxyType(
 DIGITS = 2  # of scores
 
 
+EXAMPLES = (
+    "lmtools show --nbest dev.jsonl --count 3 --depth 5",
+    "lmtools show --nbest dev.jsonl u2 --ref dev.ref --metric cer",
+)
+
+
 def arguments(parser):
     """Declare the verb's options."""
     parser.epilog = (
-        "In colours what a hypothesis lacks is red and crossed out, what it has too many is green,"
-        " a substituted word yellow. Without a terminal, or with $NO_COLOR, they are [-words-] and"
-        " {+words+}; $FORCE_COLOR has colours in a pipe. References are the lists' own, unless"
-        " others are given; without any, hypotheses are compared with the first."
+        "Missing words are red and crossed out, extra words green, substituted words yellow. In a"
+        " pipe, or with $NO_COLOR, they are [-words-] and {+words+}; $FORCE_COLOR keeps the colours"
+        " in a pipe. Without references, hypotheses are compared with the first one."
     )
-    text = "N-best lists in any format, unless --nbest names them; - is a pipe"
-    parser.add_argument("lists", metavar="LIST", nargs="?", help=text)
-    parser.add("--nbest", required=False)
-    text = "utterances to show, in the order of the lists (default: the first ones)"
+    parser.add("--nbest")
+    text = "utterances to show (default: the first ones)"
     parser.add_argument("utts", metavar="ID", nargs="*", help=text)
-    text = "lists to show, where no ids are given (default: %(default)s)"
+    text = "number of lists to show if no ID is given (default: %(default)s)"
     parser.add_argument("--count", metavar="N", type=positive, default=10, help=text)
-    parser.add("--depth", default=10, help="hypotheses of each to show (default: %(default)s)")
+    parser.add(
+        "--depth",
+        default=10,
+        help="number of hypotheses to show of each list (default: %(default)s)",
+    )
     parser.add("--format")
     add_references(parser)
-    parser.add("--metric", help="whose words, characters or tokens are aligned")
-    add_normaliser(parser, "what is done to hypotheses and references before they are compared")
+    parser.add(
+        "--metric",
+        help="metric whose words, characters or tokens are compared (default: %(default)s)",
+    )
+    add_normaliser(parser, "applied to hypotheses and references before they are compared")
 
 
 def run(args) -> None:
     """Print the lists."""
-    if args.nbest:
-        args.lists, args.utts = args.nbest, [*filter(None, [args.lists]), *args.utts]
-    if not args.lists:
-        raise UserError("no lists; give LIST, or --nbest F")
     marks = COLOURS if wants_colours(sys.stdout) else PLAIN
     normalise = normaliser_of(args)
     chosen = [edits.rewrite_list(one, hyps=normalise, refs=normalise) for one in choose_lists(args)]
     refs, hyps = ((nbest.ref or "" for nbest in chosen), (h.text for n in chosen for h in n.hyps))
-    say_lines(advise_metric(refs, hyps, args.metric, args.lists))
+    say_lines(advise_metric(refs, hyps, args.metric, args.nbest))
     for number, nbest in enumerate(chosen):
         lines = list_lines(nbest, args.metric, marks, args.depth)
         print("\n" * (number > 0) + "\n".join(lines))
@@ -78,7 +84,7 @@ def choose_lists(args) -> Iterator[NBest]:
     if not args.utts:
         chosen = list(islice(lists, args.count))
         if not chosen:
-            raise UserError(f"{args.lists}: no utterances; give the recogniser's N-best lists")
+            raise UserError(f"{args.nbest}: no utterances; give the recogniser's N-best lists")
         yield from chosen
         return
     wanted = dict.fromkeys(args.utts)
@@ -89,16 +95,16 @@ def choose_lists(args) -> Iterator[NBest]:
         if not wanted:
             return
     missing = ", ".join(wanted)
-    raise UserError(f"{args.lists}: no list of {missing}; give ids that are there")
+    raise UserError(f"{args.nbest}: no list of {missing}; give ids that are there")
 
 
 def join_references(args) -> Iterator[NBest]:
     """Yield the lists with the references of --ref or --ref-lines, or with their own."""
-    lists = stream(args.lists, args.format or ("jsonl" if args.lists == "-" else None))
+    lists = stream(args.nbest, args.format or ("jsonl" if args.nbest == "-" else None))
     if not (args.ref or args.ref_lines):
         yield from lists
         return
-    for nbest, ref in join_refs(lists, args.ref, args.ref_lines, args.lists):
+    for nbest, ref in join_refs(lists, args.ref, args.ref_lines, args.nbest):
         yield NBest(nbest.utt, nbest.hyps, ref, nbest.extra)
 
 

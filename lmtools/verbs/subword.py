@@ -21,35 +21,43 @@ from lmtools.verbs.parser import add_normaliser, normaliser_of
 NOUNS = {"word": "words", "char": "characters"}
 
 
+EXAMPLES = (
+    "lmtools subword --text text.txt --type bpe --vocab-size 200 --case lower --out bpe",
+    "lmtools subword --text text.txt --type word --min-count 2 --out words",
+)
+
+
 def arguments(parser):
     """Declare the verb's options."""
     parser.epilog = (
-        "Words that a word list leaves out are <unk>, which has one probability for all of them;"
-        " `lmtools score --lm LM,oov_penalty=P` divides it. A list that is taken keeps its order;"
-        " log-uniform noise and adaptive softmax rank ids by how often training has them."
+        "Words that a word list leaves out share the probability of <unk>; `lmtools score --lm"
+        " LM,oov_penalty=P` divides it among them. A list given with --model keeps its order."
     )
     source = parser.groups["input"].add_mutually_exclusive_group(required=True)
-    help_text = "text to learn from, one sentence a line (.gz, .xz, -)"
+    help_text = "text to learn from, one sentence on each line (.gz, .xz; - reads a pipe)"
     parser.add("--text", among=source, **SEVERAL_TEXTS, help=help_text)
     help_text = (
-        "take a SentencePiece model, such as ESPnet's bpe.model, or a word list: WORD, WORD ID"
-        " (Kaldi's words.txt) or WORD COUNT a line"
+        "use a SentencePiece model, such as ESPnet's bpe.model, or a word list with WORD, WORD ID"
+        " (Kaldi's words.txt) or WORD COUNT on each line"
     )
     source.add_argument("--model", metavar="F", help=help_text)
-    help_text = "with --text: what the vocabulary is made of"
+    help_text = "with --text: kind of vocabulary to learn"
     parser.add_argument("--type", choices=SUBWORDS, dest="scheme", help=help_text)
-    parser.add("--vocab-size", help="ids in all, five specials included; lists: default all")
-    help_text = "word and char: drop what occurs less often"
+    parser.add(
+        "--vocab-size",
+        help="number of ids, with the five special ones (default for word and char: all)",
+    )
+    help_text = "for word and char: drop what occurs less than N times"
     parser.add_argument("--min-count", type=positive, default=1, metavar="N", help=Rare(help_text))
-    help_text = "bpe and unigram: learn from a random sample"
+    help_text = "for bpe and unigram: learn from N random sentences (default: %(default)s)"
     parser.add_argument(
         "--sentences", type=positive, default=1_000_000, metavar="N", help=Rare(help_text)
     )
-    help_text = "spell words by these pieces and predict those of this list: for two-way models"
+    help_text = "for two-way models: read pieces, and predict the words of this word list"
     parser.add_argument("--words", metavar="DIR", help=Rare(help_text))
     add_normaliser(parser)
     parser.add("--out", metavar="DIR", help="directory to write")
-    help_text = "word and char: processes that count; the list is the same for any number"
+    help_text = "number of processes that count words or characters (default: %(default)s)"
     parser.add("--nj", help=help_text)
     parser.set_defaults(wrong_usage=parser.error)
 

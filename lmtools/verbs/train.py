@@ -15,28 +15,38 @@ from lmtools.text.unknown import warn_unknown
 from lmtools.train import AlreadyReported, Stopped, first_process, train
 from lmtools.verbs.help import Rare
 
+EXAMPLES = (
+    "lmtools train --conf lstm.yaml --train train.bin --valid valid.bin --out lstm",
+    "lmtools train --conf lstm.yaml --train train.bin --valid valid.bin --out lstm2 optim.lr=1e-3",
+)
+
 
 def arguments(parser):
     """Declare the verb's options."""
     group = parser.groups["input"]
     parser.add("--conf", required=True)
     add = group.add_argument
-    add("--train", required=True, metavar="F.bin", help="training corpus from `lmtools corpus`")
-    text = "validation corpus, for early stopping and the best weights"
-    add("--valid", required=True, metavar="F.bin", help=text)
-    text = (
-        "another validation corpus, as of the old domain: its loss is told too, and decides nothing"
+    add(
+        "--train",
+        required=True,
+        metavar="F.bin",
+        help="training corpus that `lmtools corpus` wrote",
     )
+    text = "validation corpus, which decides when to stop and which weights to keep"
+    add("--valid", required=True, metavar="F.bin", help=text)
+    text = "also report the loss on another corpus, such as that of the old domain"
     add("--also-valid", metavar="NAME=F.bin", action="append", default=[], help=Rare(text))
-    text = "start from the weights of a model; where the vocabularies differ, by piece"
+    text = "start from the weights of a model; if the vocabularies differ, those of equal pieces"
     add("--init", metavar="DIR", help=text)
     parser.add(
-        "--out", metavar="DIR", help="model directory; a killed run is continued, damage mended"
+        "--out",
+        metavar="DIR",
+        help="model directory to write; the same command continues a run that was stopped",
     )
-    text = "write TensorBoard's event files there, too, as $exp/events/NAME"
+    text = "also write TensorBoard's event files, to a directory such as exp/events/NAME"
     parser.groups["output"].add_argument("--tensorboard", metavar="DIR", help=Rare(text))
     parser.add("--device")
-    text = "override settings, as in optim.lr=1e-3 arch.layers=6"
+    text = "settings that replace those of --conf, such as optim.lr=1e-3 arch.layers=6"
     parser.add_argument("settings", nargs="*", metavar="key=value", help=text)
 
 

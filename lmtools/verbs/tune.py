@@ -21,23 +21,28 @@ from lmtools.verbs.parser import add_phrases, add_settings
 SETTINGS = (*("objective", "form", "lengths", "reference", "negative"),)
 
 
+EXAMPLES = (
+    "lmtools tune --nbest dev.jsonl --scores lm=dev.scores --out weights.json",
+    "lmtools tune --nbest dev.jsonl --scores lm=dev.scores --metric cer --out cer.json",
+)
+
+
 def arguments(parser):
     """Declare the verb's options."""
     parser.epilog = (
-        "Features are the lists' own scores (`rank` if they have none), each --scores column, and"
-        " lengths and loop, counted in the text. `am` (else `score`, `rank`, or the first) has"
-        " weight 1, unless --fix says otherwise; fixed at 0 it leaves its place to the next"
-        " feature, language models first. Tune on a development set, never on the set that you"
-        " report."
+        "Weights are tuned for the lists' own scores (or `rank`, if they have none), for each"
+        " --scores column and for the number of words. One weight is fixed at 1: the first of am,"
+        " score, rank. With --fix am=0 it is an LM's. Tune on a development set, never on the set"
+        " that you report."
     )
     parser.add("--nbest", "--format", "--scores", "--experiment")
     add_phrases(parser)
     parser.add(
         "--metric",
-        help=f"what is tuned, over the whole set: {METRIC_HELP} (default: wer)",
+        help=f"the metric to optimise on the whole set: {METRIC_HELP} (default: wer)",
         default=None,
     )
-    help_text = "give a weight, do not tune it"
+    help_text = "give a weight instead of tuning it"
     parser.add_argument(
         "--fix",
         type=named,
@@ -49,15 +54,15 @@ def arguments(parser):
     )
     parser.add_argument("--folds", **flags_of(TuningOptions)["--folds"] | {"type": folds})
     help_text = (
-        "Kaldi utt2spk, the speaker of each utterance (default: what its id has before the first"
+        "Kaldi utt2spk, the speaker of each utterance (default: the part of its id before the first"
         " dash)"
     )
     parser.add_argument("--utt2spk", metavar="F", help=Rare(help_text))
-    help_text = "of random folds and of the exact search's starts (default: 0)"
+    help_text = "seed of random folds and of the exact search (default: 0)"
     parser.add("--seed", default=None, help=help_text)
     add_settings(parser, TuningOptions, SETTINGS)
-    parser.add("--out", metavar="F.json", help="weights; - is standard output")
-    parser.add("--nj", help="processes that tune several systems (default: %(default)s)")
+    parser.add("--out", metavar="F.json", help="weights to write; - prints them")
+    parser.add("--nj", help="number of processes that tune several systems (default: %(default)s)")
 
 
 def run(args):

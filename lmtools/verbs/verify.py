@@ -24,18 +24,22 @@ SAID = {
 SOFT = ("version",)  # what may differ where all that counts is the same
 
 
+CALL = "lmtools verify --nbest test.jsonl --scores lm=test.scores --weights weights.json --line"
+EXAMPLES = (f"{CALL} rescore.log", f"{CALL} rescore.log --hyp t.txt")
+
+
 def arguments(parser):
     """Declare the verb's options."""
     parser.epilog = (
-        "The lists are rescored again; the exit status is 1 where anything but the version differs."
+        "The lists are rescored again. The exit status is 1 if anything but the version differs."
     )
-    help_text = (
-        f"what `lmtools rescore --verbose` printed, {BEGIN}..., or a file with it as its last"
-    )
+    help_text = f"the line {BEGIN}... of `lmtools rescore --verbose`, or a file that ends with it"
     parser.groups["input"].add_argument("--line", required=True, metavar="LINE", help=help_text)
     parser.add("--nbest", "--format", "--scores")
-    parser.add("--weights", required=True, metavar="F.json", help="what `lmtools tune` wrote")
-    help_text = "the chosen hypotheses, Kaldi text (default: those that are chosen again)"
+    parser.add(
+        "--weights", required=True, metavar="F.json", help="weights that `lmtools tune` wrote"
+    )
+    help_text = "Kaldi text of the chosen hypotheses (default: choose them again)"
     parser.groups["input"].add_argument("--hyp", metavar="F", help=help_text)
 
 

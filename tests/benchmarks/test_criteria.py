@@ -1,17 +1,12 @@
 """What the benchmark of criteria counts, shares and writes (never how fast it was)."""
 
 import json
-import time
-from dataclasses import replace
 
 import pytest
 import torch
 from bench import main
-from measures.criteria import REFERENCE, Bench, Job, measure_growth, measure_memory
-from measures.machine import describe_trunk, stopwatch
+from measures.criteria import REFERENCE, Bench, Job, measure_memory
 
-from lmtools.base.computing import keep_freed_memory
-from lmtools.base.workers import Work, WorkerPool
 from lmtools.models.lm import LanguageModel
 from lmtools.models.outputs import CRITERIA
 from lmtools.models.outputs.sampled import SAMPLED
@@ -19,7 +14,6 @@ from lmtools.text.subword import EOS, SPECIALS
 
 SMALL = {"layers": 1, "dim": 16, "heads": 2, "ffn": 32, "dropout": 0.0}
 ARCH = {"causal": SMALL, "lstm": {"layers": 1, "dim": 16, "units": 24}}
-CPU = torch.device("cpu")
 
 
 def job(model="causal", size=300, **changes) -> Job:
@@ -83,20 +77,6 @@ def test_rows_cover_sizes_batches_and_criteria(tmp_path, monkeypatch, capsys):
     )
 
 
-def test_trunk_of_a_ratio():
-    """Its parameters are those of the two layers, four gates each: no embedding, no output."""
-    arch = {"layers": 2, "dim": 160, "units": 240, "tied": False}
-    gates = 4 * 240 * ((160 + 240 + 2) + (240 + 240 + 2))
-    made = Bench(replace(job("lstm"), settings={**job("lstm").settings, "arch": arch}))
-    assert describe_trunk(made.lm) == f"lstm, 2 layers of 240, {gates / 1e6:.1f} million parameters"
-
-
-def test_clocks():
-    """Sleep takes none of the processor's time."""
-    wall, processor = (stopwatch(lambda: time.sleep(0.1), CPU, c) for c in ("wall", "processor"))
-    assert wall >= 0.1 and processor < 0.05
-
-
 @pytest.mark.parametrize("criterion", ["bce", "mse", "bce-nce", "ce-is", "adaptive"])
 @pytest.mark.parametrize("model", ["causal", "lstm"])
 def test_a_changed_criterion_is_that_of_a_model_made_for_it(model, criterion):
@@ -136,20 +116,6 @@ def tables(lm) -> set[str]:
     }
 
 
-@pytest.mark.parametrize("model", ["causal", "lstm"])
-def test_sampled_criteria_update_only_rows_in_use_and_share_the_matrix(model):
-    bench = Bench(job(model, size=5_000))
-    shared = bench.lm.output.weight
-    for criterion, some in (("bce-mcs", True), ("bce", False), ("ce-nce", True)):
-        bench.use(criterion)
-        assert bench.lm.output.weight is shared
-        before = shared.detach().clone()
-        bench.step()
-        changed = int((shared != before).any(1).sum())
-        # samples, targets, inputs
-        assert 0 < changed <= 20 + 18 + 18 if some else changed == len(shared)
-
-
 def test_batches_are_zipfian_words_and_do_not_depend_on_the_criterion():
     work = job(size=1_000)
     examples = Job(work.settings, {}, 1_000, 200, 50).batch(3)
@@ -164,24 +130,6 @@ def test_batches_are_zipfian_words_and_do_not_depend_on_the_criterion():
         torch.equal(a.targets, b.targets)
         for a, b in zip(first.batches, second.batches, strict=True)
     )
-
-
-def grow(ready: str) -> float:
-    """Return the measured megabytes of a job that holds 100, after one of 300."""
-
-    def use(megabytes: int) -> None:
-        torch.ones(megabytes << 18).sum()
-
-    keep_freed_memory(1 << 17)  # the C library's default
-    use(300)  # an earlier, higher peak does not count
-    return measure_growth(lambda: (use(100), use(10)), CPU) / 2**20
-
-
-def test_growth_is_the_peak_and_not_what_is_left():
-    """In a process of its own: freed memory that other tests left would take the 100 in."""
-    with WorkerPool(Work(grow), 1, remedy="-") as alone:
-        # a few pages may be reclaimed meanwhile
-        assert 95 < alone.submit("").result() < 110
 
 
 def test_memory_of_a_step_has_no_part_of_batch_x_vocabulary():

@@ -77,40 +77,6 @@ def test_rows_cover_models_beams_and_tokens(here, tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    "kinds", [("whole",), ("whole", "density"), ("whole", "tokens"), ("whole", "density", "tokens")]
-)
-def test_the_figure_has_a_panel_a_kind_with_numbers_on_its_axes(monkeypatch, kinds):
-    """The labels are numbers: the house's figures do not read formulas, in which logarithmic axes
-    are labelled otherwise.
-    """
-    from measures import drawing as module
-
-    drawn = []
-    monkeypatch.setattr(
-        module,
-        "draw_real_time",
-        lambda *args, draw=module.draw_real_time: drawn.append(draw(*args)) or drawn[-1],
-    )
-    rows = []
-    for i, kind in enumerate(kinds, 1):
-        size = {"kind": kind, "density": 10.0 * i, "tokens": i if kind == "tokens" else None}
-        rows += [
-            {**size, "lm": lm, "real_time_factor": 0.01 * i * j}
-            for j, lm in enumerate(("ngram", "tta"), 1)
-        ]
-    assert draw_bench({"rows": rows}).startswith(b"\x89PNG")
-    (figure,) = drawn
-    shown = [kind for kind in module.AXES if kind in kinds] or ["density"]
-    assert [axes.get_xlabel() for axes in figure.axes] == [module.AXES[kind][1] for kind in shown]
-    for axes in figure.axes:
-        labels = [
-            text.get_text() for axis in (axes.xaxis, axes.yaxis) for text in axis.get_ticklabels()
-        ]
-        assert labels and all(float(label) > 0 for label in labels if label)
-        assert len(axes.lines) == 2 and all(len(line.get_xdata()) for line in axes.lines)
-
-
-@pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (

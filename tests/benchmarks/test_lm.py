@@ -2,7 +2,6 @@
 
 import json
 import statistics
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,14 +16,12 @@ from measures.lm import (
     draw_zipf,
     format_table,
     multiply_adds,
-    published_models,
     words_of,
 )
 from measures.score import matrix_flops, random_scorer
 from scoring import CPU, load_scorer
 
 from lmtools.base.computing import Computing
-from lmtools.base.config import from_yaml
 from lmtools.models import MODELS
 from lmtools.models.settings import Settings
 from lmtools.models.transformer import TransformerConfig
@@ -175,46 +172,6 @@ def test_rows_cover_models_and_tasks(tmp_path, trained, tiny, conf, capsys):
     assert names == ["random", "hidden", "lstm", "hidden", "ngram", "causal", "hidden"]
 
 
-def test_ratios_are_to_the_first_lstm_else_to_the_first_model():
-    def row(name, model, speed):
-        speeds = {
-            task + kind: {"median": speed, "values": [speed]}
-            for task in TASKS
-            for kind in ("", HIDDEN)
-        }
-        return {
-            "name": name,
-            "model": model,
-            "parameters": 5,
-            "flops": 7e6,
-            "flops_hidden": 3e6,
-            **speeds,
-        }
-
-    common = {
-        "machine": "m",
-        "threads": 1,
-        "precision": "float32",
-        "repeats": 1,
-        "batch": 2,
-        "length": 3,
-        "contiguous": 4,
-    }
-    rows = [row("g", "gcnn", 30.0), row("a", "lstm", 20.0), row("b", "lstm", 10.0)]
-    table = list(format_table({"rows": rows, **common}))
-    assert table[1].endswith("times a") and table[3].split() == [
-        "g",
-        "5",
-        "7.0",
-        *["30.0", "1.5"] * 3,
-    ]
-    assert (
-        table[4].split() == ["hidden", "3.0", *["30.0", "1.5"] * 3]
-        and table[7].split()[-1] == "0.5"
-    )
-    assert list(format_table({"rows": rows[:1], **common}))[1].endswith("times g")
-
-
 def test_words_of_a_text_are_the_same_for_every_model(tmp_path, trained, tiny):
     """In order and from the beginning again at the end; a sequence is so many words less one, for
     its end.
@@ -248,22 +205,6 @@ def test_drawn_words_are_zipfian_and_known(trained):
         sentences = [*reader.calls["throughput"][0], *reader.calls["contiguous"][0]]
         assert [len(s) for s in sentences] == [4] * 6 + [10]
         assert all(len(SPECIALS) <= i < scorer.lm.size for sentence in sentences for i in sentence)
-
-
-def test_sizes_are_the_papers_on_a_gpu_and_less_on_a_cpu():
-    assert Sizes.usual(torch.device("cuda")) == Sizes(750, 20, 15_000)
-    usual = Sizes.usual(torch.device("cpu"))
-    assert usual.batch < 750 and usual.contiguous < 15_000 and usual.length == 20
-    assert Sizes.usual(torch.device("cuda"), 3, 4, 5) == Sizes(3, 4, 5)
-
-
-def test_published_models_are_those_of_conf():
-    """An installed package has no conf/."""
-    assert list(published_models()) == ["lstm-2048", "gcnn-9", "gcnn-8b"]
-    for name, settings in published_models().items():
-        of_file = from_yaml(Settings, Path(__file__).parents[2] / "conf" / f"{name}.yaml")
-        for part in ("model", "objective", "criterion", "architecture", "output_layer", "seed"):
-            assert getattr(settings, part) == getattr(of_file, part)
 
 
 def test_mistakes_are_one_line(tmp_path, tiny, conf, capsys):

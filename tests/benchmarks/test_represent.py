@@ -10,15 +10,8 @@ from bench import main
 from hypothesis import given
 from hypothesis import strategies as st
 from measures.lm import multiply_adds
-from measures.represent import (
-    bench_representation,
-    embed_intact,
-    embed_masked,
-    embed_one_by_one,
-    measure_batches,
-    representation_tasks,
-)
-from measures.score import FAMILIES, format_ratios, random_family, random_scorers, random_sentences
+from measures.represent import embed_intact, embed_masked, embed_one_by_one, measure_batches
+from measures.score import FAMILIES, format_ratios, random_family, random_sentences
 from scoring import CPU
 
 from lmtools.text.subword import BOS, EOS, MASK
@@ -48,18 +41,6 @@ def test_masked_vectors_are_means_of_states_each_masked_alone(scorers, sentence)
         torch.testing.assert_close(way(scorer, sentence), torch.stack(alone).mean(0))
 
 
-@given(sentences=st.lists(SENTENCES, min_size=1, max_size=4))
-@pytest.mark.parametrize("family", FAMILIES)
-def test_intact_vectors_are_means_over_the_tokens_whatever_the_batch(scorers, family, sentences):
-    scorer = scorers[family]
-    ends = [] if family == "causal" else [EOS]
-    each = [
-        states(scorer, [BOS, *sentence, *ends])[1 : len(sentence) + 1].mean(0)
-        for sentence in sentences
-    ]
-    torch.testing.assert_close(embed_intact(scorer, sentences), torch.stack(each))
-
-
 def test_papers_make_a_copy_a_token(scorers, monkeypatch):
     trunk, seen = scorers["masked"].lm.trunk, []
     hidden = trunk.hidden
@@ -74,28 +55,10 @@ def test_papers_make_a_copy_a_token(scorers, monkeypatch):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_no_output_layer_is_computed(scorers, family, monkeypatch):
-    scorer = scorers[family]
-    monkeypatch.setattr(scorer.lm.trunk, "head", None)
-    monkeypatch.setattr(scorer.lm, "output", None)
-    vectors = [function((7, 8, 9)) for function in representation_tasks(scorer).values()]
-    assert len(vectors) == (3 if family == "masked" else 1) and all(
-        vector.numel() == 16 for vector in vectors
-    )
-
-
-@pytest.mark.parametrize("family", FAMILIES)
 def test_operations_are_those_that_torch_counts(scorers, family):
     row, (sentence,) = measure_batches(scorers[family], 7, 4, 64), random_sentences(7, 1, SIZE)
     counted = 2 * multiply_adds(lambda: embed_intact(scorers[family], [sentence]))
     assert row["gflops"] / row["sentences_per_second"] * 1e9 == pytest.approx(counted)
-
-
-def test_models_that_differ_by_the_softmax_alone_are_measured_once():
-    figures = bench_representation(random_scorers(ARCH, SIZE, CPU), [3], 1)
-    assert {row["lm"] for row in figures["rows"]} == set(WAYS)
-    assert figures["models"].keys() == set(FAMILIES)
-    assert figures["batched"].keys() == {"tta", "masked-intact", "causal"}
 
 
 def test_what_is_written_has_the_ratio_at_each_length(tmp_path, trained, capsys):

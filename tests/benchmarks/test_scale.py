@@ -21,11 +21,6 @@ def test_without_failures_it_is_the_formula():
     assert simulate(rates, 900, 2, Cluster(shards=3)) == pytest.approx(5 + 0.9 + 2 * (5 + 3))
 
 
-def test_more_workers_than_shards_change_nothing():
-    rates = Rates(1, 0.01, 0)
-    assert simulate(rates, 1000, 8, Cluster(shards=4)) == simulate(rates, 1000, 4, Cluster())
-
-
 def test_failures_cost_what_was_lost_and_the_start():
     rates = Rates(start=10, work=1, serial=0)
     whole = simulate(rates, 36000, 1, Cluster(shards=1))

@@ -2,15 +2,9 @@
 
 import json
 
-import pytest
-import torch
 from bench import main as measure_speed
-from measures.score import naive_masked, random_family
-from scoring import CPU
 
 from lmtools.cli import main
-
-ARCH = {"layers": 2, "dim": 16, "heads": 2, "ffn": 32, "positions": 64}
 
 
 def test_rows_cover_models_tasks_and_lengths(tmp_path, trained, capsys):
@@ -36,24 +30,6 @@ def test_rows_cover_models_tasks_and_lengths(tmp_path, trained, capsys):
     assert "5 words rerank" in capsys.readouterr().out
 
 
-def test_bench_refuses_a_model_without_name(capsys):
-    assert measure_speed(["score", "--lm", "exp/lm/tta"]) == 1
-    assert "give a name" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("family", ["tta", "masked", "causal"])
-def test_random_models_score(family):
-    scorer = random_family(family, ARCH, 50, CPU)
-    assert scorer.log_probs([(7, 8, 9)])[0].shape == (4,)
-
-
-def test_copies_with_a_mask_are_made_where_the_model_is():
-    scorer = random_family("masked", ARCH, 50, CPU)
-    scorer.device = torch.device("meta")  # refuses tensors of the CPU, as a GPU does
-    scorer.lm.to(scorer.device)
-    naive_masked(scorer, (7, 8, 9), hidden_only=False)
-
-
 def test_lists_are_scored_by_models_of_any_kind(tmp_path, trained, capsys):
     texts = {"u1": ["the king", "the kings"], "u2": ["a", "a"], "u3": ["b"]}
     lists = [
@@ -73,8 +49,3 @@ def test_lists_are_scored_by_models_of_any_kind(tmp_path, trained, capsys):
     assert all(len(row["seconds"]) == 2 for row in figures["rows"])
     assert figures["rows"][1]["tokens"] == 2 + 2 + 1 + 1 + 4
     assert "ngram: " in capsys.readouterr().out
-
-
-def test_lists_without_a_model(tmp_path, capsys):
-    assert measure_speed(["lists", "--nbest", "n.jsonl"]) == 1
-    assert "no model; give NAME=LM" in capsys.readouterr().err

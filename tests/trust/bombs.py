@@ -91,7 +91,7 @@ def watched(home: Path, args: tuple) -> Done:
     return done
 
 
-def gzipped(home: Path, form: str, packer: str) -> None:
+def gzipped(home: Path, packer: str, form: str) -> None:
     """1 GB of zeros, packed to a megabyte."""
     take(home, *NEEDS)
     (home / "words.txt").write_text("<eps> 0\n")
@@ -99,7 +99,7 @@ def gzipped(home: Path, form: str, packer: str) -> None:
     bounded(watched(home, reading(form, f"x.{packer}")))
 
 
-def long_line(home: Path, form: str, megabytes: int) -> None:
+def long_line(home: Path, form: str, megabytes: int = 200) -> None:
     """One line of so many megabytes, of words or of one word."""
     take(home, *NEEDS)
     (home / "words.txt").write_text("<eps> 0\n")
@@ -123,20 +123,20 @@ DEEP = {
 }
 
 
-def deep(home: Path, form: str, kind: str, depth: int) -> None:
+def deep(home: Path, form: str, kind: str, depth: str) -> None:
     """Brackets in brackets."""
+    brackets = DEEP[kind](int(depth))
     take(home, *NEEDS)
-    (home / "x").write_text(DEEP[kind](depth) + "\n")
+    (home / "x").write_text(f"{brackets}\n")
     if form == "weights":
         args = (*rescoring("test")[:-4], "--weights", "x", "--out", "h")
         take(home, "test.ngram.scores")
     elif form == "header":
-        (home / "x").write_text(f"# lmtools-scores {DEEP[kind](depth)}\n")
+        (home / "x").write_text(f"# lmtools-scores {brackets}\n")
         args = reading("scores", "x")
     elif form == "jsonl-inside":
-        (home / "x").write_text(
-            f'{{"utt": "u", "hyps": [{{"text": "a", "extra": {DEEP[kind](depth)}}}]}}\n'
-        )
+        line = f'{{"utt": "u", "hyps": [{{"text": "a", "extra": {brackets}}}]}}'
+        (home / "x").write_text(f"{line}\n")
         args = reading("jsonl", "x")
     else:
         args = reading(form, "x")
@@ -412,51 +412,18 @@ def cache(home: Path, name: str) -> None:
 
 def cases(size: str, seed: int) -> Iterator[Case]:
     """Each bomb for each reader; a handful in the short campaign."""
-    every: list[Case] = []
-    for form in (*LISTS, *LATTICES, *PAIRS, *TEXTS):
-        for packer in ("gz", "xz") if size == "long" else ("gz",):
-            every.append(
-                Case(f"zeros-{packer}-{form}", lambda home, f=form, p=packer: gzipped(home, f, p))
-            )
-        every.append(Case(f"line-{form}", lambda home, f=form: long_line(home, f, 200)))
-    for form in (
-        "jsonl",
-        "jsonl-inside",
-        "whisper",
-        "espnet1",
-        "hyporadise",
-        "mlm",
-        "weights",
-        "header",
-        "plf",
-        "detected",
-    ):
-        for kind in DEEP:
-            for depth in (2000, 3_000_000):
-                every.append(
-                    Case(
-                        f"deep-{form}-{kind}-{depth}",
-                        lambda home, f=form, k=kind, d=depth: deep(home, f, k, d),
-                    )
-                )
-    for name in YAML:
-        for where in ("conf", "model", "normaliser", "experiment"):
-            every.append(
-                Case(f"yaml-{name}-{where}", lambda home, n=name, w=where: yaml(home, n, w))
-            )
-    every += [
-        Case(f"claims-{name}", lambda home, n=name: claims(home, n)) for name in list_claims(Path())
-    ]
-    every += [
-        Case(f"numbers-{verb}-{name}", lambda home, v=verb, n=name: numbers(home, v, n))
-        for verb in COUNTING
-        for name in NUMBERS
-    ]
-    every += [
-        Case(f"cache-{n}", lambda home, n=n: cache(home, n))
-        for n in ("rows", "values", "sparse", "zeros", "directory", "link", "pipe")
-    ]
-    yield from (case for case in every if size != "short" or case.name in SHORT)
+    forms = (*LISTS, *LATTICES, *PAIRS, *TEXTS)
+    nested = "jsonl jsonl-inside whisper espnet1 hyporadise mlm weights header plf detected"
+    kinds = {
+        "zeros": (gzipped, ("gz", "xz") if size == "long" else ("gz",), forms),
+        "line": (long_line, forms),
+        "deep": (deep, split(nested), DEEP, ("2000", "3000000")),
+        "yaml": (yaml, YAML, ("conf", "model", "normaliser", "experiment")),
+        "claims": (claims, list_claims(Path())),
+        "numbers": (numbers, COUNTING, NUMBERS),
+        "cache": (cache, split("rows values sparse zeros directory link pipe")),
+    }
+    return Case.all(kinds, size, SHORT)
 
 
 SHORT = {

@@ -12,11 +12,7 @@ from trust.common import Case, Wrong, drawn, refused, run, succeeded
 from trust.world import rescoring, take, write_lists
 
 NEEDS = (
-    "dev.jsonl",
-    "test.jsonl",
-    "lm/ngram",
-    "lm/tta",
-    "weights.json",
+    *split("dev.jsonl test.jsonl lm/ngram lm/tta weights.json"),
     *(f"{n}.{lm}.scores" for n in ("dev", "test") for lm in ("ngram", "tta", "causal")),
 )
 Lists = list[dict]
@@ -80,12 +76,8 @@ def other_lists(home: Path, change: Callable, verb: str, seed: int) -> None:
     rows = lists(home / f"{name}.jsonl")
     change(rows, drawn("columns", change.__name__, verb, seed))
     write_lists(rows, home / f"{name}.jsonl")
-    columns = (f"ng={name}.ngram.scores", f"tta={name}.tta.scores")
-    args = (
-        rescoring("test")
-        if verb == "rescore"
-        else ("tune", "--nbest", "dev.jsonl", "--scores", *columns, "--out", "w.json")
-    )
+    tunes = "tune --nbest dev.jsonl --scores ng=dev.ngram.scores tta=dev.tta.scores --out w.json"
+    args = rescoring("test") if verb == "rescore" else split(tunes)
     refused(run(*args, home=home), f"{name}.jsonl", f"{name}.ngram.scores")
 
 
@@ -98,14 +90,13 @@ def rescored_lists(home: Path) -> None:
     rows = lists(home / "new.jsonl")
     for row in rows:
         for hyp in row["hyps"]:
-            hyp["scores"] = {
-                name: value for name, value in hyp["scores"].items() if name in ("am", "lm")
-            }
+            hyp["scores"] = {name: hyp["scores"][name] for name in ("am", "lm")}
     write_lists(rows, home / "new.jsonl")
     args = ["new.jsonl" if arg == "test.jsonl" else arg for arg in rescoring("test")]
-    if [[hyp["text"] for hyp in row["hyps"]] for row in rows] == [
-        [h["text"] for h in r["hyps"]] for r in lists(home / "test.jsonl")
-    ]:
+    old = lists(home / "test.jsonl")
+    if all(
+        row["hyps"][0]["text"] == was["hyps"][0]["text"] for row, was in zip(rows, old, strict=True)
+    ):
         raise Wrong("lost", "rescoring changed no order: the attack has no teeth")
     refused(run(*args, home=home), "new.jsonl", "test.ngram.scores")
 
@@ -146,16 +137,13 @@ def right_columns(home: Path, change: str) -> None:
         for row in rows:
             del row["ref"]
     write_lists(rows, home / "test.jsonl")
+    args = list(rescoring("test", "after"))
     if change == "file":
         (home / "test.jsonl").rename(home / "moved.jsonl")
-    args = [
-        "moved.jsonl" if arg == "test.jsonl" and change == "file" else arg
-        for arg in rescoring("test", "after")
-    ]
+        args[args.index("test.jsonl")] = "moved.jsonl"
     succeeded(run(*args, home=home))
-    if sorted((home / "before").read_text().splitlines()) != sorted(
-        (home / "after").read_text().splitlines()
-    ):
+    texts = [(home / name).read_text().splitlines() for name in ("before", "after")]
+    if sorted(texts[0]) != sorted(texts[1]):
         raise Wrong("silent change", f"{change}: other hypotheses are chosen")
 
 
@@ -189,15 +177,13 @@ def cases(size: str, seed: int) -> Iterator[Case]:
     for name, change in LISTS.items():
         for verb in ("rescore", "tune") if size != "short" or name == "reversed" else ("rescore",):
             for draw in range(draws):
-                yield Case(
-                    f"{name}-{verb}-{draw}",
-                    lambda home, c=change, v=verb, d=draw: other_lists(home, c, v, seed + d),
-                )
-    yield Case("rescored-lists", rescored_lists)
-    for verb in ("rescore", "tune"):
-        yield Case(f"other-set-{verb}", lambda home, v=verb: other_set(home, v))
+                yield Case.of(f"{name}-{verb}-{draw}", other_lists, change, verb, seed + draw)
     for name, parts in OTHERS.items():
-        yield Case(name, lambda home, p=parts: other_column(home, *p))
-    yield Case("mbr-for-model", mbr_column)
-    for change in ("nothing", "utterances", "references", "file"):
-        yield Case(f"right-{change}", lambda home, c=change: right_columns(home, c))
+        yield Case.of(name, other_column, *parts)
+    kinds = {
+        "rescored-lists": (rescored_lists,),
+        "other-set": (other_set, ("rescore", "tune")),
+        "mbr-for-model": (mbr_column,),
+        "right": (right_columns, ("nothing", "utterances", "references", "file")),
+    }
+    yield from Case.all(kinds, "all", ())

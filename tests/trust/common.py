@@ -5,6 +5,7 @@ ended, cases that can be run again.
 import contextlib
 import importlib
 import io
+import itertools
 import os
 import pkgutil
 import random
@@ -17,7 +18,7 @@ import sys
 import time
 import traceback
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -67,6 +68,22 @@ class Case:
     name: str
     check: Callable[[Path], int | None]
 
+    @classmethod
+    def of(cls, name: str, check: Callable, *args) -> "Case":
+        """The case that calls `check(home, *args)`."""
+        return cls(name, lambda home: check(home, *args))
+
+    @classmethod
+    def all(cls, kinds: Mapping[str, tuple], size: str, short: Container[str]) -> Iterator["Case"]:
+        """A case KIND-WORD-.. of each combination of the words that come with a kind's check, which
+        is called with them; in a short campaign those called `short`.
+        """
+        for kind, (check, *words) in kinds.items():
+            for args in itertools.product(*words):
+                name = "-".join([kind, *args])
+                if size != "short" or name in short:
+                    yield cls.of(name, check, *args)
+
 
 @dataclass
 class Done:
@@ -94,18 +111,13 @@ class Done:
             for line in self.err.splitlines()
             if line.strip() and not re.search(r"\bwarning\b", line, re.IGNORECASE)
         ]
-        first = next(
-            (number for number, line in enumerate(lines) if re.match(r"lmtools [a-z]+: ", line)), 0
-        )
-        return lines[first:]
+        own = (number for number, line in enumerate(lines) if re.match(r"lmtools [a-z]+: ", line))
+        return lines[next(own, 0) :]
 
     def wrong(self, outcome: str, detail: str = "") -> Wrong:
         """What is wrong, with the command and the end of what it said."""
-        said = self.err.strip()[-600:]
-        return Wrong(
-            outcome,
-            f"{self.command}: status {self.status} in {self.seconds:.1f} s: {detail or said}",
-        )
+        ended = f"{self.command}: status {self.status} in {self.seconds:.1f} s"
+        return Wrong(outcome, f"{ended}: {detail or self.err.strip()[-600:]}")
 
 
 def environment(home: Path, **more: str) -> dict[str, str]:
@@ -116,20 +128,14 @@ def environment(home: Path, **more: str) -> dict[str, str]:
 
 def warm() -> None:
     """Import all that verbs import, so that forked ones start at once."""
-    sys.path[:0] = (
-        [str(REPOSITORY), str(REPOSITORY / "tests")] if str(REPOSITORY) not in sys.path else []
-    )
+    if str(REPOSITORY) not in sys.path:
+        sys.path[:0] = [str(REPOSITORY), str(REPOSITORY / "tests")]
     os.environ.update(SETTINGS)
     import torch
 
-    import lmtools.verbs
-
     torch.set_num_threads(1)
-    for package in (
-        lmtools.verbs,
-        importlib.import_module("lmtools.formats"),
-        importlib.import_module("lmtools.models"),
-    ):
+    for name in ("verbs", "formats", "models"):
+        package = importlib.import_module(f"lmtools.{name}")
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             importlib.import_module(module.name)
 
@@ -170,18 +176,21 @@ class Forked:
         """
         status, used = waited(self.child, self.begin + (seconds or patience()))
         took = time.monotonic() - self.begin
-        # not there if it was killed at once
-        logs = [Path(f"{self.log}.{name}") for name in ("out", "err")]
-        said = [
-            path.read_bytes().decode(errors="replace") if path.exists() else "" for path in logs
-        ]
-        for path in logs:
-            path.unlink(missing_ok=True)
+        said = read_logs(self.log)
         if self.pipe:
             os.close(self.pipe[1])
             with open(self.pipe[0], "rb") as stream:
                 said[1] = (stream.read() or b"").decode(errors="replace")
         return Done(self.args, status, *said, took, used)
+
+
+def read_logs(log: Path) -> list[str]:
+    """Standard output and error in files, which are removed; they lack where a kill came first."""
+    logs = [Path(f"{log}.{name}") for name in ("out", "err")]
+    said = [path.read_bytes().decode(errors="replace") if path.exists() else "" for path in logs]
+    for path in logs:
+        path.unlink(missing_ok=True)
+    return said
 
 
 def run(*args, home: Path, seconds: float | None = None, **how) -> Done:
@@ -270,9 +279,7 @@ def sound(done: Done, *, memory: float | None = None) -> Done:
         if len(done.said) != 1:
             raise done.wrong("multi-line")
         if len(done.said[0]) > LONGEST_MESSAGE:
-            raise done.wrong(
-                "long message", f"{len(done.said[0])} characters: {done.said[0][:200]}"
-            )
+            raise done.wrong("long message", f"{len(done.said[0])}: {done.said[0][:200]}")
         if ": " not in done.said[0] or "; " not in done.said[0]:
             raise done.wrong("no cause or remedy")
     return done
@@ -312,14 +319,9 @@ class Started:
         variables = environment(home, **{**env, MARKER: self.mark})
         with open(f"{self.log}.out", "wb") as out, open(f"{self.log}.err", "wb") as err:
             self.begin = time.monotonic()
+            streams = {"stdin": subprocess.DEVNULL, "stdout": out, "stderr": err}
             self.process = subprocess.Popen(
-                self.command,
-                cwd=home,
-                env=variables,
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=err,
-                start_new_session=True,
+                self.command, cwd=home, env=variables, start_new_session=True, **streams
             )
 
     def alive(self) -> dict[int, str]:
@@ -328,18 +330,13 @@ class Started:
 
     def until(self, ready: Callable[[], object]) -> bool:
         """Wait until `ready()`; False if the command ended before."""
-        seconds = patience()
-        end = time.monotonic() + seconds
+        end = time.monotonic() + patience()
         while not ready():
             if self.process.poll() is not None:
                 return False
             if time.monotonic() > end:
                 self.end()
-                raise Wrong(
-                    "hang",
-                    f"{shlex.join(self.command)} did not come to the point of the attack in"
-                    f" {seconds} s",
-                )
+                raise Wrong("hang", f"{shlex.join(self.command)} comes to no point of attack")
             time.sleep(0.01)
         return True
 
@@ -352,16 +349,9 @@ class Started:
         took = time.monotonic() - self.begin
         if status is None:
             self.end()
-        out, err = (
-            Path(f"{self.log}.{name}").read_bytes().decode(errors="replace")
-            for name in ("out", "err")
-        )
-        words = (
-            self.command[self.command.index("lmtools") + 1 :]
-            if "lmtools" in self.command
-            else self.command
-        )
-        return Done(words, status, out, err, took)
+        words = self.command
+        words = words[words.index("lmtools") + 1 :] if "lmtools" in words else words
+        return Done(words, status, *read_logs(self.log), took)
 
     def survivors(self, seconds: float = 10.0) -> dict[int, str]:
         """What still lives of it when that time is over; it is killed."""
@@ -384,24 +374,14 @@ def marked(mark: str) -> dict[int, str]:
     """The command lines of living processes with that mark in their environment, by their ids."""
     found = {}
     wanted = f"{MARKER}={mark}".encode()
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            with contextlib.suppress(OSError):
-                if wanted in (entry / "environ").read_bytes().split(b"\0") and " Z" not in stat(
-                    entry
-                ):
-                    found[int(entry.name)] = (
-                        (entry / "cmdline")
-                        .read_bytes()
-                        .replace(b"\0", b" ")
-                        .decode(errors="replace")
-                    )
+    for entry in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if wanted not in (entry / "environ").read_bytes().split(b"\0"):
+                continue
+            if (entry / "stat").read_text().rpartition(") ")[2][0] != "Z":
+                words = (entry / "cmdline").read_bytes().replace(b"\0", b" ")
+                found[int(entry.name)] = words.decode(errors="replace")
     return found
-
-
-def stat(entry: Path) -> str:
-    """State and parent of a process."""
-    return " " + (entry / "stat").read_text().rpartition(")")[2].strip()
 
 
 def lmtools(*args) -> list[str]:

@@ -11,7 +11,6 @@ import os
 import random
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -29,13 +28,14 @@ from trust.common import (
     Wrong,
     drawn,
     lmtools,
-    patience,
     run,
     sound,
     succeeded,
 )
 from trust.world import World, rescoring, take, training
 
+DONORS = ("lm/causal/model.safetensors", "test.jsonl", "train.bin", "weights.json")
+HOWS = split("bit bit bits byte truncated zeroed swapped twice longer other empty gone")
 MODEL = ("lm/tta", "test.jsonl")
 LISTS = ("test.jsonl", "test.ngram.scores", "test.tta.scores", "weights.json")
 
@@ -50,11 +50,8 @@ class Kind:
     damaged: tuple[str, ...]  # files, or directories of which a file is drawn
     command: Sequence[str]
     result: Callable[[Path, Done], object] | None  # None: whatever is read is right
-    donors: tuple[str, ...] = (
-        "lm/causal/model.safetensors",
-        "test.jsonl",
-        "train.bin",
-        "weights.json",
+    donors: tuple[str, ...] = tuple(
+        split("lm/causal/model.safetensors test.jsonl train.bin weights.json")
     )
     prepare: Callable[[Path], None] = lambda home: None
     told: str | None = None  # what the verb says where it takes the file for another one
@@ -256,20 +253,7 @@ def damaged(
     """
     for _ in range(20):
         how = rng.choice(
-            (
-                "bit",
-                "bit",
-                "bits",
-                "byte",
-                "truncated",
-                "zeroed",
-                "swapped",
-                "twice",
-                "longer",
-                "other",
-                "empty",
-                "gone",
-            )
+            split("bit bit bits byte truncated zeroed swapped twice longer other empty gone")
         )
         after = changed(data, how, rng, donors)
         if after != data:
@@ -387,37 +371,15 @@ fi
 def recipe(home: Path) -> Callable[..., Done]:
     """A recipe of two stages in `home` and a way to run it."""
     (home / "bin").mkdir()
-    for name, body in (
-        ("lmtools", 'echo "lmtools 0"'),
-        ("python3", f'exec "{sys.executable}" "$@"'),
-    ):
+    programs = {"lmtools": 'echo "lmtools 0"', "python3": f'exec "{sys.executable}" "$@"'}
+    for name, body in programs.items():
         (home / "bin" / name).write_text(f"#!/bin/sh\n{body}\n")
         (home / "bin" / name).chmod(0o755)
     (home / "given").write_text("pear fig apple\n")
     (home / "run.sh").write_text(RECIPE)
     (home / "run.sh").chmod(0o755)
-    env = {
-        **os.environ,
-        "PATH": f"{home / 'bin'}:{os.environ['PATH']}",
-        "REPOSITORY": str(REPOSITORY),
-    }
-
-    def start(*args: str) -> Done:
-        begin = time.monotonic()
-        try:
-            done = subprocess.run(
-                [str(home / "run.sh"), *args],
-                env=env,
-                capture_output=True,
-                timeout=patience(),
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            return Done(("run.sh", *args), None, "", "", 60.0)
-        out, err = done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
-        return Done(("run.sh", *args), done.returncode, out, err, time.monotonic() - begin)
-
-    return start
+    env = {"PATH": f"{home / 'bin'}:{os.environ['PATH']}", "REPOSITORY": str(REPOSITORY)}
+    return lambda *args: Started([home / "run.sh", *args], home, **env).done()
 
 
 def manifests(home: Path, seed: int, number: int) -> None:
@@ -428,12 +390,10 @@ def manifests(home: Path, seed: int, number: int) -> None:
     start = recipe(home)
     if start().status:
         raise Wrong("lost", "the toy recipe does not run")
-    target = rng.choice(
-        sorted(p for p in (home / "exp").rglob("*") if p.is_file() and "log" not in p.parts)
-    )
-    how, after = damaged(
-        target.read_bytes(), rng, lambda: (World.get() / "weights.json").read_bytes()
-    )
+    left = (p for p in (home / "exp").rglob("*") if p.is_file() and "log" not in p.parts)
+    target = rng.choice(sorted(left))
+    other = (World.get() / "weights.json").read_bytes
+    how, after = damaged(target.read_bytes(), rng, other)
     target.unlink() if after is None else target.write_bytes(after)
     done = start("--skip-done", "true")
     where = f"{target.relative_to(home)} {how}"
@@ -443,18 +403,9 @@ def manifests(home: Path, seed: int, number: int) -> None:
         raise Wrong("traceback", f"{where}: {done.err[-500:]}{done.out[-500:]}")
     if done.status and len(done.said) != 1:
         raise Wrong("multi-line", f"{where}: {done.err}")
-    if not done.status and (
-        (home / "exp/sorted").read_text(),
-        (home / "exp/words").read_text(),
-    ) != ("apple\nfig\npear\n", "pear\nfig\napple\n"):
+    texts = [(home / f"exp/{name}").read_text() for name in ("sorted", "words")]
+    if not done.status and texts != ["apple\nfig\npear\n", "pear\nfig\napple\n"]:
         raise Wrong("silent change", f"{where}: the second run leaves another result")
-
-
-def check(kind: str, seed: int, number: int) -> Callable[[Path], None]:
-    """The case of that number."""
-    return lambda home: (
-        manifests(home, seed, number) if kind == "manifests" else attack(home, kind, seed, number)
-    )
 
 
 SLOW = ("checkpoint", "complete", "corpus", "corpus-resumed", "manifests", "report")
@@ -464,6 +415,6 @@ def cases(size: str, seed: int) -> Iterator[Case]:
     """Some of each kind in the short campaign, 2,000 in all in the long one."""
     counts = {"short": 2, "medium": 24, "long": 110}
     for kind in (*KINDS, "manifests"):
-        slow = kind in SLOW
-        for number in range(1 if slow and size == "short" else counts[size]):
-            yield Case(f"{kind}-{number}", check(kind, seed, number))
+        check = manifests if kind == "manifests" else functools.partial(attack, kind=kind)
+        for number in range(1 if kind in SLOW and size == "short" else counts[size]):
+            yield Case(f"{kind}-{number}", functools.partial(check, seed=seed, number=number))

@@ -293,24 +293,17 @@ def unwritable(home: Path, name: str) -> None:
 
 def cases(size: str, seed: int) -> Iterator[Case]:
     """Each verb that writes, by each kind of want."""
-    draws = {"short": 1, "medium": 1, "long": 8}[size]
     for name in WRITERS:
-        for draw in range(draws):
+        for draw in range(8 if size == "long" else 1):
             if size != "short" or name in ("train", "convert-gz", "lattices", "score"):
-                yield Case(
-                    f"quota-{name}-{draw}", lambda home, n=name, d=draw: quota(home, n, d, seed)
-                )
+                yield Case.of(f"quota-{name}-{draw}", quota, name, draw, seed)
             if size != "short" or name in ("ngram", "tune"):
-                yield Case(
-                    f"full-{name}-{draw}", lambda home, n=name, d=draw: full(home, n, d, seed)
-                )
-        if size != "short" or name == "rescore":
-            yield Case(f"unwritable-{name}", lambda home, n=name: unwritable(home, n))
-    for verb in ("score", "embed"):
-        if size != "short" or verb == "score":
-            yield Case(f"cache-{verb}", lambda home, v=verb: full_cache(home, v))
-    for verb in OUTPUTS:
-        if size != "short" or verb in ("tune", "doctor"):
-            yield Case(f"output-{verb}", lambda home, v=verb: full_output(home, v))
-        if size != "short":
-            yield Case(f"closed-{verb}", lambda home, v=verb: closed_output(home, v))
+                yield Case.of(f"full-{name}-{draw}", full, name, draw, seed)
+    kinds = {
+        "unwritable": (unwritable, WRITERS),
+        "cache": (full_cache, ("score", "embed")),
+        "output": (full_output, OUTPUTS),
+        "closed": (closed_output, OUTPUTS),
+    }
+    short = ("unwritable-rescore", "cache-score", "output-tune", "output-doctor")
+    yield from Case.all(kinds, size, short)

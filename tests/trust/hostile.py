@@ -11,10 +11,8 @@ import pickle
 import re
 import shlex
 import shutil
-import subprocess
 import sys
 import tarfile
-import time
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -25,8 +23,8 @@ from trust.common import (
     Case,
     Done,
     Skipped,
+    Started,
     Wrong,
-    environment,
     lmtools,
     patience,
     refused,
@@ -144,11 +142,11 @@ READERS = {
 }
 
 
-def kaldi(home: Path, make: Callable, verb: str) -> None:
+def kaldi(home: Path, name: str, verb: str) -> None:
     """A verb that recognises the directory by itself."""
     take(home, "lm/ngram")
     (home / "ref").write_text("u1 the king\n")
-    make(kaldi_directory(home))
+    KALDI[name](kaldi_directory(home))
     with guarded(home):
         done = run(*READERS[verb], home=home)
     if verb == "doctor":  # its findings are lines, its status 1 is one of them
@@ -161,7 +159,7 @@ def lattice_directory(home: Path, name: str) -> None:
     """A directory of lattices of which one has a hostile name."""
     take(home, "lattices")
     first = sorted((home / "lattices").iterdir())[0]
-    first.rename(first.with_name(name))
+    first.rename(first.with_name(f"{NAMES[name]}.slf"))
     with guarded(home):
         for args in (
             ("lattice", "info", "lattices"),
@@ -171,10 +169,10 @@ def lattice_directory(home: Path, name: str) -> None:
             sound(run(*args, home=home))
 
 
-def list_directory(home: Path, name: str, form: str) -> None:
+def list_directory(home: Path, form: str, name: str) -> None:
     """A directory with a file an utterance or a system, one of hostile name."""
     (home / "d").mkdir()
-    for file in ("plain", name):
+    for file in ("plain", NAMES[name]):
         (home / "d" / file).write_text(
             "-3.5 -1.5 2 the king\n-4 -1 2 a king\n" if form == "srilm" else "the king\na king\n"
         )
@@ -220,14 +218,14 @@ SPEECH = {
 }
 
 
-def speech(home: Path, make: Callable) -> None:
+def speech(home: Path, name: str) -> None:
     """Recordings to decode, with all of a model but what is in its files."""
     (home / "d").mkdir()
     (home / "ok.wav").write_bytes(b"RIFF")
-    make(home / "d")
-    for name in ("am/final.mdl", "conf/mfcc.conf", "conf/model.conf"):
-        (home / "m" / name).parent.mkdir(parents=True, exist_ok=True)
-        (home / "m" / name).write_text("")
+    SPEECH[name](home / "d")
+    for file in ("am/final.mdl", "conf/mfcc.conf", "conf/model.conf"):
+        (home / "m" / file).parent.mkdir(parents=True, exist_ok=True)
+        (home / "m" / file).write_text("")
     with guarded(home):
         done = run("decode", "--asr", "vosk:m", "--audio", "d", "--out", "o.jsonl", home=home)
     if sound(done).status == 0:
@@ -277,7 +275,7 @@ NAMES = {
 def typed(home: Path, name: str) -> None:
     """A file of hostile name, given by its path as a verb's input and output."""
     take(home, "test.jsonl")
-    file = f"./{name}.jsonl"
+    file = f"./{NAMES[name]}.jsonl"
     (home / "test.jsonl").rename(home / file)
     with guarded(home):
         done = sound(run("convert", file, f"{file}.out.jsonl", home=home))
@@ -312,50 +310,36 @@ WRITERS = (
 )  # fmt: skip
 
 
-def speaking(home: Path, where: str, word: str) -> None:
+def speaking(home: Path, where: str, name: str) -> None:
     """Lists with that word as an utterance's id or in its texts, through rescoring, every writer
     and the report.
     """
+    word = WORDS[name]
     utt, text = (word, "the king") if where == "id" else ("u1", f"the {word} king")
-    rows = [
-        {
-            "utt": u,
-            "ref": text,
-            "hyps": [
-                {"text": text, "scores": {"am": -1.0}},
-                {"text": "a king", "scores": {"am": -2.0}},
-            ],
-        }
-        for u in (utt, "u2")
-    ]
-    for part in ("dev", "test"):
-        (home / f"data/{part}").mkdir(parents=True)
-        write_lists(rows, home / f"data/{part}/nbest.jsonl")
-    lists = {part: f"data/{part}/nbest.jsonl" for part in ("dev", "test")}
+    hyps = [{"text": text, "scores": {"am": -1.0}}, {"text": "a king", "scores": {"am": -2.0}}]
+    lists = [f"data/{part}/nbest.jsonl" for part in ("dev", "test")]
+    for path in lists:
+        (home / path).parent.mkdir(parents=True)
+        write_lists([{"utt": u, "ref": text, "hyps": hyps} for u in (utt, "u2")], home / path)
     with guarded(home):
+
+        def quietly(words: str) -> bool:
+            return not quiet(sound(run(*split(words), home=home))).status
+
         for form in WRITERS:
-            quiet(sound(run("convert", lists["dev"], f"out/{form}", "--to", form, home=home)))
+            quietly(f"convert {lists[0]} out/{form} --to {form}")
         weights = "exp/tune/first-pass/weights.json"
-        done = quiet(sound(run("tune", "--nbest", lists["dev"], "--out", weights, home=home)))
-        if done.status:
+        if not quietly(f"tune --nbest {lists[0]} --out {weights}"):
             return
-        for part in lists:
-            done = quiet(
-                sound(
-                    run(
-                        "rescore",
-                        "--nbest",
-                        lists[part],
-                        "--weights",
-                        weights,
-                        "--out",
-                        f"exp/rescore/first-pass/{part}.txt",
-                        home=home,
-                    )
-                )
+        chosen = [
+            quietly(
+                f"rescore --nbest {path} --weights {weights} --out"
+                f" exp/rescore/first-pass/{path.split('/')[1]}.txt"
             )
-        if done.status == 0:
-            quiet(sound(run("report", "exp", "--nbest", *lists.values(), home=home)))
+            for path in lists
+        ]
+        if chosen[-1]:
+            quietly(f"report exp --nbest {' '.join(lists)}")
     page = home / "exp/report/index.html"
     if page.exists() and (found := Acting().of(page.read_text())):
         raise Wrong("executed", f"the page acts: {found[0]}")
@@ -415,16 +399,14 @@ def yaml(home: Path, tag: str, where: str) -> None:
         "model": ("lm/tta/config.yaml", score("lm/tta")),
         "ngram": ("lm/ngram/config.yaml", score("lm/ngram")),
         "normaliser": (
-            "words/normaliser.yaml",
-            ("corpus", "--text", "train.txt", "--subword", "words", "--out", "b"),
+            "words/normaliser.yaml", split("corpus --text train.txt --subword words --out b"),
         ),
         "conf": (
-            "own.yaml",
-            (*split("train --conf own.yaml --train train.bin --valid valid.bin --out run"),),
+            "own.yaml", split("train --conf own.yaml --train train.bin --valid valid.bin --out r"),
         ),
         "option": ("own.yaml", (*training("tta", "run"), f"arch.dim={YAML[tag]}")),
         "experiment": ("e.yaml", TUNE),
-    }
+    }  # fmt: skip
     file, args = targets[where]
     old = (home / file).read_text() if (home / file).exists() else ""
     (home / file).write_text(f"extra: {YAML[tag]}\n{old}")
@@ -437,6 +419,12 @@ def yaml(home: Path, tag: str, where: str) -> None:
 def score(lm: str) -> tuple:
     """Score the test set."""
     return ("score", "--lm", lm, *split("--nbest test.jsonl --cache none --device cpu --out s"))
+
+
+PICKLES = (
+    "weights weights-torch checkpoint corpus subword ngram-binary arpa vectors vectors-objects"
+    " vectors-member lists vectors-npy"
+)
 
 
 def pickled(home: Path, where: str) -> None:
@@ -452,10 +440,7 @@ def pickled(home: Path, where: str) -> None:
         "weights-torch": ("lm/tta/model.safetensors", score("lm/tta")),
         "checkpoint": ("lm/tta/checkpoint.safetensors", training("tta", "lm/tta")),
         "corpus": ("train.bin", training("tta", "run")),
-        "subword": (
-            "bpe/bpe.model",
-            ("corpus", "--text", "train.txt", "--subword", "bpe", "--out", "b"),
-        ),
+        "subword": ("bpe/subword.model", split("corpus --text train.txt --subword bpe --out b")),
         "ngram-binary": ("lm.bin", score("lm.bin")),
         "arpa": ("lm.arpa", score("lm.arpa")),
         "vectors": ("vectors.npz", vectors),
@@ -469,20 +454,16 @@ def pickled(home: Path, where: str) -> None:
     if where == "weights-torch":
         torch.save({"x": Bomb()}, data)
     elif where == "vectors-objects":
-        np.savez(
-            data,
-            **{**np.load(home / "vectors.npz"), "texts": np.array([Bomb(), Bomb()], dtype=object)},
-        )
+        texts = np.array([Bomb(), Bomb()], dtype=object)
+        np.savez(data, **{**np.load(home / "vectors.npz"), "texts": texts})
     elif where == "vectors-member":
         with zipfile.ZipFile(data, "w") as archive:
-            archive.writestr("vectors.npy", pickle.dumps(Bomb()))
-            archive.writestr("texts.npy", pickle.dumps(Bomb()))
+            for name in ("vectors.npy", "texts.npy"):
+                archive.writestr(name, pickle.dumps(Bomb()))
     elif where == "vectors-npy":
         np.save(data, np.array([Bomb()], dtype=object))
     else:
         data.write(pickle.dumps(Bomb()))
-    if where == "subword":
-        file = str(next(p for p in (home / "bpe").rglob("*.model")).relative_to(home))
     (home / file).write_bytes(data.getvalue())
     with guarded(home):
         done = run(*args, home=home)
@@ -502,58 +483,38 @@ def huggingface(home: Path, where: str) -> None:
     except ImportError:
         raise Skipped("transformers is not installed") from None
     folder = home / "hf"
-    config = BertConfig(
-        vocab_size=30,
-        hidden_size=8,
-        num_hidden_layers=1,
-        num_attention_heads=1,
-        intermediate_size=8,
-        max_position_embeddings=16,
-    )
-    model = BertForMaskedLM(config)
+    sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 1}
+    sizes |= {"vocab_size": 30, "intermediate_size": 8, "max_position_embeddings": 16}
+    model = BertForMaskedLM(BertConfig(**sizes))
     model.save_pretrained(folder)
     words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
     words += split("the a king queen city went came to of and great river stone house")
     (folder / "vocab.txt").write_text("".join(f"{word}\n" for word in words))
-    (folder / "tokenizer_config.json").write_text(
-        json.dumps({"tokenizer_class": "BertTokenizer", "model_max_length": 16})
-    )
+    tokenizer = {"tokenizer_class": "BertTokenizer", "model_max_length": 16}
     take(home, "test.jsonl")
-    args = (*split("score --lm hf:hf --nbest test.jsonl --cache none --device cpu --out s"),)
-    weights = folder / "model.safetensors"
-    if where == "sound":
-        with guarded(home):
-            succeeded(run(*args, home=home))
-        return
     if where.startswith("pickle"):
-        weights.unlink()
+        (folder / "model.safetensors").unlink()
         if where == "pickle":
             (folder / "pytorch_model.bin").write_bytes(pickle.dumps({"x": Bomb()}))
         elif where == "pickle-torch":
             torch.save({"x": Bomb()}, folder / "pytorch_model.bin")
         else:  # sound pickled weights: only an explicit wish loads a pickle
             torch.save(model.state_dict(), folder / "pytorch_model.bin")
-    else:
+    elif where.startswith("code"):
         (folder / "hostile.py").write_text(CODE)
         tree = json.loads((folder / "config.json").read_text())
-        tree["auto_map"] = {
-            "AutoConfig": "hostile.Thing",
-            "AutoModelForMaskedLM": "hostile.Thing",
-            "AutoTokenizer": ["hostile.Thing", "hostile.Thing"],
-        }
+        things = {"AutoTokenizer": ["hostile.Thing", "hostile.Thing"]}
+        models = dict.fromkeys(("AutoConfig", "AutoModelForMaskedLM"), "hostile.Thing")
+        tree["auto_map"] = things | models
         if where == "code-unknown":
             tree["model_type"] = "hostile"
         (folder / "config.json").write_text(json.dumps(tree))
         if where == "code-tokenizer":
-            map_ = {
-                "tokenizer_class": "Thing",
-                "auto_map": {"AutoTokenizer": ["hostile.Thing", "hostile.Thing"]},
-                "model_max_length": 16,
-            }
-            (folder / "tokenizer_config.json").write_text(json.dumps(map_))
+            tokenizer |= {"tokenizer_class": "Thing", "auto_map": things}
+    (folder / "tokenizer_config.json").write_text(json.dumps(tokenizer))
     with guarded(home):
-        done = run(*args, home=home, HF_HOME=str(home / "hfhome"))
-    sound(done)
+        done = run(*score("hf:hf"), home=home, HF_HOME=str(home / "hfhome"))
+    (succeeded if where == "sound" else sound)(done)
     if done.status == 0 and where.startswith("pickle"):
         raise done.wrong("accepted", "pickled weights are loaded without being asked for")
 
@@ -582,32 +543,13 @@ def archive(home: Path, name: str) -> None:
         if name == "truncated":
             whole = (home / "mini/dev.lattices.tar.xz").read_bytes()
             (home / "mini/dev.lattices.tar.xz").write_bytes(whole[: len(whole) // 2])
-        script = REPOSITORY / "utils/unpack.py"
         archives = ("dev.lattices.tar.xz", "test.lattices.tar.xz")
-        command = [sys.executable, str(script), "mini", "out", "train.txt", *archives]
-        begin = time.monotonic()
-        try:
-            ended = subprocess.run(
-                command,
-                cwd=home,
-                capture_output=True,
-                text=True,
-                timeout=patience(),
-                env=environment(home),
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            raise Wrong("hang", shlex.join(command)) from None
+        script = REPOSITORY / "utils/unpack.py"
+        command = [sys.executable, script, "mini", "out", "train.txt", *archives]
+        done = Started(command, home).done()
         if Path("/tmp/lmtools-trust-canary").exists():
             os.unlink("/tmp/lmtools-trust-canary")
             raise Wrong("written outside", "/tmp/lmtools-trust-canary")
-    done = Done(
-        ("unpack.py", "mini", "out"),
-        ended.returncode,
-        ended.stdout,
-        ended.stderr,
-        time.monotonic() - begin,
-    )
     sound(done)
     if name == "truncated" and done.status == 0:
         raise done.wrong("accepted")
@@ -692,16 +634,14 @@ def leftovers(home: Path) -> None:
         (home / ".words.abc.tmp.old").symlink_to(outside / "folder")
         take(home, "train.txt")
         succeeded(run("convert", "test.jsonl", "out.jsonl", home=home))
-        succeeded(
-            run("subword", "--text", "train.txt", "--type", "word", "--out", "words", home=home)
-        )
-        succeeded(
-            run("subword", "--text", "train.txt", "--type", "word", "--out", "words", home=home)
-        )
+        for _ in range(2):
+            words = split("subword --text train.txt --type word --out words")
+            succeeded(run(*words, home=home))
 
 
-def options(home: Path, value: str) -> None:
+def options(home: Path, name: str) -> None:
     """Options of a recipe that say something to a shell."""
+    value = NAMES[name]
     start = recipe(home)
     with guarded(home):
         for args in (
@@ -724,26 +664,11 @@ def traced(home: Path) -> None:
     folder = kaldi_directory(home)
     scp("acwt")(folder)
     log = home.parent / "case.trace"
-    calls = "execve,execveat,openat,open,creat,rename,renameat,renameat2,unlink,unlinkat,mkdir,mkdirat,symlink,link,linkat"  # noqa: E501
-    command = [
-        "strace",
-        "-f",
-        "-qq",
-        "-e",
-        f"trace={calls}",
-        "-o",
-        str(log),
-        *lmtools("convert", "nbest", "out.jsonl"),
-    ]
+    calls = "execve,execveat,openat,open,creat,rename,renameat,renameat2,unlink,unlinkat,mkdir"
+    calls += ",mkdirat,symlink,link,linkat"
+    command = ["strace", "-f", "-qq", "-e", f"trace={calls}", "-o", log]
     with guarded(home):
-        subprocess.run(
-            command,
-            cwd=home,
-            capture_output=True,
-            env=environment(home),
-            timeout=patience(300),
-            check=False,
-        )
+        Started([*command, *lmtools("convert", "nbest", "out.jsonl")], home).done(patience(300))
     lines = log.read_text(errors="replace").splitlines()
     if len(lines) < 10:
         raise Skipped("strace is not allowed here")
@@ -752,106 +677,46 @@ def traced(home: Path) -> None:
         raise Wrong("executed", started[0][:300])
     for line in lines:
         path = re.search(r'"([^"]*)"', line)
-        writes = (
-            "O_WRONLY" in line
-            or "O_RDWR" in line
-            or "O_CREAT" in line
-            or not re.search(r"\b(open|openat|execve)\(", line)
-        )
-        if (
-            path
-            and writes
-            and path[1].startswith("/")
-            and not path[1].startswith((str(home), "/dev/", "/proc/", "/tmp/"))
-            and "= -1" not in line
-        ):
+        opens = re.search(r"\b(open|openat|execve)\(", line)
+        writes = not opens or re.search(r"O_WRONLY|O_RDWR|O_CREAT", line)
+        places = (str(home), "/dev/", "/proc/", "/tmp/")
+        far = path and path[1].startswith("/") and not path[1].startswith(places)
+        if far and writes and "= -1" not in line:
             raise Wrong("written outside", line[:300])
 
 
 def cases(size: str, seed: int) -> Iterator[Case]:
     """Each kind, all of its forms but in the short campaign."""
-    every: list[Case] = []
-    for name, make in KALDI.items():
-        for verb in READERS:
-            every.append(
-                Case(f"kaldi-{name}-{verb}", lambda home, m=make, v=verb: kaldi(home, m, v))
-            )
-    for name, file in NAMES.items():
-        every.append(
-            Case(f"lattices-{name}", lambda home, f=file: lattice_directory(home, f"{f}.slf"))
-        )
-        for form in ("srilm", "systems"):
-            every.append(
-                Case(
-                    f"lists-{form}-{name}",
-                    lambda home, f=file, form=form: list_directory(home, f, form),
-                )
-            )
-        every.append(Case(f"typed-{name}", lambda home, f=file: typed(home, f)))
-        every.append(Case(f"options-{name}", lambda home, f=file: options(home, f)))
-    for name, make in SPEECH.items():
-        every.append(Case(f"speech-{name}", lambda home, m=make: speech(home, m)))
-    for name in PIPES:
-        every.append(Case(f"piped-{name}", lambda home, n=name: piped(home, n)))
-    for name, word in WORDS.items():
-        for where in ("id", "word"):
-            every.append(
-                Case(
-                    f"speaking-{where}-{name}",
-                    lambda home, w=where, word=word: speaking(home, w, word),
-                )
-            )
-    for tag in YAML:
-        for where in ("model", "ngram", "normaliser", "conf", "option", "experiment"):
-            every.append(Case(f"yaml-{tag}-{where}", lambda home, t=tag, w=where: yaml(home, t, w)))
-    for where in (
-        *("weights", "weights-torch", "checkpoint", "corpus", "subword", "ngram-binary", "arpa"),
-        *("vectors", "vectors-objects", "vectors-member", "lists", "vectors-npy"),
-    ):
-        every.append(Case(f"pickle-{where}", lambda home, w=where: pickled(home, w)))
-    for where in (
-        "sound",
-        "pickle",
-        "pickle-torch",
-        "pickle-sound",
-        "code",
-        "code-unknown",
-        "code-tokenizer",
-    ):
-        every.append(Case(f"huggingface-{where}", lambda home, w=where: huggingface(home, w)))
-    for name in (*MEMBERS, "truncated"):
-        every.append(Case(f"archive-{name}", lambda home, n=name: archive(home, n)))
-    for name in LINKS:
-        every.append(Case(f"link-{name}", lambda home, n=name: link(home, n)))
-    every += [Case("link-all", predictable), Case("leftovers", leftovers), Case("traced", traced)]
-    yield from (case for case in every if size != "short" or case.name in SHORT)
+    kinds = {
+        "kaldi": (kaldi, KALDI, READERS),
+        "lattices": (lattice_directory, NAMES),
+        "lists": (list_directory, ("srilm", "systems"), NAMES),
+        "typed": (typed, NAMES),
+        "options": (options, NAMES),
+        "speech": (speech, SPEECH),
+        "piped": (piped, PIPES),
+        "speaking": (speaking, ("id", "word"), WORDS),
+        "yaml": (yaml, YAML, split("model ngram normaliser conf option experiment")),
+        "pickle": (pickled, split(PICKLES)),
+        "huggingface": (
+            huggingface,
+            split("sound pickle pickle-torch pickle-sound code code-unknown code-tokenizer"),
+        ),
+        "archive": (archive, (*MEMBERS, "truncated")),
+        "link": (link, LINKS),
+        "link-all": (predictable,),
+        "leftovers": (leftovers,),
+        "traced": (traced,),
+    }
+    return Case.all(kinds, size, SHORT)
 
 
 SHORT = {
-    *(f"speech-{name}" for name in ("command", "name", "pipe")),
-    *(
-        f"kaldi-{name}-{verb}"
-        for name in ("scp-acwt", "name-pipe")
-        for verb in ("convert", "doctor", "score")
-    ),
-    "kaldi-name-newline-convert",
-    "lattices-newline",
-    "lists-srilm-pipe",
-    "typed-newline",
-    "options-substitution",
-    "speaking-id-html",
-    "speaking-id-up",
-    "speaking-word-escape",
-    "yaml-apply-model",
-    "yaml-apply-conf",
-    "yaml-apply-experiment",
-    "pickle-weights-torch",
-    "pickle-vectors-objects",
-    "pickle-checkpoint",
-    "archive-up",
-    "archive-dots",
-    "archive-truncated",
-    "link-lock",
-    "link-manifest",
-    "leftovers",
+    *(f"kaldi-{name}-{verb}" for name in ("scp-acwt", "name-pipe") for verb in [*READERS][:3]),
+    *split("kaldi-name-newline-convert lattices-newline lists-srilm-pipe typed-newline"),
+    *split("options-substitution speech-command speech-name speech-pipe speaking-id-html"),
+    *split("speaking-id-up speaking-word-escape yaml-apply-model yaml-apply-conf"),
+    *split("yaml-apply-experiment pickle-weights-torch pickle-vectors-objects"),
+    *split("pickle-checkpoint archive-up archive-dots archive-truncated link-lock"),
+    *split("link-manifest leftovers"),
 }

@@ -178,8 +178,5 @@ def cases(size: str, seed: int) -> Iterator[Case]:
     """Each verb, often in the long campaign; a kill of two in the short one."""
     kills = 1 if size == "short" else KILLS
     for number in range({"short": 1, "medium": 1, "long": 8}[size]):
-        for name in VERBS:
-            if size != "short" or name in ("decode", "shards"):
-                yield Case(
-                    f"{name}-{number}", lambda home, n=name, d=number: kill(home, n, kills, seed, d)
-                )
+        for name in VERBS if size != "short" else ("decode", "shards"):
+            yield Case.of(f"{name}-{number}", kill, name, kills, seed, number)

@@ -57,6 +57,7 @@ def recordings(home: Path, count: int = 4) -> None:
 
 
 RUN_SH = str(REPOSITORY / "utils/run.sh")
+WHERE = {"local": "local", "parts": RUN_SH}
 PARTED = ("corpus", "shards", "score")  # verbs that take --cmd (and decode)
 TEXTS = ("train.txt", "valid.txt", "words")
 VERBS = {
@@ -255,6 +256,7 @@ def cache(home: Path) -> None:
 
 def shards(home: Path, where: str) -> None:
     """Links and pickles where a corpus in shards belongs."""
+    where = WHERE[where]
     ready(home, "shards")
     with guarded(home) as outside:
         (home / "o").write_bytes(b"lmtools-corpus-index-1\n" + pickle.dumps(Bomb()))
@@ -270,6 +272,7 @@ def shards(home: Path, where: str) -> None:
 
 def modules(home: Path, name: str, where: str) -> None:
     """Python modules beside the data, of names that whatever starts would import."""
+    where = WHERE[where]
     if sys.version_info < (3, 11):
         raise Skipped("Python 3.10 always takes them")
     ready(home, name)
@@ -313,25 +316,16 @@ def cases(size: str, seed: int) -> Iterator[Case]:
     """Each verb that takes --cmd with each plant, each that takes --nj among modules; in the short
     campaign some.
     """
-    every: list[Case] = []
-    for name in PARTED:
-        for plant in PLANTS:
-            every.append(
-                Case(f"parts-{name}-{plant}", lambda home, n=name, p=plant: joined(home, n, p))
-            )
-    for name in VERBS:
-        for where, what in (("local", "local"), (RUN_SH, "parts"))[: 1 + (name in PARTED)]:
-            every.append(
-                Case(f"modules-{name}-{what}", lambda home, n=name, w=where: modules(home, n, w))
-            )
-    for how in ("bomb", "audio"):
-        every.append(Case(f"journal-{how}", lambda home, h=how: journal(home, h)))
-    every.append(Case("cache", cache))
-    for where, what in (("local", "local"), (RUN_SH, "parts")):
-        every.append(Case(f"shards-{what}", lambda home, w=where: shards(home, w)))
-    for name in OUTPUTS:
-        every.append(Case(f"links-{name}", lambda home, n=name: links(home, n)))
-    yield from (case for case in every if size != "short" or case.name in SHORT)
+    kinds = {
+        "parts": (joined, PARTED, PLANTS),
+        "modules": (modules, VERBS, WHERE),
+        "journal": (journal, ("bomb", "audio")),
+        "cache": (cache,),
+        "shards": (shards, WHERE),
+        "links": (links, OUTPUTS),
+    }
+    whole = {f"modules-{name}-parts" for name in VERBS.keys() - {*PARTED}}
+    yield from (case for case in Case.all(kinds, size, SHORT) if case.name not in whole)
 
 
 SHORT = {

@@ -50,11 +50,7 @@ def result(home: Path, out: str) -> dict[str, bytes]:
     files = snapshot(
         home / out, ignored=("metrics.jsonl", "checkpoint", ".", "SHA256", "metadata", "manifest")
     )
-    return {
-        name: data
-        for name, data in files.items()
-        if not name.endswith((".json", ".lock", ".sha256"))
-    }
+    return {n: data for n, data in files.items() if not n.endswith((".json", ".lock", ".sha256"))}
 
 
 def contend(
@@ -70,11 +66,8 @@ def contend(
     """
     wholes = [alone(home, make, command, out) for command in commands]
     make(home)
-    ended = together(
-        home,
-        commands,
-        [0.0, *(rng.choice((0.0, rng.uniform(0, 0.1), rng.uniform(0, 0.6))) for _ in commands[1:])],
-    )
+    later = [rng.choice((0.0, rng.uniform(0, 0.1), rng.uniform(0, 0.6))) for _ in commands[1:]]
+    ended = together(home, commands, [0.0, *later])
     for done in ended:
         sound(done)
     if all(done.status for done in ended):
@@ -129,27 +122,22 @@ def two_writers(home: Path, rng, pair: str) -> None:
     contend(home, lambda place: take(place, *needs), commands, out, rng, pair == "trainings")
 
 
+def scoring(lists: str, cache: str, out: str) -> tuple:
+    """The command that scores lists."""
+    words = f"score --lm lm/causal --nbest {lists} --cache {cache} --device cpu --rows 64"
+    return (*split(words), "--out", out)
+
+
 def one_cache(home: Path, rng) -> None:
     """Four scorings with one cache: each file as it is without one."""
     take(home, "lm/causal")
     for turn in range(2):
         write_lists(listed(30, turn), home / f"{turn}.jsonl")
 
-    def command(turn: int, cache: str, out: str) -> tuple:
-        return (
-            *split(f"score --lm lm/causal --nbest {turn}.jsonl --cache"),
-            cache,
-            *split("--device cpu --out"),
-            out,
-        )
-
     for turn in range(2):
-        succeeded(run(*command(turn, "none", f"right{turn}"), home=home))
-    ended = together(
-        home,
-        [command(n % 2, "kept", f"s{n}") for n in range(4)],
-        [rng.uniform(0, 0.3) for _ in range(4)],
-    )
+        succeeded(run(*scoring(f"{turn}.jsonl", "none", f"right{turn}"), home=home))
+    commands = [scoring(f"{n % 2}.jsonl", "kept", f"s{n}") for n in range(4)]
+    ended = together(home, commands, [rng.uniform(0, 0.3) for _ in range(4)])
     for number, done in enumerate(ended):
         succeeded(done)
         if (home / f"s{number}").read_bytes() != (home / f"right{number % 2}").read_bytes():
@@ -161,18 +149,10 @@ def killed_cache(home: Path, rng) -> None:
     take(home, "lm/causal")
     write_lists(listed(60, 3), home / "l.jsonl")
 
-    def command(cache: str, out: str) -> tuple:
-        return (
-            *split("score --lm lm/causal --nbest l.jsonl --rows 64 --cache"),
-            cache,
-            *split("--device cpu --out"),
-            out,
-        )
-
-    succeeded(run(*command("none", "right"), home=home))
+    succeeded(run(*scoring("l.jsonl", "none", "right"), home=home))
     for _ in range(3):
-        run(*command("kept", "s"), home=home, seconds=rng.uniform(0.02, 0.5))
-    succeeded(run(*command("kept", "s"), home=home))
+        run(*scoring("l.jsonl", "kept", "s"), home=home, seconds=rng.uniform(0.02, 0.5))
+    succeeded(run(*scoring("l.jsonl", "kept", "s"), home=home))
     if (home / "s").read_bytes() != (home / "right").read_bytes():
         raise Wrong("silent change", "scores differ after kills")
     if left := temporaries(home):
@@ -199,10 +179,7 @@ def killed_writers(home: Path, rng) -> None:
                 raise Wrong("silent change", f"a killed writer left half of {out}")
         succeeded(run(*command, home=home))
         if left := temporaries(home):
-            raise Wrong(
-                "left behind",
-                f"lmtools {command[0]}: {left[:5]} stay after the next write of {out}",
-            )
+            raise Wrong("left behind", f"{left[:5]} stay after the next write of {out}")
 
 
 def recipes(home: Path, rng) -> None:
@@ -242,7 +219,4 @@ def cases(size: str, seed: int) -> Iterator[Case]:
     """Each race, at other offsets each time."""
     for name, race in RACES.items():
         for draw in range({"short": 1, "medium": 4, "long": 25}[size]):
-            yield Case(
-                f"{name}-{draw}",
-                lambda home, r=race, n=name, d=draw: r(home, drawn("races", n, d, seed)),
-            )
+            yield Case.of(f"{name}-{draw}", race, drawn("races", name, draw, seed))

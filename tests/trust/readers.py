@@ -67,8 +67,5 @@ def cases(size: str, seed: int) -> Iterator[Case]:
         total = -(-READS[size] // len(names))
         for name in names:
             for start in range(0, total, BLOCK):
-                numbers = range(start, min(start + BLOCK, total))
-                yield Case(
-                    f"{family}-{name}-{start // BLOCK}",
-                    lambda home, n=name, r=numbers: read(home, n, seed, r),
-                )
+                turns = range(start, min(start + BLOCK, total))
+                yield Case.of(f"{family}-{name}-{start // BLOCK}", read, name, seed, turns)

@@ -30,7 +30,6 @@ from trust.common import (
 )
 from trust.world import World
 
-KILLS = 5  # a case
 LONGEST = 900.0  # seconds of an undisturbed run
 # What holds times, processes or where the run was: everything else has to be equal.
 TIMES = re.compile(
@@ -132,7 +131,7 @@ def ended(process: subprocess.Popen, seconds: float) -> int | None:
     return status
 
 
-def killed(name: str, kills: int, seed: int, number: int, stop: int = 99) -> int:
+def killed(case: Path, name: str, kills: int, seed: int, number: int, stop: int = 99) -> int:
     """Kill the recipe that often; each time it gets through, compare and begin anew. Returns the
     number of kills.
     """
@@ -169,11 +168,9 @@ def cases(size: str, seed: int) -> Iterator[Case]:
     smallest.
     """
     if size == "short":
-        yield Case("stsb-start-0", lambda home: killed("stsb", 1, seed, 0, 1))
+        yield Case.of("stsb-start-0", killed, "stsb", 1, seed, 0, 1)
         return
+    kills = 5 if size == "long" else 4
     for number in range({"medium": 1, "long": 10}[size]):
-        for name in ("librispeech", "gbw", "stsb", "wmt13"):
-            kills = KILLS if size == "long" else 4
-            yield Case(
-                f"{name}-{number}", lambda home, n=name, k=kills, d=number: killed(n, k, seed, d)
-            )
+        for name in known():
+            yield Case.of(f"{name}-{number}", killed, name, kills, seed, number)

@@ -3,13 +3,13 @@ repeats it, and a table.
 
 `python tests/trust/run.py` is the short campaign of `make test`, `--long` that of `make trust`;
 `--only damage` one attack, `--case NAME` one case of it. What a case does is a function of (attack,
-seed, case). Attacks take turns, each as much of the time as the others.
+seed, case). Attacks take turns: whenever the campaign ends, each has had its share.
 """
 
 import argparse
 import collections
-import contextlib
 import importlib
+import itertools
 import json
 import multiprocessing
 import os
@@ -19,6 +19,7 @@ import sys
 import tempfile
 import time
 import traceback
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -39,10 +40,27 @@ ATTACKS = {
     "recipes": "SIGKILL of whole recipes at random moments, and the same command again",
     "readers": "damaged input for every reader of formats (tests/fuzz.py)",
 }
+FINE = ("ok", "skipped")
+TASKS: list[tuple[str, common.Case]] = []  # of this campaign, in their turns; forks have them
 
 
-def attacked(name: str, case: common.Case, seed: int, keep: bool) -> dict:
-    """How one case ended: outcome (ok, skipped, or one of OUTCOMES), detail, trials, seconds."""
+def list_tasks(options: argparse.Namespace) -> list[tuple[str, common.Case]]:
+    """The cases that the options allow, with their attacks, each attack's spread evenly."""
+    turns = []
+    for name in options.only or ATTACKS:
+        cases = importlib.import_module(f"trust.{name}").cases(options.size, options.seed)
+        chosen = [case for case in cases if not options.case or case.name in options.case]
+        turns += [((n + 0.5) / len(chosen), (name, case)) for n, case in enumerate(chosen)]
+    return [task for _, task in sorted(turns, key=lambda turn: turn[0])]
+
+
+def attack(number: int, options: argparse.Namespace) -> dict | None:
+    """How one of TASKS ended: ok, skipped, or one of OUTCOMES; detail, trials, seconds. None when
+    the time is over.
+    """
+    if time.time() > options.end:
+        return None
+    name, case = TASKS[number]
     home = Path(tempfile.mkdtemp(dir=World.base, prefix=f"{name}."), "case")
     home.mkdir()
     begin, outcome, detail, trials = time.monotonic(), "ok", "", 1
@@ -54,87 +72,34 @@ def attacked(name: str, case: common.Case, seed: int, keep: bool) -> dict:
         outcome, detail, trials = "skipped", str(reason), 0
     except Exception:
         outcome, detail = "attack failed", traceback.format_exc(limit=-4)
-    if not keep:
+    if not options.keep:
         shutil.rmtree(home.parent, ignore_errors=True)
-    return {
-        "attack": name,
-        "case": case.name,
-        "seed": seed,
-        "outcome": outcome,
-        "detail": detail,
-        "trials": trials,
-        "seconds": round(time.monotonic() - begin, 2),
-    }
+    ended = {"outcome": outcome, "detail": detail, "trials": trials}
+    seconds = round(time.monotonic() - begin, 2)
+    return {"attack": name, "case": case.name, "seed": options.seed} | ended | {"seconds": seconds}
 
 
-def chosen(name: str, options):
-    """The cases of an attack that the options allow."""
-    for case in importlib.import_module(f"trust.{name}").cases(options.size, options.seed):
-        if not options.case or case.name in options.case:
-            yield case
+def leave(number: int = 0, frame=None) -> None:
+    """End as if the work were over, so that what a case started is ended."""
+    sys.exit(1)
 
 
-def share(names: list[str], options, begun, spent, queue) -> None:
-    """Cases in this process, each the next one that no other has begun of the attack that has had
-    the least time, so that all are reached however soon the campaign ends: `begun` cases and
-    seconds `spent` are in the order of `names`. Results go into the queue, None at the end.
-    """
-    # so that what a case started is ended
-    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(1))
-    left = {place: enumerate(chosen(name, options)) for place, name in enumerate(names)}
-    try:
-        while left and time.time() < options.end:
-            with begun.get_lock():
-                place = min(left, key=lambda place: spent[place])
-                wanted = begun[place]
-                begun[place] += 1
-            case = next((case for number, case in left[place] if number == wanted), None)
-            if case is None:
-                del left[place]
-                continue
-            begin = time.monotonic()
-            queue.put(attacked(names[place], case, options.seed, options.keep))
-            with begun.get_lock():
-                spent[place] += time.monotonic() - begin
-    finally:
-        queue.put(None)
-
-
-def results(names: list[str], options):
-    """The results of all cases as they come, of `options.jobs` processes."""
+def campaign(options: argparse.Namespace):
+    """The results of all cases, by `options.jobs` processes, which may have children."""
     common.warm()
     World.get()
-    context = multiprocessing.get_context("fork")
-    queue = context.Queue()
-    begun, spent = context.Array("l", len(names)), context.Array("d", len(names))
-    processes = [
-        context.Process(target=share, args=(names, options, begun, spent, queue))
-        for _ in range(options.jobs)
-    ]
-    for process in processes:
-        process.start()
-    left = options.jobs
-    try:
-        while left:
-            result = queue.get()
-            left -= result is None
-            if result:
-                yield result
-    finally:
-        if left:
-            for process in processes:
-                process.terminate()
-        for process in processes:
-            process.join()
+    fork = multiprocessing.get_context("fork")
+    with ProcessPoolExecutor(options.jobs, fork, signal.signal, (signal.SIGTERM, leave)) as pool:
+        yield from filter(None, pool.map(attack, range(len(TASKS)), itertools.repeat(options)))
 
 
-def command(result: dict, size: str) -> str:
-    """What repeats a case."""
+def show(result: dict, size: str) -> str:
+    """What came through, with the command that repeats it."""
     size = "" if size == "short" else f" --{size}"
     return (
-        f"python tests/trust/run.py --only {result['attack']} --seed {result['seed']}{size} --case"
-        f" {result['case']}"
-    )
+        f"{result['outcome']}: python tests/trust/run.py --only {result['attack']} --seed"
+        f" {result['seed']}{size} --case {result['case']}\n    "
+    ) + result["detail"].strip().replace("\n", "\n    ")
 
 
 def table(found: list[dict]) -> str:
@@ -143,31 +108,16 @@ def table(found: list[dict]) -> str:
     for result in sorted(found, key=lambda result: [*ATTACKS].index(result["attack"])):
         kind = result["case"].rstrip("0123456789").rstrip("-") or result["case"]
         row = rows[result["attack"], kind]
-        row["trials"] += result["trials"]
-        row["cases"] += 1
-        row[result["outcome"]] += 1
+        row.update({"trials": result["trials"], "cases": 1, result["outcome"]: 1})
     lines = [
         "| attack | kind | cases | trials | ok | what came through |",
         "|---|---|---|---|---|---|",
     ]
     for (attack, kind), row in rows.items():
-        wrong = ", ".join(
-            f"{count} {name}"
-            for name, count in row.items()
-            if name not in ("cases", "trials", "ok")
-        )
-        lines.append(
-            f"| {attack} | {kind} | {row['cases']} | {row['trials']} | {row['ok']} |"
-            f" {wrong or '-'} |"
-        )
+        cells = [attack, kind, *(row.pop(name, 0) for name in ("cases", "trials", "ok"))]
+        cells.append(", ".join(f"{count} {name}" for name, count in row.items()) or "-")
+        lines.append(f"| {' | '.join(map(str, cells))} |")
     return "\n".join(lines)
-
-
-def write_cases(found: list[dict], options: argparse.Namespace) -> None:
-    """Write every case so far and its outcome, so that a campaign may be ended at any time."""
-    if options.json:
-        tree = {"seed": options.seed, "size": options.size, "cases": found}
-        Path(options.json).write_text(json.dumps(tree, indent=1) + "\n")
 
 
 def parsed() -> argparse.Namespace:
@@ -175,47 +125,25 @@ def parsed() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    size = parser.add_mutually_exclusive_group()
-    size.add_argument(
-        "--long", dest="size", action="store_const", const="long", help="hours on two cores"
-    )
-    size.add_argument(
-        "--medium", dest="size", action="store_const", const="medium", help="some ten minutes"
-    )
-    size.add_argument(
-        "--short", dest="size", action="store_const", const="short", help="a minute (the default)"
-    )
-    parser.add_argument(
-        "--minutes",
-        type=float,
-        default=1e6,
-        help="begin no case after so long, which the attacks share",
-    )
-    parser.add_argument(
-        "--patience", default="1", metavar="X", help="limits of time, times X: the machine is busy"
-    )
-    parser.add_argument("--seed", type=int, default=0)
     parser.add_argument(
         "--only", action="append", choices=sorted(ATTACKS), help="this attack (may be repeated)"
     )
-    parser.add_argument(
-        "--without",
-        action="append",
-        default=[],
-        choices=sorted(ATTACKS),
-        help="all but this attack",
-    )
-    parser.add_argument(
-        "--case", action="append", help="only the case of this name (may be repeated)"
-    )
-    parser.add_argument("--jobs", type=int, default=1, help="attack with so many processes")
-    parser.add_argument("--json", help="write every case and its outcome to this file")
-    parser.add_argument(
-        "--base", help="work below this directory and keep it (default: a temporary one)"
-    )
+    for size, text in {"long": "hours on two cores", "medium": "some ten minutes"}.items():
+        parser.add_argument(
+            f"--{size}", dest="size", action="store_const", const=size, default="short", help=text
+        )
+    for name, kind, default, text in (
+        ("--minutes", float, 1e6, "begin no case after so long"),
+        ("--patience", str, "1", "limits of time, times so much: the machine is busy"),
+        ("--seed", int, 0, None),
+        ("--jobs", int, 1, "attack with so many processes"),
+        ("--json", Path, None, "write every case and its outcome to this file"),
+        ("--base", Path, None, "work below this directory and keep it (default: a temporary one)"),
+    ):
+        parser.add_argument(name, type=kind, default=default, help=text)
+    parser.add_argument("--case", action="append", help="only the case of this name, or these")
     parser.add_argument("--keep", action="store_true", help="keep what each case wrote")
     options = parser.parse_args()
-    options.size = options.size or "short"
     options.end = time.time() + 60 * options.minutes
     return options
 
@@ -223,50 +151,32 @@ def parsed() -> argparse.Namespace:
 def main() -> int:
     """Attack; 0 if nothing came through."""
     options = parsed()
-    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(1))
-    names = [
-        name
-        for name in ATTACKS
-        if name in (options.only or ATTACKS) and name not in options.without
-    ]
-    with contextlib.ExitStack() as stack:
-        World.base = Path(
-            options.base
-            or stack.enter_context(
-                tempfile.TemporaryDirectory(prefix="trust.", ignore_cleanup_errors=True)
-            )
-        )
+    signal.signal(signal.SIGTERM, leave)
+    TASKS[:] = list_tasks(options)
+    temporary = tempfile.TemporaryDirectory(prefix="trust.", ignore_cleanup_errors=True)
+    with temporary as place:
+        World.base = options.base or Path(place)
         World.base.mkdir(parents=True, exist_ok=True)
         os.environ[common.SLOWER] = options.patience
         begin, found = time.monotonic(), []
-        for result in results(names, options):
+        for result in campaign(options):
             found.append(result)
-            write_cases(found, options)
-            if result["outcome"] not in ("ok", "skipped"):
-                print(
-                    f"{result['outcome']}: {command(result, options.size)}\n    "
-                    + result["detail"].strip().replace("\n", "\n    "),
-                    flush=True,
-                )
+            if options.json:  # each time: a campaign may be ended at any moment
+                tree = {"seed": options.seed, "size": options.size, "cases": found}
+                options.json.write_text(json.dumps(tree, indent=1) + "\n")
+            if result["outcome"] not in FINE:
+                print(show(result, options.size), flush=True)
         print(table(found))
-        wrong = sum(result["outcome"] not in ("ok", "skipped") for result in found)
-        for reason in sorted(
-            {
-                f"{result['attack']}: {result['detail']}"
-                for result in found
-                if result["outcome"] == "skipped"
-            }
-        ):
-            print(f"skipped: {reason}")
-        for name in names:
-            done = sum(result["attack"] == name for result in found)
-            if (all_of := sum(1 for _ in chosen(name, options))) > done:
-                print(f"for want of time: {done} of {all_of} cases of {name}")
+        wrong = sum(result["outcome"] not in FINE for result in found)
+        skipped = [result for result in found if result["outcome"] == "skipped"]
+        for line in sorted({f"skipped: {one['attack']}: {one['detail']}" for one in skipped}):
+            print(line)
+        if len(found) < len(TASKS):
+            print(f"for want of time: {len(found)} of {len(TASKS)} cases")
         trials, seconds = sum(result["trials"] for result in found), time.monotonic() - begin
-        cpu = sum(os.times()[:4])
         print(
             f"{trials} attacks in {len(found)} cases, {wrong} came through; {seconds:.0f} s,"
-            f" {cpu:.0f} s of processor time"
+            f" {sum(os.times()[:4]):.0f} s of processor time"
         )
     return min(wrong, 1)
 

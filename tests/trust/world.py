@@ -6,6 +6,7 @@ import json
 import os
 import random
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from shlex import split
 
@@ -30,20 +31,12 @@ def listed(count: int, seed: int, size: int = 4) -> list[dict]:
             words = ref.split()
             words[rng.randrange(len(words))] = rng.choice(WORDS)
             texts[" ".join(words + rng.choices(WORDS, k=rng.randrange(2)))] = None
-        hyps = [
-            {
-                "text": text,
-                "scores": {"am": -round(rng.uniform(3, 9), 3), "lm": -round(rng.uniform(2, 6), 3)},
-            }
-            for text in texts
-        ]
-        rows.append(
-            {
-                "utt": f"u{number:03}",
-                "ref": ref,
-                "hyps": sorted(hyps, key=lambda hyp: -hyp["scores"]["am"]),
-            }
-        )
+        hyps = []
+        for text in texts:
+            am, lm = -round(rng.uniform(3, 9), 3), -round(rng.uniform(2, 6), 3)
+            hyps.append({"text": text, "scores": {"am": am, "lm": lm}})
+        hyps.sort(key=lambda hyp: -hyp["scores"]["am"])
+        rows.append({"utt": f"u{number:03}", "ref": ref, "hyps": hyps})
     return rows
 
 
@@ -67,95 +60,50 @@ def make(home: Path) -> Path:
         write_lists(rows, home / f"{name}.jsonl")
         (home / f"{name}.ref").write_text("".join(f"{row['utt']} {row['ref']}\n" for row in rows))
     rng = random.Random(5)
-    (home / "pairs.tsv").write_text(
-        "".join(
-            f"{a}\t{b}\t{rng.randrange(6)}\n"
-            for a, b in zip(sentences(12, 6), sentences(12, 7), strict=True)
-        )
-    )
-    LATTICES["slf"].write(
-        [
-            lattice_of(random_lattice(rng, 6, 9, WORDS, 0.0), f"u{number:03}")
-            for number in range(1, 5)
-        ],
-        home / "lattices",
-    )
-    (home / "lattices.ref").write_text(
-        "".join(f"u{number:03} the king\n" for number in range(1, 5))
-    )
+    both = zip(sentences(12, 6), sentences(12, 7), strict=True)
+    pairs = [f"{a}\t{b}\t{rng.randrange(6)}\n" for a, b in both]
+    (home / "pairs.tsv").write_text("".join(pairs))
+    utts = [f"u{number:03}" for number in range(1, 5)]
+    lattices = [replace(random_lattice(rng, 6, 9, WORDS, 0.0), utt=utt) for utt in utts]
+    LATTICES["slf"].write(lattices, home / "lattices")
+    (home / "lattices.ref").write_text("".join(f"{utt} the king\n" for utt in utts))
 
-    def made(*args):
-        succeeded(run(*args, home=home))
+    def made(words: str, *more) -> None:
+        succeeded(run(*split(words), *more, home=home))
 
-    made("subword", "--text", "train.txt", "--type", "word", "--out", "words")
-    made("subword", "--text", "train.txt", "--type", "bpe", "--vocab-size", 60, "--out", "bpe")
+    made("subword --text train.txt --type word --out words")
+    made("subword --text train.txt --type bpe --vocab-size 60 --out bpe")
     for name in ("train", "valid"):
-        made("corpus", "--text", f"{name}.txt", "--subword", "words", "--out", f"{name}.bin")
+        made(f"corpus --text {name}.txt --subword words --out {name}.bin")
     for lm in ("tta", "causal"):
-        made(*training(lm, f"lm/{lm}"))
-    made("ngram", "--text", "train.txt", "--order", 2, "--out", "lm/ngram")
+        succeeded(run(*training(lm, f"lm/{lm}"), home=home))
+    made("ngram --text train.txt --order 2 --out lm/ngram")
     for lm in ("tta", "causal", "ngram"):
         for name in ("dev", "test"):
-            made(
-                *split(
-                    f"score --lm lm/{lm} --nbest {name}.jsonl --cache none --out {name}.{lm}.scores"
-                )
-            )
-    made(
-        *split("tune --nbest dev.jsonl --scores ng=dev.ngram.scores tta=dev.tta.scores --out"),
-        *split("weights.json"),
-    )
-    made(*rescoring("test"))
-    (
-        made("embed", "--lm", "lm/tta", "--text", "sentences.txt", "--out", "vectors.npz")
-        if sentences_of(home)
-        else None
-    )
-    made("sts", "--vectors", "vectors.npz", "--pairs", "pairs.tsv", "--out", "sts.json")
-    made("ppl", "--lm", "lm/causal", "--text", "valid.txt", "--out", "ppl.json")
+            made(f"score --lm lm/{lm} --nbest {name}.jsonl --cache none --out {name}.{lm}.scores")
+    columns = "ng=dev.ngram.scores tta=dev.tta.scores"
+    made(f"tune --nbest dev.jsonl --scores {columns} --out weights.json")
+    succeeded(run(*rescoring("test"), home=home))
+    pairs = [line.split("\t")[:2] for line in (home / "pairs.tsv").read_text().splitlines()]
+    texts = sorted({text for pair in pairs for text in pair})
+    (home / "sentences.txt").write_text("".join(f"{text}\n" for text in texts))
+    made("embed --lm lm/tta --text sentences.txt --out vectors.npz")
+    made("sts --vectors vectors.npz --pairs pairs.tsv --out sts.json")
+    made("ppl --lm lm/causal --text valid.txt --out ppl.json")
     return home
-
-
-def lattice_of(lattice, utt: str):
-    """The lattice under another id, with log-probabilities as scores."""
-    from dataclasses import replace
-
-    return replace(lattice, utt=utt)
-
-
-def sentences_of(home: Path) -> bool:
-    """Write the sentences of the pairs, each once."""
-    texts = {
-        text
-        for line in (home / "pairs.tsv").read_text().splitlines()
-        for text in line.split("\t")[:2]
-    }
-    (home / "sentences.txt").write_text("".join(f"{text}\n" for text in sorted(texts)))
-    return True
 
 
 def training(lm: str, out, *more) -> tuple:
     """The arguments that train an LM."""
-    conf = REPOSITORY / f"conf/{lm}.yaml"
-    return (
-        "train",
-        "--conf",
-        conf,
-        *split(f"--train train.bin --valid valid.bin --out {out} --device cpu"),
-        *TINY,
-        *more,
-    )
+    words = f"train --train train.bin --valid valid.bin --out {out} --device cpu --conf"
+    return (*split(words), REPOSITORY / f"conf/{lm}.yaml", *TINY, *more)
 
 
 def rescoring(name: str, out: str = "hyp") -> tuple:
     """The arguments that rescore a set."""
-    columns = (f"ng={name}.ngram.scores", f"tta={name}.tta.scores")
-    return (
-        *split(f"rescore --nbest {name}.jsonl --scores"),
-        *columns,
-        *split("--weights weights.json --out"),
-        out,
-    )
+    columns = f"ng={name}.ngram.scores tta={name}.tta.scores"
+    words = f"rescore --nbest {name}.jsonl --scores {columns} --weights weights.json --out {out}"
+    return tuple(split(words))
 
 
 class World:

@@ -32,9 +32,16 @@ FORMS: dict[str, Callable[..., str]] = {
 NGRAM_FORMS = ("arpa", "arpa-ids", "arpa-nemo", "fst")  # of n-gram models, others of neural ones
 
 
+EXAMPLES = (
+    "lmtools export --lm lm --to arpa --out arpa",
+    "lmtools export --lm lstm --to onnx --out onnx",
+)
+
+
 def arguments(parser):
-    parser.add("--lm", help="model directory of `lmtools train` or `lmtools ngram`")
-    text = "form to write"
+    parser.add("--lm", help="model directory that `lmtools train` or `lmtools ngram` wrote")
+    others = [form for form in FORMS if form not in NGRAM_FORMS]
+    text = f"form of an n-gram: {', '.join(NGRAM_FORMS)}; of another model: {', '.join(others)}"
     parser.add("--to", choices=FORMS, default=None, required=True, metavar="FORM", help=text)
     parser.add("--out", metavar="DIR", help="directory to write")
     parser.add("--licence", "--corpus")
@@ -53,6 +60,6 @@ def run(args):
     if Path(lm).is_file():
         raise UserError(f"{lm}: is one file; give the directory of lmtools ngram or train")
     if args.to not in NGRAM_FORMS and is_ngram(lm):
-        raise UserError(f"{lm}: is an n-gram model; export it --to arpa or fst")
+        raise UserError(f"{lm}: is an n-gram model; use --to arpa or fst")
     with hold_lock(args.out):
         print(FORMS[args.to](lm, args.out, **given))

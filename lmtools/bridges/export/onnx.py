@@ -181,11 +181,14 @@ class StreamingScores(nn.Module):
         self.register_buffer("ours", torch.tensor(ours))
 
     def forward(self, x: Tensor, h0: Tensor, c0: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        before = [part for layer in zip(h0, c0, strict=True) for part in layer]
-        states, after = self.trunk.carried(self.ours[x], before)
+        states, after = self.trunk.embedding(self.ours[x]), []
+        for layer, h, c in zip(self.trunk.layers, h0, c0, strict=True):
+            states, state = layer(states, (h[None], c[None]))
+            after.append(state)
         every = self.output.distribution(self.trunk.head(states.flatten(0, 1)))
         log_p = every[:, self.ours].unflatten(0, states.shape[:2])
-        return log_p, torch.stack(after[::2]), torch.stack(after[1::2])
+        outputs, cells = zip(*after, strict=True)
+        return log_p, torch.cat(outputs), torch.cat(cells)
 
 
 def write_onnx_icefall(directory: str, out: str) -> str:

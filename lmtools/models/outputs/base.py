@@ -61,7 +61,6 @@ class OutputLayer(nn.Module, ABC):
 
     Config: ClassVar[type]
     sampled: ClassVar[bool] = False  # training touches a sample of the matrix's rows
-    printed: ClassVar[str | None] = None  # the criterion that is this one as its paper prints it
     weight: nn.Parameter | None
     sparse: bool = False
     # the logits are states times `weight` plus a bias, so that `packed` may do it

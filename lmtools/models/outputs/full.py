@@ -81,9 +81,7 @@ class Bce(Pointwise):
 
     @staticmethod
     def pointwise(z: Tensor, hit: float) -> tuple[Tensor, Tensor]:
-        """Return losses of outputs z whose ids are the targets (`hit` 1) or not (0), and their
-        derivatives.
-        """
+        """Return losses of outputs z of targets (`hit` 1) or others (0), and their derivatives."""
         return F.softplus(z) - hit * z, torch.sigmoid(z) - hit
 
 

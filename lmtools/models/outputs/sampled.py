@@ -34,14 +34,14 @@ after normalisation.
 """
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from lmtools.base.config import PRINTED, check_choices, check_numbers
+from lmtools.base.config import check_choices, check_numbers
 from lmtools.models.outputs.base import make_matrix
 from lmtools.models.outputs.corrected import ALL, NEVER, Corrected
 from lmtools.models.outputs.noise import DRAWINGS, NOISES, Noise, Sampler, log_expected
@@ -208,7 +208,7 @@ class SampledCeConfig(SampledConfig):
     # false: the noise set alone, as Eqs. 9, 13, 17 and 21 print it; no minimum then where a sure
     # word is seldom drawn. The mini corpus of egs/librispeech: CE-MCS comes to a perplexity of 92.7
     # with the target in the sum; without, to 128 after an epoch, and diverges
-    target_in_sum: bool = field(default=True, metadata={PRINTED: False})
+    target_in_sum: bool = True
 
 
 class SampledCe(Sampled):
@@ -256,7 +256,7 @@ class CeCpsConfig(SampledCeConfig):
     """Noise, the ids that are summed, and those whose sum is compensated."""
 
     # what C / K multiplies: the sum, as Eq. 17 prints it, or of it the noise, not the target
-    compensate: str = field(default="sum", metadata={PRINTED: "sum"})
+    compensate: str = "sum"
 
     def __post_init__(self):
         super().__post_init__()
@@ -294,7 +294,6 @@ class CeNce(SampledCe):
     u at -log K.
     """
 
-    printed = "ce-nce-paper"
     link = staticmethod(F.logsigmoid)
 
     def score(self, z, expected):
@@ -314,7 +313,7 @@ class CeNce(SampledCe):
 class CeNcePaperConfig(SampledCeConfig):
     """Settings of Eq. 21 as printed."""
 
-    target_in_sum: bool = field(default=False, metadata={PRINTED: False})
+    target_in_sum: bool = False
 
 
 class CeNcePaper(CeNce):

@@ -1,12 +1,12 @@
 import os
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 
 import pytest
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lmtools.base.config import build, dump, from_yaml, load_yaml, merge, override, read_layers
+from lmtools.base.config import build, dump, from_yaml, load_yaml, override, read_layers
 from lmtools.base.errors import UserError
 
 
@@ -101,13 +101,6 @@ def test_dump_is_read_back(one):
     assert build(Settings, yaml.safe_load(dump(one))) == one
 
 
-def test_dump_keeps_the_order_of_declaration():
-    assert [
-        line.split(":")[0] for line in dump(Settings("é")).splitlines() if line[0] not in " -"
-    ] == list(asdict(Settings("é")))
-    assert "é" in dump(Settings("é"))
-
-
 @pytest.mark.parametrize(
     ("tree", "assignments", "expected"),
     [
@@ -170,16 +163,6 @@ def test_malformed_yaml(tmp_path, text, message):
     with pytest.raises(UserError, match=message) as refusal:
         load_yaml(write(tmp_path / "c.yaml", text))
     assert "\n" not in str(refusal.value)
-
-
-def test_empty_yaml_is_an_empty_mapping(tmp_path):
-    assert load_yaml(write(tmp_path / "c.yaml", "# nothing yet\n")) == {}
-
-
-def test_merge_goes_group_by_group():
-    lower = {"a": 1, "g": {"x": 1, "h": {"p": 1}}, "only": {"z": 1}}
-    upper = {"a": 2, "g": {"y": 2, "h": {"q": 2}}, "only": 5}
-    assert merge(lower, upper) == {"a": 2, "g": {"x": 1, "y": 2, "h": {"p": 1, "q": 2}}, "only": 5}
 
 
 @pytest.mark.parametrize(

@@ -73,24 +73,6 @@ def test_threads_have_their_own():
     assert seen == {"own": 16 << 20, "copied": 7, "asyncio": 7}
 
 
-def test_two_threads_at_once():
-    """Each reads by its own settings while the other's block is open."""
-    barrier, seen = threading.Barrier(2), {}
-
-    def run(number: int) -> None:
-        with using(max_line=number):
-            barrier.wait(10)
-            seen[number] = current().max_line
-            barrier.wait(10)
-
-    threads = [threading.Thread(target=run, args=(number,)) for number in (1, 2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert seen == {1: 1, 2: 2}
-
-
 @pytest.mark.parametrize("spread", [map_ordered, lambda *args: dict(as_completed(*args)).values()])
 def test_worker_processes_have_those_of_the_call(spread):
     """Those of the moment of the call, wherever its results are taken."""

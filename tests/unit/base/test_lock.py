@@ -14,7 +14,6 @@ import pytest
 from lmtools.base.atomic import hold_lock
 from lmtools.base.errors import UserError
 from lmtools.cli import main
-from lmtools.models.checkpoint import load_model
 
 HOLD = (
     "import sys, time; from lmtools.base.atomic import hold_lock\nwith hold_lock(sys.argv[1]):"
@@ -99,74 +98,3 @@ def test_a_child_process_does_not_keep_the_lock(tmp_path, capsys):
     os.waitpid(parent, 0)
     with hold_lock(tmp_path / "m"):
         pass
-
-
-TRAIN = """
-import sys, time, torch
-sys.path.insert(0, sys.argv[1]); torch.set_num_threads(1)
-from toys import settings
-from lmtools.base.errors import UserError
-from lmtools.train import train
-tiny, seed = sys.argv[2:4]
-some = settings("causal", seed=int(seed), steps=12)
-print("ready", flush=True)
-for line in sys.stdin:
-    wait, out = line.split()
-    time.sleep(float(wait))
-    try:
-        train(some, tiny + "/train.bin", tiny + "/valid.bin", out, "cpu")
-        print("done", flush=True)
-    except UserError as error:
-        print(error, flush=True)
-"""
-
-
-def test_two_trainings_of_other_settings_never_mix(tiny, tmp_path):
-    """Whoever comes second is refused, or comes after the first has ended; each directory that is
-    left is of one training.
-    """
-    command = [
-        sys.executable,
-        "-c",
-        TRAIN,
-        os.path.dirname(sys.modules["toys"].__file__),
-        str(tiny),
-    ]
-    pipes = {
-        "stdin": subprocess.PIPE,
-        "stdout": subprocess.PIPE,
-        "stderr": subprocess.DEVNULL,
-        "text": True,
-        "bufsize": 1,
-    }
-    both = [subprocess.Popen([*command, str(seed)], **pipes) for seed in (1, 2)]
-    assert [process.stdout.readline() for process in both] == ["ready\n"] * 2
-    refusals, whole = 0, {}
-    for number, offset in enumerate((0.0, 0.005, 0.03, 0.3)):
-        home = tmp_path / str(number)
-        for process, wait in zip(both, (0.0, offset), strict=True):
-            process.stdin.write(f"{wait} {home / 'm'}\n")
-        ends = [said_last(process) for process in both]
-        assert (
-            all(end == "done" or "is writing it; wait for it" in end for end in ends)
-            and "done" in ends
-        )
-        refusals += sum(end != "done" for end in ends)
-        left = [path for path in home.iterdir() if path.is_dir()]
-        assert len(left) == ends.count("done")
-        for path in left:
-            seed = load_model(path)[0].settings.seed
-            assert (
-                whole.setdefault(seed, (path / "model.safetensors").read_bytes())
-                == (path / "model.safetensors").read_bytes()
-            )
-    assert refusals and not list(tmp_path.rglob(".*.lock"))
-    for process in both:
-        process.communicate()
-
-
-def said_last(process) -> str:
-    """How a training ended; lines about a directory that was set aside come before."""
-    return next(
-        line.strip() for line in process.stdout if line == "done\n" or "wait for it" in line
-    )

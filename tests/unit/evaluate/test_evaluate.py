@@ -116,6 +116,17 @@ def test_against_and_json(here, capsys):
     assert (here / "again.json").read_text() == (here / "out.json").read_text()
 
 
+def test_whole_speakers_as_units(here, capsys):
+    rows = (here / "ref").read_text().splitlines()
+    utt2spk = "".join(f"{row.split()[0]} s{n % 2}\n" for n, row in enumerate(rows))
+    (here / "utt2spk").write_text(utt2spk)
+    words = split("--ref ref --hyp good --against worse --by speaker=utt2spk length --out o.json")
+    (line,) = (line for line in output(capsys, *words) if line.startswith("by whole "))
+    assert line.startswith("by whole speakers (2: 2 better, 0 worse): bootstrap p = ")
+    assert line.endswith("sign flips p = 0.5")
+    assert json.loads((here / "o.json").read_text())["groups"]["speaker"]["flips_p"] == 0.5
+
+
 @pytest.mark.parametrize(
     "arguments", [["--hyp", "n.jsonl"], ["--ref", "n.jsonl", "--hyp", "worse"]]
 )

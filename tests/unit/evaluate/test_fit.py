@@ -201,7 +201,7 @@ def test_evaluate_tune_doctor_and_show_say_it(tmp_path, capsys):
         "evaluate": ["--ref", ref, "--hyp", hyp],
         "tune": ["--nbest", hyp, "--out", tmp_path / "w"],
         "doctor": ["--nbest", hyp],
-        "show": [hyp],
+        "show": ["--nbest", hyp],
     }
     for verb, words in commands.items():
         assert not main([verb, *map(str, words)])

@@ -109,15 +109,6 @@ def test_padding_after_a_word_changes_no_bit():
         assert torch.equal(speller(spelled), before)
 
 
-def test_a_word_alone_has_the_vector_that_it_has_among_longer_ones():
-    speller, spelled = model().speller, words(25)
-    together = speller(spelled)
-    alone = torch.cat(
-        [speller(torch.tensor([[i for i in word if i != PAD]])) for word in spelled.tolist()]
-    )
-    torch.testing.assert_close(together, alone, rtol=0, atol=1e-6)
-
-
 def test_the_largest_window_has_the_gradient():
     values = torch.randn(12, 5, dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(lambda v: Largest.apply(v, [5, 4, 2, 1]), values)
@@ -148,25 +139,6 @@ def test_both_directions_are_plain_lstms(clips):
             states[row, :, :length], torch.stack([left, right]), rtol=0, atol=1e-5
         )
         assert not states[row, :, length:].any()
-
-
-def test_it_is_torchs_lstm_with_projection():
-    torch.manual_seed(4)
-    layer = TwoWayLstm(DIM, 20, 0.0, 0.0)
-    theirs = nn.LSTM(DIM, 20, proj_size=DIM, bidirectional=True)
-    state = {}
-    for direction, suffix in enumerate(("", "_reverse")):
-        state[f"weight_ih_l0{suffix}"] = layer.inputs[direction].T
-        state[f"weight_hh_l0{suffix}"] = layer.recurrent[direction].T
-        state[f"bias_ih_l0{suffix}"] = layer.bias.view(2, -1)[direction]
-        state[f"weight_hr_l0{suffix}"] = layer.projection[direction].T
-        state[f"bias_hh_l0{suffix}"] = torch.zeros(80)
-    theirs.load_state_dict(state)
-    x, packing = torch.randn(5, 7, DIM), Packing.of(LENGTHS, 7)
-    packed = nn.utils.rnn.pack_padded_sequence(x, LENGTHS, batch_first=True, enforce_sorted=False)
-    expected, _ = nn.utils.rnn.pad_packed_sequence(theirs(packed)[0], batch_first=True)
-    ours = packing.unpack(layer(x.flatten(0, 1)[packing.places], packing))
-    torch.testing.assert_close(torch.cat(ours.chunk(2, dim=1), dim=-1), expected, rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("clips", [(0.0, 0.0), (0.25, 0.15)])

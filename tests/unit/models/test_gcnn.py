@@ -7,15 +7,13 @@ import dataclasses
 import math
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file as load_tensors
 from scoring import load_scorer, walk
-from torch import nn
 from torch.nn import functional as F
-from torch.nn.utils.parametrizations import weight_norm
-from toys import look_for_the_future, settings
+from toys import grow_random_tree, look_for_the_future, settings
+from unit.models.test_convolution import reference
 
 from lmtools.base.config import from_yaml
 from lmtools.base.errors import UserError
@@ -26,7 +24,6 @@ from lmtools.models.gcnn import Gcnn, GcnnConfig, read_blocks
 from lmtools.models.lm import LanguageModel
 from lmtools.models.outputs.adaptive import Adaptive
 from lmtools.models.settings import Settings
-from lmtools.text.subword import BOS
 from lmtools.train import train
 
 VOCABULARY = 23
@@ -46,40 +43,6 @@ def model(dtype=torch.float32, **changes) -> Gcnn:
         for parameter in module.parameters():
             parameter.normal_(0, 0.7)
     return module
-
-
-def reference(x, weight, bias):
-    """The convolution by torch's own."""
-    return F.conv1d(
-        F.pad(x.transpose(1, 2), (len(weight) - 1, 0)), weight.permute(2, 1, 0), bias
-    ).transpose(1, 2)
-
-
-def test_weight_norm_is_torchs():
-    """Values and gradients, against the parametrisation of a Conv1d; at the start the filter is the
-    direction itself.
-    """
-    torch.manual_seed(1)
-    ours = GatedConvolution(5, 6, 3, variance=1.0).double()
-    torch.testing.assert_close(ours.normal(), ours.direction)
-    with torch.no_grad():
-        ours.gain.normal_()
-        ours.bias.normal_()
-    theirs = weight_norm(nn.Conv1d(5, 6, 3).double(), dim=0)
-    gain = theirs.parametrizations.weight.original0
-    direction = theirs.parametrizations.weight.original1
-    with torch.no_grad():
-        gain.copy_(ours.gain[:, None, None])
-        direction.copy_(ours.direction.permute(2, 1, 0))
-        theirs.bias.copy_(ours.bias)
-    x = torch.randn(2, 7, 5, dtype=torch.float64)
-    one, other = ours(x), theirs(F.pad(x.transpose(1, 2), (2, 0))).transpose(1, 2)
-    torch.testing.assert_close(one, other)
-    one.square().sum().backward()
-    other.square().sum().backward()
-    torch.testing.assert_close(ours.gain.grad, gain.grad.flatten())
-    torch.testing.assert_close(ours.direction.grad, direction.grad.permute(2, 1, 0))
-    torch.testing.assert_close(ours.bias.grad, theirs.bias.grad)
 
 
 @pytest.mark.parametrize("gate", GATES)
@@ -158,36 +121,11 @@ def test_a_state_sees_its_receptive_field(blocks):
 
 @pytest.mark.parametrize("form", FORMS)
 def test_a_memory_of_prefixes_gives_the_states_of_whole_passes(form):
-    """A random tree grown in random portions, parents and children in one call too, against
-    `hidden` of every prefix.
-    """
-    module, rng = model(**FORMS[form]), np.random.default_rng(1)
+    module = model(**FORMS[form])
     with torch.no_grad():
         for parameter in module.parameters():
             parameter.mul_(0.6)
-    memory, prefixes, states = module.memory(), [], []
-    with torch.inference_mode():
-        while len(prefixes) < 300:  # more than a memory holds at first
-            parents = (
-                rng.integers(max(0, len(prefixes) - 30), len(prefixes), rng.integers(1, 20))
-                if prefixes
-                else np.array([-1])
-            )
-            tokens = rng.integers(5, VOCABULARY, len(parents)) if prefixes else np.array([BOS])
-            chain = len(prefixes) + np.arange(len(parents))
-            # made in the same call
-            parents = np.where(
-                (rng.random(len(parents)) < 0.3) & (chain > len(prefixes)), chain - 1, parents
-            )
-            for parent, token in zip(parents.tolist(), tokens.tolist(), strict=True):
-                prefixes.append([*(prefixes[parent] if parent >= 0 else []), token])
-            states.append(memory.grow(parents, tokens))
-        expected = [
-            module.hidden(torch.tensor([prefix]), torch.tensor([len(prefix)]))[0, -1]
-            for prefix in prefixes
-        ]
-    assert max(map(len, prefixes)) > module.config.receptive_field
-    torch.testing.assert_close(torch.cat(states), torch.stack(expected), rtol=1e-5, atol=1e-5)
+    grow_random_tree(module, VOCABULARY, longest=20)
 
 
 WRONG = {

@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 import torch
 from scoring import ask
-from toys import look_for_the_future, settings
+from toys import grow_random_tree, look_for_the_future, settings
 
 from lmtools.models.causal import Causal
 from lmtools.models.lm import LanguageModel
 from lmtools.models.lstm import Lstm, LstmConfig
 from lmtools.models.transformer import TransformerConfig
 from lmtools.score import load, score_texts
-from lmtools.text.subword import BOS
 
 VOCABULARY = 23
 SIZES = {
@@ -71,29 +70,7 @@ def test_no_state_sees_the_future_or_padding():
 
 @pytest.mark.parametrize("size", SIZES)
 def test_a_memory_of_prefixes_gives_the_states_of_whole_passes(size):
-    """A random tree grown in random portions, parents and children in one call too, against
-    `hidden` of every prefix.
-    """
-    module, rng = model(size), np.random.default_rng(1)
-    memory, prefixes, states = module.memory(), [], []
-    with torch.inference_mode():
-        while len(prefixes) < 300:  # more than a memory holds at first
-            parents, tokens = [], []
-            for _ in range(rng.integers(1, 40)):
-                parent = int(rng.integers(len(prefixes))) if prefixes else -1
-                if parent >= 0 and len(prefixes[parent]) == 12:
-                    continue
-                parents.append(parent)
-                tokens.append(int(rng.integers(5, VOCABULARY)) if prefixes else BOS)
-                prefixes.append([*(prefixes[parent] if parent >= 0 else []), tokens[-1]])
-            if parents:
-                states.append(memory.grow(np.array(parents), np.array(tokens)))
-        expected = [
-            module.hidden(torch.tensor([prefix]), torch.tensor([len(prefix)]))[0, -1]
-            for prefix in prefixes
-        ]
-    assert max(map(len, prefixes)) > 5
-    torch.testing.assert_close(torch.cat(states), torch.stack(expected), rtol=0, atol=1e-5)
+    grow_random_tree(model(size), VOCABULARY, longest=12)
 
 
 def test_a_projection_is_what_layers_hand_on():

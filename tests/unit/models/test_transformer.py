@@ -7,9 +7,8 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from scoring import load_scorer, walk
 from torch.nn import functional as F
-from toys import WORDS, settings
+from toys import settings
 
 from lmtools.base.errors import UserError
 from lmtools.models import MODELS
@@ -19,7 +18,6 @@ from lmtools.models.lstm import LstmConfig
 from lmtools.models.transformer import TransformerConfig
 from lmtools.models.tta import QUERIES
 from lmtools.text.subword import BOS, EOS, MASK, PAD
-from lmtools.train import train
 
 VOCABULARY = 23
 SIZES = {
@@ -328,29 +326,6 @@ def test_forty_two_layers_train():
         losses.append(loss.item())
     assert abs(losses[0] - math.log(8)) < 0.5
     assert sum(losses[-5:]) / 5 < 0.8 * math.log(8)
-
-
-def test_the_deep_form_comes_back_from_its_directory_and_scores_prefix_by_prefix(tiny, tmp_path):
-    some = settings(
-        "causal",
-        epochs=5,
-        arch={
-            **PAPER,
-            "layers": 3,
-            "dim": 16,
-            "ffn": 32,
-            "heads": 2,
-            "positions": 16,
-            "tied": False,
-        },
-    )
-    train(some, tiny / "train.bin", tiny / "valid.bin", tmp_path / "lm", "cpu")
-    scorer = load_scorer(str(tmp_path / "lm"), "cpu")
-    assert scorer.lm.trunk.shared is None and scorer.lm.trunk.config == some.architecture
-    line = "the a king queen city went"  # as the corpus goes
-    total = sum(walk(scorer.prefixes(), line.split()))
-    assert total == pytest.approx(scorer.log_probs(scorer.prepare([line]))[0].sum(), abs=1e-4)
-    assert total > -7 * math.log(len(WORDS))
 
 
 @given(rate=st.sampled_from([0.0, 0.1, 0.25, 0.5]), seed=st.integers(0, 2**32))

@@ -130,7 +130,7 @@ def test_cut_offs_that_cannot_be(text, tmp_path, capsys, given):
 def test_neural_forms_of_an_ngram_model_are_refused(directory, tmp_path, capsys, form):
     """By what the model is, and what it can be; a file has no vocabulary."""
     for lm, said in (
-        (directory, "is an n-gram model; export it --to arpa or fst"),
+        (directory, "is an n-gram model; use --to arpa or fst"),
         (directory / "lm.arpa", "is one file; give the directory of lmtools ngram or train"),
     ):
         words = ["export", "--lm", str(lm), "--to", form, "--out", str(tmp_path / "o")]

@@ -15,9 +15,7 @@ from lmtools.base.computing import Computing
 from lmtools.base.errors import UserError
 from lmtools.base.specs import LMSpec
 from lmtools.cli import main
-from lmtools.formats import scores as score_files
 from lmtools.lattice.paths import nbest
-from lmtools.models.device import PRECISIONS
 from lmtools.models.outputs import CRITERIA
 from lmtools.models.outputs.base import in_precision
 from lmtools.ngram import build
@@ -131,13 +129,6 @@ def test_matrices_are_converted_once_and_nothing_else(made, criterion):
     assert torch.equal(half.log_normaliser(heads), output.log_normaliser(heads))
 
 
-def test_scorers_hold_the_layer_in_their_precision(made):
-    for precision in ("float32", "bfloat16"):
-        scorer = load_scorer(made("causal", "ce-is"), "cpu", precision, engine="torch")
-        assert scorer.output.weight.dtype == PRECISIONS[precision]
-        assert scorer.lm.output.weight.dtype == torch.float32
-
-
 @pytest.fixture(scope="module")
 def ngram(tiny, tmp_path_factory):
     out = tmp_path_factory.mktemp("ngram") / "lm"
@@ -152,24 +143,6 @@ def test_models_without_such_a_score_are_refused(made, ngram, tmp_path):
         load(*ask(f"hf:{tmp_path}", normalise="none"))
     with pytest.raises(UserError, match=r"'normalise' is 'half', not one of full, none"):
         ask(made("causal", "softmax"), normalise="half")
-
-
-def test_score_verb_and_cache_keep_both_apart(made, tmp_path):
-    (tmp_path / "n.jsonl").write_text(
-        '{"utt": "u", "hyps": [{"text": "the king"}, {"text": "a queen came"}]}\n'
-    )
-    lm, found = made("tta", "bce-is"), {}
-    for normalise in ("full", "none", "full", "none"):
-        out = tmp_path / normalise
-        arguments = split(
-            f"--nbest {tmp_path}/n.jsonl --out {out} --cache {tmp_path}/cache --device cpu"
-        )
-        assert main(["score", "--lm", f"{lm},normalise={normalise}", *arguments]) == 0
-        table = score_files.read(out)
-        first = found.setdefault(normalise, table).log_prob["u"]
-        np.testing.assert_array_equal(first, table.log_prob["u"])
-        assert table.signature == load_scorer(lm, "cpu", normalise=normalise).signature
-    assert not np.allclose(found["full"].log_prob["u"], found["none"].log_prob["u"])
 
 
 def linear(words) -> Lattice:
@@ -239,10 +212,3 @@ def test_perplexity_of_what_has_no_normaliser(made, ngram, tmp_path, capsys):
     assert "log Z" not in capsys.readouterr().out
     assert main(["ppl", "--lm", f"{ngram},normalise=none", "--text", str(tmp_path / "t")]) == 1
     assert "perplexity is of probabilities; leave normalise out" in capsys.readouterr().err
-
-
-def test_options_are_one_dataclass(made):
-    """What workers load is what was asked for."""
-    options = ask(made("causal", "bce-is"), normalise="none", oov_penalty=2.5, cache="none")
-    scorer = load(*options)
-    assert {"normalise": "none", "oov": "2.5"}.items() <= scorer.signature.items()

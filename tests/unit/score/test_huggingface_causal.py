@@ -217,17 +217,6 @@ def test_a_model_without_its_head_is_refused(tmp_path):
         load_scorer(f"hf:{tmp_path}")
 
 
-def test_a_model_of_two_texts_is_refused(tmp_path):
-    size = {"d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "decoder_attention_heads": 2}
-    config = transformers.BartConfig(
-        vocab_size=len(WORDS), encoder_attention_heads=2, pad_token_id=0, **size
-    )
-    transformers.BartForConditionalGeneration(config).save_pretrained(tmp_path)
-    words_tokenizer().save_pretrained(tmp_path)
-    with pytest.raises(UserError, match="encoder and decoder"):
-        load_scorer(f"hf:{tmp_path}")
-
-
 def test_tree_of_beginnings():
     tree = SentenceTree.of([(5, 6), (5, 7), (), (5, 6)], 1)
     assert tree.tokens.tolist() == [1, 5, 6, 7] and tree.parents.tolist() == [0, 0, 1, 1]

@@ -2,7 +2,6 @@
 the models are tiny, random and made here.
 """
 
-import json
 from shlex import split
 
 import numpy as np
@@ -202,19 +201,6 @@ def test_source_and_encoder_need_each_other(marian, tmp_path, capsys):
     transformers.GPT2LMHeadModel(config).save_pretrained(other)
     err = run(tmp_path, f"hf:{other}", capsys, "--source", f"{tmp_path}/source")
     assert f"hf:{other}: no translation model, so it reads no source; leave --source out" in err
-
-
-def test_neither_code_nor_pickles_are_loaded(tmp_path, capsys):
-    lm = random_marian(tmp_path / "lm")
-    ran = tmp_path / "ran"
-    (lm / "own.py").write_text(f"open({str(ran)!r}, 'w')\n")
-    config = json.loads((lm / "config.json").read_text())
-    config |= {"model_type": "own", "auto_map": {"AutoConfig": "own.Own"}}
-    (lm / "config.json").write_text(json.dumps(config))
-    source = "--source", f"{tmp_path}/source"
-    assert f"hf:{lm}: " in run(tmp_path, f"hf:{lm}", capsys, *source) and not ran.exists()
-    (lm / "model.safetensors").rename(lm / "pytorch_model.bin")
-    assert "its weights are a pickle" in run(tmp_path, f"hf:{lm}", capsys, *source)
 
 
 def test_trees_are_not_used_where_they_give_other_scores(marian, monkeypatch):

@@ -99,19 +99,6 @@ def test_tuned_weights_are_the_known_optimum():
     np.testing.assert_allclose(tune_mixture(logs), [expected, 1 - expected], atol=1e-5)
 
 
-def test_a_model_that_is_worse_everywhere_gets_no_weight():
-    logs = np.random.default_rng(1).normal(-4, 1, (3, 200))
-    logs[1] = np.minimum(logs[0], logs[2]) - 2
-    weights = tune_mixture(logs)
-    assert weights[1] < 1e-6 < weights[0] and weights.sum() == pytest.approx(1)
-
-    def likelihood(values):
-        return np.logaddexp.reduce(np.log(values)[:, None] + logs[[0, 2]]).sum()
-
-    best = likelihood(weights[[0, 2]])
-    assert all(likelihood(np.array([x, 1 - x])) <= best + 1e-6 for x in np.linspace(0.01, 0.99, 99))
-
-
 def test_the_verb_tunes_on_another_text_and_says_all(lms, tmp_path, capsys):
     lstm, ngram = paths(lms, "lstm", "ngram")
     call = ("ppl", "--lm", lstm, "--lm", ngram, "--text", str(lms / "test.txt"), "--device", "cpu")
@@ -215,15 +202,6 @@ def test_ngrams_of_words_are_mixed_word_by_word_whatever_they_have_seen(lms, tmp
     expected = np.log(np.mean([np.exp(one.conditional("the king a")[0]) for one in parts], axis=0))
     found = scorer.log_probs(scorer.prepare(["the king a"]))[0]
     np.testing.assert_allclose(found, expected, rtol=1e-12)
-
-
-def test_what_else_is_scored_changes_no_score_of_a_mixture(lms):
-    pair = paths(lms, "lstm", "other/lm.arpa")
-    scorer = load_mixture((pair[0], 0.5), (pair[1], 0.5))
-    texts = sentences(60, 5)
-    some = score_texts(texts[::-3], scorer, PLAIN.computing).log_prob
-    whole = score_texts(texts, scorer, PLAIN.computing).log_prob[::-3]
-    np.testing.assert_allclose(some, whole, rtol=1e-6)
 
 
 def test_a_mixture_in_a_lattice_is_that_of_its_words(lms):

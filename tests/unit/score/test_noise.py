@@ -1,7 +1,5 @@
 """Noise at scoring time other than in training corrects MCS and CPS, and nothing else."""
 
-import json
-
 import numpy as np
 import pytest
 import torch
@@ -96,15 +94,3 @@ def test_a_corpus_of_another_vocabulary_is_refused(made, tiny, tmp_path, capsys)
     assert main([*told, "--out", str(tmp_path / "a.bin")]) == 0
     with pytest.raises(UserError, match="another vocabulary"):
         load_scorer(made("bce-cps"), "cpu", noise=f"unigram={tmp_path / 'a.bin'}")
-
-
-def test_the_verb(made, tiny, tmp_path):
-    text, out = tmp_path / "text", tmp_path / "ppl.json"
-    text.write_text("\n".join(TEXTS) + "\n")
-    told = ["ppl", "--text", str(text), "--cache", "none", "--out", str(out), "--lm"]
-    found = []
-    for more in ("", f",noise=unigram={tiny / 'train.bin'}"):
-        assert main([*told, f"{made('bce-mcs')}{more}"]) == 0
-        found.append(json.loads(out.read_text()))
-    assert found[0]["word_ppl"] != found[1]["word_ppl"]
-    assert found[1]["signature"]["noise"].startswith("unigram ")

@@ -75,16 +75,14 @@ def test_prefixes_cost_it_word_by_word(lms, kind):
 def test_lattices_cost_it_but_not_their_old_model(lms):
     """Left to right, mixed, on both sides."""
     named = {name: lms[name] for name in ("ngram", "lstm", "tta")}
-    named |= {"a": lms["causal"], "b": lms["ngram"]}
-    names = ("ngram", "lstm", "tta", "mix")
-    weights = {"graph": 1.0, "lm": 1.0} | dict.fromkeys(names, 1.0)
+    named["mix"] = f"mix:{lms['causal']}=0.5,{lms['ngram']}=0.5"
+    weights = {"graph": 1.0, "lm": 1.0} | dict.fromkeys(named, 1.0)
     words = [("the", "zebra"), ("king", "zebra"), ("zoo",)]
     arcs = [Arc(i, i + 1, word, {"graph": 0.0}) for i, some in enumerate(words) for word in some]
     lattice, found = Lattice.of("u", 4, 0, arcs, [Final(3, {"graph": 0.0})]), {}
     for penalty in (0.0, P):
         specs = {name: LMSpec(lm, oov_penalty=penalty) for name, lm in named.items()}
-        more = {"mixtures": {"mix": {"a": 0.5, "b": 0.5}}, "old": LMSpec(lms["ngram"])}
-        done, _ = LatticeOptions(specs, weights, **more).load().rescore(lattice)
+        done, _ = LatticeOptions(specs, weights, old=LMSpec(lms["ngram"])).load().rescore(lattice)
         paths = nbest(done, weights, 10)
         found[penalty] = {
             p.words: {name: column[list(p.arcs)] for name, column in done.scores.items()}

@@ -122,11 +122,6 @@ def test_workers_give_the_same(options, monkeypatch, forks):
     np.testing.assert_array_equal(found, expected)
 
 
-def test_little_work_is_done_here(options):
-    few = scores(options.change(nj=2), ["king"])
-    np.testing.assert_array_equal(few, scores(options, ["king"]))
-
-
 # a program of its own: a thread that any other test has left would keep it from being forked
 FORKS = """
 import os

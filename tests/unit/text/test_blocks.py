@@ -212,15 +212,6 @@ def test_text_is_read(tmp_path, text):
     assert list(read_text(tmp_path / "t")) == list(enumerate(lines, 1))
 
 
-def test_compressed_and_piped(tmp_path, monkeypatch):
-    content, _ = FOREIGN["jsonl"]
-    (tmp_path / "t.gz").write_bytes(gzip.compress(content))
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
-    for path in (tmp_path / "t.gz", "-"):
-        with pytest.raises(UserError, match="JSON"):
-            list(read_text(path))
-
-
 VERBS = {
     "subword": "subword --text t --type word --out o",
     "bpe": "subword --text t --type bpe --vocab-size 60 --out o",

@@ -2,10 +2,7 @@ import gzip
 import io
 import json
 import os
-import signal
-import subprocess
 import sys
-import time
 import tracemalloc
 from shlex import split
 
@@ -171,12 +168,6 @@ def test_kaldi_ids_are_dropped(word, tmp_path):
     assert corpus.header.empty == 2
 
 
-def test_one_endless_line(subwords, tmp_path):
-    line = "blue dawn " * 100_000
-    corpus = binarise([write(tmp_path / "t", [line])], subwords[0]["bpe"], tmp_path / "t.bin")
-    assert corpus[0].tolist() == subwords[0]["bpe"].encode(line)
-
-
 def test_foreign_vocabulary_is_refused(subwords, tmp_path):
     corpus = binarise([write(tmp_path / "t", LINES)], subwords[0]["word"], tmp_path / "t.bin")
     assert corpus.check(subwords[0]["word"]) is corpus
@@ -235,33 +226,6 @@ def test_interrupted_reading_keeps_the_old_file(word, tmp_path):
         binarise([bad], word, out)
     assert out.read_bytes() == before
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bad", "t", "t.bin"]
-
-
-def test_killed_while_writing_keeps_the_old_file(subwords, tmp_path):
-    """SIGKILL while text still comes in through a pipe: the old corpus stays whole, and the next
-    run works.
-    """
-    folder = subwords[1] / "word"
-    out = binarise([write(tmp_path / "t", LINES)], subwords[0]["word"], tmp_path / "t.bin").path
-    before = out.read_bytes()
-    command = [sys.executable, *split(f"-m lmtools corpus --text - --subword {folder} --out {out}")]
-    with subprocess.Popen(command, stdin=subprocess.PIPE) as child:
-        begun = False
-        for _ in range(2000):
-            child.stdin.write(b"the blue finch sings\n" * 1000)
-            child.stdin.flush()
-            if begun := bool(list(tmp_path.glob(".t.bin.*"))):
-                break
-            time.sleep(0.01)
-        child.kill()
-    assert begun
-    assert child.returncode == -signal.SIGKILL
-    assert out.read_bytes() == before
-    assert (
-        main(["corpus", "--text", str(tmp_path / "t"), "--subword", str(folder), "--out", str(out)])
-        == 0
-    )
-    assert out.read_bytes() == before
 
 
 def test_memory_is_bounded(subwords, tmp_path, monkeypatch):

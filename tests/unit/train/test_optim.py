@@ -14,7 +14,6 @@ from toys import ARCH, OBJECTIVE, settings
 
 from lmtools.base.config import from_yaml, read_layers
 from lmtools.base.errors import UserError
-from lmtools.cli import main
 from lmtools.models.checkpoint import Progress, load_model, load_training, save_training
 from lmtools.models.lm import LanguageModel
 from lmtools.models.objectives import OBJECTIVES, count_targets, excluded_ids
@@ -307,65 +306,6 @@ def test_targets_are_counted_as_the_objective_predicts_them(tiny):
     assert counts["causal"][[PAD, EOS, BOS, MASK]].tolist() == [0, len(corpus), 0, 0]
     assert excluded_ids(OBJECTIVES["causal"]) == (PAD, BOS, MASK)
     assert excluded_ids(OBJECTIVES["autoencoding"]) == (PAD, MASK)
-
-
-def test_what_does_not_fit_is_refused(tiny, tmp_path, capsys):
-    (tmp_path / "c.yaml").write_text("model: lstm\nobjective: causal\narch: {units: 8, dim: 8}\n")
-    base = (
-        f"train --conf {tmp_path / 'c.yaml'} --train {tiny / 'train.bin'} --valid "
-        f"{tiny / 'valid.bin'}"
-    ).split()
-    for wrong, message in (
-        (["criterion=nce"], "known: softmax, bce"),
-        (
-            ["criterion=bce-nce", "output.noise=white"],
-            "output.noise: 'white' is unknown; known: log-uniform",
-        ),
-        (
-            ["criterion=bce-nce", "output.drawing=distinct"],
-            "samples: 8192 distinct ones cannot come from",
-        ),
-        (
-            ["criterion=bce-nce", "output.sample=9"],
-            "unknown setting 'output.sample'; did you mean samples?",
-        ),
-        (["output.samples=9"], "unknown setting 'output.samples'"),
-        (["criterion=bce", "output.rival=0"], "output.rival: 0.0 is not above 0"),
-        (["criterion=adaptive"], "output.cutoffs: [] do not ascend"),
-    ):
-        assert main([*base, "--out", str(tmp_path / "m"), *wrong]) == 1
-        err = capsys.readouterr().err
-        assert message in err and err.count("\n") == 1, err
-    assert not (tmp_path / "m").exists()
-
-
-def test_numbers_that_are_no_settings_are_refused(tiny, tmp_path, capsys):
-    (tmp_path / "c.yaml").write_text("model: causal\nobjective: causal\n")
-    base = (
-        f"train --conf {tmp_path / 'c.yaml'} --train {tiny / 'train.bin'} --valid "
-        f"{tiny / 'valid.bin'}"
-    ).split()
-    for wrong, message in (
-        ("seed=-1", "seed: -1 is too small; give at least 0"),
-        (
-            "seed=99999999999999999999",
-            "seed: 99999999999999999999 is too large; give one below 2^63",
-        ),
-        ("steps=0", "steps: 0 is too small; give at least 1"),
-        ("valid_every=0", "valid_every: 0 is too small"),
-        ("patience=-3", "patience: -3 is too small; give at least 1"),
-        ("batch.sentences=0", "batch.sentences: 0 is too small"),
-        ("optim.lr=-0.1", "optim.lr: -0.1 is too small; give at least 0"),
-        ("optim.lr=.nan", "setting 'optim.lr' is nan; expected float"),
-        ("optim.clip=1e400", "setting 'optim.clip' is '1e400'; expected float"),
-        ("arch.heads=0", "arch.heads: 0 is too small; give at least 1"),
-        ("arch.dim=-8", "arch.dim: -8 is too small"),
-        ("arch.dropout=-0.5", "arch.dropout: -0.5 is too small; give at least 0"),
-    ):
-        assert main([*base, "--out", str(tmp_path / "m"), wrong]) == 1, wrong
-        err = capsys.readouterr().err
-        assert message in err and err.count("\n") == 1, err
-    assert not (tmp_path / "m").exists()
 
 
 @pytest.mark.parametrize(

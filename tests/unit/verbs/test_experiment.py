@@ -213,7 +213,7 @@ SCORE = "score --experiment x.yaml --lm LM/{lm} --nbest dev.jsonl --out x/{colum
         ("columns: {tta: {reverse: true}}", SCORE, "reverse: of which source? write source: true"),
         ("columns: {a: {source: true, written: true}}", SCORE, "written: is for recognisers"),
         ("columns: {tta: {source: true}}", SCORE, "x.yaml:1: tta reads what the lists translate"),
-        ("vectors: {tta: {pool: median}}", SCORE, "argument --pool: invalid choice: 'median'"),
+        ("vectors: {tta: {pool: median}}", SCORE, "argument --pool: 'median' is none of mean, max"),
         ("vectors: {tta: {layer: first}}", SCORE, "x.yaml:1: argument --layer: 'first' is not"),
         ("systems: {a: []}", SCORE, "x.yaml:1: no columns; write them under `columns:`"),
         ("columns: {tta: {}}", SCORE.replace("{lm}", "tta"), "write {lm} in place of its name"),

@@ -6,18 +6,16 @@ import re
 import pytest
 
 from lmtools.cli import VERBS, main
-from lmtools.verbs.commands import find_module
+from lmtools.verbs.commands import make_parser
 from lmtools.verbs.help import HelpParser, Rare
-from lmtools.verbs.parser import Parser, add_common
+from lmtools.verbs.parser import Parser
 
 MOST = 14  # options in --help, beside those of the help itself
 
 
 def parsers(verb: str) -> dict[str, Parser]:
     """The parser of a verb and those of its actions, by their words."""
-    parser = Parser(prog=verb)
-    add_common(parser)
-    find_module(verb).arguments(parser)
+    parser = make_parser(verb)
     made = {verb: parser}
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
@@ -53,7 +51,7 @@ def test_help_is_short_and_help_all_complete(verb, capsys):
         assert named(short) <= shown and len(named(short)) <= MOST + 2
         assert {name(action) for action in options if action.required} <= named(short)
         hidden = len(shown - named(short))
-        more = re.search(r"^(\d+) more options?: (.*)\n$", short, re.MULTILINE)
+        more = re.search(r"^(\d+) more options?: (.*)$", short, re.MULTILINE)
         assert int(more[1]) == hidden if hidden else more is None
         assert not hidden or more[2] == f"lmtools {words} --help-all"
         assert "more option" not in whole
@@ -70,3 +68,32 @@ def test_a_required_option_is_never_rare():
     assert named(parser.format_help()) == {"--help", "--needed", "--either"}
     group.required = False
     assert parser.parse_args(["--needed", "1", "--other", "2"]).other == "2"
+
+
+@pytest.mark.parametrize(
+    ("command", "usage", "error"),
+    [
+        ("resc", "VERB", "no verb 'resc'; did you mean rescue or rescore?"),
+        ("score --nbst f", "score", "no option --nbst; did you mean --nbest?"),
+        ("score --nbest f --lm l --out o extra", "score", "unrecognized arguments: extra"),
+        ("show --nbest f --colour", "show", "no option --colour"),
+        ("lattice nbest f --outt o", "lattice nbest", "no option --outt; did you mean --out?"),
+        ("lattice nbst", "lattice", "; did you mean nbest?"),
+        ("show l.jsonl", "show", "the following arguments are required: --nbest"),
+    ],
+)
+def test_wrong_usage_is_answered_with_the_usage_and_what_may_be_meant(
+    command, usage, error, capsys
+):
+    with pytest.raises(SystemExit) as done:
+        main(command.split())
+    said = capsys.readouterr().err
+    assert done.value.code == 2 and error in said.splitlines()[-1]
+    assert said.startswith(f"usage: lmtools {usage} ")
+
+
+def test_without_a_verb_the_verbs_are_listed(capsys):
+    with pytest.raises(SystemExit) as done:
+        main([])
+    alone = capsys.readouterr().out
+    assert done.value.code == 2 and alone == printed(capsys, "--help")

@@ -423,8 +423,7 @@ def test_the_old_model_is_taken_out_of_a_kaldi_lattice(here, lm, capsys):
 
 
 @pytest.mark.parametrize(
-    ("to", "out", "unit"),
-    [("openfst", "o", 1), ("plf", "o", 1), ("pocketsphinx", "o", 1), ("kaldi", "o.ark", 0.5)],
+    ("to", "out", "unit"), [("openfst", "o", 1), ("plf", "o", 1), ("kaldi", "o.ark", 0.5)]
 )
 def test_formats_of_one_or_two_scores_get_their_sum(here, lm, capsys, to, out, unit):
     models = ("--lm", f"new={lm['bigram']}", "--weights", "am=0.5,lm=0.5,new=2,words=-1")

@@ -8,8 +8,7 @@ import pytest
 
 from lmtools.cli import VERBS, main
 from lmtools.verbs import numbers as types
-from lmtools.verbs.commands import find_module
-from lmtools.verbs.parser import Parser
+from lmtools.verbs.commands import find_module, make_parser
 
 WHOLE = {types.positive, types.from_zero, types.seed}
 FROM_ONE = {types.positive}
@@ -18,8 +17,7 @@ SIGNED = {types.weight, types.named}
 
 def parser_of(words: list[str]) -> argparse.ArgumentParser:
     """The parser of a verb, or of a verb's action."""
-    parser = Parser()
-    find_module(words[0]).arguments(parser)
+    parser = make_parser(words[0])
     for word in words[1:]:
         parser = next(
             a for a in parser._actions if isinstance(a, argparse._SubParsersAction)

@@ -32,7 +32,7 @@ def show(tmp_path, monkeypatch, capsys):
     jsonl.write(LISTS, "l.jsonl")
 
     def show(*words, status=0, path="l.jsonl"):
-        assert main(["show", path, *words]) == status
+        assert main(["show", "--nbest", path, *words]) == status
         written = capsys.readouterr()
         return written.err if status else written.out
 
@@ -160,10 +160,3 @@ def test_marks_say_both_texts(ref, hyp):
 
 def test_a_list_without_hypotheses():
     assert list(list_lines(NBest("u", (), "a b"), "wer", PLAIN, 5))[-1].endswith("a b")
-
-
-def test_lists_by_nbest(show, capsys):
-    whole = show("u3")
-    assert main(["show", "--nbest", "l.jsonl", "u3"]) == 0
-    assert capsys.readouterr().out == whole
-    assert main(["show"]) == 1 and "give LIST, or --nbest F" in capsys.readouterr().err

@@ -83,17 +83,6 @@ def test_files_in_blocks_are_counted_as_lines_are(tmp_path, monkeypatch, kind, n
     assert (made.content, made.left_out) == (expected.content, expected.left_out)
 
 
-def test_list_and_share_left_out_by_a_plain_count(tmp_path):
-    draw = random.Random(5)
-    words = [f"w{int(200 * draw.random() ** 4)}" for _ in range(2000)]
-    lines = [" ".join(words[i : i + 7]) for i in range(0, len(words), 7)]
-    made = Word.learn_files([text_of(tmp_path, lines)], Normaliser(), None, 3)
-    counts = Counter(words)
-    assert set(made.vocabulary[5:]) == {word for word in counts if counts[word] >= 3}
-    rare = [word for word in counts if counts[word] < 3]
-    assert rare and made.left_out == (len(rare), sum(counts[word] for word in rare) / len(words))
-
-
 @pytest.mark.parametrize("scheme", ["word", "char"])
 def test_processes_change_no_byte(tmp_path, monkeypatch, scheme, capsys):
     monkeypatch.setattr(blocks, "SIZE", 2000)

@@ -1,4 +1,3 @@
-import math
 import os
 import pickle
 import shutil
@@ -14,8 +13,7 @@ from hypothesis import strategies as st
 
 from lmtools.base.errors import UserError
 from lmtools.text import NORMALISERS, Normaliser
-from lmtools.text.subword import BOS, EOS, MASK, PAD, SPECIALS, SUBWORDS, UNK, load_subword, train
-from lmtools.text.subword.sentences import sample
+from lmtools.text.subword import BOS, EOS, MASK, PAD, SUBWORDS, UNK, load_subword, train
 
 LINES = [
     "the blue finch sings at dawn",
@@ -42,18 +40,6 @@ def models(tmp_path_factory):
 @pytest.fixture(params=SUBWORDS)
 def subword(models, request):
     return models[0][request.param]
-
-
-def test_specials_come_first(subword):
-    assert subword.vocabulary[:5] == SPECIALS
-    assert [subword.vocabulary[i] for i in (PAD, EOS, UNK, BOS, MASK)] == [
-        "<pad>",
-        "</s>",
-        "<unk>",
-        "<s>",
-        "<mask>",
-    ]
-    assert subword.size == len(subword.vocabulary) == len(set(subword.vocabulary)) <= 80
 
 
 @settings(max_examples=50, deadline=None)
@@ -111,23 +97,6 @@ def test_same_as_sentencepiece_on_whole_sentences(models, scheme):
         assert subword.encode(line) == processor.encode(line)
         assert subword.pieces(line) == processor.encode(line, out_type=str)
         assert subword.decode(subword.encode(line)) == processor.decode(processor.encode(line))
-
-
-def test_unknown_characters(subword):
-    assert subword.unknown("blue 漢") == 1
-    assert subword.decode(subword.encode("blue 漢")) == "blue <unk>"
-    assert "".join(subword.pieces("blue 漢")).endswith("漢")
-
-
-def test_normalises_by_itself(subword):
-    assert subword.encode("  The BLUE, finch! ") == subword.encode("the blue finch")
-    assert (
-        subword.encode(" -- ")
-        == subword.encode("")
-        == subword.pieces("")
-        == subword.lengths(subword.encode(""))
-        == []
-    )
 
 
 def test_words_and_characters_are_sorted_by_frequency(models):
@@ -315,19 +284,6 @@ def test_damage_is_found(models, tmp_path, scheme, file, how, message):
 def test_no_model(tmp_path):
     with pytest.raises(UserError, match=r"subword\.yaml: cannot read"):
         load_subword(tmp_path)
-
-
-def test_sample_is_fair_and_repeatable():
-    """A uniform sample of line numbers has the mean and the spread of a uniform distribution,
-    within 5 sigma.
-    """
-    assert sample(map(str, range(3)), 4) == ["0", "1", "2"]
-    assert sample(map(str, range(1000)), 10) == sample(map(str, range(1000)), 10)
-    chosen = sample(map(str, range(100_000)), 1000)
-    assert len(set(chosen)) == 1000
-    uniform = (np.array(chosen, dtype=float) + 0.5) / 100_000
-    assert abs(uniform.mean() - 1 / 2) < 5 * math.sqrt(1 / 12 / 1000)
-    assert abs((uniform**2).mean() - 1 / 3) < 5 * math.sqrt((1 / 5 - 1 / 9) / 1000)
 
 
 @pytest.mark.parametrize("scheme", ["word", "char", "bpe"])

@@ -1,14 +1,9 @@
 """Word lists of other toolkits: their order stays, their marks go, damage is named by its line."""
 
-import lzma
-import random
-from pathlib import Path
 from shlex import split
 
 import pytest
 import yaml
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from lmtools.base.errors import UserError
 from lmtools.cli import main
@@ -16,7 +11,6 @@ from lmtools.text import NORMALISERS, Normaliser
 from lmtools.text.subword import SPECIALS, UNK, adopt, load_subword
 
 LIBRISPEECH = NORMALISERS["librispeech"]
-REAL = Path(__file__).resolve().parents[5] / "shared/data/librispeech/vocab.200k.txt.xz"
 
 
 def made(tmp_path, text: str, normaliser=None, size=None):
@@ -105,28 +99,6 @@ def test_damage_is_one_line(tmp_path, capsys, content, message):
     assert capsys.readouterr().err.count("\n") == 1 and not (tmp_path / "sw").exists()
 
 
-@settings(max_examples=20)
-@given(
-    st.lists(
-        st.text(st.characters(exclude_categories=["C", "Z"]), min_size=1, max_size=6),
-        min_size=1,
-        unique=True,
-    ),
-    st.booleans(),
-)
-def test_any_list_comes_back(tmp_path_factory, items, numbered):
-    """Without a normaliser a list is itself, but for marks and the mark of pieces, which counts as
-    white space.
-    """
-    folder = tmp_path_factory.mktemp("any")
-    text = "".join(f"{item} {i}\n" if numbered else f"{item}\n" for i, item in enumerate(items))
-    kept = [item for item in items if "\u2581" not in item]
-    if kept and not {*SPECIALS, "<eps>", "<sb>", "#0"} & {*items}:
-        subword = made(folder, text)
-        assert words(subword) == kept
-        assert subword.encode(" ".join(kept)) == list(range(5, 5 + len(kept)))
-
-
 def test_command(tmp_path, capsys):
     (tmp_path / "words.txt").write_text("<eps> 0\nTHE 1\nKING 2\nQUEEN 3\nZOO 4\n")
     options = split(f"--model {tmp_path}/words.txt --out {tmp_path}/sw --normaliser librispeech")
@@ -180,25 +152,3 @@ def test_what_a_list_leaves_out_of_its_text(tmp_path, capsys, scheme, bound):
     )
     assert capsys.readouterr().out.splitlines()[1].startswith(expected)
     assert sum(map(subword.unknown, lines)) == len(missing) > 0
-
-
-def test_large_lists_keep_every_word_in_its_place(tmp_path):
-    drawn = random.Random(1).sample(range(10**7), 20_000)
-    subword = made(
-        tmp_path,
-        "".join(f"W{i:x} {place}\n" for place, i in enumerate(drawn)),
-        Normaliser(case="lower"),
-    )
-    assert words(subword) == [f"w{i:x}" for i in drawn]
-    assert load_subword(tmp_path / "sw").encode(f"W{drawn[0]:x} W{drawn[-1]:x}") == [5, 20_004]
-
-
-@pytest.mark.skipif(not REAL.exists(), reason=f"{REAL} is not here")
-def test_the_list_of_librispeech(tmp_path):
-    subword = adopt(REAL, LIBRISPEECH, tmp_path / "sw", 60_000)
-    with lzma.open(REAL, "rt") as stream:
-        order = [
-            word.lower() for word, _ in map(str.split, stream) if word not in ("<sb>", "<UNK>")
-        ]
-    assert words(subword)[:1000] == order[:1000] and subword.size == 60_000
-    assert subword.left_out.items > 130_000 and subword.left_out.share is None
