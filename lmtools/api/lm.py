@@ -18,9 +18,10 @@ from lmtools.base.grammar import check_kind, check_path, check_text, check_whole
 from lmtools.base.options import build_keywords, describe_keywords, fill
 from lmtools.base.specs import LMSpec
 from lmtools.formats import scores
-from lmtools.rescoring import DERIVED, ScoreColumns, Weights, is_default, load_weights
 from lmtools.rescoring.asking import SessionContext, score_in_context
-from lmtools.rescoring.features import summed
+from lmtools.rescoring.defaults import is_default, load_weights
+from lmtools.rescoring.features import DERIVED, ScoreColumns, summed
+from lmtools.rescoring.weights import Weights
 from lmtools.score import Sources, score_texts
 from lmtools.score import load as load_scorer
 from lmtools.score.base import count_tokens

@@ -16,12 +16,12 @@ from lmtools.base.errors import UserError
 from lmtools.base.files import cannot
 from lmtools.base.grammar import parse_pairs
 from lmtools.base.specs import find_model, list_models
-from lmtools.evaluate import METRICS, show
+from lmtools.evaluate import show
 from lmtools.evaluate.doctor import ERROR, read_inputs
 from lmtools.evaluate.doctor.inputs import plural
 from lmtools.evaluate.doctor.scores import find_costs
 from lmtools.evaluate.doctor.writing import Writing, choose_writing
-from lmtools.evaluate.metrics import METRIC_HELP
+from lmtools.evaluate.metrics import METRIC_HELP, METRICS
 from lmtools.formats import FORMATS
 from lmtools.formats.beside import find_lists, find_references
 from lmtools.formats.lists import attach_lines, attach_refs, pair_ids

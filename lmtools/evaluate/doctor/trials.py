@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from lmtools.evaluate import METRICS
 from lmtools.evaluate.doctor.profile import APOSTROPHES, Profile
+from lmtools.evaluate.metrics import METRICS
 from lmtools.text.marks import drop_marks
 from lmtools.text.normaliser import Normaliser
 from lmtools.text.unify import CHARACTER, UNIFIERS, unifier

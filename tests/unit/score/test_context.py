@@ -17,8 +17,8 @@ from lmtools.formats import jsonl, scores
 from lmtools.formats.sessions import find_sessions
 from lmtools.models.checkpoint import prepare_directory, save_weights
 from lmtools.models.lm import LanguageModel
-from lmtools.rescoring import Weights
 from lmtools.rescoring.asking import SessionContext, score_in_context
+from lmtools.rescoring.weights import Weights
 from lmtools.score import load, score_texts
 from lmtools.score.context import ContextScorer, list_contexts
 from lmtools.score.ppl import perplexity
