@@ -29,10 +29,10 @@ from lmtools.formats.plain import read as read_lines
 from lmtools.formats.registry import parse_specifier
 from lmtools.formats.scores import hash_lists
 from lmtools.formats.texts import read_texts
-from lmtools.rescoring import Weights
 from lmtools.rescoring.defaults import DEFAULTS, LM, OF_WHISPER, PREFIX, WHISPER
 from lmtools.rescoring.experiment import check_name
 from lmtools.rescoring.features import DERIVED, REFERENCES
+from lmtools.rescoring.weights import Weights
 from lmtools.score.load import check_packages
 from lmtools.text.blocks import read_text
 from lmtools.types import NBest

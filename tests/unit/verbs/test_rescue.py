@@ -15,8 +15,7 @@ from toys import WORDS, sentences
 import lmtools
 from lmtools.cli import main
 from lmtools.formats import FORMATS, jsonl, kaldi_text
-from lmtools.rescoring import Weights
-from lmtools.rescoring.weights import Dev
+from lmtools.rescoring.weights import Dev, Weights
 from lmtools.types import Hypothesis, NBest
 from lmtools.verbs.rescue import draw_table, list_weights
 
