@@ -37,7 +37,7 @@ OPTIONS = {  # other ways to read a format
     "marian": ["bpe=sentencepiece"], "mlm": ["name=lm"],
     "hyporadise": ["score=none", "score=-am_score"], "nemo": ["width=2"],
     "slf": ["acoustic=target"], "openfst": ["acceptor=yes"], "wcn": ["missing=epsilon"],
-    "sick": ["set=test"], "tsv": ["columns=score+left+right"],
+    "sick": ["set=test"],
 }  # fmt: skip
 EVERY = FORMATS | LATTICES | PAIRS
 COMPRESSORS = {

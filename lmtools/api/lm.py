@@ -18,9 +18,10 @@ from lmtools.base.grammar import check_kind, check_path, check_text, check_whole
 from lmtools.base.options import build_keywords, describe_keywords, fill
 from lmtools.base.specs import LMSpec
 from lmtools.formats import scores
-from lmtools.rescoring import DERIVED, ScoreColumns, Weights, is_default, load_weights
 from lmtools.rescoring.asking import SessionContext, score_in_context
-from lmtools.rescoring.features import summed
+from lmtools.rescoring.defaults import is_default, load_weights
+from lmtools.rescoring.features import DERIVED, ScoreColumns, summed
+from lmtools.rescoring.weights import Weights
 from lmtools.score import Sources, score_texts
 from lmtools.score import load as load_scorer
 from lmtools.score.base import count_tokens
@@ -82,20 +83,12 @@ class LM:
         """
         self.check_sources(sources is not None)
         texts = list_texts(texts, "texts")
+        scorer = self.live
         if contexts is not None:
-            contexts = list_texts(contexts, "contexts")
-            if len(texts) != len(contexts):
-                given = f"{len(contexts)} contexts of {len(texts)} texts"
-                raise UserError(f"{given}; give each its own")
-            pairs = list(zip(contexts, texts, strict=True))
-            return score_texts(pairs, ContextScorer(self.scorer), self.computing).log_prob
-        if sources is None:
-            return score_texts(texts, self.live, self.computing).log_prob
-        sources = list_texts(sources, "sources")
-        if len(texts) != len(sources):
-            raise UserError(f"{len(sources)} sources of {len(texts)} texts; give each its own")
-        pairs = list(zip(sources, texts, strict=True))
-        return score_texts(pairs, self.scorer, self.computing).log_prob
+            texts, scorer = pair_texts(contexts, texts, "contexts"), ContextScorer(self.scorer)
+        elif sources is not None:
+            texts, scorer = pair_texts(sources, texts, "sources"), self.scorer
+        return score_texts(texts, scorer, self.computing).log_prob
 
     def check_sources(self, given: bool) -> None:
         """Raise UserError where either a translation model or sources are without the other."""
@@ -256,6 +249,14 @@ def set_threads(threads: int) -> None:
         import torch
 
         torch.set_num_threads(threads)
+
+
+def pair_texts(others: Sequence[str], texts: list[str], what: str) -> list[tuple[str, str]]:
+    """Return texts, each with the one beside it; UserError where there are more or fewer."""
+    others = list_texts(others, what)
+    if len(texts) != len(others):
+        raise UserError(f"{len(others)} {what} of {len(texts)} texts; give each its own")
+    return list(zip(others, texts, strict=True))
 
 
 def check_sources(sources) -> Mapping[str, str] | list[str]:

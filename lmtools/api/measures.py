@@ -5,7 +5,8 @@ from collections.abc import Iterable, Mapping
 from lmtools.api.files import list_nbests, name_metric
 from lmtools.base.errors import UserError
 from lmtools.base.grammar import check_text, list_items, list_texts
-from lmtools.evaluate import Evaluation, evaluate, reference
+from lmtools.evaluate.corpus import Evaluation, evaluate
+from lmtools.evaluate.nbest import reference
 from lmtools.types import NBest
 
 Texts = Mapping[str, str] | Iterable[str] | Iterable[NBest]

@@ -9,18 +9,13 @@ from lmtools.api.files import list_nbests, map_texts, read_column
 from lmtools.base.doors import open_door
 from lmtools.base.grammar import check_kind, check_mapping
 from lmtools.base.options import build_keywords, describe_keywords
-from lmtools.rescoring import (
-    Crossing,
-    ScoreColumns,
-    SystemPlan,
-    TuningOptions,
-    Weights,
-    is_default,
-    load_weights,
-    make_columns,
-    rescore_lists,
-    tune_lists,
-)
+from lmtools.rescoring.defaults import is_default, load_weights
+from lmtools.rescoring.features import ScoreColumns, make_columns
+from lmtools.rescoring.lists import rescore_lists, tune_lists
+from lmtools.rescoring.systems import SystemPlan
+from lmtools.rescoring.tuning import Crossing
+from lmtools.rescoring.tuning_options import TuningOptions
+from lmtools.rescoring.weights import Weights
 from lmtools.types import NBest, ScoreTable
 
 Column: TypeAlias = ScoreTable | str | os.PathLike | Sequence[Sequence[float]]
@@ -45,11 +40,10 @@ def tune(
     A column is what `LM.score_lists` gave, the path of a score file or of plain numbers, or
     numbers, one sequence a list; NAME/token and NAME/word are means of the first two. `phrases` are
     the column `phrases`: of a glossary's file (`F,option=value,..`), of phrases for all, or of
-    phrases by id of utterances, speakers or sessions. `options` are those of
-    lmtools.rescoring.TuningOptions: `objective`, `form`, `lengths`, `loop`, `fix`, `reference`,
-    `negative`, `folds`, `seed`. `speakers` are of
-    folds by speaker, by utterance; `source` is what messages and the weights call the lists.
-    UserError for what does not fit together; lesser doubts are warnings.
+    phrases by id of utterances, speakers or sessions. `options` are those of TuningOptions:
+    `objective`, `form`, `lengths`, `loop`, `fix`, `reference`, `negative`, `folds`, `seed`.
+    `speakers` are of folds by speaker, by utterance; `source` is what messages and the weights call
+    the lists. UserError for what does not fit together; lesser doubts are warnings.
     """
     lists = list_nbests(lists, source)
     given = build_keywords(TuningOptions, options, "tune")

@@ -58,7 +58,6 @@ EXTRAS = {
     "transformers": "hf",
     "ctranslate2": "ct2",
     "onnx": "onnx",
-    "h5py": "hdf5",
     "sacremoses": "mt",
     "soundfile": "asr",
     "av": "asr",

@@ -15,8 +15,8 @@ from rapidfuzz.distance import Levenshtein
 from rapidfuzz.process import cdist
 
 from lmtools.base.errors import UserError
-from lmtools.base.log import say
-from lmtools.evaluate.nbest import oracle
+from lmtools.base.log import say_lines
+from lmtools.evaluate.nbest import describe_new
 from lmtools.formats import read, write
 from lmtools.phrases.evaluate import find_spans
 from lmtools.phrases.glossary import Glossary, PhraseSpec
@@ -151,8 +151,4 @@ def run(args):
         )
     lists = list(substitute_lists(nbests, PhraseSpec.parse(args.phrases).load(), args.depth))
     write(lists, args.out, args.to)
-    new = [len(more.hyps) - len(nbest.hyps) for nbest, more in zip(nbests, lists, strict=True)]
-    say(f"{args.out}: {sum(new)} new hypotheses in {sum(map(bool, new))} of {len(new)} lists")
-    if all(nbest.ref is not None for nbest in nbests):
-        before, after = (oracle(some)[-1] for some in (nbests, lists))
-        say(f"oracle WER {before:.2f} -> {after:.2f}")
+    say_lines(describe_new(nbests, lists, args.out))

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from lmtools.base.errors import UserError
 from lmtools.base.log import say_lines
-from lmtools.evaluate import References
+from lmtools.evaluate.corpus import References
 from lmtools.evaluate.inputs import Texts
 from lmtools.evaluate.show import NONE, figure
 from lmtools.formats import checks, kaldi_text

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from lmtools.base.errors import UserError
-from lmtools.evaluate import METRICS
-from lmtools.evaluate.metrics import ErrorRate
+from lmtools.evaluate.metrics import METRICS, ErrorRate
 from lmtools.evaluate.significance import RESAMPLES
 from lmtools.formats.scores import hash_lists
 from lmtools.report.artifacts import read_models, read_systems
@@ -25,9 +24,15 @@ from lmtools.report.measure import (
 )
 from lmtools.report.names import NOTHING, LmPart, Names, SystemParts
 from lmtools.report.style import Style, load_style
-from lmtools.rescoring import SystemFacts, Weights, describe_lm
 from lmtools.rescoring.tuning_options import INTERPOLATION
-from lmtools.rescoring.weights import FIRST_PASS, LATTICES, SCORES
+from lmtools.rescoring.weights import (
+    FIRST_PASS,
+    LATTICES,
+    SCORES,
+    SystemFacts,
+    Weights,
+    describe_lm,
+)
 
 
 def find_makeups(

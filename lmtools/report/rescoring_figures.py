@@ -28,8 +28,8 @@ from lmtools.report.names import CE, FIRST, ORACLE, SUM, LmPart, Names, SystemPa
 from lmtools.report.rescoring_tables import ppl_of_lists, span
 from lmtools.report.rows import FigureRow
 from lmtools.report.style import Look
-from lmtools.rescoring import Weights
 from lmtools.rescoring.tuning import FLAT
+from lmtools.rescoring.weights import Weights
 
 LINES, ROWS = 12, 30  # that one figure can hold
 DEPTH = (

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from lmtools.evaluate import METRICS
-from lmtools.evaluate.metrics import ErrorRate
+from lmtools.evaluate.metrics import METRICS, ErrorRate
 from lmtools.evaluate.sacre import Sacre
 from lmtools.formats.scores import hash_lists
 from lmtools.report.artifacts import list_unchecked

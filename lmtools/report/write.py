@@ -54,12 +54,7 @@ PICTURES: Mapping[str, Mapping[str, Callable[[Experiment], Iterable[Picture]]]] 
         "learning": rescoring_figures.learning_pictures,
     },
     LM: {"ppl": rescoring_figures.ppl_pictures, "learning": lms.learning_pictures},
-    STS: {
-        "bars": brought("bar_pictures"),
-        "scatter": brought("scatter_pictures"),
-        "layers": brought("layer_pictures"),
-        "gains": brought("gain_pictures"),
-    },
+    STS: {"bars": brought("bar_pictures"), "scatter": brought("scatter_pictures")},
 }
 OF_LISTS = (
     *(main_tables, phrase_tables, rescoring.ppl_tables, rescoring.weight_tables),

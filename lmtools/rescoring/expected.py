@@ -16,7 +16,7 @@ from dataclasses import replace
 import numpy as np
 import scipy  # imports its parts, slow ones, when they are asked for
 
-from lmtools.evaluate import resample
+from lmtools.evaluate.significance import resample
 from lmtools.rescoring.features import best, combine, deviate
 from lmtools.rescoring.search import SearchSpace, descend
 

@@ -7,8 +7,9 @@ import numpy as np
 
 from lmtools.base.doors import open_door
 from lmtools.base.errors import UserError
-from lmtools.evaluate import METRICS, fill_empty, nbest_statistics
 from lmtools.evaluate.fit import are_costs, are_positive, is_indicator
+from lmtools.evaluate.metrics import METRICS
+from lmtools.evaluate.nbest import fill_empty, nbest_statistics
 from lmtools.formats.scores import hash_lists
 from lmtools.rescoring.envelope import flat_region, sweep
 from lmtools.rescoring.expected import RIDGE, minimise_expected, sharpen

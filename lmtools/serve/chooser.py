@@ -16,15 +16,9 @@ from lmtools.base.log import say
 from lmtools.base.specs import LMSpec
 from lmtools.formats import jsonl
 from lmtools.formats.checks import Utterances, components
-from lmtools.rescoring import (
-    ScoreColumns,
-    check_signatures,
-    find_divisors,
-    is_default,
-    load_weights,
-    rescore_lists,
-)
-from lmtools.rescoring.features import summed
+from lmtools.rescoring.defaults import is_default, load_weights
+from lmtools.rescoring.features import ScoreColumns, find_divisors, summed
+from lmtools.rescoring.lists import check_signatures, rescore_lists
 from lmtools.score import load, score_texts
 from lmtools.score.lists import doubt_scored
 from lmtools.types import Hypothesis, NBest

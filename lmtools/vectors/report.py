@@ -1,6 +1,6 @@
 """The part of semantic textual similarity in a report: tables in the shape of Tables 3 and 4 of the
-T-TA paper, layers, grades; figures of cosines against similarity, of correlations with intervals
-and by layer; and both against what the same language models gain on lists.
+T-TA paper, layers, grades, and what the same language models gain on lists; figures of correlations
+with intervals, and of cosines against similarity.
 """
 
 import math
@@ -13,8 +13,8 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from lmtools.evaluate import METRICS
-from lmtools.report.drawing import Picture, Theme, beside, chart, marked, write_right_of
+from lmtools.evaluate.metrics import METRICS
+from lmtools.report.drawing import Picture, Theme
 from lmtools.report.experiment import Experiment
 from lmtools.report.lms import list_trainings
 from lmtools.report.measure import Measured, is_tuned_first_pass
@@ -53,7 +53,6 @@ GRADES = (
 )
 PANELS, WIDE = 9, 3  # small multiples of one figure: how many, and how many side by side
 PARTS = {"context": 1.0, "embed": 0.45}  # how opaque the bar of each is
-POINTS = 3  # of a figure that shows more than the table
 BARS = (
     "a panel a set: full bars are contexts (last layer), pale ones embedding layers; lines are 95%"
     " intervals."
@@ -405,68 +404,3 @@ def boxes(axes, theme: Theme, look: Look, gold: np.ndarray, cosines: np.ndarray)
     axes.plot(grades, means, color=color, linewidth=1, marker="o", markersize=3)
     axes.set_xticks(grades, [f"{grade:g}" for grade in grades])
     axes.set_xlim(grades[0] - width, grades[-1] + width)
-
-
-def layer_pictures(experiment: Experiment) -> Iterator[Picture]:
-    """Yield Pearson by layer on the last set, one line a system."""
-    pairs = experiment.pairs
-    if layered := pairs.deep:
-        ends = "; ".join(
-            f"{pairs.labels[system]}"
-            f" {', '.join(decimal(value, 1) for value in judged.pearsons.values())}"
-            for system, judged in layered.items()
-        )
-        yield Picture(
-            "layers",
-            f"Pearson's correlation (x100) of cosine and {name_judges(experiment)} on {pairs.test}"
-            " by layer: 0 is the embedding layer, the last the context; bands are 95% intervals.",
-            f"Pearson x100 by layer on {pairs.test}: {ends}.",
-            partial(draw_layers, pairs),
-        )
-
-
-def draw_layers(pairs: JudgedPairs, theme: Theme) -> Figure:
-    y = f"Pearson x100 on {pairs.test}"
-    figure, axes = chart((7.2, 4), "layer (0: embedding layer)", y)
-    for system, judged in pairs.deep.items():
-        look = pairs.looks[system]
-        numbers = [layer.number for layer in judged.layers]
-        layers = [layer.correlations["pearson"] for layer in judged.layers]
-        value, low, high = 100 * np.array(layers).T
-        band = {"color": theme.color(look), "alpha": 0.1, "linewidth": 0}
-        axes.fill_between(numbers, low, high, **band)
-        style = {"linestyle": look.line, "label": pairs.labels[system]}
-        axes.plot(numbers, value, **style, **marked(theme, look, 6, 9))
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    beside(axes)
-    return figure
-
-
-def gain_pictures(experiment: Experiment) -> Iterator[Picture]:
-    """Yield reranking gain against similarity, one point a language model."""
-    short = experiment.names.short
-    for measured in experiment.lists.judged if experiment.lists else ():
-        gains = [g for g in measure_gains(experiment, measured) if g.context is not None]
-        if len(gains) >= POINTS:
-            title, name = METRICS[measured.refs.metric].title, measured.sample.name
-            pairs = [f"{short(g.lm)} {g.context:.1f} and {g.gain:.2f}" for g in gains]
-            yield Picture(
-                f"gains-{name}",
-                f"Points of {title} that a language model gains on the lists of {name} over the"
-                " first pass against Pearson's correlation (x100) of its context and"
-                f" {name_judges(experiment)} on {experiment.pairs.test}.",
-                f"Pearson x100 and gain in {title}: {'; '.join(pairs)}.",
-                partial(draw_gains, experiment, gains, title),
-            )
-
-
-def draw_gains(experiment: Experiment, gains: Sequence[Gain], title: str, theme: Theme) -> Figure:
-    x = f"Pearson x100 on {experiment.pairs.test}, context"
-    figure, axes = chart((6.4, 3.6), x, f"gain, points of {title}")
-    looks = experiment.names.looks([gain.lm for gain in gains])
-    for gain in gains:
-        point = gain.context, gain.gain
-        axes.plot(*np.transpose([point]), linestyle="none", **marked(theme, looks[gain.lm], 8, 12))
-        write_right_of(axes, point, experiment.names.short(gain.lm))
-    axes.margins(x=0.2, y=0.2)
-    return figure

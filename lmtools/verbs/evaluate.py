@@ -14,19 +14,10 @@ from lmtools.base.atomic import atomic_text
 from lmtools.base.doors import open_door
 from lmtools.base.errors import UserError
 from lmtools.base.log import say_lines
-from lmtools.evaluate import (
-    METRICS,
-    References,
-    compare_groups,
-    fill_empty,
-    oracle_curve,
-    oracle_texts,
-    paired_bootstrap,
-    show,
-)
+from lmtools.evaluate import show
 from lmtools.evaluate.blanks import advise_metric
 from lmtools.evaluate.breakdown import LENGTH, WORDS, count_words, find_namer, split_evaluation
-from lmtools.evaluate.corpus import is_wer
+from lmtools.evaluate.corpus import References, is_wer
 from lmtools.evaluate.fit import doubt_references
 from lmtools.evaluate.inputs import (
     TextRules,
@@ -40,8 +31,10 @@ from lmtools.evaluate.inputs import (
     refuse_first_words,
     same_length,
 )
-from lmtools.evaluate.metrics import HUB5, METRIC_HELP, ErrorRate
+from lmtools.evaluate.metrics import HUB5, METRIC_HELP, METRICS, ErrorRate
+from lmtools.evaluate.nbest import fill_empty, oracle_curve, oracle_texts
 from lmtools.evaluate.sacre import Sacre
+from lmtools.evaluate.significance import compare_groups, paired_bootstrap
 from lmtools.formats import detect, kaldi_text
 from lmtools.formats.nbest.stm import StmSegment
 from lmtools.formats.texts import KALDI

@@ -11,13 +11,14 @@ from lmtools.base.grammar import parse_pair
 from lmtools.base.log import say, say_lines
 from lmtools.base.options import fill
 from lmtools.base.specs import LMSpec
-from lmtools.evaluate import METRICS
+from lmtools.evaluate.metrics import METRICS
 from lmtools.formats import kaldi_text, read, write
 from lmtools.formats.scores import hash_lists
-from lmtools.rescoring import load_weights, of_system, read_scores, rescore_lists
+from lmtools.rescoring.defaults import load_weights
 from lmtools.rescoring.lazy import LAZY
-from lmtools.rescoring.lists import warn_empty
+from lmtools.rescoring.lists import rescore_lists, warn_empty
 from lmtools.rescoring.signing import sign
+from lmtools.rescoring.systems import of_system, read_scores
 from lmtools.verbs.experiment import load_plans
 from lmtools.verbs.help import Rare
 from lmtools.verbs.numbers import margin

@@ -11,10 +11,10 @@ from lmtools.base.errors import UserError
 from lmtools.base.files import cannot
 from lmtools.base.grammar import parse_pairs
 from lmtools.base.specs import find_model, list_models
-from lmtools.evaluate import METRICS, show
+from lmtools.evaluate import show
 from lmtools.evaluate.doctor import ERROR, examine, read_inputs
 from lmtools.evaluate.doctor.inputs import plural
-from lmtools.evaluate.metrics import METRIC_HELP
+from lmtools.evaluate.metrics import METRIC_HELP, METRICS
 from lmtools.formats import read
 from lmtools.formats.registry import parse_specifier
 from lmtools.formats.scores import hash_lists

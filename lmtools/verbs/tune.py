@@ -5,10 +5,12 @@ set.
 from lmtools.base.doors import open_door
 from lmtools.base.errors import UserError
 from lmtools.base.log import say_lines
-from lmtools.evaluate import METRICS
-from lmtools.evaluate.metrics import METRIC_HELP
+from lmtools.evaluate.metrics import METRIC_HELP, METRICS
 from lmtools.formats import kaldi_text, read
-from lmtools.rescoring import Crossing, TuningOptions, of_system, read_scores, tune_lists
+from lmtools.rescoring.lists import tune_lists
+from lmtools.rescoring.systems import of_system, read_scores
+from lmtools.rescoring.tuning import Crossing
+from lmtools.rescoring.tuning_options import TuningOptions
 from lmtools.rescoring.weights import describe_doubts
 from lmtools.types import PHRASES
 from lmtools.verbs.experiment import complete_tuning

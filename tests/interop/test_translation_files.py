@@ -13,7 +13,7 @@ from lmtools.base.files import read_lines
 from lmtools.cli import main
 from lmtools.formats import jsonl, plain
 from lmtools.formats import read as read_lists
-from lmtools.rescoring import Weights
+from lmtools.rescoring.weights import Weights
 
 FILES = Path(__file__).resolve().parents[3] / "shared/data/formats"
 pytestmark = pytest.mark.skipif(

@@ -12,8 +12,8 @@ from bench import build_parser
 
 import lmtools
 from lmtools.cli import VERBS
-from lmtools.rescoring import Risk
 from lmtools.rescoring.experiment import SystemEntry
+from lmtools.rescoring.risk import Risk
 from lmtools.verbs.commands import find_module, make_parser
 from lmtools.verbs.experiment import load_experiment
 from lmtools.verbs.options import COLUMN

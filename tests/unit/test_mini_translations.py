@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import sacrebleu
 
-from lmtools.evaluate import oracle
+from lmtools.evaluate.nbest import oracle
 from lmtools.formats import jsonl
 
 MINI = Path(__file__).parents[2] / "egs/wmt13/mini"

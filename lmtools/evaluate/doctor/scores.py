@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from lmtools.evaluate import METRICS
 from lmtools.evaluate.doctor.inputs import ERROR, HINT, DoctorInputs, Finding, share
 from lmtools.evaluate.doctor.trials import FIRST, SAMPLE, Trial
 from lmtools.evaluate.fit import are_costs, are_positive, is_indicator
+from lmtools.evaluate.metrics import METRICS
 from lmtools.types import NBest
 
 ENOUGH = 20  # utterances from which a correlation means something

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from lmtools.evaluate import METRICS
 from lmtools.evaluate.doctor.profile import APOSTROPHES, Profile
+from lmtools.evaluate.metrics import METRICS
 from lmtools.text.marks import drop_marks
 from lmtools.text.normaliser import Normaliser
 from lmtools.text.unify import CHARACTER, UNIFIERS, unifier

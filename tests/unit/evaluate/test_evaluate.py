@@ -5,7 +5,7 @@ from shlex import split
 import pytest
 
 from lmtools.cli import main
-from lmtools.evaluate import METRICS
+from lmtools.evaluate.metrics import METRICS
 from lmtools.formats import jsonl, kaldi_text, plain
 from lmtools.formats.nbest import trn
 from lmtools.types import Hypothesis, NBest

@@ -6,11 +6,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from lmtools.evaluate import METRICS, align, confidence, evaluate, matched_pairs, paired_bootstrap
+from lmtools.evaluate.corpus import evaluate
+from lmtools.evaluate.edits import align
+from lmtools.evaluate.metrics import METRICS
 from lmtools.evaluate.significance import (
     compare_groups,
+    confidence,
     flip_signs,
     interval,
+    matched_pairs,
+    paired_bootstrap,
     resample,
     segment_errors,
     sign_test,

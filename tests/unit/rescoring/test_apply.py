@@ -1,7 +1,9 @@
 import pytest
 
 from lmtools.base.errors import UserError
-from lmtools.rescoring import Dev, Weights, gather, rescore
+from lmtools.rescoring.features import gather
+from lmtools.rescoring.lists import rescore
+from lmtools.rescoring.weights import Dev, Weights
 from lmtools.types import Hypothesis, NBest
 
 HYPS = [("x y", -1.0, -9.0), ("x", -2.0, -1.0), ("z", -2.0, -1.0)]

@@ -3,11 +3,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from lmtools.evaluate import METRICS
-from lmtools.rescoring import TuningOptions, gather, tune
+from lmtools.evaluate.metrics import METRICS
 from lmtools.rescoring.expected import expected_loss, minimise_expected, sharpen, typical_spread
+from lmtools.rescoring.features import gather
 from lmtools.rescoring.search import SearchSpace
-from lmtools.rescoring.tuning import loss_of
+from lmtools.rescoring.tuning import loss_of, tune
+from lmtools.rescoring.tuning_options import TuningOptions
 from lmtools.types import NBest
 
 

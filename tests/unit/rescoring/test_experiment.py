@@ -3,8 +3,9 @@
 import pytest
 
 from lmtools.base.errors import UserError
-from lmtools.rescoring import FoldPlan, SystemPlan
 from lmtools.rescoring.experiment import read_experiment
+from lmtools.rescoring.folds import FoldPlan
+from lmtools.rescoring.systems import SystemPlan
 
 BASE = """
 metric: cer

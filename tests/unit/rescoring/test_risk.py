@@ -13,9 +13,11 @@ from hypothesis import strategies as st
 
 from lmtools.base.errors import UserError
 from lmtools.cli import main
-from lmtools.evaluate import METRICS, align, sentence_signature
+from lmtools.evaluate.edits import align
+from lmtools.evaluate.metrics import METRICS
+from lmtools.evaluate.pairs import sentence_signature
 from lmtools.formats import FORMATS, jsonl, kaldi_text, scores
-from lmtools.rescoring import Risk, minimum_risk
+from lmtools.rescoring.risk import Risk, minimum_risk
 from lmtools.types import Hypothesis, NBest
 
 texts = st.lists(st.sampled_from(["the", "cat", "sat,", "Mat."]), max_size=6).map(" ".join)

@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from lmtools.evaluate import METRICS
+from lmtools.evaluate.metrics import METRICS
 from lmtools.rescoring.search import SearchSpace, bounds, descend, descents, line_search, search
 
 WER = METRICS["wer"].score  # test_optimum.py has every metric, beside brute force

@@ -2,10 +2,12 @@ import numpy as np
 import pytest
 
 from lmtools.base.errors import UserError
-from lmtools.evaluate import evaluate
-from lmtools.rescoring import TuningOptions, gather, rescore, tune
-from lmtools.rescoring.tuning import POINTS, spread
+from lmtools.evaluate.corpus import evaluate
+from lmtools.rescoring.features import gather
+from lmtools.rescoring.lists import rescore
+from lmtools.rescoring.tuning import POINTS, spread, tune
 from lmtools.rescoring.tuning import sample as sampled
+from lmtools.rescoring.tuning_options import TuningOptions
 from lmtools.types import Hypothesis, NBest
 
 WORDS = [f"w{i}" for i in range(30)]

@@ -17,7 +17,7 @@ from lmtools.report.write import make_pictures
 from lmtools.vectors.judged import find_ways
 from lmtools.vectors.report import PANELS, choose_panels
 
-NAMES = ("bars", "scatter-test", "layers")
+NAMES = ("bars", "scatter-test")
 PANELLED = [
     "uniLM",
     "biLM mask-and-predict",

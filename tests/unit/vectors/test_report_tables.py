@@ -204,7 +204,7 @@ def test_pairs_that_nobody_judged_are_left_out(small):
     assert experiment.pairs.sets == ["dev"]
     assert sum("test.json: nobody judged" in line for line in experiment.absent) == len(FEW)
     assert experiment.pairs.test == "dev"
-    assert drawn(small) == ["bars", "scatter-dev", "layers"]
+    assert drawn(small) == ["bars", "scatter-dev"]
     assert (
         "test context" not in starting(tables(small), "Semantic textual similarity, Pearson").header
     )
@@ -219,7 +219,7 @@ def test_cosines_that_are_all_alike_have_dashes(small):
     found = cells(starting(tables(small), "Semantic textual similarity, Pearson"))
     assert [found["word vectors", name] for name in ("test embed", "test 95%", "p")] == ["-"] * 3
     assert found["uniLM", "p"] != "-"
-    assert drawn(small) == ["bars", "scatter-test", "layers"]
+    assert drawn(small) == ["bars", "scatter-test"]
 
 
 def test_a_set_without_some_systems_and_without_the_reference(small):
@@ -262,7 +262,7 @@ def test_recognised_by_what_there_is(small, tmp_path):
 
 def test_a_report_is_written_and_is_the_same_again(small):
     write_report(small, title="A & <b>")
-    names = {"RESULTS.md", "index.html", "bars.png", "scatter-test.png", "layers.png", "rows.csv"}
+    names = {"RESULTS.md", "index.html", "bars.png", "scatter-test.png", "rows.csv"}
     first = {path.name: path.read_bytes() for path in (small / "report").iterdir()}
     assert first.keys() == names
     assert b"A & &lt;b>" in first["RESULTS.md"]

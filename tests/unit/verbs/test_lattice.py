@@ -14,10 +14,10 @@ from lattices import all_paths, named_sums, path_score, random_lattice, sentence
 from toys import WORDS
 
 from lmtools.cli import main
-from lmtools.evaluate import align
+from lmtools.evaluate.edits import align
 from lmtools.formats import jsonl, kaldi_text, lattices, read
 from lmtools.ngram import build
-from lmtools.rescoring import Dev, Weights
+from lmtools.rescoring.weights import Dev, Weights
 from lmtools.text import NORMALISERS, Normaliser
 from lmtools.types import Arc, Final, Lattice
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from lmtools.report.lists import find_lattice_makeup, find_makeups
 from lmtools.report.names import LmPart, SystemParts
-from lmtools.rescoring import Dev, SystemFacts, SystemLM, Weights
+from lmtools.rescoring.weights import Dev, SystemFacts, SystemLM, Weights
 
 MODELS = {"ngram": "n1", "lstm": "a1/b2", "tta": "t1"}
 RAW = {"model": "b2", "normalise": "none"}
