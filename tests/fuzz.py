@@ -149,7 +149,7 @@ def pair_toys() -> list[list[SentencePair]]:
         SentencePair('A "blue finch', "The finch sings .", 3.8),
         SentencePair("x", "y's z", 0.0),
     ]
-    return [labelled, [SentencePair(pair.left, pair.right) for pair in labelled]]
+    return [labelled]
 
 
 def published_pairs(name: str) -> list[Files]:
