@@ -13,7 +13,7 @@ from lmtools.api.files import list_nbests
 from lmtools.api.weights import rescore, warn
 from lmtools.base.batching import prepare_distinct
 from lmtools.base.computing import Computing
-from lmtools.base.errors import UserError
+from lmtools.base.errors import UserError, in_keywords
 from lmtools.base.grammar import check_kind, check_path, check_text, check_whole, list_texts
 from lmtools.base.options import build_keywords, describe_keywords, fill
 from lmtools.base.specs import LMSpec
@@ -68,6 +68,7 @@ class LM:
         self.kind, self.signature = self.scorer.kind, dict(self.scorer.signature)
         self.live = self.scorer.live() if computing.engine == "auto" else self.scorer
 
+    @in_keywords()
     def score(
         self,
         texts: Sequence[str],
@@ -103,6 +104,7 @@ class LM:
                 " sentence; give sources to score or score_lists"
             )
 
+    @in_keywords()
     def token_scores(self, texts: Sequence[str]) -> list[TokenScores]:
         """Return the tokens of each text and their log-probabilities; UserError for a translation
         model.
@@ -121,6 +123,7 @@ class LM:
             for text, i, numbers in zip(texts, which, counts, strict=True)
         ]
 
+    @in_keywords()
     def score_lists(
         self,
         lists: Sequence[NBest],
@@ -149,6 +152,7 @@ class LM:
             warn(doubt_scored("lists", texts, counts, self.scorer, lists=True))
         return divide_scores(lists, replace(flat, signature={**flat.signature, **more}))
 
+    @in_keywords()
     def score_in_context(
         self,
         lists: Sequence[NBest],
@@ -180,6 +184,7 @@ class LM:
     @overload
     def rescore(self, nbest: Sequence[NBest], weights: Weights | str) -> list[NBest]: ...
 
+    @in_keywords()
     def rescore(self, nbest, weights):
         """Return a list, or several, with the best hypothesis first, by weights that were tuned
         with this model as their one column, or "default:whisper" for lists of Whisper. Lists
@@ -216,6 +221,7 @@ def divide_scores(lists: Sequence[NBest], flat: TextScores) -> ScoreTable:
     return scores.make_table(lists, values, counts, dict(flat.signature))
 
 
+@in_keywords()
 def load(
     lm: str | os.PathLike, *, threads: int | None = None, cache: str = "none", **options: Any
 ) -> LM:

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 from lmtools.api.files import list_nbests, map_texts, read_column
 from lmtools.base.doors import open_door
+from lmtools.base.errors import in_keywords, speak_python
 from lmtools.base.grammar import check_kind, check_mapping
 from lmtools.base.options import build_keywords, describe_keywords
 from lmtools.rescoring.defaults import is_default, load_weights
@@ -23,6 +24,7 @@ Columns: TypeAlias = Mapping[str, Column]
 Phrases: TypeAlias = str | os.PathLike | Sequence[str] | Mapping[str, Sequence[str]]
 
 
+@in_keywords()
 def tune(
     lists: Sequence[NBest],
     columns: Columns | None = None,
@@ -64,6 +66,7 @@ def tune(
 describe_keywords(tune, TuningOptions)
 
 
+@in_keywords()
 def rescore(
     lists: Sequence[NBest],
     weights: Weights | str,
@@ -130,4 +133,5 @@ def plan_of(columns: ScoreColumns) -> dict[str | None, SystemPlan]:
 def warn(lines: Iterable[str]) -> None:
     """Say what the verbs print as warnings, where the caller's caller stands."""
     for line in lines:
-        warnings.warn(line.removeprefix("warning: "), stacklevel=3)
+        said = speak_python(line.removeprefix("warning: "))
+        warnings.warn(said, stacklevel=4)  # above in_keywords

@@ -75,12 +75,10 @@ def word_lines(errors: WordErrors) -> Iterator[str]:
 
 
 def quote(unit: str) -> str:
-    """Return a unit, in quotes if it is a blank."""
     return repr(unit) if unit.isspace() else unit
 
 
 def parts_tree(metric: str, parts: Sequence[Stratum]) -> list[dict]:
-    """Return parts of an evaluation as JSON holds them."""
     return [
         {
             "name": part.name,
@@ -93,7 +91,6 @@ def parts_tree(metric: str, parts: Sequence[Stratum]) -> list[dict]:
 
 
 def words_tree(errors: WordErrors) -> dict:
-    """Return the errors by word as JSON holds them, most frequent first."""
     return {
         "unit": errors.unit,
         "confusions": [[*pair, times] for pair, times in rank(errors.confusions)],
@@ -104,7 +101,6 @@ def words_tree(errors: WordErrors) -> dict:
 
 
 def missing_line(evaluation: Evaluation) -> str:
-    """Return the printed line on utterances without hypothesis."""
     missing = evaluation.missing
     return (
         f"{len(missing)} of {len(evaluation.statistics)} utterances have no hypothesis and count as"
@@ -186,7 +182,6 @@ def tree(evaluation: Evaluation, interval: tuple[float, float]) -> dict:
 
 
 def count_tree(metric: str, total: np.ndarray) -> dict:
-    """Return summed statistics as JSON holds them; of the error rates the counts by name."""
     if not isinstance(METRICS[metric], ErrorRate):
         return {"statistics": total.tolist()}
     names = ("substitutions", "deletions", "insertions", "length")

@@ -93,9 +93,7 @@ def slots(steps: str) -> np.ndarray:
 
 
 def segment_errors(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Return errors of both systems in each segment of one utterance: integers (segments, 2), from
-    both systems' `slots`.
-    """
+    """Return errors of both systems in each segment (segments, 2), from both systems' `slots`."""
     wrong = np.flatnonzero(first + second)
     if not len(wrong):
         return np.zeros((0, 2), dtype=np.int64)
@@ -118,9 +116,7 @@ def z_test(segments: np.ndarray) -> MatchedPairs:
 
 
 def sign_test(better: int, worse: int) -> float:
-    """Return the two-tailed p of the exact sign test: the probability of so uneven a split, if
-    either side is as likely; 1 of nothing.
-    """
+    """Return the two-tailed p of so uneven a split, if either side is as likely; 1 of nothing."""
     tail = sum(math.comb(better + worse, few) for few in range(min(better, worse) + 1))
     return min(1.0, 2 * tail / 2 ** (better + worse))
 

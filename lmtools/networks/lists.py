@@ -86,7 +86,6 @@ def build_networks(
 
 
 def mark_words(nbest: NBest, network: ConfusionNetwork) -> ConfusionNetwork:
-    """Return the network of a hypothesis alone with its recogniser's confidences and times."""
     marks = read_marks(nbest.hyps[0])
     if marks is None:
         return network
@@ -115,9 +114,7 @@ def build_network(nbest: NBest, shares: Sequence[float], choice: str) -> Confusi
 def align_list(
     nbest: NBest, shares: Sequence[float]
 ) -> tuple[NetworkBuilder, dict[str, list[int]]]:
-    """Return the network of a list's first hypotheses, as it grew, and the columns of the words of
-    each text; equal texts count as one, those without any share are left out.
-    """
+    """Return the network of a list as it grew, and the columns of the words of each text."""
     builder, placed = NetworkBuilder(), {}
     if not len(shares):
         return builder, placed
@@ -153,7 +150,6 @@ def recombine_lists(
 
 
 def add_paths(nbest: NBest, ranked: NBest, shares: Sequence[float], most: int) -> NBest:
-    """Return a list with the new paths of the network of `ranked`, which is the list in order."""
     builder, placed = align_list(ranked, shares)
     slots = {column: slot for slot, column in enumerate(builder.order)}
     own: dict[str, Hypothesis] = {}
@@ -188,9 +184,7 @@ def fill_slots(text: str, columns: Sequence[int], slots: int) -> list[Place]:
 def predict_scores(
     known: Sequence[Sequence[Place]], values: np.ndarray, new: Sequence[Sequence[Place]]
 ) -> np.ndarray:
-    """Predict the scores (new, names) of paths from those (known, names) of others, as a constant
-    plus a sum over words in slots.
-    """
+    """Predict scores (new, names) from (known, names) as a constant plus a sum over places."""
     numbers: dict[Place, int] = {}
     rows = [[numbers.setdefault(place, len(numbers)) for place in path] for path in known]
     design = np.zeros((len(known), len(numbers)))
@@ -204,10 +198,7 @@ def predict_scores(
 
 
 def fit_ridge(design: np.ndarray, targets: np.ndarray) -> np.ndarray:
-    """Fit weights (features, names) of centred rows (rows, features) to centred targets (rows,
-    names), each name with that of PENALTIES whose squared errors on rows left out, one at a time,
-    are least.
-    """
+    """Fit weights (features, names), each name with the penalty best on rows left out."""
     eigenvalues, vectors = np.linalg.eigh(design @ design.T)
     eigenvalues, rotated = np.maximum(eigenvalues, 0), vectors.T @ targets
     errors, fits = [], []

@@ -92,9 +92,7 @@ def build(args):
 
 
 def networks_of_lists(args) -> Iterator[ConfusionNetwork]:
-    """Return the networks of N-best lists, which are all read first where there are score files or
-    weights.
-    """
+    """Return the networks of N-best lists, all read first where there are weights."""
     plan = NetworkPlan(args.scale, args.depth, args.choice)
     if not args.weights:
         if args.scores:
@@ -125,9 +123,7 @@ def networks_of_lattices(args) -> Iterator[ConfusionNetwork]:
 
 
 def write_networks(networks: Iterable[ConfusionNetwork], args) -> int:
-    """Write networks one by one, calibrated, in a format of networks or as lattices; return how
-    many.
-    """
+    """Write networks one by one, calibrated; return how many."""
     name, written = args.to.partition(":")[0], [0]
     if name not in NETWORKS and name not in LATTICES:
         raise UserError(f"--to {args.to}: no such format; give {FORMATS}")
@@ -171,9 +167,7 @@ def calibrate(args):
 
 
 def judge_file(path, ref) -> tuple[list[ConfusionNetwork], dict[str, str], JudgedWords]:
-    """Return the networks in a file, their references, of the file `ref` or their own, and their
-    words judged by these; doubts about their confidences are said.
-    """
+    """Return the networks in a file, their references, and their words judged by these."""
     networks = list(network_files.read(path))
     refs = refs_of(networks, ref, path)
     try:
@@ -185,9 +179,6 @@ def judge_file(path, ref) -> tuple[list[ConfusionNetwork], dict[str, str], Judge
 
 
 def refs_of(networks: Iterable[ConfusionNetwork], ref: str | None, path) -> dict[str, str]:
-    """Return the reference of each network: of those in the file `ref`, else its own; UserError
-    where one has none.
-    """
     given: Mapping[str, str] | None = read_texts(ref) if ref else None
     refs = {}
     for network in networks:
@@ -199,7 +190,6 @@ def refs_of(networks: Iterable[ConfusionNetwork], ref: str | None, path) -> dict
 
 
 def describe_confidences(name: str, judged: JudgedWords) -> str:
-    """Describe confidences in a line; undefined figures are dashes."""
     nce, area = (
         NONE if math.isnan(value) else f"{value:.3f}"
         for value in (judged.cross_entropy, judged.area)
@@ -249,7 +239,6 @@ def declare_recombine(parser):
 
 
 def recombine(args):
-    """Read, recombine, write, and say what the lists could reach."""
     if args.scores and not args.weights:
         raise UserError("--scores: needs --weights, which say how much each column counts")
     nbests = read(args.nbest, args.format)

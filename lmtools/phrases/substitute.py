@@ -96,7 +96,6 @@ def add_phrases(
 def list_windows(
     hyps: Sequence[Hypothesis], phrases: PhraseAutomaton, widest: int
 ) -> Iterator[Stretch]:
-    """Yield up to `widest` neighbouring words of hypotheses, none of which is in a phrase."""
     for place, hyp in enumerate(hyps):
         words = hyp.text.split()
         held = {at for span in find_spans(words, phrases) for at in range(span.start, span.end)}
@@ -109,9 +108,7 @@ def list_windows(
 
 
 def replace_words(hyp: Hypothesis, window: Stretch, form: NearForm) -> Hypothesis:
-    """Return a hypothesis with a phrase in the place of some words, also as the recogniser writes
-    it if that has the same number of words.
-    """
+    """Return a hypothesis with a phrase in the place of some words, also as it is written."""
     words, span = hyp.text.split(), slice(window.start, window.end)
     written = None if hyp.written is None else hyp.written.split()
     if written and len(written) == len(words):

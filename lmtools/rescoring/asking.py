@@ -117,7 +117,6 @@ def choose_lazily(
 
 
 def gather_others(nbests: Sequence[NBest], columns: ScoreColumns, weights: Weights, name, source):
-    """Gather the features that the weights have beside the column `name`."""
     others = {feature: w for feature, w in weights.features.items() if feature != name}
     derived = [feature for feature in (*DERIVED, "rank") if feature in weights.features]
     known = gather(nbests, columns.values, source, derived)
@@ -213,7 +212,6 @@ def score_in_context(
 
 
 def pair_contexts(nbests: Sequence[NBest], contexts: Sequence[str]) -> list[tuple[str, str]]:
-    """Return each hypothesis behind the context of its list."""
     return [
         (before, hyp.text)
         for nbest, before in zip(nbests, contexts, strict=True)

@@ -112,7 +112,6 @@ def assign_folds(
 
 
 def find_speaker(utt: str, speakers: Mapping[str, str] | None, path) -> str:
-    """Find the speaker of one utterance; UserError about `path` where it has none."""
     if speakers is not None:
         if utt not in speakers:
             raise UserError(f"{path}: utterance {utt!r} is not in --utt2spk; add it")

@@ -174,9 +174,7 @@ def score_lazily(
 
 
 def needed_margins(line: np.ndarray, totals: np.ndarray, valid: np.ndarray) -> np.ndarray:
-    """Return the most that each list's best total (utterances,) is ahead of what is expected of the
-    next hypothesis while another one will win; -inf where the first one wins.
-    """
+    """Return by how much each list (utterances,) is ahead while another wins; -inf if none does."""
     order = np.argsort(np.where(valid, -line, np.inf), axis=1, kind="stable")
     exists = np.take_along_axis(valid, order, 1)
     line = np.where(exists, np.take_along_axis(line, order, 1), 0.0)
@@ -189,9 +187,7 @@ def needed_margins(line: np.ndarray, totals: np.ndarray, valid: np.ndarray) -> n
 
 
 def fit_slopes(inputs: np.ndarray, column: np.ndarray, valid: np.ndarray) -> np.ndarray:
-    """Fit the least-squares slopes (inputs,) of the column (utterances, hypotheses) on `inputs`
-    (inputs, utterances, hypotheses), each list less its mean.
-    """
+    """Fit the least-squares slopes (inputs,) of the column on `inputs`, each list less its mean."""
     centred = np.stack([centre(row, valid)[valid] for row in inputs], 1)
     scale = centred.std(0)
     scale[scale == 0] = 1.0
@@ -199,7 +195,6 @@ def fit_slopes(inputs: np.ndarray, column: np.ndarray, valid: np.ndarray) -> np.
 
 
 def centre(column: np.ndarray, valid: np.ndarray) -> np.ndarray:
-    """Subtract each list's mean from a column (utterances, hypotheses)."""
     mean = np.where(valid, column, 0).sum(1) / np.maximum(valid.sum(1), 1)
     return column - mean[:, None]
 
@@ -207,9 +202,7 @@ def centre(column: np.ndarray, valid: np.ndarray) -> np.ndarray:
 def predictors(
     nbests: Sequence[NBest], known: Features, tokens: np.ndarray
 ) -> tuple[list[str], np.ndarray]:
-    """Return the names of the known quantities of hypotheses, and their values (names + 1,
-    utterances, hypotheses), the tokens last.
-    """
+    """Return the names of known quantities of hypotheses, and their values, the tokens last."""
     lengths = [name for name in TEXT if name not in known.names]
     values = [
         pad([[LENGTHS[name](hyp) for hyp in nbest.hyps] for nbest in nbests], known)

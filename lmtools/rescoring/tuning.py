@@ -194,10 +194,7 @@ def find_costs(
 def find_runaway(
     features: Features, parts: Mapping[str, float], reference: str
 ) -> dict[str, float]:
-    """Find the features that outweigh the reference by RUNAWAY, with how many times, by the parts
-    that features have of the totals' spread inside lists; none in a pool of systems, which differ
-    in how far they are trusted.
-    """
+    """Find the features whose part of the totals outweighs the reference by RUNAWAY."""
     if any(is_indicator(features.column(name)[features.valid]) for name in features.names):
         return {}
     due = parts[reference]

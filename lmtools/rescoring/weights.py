@@ -197,7 +197,6 @@ def describe_doubts(weights: Weights) -> Iterator[str]:
 
 
 def read_weights(path) -> Weights:
-    """See `Weights.load`."""
     stored = fit(read_json(path, REMEDY), Stored, path, whole="the file", remedy=REMEDY)
     try:
         find_metric(stored.metric)

@@ -203,7 +203,8 @@ def spell_error(error: Exception) -> bytes:
     """Return an error as JSON; of one that is not the request's fault only its kind."""
     if not isinstance(error, UserError):
         error = UserError(f"failed here ({type(error).__name__}); try it again, or alone")
-    return json.dumps({"error": one_line(error)}).encode()
+    text = one_line(error).replace("--scores NAME=FILE", '"scores" of the hypotheses')
+    return json.dumps({"error": text}).encode()
 
 
 def describe(nbest: NBest, best: NBest) -> dict:

@@ -98,9 +98,7 @@ def check_pairs(rows: Iterable[Row], source) -> Iterator[SentencePair]:
 
 
 def check_pair(pair: SentencePair, first: bool | None, where: str) -> bool:
-    """Return whether a pair has a similarity; UserError where the `first` one differs in that, and
-    for an empty sentence.
-    """
+    """Return whether a pair has a similarity; UserError unless as the `first`, and for no words."""
     for side, sentence in (("first", pair.left), ("second", pair.right)):
         if not sentence.strip():
             raise UserError(
@@ -116,7 +114,6 @@ def check_pair(pair: SentencePair, first: bool | None, where: str) -> bool:
 
 
 def refuse_none(first: bool | None, source) -> None:
-    """Raise UserError where there was no `first` pair."""
     if first is None:
         raise UserError(f"{source}: holds no sentence pair; give a file that does")
 
@@ -148,7 +145,6 @@ def write_tsv(pairs: Iterable[SentencePair], path) -> None:
 
 
 def refuse_writing(name: str, pairs: Iterable[SentencePair], path) -> None:
-    """UserError: nobody but its makers writes a published form."""
     raise UserError(f"{path}: {name} is a form that is read alone; write tsv")
 
 
@@ -157,13 +153,11 @@ def names_columns(*names: str):
 
 
 def is_stsb(path: Path, first: str) -> bool:
-    """Return whether the first line has a score at its place and two fields after it."""
     fields = first.split("\t")
     return len(fields) >= 7 and NUMBER.fullmatch(fields[4]) is not None
 
 
 def is_tsv(path: Path, first: str) -> bool:
-    """Return whether the first line has two fields, or three of which the last is a number."""
     fields = first.split("\t")
     return len(fields) == 2 or (len(fields) == 3 and NUMBER.fullmatch(fields[2]) is not None)
 

@@ -72,7 +72,6 @@ def similarity_tables(experiment: Experiment) -> Iterator[Table]:
 
 
 def is_constructed(experiment: Experiment) -> bool:
-    """Return whether nobody judged the similarity: the corpus is MINI, or a recipe's copy of it."""
     return Path(experiment.corpus or "").name == MINI
 
 
@@ -82,7 +81,6 @@ def name_judges(experiment: Experiment) -> str:
 
 
 def describe_corpus(experiment: Experiment) -> str:
-    """Return the end of titles: the corpus, and that its similarity is constructed."""
     return experiment.title + ", constructed similarity" * is_constructed(experiment)
 
 
@@ -138,7 +136,6 @@ def main_tables(
 
 
 def layer_tables(experiment: Experiment) -> Iterator[Table]:
-    """Yield Pearson x100 of each layer on the last set, for systems that have several."""
     pairs = experiment.pairs
     layered = pairs.deep
     if not layered:
@@ -165,9 +162,7 @@ def layer_tables(experiment: Experiment) -> Iterator[Table]:
 
 
 def grade_tables(experiment: Experiment) -> Iterator[Table]:
-    """Yield the mean cosine of each system by grade of similarity, for sets whose similarity takes
-    few values.
-    """
+    """Yield the mean cosine by grade of similarity, for sets whose similarity takes few values."""
     pairs = experiment.pairs
     for name in filter(pairs.graded, pairs.sets):
         query = Query(experiment.rows, "grade", list(pairs.on(name)))
@@ -230,9 +225,7 @@ def is_alone(makeup: SystemParts) -> bool:
 
 
 def gain_tables(experiment: Experiment) -> Iterator[Table]:
-    """Yield similarity and reranking side by side, a language model a row, for each set of
-    lists.
-    """
+    """Yield similarity and reranking side by side, a language model a row, for each set."""
     test, lists, label = experiment.pairs.test, experiment.lists, experiment.label
     for measured in lists.judged if lists else ():
         if not (gains := measure_gains(experiment, measured)):
@@ -305,9 +298,7 @@ def draw_bars(pairs: JudgedPairs, theme: Theme) -> Figure:
 
 
 def draw_bars_of(axes, theme: Theme, judged: Judged, look: Look, y: int) -> None:
-    """Draw the bars of one system, one under the other; a system with a single bar has it in the
-    middle.
-    """
+    """Draw the bars of one system, one under the other; a single one in the middle."""
     layers = {part: getattr(judged, part) for part in PARTS}
     parts = {
         part: [100 * number for number in layer.correlations["pearson"]]
@@ -347,9 +338,7 @@ def scatter_pictures(experiment: Experiment) -> Iterator[Picture]:
 
 
 def choose_panels(pairs: JudgedPairs, judged: Mapping[str, Judged]) -> list[str]:
-    """Return the systems that have a panel: all, or where they are too many first those that are
-    plain, masked or static.
-    """
+    """Return the systems with a panel: all, or of too many those plain, masked or static."""
     systems = list(judged)
     if len(systems) > PANELS:
         systems = [system for system in systems if pairs.ways[system].views in ((), (MASKED,))]

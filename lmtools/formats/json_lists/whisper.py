@@ -1,5 +1,5 @@
 """One small JSON for what Whisper, CTranslate2 and Hugging Face's `generate` give in Python; the
-lines that dump it are in docs/toolkits.md.
+lines that dump it are in docs/whisper.md.
 
     [{"utt": "a1", "ref": "blue finch", "hypotheses": [{"text": "blue fins", "score": -0.31,
       "tokens": [428, 3962, 1274]}, ...]}, ...]

@@ -13,6 +13,7 @@ import pytest
 
 import lmtools
 from lmtools import Arc, Final, Hypothesis, Lattice, NBest, ScoreTable, UserError
+from lmtools.base.errors import in_keywords
 
 ARPA = """\\data\\
 ngram 1=5
@@ -304,3 +305,35 @@ def test_a_frame_of_pandas_as_the_page_has_it(lm, tmp_path):
     with pytest.raises(UserError, match="column 'new'"):
         lmtools.tune(lists, numbers)
     assert lmtools.wer(frame["text"].fillna(""), frame["text"].fillna("")).score == 0
+
+
+@pytest.mark.parametrize(
+    ("shell", "python"),
+    [
+        ("give --scores NAME=FILE for each", "give columns={'NAME': FILE} for each"),
+        ("leave --engine or --precision out", "leave engine or precision out"),
+        (
+            "run lmtools convert --ref F; or --max-line 3",
+            "run lmtools convert --ref F; or max_line=3",
+        ),
+        ("--set negative=lm; --fix lm=-1", "negative=lm; fix={'lm': -1}"),
+    ],
+)
+def test_messages_name_keywords(shell, python):
+    with pytest.raises(UserError) as told, in_keywords():
+        raise UserError(shell)
+    assert str(told.value) == python
+
+
+def test_lists_of_other_scores_are_refused_in_the_words_of_python():
+    lists, more = (
+        [NBest.of(f"u{i}", ["a b", "a c"], "a b", **scores) for i in range(3)]
+        for scores in ({"am": [-1, -2]}, {"am": [-1, -2], "x": [1, 2]})
+    )
+    with pytest.raises(UserError, match=r"there fix=.'NAME': 0. ignores it"):
+        lmtools.rescore(more, lmtools.tune(lists))
+
+
+def test_an_evaluation_prints_two_digits():
+    result = lmtools.wer(["a b c"], ["a b d"])
+    assert f"{result}" == repr(result) == "WER 33.33%" and result.score == pytest.approx(100 / 3)

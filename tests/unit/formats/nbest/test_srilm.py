@@ -52,7 +52,7 @@ def test_reads_base_ten_scores(tmp_path):
 
 def test_the_page_says_how_weights_of_srilm_are_taken_over(tmp_path):
     """SRILM's total is acoustic + lmw x lm + wtw x words + a weight x a score directory."""
-    page = Path(__file__).parents[4] / "docs/toolkits.md"
+    page = Path(__file__).parents[4] / "docs/kaldi.md"
     (factor,) = re.findall(r"score\s+directories\s+by ([\d.]+)", page.read_text())
     rng = np.random.default_rng(1)
     rows = [(*rng.uniform(-400, -300, 1), *rng.uniform(-40, -10, 1), n) for n in range(2, 9)]
