@@ -38,10 +38,10 @@ class Bound(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     slopes: dict[str, Finite]
     tokens: Finite
     margin: Finite
-    tolerance: Finite
     scored: Finite
     changed: Finite
     expected: Finite
+    tolerance: Finite = 0.0
 
 
 @dataclass(frozen=True)
@@ -53,45 +53,29 @@ class LazyScores:
 
 
 def learn_bounds(
-    nbests: Sequence[NBest],
-    features: Features,
-    columns: ScoreColumns,
-    weights: Weights,
-    tolerance: float = 0.0,
+    nbests: Sequence[NBest], features: Features, columns: ScoreColumns, weights: Weights
 ) -> dict[str, dict]:
     """Learn the Bound of each of the `columns`, by name, as weights note it: with `weights` of
     `features` on the lists that these were tuned on.
     """
-    bounds = {}
-    for name in columns.values:
-        tokens = pad([columns.tokens[name].get(nbest.utt, ()) for nbest in nbests], features)
-        known = features.select([other for other in weights.features if other != name])
-        predicted = predictors(nbests, known, tokens)
-        bounds[name] = msgspec.structs.asdict(
-            learn_bound(features, name, *predicted, weights=weights, tolerance=tolerance)
-        )
-    return bounds
+    return {
+        name: msgspec.structs.asdict(learn_bound(nbests, features, columns, weights, name=name))
+        for name in columns.values
+    }
 
 
 def learn_bound(
-    features: Features,
-    name: str,
-    names: Sequence[str],
-    inputs: np.ndarray,
-    *,
-    weights: Weights,
-    tolerance: float,
+    nbests: Sequence[NBest], features: Features, columns: ScoreColumns, weights: Weights, name: str
 ) -> Bound:
-    """Learn the bound of the column `name` from its `predictors`; see `learn_bounds`."""
+    tokens = pad([columns.tokens[name].get(nbest.utt, ()) for nbest in nbests], features)
+    known = features.select([other for other in weights.features if other != name])
+    names, inputs = predictors(nbests, known, tokens)
     valid, column, weight = features.valid, features.column(name), weights.features[name]
     slopes = fit_slopes(inputs, column, valid)
-    known = {other: value for other, value in weights.features.items() if other != name}
-    rest = combine(known.values(), features.select([*known]).values)
-    line = rest + weight * combine(slopes, inputs)
-    totals = rest + weight * column
+    rest = combine([weights.features[other] for other in known.names], known.values)
+    line, totals = rest + weight * combine(slopes, inputs), rest + weight * column
     needed = needed_margins(line, totals, valid)
-    allowed = min(int(tolerance * len(needed)), len(needed) - 1)
-    margin = max(0.0, float(np.nextafter(np.sort(needed)[::-1][allowed], np.inf)))
+    margin = max(0.0, float(np.nextafter(needed.max(), np.inf)))
     scored = score_lazily(
         rest, line, weight, valid, margin=margin, score=lambda rows, places: column[rows, places]
     ).scored
@@ -101,10 +85,9 @@ def learn_bound(
         dict(zip(names, slopes[:-1].tolist(), strict=True)),
         tokens=float(slopes[-1]),
         margin=margin,
-        tolerance=tolerance,
         scored=float(scored.sum() / valid.sum()),
         changed=float(changed.mean()),
-        expected=(allowed + 1) / (len(needed) + 1),
+        expected=1 / (len(needed) + 1),
     )
 
 
