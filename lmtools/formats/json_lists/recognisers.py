@@ -38,7 +38,7 @@ def parse_vosk(utt: str, tree: Mapping, where: str) -> NBest:
     """Return a list of alternatives, or of the one text of a result without them."""
     if "alternatives" in tree:
         parse = partial(parse_scored, score="confidence")  # a logarithm
-        return parse_keyed(utt, tree, where, "alternatives", parse, kind="alternative")
+        return parse_keyed(utt, tree, where, "alternatives", parse=parse, kind="alternative")
     ref = json_io.optional(tree, "ref", str, where)
     extra = json_io.extras(tree, ("utt", "ref", "text"), where)
     return NBest(utt, (Hypothesis(member(tree, "text", str, where), {}, extra),), ref)
