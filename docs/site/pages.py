@@ -18,9 +18,3 @@ BELOW = {
         "CODE_OF_CONDUCT",
     ),
 }  # fmt: skip
-
-
-def add_below(docname: str, text: str) -> str:
-    """Return the source of a page with a hidden toctree of the pages below it."""
-    names = "\n".join(BELOW.get(docname, ()))
-    return f"{text}\n\n```{{toctree}}\n:hidden:\n\n{names}\n```\n" if names else text

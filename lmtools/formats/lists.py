@@ -113,6 +113,8 @@ def join_ids(wanted: Side, given: Side, what: str) -> dict[str, str]:
             utt = next(utt for utt in wanted.ids if utt not in given.ids)
             say(f"{wanted.path}: ids are joined {rule} ({utt} = {pairs[utt]})")
         return pairs
+    if not given.ids:
+        raise UserError(f"{given.path}: is empty; give a line `utt w1 w2 ...` for each utterance")
     missing = [utt for utt in wanted.ids if utt not in given.ids]
     for side in (given, wanted):
         for mark, cause in ((",", CSV), ("|", TABLE)):

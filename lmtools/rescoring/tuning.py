@@ -7,7 +7,7 @@ import numpy as np
 
 from lmtools.base.doors import open_door
 from lmtools.base.errors import UserError
-from lmtools.evaluate.fit import are_costs, are_positive, is_indicator
+from lmtools.evaluate.fit import are_costs, are_positive, grow_down, is_indicator
 from lmtools.evaluate.metrics import METRICS
 from lmtools.evaluate.nbest import fill_empty, nbest_statistics
 from lmtools.formats.scores import hash_lists
@@ -182,13 +182,19 @@ def doubts_of(
 def find_costs(
     features: Features, names: list[str], statistics: np.ndarray, metric: str
 ) -> list[str]:
-    """Find those of the features `names` whose values are positive, and the lowest the best."""
+    """Find those of the features `names` whose values are positive, and the lowest the best by the
+    metric; in doubt, by the order of the lists.
+    """
     columns = {name: features.column(name) for name in names}
     columns = {n: column for n, column in columns.items() if are_positive(column[features.valid])}
     if not columns:
         return []
-    gains = METRICS[metric].gain(statistics)
-    return [n for n, column in columns.items() if are_costs(column, features.valid, gains)]
+    gains, costs = METRICS[metric].gain(statistics), []
+    for name, column in columns.items():
+        lower_is_better = are_costs(column, features.valid, gains)
+        if lower_is_better or (lower_is_better is None and grow_down(column, features.valid)):
+            costs.append(name)
+    return costs
 
 
 def find_runaway(

@@ -169,8 +169,8 @@ def describe_doubts(weights: Weights) -> Iterator[str]:
     for name in weights.search.get("costs", ()):
         remedy = f"--fix {name}=-1" if name == weights.reference else f"--set negative={name}"
         yield (
-            f"warning: {name!r} has the sign of costs: its values are positive, and the lowest"
-            f" choose better than the highest; {remedy} turns it round"
+            f"warning: {name!r} has the sign of costs: its values are positive, and the lowest are"
+            f" the best; {remedy} turns it round"
         )
     for name, times in weights.search.get("runaway", {}).items():
         yield (

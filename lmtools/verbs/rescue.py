@@ -8,7 +8,7 @@ import json
 import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lmtools.base.atomic import hold_lock
@@ -24,7 +24,7 @@ from lmtools.evaluate.doctor.writing import Writing, choose_writing
 from lmtools.evaluate.metrics import METRIC_HELP, METRICS
 from lmtools.formats import FORMATS
 from lmtools.formats.beside import find_lists, find_references
-from lmtools.formats.lists import attach_lines, attach_refs, pair_ids
+from lmtools.formats.lists import Side, attach_lines, join_ids, pair_ids
 from lmtools.formats.plain import read as read_lines
 from lmtools.formats.registry import parse_specifier
 from lmtools.formats.scores import hash_lists
@@ -46,8 +46,9 @@ NO_LM = "no-lm."  # before the files of what is tuned without language models
 ORACLE = "oracle."
 LOG = "rescue.log"
 RERUN = "--allow-commands", "--max-line"
-# Checks whose hints change what the table means, so that they stand under it
-MEANT = ("leak", "fit")
+# Checks whose findings change what the table means, so that they stand under it; the latter stop
+# nothing, since there may be no better text
+MEANT, MILD = ("leak", "vocabulary"), ("vocabulary",)
 
 
 EXAMPLES = (
@@ -218,9 +219,12 @@ def attach(one: ListSet) -> None:
             one.nbests = attach_lines(one.nbests, {one.ref: lines}, one.path)
             return
     refs = read_texts(one.ref, f"--{one.part}-ref of lists 0, 1, 2 ..")
-    with contextlib.redirect_stderr(io.StringIO()):  # the rule is told with the lists
-        one.nbests = attach_refs(one.nbests, refs, one.path, one.ref)
-    one.rule = next(iter(pair_ids(utts, refs) or ()), "")
+    found = pair_ids(utts, refs)
+    if not found:
+        join_ids(Side(utts, one.path), Side(refs, one.ref), "utterances have no reference")
+        return
+    one.rule, ids = found
+    one.nbests = [replace(n, ref=refs[ids[n.utt]], more_refs=()) for n in one.nbests]
 
 
 def check_sets(args, sets: Mapping[str, ListSet], lms: Mapping[str, str]) -> None:
@@ -349,13 +353,17 @@ class Job:
             by_check.pop("signs", None)
             if one.part == "dev":
                 self.turn(costs)
-        errors = [f for found in by_check.values() for f in found if f.level == ERROR]
+        grave = (found for name, found in by_check.items() if name not in MILD)
+        errors = [finding for found in grave for finding in found if finding.level == ERROR]
         if errors:
             first, *more = errors
             line = f"{first.place}: {first.cause}; {first.remedy}"
             line += f"; {plural(more, 'more error')}: {self.out / LOG}" if more else ""
             raise UserError(line)
-        yield from (f"{f.cause}; {f.remedy}" for name in MEANT for f in by_check.get(name, ()))
+        for name in MEANT:
+            for finding in by_check.get(name, ()):
+                if name not in MILD or (finding.level == ERROR and one.part == "test"):
+                    yield f"{finding.cause}; {finding.remedy}"
 
     def turn(self, costs: Sequence[str]) -> None:
         """Turn costs round: the first pass by its weight, others by weights below 0."""

@@ -8,6 +8,7 @@ from itertools import islice
 from lmtools.evaluate.doctor.inputs import profile_rows, read_words
 from lmtools.evaluate.doctor.profile import Profile
 from lmtools.evaluate.doctor.trials import (
+    BARE,
     LOWER,
     PUNCTUATION,
     RARE,
@@ -20,9 +21,9 @@ from lmtools.text.unify import UNIFIERS
 from lmtools.text.unknown import LOOKED_AT, MANY, conversion, explain
 from lmtools.types import NBest
 
-BOTH = "--normaliser none --case lower --punctuation strip"
+BOTH = "librispeech"  # the normaliser that lowers and strips
+SINGLY = "--normaliser none --case lower --punctuation strip"
 GAIN = 1.0  # of the error rate, percent, from which lists are rewritten
-BARE = "librispeech"  # the normaliser that does both
 
 
 @dataclass(frozen=True)
@@ -54,10 +55,10 @@ def choose_writing(
     names = [name for name in names if name not in UNIFIERS or not UNIFIERS[name].folds]
     names = names if trial.rate() - trial.rate(names) >= GAIN else []  # else as users count it
     lists = convert_options(names).removeprefix("lmtools convert").strip()
-    lists = lists.replace(BOTH, f"--normaliser {normaliser or BARE}")
+    lists = lists.replace(SINGLY, f"--normaliser {normaliser or BOTH}")
     if lm:
         option = explain_unknown(nbests, names, lm)
-        same = option.removeprefix("--normaliser none ") if BARE in lists else option
+        same = option.removeprefix("--normaliser none ") if BOTH in lists else option
         lists = f"{lists} {same}".strip()
     if lines.lines and not normaliser:
         normaliser = name_normaliser(hyps, lines, names)
@@ -86,12 +87,15 @@ def explain_unknown(nbests: Sequence[NBest], names: Sequence[str], lm: str) -> s
 def name_normaliser(hyps: Profile, text: Profile, names: Sequence[str]) -> str | None:
     """Return the normaliser by which a model reads lists, rewritten by `names`, and text alike."""
     case = "lower" if LOWER in names else hyps.case
-    if case and text.case and case != text.case:
-        return BARE
+    cased = bool(case and text.case and case != text.case)
     odd = [text.punctuation() if PUNCTUATION in names else text.foreign_punctuation(hyps)]
     odd += [] if PUNCTUATION in names else [hyps.foreign_punctuation(text)]
     rates = (marks.total() / side.spaces for marks, side in zip(odd, (text, hyps), strict=False))
-    return "none:punctuation=strip" if max(rates) >= RARE else None
+    settings = ["punctuation=strip"] * (max(rates) >= RARE and not cased)
+    settings += ["apostrophe=strip"] * (BARE in names)
+    if not settings:
+        return BOTH if cased else None
+    return f"{BOTH if cased else 'none'}:{','.join(settings)}"
 
 
 def describe(sides: Iterable[Profile]) -> str:

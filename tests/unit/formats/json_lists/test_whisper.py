@@ -140,5 +140,5 @@ def test_whisper_cpp_cuts_characters_in_two(tmp_path, capsys):
 
 def test_a_byte_that_python_would_not_write_is_refused(tmp_path):
     (tmp_path / "u1.json").write_bytes(b'{"text": "caf\xe9", "segments": []}')
-    with pytest.raises(UserError, match=r"u1.json:1: not UTF-8; convert it with iconv"):
+    with pytest.raises(UserError, match=r"u1.json:1: not UTF-8; write it as UTF-8: iconv -f"):
         FORMATS.read(tmp_path)
