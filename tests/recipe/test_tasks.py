@@ -7,7 +7,6 @@ import json
 import math
 import random
 import sys
-from argparse import Namespace
 from pathlib import Path
 
 import numpy as np
@@ -281,15 +280,6 @@ def test_role_scores_by_another_count():
     assert senses == pytest.approx(100 * sum(t in said for t in asked) / len(asked))
 
 
-def test_role_scores_by_hand():
-    task = srl.SemanticRoles()
-    gold = [srl.Predicate(1, "go", "go.01", {0: "A0", 2: "A1", 3: "AM-TMP"})]
-    said = [srl.Predicate(1, "go", "go.02", {0: "A0", 2: "A0"})]
-    assert list(task.count(gold, said)) == [1, 2, 3, 0, 1]
-    all_of_it, arguments, senses = task.score(np.array([1, 2, 3, 0, 1]))
-    assert (all_of_it, arguments, senses) == pytest.approx((200 / 7, 40.0, 0.0))
-
-
 def test_accuracy_and_the_commonest_label():
     gold = [base.Example((("a",), ("b",)), label) for label in "xyxzx"]
     sets = {name: make_set(gold) for name in ("train", "test")}
@@ -474,17 +464,6 @@ def test_vectors_of_all_sorts(tmp_path):
         inputs.load_vectors(str(tmp_path), "test", sentences[::-1])
     with pytest.raises(UserError, match=r"dev\.npz: no word vectors"):
         inputs.load_vectors(str(tmp_path), "dev", sentences)
-
-
-def test_static_vectors_repeat(tmp_path):
-    pytest.importorskip("gensim")
-    draw = random.Random(0)
-    text = "".join(" ".join(draw.choices("abcdefgh", k=9)) + "\n" for _ in range(200))
-    written(tmp_path / "text", text)
-    for name in ("one.vec", "two.vec"):
-        run.train_vectors(Namespace(text=tmp_path / "text", out=tmp_path / name))
-    assert (tmp_path / "one.vec").read_bytes() == (tmp_path / "two.vec").read_bytes()
-    assert (tmp_path / "one.vec").read_text().startswith("8 256\n")
 
 
 # significance
