@@ -549,27 +549,3 @@ def test_hashes_are_kept_until_the_file_changes(python, tmp_path, monkeypatch):
     path.unlink()
     first.save()
     assert python.load(cache) == {}
-
-
-def test_a_file_written_just_now_is_read_again(python, tmp_path):
-    path, cache = tmp_path / "new", tmp_path / "hashes.json"
-    path.write_text("a")
-    hashes = python.Hashes(cache)
-    hashes.file(str(path))
-    hashes.save()
-    assert python.load(cache) == {}
-
-
-def test_hash_of_a_directory(python, tmp_path):
-    home = tmp_path / "d"
-    (home / "sub").mkdir(parents=True)
-    (home / "sub/a").write_text("1")
-    (home / "b").write_text("22")
-    hashes = python.Hashes(tmp_path / "hashes.json")
-    entry = hashes.entry(str(home))
-    assert (entry["files"], entry["size"]) == (2, 3)
-    for ignored in (".hidden", "x.tmp"):
-        (home / ignored).write_text("x")
-    assert hashes.entry(str(home)) == entry
-    (home / "b").rename(home / "c")
-    assert hashes.entry(str(home))["sha256"] != entry["sha256"]

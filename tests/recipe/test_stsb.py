@@ -19,8 +19,8 @@ from recipe import test_fetch
 from safetensors.numpy import load_file
 from toys import sentences
 
+from lmtools import Hypothesis, NBest
 from lmtools.formats import jsonl
-from lmtools.types import Hypothesis, NBest
 
 REPOSITORY = Path(__file__).parents[2]
 TINY = (
