@@ -18,8 +18,8 @@ from itertools import product
 
 import sacrebleu
 
-from lmtools.evaluate import METRICS
-from lmtools.rescoring import Risk, minimum_risk
+from lmtools.evaluate.metrics import METRICS
+from lmtools.rescoring.risk import Risk, minimum_risk
 from lmtools.types import Hypothesis, NBest
 
 SACRE = {

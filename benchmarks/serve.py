@@ -23,7 +23,7 @@ import lmtools
 from lmtools.base.computing import Computing
 from lmtools.base.specs import LMSpec
 from lmtools.formats.jsonl import as_tree
-from lmtools.rescoring import Dev, Weights
+from lmtools.rescoring.weights import Dev, Weights
 from lmtools.serve.chooser import Chooser
 
 LISTS = Path(__file__).parents[1] / "egs/librispeech/mini/test.nbest.jsonl.xz"

@@ -34,12 +34,12 @@ from dataclasses import replace
 import numpy as np
 from scipy.stats import t as student
 
-from lmtools.evaluate import METRICS
+from lmtools.evaluate.metrics import METRICS
 from lmtools.formats import read
 from lmtools.formats.scores import hash_lists
-from lmtools.rescoring import OBJECTIVES, TuningOptions, gather, read_columns
-from lmtools.rescoring.features import Features, best, combine
+from lmtools.rescoring.features import Features, best, combine, gather, read_columns
 from lmtools.rescoring.tuning import DevSet, padded_statistics, spread, tune_features
+from lmtools.rescoring.tuning_options import OBJECTIVES, TuningOptions
 
 USELESS = ("random", "shuffled")
 

@@ -13,7 +13,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from lmtools.evaluate import METRICS, nbest_statistics
+from lmtools.evaluate.metrics import METRICS
+from lmtools.evaluate.nbest import nbest_statistics
 from lmtools.rescoring.envelope import sweep
 from lmtools.rescoring.features import combine
 from lmtools.rescoring.search import SearchSpace, search

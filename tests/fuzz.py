@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from fuzz_seeds import SEEDS, WORDS
+from fuzz_seeds import SEEDS
 from lattices import random_lattice
 
 from lmtools import Arc, Final, Hypothesis, Lattice, NBest, UserError
@@ -37,7 +37,7 @@ OPTIONS = {  # other ways to read a format
     "marian": ["bpe=sentencepiece"], "mlm": ["name=lm"],
     "hyporadise": ["score=none", "score=-am_score"], "nemo": ["width=2"],
     "slf": ["acoustic=target"], "openfst": ["acceptor=yes"], "wcn": ["missing=epsilon"],
-    "sick": ["set=test"], "tsv": ["columns=score+left+right"],
+    "sick": ["set=test"],
 }  # fmt: skip
 EVERY = FORMATS | LATTICES | PAIRS
 COMPRESSORS = {
@@ -95,13 +95,7 @@ def targets() -> dict[str, Target]:
                 *SEEDS.get(name, []),
                 *(files for toy in toys if (files := made(formats[name], toy))),
             ]
-            seeds += (
-                kaldi_tables()
-                if name == "kaldi"
-                else published_pairs(name)
-                if formats is PAIRS
-                else []
-            )
+            seeds += published_pairs(name) if formats is PAIRS else []
             result[name] = Target(
                 name,
                 (name, *(f"{name}:{options}" for options in OPTIONS.get(name, ()))),
@@ -174,20 +168,6 @@ def published_pairs(name: str) -> list[Files]:
         "tsv": ["3.8\tblue finch\tfinch", "0\tx\ty"],
     }
     return [{"": "".join(f"{line}\n" for line in files[name]).encode()}]
-
-
-def kaldi_tables() -> list[Files]:
-    """Directories with a words.txt and a table of lattices, in every form that Kaldi has."""
-    result = []
-    sausage = lattice_toys()[2]
-    for kind, shape in itertools.product(("ark", "ark,t"), ("compact", "lattice")):
-        with tempfile.TemporaryDirectory() as home:
-            Path(home, "words.txt").write_bytes(WORDS)
-            registry.find_format(f"kaldi:words={home}/words.txt,form={shape}", LATTICES).write(
-                sausage, f"{kind}:{home}/lat.1"
-            )
-            result.append({file.name: file.read_bytes() for file in sorted(Path(home).iterdir())})
-    return result
 
 
 def made(form_: registry.Format, toy: list) -> Files | None:

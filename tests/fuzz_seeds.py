@@ -3,6 +3,8 @@ path, the empty path being a single file.
 """
 
 import gzip
+import math
+import struct
 
 
 def lines(*texts: str | bytes) -> bytes:
@@ -13,6 +15,20 @@ def lines(*texts: str | bytes) -> bytes:
 def single(*texts: str | bytes) -> dict[str, bytes]:
     """A file of these lines that is the whole input."""
     return {"": lines(*texts)}
+
+
+def binary_lattice(word: int, compact: bool = True) -> bytes:
+    """A lattice of one arc in Kaldi's binary form, compact or plain."""
+
+    def weight(graph: float, acoustic: float, *ids: int) -> bytes:
+        given = struct.pack(f"<{len(ids) + 1}i", len(ids), *ids) if compact else b""
+        return struct.pack("<ff", graph, acoustic) + given
+
+    kinds = (b"vector", b"compactlattice44" if compact else b"lattice4")
+    parts = [struct.pack("<i", 2125659606), *(struct.pack("<i", len(k)) + k for k in kinds)]
+    parts += [struct.pack("<iiQqqq", 2, 0, 3, 0, 2, 1), weight(math.inf, math.inf)]
+    parts += [struct.pack("<qii", 1, word if compact else 7, word), weight(1.5, 2.0, 7, 8)]
+    return b"".join([*parts, struct.pack("<i", 1), weight(0.25, 0.0), struct.pack("<q", 0)])
 
 
 KALDI_TEXT = lines("zed1 blue finch sings", "zed2  ")
@@ -101,6 +117,10 @@ KALDI = [
         "num_jobs": lines("2"),
     },
     {"words.txt": WORDS, "lat.1": lines("zed1 ", "0 1 5 1 1,2", "1 2 6 0 0.5,7", "2 0.5,0", "")},
+    *(
+        {"words.txt": WORDS, "lat.1": b"zed1 " + binary_lattice(2, compact)}
+        for compact in (True, False)
+    ),
 ]
 SLF = [
     single(

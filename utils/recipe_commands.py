@@ -6,9 +6,9 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import asdict
 
-from lmtools.rescoring import TuningOptions
 from lmtools.rescoring.experiment import ExperimentPlan, find_lm
 from lmtools.rescoring.features import summed
+from lmtools.rescoring.tuning_options import TuningOptions
 from lmtools.verbs.experiment import load_experiment, specify, split_entry
 
 FLAGS = ("metric", "folds", "seed")  # of lmtools tune; its other settings stand behind --set

@@ -10,7 +10,7 @@ from kinds.settings import BenchSettings
 from lmtools.base.errors import UserError
 from lmtools.base.options import option
 from lmtools.formats import read
-from lmtools.rescoring import Weights
+from lmtools.rescoring.weights import Weights
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from lmtools.base.options import option
 from lmtools.base.specs import LMSpec
 from lmtools.formats.lattices import stream
 from lmtools.lattice.check import drop_unusable
-from lmtools.rescoring import parse_weights
+from lmtools.rescoring.weights import parse_weights
 from lmtools.score.lattices import LatticeOptions
 from lmtools.verbs.options import SEVERAL_LMS, WEIGHTS
 

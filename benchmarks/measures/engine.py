@@ -15,10 +15,13 @@ from lmtools.base.computing import Computing
 from lmtools.base.errors import UserError
 from lmtools.base.log import say
 from lmtools.base.workers import CONTEXT
-from lmtools.evaluate import METRICS, evaluate
+from lmtools.evaluate.corpus import evaluate
+from lmtools.evaluate.metrics import METRICS
 from lmtools.formats import scores
-from lmtools.rescoring import DERIVED, SystemPlan, Weights, make_columns, rescore_lists
-from lmtools.rescoring.features import summed
+from lmtools.rescoring.features import DERIVED, make_columns, summed
+from lmtools.rescoring.lists import rescore_lists
+from lmtools.rescoring.systems import SystemPlan
+from lmtools.rescoring.weights import Weights
 from lmtools.score.base import Scorer
 from lmtools.score.load import load
 from lmtools.score.neural import NeuralScorer

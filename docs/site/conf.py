@@ -8,6 +8,7 @@ ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT), str(Path(__file__).parent)]
 
 from notebooks import write_notebook
+from pages import BELOW
 from reference import write_reference
 
 from lmtools.version import __version__
@@ -71,9 +72,8 @@ def escape_docstring(app, what, name, obj, options, lines):
     ).split("\n")
 
 
-# pages below others in the sidebar; GitHub, which shows the same files, needs no such list
 made = write_reference(ROOT / "docs")
-below = {"docs/cli": made["verbs"], "docs/api": made["modules"]}
+below = BELOW | {"docs/cli": made["verbs"], "docs/api": made["modules"]}
 
 
 def add_made(app, docname, source):
@@ -85,10 +85,9 @@ def add_made(app, docname, source):
         r"```{image} \1\n:width: \2px\n:alt: \3\n```",
         source[0],
     )
-    if docname == "docs/notebook":
-        notebook = write_notebook(ROOT / "docs/tutorial.ipynb")
-        source[0] = source[0].replace("<!-- notebook -->", notebook)
-    if docname in below:
+    notebook = write_notebook(ROOT / "docs/tutorial.ipynb")
+    source[0] = source[0].replace("<!-- notebook -->", notebook)
+    if docname in below:  # GitHub, which shows the same files, needs no such list
         source[0] += "\n".join(["\n```{toctree}", ":maxdepth: 1", *below[docname], "```\n"])
 
 

@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from lmtools.cli import VERBS
-from lmtools.verbs.commands import find_module
-from lmtools.verbs.parser import Parser, add_common
+from lmtools.verbs.commands import make_parser
 
 
 def write_reference(folder: Path) -> dict[str, list[str]]:
@@ -38,9 +37,7 @@ def list_verbs() -> Iterator[tuple[str, str]]:
 def show_helps(verb: str) -> Iterator[str]:
     """Yield the parts of a verb's page: its help, and that of its actions."""
 
-    parser = Parser(prog=f"lmtools {verb}")
-    add_common(parser)
-    find_module(verb).arguments(parser)
+    parser = make_parser(verb)
     actions = [one for one in parser._actions if isinstance(one, argparse._SubParsersAction)]
     subs = [sub for action in actions for sub in action.choices.values()]
     for level, each in [("#", parser), *(("##", sub) for sub in subs)]:

@@ -107,6 +107,6 @@ if stage 6 "report" conf/{experiment,report}.yaml $expdir/{tune,rescore} \
   : $expdir/report/{RESULTS.md,index.html}; then
   lmtools report $expdir --what lm --experiment conf/experiment.yaml --conf conf/report.yaml \
     --nbest $datadir/asr-{dev,test}/nbest.jsonl --title "${PWD##*/} (${corpus##*/})"
-  [[ ! -f conf/papers.yaml ]] || python3 ../../utils/papers/paper_tables.py $expdir conf/report.yaml conf/papers.yaml
+  python3 ../../utils/papers/paper_tables.py $expdir conf/report.yaml
   [[ ! -f conf/papers.yaml ]] || python3 local/grid_tables.py $expdir conf/report.yaml conf/papers.yaml
 fi

@@ -88,5 +88,5 @@ if stage 6 "report" "$experiment" conf/report.yaml "$datadir"/{dev,test}/nbest.j
   "$expdir/tune" "$expdir/rescore" : "$expdir"/report/{RESULTS.md,index.html}; then
   lmtools report "$expdir" --experiment "$experiment" --conf conf/report.yaml \
     --nbest "$datadir"/{dev,test}/nbest.jsonl --title "${PWD##*/} (${corpus##*/})"
-  [[ ! -f conf/papers.yaml ]] || python3 ../../utils/papers/paper_tables.py "$expdir" conf/report.yaml conf/papers.yaml
+  python3 ../../utils/papers/paper_tables.py "$expdir" conf/report.yaml
 fi

@@ -102,5 +102,5 @@ if stage 6 "report" conf/experiment.yaml conf/report.yaml $datadir/{dev,test}/nb
   : $expdir/report/{RESULTS.md,index.html}; then
   lmtools report $expdir --experiment conf/experiment.yaml --conf conf/report.yaml \
     --nbest $datadir/{dev,test}/nbest.jsonl --title "${PWD##*/} ($corpus)"
-  [[ ! -f conf/papers.yaml ]] || python3 ../../utils/papers/paper_tables.py $expdir conf/report.yaml conf/papers.yaml
+  python3 ../../utils/papers/paper_tables.py $expdir conf/report.yaml
 fi

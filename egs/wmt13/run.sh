@@ -90,7 +90,7 @@ if stage 6 "report" $experiment conf/report.yaml $expdir/$pair/{tune,rescore,ppl
   ln -sfnrt $expdir/$pair $expdir/english/lm $expdir/english/train.bin $expdir/stages
   lmtools report $expdir/$pair --experiment $experiment --conf conf/report.yaml \
     --nbest $datadir/$pair/{dev,test}/nbest.jsonl --title "${PWD##*/} ($corpus, $pair)"
-  [[ ! -f conf/papers.yaml ]] || python3 ../../utils/papers/paper_tables.py $expdir/$pair conf/report.yaml conf/papers.yaml
+  python3 ../../utils/papers/paper_tables.py $expdir/$pair conf/report.yaml
   python3 local/metrics.py $experiment $datadir/$pair/test/text $expdir/$pair/rescore \
     $expdir/$pair/report/metrics.md
 fi

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias, TypeVar, overload
 
 import numpy as np
 
-from lmtools.base.errors import UserError
+from lmtools.base.errors import UserError, in_keywords
 from lmtools.base.grammar import (
     check_kind,
     check_mapping,
@@ -128,6 +128,7 @@ def read(path: File, *, form: str | None = None) -> list[NBest]: ...
 def read(path: File, kind: type[Item], *, form: str | None = None) -> list[Item]: ...
 
 
+@in_keywords()
 def read(path: File, kind: type = NBest, *, form: str | None = None) -> list[Any]:
     """Return the N-best lists in `path`, or its lattices if `kind` is Lattice.
 
@@ -151,6 +152,7 @@ def stream(path: File, kind: type = NBest, *, form: str | None = None) -> Iterat
     return formats_of(kind, path, form).stream(path, form)
 
 
+@in_keywords()
 def write(items: Iterable[NBest] | Iterable[Lattice], path: File, form: str = "jsonl") -> None:
     """Write lists or lattices to `path` in the format `form`, whole or not at all; UserError for
     what it cannot hold.

@@ -13,14 +13,15 @@ from lmtools.api.files import list_nbests
 from lmtools.api.weights import rescore, warn
 from lmtools.base.batching import prepare_distinct
 from lmtools.base.computing import Computing
-from lmtools.base.errors import UserError
+from lmtools.base.errors import UserError, in_keywords
 from lmtools.base.grammar import check_kind, check_path, check_text, check_whole, list_texts
 from lmtools.base.options import build_keywords, describe_keywords, fill
 from lmtools.base.specs import LMSpec
 from lmtools.formats import scores
-from lmtools.rescoring import DERIVED, ScoreColumns, Weights, is_default, load_weights
 from lmtools.rescoring.asking import SessionContext, score_in_context
-from lmtools.rescoring.features import summed
+from lmtools.rescoring.defaults import is_default, load_weights
+from lmtools.rescoring.features import DERIVED, ScoreColumns, summed
+from lmtools.rescoring.weights import Weights
 from lmtools.score import Sources, score_texts
 from lmtools.score import load as load_scorer
 from lmtools.score.base import count_tokens
@@ -67,6 +68,7 @@ class LM:
         self.kind, self.signature = self.scorer.kind, dict(self.scorer.signature)
         self.live = self.scorer.live() if computing.engine == "auto" else self.scorer
 
+    @in_keywords()
     def score(
         self,
         texts: Sequence[str],
@@ -82,20 +84,12 @@ class LM:
         """
         self.check_sources(sources is not None)
         texts = list_texts(texts, "texts")
+        scorer = self.live
         if contexts is not None:
-            contexts = list_texts(contexts, "contexts")
-            if len(texts) != len(contexts):
-                given = f"{len(contexts)} contexts of {len(texts)} texts"
-                raise UserError(f"{given}; give each its own")
-            pairs = list(zip(contexts, texts, strict=True))
-            return score_texts(pairs, ContextScorer(self.scorer), self.computing).log_prob
-        if sources is None:
-            return score_texts(texts, self.live, self.computing).log_prob
-        sources = list_texts(sources, "sources")
-        if len(texts) != len(sources):
-            raise UserError(f"{len(sources)} sources of {len(texts)} texts; give each its own")
-        pairs = list(zip(sources, texts, strict=True))
-        return score_texts(pairs, self.scorer, self.computing).log_prob
+            texts, scorer = pair_texts(contexts, texts, "contexts"), ContextScorer(self.scorer)
+        elif sources is not None:
+            texts, scorer = pair_texts(sources, texts, "sources"), self.scorer
+        return score_texts(texts, scorer, self.computing).log_prob
 
     def check_sources(self, given: bool) -> None:
         """Raise UserError where either a translation model or sources are without the other."""
@@ -110,6 +104,7 @@ class LM:
                 " sentence; give sources to score or score_lists"
             )
 
+    @in_keywords()
     def token_scores(self, texts: Sequence[str]) -> list[TokenScores]:
         """Return the tokens of each text and their log-probabilities; UserError for a translation
         model.
@@ -128,6 +123,7 @@ class LM:
             for text, i, numbers in zip(texts, which, counts, strict=True)
         ]
 
+    @in_keywords()
     def score_lists(
         self,
         lists: Sequence[NBest],
@@ -156,6 +152,7 @@ class LM:
             warn(doubt_scored("lists", texts, counts, self.scorer, lists=True))
         return divide_scores(lists, replace(flat, signature={**flat.signature, **more}))
 
+    @in_keywords()
     def score_in_context(
         self,
         lists: Sequence[NBest],
@@ -187,6 +184,7 @@ class LM:
     @overload
     def rescore(self, nbest: Sequence[NBest], weights: Weights | str) -> list[NBest]: ...
 
+    @in_keywords()
     def rescore(self, nbest, weights):
         """Return a list, or several, with the best hypothesis first, by weights that were tuned
         with this model as their one column, or "default:whisper" for lists of Whisper. Lists
@@ -223,6 +221,7 @@ def divide_scores(lists: Sequence[NBest], flat: TextScores) -> ScoreTable:
     return scores.make_table(lists, values, counts, dict(flat.signature))
 
 
+@in_keywords()
 def load(
     lm: str | os.PathLike, *, threads: int | None = None, cache: str = "none", **options: Any
 ) -> LM:
@@ -256,6 +255,14 @@ def set_threads(threads: int) -> None:
         import torch
 
         torch.set_num_threads(threads)
+
+
+def pair_texts(others: Sequence[str], texts: list[str], what: str) -> list[tuple[str, str]]:
+    """Return texts, each with the one beside it; UserError where there are more or fewer."""
+    others = list_texts(others, what)
+    if len(texts) != len(others):
+        raise UserError(f"{len(others)} {what} of {len(texts)} texts; give each its own")
+    return list(zip(others, texts, strict=True))
 
 
 def check_sources(sources) -> Mapping[str, str] | list[str]:

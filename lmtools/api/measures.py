@@ -3,14 +3,16 @@
 from collections.abc import Iterable, Mapping
 
 from lmtools.api.files import list_nbests, name_metric
-from lmtools.base.errors import UserError
+from lmtools.base.errors import UserError, in_keywords
 from lmtools.base.grammar import check_text, list_items, list_texts
-from lmtools.evaluate import Evaluation, evaluate, reference
+from lmtools.evaluate.corpus import Evaluation, evaluate
+from lmtools.evaluate.nbest import reference
 from lmtools.types import NBest
 
 Texts = Mapping[str, str] | Iterable[str] | Iterable[NBest]
 
 
+@in_keywords()
 def measure(refs: Texts, hyps: Texts | None = None, metric: str = "wer") -> Evaluation:
     """Return a metric of hypotheses against references over the whole set: wer, cer, bleu, chrf,
     ter, or one with options, as `bleu:tokenize=zh`.

@@ -7,20 +7,16 @@ from typing import Any, TypeAlias
 
 from lmtools.api.files import list_nbests, map_texts, read_column
 from lmtools.base.doors import open_door
+from lmtools.base.errors import in_keywords, speak_python
 from lmtools.base.grammar import check_kind, check_mapping
 from lmtools.base.options import build_keywords, describe_keywords
-from lmtools.rescoring import (
-    Crossing,
-    ScoreColumns,
-    SystemPlan,
-    TuningOptions,
-    Weights,
-    is_default,
-    load_weights,
-    make_columns,
-    rescore_lists,
-    tune_lists,
-)
+from lmtools.rescoring.defaults import is_default, load_weights
+from lmtools.rescoring.features import ScoreColumns, make_columns
+from lmtools.rescoring.lists import rescore_lists, tune_lists
+from lmtools.rescoring.systems import SystemPlan
+from lmtools.rescoring.tuning import Crossing
+from lmtools.rescoring.tuning_options import TuningOptions
+from lmtools.rescoring.weights import Weights
 from lmtools.types import NBest, ScoreTable
 
 Column: TypeAlias = ScoreTable | str | os.PathLike | Sequence[Sequence[float]]
@@ -28,6 +24,7 @@ Columns: TypeAlias = Mapping[str, Column]
 Phrases: TypeAlias = str | os.PathLike | Sequence[str] | Mapping[str, Sequence[str]]
 
 
+@in_keywords()
 def tune(
     lists: Sequence[NBest],
     columns: Columns | None = None,
@@ -45,11 +42,10 @@ def tune(
     A column is what `LM.score_lists` gave, the path of a score file or of plain numbers, or
     numbers, one sequence a list; NAME/token and NAME/word are means of the first two. `phrases` are
     the column `phrases`: of a glossary's file (`F,option=value,..`), of phrases for all, or of
-    phrases by id of utterances, speakers or sessions. `options` are those of
-    lmtools.rescoring.TuningOptions: `objective`, `form`, `lengths`, `loop`, `fix`, `reference`,
-    `negative`, `folds`, `seed`. `speakers` are of
-    folds by speaker, by utterance; `source` is what messages and the weights call the lists.
-    UserError for what does not fit together; lesser doubts are warnings.
+    phrases by id of utterances, speakers or sessions. `options` are those of TuningOptions:
+    `objective`, `form`, `lengths`, `loop`, `fix`, `reference`, `negative`, `folds`, `seed`.
+    `speakers` are of folds by speaker, by utterance; `source` is what messages and the weights call
+    the lists. UserError for what does not fit together; lesser doubts are warnings.
     """
     lists = list_nbests(lists, source)
     given = build_keywords(TuningOptions, options, "tune")
@@ -70,6 +66,7 @@ def tune(
 describe_keywords(tune, TuningOptions)
 
 
+@in_keywords()
 def rescore(
     lists: Sequence[NBest],
     weights: Weights | str,
@@ -136,4 +133,5 @@ def plan_of(columns: ScoreColumns) -> dict[str | None, SystemPlan]:
 def warn(lines: Iterable[str]) -> None:
     """Say what the verbs print as warnings, where the caller's caller stands."""
     for line in lines:
-        warnings.warn(line.removeprefix("warning: "), stacklevel=3)
+        said = speak_python(line.removeprefix("warning: "))
+        warnings.warn(said, stacklevel=4)  # above in_keywords

@@ -4,6 +4,7 @@ Packages beyond the base install come with extras of ours.
 """
 
 import contextlib
+import re
 import shlex
 import sys
 from collections.abc import Iterator
@@ -28,6 +29,40 @@ def exit_with_message() -> Iterator[None]:
         yield
     except UserError as error:
         sys.exit(one_line(error))
+
+
+# a command, which stays as it is, or an option with the value that a message gives it
+SHELL = re.compile(
+    r"lmtools [a-z]+ [^;()]*|--([a-z][a-z-]+)(?: ([A-Z][\w.,=]*|\d\S*|\w+=[-\w.]+))?"
+)
+KEYWORDS = {"scores": "columns", "nbest": "lists"}  # of options that have other names in Python
+
+
+@contextlib.contextmanager
+def in_keywords() -> Iterator[None]:
+    """Have a UserError of the block name keyword arguments in place of the shell's options."""
+    try:
+        yield
+    except UserError as error:
+        error.args = (speak_python(str(error)), *error.args[1:])
+        raise
+
+
+def speak_python(text: str) -> str:
+    """Return a message with keyword arguments in place of the shell's options."""
+    return SHELL.sub(name_keyword, text)
+
+
+def name_keyword(match: re.Match) -> str:
+    """Return the keyword argument that stands for an option and its value; a command as it is."""
+    option, value = match.groups()
+    if not option or option == "set":
+        return value or match[0]
+    name = KEYWORDS.get(option, option.replace("-", "_"))
+    if value and option in ("fix", "scores") and "=" in value:
+        key, _, value = value.partition("=")
+        value = f"{{{key!r}: {value}}}"
+    return f"{name}={value}" if value else name
 
 
 def one_line(error: Exception) -> str:
@@ -58,7 +93,6 @@ EXTRAS = {
     "transformers": "hf",
     "ctranslate2": "ct2",
     "onnx": "onnx",
-    "h5py": "hdf5",
     "sacremoses": "mt",
     "soundfile": "asr",
     "av": "asr",

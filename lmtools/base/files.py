@@ -28,7 +28,7 @@ MAGIC = {  # how compressed files begin: what compressed them, the suffix by whi
     rb"\(\xb5/\xfd": ("Zstandard", ""), rb"\x04\x22\x4d\x18": ("LZ4", ""),
     rb"\x1f\x9d": ("compress", ""), rb"PK\x03\x04": ("zip", ""),
 }  # fmt: skip
-ENCODING = "convert it with iconv"
+ENCODING = "write it as UTF-8: iconv -f WINDOWS-1252 -t UTF-8, or from the encoding that it has"
 LOOKED_AT = 1 << 16  # bytes in which a NUL byte shows binary data
 DAMAGED = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error)
 WHOLE = 16  # longest lines that a file may have which is read whole

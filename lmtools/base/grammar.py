@@ -60,6 +60,8 @@ def parse_json(text: str, where: str, remedy: str = "write one utterance a line"
     except RecursionError:
         raise UserError(f"{where}: nested too deeply; {remedy}") from None
     except ValueError as error:
+        cut = "Unterminated" in str(error) or f"char {len(text.rstrip())})" in str(error)
+        remedy = "it is cut off: copy or write the file again" if cut else remedy
         raise UserError(f"{where}: not JSON ({error}); {remedy}") from None
 
 

@@ -14,7 +14,7 @@ from lmtools.formats import kaldi_text
 from lmtools.formats.nbest.stm import StmSegment
 
 LENGTHS = (5, 10, 20, 40)  # last of each group of lengths, in units of the metric
-WORDS = "words"
+WORDS, LENGTH = "words", "length"
 Segments = Mapping[str, StmSegment]
 
 
@@ -48,9 +48,7 @@ def split_evaluation(
 
 
 def name_speaker(utt: str) -> str:
-    """Return what stands before the first `-` or `_` of an utterance's id, as sclite's `-i spu_id`
-    has it.
-    """
+    """Return what stands before the first `-` or `_` of an utterance's id, as in sclite."""
     ends = [place for mark in "-_" if (place := utt.find(mark)) > 0]
     return utt[: min(ends)] if ends else utt
 
@@ -70,7 +68,7 @@ def find_namer(by: str, segments: Segments) -> Callable[[str, int], str]:
     length; UserError for another.
     """
     kind, _, path = by.partition("=")
-    if by == "length":
+    if by == LENGTH:
         return name_length
     if by == "label" and segments:
         return lambda utt, _: segments[utt].label
@@ -87,7 +85,6 @@ def find_namer(by: str, segments: Segments) -> Callable[[str, int], str]:
 
 
 def look_up(speakers: Mapping[str, str], utt: str, path: str) -> str:
-    """Return the speaker of an utterance; UserError if a file does not have it."""
     if utt not in speakers:
         raise UserError(f"{path}: has no speaker of {utt!r}; give the utt2spk of these utterances")
     return speakers[utt]
@@ -125,7 +122,6 @@ class WordErrors:
 
 
 def rank(counter: Counter) -> list[tuple]:
-    """Return what was counted, most frequent first, then by name."""
     return sorted(counter.items(), key=lambda item: (-item[1], item[0]))
 
 

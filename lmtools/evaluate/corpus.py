@@ -12,15 +12,21 @@ from lmtools.evaluate.metrics import METRICS, find_aligner
 from lmtools.evaluate.significance import MatchedPairs, confidence, matched_pairs
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Evaluation:
-    """A score with its statistics (utterances, width), in the references' order."""
+    """A score with its statistics (utterances, width), in the references' order. It prints with two
+    digits, as `WER 8.87%`; `score` has all.
+    """
 
     metric: str
     score: float
     statistics: np.ndarray
     missing: tuple[str, ...]
     signature: str
+
+    def __repr__(self) -> str:
+        measure = METRICS[self.metric]
+        return f"{measure.title} {self.score:.2f}{'%' * measure.lower_is_better}"
 
     @property
     def total(self) -> np.ndarray:

@@ -25,6 +25,7 @@ LONG = 3
 BARE = unifier(UNIFIERS)
 REMEDY = "compare a few by eye: other ids, set, order or language?"
 DECIDED = 10  # lists that say something
+RISING = 0.6  # of the lists, in which costs grow from the first hypothesis to the last
 SURE = 3.0  # standard errors of the mean difference
 
 
@@ -114,6 +115,13 @@ def are_costs(values: np.ndarray, valid: np.ndarray, gains: np.ndarray) -> bool 
         return None
     doubt = better.std() / np.sqrt(len(better))
     return None if abs(better.mean()) <= SURE * doubt else bool(better.mean() > 0)
+
+
+def grow_down(values: np.ndarray, valid: np.ndarray) -> bool:
+    """Return whether in most lists the last of `values` (U, K) is greater than the first."""
+    rows = valid.sum(1) > 1
+    last = values[np.arange(len(values)), valid.sum(1) - 1]
+    return bool(np.mean((last > values[:, 0])[rows]) > RISING) if rows.any() else False
 
 
 def are_positive(values: np.ndarray) -> bool:

@@ -87,7 +87,6 @@ def pair_hypotheses(
 
 
 def refs_of(ref: str | tuple[str, ...]) -> tuple[str, ...]:
-    """Return all references of an utterance."""
     return (ref,) if isinstance(ref, str) else ref
 
 

@@ -194,7 +194,6 @@ def find_metric(spec: str) -> tuple[str, ErrorRate | Sacre]:
 
 
 def describe_metrics() -> str:
-    """Return the metrics and their options."""
     names = (
         f"{name} ({options})" if (options := describe_options(metric.choices)) else name
         for name, metric in METRICS.items()
@@ -203,7 +202,6 @@ def describe_metrics() -> str:
 
 
 def describe_options(choices: Mapping[str, Mapping]) -> str:
-    """Return options and their values, the default first."""
     return ", ".join(f"{option}={'|'.join(values)}" for option, values in choices.items())
 
 

@@ -1,6 +1,6 @@
 """Statistics of whole N-best lists: what tuning sums, and the oracle."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -91,3 +91,14 @@ def running_argmax(gains: np.ndarray) -> np.ndarray:
     """Return the index of the first greatest value of each prefix of `gains`: integers (n,)."""
     record = np.concatenate([[True], gains[1:] > np.maximum.accumulate(gains)[:-1]])
     return np.maximum.accumulate(np.where(record, np.arange(len(gains)), 0))
+
+
+def describe_new(nbests: Sequence[NBest], longer: Sequence[NBest], out: str) -> Iterator[str]:
+    """Yield how many hypotheses are new in the lists `longer`, which are written to `out`, and what
+    they could reach with them.
+    """
+    new = [len(more.hyps) - len(nbest.hyps) for nbest, more in zip(nbests, longer, strict=True)]
+    yield f"{out}: {sum(new)} new hypotheses in {sum(map(bool, new))} of {len(new)} lists"
+    if all(nbest.ref is not None for nbest in nbests):
+        before, after = (oracle(lists)[-1] for lists in (nbests, longer))
+        yield f"oracle WER {before:.2f} -> {after:.2f}"

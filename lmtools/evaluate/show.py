@@ -8,7 +8,7 @@ from lmtools.evaluate.breakdown import WORDS, Stratum, WordErrors, rank
 from lmtools.evaluate.corpus import Evaluation
 from lmtools.evaluate.metrics import METRICS, ErrorRate
 from lmtools.evaluate.sacre import SacrePaired
-from lmtools.evaluate.significance import Bootstrap, MatchedPairs
+from lmtools.evaluate.significance import Bootstrap, GroupTests, MatchedPairs
 
 DEPTHS = (1, 2, 5, 10, 20, 50, 100)
 MOST = 20  # lines of a table of words
@@ -75,12 +75,10 @@ def word_lines(errors: WordErrors) -> Iterator[str]:
 
 
 def quote(unit: str) -> str:
-    """Return a unit, in quotes if it is a blank."""
     return repr(unit) if unit.isspace() else unit
 
 
 def parts_tree(metric: str, parts: Sequence[Stratum]) -> list[dict]:
-    """Return parts of an evaluation as JSON holds them."""
     return [
         {
             "name": part.name,
@@ -93,7 +91,6 @@ def parts_tree(metric: str, parts: Sequence[Stratum]) -> list[dict]:
 
 
 def words_tree(errors: WordErrors) -> dict:
-    """Return the errors by word as JSON holds them, most frequent first."""
     return {
         "unit": errors.unit,
         "confusions": [[*pair, times] for pair, times in rank(errors.confusions)],
@@ -104,7 +101,6 @@ def words_tree(errors: WordErrors) -> dict:
 
 
 def missing_line(evaluation: Evaluation) -> str:
-    """Return the printed line on utterances without hypothesis."""
     missing = evaluation.missing
     return (
         f"{len(missing)} of {len(evaluation.statistics)} utterances have no hypothesis and count as"
@@ -130,6 +126,15 @@ def bootstrap_line(result: Bootstrap) -> str:
     return (
         f"difference {result.difference:+.2f} [95% CI {low:+.2f}, {high:+.2f}]; {share}; p ="
         f" {result.p:.2g}"
+    )
+
+
+def groups_line(by: str, result: GroupTests) -> str:
+    """Return the tests with whole groups as units in one line."""
+    kind = by.partition("=")[0]
+    return (
+        f"by whole {kind}s ({result.groups}: {result.better} better, {result.worse} worse):"
+        f" bootstrap p = {result.bootstrap_p:.2g}, sign flips p = {result.flips_p:.2g}"
     )
 
 
@@ -177,7 +182,6 @@ def tree(evaluation: Evaluation, interval: tuple[float, float]) -> dict:
 
 
 def count_tree(metric: str, total: np.ndarray) -> dict:
-    """Return summed statistics as JSON holds them; of the error rates the counts by name."""
     if not isinstance(METRICS[metric], ErrorRate):
         return {"statistics": total.tolist()}
     names = ("substitutions", "deletions", "insertions", "length")

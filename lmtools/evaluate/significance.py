@@ -1,5 +1,5 @@
 """Tests of the difference of two systems: matched pairs (MAPSSWE) and the exact sign test for word
-errors, the paired bootstrap for every metric.
+errors; for every metric the paired bootstrap, and sign flips of whole groups, such as speakers.
 """
 
 import math
@@ -15,6 +15,7 @@ RESAMPLES = 10_000
 LEVEL = 95  # per cent, of the confidence intervals
 BOUNDARY = 2  # correct words that bound a segment
 BLOCK = 1 << 22  # resampled utterances drawn at once
+EXACT = 16  # groups up to which sign flips are counted, not drawn
 
 
 @dataclass(frozen=True)
@@ -92,9 +93,7 @@ def slots(steps: str) -> np.ndarray:
 
 
 def segment_errors(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Return errors of both systems in each segment of one utterance: integers (segments, 2), from
-    both systems' `slots`.
-    """
+    """Return errors of both systems in each segment (segments, 2), from both systems' `slots`."""
     wrong = np.flatnonzero(first + second)
     if not len(wrong):
         return np.zeros((0, 2), dtype=np.int64)
@@ -117,9 +116,7 @@ def z_test(segments: np.ndarray) -> MatchedPairs:
 
 
 def sign_test(better: int, worse: int) -> float:
-    """Return the two-tailed p of the exact sign test: the probability of so uneven a split, if
-    either side is as likely; 1 of nothing.
-    """
+    """Return the two-tailed p of so uneven a split, if either side is as likely; 1 of nothing."""
     tail = sum(math.comb(better + worse, few) for few in range(min(better, worse) + 1))
     return min(1.0, 2 * tail / 2 ** (better + worse))
 
@@ -189,3 +186,45 @@ def paired_bootstrap(
     intervals = interval(left), interval(right), interval(left - right)
     shares = float(better.mean()), float(min(1, 2 * tail))
     return Bootstrap(score, against, score - against, *intervals, *shares, resamples, seed=seed)
+
+
+@dataclass(frozen=True)
+class GroupTests:
+    """Tests with whole groups of utterances as units: two-sided p of the paired bootstrap and of
+    sign flips, and in how many groups the first system is better or worse.
+    """
+
+    groups: int
+    better: int
+    worse: int
+    bootstrap_p: float
+    flips_p: float
+
+
+def compare_groups(first: np.ndarray, second: np.ndarray, metric: str, seed: int) -> GroupTests:
+    """Return the tests of two systems' statistics (groups, width), each summed over the utterances
+    of a group (Bisani and Ney 2004 draw speakers where utterances depend on them).
+    """
+    measure = METRICS[metric]
+    gains = measure.score(second) - measure.score(first)
+    gains = np.nan_to_num(gains if measure.lower_is_better else -gains)
+    better, worse = int((gains > 0).sum()), int((gains < 0).sum())
+    p = paired_bootstrap(first, second, metric, seed).p
+    return GroupTests(len(first), better, worse, p, flip_signs(first, second, metric, seed))
+
+
+def flip_signs(first: np.ndarray, second: np.ndarray, metric: str, seed: int) -> float:
+    """Return the two-sided p of exchanging the systems in whole groups: the share of exchanges that
+    part the systems as far as they are. All exchanges of up to EXACT groups, else RESAMPLES drawn
+    ones, with one added to numerator and denominator.
+    """
+    score, groups = METRICS[metric].score, len(first)
+    if exact := groups <= EXACT:
+        flips = np.arange(1 << groups)[:, None] >> np.arange(groups) & 1
+    else:
+        flips = np.random.default_rng(seed).integers(2, size=(RESAMPLES, groups))
+    moved = flips @ (second - first)
+    differences = score(first.sum(0) + moved) - score(second.sum(0) - moved)
+    observed = abs(score(first.sum(0)) - score(second.sum(0)))
+    far = int((np.abs(differences) >= observed - 1e-9).sum())
+    return float(far / len(flips) if exact else (far + 1) / (len(flips) + 1))

@@ -19,7 +19,7 @@ from lmtools.types import TOTAL, Hypothesis, Lattice, NBest
 # Extras that describe each word or token of a text, so that they are of the words they were read
 # with
 OF_TOKENS = re.compile(
-    r"[Ww]ords|nwords|spoken|segments|items|tokens?|token_int|alignment|result|WordScores|[AHIP]"
+    r"[Ww]ords|segments|items|tokens?|token_int|alignment|result|WordScores|[AIP]"
     r"|timestamp\w*|timesteps|text_frames|\w+_offsets|ys_(log_)?probs|lm_probs|context_scores"
 )
 TIMES = "times"  # of a ctm: a line a word, right as long as the words are as many

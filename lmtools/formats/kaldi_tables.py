@@ -3,9 +3,9 @@
 A table is named as Kaldi names it: `ark:F`, `ark,t:F`, `ark:-`, `ark:gunzip -c F |`, `scp:F` (lines
 `key file`, `key file:offset` or `key command |`), and for writing `ark,scp:F,G` or `ark:| gzip -c >
 F`; or by a plain path, which is an archive, or a script file if it ends in .scp. Files that end in
-.gz, .xz or .bz2 are decompressed. The options after `ark,` are accepted; only `t` (write text)
-means anything here: a key that cannot be read is always refused. Paths in script files are relative
-to the working directory, and may be any regular files.
+.gz, .xz or .bz2 are decompressed. Text is written, which Kaldi reads as it reads binary data; the
+options after `ark,` are accepted: a key that cannot be read is always refused. Paths in script
+files are relative to the working directory, and may be any regular files.
 
 The shell runs commands of specifiers that the user typed (`registry.parse_specifier`), and those
 in lines of script files only with the option --allow-commands. Every other name is that of a file,
@@ -15,7 +15,7 @@ whatever it looks like: a plain path, a path in a script file, a name that a dir
 import contextlib
 import re
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -200,23 +200,8 @@ def read_sized(entry: TableEntry, count: int) -> np.ndarray:
 KINDS = {"tokens": read_tokens, "float": read_float, "ints": read_integers}
 
 
-def pack_float(value: float, text: bool) -> bytes:
-    """Return the payload of a number; in binary a double, which Kaldi reads as a float too."""
-    return repr(float(value)).encode() if text else BINARY + struct.pack("<bd", 8, value)
-
-
-def pack_integers(numbers: Iterable[int], text: bool) -> bytes:
-    """Return the payload of integers; OverflowError if one needs over 32 bits in binary."""
-    numbers = list(numbers)
-    if text:
-        return " ".join(map(str, numbers)).encode()
-    rows = np.empty(len(numbers) + 1, NUMBERED)
-    rows["size"], rows["value"] = 4, np.array([len(numbers), *numbers], dtype=np.int32)
-    return BINARY + rows.tobytes()
-
-
 class Writer:
-    """A table being written, a context manager; `text` says whether payloads have to be text.
+    """A table being written, as text, a context manager.
 
     A file appears when the block ends well, else the old one stays; standard output and commands
     get each entry at once.
@@ -224,8 +209,8 @@ class Writer:
 
     def __init__(self, path):
         spec = parse_specifier(path)
-        options, place = (spec.options, spec.place) if spec else ({"t"}, path)
-        self.text, self.offset = "t" in options, 0
+        options, place = (spec.options, spec.place) if spec else ((), path)
+        self.offset = 0
         self.place, comma, self.script = (
             place.partition(",") if "scp" in options else (place, "", "")
         )
@@ -258,15 +243,13 @@ class Writer:
     def __exit__(self, *error):
         return self.stack.__exit__(*error)
 
-    def write(self, key: str, payload: bytes) -> None:
-        """Write one entry: in binary the payload as it is (with `\\0B` where its kind has it), in
-        text with a line's end.
-        """
+    def write(self, key: str, value: str) -> None:
+        """Write one entry, with a line's end where `value` has none."""
         head = identifier(key, str(self.place)).encode() + b" "
-        end = b"\n" if self.text and not payload.endswith(b"\n") else b""
-        self.out.buffer.write(head + payload + end)
+        line = head + value.encode() + (b"" if value.endswith("\n") else b"\n")
+        self.out.buffer.write(line)
         if self.index:
             self.index.write(f"{key} {self.place}:{self.offset + len(head)}\n")
-        self.offset += len(head) + len(payload) + len(end)
+        self.offset += len(line)
         if self.place == "-" or self.command is not None:
             self.out.buffer.flush()

@@ -107,13 +107,15 @@ def join_ids(wanted: Side, given: Side, what: str) -> dict[str, str]:
 
     UserError, which shows the first two, where there is none; `what` is missing.
     """
+    if found := pair_ids(wanted.ids, given.ids):
+        rule, pairs = found
+        if rule:
+            utt = next(utt for utt in wanted.ids if utt not in given.ids)
+            say(f"{wanted.path}: ids are joined {rule} ({utt} = {pairs[utt]})")
+        return pairs
+    if not given.ids:
+        raise UserError(f"{given.path}: is empty; give a line `utt w1 w2 ...` for each utterance")
     missing = [utt for utt in wanted.ids if utt not in given.ids]
-    if not missing:
-        return {utt: utt for utt in wanted.ids}
-    for rule, pairs in alike(wanted.ids, given.ids):
-        if pairs.keys() == set(wanted.ids) and len(set(pairs.values())) == len(pairs):
-            say(f"{wanted.path}: ids are joined {rule} ({missing[0]} = {pairs[missing[0]]})")
-            return pairs
     for side in (given, wanted):
         for mark, cause in ((",", CSV), ("|", TABLE)):
             if all(mark in utt for utt in side.ids):
@@ -124,6 +126,18 @@ def join_ids(wanted: Side, given: Side, what: str) -> dict[str, str]:
         f" {missing[0]!r}{'' if other is None else f', there {other!r}'}); make the ids the same on"
         " both sides"
     )
+
+
+def pair_ids(wanted: Collection[str], given: Collection[str]) -> tuple[str, dict[str, str]] | None:
+    """Return a rule ('': none is needed) and which of the ids `given` stands for each one `wanted`
+    by it; None where some have none by any rule.
+    """
+    if all(utt in given for utt in wanted):
+        return "", {utt: utt for utt in wanted}
+    for rule, pairs in alike(wanted, given):
+        if pairs.keys() == set(wanted) and len(set(pairs.values())) == len(pairs):
+            return rule, pairs
+    return None
 
 
 def alike(wanted: Collection[str], given: Collection[str]) -> Iterator[tuple[str, dict[str, str]]]:

@@ -44,13 +44,6 @@ def join_pieces(text: str, marks: str) -> str:
     return words
 
 
-def keep_spelling(text: str, spelling: str) -> str:
-    """Return `found`, the pieces or the spelling that a reader saw, if joining them in some way
-    gives `text`; else `text`, edited since.
-    """
-    return spelling if any(join_pieces(spelling, marks) == text for marks in MARKS) else text
-
-
 # One of each in natural logarithms; a bytelog is a logarithm to base 1.0001 divided by 1024, for
 # which SRILM takes 1/ln 1.0001 as 10000.5.
 BASE2 = math.log(2)

@@ -216,12 +216,12 @@ def load_model(directory, pairs: bool = False) -> tuple[LanguageModel, object]:
             " whole model directory again"
         )
     lm = LanguageModel(settings, subword.size, words=subword.words)
-    load_state(lm, load_weights(directory)[0], Path(directory) / WEIGHTS)
+    load_state(lm, load_weights(directory), Path(directory) / WEIGHTS)
     return lm.eval(), subword
 
 
-def load_weights(directory) -> tuple[dict[str, torch.Tensor], dict]:
-    """Return weights by name and their metadata; Damaged unless as written with its config.yaml."""
+def load_weights(directory) -> dict[str, torch.Tensor]:
+    """Return weights by name; Damaged unless as written with the directory's config.yaml."""
     path = Path(directory) / WEIGHTS
     tensors, metadata = load_checked(path)
     if metadata.get("config", "") not in ("", digest(read_config(directory))):
@@ -229,7 +229,7 @@ def load_weights(directory) -> tuple[dict[str, torch.Tensor], dict]:
             f"{path}: belongs to another {CONFIG} than the one beside it (of another training);"
             f" {REMEDY}"
         )
-    return tensors, metadata
+    return tensors
 
 
 def model_hash(directory) -> str:

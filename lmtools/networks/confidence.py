@@ -182,9 +182,7 @@ def learn_calibration(judged: JudgedWords, method: str) -> Calibration:
 
 
 def learn_steps(judged: JudgedWords) -> Calibration:
-    """Learn rising steps; equal confidences count together, and no step reaches 0 or 1: as if a
-    word more were half right in each.
-    """
+    """Learn rising steps that never reach 0 or 1: as if a word more were half right in each."""
     values, place = np.unique(judged.confidence, return_inverse=True)
     weights = np.bincount(place).astype(float)
     shares = np.bincount(place, judged.correct) / weights

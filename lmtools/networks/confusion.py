@@ -80,7 +80,6 @@ class NetworkBuilder:
         return columns
 
     def add_time(self, row: int, time: Time | None, column: int, share: int) -> None:
-        """Count the time of a word, if it is known."""
         if time is not None:
             sums = self.timed.setdefault((column, row), [0.0, 0.0, 0.0])
             for place, value in enumerate((1.0, *time)):

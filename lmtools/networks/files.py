@@ -123,7 +123,6 @@ def write_ctm(networks: Iterable[ConfusionNetwork], path) -> None:
 
 
 def as_timed_list(network: ConfusionNetwork) -> NBest:
-    """Return the list of a network's chosen words, with times and confidences as ctm keeps them."""
     slots = network.spoken
     if all(slot.time is None for slot in slots):
         times = ctm.made_up(len(slots))
@@ -136,9 +135,7 @@ def as_timed_list(network: ConfusionNetwork) -> NBest:
 
 
 def fill_times(times: Sequence[tuple[float, float] | None]) -> list[tuple[float, float]]:
-    """Return times with those unknown made up: evenly between the known ones around them, a tenth
-    of a second each at the ends.
-    """
+    """Return times with those unknown evenly between the known ones, TICK each at the ends."""
     known = [place for place, time in enumerate(times) if time is not None]
     filled = []
     for place, time in enumerate(times):
@@ -156,7 +153,6 @@ def fill_times(times: Sequence[tuple[float, float] | None]) -> list[tuple[float,
 
 
 def refuse_read(path) -> Iterator[ConfusionNetwork]:
-    """Raise UserError: only JSON keeps a network."""
     raise UserError(f"{path}: holds no network, only chosen words; give the JSON of one")
 
 
@@ -224,7 +220,6 @@ def parse_parts(extra: Mapping[str, str]) -> list[WordMark | None]:
 
 
 def list_objects(value) -> list[dict]:
-    """Return the objects of a list; none of what is no list."""
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
@@ -239,9 +234,7 @@ def find_span(part: Mapping) -> list:
 
 
 def share_times(words: Sequence[dict], start, end) -> list[WordMark | None]:
-    """Return the marks of words between two times, None where a word has none and no neighbour or
-    end says when it may have been.
-    """
+    """Return the marks of words between two times, None where nothing says when a word was."""
     marks = parse_words(words)
     bare = [word.get("start") is None for word in words]
     for missing, run in groupby(range(len(bare)), key=bare.__getitem__):
@@ -282,7 +275,6 @@ def parse_columns(line: str) -> WordMark | None:
 
 
 def check_confidence(value: float | None = None) -> float | None:
-    """Return a confidence; UserError for one that is no probability."""
     if value is not None and not 0 <= value <= 1:
         raise UserError(
             f"a word's confidence is {value:g}; expected a probability from 0 to 1: divide percent"

@@ -80,9 +80,7 @@ def prepare(lattice: Lattice, weights: Mapping[str, float], scale: float) -> Pre
 
 
 def join_ends(lattice: Lattice, weights: Mapping[str, float], scale: float) -> Lattice:
-    """Return the lattice with one final state, to which arcs without word lead from all others, and
-    one score, `p`: scaled totals.
-    """
+    """Return the lattice with one final state and one score, `p`: scaled totals."""
     arcs, finals = (
         np.where(column > -np.inf, scale * np.maximum(column, np.finfo(float).min), -np.inf)
         for column in total(lattice, weights)
@@ -154,9 +152,7 @@ def accumulate(
 
 
 def move_back(mass: np.ndarray, gap: np.ndarray) -> None:
-    """Add what lies where a place is passed over (arcs, places + 1) to the place before, from the
-    last to the first.
-    """
+    """Add what lies where a place is passed over (arcs, places + 1) to the place before it."""
     held = np.flatnonzero(mass.any(0))
     for place in range(held.max(initial=0), 0, -1):
         moved = mass[:, place] * gap[:, place]
@@ -166,9 +162,7 @@ def move_back(mass: np.ndarray, gap: np.ndarray) -> None:
 
 
 def weigh_times(lattice: Lattice, rows: np.ndarray, paired: np.ndarray) -> np.ndarray:
-    """Return the mass of arcs, and its product with their start and end (arcs, places, 3), 0 where
-    a time is unknown.
-    """
+    """Return the mass of arcs and its products with start and end (arcs, places, 3)."""
     ends = np.stack([lattice.times[lattice.source[rows]], lattice.times[lattice.target[rows]]], 1)
     known = np.isfinite(ends).all(1)
     values = np.concatenate([np.ones((len(rows), 1)), np.where(known[:, None], ends, 0)], axis=1)
@@ -202,9 +196,7 @@ def align_forward(
 def as_network(
     prepared: Prepared, sequence: np.ndarray, shared: tuple[np.ndarray, np.ndarray]
 ) -> ConfusionNetwork:
-    """Return the network of the places of a sequence, with what `accumulate` gave, without those
-    that no word stands beside.
-    """
+    """Return the network of the places of a sequence, without those that no word stands beside."""
     (shares, spans), timed = shared, prepared.lattice.times is not None
     slots = []
     for place, chosen in enumerate(sequence.tolist()):

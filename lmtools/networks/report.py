@@ -158,7 +158,6 @@ def draw_confidences(judged: Mapping[str, JudgedWords]) -> bytes:
 def draw_panels(
     judged: Mapping[str, JudgedWords], looks: Mapping[str, Look], theme: Theme
 ) -> Figure:
-    """Draw both panels."""
     figure = Figure((10, 4))
     reliability, roc = figure.subplots(1, 2)
     diagonal = {"color": theme.ink, "linewidth": 0.8, "linestyle": ":"}

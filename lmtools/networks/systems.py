@@ -99,9 +99,7 @@ def find_spellings(systems: Sequence[SystemOutput]) -> Iterator[str]:
 
 
 def join_systems(systems: Sequence[SystemOutput]) -> Iterator[tuple[str, list[ConfusionNetwork]]]:
-    """Yield each utterance of the first system with its networks; UserError unless all systems have
-    the same utterances.
-    """
+    """Yield each utterance with the systems' networks; UserError unless all have the same ones."""
     first = systems[0].networks
     for system in systems[1:]:
         if alone := system.networks.keys() ^ first.keys():

@@ -9,9 +9,10 @@ from lmtools.base.atomic import atomic_binary
 from lmtools.base.doors import collect, load
 from lmtools.base.errors import UserError
 from lmtools.base.log import say, say_lines
-from lmtools.evaluate import evaluate
+from lmtools.evaluate.corpus import evaluate
+from lmtools.evaluate.nbest import describe_new
 from lmtools.evaluate.show import NONE
-from lmtools.formats import read, stream
+from lmtools.formats import read, stream, write
 from lmtools.formats.lattices import LATTICES, default_weights
 from lmtools.formats.lattices import stream as stream_lattices
 from lmtools.formats.registry import find_format
@@ -22,10 +23,13 @@ from lmtools.networks import files as network_files
 from lmtools.networks.confidence import JudgedWords, judge_words
 from lmtools.networks.confusion import as_lattice
 from lmtools.networks.files import NETWORKS
-from lmtools.networks.lists import CHOICES, NetworkPlan, build_networks, rank_lists
+from lmtools.networks.lists import CHOICES, NetworkPlan, build_networks, rank_lists, recombine_lists
 from lmtools.networks.mbr import ROUNDS, decode_mbr
 from lmtools.networks.rover import FREQUENCY, VOTES, Vote
-from lmtools.rescoring import check_signatures, load_weights, parse_weights, read_columns
+from lmtools.rescoring.defaults import load_weights
+from lmtools.rescoring.features import read_columns
+from lmtools.rescoring.lists import check_signatures
+from lmtools.rescoring.weights import parse_weights
 from lmtools.types import ConfusionNetwork
 from lmtools.verbs.numbers import amount, share
 from lmtools.verbs.parser import add_actions
@@ -88,9 +92,7 @@ def build(args):
 
 
 def networks_of_lists(args) -> Iterator[ConfusionNetwork]:
-    """Return the networks of N-best lists, which are all read first where there are score files or
-    weights.
-    """
+    """Return the networks of N-best lists, all read first where there are weights."""
     plan = NetworkPlan(args.scale, args.depth, args.choice)
     if not args.weights:
         if args.scores:
@@ -121,9 +123,7 @@ def networks_of_lattices(args) -> Iterator[ConfusionNetwork]:
 
 
 def write_networks(networks: Iterable[ConfusionNetwork], args) -> int:
-    """Write networks one by one, calibrated, in a format of networks or as lattices; return how
-    many.
-    """
+    """Write networks one by one, calibrated; return how many."""
     name, written = args.to.partition(":")[0], [0]
     if name not in NETWORKS and name not in LATTICES:
         raise UserError(f"--to {args.to}: no such format; give {FORMATS}")
@@ -167,9 +167,7 @@ def calibrate(args):
 
 
 def judge_file(path, ref) -> tuple[list[ConfusionNetwork], dict[str, str], JudgedWords]:
-    """Return the networks in a file, their references, of the file `ref` or their own, and their
-    words judged by these; doubts about their confidences are said.
-    """
+    """Return the networks in a file, their references, and their words judged by these."""
     networks = list(network_files.read(path))
     refs = refs_of(networks, ref, path)
     try:
@@ -181,9 +179,6 @@ def judge_file(path, ref) -> tuple[list[ConfusionNetwork], dict[str, str], Judge
 
 
 def refs_of(networks: Iterable[ConfusionNetwork], ref: str | None, path) -> dict[str, str]:
-    """Return the reference of each network: of those in the file `ref`, else its own; UserError
-    where one has none.
-    """
     given: Mapping[str, str] | None = read_texts(ref) if ref else None
     refs = {}
     for network in networks:
@@ -195,7 +190,6 @@ def refs_of(networks: Iterable[ConfusionNetwork], ref: str | None, path) -> dict
 
 
 def describe_confidences(name: str, judged: JudgedWords) -> str:
-    """Describe confidences in a line; undefined figures are dashes."""
     nce, area = (
         NONE if math.isnan(value) else f"{value:.3f}"
         for value in (judged.cross_entropy, judged.area)
@@ -228,6 +222,32 @@ def measure(args):
 
         with atomic_binary(args.figure) as out:
             out.write(draw_confidences(judged))
+
+
+def declare_recombine(parser):
+    """Add the hypotheses that a list lacks and its words can build, behind its own, for language
+    models to score.
+    """
+    parser.add("--nbest", "--format", "--scores")
+    help_text = "what `lmtools tune` wrote: orders the lists, and so says which words are likely"
+    parser.add("--weights", metavar="F.json", help=help_text)
+    parser.add("--scale", default=1.0)
+    parser.add("--depth", default=10, help="new hypotheses a list (default: %(default)s)")
+    help_text = "lists; new hypotheses have the extra `recombined`; - is standard output"
+    parser.add("--out", help=help_text)
+    parser.add("--to")
+
+
+def recombine(args):
+    if args.scores and not args.weights:
+        raise UserError("--scores: needs --weights, which say how much each column counts")
+    nbests = read(args.nbest, args.format)
+    columns = read_columns(args.scores, nbests, args.nbest)
+    weights = load_weights(args.weights, nbests, columns) if args.weights else None
+    ranked = rank_lists(nbests, weights, columns, args.nbest)
+    lists = list(recombine_lists(nbests, ranked, NetworkPlan(args.scale), args.depth))
+    write(lists, args.out, args.to)
+    say_lines(describe_new(nbests, lists, args.out))
 
 
 def declare_rover(parser):
@@ -326,6 +346,7 @@ ACTIONS = {
     "build": (declare_build, build),
     "calibrate": (declare_calibrate, calibrate),
     "measure": (declare_measure, measure),
+    "recombine": (declare_recombine, recombine),
     "rover": (declare_rover, rover),
     **BROUGHT,
     "tune": (declare_tune, tune),

@@ -9,7 +9,6 @@ from lmtools.base.errors import UserError
 from lmtools.ngram import arpa
 from lmtools.ngram.arpa_lines import AGAIN, ArpaLines
 from lmtools.ngram.backoff import SHIFT, WORD, BackoffModel, Level, complete_unigrams, ones, pack
-from lmtools.ngram.disk import DiskLevel
 from lmtools.ngram.parsing import SHOWN, WordTable
 from lmtools.ngram.sentences import BOS, SYMBOLS
 
@@ -21,24 +20,21 @@ def new_vocabulary() -> dict[str, int]:
     return {symbol: i for i, symbol in enumerate(SYMBOLS)}
 
 
-def read_arpa(
-    path, ids: dict[str, int], counts: Sequence[int] | None = None, folder=None
-) -> BackoffModel:
+def read_arpa(path, ids: dict[str, int], counts: Sequence[int] | None = None) -> BackoffModel:
     """Read the model of an ARPA file (.gz, .xz) of any dialect, with so many n-grams an order where
-    `counts` are known; `ids` gets its new words. With a `folder` n-grams are sorted in unnamed
-    files there, where the highest order stays.
+    `counts` are known; `ids` gets its new words.
 
     An n-gram without its context gets one, which changes no probability. UserError for damage,
     n-grams that are there twice, and where `counts` are known for missing contexts.
     """
-    return ArpaReader(path, ids, counts, folder).read()
+    return ArpaReader(path, ids, counts).read()
 
 
 class ArpaReader:
     """A file that `read_arpa` reads."""
 
-    def __init__(self, path, ids: dict[str, int], counts: Sequence[int] | None, folder):
-        self.lines, self.ids, self.folder = ArpaLines(path), ids, folder
+    def __init__(self, path, ids: dict[str, int], counts: Sequence[int] | None):
+        self.lines, self.ids = ArpaLines(path), ids
         self.sizes, self.strict = self.lines.read_header(), counts is not None
         self.model, self.table = BackoffModel(), None
         if counts and self.sizes[: len(counts)] != list(counts):
@@ -61,13 +57,10 @@ class ArpaReader:
         self.model.drop_empty()
         return self.model
 
-    def read_level(self, n: int) -> Level | DiskLevel:
+    def read_level(self, n: int) -> Level:
         size, name = self.sizes[n - 1], f"{self.lines.name}: its section of order {n}"
         twice = UserError(f"{name} has an n-gram twice; {AGAIN}")
-        rows = memory = LevelRows(size, n == len(self.sizes) > 1, twice)
-        if self.folder is not None and n > 1:
-            columns = ["key", "prob", "backoff"] if any(self.sizes[n:]) else ["key", "prob"]
-            rows = DiskLevel(self.folder, len(self.model.levels[-1]), columns, twice)
+        rows = LevelRows(size, n == len(self.sizes) > 1, twice)
         for batch in self.parse_batches(n, size):
             words, values = batch.words, batch.values
             if n == 1:
@@ -77,17 +70,12 @@ class ArpaReader:
             if len(missing := np.flatnonzero(context < 0)):
                 if self.strict:
                     raise batch.refuse_missing(self.lines, missing[0])
-                if rows is not memory:
-                    rows.move_to(memory)
-                    rows = memory
                 rows.move(self.model.add_ngrams(words[missing, :-1]))
                 context = self.model.find(words[:, :-1])
             rows.append(key=pack(context, words[:, -1]), prob=values[0], backoff=values[1])
         if len(rows) < size:
             raise UserError(f"{name} has {len(rows)} of {size} lines; {AGAIN}")
-        if rows is memory:
-            return memory.finish()
-        return rows.sort() if any(self.sizes[n:]) else rows
+        return rows.finish()
 
     def parse_batches(self, n: int, size: int) -> Iterator["NgramBatch"]:
         """Yield at most `size` n-grams, TOGETHER at once: so neighbours are looked up together."""

@@ -1,12 +1,9 @@
 """Back-off n-gram models in sorted arrays: a trie of contexts, a level an order.
 
-N-grams are looked up together, a level at a time. The columns of a level are in memory, or maps of
-unnamed files, of which only what is looked at comes into memory; the highest order, read in the
-order of its contexts, may lie in parts on disk instead (lmtools.ngram.disk).
+N-grams are looked up together, a level at a time.
 """
 
-import mmap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple
@@ -38,14 +35,12 @@ class Level:
 
     `prob` and `backoff`, (N,) float64: no logs. <s> has the probability 0. `suffix`, (N,) int32:
     the index, among the n-grams one shorter, of this one without its first word, ABSENT or UNKNOWN.
-    `maps`: of files that columns are read from.
     """
 
     key: np.ndarray
     prob: np.ndarray
     backoff: np.ndarray
     suffix: np.ndarray | None = None
-    maps: Sequence[mmap.mmap] = ()
 
     def __post_init__(self):
         if self.suffix is None:
@@ -65,16 +60,13 @@ class Level:
         return self.key & WORD
 
     def blocks(self) -> Iterator[NgramRows]:
-        """Yield about CHUNK n-grams at once, all that a context has; what has been read of files
-        leaves memory.
-        """
-        for rows in cut_contexts(self.key):
-            yield NgramRows(self.key[rows], self.prob[rows], self.suffix[rows])
-            self.release()
-
-    def release(self) -> None:
-        for view in self.maps:
-            view.madvise(mmap.MADV_DONTNEED)
+        """Yield about CHUNK n-grams at once, all that a context has."""
+        start = 0
+        while start < len(self):
+            last = self.key[min(start + CHUNK, len(self)) - 1] >> SHIFT
+            stop = int(np.searchsorted(self.key, (last + 1) << SHIFT))
+            yield NgramRows(*(each[start:stop] for each in (self.key, self.prob, self.suffix)))
+            start = stop
 
     def look_up(self, context: np.ndarray, word: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return which n-grams are here, bool (R,), and their probabilities, 0 of others."""
@@ -96,16 +88,6 @@ class Level:
             at = search_sorted(self.key, key)
         at = np.minimum(at, len(self) - 1)
         return np.where((self.key[at] == key) & (context >= 0), at, -1)
-
-
-def cut_contexts(key: np.ndarray) -> Iterator[slice]:
-    """Yield the rows of sorted keys, about CHUNK at once, all that a context has."""
-    start = 0
-    while start < len(key):
-        last = key[min(start + CHUNK, len(key)) - 1] >> SHIFT
-        stop = int(np.searchsorted(key, (last + 1) << SHIFT))
-        yield slice(start, stop)
-        start = stop
 
 
 def search_sorted(table: np.ndarray, keys: np.ndarray) -> np.ndarray:
@@ -305,7 +287,6 @@ def history_probabilities(model: BackoffModel, eos: int) -> list[np.ndarray]:
     histories = [first]
     for level in model.levels[1:-2]:
         histories.append(histories[-1][level.context] * level.prob)
-        level.release()
     return histories
 
 

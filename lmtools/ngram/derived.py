@@ -81,12 +81,12 @@ class NgramSource:
             return self.description.verify(self.arpa.parent)
         return sha256(self.arpa)
 
-    def read(self, ids: dict[str, int], folder=None) -> BackoffModel:
-        """Read its n-grams, as `read_arpa` does with a `folder`; `ids` gets the new words."""
+    def read(self, ids: dict[str, int]) -> BackoffModel:
+        """Read its n-grams; `ids` gets the new words."""
         counts = None
         if self.description:
             _, counts = self.digest, self.description.counts
-        return arrays.read_arpa(self.arpa, ids, counts, folder)
+        return arrays.read_arpa(self.arpa, ids, counts)
 
 
 def no_ngrams(lm) -> UserError:
@@ -112,7 +112,7 @@ def mix(
     program = find_program(kenlm)
     with claim_directory(out) as directory:
         ids = arrays.new_vocabulary()
-        models = [source.read(ids, directory) for source in sources]
+        models = [source.read(ids) for source in sources]
         unknown = ids.setdefault(sources[0].unknown, len(ids))
         for model in models:
             fill_unigrams(model, len(ids))
@@ -125,7 +125,7 @@ def mix(
             possible = probs[:, probs.max(0) > 0]
             with np.errstate(divide="ignore"):
                 weights = interpolation.tune_mixture(np.log(possible))
-        model = interpolation.interpolate(models, weights, directory)
+        model = interpolation.interpolate(models, weights)
         parts = [
             {"model": source.digest, "weight": float(weight)}
             for source, weight in zip(sources, weights, strict=True)
@@ -142,10 +142,10 @@ def prune(lm, out, threshold: float, kenlm: str = "auto") -> tuple[Description, 
     program = find_program(kenlm)
     with claim_directory(out) as directory:
         ids = arrays.new_vocabulary()
-        model = source.read(ids, directory)
+        model = source.read(ids)
         subword = check_vocabularies([source])(ids)
         before = model.counts
-        model = pruning.prune(model, threshold, directory)
+        model = pruning.prune(model, threshold)
         description = write(directory, model, ids, describe([source], "pruned"), program=program)
         return describe_directory(
             directory, description, subword, source.foreign, threshold=threshold

@@ -4,48 +4,41 @@ The weights are found by expectation maximisation, as SRILM's compute-best-mix f
 and Mercer 1980).
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from lmtools.base.errors import UserError
-from lmtools.ngram.backoff import SHIFT, UNKNOWN, WORD, BackoffModel, Level, ones, pack
-from lmtools.ngram.disk import LevelFile
+from lmtools.ngram.backoff import SHIFT, UNKNOWN, BackoffModel, Level, ones, pack
 from lmtools.ngram.sentences import BOS, EOS
 
 STEPS, CHANGE = 10_000, 1e-9  # of expectation maximisation: at most, and of a weight when it ends
 
 
-def interpolate(models: Sequence[BackoffModel], weights: np.ndarray, folder=None) -> BackoffModel:
+def interpolate(models: Sequence[BackoffModel], weights: np.ndarray) -> BackoffModel:
     """Return the model of all n-grams of `models`, over the same ids, each with the weighted mean
-    of their probabilities, and back-off weights for sums of 1; in unnamed files of `folder`.
+    of their probabilities, and back-off weights for sums of 1.
     """
     order = max(model.order for model in models)
-    parts = [MixedModel(model, order) for model in models]
+    parts = list(map(MixedModel, models))
     prob = sum(weight * part.probs for weight, part in zip(weights, parts, strict=True))
     result = BackoffModel([Level(np.arange(len(prob)), prob, ones(len(prob)))])
     for n in range(2, order + 1):
-        level, size = LevelFile(folder, ["key", "prob", "suffix"]), 0
-        for blocks in align_blocks([part.blocks(n) for part in parts]):
-            key = np.concatenate([block[0] for block in blocks])
-            key.sort(kind="stable")  # which merges what is sorted; np.unique would hash it
-            key = key[np.diff(key, prepend=-1) > 0]
-            places = [np.searchsorted(key, block[0]) for block in blocks]
-            suffix = np.full(len(key), UNKNOWN, dtype=np.int32)  # as far as the models know it
-            for at, block in zip(places, blocks, strict=True):
-                suffix[at] = np.maximum(suffix[at], block[3])
-            shorter = result.shorten(n, key, suffix)
-            rows = zip(weights, parts, blocks, places, strict=True)
-            prob = sum(
-                weight * part.find_probabilities(block, at, (key, shorter, size), result)
-                for weight, part, block, at in rows
-            )
-            size += len(key)
-            level.append(key=key, prob=prob, suffix=shorter)
-        if n < order:
-            for part in parts:
-                part.advance()
-        result.levels.append(level.map())
+        ngrams = [part.ngrams(n) for part in parts]
+        key = np.concatenate([each.key for each in ngrams])
+        key.sort(kind="stable")  # which merges what is sorted; np.unique would hash it
+        key = key[np.diff(key, prepend=-1) > 0]
+        places = [np.searchsorted(key, each.key) for each in ngrams]
+        suffix = np.full(len(key), UNKNOWN, dtype=np.int32)  # as far as the models know it
+        for at, each in zip(places, ngrams, strict=True):
+            suffix[at] = np.maximum(suffix[at], each.suffix)
+        shorter = result.shorten(n, key, suffix)
+        rows = zip(weights, parts, ngrams, places, strict=True)
+        prob = sum(
+            weight * part.find_probabilities(each, at, key, shorter, mixture=result)
+            for weight, part, each, at in rows
+        )
+        result.levels.append(Level(key, prob, ones(len(key)), shorter))
     result.set_backoffs()
     return result
 
@@ -55,72 +48,41 @@ class MixedModel:
     of the last order; `places`, its own n-grams among them.
     """
 
-    def __init__(self, model: BackoffModel, last: int):
-        self.model, self.last = model, last
+    def __init__(self, model: BackoffModel):
+        self.model = model
         unigrams = model.levels[0]
         self.probs, self.backoffs = unigrams.prob, unigrams.backoff
         self.places = np.arange(len(unigrams))
-        self.found: list[tuple[np.ndarray, ...]] = []
 
-    def blocks(self, n: int) -> Iterator[tuple[np.ndarray, ...]]:
-        """Yield blocks of its n-grams of an order: keys in the mixture, probabilities, back-off
-        weights, suffixes in the mixture (UNKNOWN where it has none).
+    def ngrams(self, n: int) -> Level:
+        """Return its n-grams of an order with keys and suffixes in the mixture (UNKNOWN where it
+        has none).
         """
         if n > self.model.order:
-            return
-        level, start = self.model.levels[n - 1], 0
-        for key, prob, suffix in level.blocks():
-            rows = slice(start, start + len(key))
-            shorter = np.full(len(suffix), UNKNOWN, dtype=np.int32)
-            shorter[suffix >= 0] = self.places[suffix[suffix >= 0]]
-            yield pack(self.places[key >> SHIFT], key & WORD), prob, level.backoff[rows], shorter
-            start = rows.stop
+            return Level(np.empty(0, dtype=np.int64), np.empty(0), np.empty(0))
+        level = self.model.levels[n - 1]
+        shorter = np.full(len(level), UNKNOWN, dtype=np.int32)
+        known = level.suffix >= 0
+        shorter[known] = self.places[level.suffix[known]]
+        key = pack(self.places[level.context], level.word)
+        return Level(key, level.prob, level.backoff, shorter)
 
     def find_probabilities(
-        self,
-        block: tuple[np.ndarray, ...],
-        at: np.ndarray,
-        rows: tuple[np.ndarray, np.ndarray, int],
-        mixture: BackoffModel,
+        self, ngrams: Level, at: np.ndarray, key: np.ndarray, shorter: np.ndarray, *, mixture
     ) -> np.ndarray:
-        """Return (R,) its probabilities of n-grams of the mixture: `rows` are their keys, what
-        BackoffModel.shorten gives of these, and the first one's index; `block` those of its own
-        among them, which are `at` these places.
+        """Return (R,) its probabilities of the mixture's n-grams of the next order, of which `key`
+        are the keys and `shorter` what BackoffModel.shorten gives; its own `ngrams` are `at` these
+        places.
         """
-        (key, shorter, start), (_, prob, backoff, _) = rows, block
         n = mixture.order + 1
         probs = self.backoffs[key >> SHIFT] * self.probs[shorter]
         if len(others := np.flatnonzero(shorter < 0)):
             words = mixture.spell_keys(n, key[others])
             probs[others] = self.model.query(words, n - 2)
-        probs[at] = prob
-        if n < self.last:
-            backoffs = np.ones(len(key))
-            backoffs[at] = backoff
-            self.found.append((probs, backoffs, at + start))
+        probs[at] = ngrams.prob
+        self.probs, self.backoffs, self.places = probs, np.ones(len(key)), at
+        self.backoffs[at] = ngrams.backoff
         return probs
-
-    def advance(self) -> None:
-        self.probs, self.backoffs, self.places = map(np.concatenate, zip(*self.found, strict=True))
-        self.found = []
-
-
-def align_blocks(streams: Sequence[Iterator]) -> Iterator[list[tuple[np.ndarray, ...]]]:
-    """Yield blocks of several levels cut alike: each holds all n-grams of its contexts."""
-    held = [next(stream, None) for stream in streams]
-    types = np.int64, np.float64, np.float64, np.int32
-    nothing = tuple(np.empty(0, dtype=dtype) for dtype in types)
-    while not all(block is None for block in held):
-        last = min(block[0][-1] >> SHIFT for block in held if block is not None)
-        taken = []
-        for number, block in enumerate(held):
-            stop = 0 if block is None else int(np.searchsorted(block[0], (last + 1) << SHIFT))
-            taken.append(tuple(column[:stop] for column in block) if stop else nothing)
-            if block is not None and stop == len(block[0]):
-                held[number] = next(streams[number], None)
-            elif stop:
-                held[number] = tuple(column[stop:] for column in block)
-        yield taken
 
 
 def token_probabilities(

@@ -8,7 +8,6 @@ from lmtools.ngram.backoff import (
     ABSENT,
     SHIFT,
     TINY,
-    WORD,
     BackoffModel,
     Level,
     NgramRows,
@@ -18,47 +17,39 @@ from lmtools.ngram.backoff import (
     pack,
     sum_masses,
 )
-from lmtools.ngram.disk import DiskArray, LevelFile
 from lmtools.ngram.sentences import EOS
 
-COLUMNS = "key", "prob", "suffix"
 
-
-def prune(model: BackoffModel, threshold: float, folder=None) -> BackoffModel:
+def prune(model: BackoffModel, threshold: float) -> BackoffModel:
     """Return `model`, which is used up, without the n-grams of two words and more that change its
     perplexity by less than the factor 1 + `threshold` each, judged alone as in SRILM; contexts of
     those that stay are kept, and back-off weights are new.
     """
-    result = renumber(model.levels[0], select_ngrams(model, threshold, folder), folder)
+    result = renumber(model.levels[0], select_ngrams(model, threshold))
     result.drop_empty()
     result.set_backoffs()
     return result
 
 
-def select_ngrams(
-    model: BackoffModel, threshold: float, folder
-) -> list[tuple[Level, np.ndarray | None]]:
+def select_ngrams(model: BackoffModel, threshold: float) -> list[tuple[Level, np.ndarray | None]]:
     """Return what stays of each order from 2, and which n-grams, bool (N,), None of the highest."""
     histories = history_probabilities(model, EOS)
     model.complete_suffixes()
     needed, survivors = None, []
     for n in range(model.order, 1, -1):
-        level, contexts = model.levels[n - 1], len(model.levels[n - 2])
-        kept, stay, start = LevelFile(folder, COLUMNS), DiskArray(folder, bool), 0
-        for rows in level.blocks():
-            stays = ~(relative_change(model, n, rows, histories) < threshold)
-            if needed is not None:
-                stays |= needed[start : start + len(stays)]
-            start += len(stays)
-            kept.append(**{name: getattr(rows, name)[stays] for name in COLUMNS})
-            stay.append(stays)
-            model.levels[n - 2].release()
+        level = model.levels[n - 1]
+        stays = [
+            ~(relative_change(model, n, rows, histories) < threshold) for rows in level.blocks()
+        ]
+        stays = np.concatenate([np.empty(0, dtype=bool), *stays])
+        if needed is not None:
+            stays |= needed
         model.levels.pop()
-        level = kept.map()
-        survivors.append((level, stay.read() if survivors else None))
-        needed = np.zeros(contexts, dtype=bool)
-        for rows in level.blocks():
-            needed[rows.key >> SHIFT] = True
+        key, prob, suffix = (each[stays] for each in (level.key, level.prob, level.suffix))
+        level = Level(key, prob, ones(len(key)), suffix)
+        survivors.append((level, stays if survivors else None))
+        needed = np.zeros(len(model.levels[-1]), dtype=bool)
+        needed[level.context] = True
     return survivors[::-1]
 
 
@@ -93,20 +84,15 @@ def relative_change(
     return np.expm1(history[context] * (gain + backed_off))
 
 
-def renumber(
-    unigrams: Level, survivors: Sequence[tuple[Level, np.ndarray | None]], folder
-) -> BackoffModel:
+def renumber(unigrams: Level, survivors: Sequence[tuple[Level, np.ndarray | None]]) -> BackoffModel:
     """Return the model, without back-off weights, of unigrams and what `select_ngrams` returned."""
     result = BackoffModel([Level(unigrams.key, unigrams.prob, ones(len(unigrams)))])
     place = np.arange(len(unigrams), dtype=np.int32)
     for level, stays in survivors:
-        placed = LevelFile(folder, COLUMNS)
-        for key, prob, suffix in level.blocks():
-            key = pack(place[key >> SHIFT], key & WORD)
-            shorter = suffix.copy()
-            shorter[suffix >= 0] = place[suffix[suffix >= 0]]
-            placed.append(key=key, prob=prob, suffix=shorter)
-        result.levels.append(placed.map())
+        shorter = level.suffix.copy()
+        shorter[shorter >= 0] = place[shorter[shorter >= 0]]
+        key = pack(place[level.context], level.word)
+        result.levels.append(Level(key, level.prob, level.backoff, shorter))
         if stays is not None:  # where the next order's contexts and suffixes are
             place = np.cumsum(stays, dtype=np.int32)
             place -= 1

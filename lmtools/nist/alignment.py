@@ -66,9 +66,7 @@ def build_network(text: str, rules: Rules) -> Network:
 
 
 def split_tokens(text: str) -> Sequence:
-    """Return the words of a text; each alternation is a list of alternatives, which are such
-    sequences.
-    """
+    """Return the words of a text; an alternation is a list of such lists."""
     stack: list[list] = [[[]]]
     place = 0
     while match := (INSIDE if len(stack) > 1 else TOKEN).search(text, place):
@@ -225,9 +223,7 @@ def trace_back(
 
 
 def step_back(ref: Network, hyp: Network, table, place: tuple[int, int]) -> tuple[int, int]:
-    """Return the place before a place: substitutions first, deletions only where they cost less
-    than insertions.
-    """
+    """Return the place before: substitutions first, deletions only where they cost less."""
     row, column = place
     rows, columns = ref.parents[row], hyp.parents[column]
     if not row or not column:

@@ -155,7 +155,6 @@ class GlobalMap:
         return " ".join(self.filter_line(line or " ", kind, side).split())
 
     def rewrite_word(self, word: str, side: str = "hyp") -> str:
-        """Rewrite a word of a ctm, which may become several, an alternation, or nothing."""
         if re.search("[()]", OPTIONAL.sub("", word)):
             raise UserError(f"{self.path}: parentheses in the word {word!r} are not in pairs")
         return self.filter_line(word, "ctm", side)
@@ -183,7 +182,6 @@ def is_for(pattern: str, names: Sequence[str], where: str) -> bool:
 
 
 def read_setting(line: str, rules: RuleSet, where: str) -> None:
-    """Read a line `* name = 'value'` into the settings of the rules; UserError without a value."""
     value = re.search(r"[\"']([^\"']*)", line)
     if not value:
         raise UserError(f"{where}: a setting without a value in quotation marks; add it")
@@ -223,6 +221,5 @@ def behind(text: str) -> str:
 
 
 def unwrap(text: str) -> str:
-    """Return a string of a rule without the brackets or quotation marks around it."""
     wrapped = len(text) > 1 and (text[0], text[-1]) in (("[", "]"), ('"', '"'))
     return text[1:-1] if wrapped else text

@@ -84,9 +84,7 @@ def cut_channel(segments: Sequence[StmSegment], spoken: Sequence[Spoken]) -> lis
 
 
 def read_stm(path, glm: GlobalMap | None = None) -> dict[Channel, list[StmSegment]]:
-    """Read the segments of each channel, in the order of time; UserError with the line of what is
-    none.
-    """
+    """Read the segments of each channel, in the order of time."""
     channels: dict[Channel, list[StmSegment]] = {}
     for where, segment in read_segments(path):
         if glm and IGNORED not in segment.text.lower():
@@ -100,7 +98,6 @@ def read_stm(path, glm: GlobalMap | None = None) -> dict[Channel, list[StmSegmen
 
 
 def channel_of(fields: Sequence[str]) -> Channel:
-    """Return the recording and the channel that a line begins with, in lower case."""
     return fields[0].translate(LOWER), fields[1].translate(LOWER)
 
 
@@ -122,9 +119,7 @@ def read_ctm(path, glm: GlobalMap | None = None) -> dict[Channel, list[Spoken]]:
 
 
 def read_units(path) -> Iterator[list[Line]]:
-    """Yield the lines (where, fields) of each word, and of each alternation from its begin to its
-    end, of a ctm.
-    """
+    """Yield the lines (where, fields) of each word, and of each alternation as one, of a ctm."""
     unit: list[Line] = []
     where = str(path)
     for line_number, line in read_lines(path):
@@ -177,9 +172,7 @@ def read_alternation(unit: Sequence[Line], glm: GlobalMap | None) -> Iterator[Sp
 
 
 def expand_line(fields: Sequence[str], glm: GlobalMap | None) -> list[list[Timed]]:
-    """Return the alternatives that a line becomes by the rules; several words share the time of
-    one, to the millisecond, as csrfilt.sh writes them.
-    """
+    """Return the alternatives of a line by the rules; several words share its time."""
     begin, duration = float(fields[2]), float(fields[3])
     if not glm:
         return [[(fields[COLUMNS], begin, duration)]]

@@ -104,9 +104,7 @@ class PhraseAlignment:
 
 
 def list_surplus(spans: Sequence[Span], others: Sequence[Span], wrong: set[int]) -> list[Span]:
-    """Return the spans of phrases that come more often than among `others`, of each so many, those
-    first that hold `wrong` places; in the order of the text.
-    """
+    """Return the spans beyond those of `others`, those first that hold `wrong` places."""
     left = Counter(span.written for span in spans) - Counter(span.written for span in others)
     surplus = []
     for span in sorted(spans, key=lambda span: wrong.isdisjoint(range(*span[:2]))):

@@ -98,9 +98,7 @@ def plain(name: str) -> str:
 
 
 def find_header(line: str, table: bool) -> str | None:
-    """Return what divides the columns of a header; None where a line is none, which in a file that
-    is called a `table` may have any columns beside that of phrases.
-    """
+    """Return what divides the columns of a header; None where the line is none."""
     for sign in "\t;,":
         names = [plain(name.strip().strip('"')) for name in line.split(sign)]
         known = table or {*names} <= {*WRITTEN, *WEIGHTS, *SPOKEN, *OTHER}

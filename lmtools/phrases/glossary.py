@@ -95,9 +95,7 @@ class Phrase:
 
 
 def parse_phrase(text: str, where: str) -> Phrase:
-    """Parse `PHRASE [:WEIGHT] [| SPOKEN]...`; UserError at `where` for one without words, and for
-    a weight that is none.
-    """
+    """Parse `PHRASE [:WEIGHT] [| SPOKEN]...`; UserError at `where`."""
     first, *spoken = (" ".join(part.split()) for part in text.split("|"))
     weight = 1.0
     if match := WEIGHT.fullmatch(first):
@@ -262,7 +260,6 @@ def read_glossary(spec: PhraseSpec, speakers: Mapping[str, str] | None = None) -
 
 
 def make_phrases(texts: Iterable[str], where: str) -> tuple[Phrase, ...]:
-    """Parse phrases from texts, called `where` with their place."""
     return tuple(
         parse_phrase(text, f"{where}: phrases[{place}]")
         for place, text in enumerate(list_texts(texts, f"{where}: phrases"))

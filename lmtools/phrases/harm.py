@@ -170,9 +170,7 @@ def bound_weights(rest: np.ndarray, features: Features, harm: np.ndarray) -> dic
 def bound_new(
     bound: HarmBound, rest: np.ndarray, features: Features, alone: Found
 ) -> tuple[Found, dict]:
-    """Return the weights of PHRASES where lists have new hypotheses, of which `alone` are those
-    without them; and the `margin`, and whether any `new` one should win by it.
-    """
+    """Return what is found of PHRASES, and the `margin` by which a `new` hypothesis wins."""
     column = features.column(PHRASES)
     settled = settle(bound, rest, features, alone.weight)
     if not settled:  # a phrase that no list holds has a weight only with new hypotheses
@@ -189,9 +187,7 @@ def bound_new(
 def settle(
     bound: HarmBound, rest: np.ndarray, features: Features, weight: float
 ) -> tuple[Found, Found] | None:
-    """Search the margin and the weight of PHRASES in turn, from a weight on; return what is found
-    of PHRASES and of the margin, or None where no new hypothesis should win.
-    """
+    """Search margin and weight of PHRASES in turn; None where no new hypothesis should win."""
     column, found = features.column(PHRASES), None
     for _ in range(TURNS):
         margin = bound.search_margin(rest + weight * column, features)

@@ -15,8 +15,8 @@ from rapidfuzz.distance import Levenshtein
 from rapidfuzz.process import cdist
 
 from lmtools.base.errors import UserError
-from lmtools.base.log import say
-from lmtools.evaluate.nbest import oracle
+from lmtools.base.log import say_lines
+from lmtools.evaluate.nbest import describe_new
 from lmtools.formats import read, write
 from lmtools.phrases.evaluate import find_spans
 from lmtools.phrases.glossary import Glossary, PhraseSpec
@@ -96,7 +96,6 @@ def add_phrases(
 def list_windows(
     hyps: Sequence[Hypothesis], phrases: PhraseAutomaton, widest: int
 ) -> Iterator[Stretch]:
-    """Yield up to `widest` neighbouring words of hypotheses, none of which is in a phrase."""
     for place, hyp in enumerate(hyps):
         words = hyp.text.split()
         held = {at for span in find_spans(words, phrases) for at in range(span.start, span.end)}
@@ -109,9 +108,7 @@ def list_windows(
 
 
 def replace_words(hyp: Hypothesis, window: Stretch, form: NearForm) -> Hypothesis:
-    """Return a hypothesis with a phrase in the place of some words, also as the recogniser writes
-    it if that has the same number of words.
-    """
+    """Return a hypothesis with a phrase in the place of some words, also as it is written."""
     words, span = hyp.text.split(), slice(window.start, window.end)
     written = None if hyp.written is None else hyp.written.split()
     if written and len(written) == len(words):
@@ -151,8 +148,4 @@ def run(args):
         )
     lists = list(substitute_lists(nbests, PhraseSpec.parse(args.phrases).load(), args.depth))
     write(lists, args.out, args.to)
-    new = [len(more.hyps) - len(nbest.hyps) for nbest, more in zip(nbests, lists, strict=True)]
-    say(f"{args.out}: {sum(new)} new hypotheses in {sum(map(bool, new))} of {len(new)} lists")
-    if all(nbest.ref is not None for nbest in nbests):
-        before, after = (oracle(some)[-1] for some in (nbests, lists))
-        say(f"oracle WER {before:.2f} -> {after:.2f}")
+    say_lines(describe_new(nbests, lists, args.out))

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from lmtools.base.errors import UserError
 from lmtools.base.log import say_lines
-from lmtools.evaluate import References
+from lmtools.evaluate.corpus import References
 from lmtools.evaluate.inputs import Texts
 from lmtools.evaluate.show import NONE, figure
 from lmtools.formats import checks, kaldi_text
@@ -60,7 +60,6 @@ def make_tree(evaluation: PhraseEvaluation, seed: int) -> dict:
 
 
 def describe_changes(rows: Sequence[Mapping[str, str]]) -> Iterator[str]:
-    """Yield a line for each of the first LISTED errors or changes, and how many more there are."""
     for row in rows[:LISTED]:
         if "was" in row:
             old, new = (show(words) for words in differ(row["was"].split(), row["hyp"].split()))
@@ -81,7 +80,6 @@ def differ(first: Sequence[str], second: Sequence[str]) -> tuple[Sequence[str], 
 
 
 def show(words: Sequence[str]) -> str:
-    """Return words in quotes, long ones without their middle; `nothing` without any."""
     shown = words if len(words) <= SHOWN else [*words[: SHOWN // 2], "..", *words[-SHOWN // 2 :]]
     return repr(" ".join(shown)) if words else "nothing"
 
@@ -110,7 +108,6 @@ def evaluate_words(refs: References, hyp: Texts, against: Texts | None, args) ->
 
 
 def first_references(refs: References) -> dict[str, str]:
-    """Return the references; UserError where an utterance has several."""
     for utt, ref in refs.refs.items():
         if not isinstance(ref, str):
             raise UserError(f"--words: utterance {utt!r} has {len(ref)} references; give one --ref")
@@ -118,7 +115,6 @@ def first_references(refs: References) -> dict[str, str]:
 
 
 def sum_seconds(path: str, utterances: Iterable[str]) -> float:
-    """Return the seconds of utterances by a file utt2dur; UserError where it lacks one."""
     seconds = kaldi_text.read(path)
     if missing := [utt for utt in utterances if utt not in seconds]:
         raise UserError(

@@ -1,5 +1,5 @@
 """Tables, figures and one self-contained HTML page of an experiment; torch-free."""
 
-from lmtools.report.write import REPORTS, add_part, write_report
+from lmtools.report.write import PAPERS, REPORTS, add_part, write_report
 
-__all__ = ["REPORTS", "add_part", "write_report"]
+__all__ = ["PAPERS", "REPORTS", "add_part", "write_report"]

@@ -18,8 +18,8 @@ from lmtools.base.files import read_lines
 from lmtools.base.grammar import Amount, Finite, Positive, Whole, fit
 from lmtools.base.seal import check_seal, parse_json
 from lmtools.formats import kaldi_text, scores
-from lmtools.rescoring import Weights
 from lmtools.rescoring.features import UNCHECKED
+from lmtools.rescoring.weights import Weights
 from lmtools.text.corpus import Header, read_header
 
 NUMBER, AMOUNT, POSITIVE, WHOLE, TEXT, PLAIN = Finite, Amount, Positive, Whole, str, str | Finite
@@ -42,8 +42,6 @@ GRID_SHAPE = {"own?": [TEXT]}
 LATTICE_SHAPE = {
     **dict.fromkeys(("lattices", "arcs", "rescored_arcs", "speech", "seconds"), AMOUNT),
     "approximation?": {ANY: NUMBER},
-    "lms?": {ANY: TEXT},
-    "normalise?": TEXT,
     "signatures?": {ANY: {ANY: TEXT}},
 }
 SCORED_SHAPE = {

@@ -58,7 +58,7 @@ MADE_OF = {
     "training tokens": ("tokens", 0),
 }
 ABOVE = 2.0  # times the highest end: how far up a learning curve is shown
-FEW = 12  # labels beside axes of the usual height
+LINES = 6  # that one figure can hold
 CURVE = (
     "perplexity of a prediction on the validation text over updates and over the time spent in"
     f" training steps; the number is where a training ended. {EDGE}"
@@ -150,14 +150,17 @@ def curve_pictures(
     """Yield validation perplexity of models by label over updates and over training time, if any
     has one; the caption ends with `note`. Models of one family take the looks of `runs`.
     """
-    curves = {label: points for label, model in models.items() if len(points := progress(model))}
-    lost = [label for label in models if label not in curves]
+    every = {label: points for label, model in models.items() if len(points := progress(model))}
+    lost = [label for label in models if label not in every]
+    best = sorted(every, key=lambda label: every[label][-1, 2])[:LINES]
+    curves = {label: points for label, points in every.items() if label in best}
     if curves:
         ends = [f"{label} {show_ppl(points[-1, 2])}" for label, points in curves.items()]
+        fewer = f" The best {len(curves)} of {len(every)} are shown." * (len(curves) < len(every))
         missing = f" Without a finite validation loss, and so not shown: {', '.join(lost)}."
         yield Picture(
             name,
-            f"{title}: {CURVE}{missing * bool(lost)}{note}",
+            f"{title}: {CURVE}{fewer}{missing * bool(lost)}{note}",
             f"{title}, validation perplexity at the end of training: {', '.join(ends)}.",
             partial(draw_curves, find_looks(models, runs), curves),
             wide=True,
@@ -175,7 +178,7 @@ def draw_curves(
     looks: Mapping[str, Look], curves: Mapping[str, np.ndarray], theme: Theme
 ) -> Figure:
     """Draw learning curves over updates and over time, labelled at the right."""
-    figure = Figure((11.5, height(len(curves))))
+    figure = Figure((11.5, 4.4))
     panels = figure.subplots(1, 2, sharey=True)
     first = end_panel(panels[0], theme, [p[-1, 2] for p in curves.values()], ABOVE, steps=ROUND)
     unit, name = scale_of(max(points[-1, 1] for points in curves.values()))
@@ -192,11 +195,6 @@ def draw_curves(
     panels[1].set_xlabel(f"training time ({name})")
     panels[0].set_ylabel("validation perplexity (a prediction, log scale)")
     return figure
-
-
-def height(labels: int) -> float:
-    """Return the inches that so many labels at the ends of lines want."""
-    return 4.4 if labels <= FEW else 4.4 * labels / FEW
 
 
 def find_looks(models: Mapping[str, Model], runs: Sequence[Look]) -> dict[str, Look]:

@@ -10,31 +10,17 @@ from pathlib import Path
 import numpy as np
 
 from lmtools.base.errors import UserError
-from lmtools.evaluate import (
-    METRICS,
-    Bootstrap,
-    MatchedPairs,
-    References,
-    SacrePaired,
-    fill_empty,
-    oracle_curve,
-    oracle_texts,
-    paired_bootstrap,
-    reference,
-)
-from lmtools.evaluate.sacre import Sacre
+from lmtools.evaluate.corpus import References
+from lmtools.evaluate.metrics import METRICS
+from lmtools.evaluate.nbest import fill_empty, oracle_curve, oracle_texts, reference
+from lmtools.evaluate.sacre import Sacre, SacrePaired
+from lmtools.evaluate.significance import Bootstrap, MatchedPairs, paired_bootstrap
 from lmtools.formats import jsonl, kaldi_text, lists
 from lmtools.formats.scores import hash_lists
 from lmtools.report.names import FIRST, NOTHING, ORACLE, SystemParts
-from lmtools.rescoring import (
-    DERIVED,
-    Weights,
-    check_signatures,
-    gather,
-    read_columns,
-    weighted_totals,
-)
-from lmtools.rescoring.features import best, summed
+from lmtools.rescoring.features import DERIVED, best, gather, read_columns, summed
+from lmtools.rescoring.lists import check_signatures, weighted_totals
+from lmtools.rescoring.weights import Weights
 from lmtools.types import NBest
 
 SUFFIXES = ("", ".gz", ".xz")

@@ -21,6 +21,7 @@ from lmtools.types import NBest
 POLICY = "default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'"
 BROWSER = '<a href="#utterances">Utterances</a>'
 SCRIPTS = '<script type="application/json" id="data">{}</script>\n<script>{}</script>\n'
+PAPERS = "papers"  # the section that stands last
 INSIDE = '<div class="{}">\n{}\n</div>\n'
 
 
@@ -30,7 +31,7 @@ def page(
     pictures: Sequence[Picture],
     light: Sequence[bytes],
 ) -> str:
-    """Return the page: main tables, figures (`light`: their PNG), other tables, the browser."""
+    """Return the page: main tables, figures (`light`: their PNG), the browser, other tables."""
     drawn = "".join(map(figure, pictures, light))
     results, others = (
         "".join(html(table) for table in tables if (table.part == "results") == first)
@@ -45,10 +46,10 @@ def page(
         style=style,
         notes="".join(f"<li>{code(line)}</li>" for line in experiment.absent),
         first=results,
-        links=link("figures") + link("tables") + (BROWSER if browsed else ""),
-        sections=section("figures", "Figures", INSIDE.format("figures", drawn))
-        + section("tables", "Tables", INSIDE.format("tables", others)),
+        links=link("figures") + (BROWSER if browsed else "") + link("tables"),
+        figures=section("figures", "Figures", INSIDE.format("figures", drawn)),
         browser=part("browser.html") if browsed else "",
+        tables=section("tables", "Tables", INSIDE.format("tables", others)),
         scripts=SCRIPTS.format(embedded(browsed), script) if browsed else "",
         made="".join(f"<p>{code(line)}</p>" for line in experiment.provenance()),
     )
@@ -70,12 +71,19 @@ def section(name: str, title: str, inside: str) -> str:
 def add_section(
     page: str, name: str, title: str, tables: Sequence[Table], pictures: Mapping[Picture, bytes]
 ) -> str:
-    """Return a page with one more section, its figures and tables, above the figures."""
+    """Return a page with one more section, its figures and tables, at the end, before PAPERS."""
     inside = INSIDE.format("figures", "".join(figure(*one) for one in pictures.items()))
     inside += INSIDE.format("tables", "".join(map(html, tables)))
-    added = section(name, escape(title), inside)
-    page = page.replace(link("figures"), link(name) + link("figures"), 1)
-    return page.replace('<section id="figures"', f'{added}<section id="figures"', 1)
+    page = put_before(page, link(name), link(PAPERS), "</nav>")
+    return put_before(
+        page, section(name, escape(title), inside), f'<section id="{PAPERS}"', "</main>"
+    )
+
+
+def put_before(text: str, added: str, *marks: str) -> str:
+    """Return a text with one more before the first of the marks that it has, or at the end."""
+    at = next((text.index(mark) for mark in marks if mark in text), len(text))
+    return text[:at] + added + text[at:]
 
 
 def part(name: str) -> str:

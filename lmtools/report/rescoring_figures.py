@@ -24,14 +24,14 @@ from lmtools.report.drawing import (
 )
 from lmtools.report.experiment import Experiment
 from lmtools.report.measure import LENGTHS, Measured, length_classes
-from lmtools.report.names import CE, FIRST, ORACLE, SUM, LmPart, Names, SystemParts
+from lmtools.report.names import FIRST, ORACLE, SUM, LmPart, Names, SystemParts
 from lmtools.report.rescoring_tables import ppl_of_lists, span
 from lmtools.report.rows import FigureRow
 from lmtools.report.style import Look
-from lmtools.rescoring import Weights
 from lmtools.rescoring.tuning import FLAT
+from lmtools.rescoring.weights import Weights
 
-LINES, ROWS = 12, 30  # that one figure can hold
+LINES, ROWS = 6, 30  # that one figure can hold
 DEPTH = (
     "when only the first hypotheses of each list are there to choose from, with the weights tuned"
     " on whole lists; the dashed line is the first pass."
@@ -46,18 +46,6 @@ LEARNING = (
     " models predict different things, so their losses do not compare with each other."
 )
 
-
-LEFT_OUT = {  # what a figure of many lines lacks, and why
-    "language models trained by other criteria than the softmax have tables and figures of their"
-    " own": lambda experiment, name: any(
-        experiment.configs.get(lm, {}).get("criterion", CE) != CE
-        for lm in experiment.models_in(name)
-    ),
-    "means over tokens are in the tables": lambda experiment, name: experiment.names.is_mean(name),
-    "interpolations with the first pass are in the tables": lambda experiment, name: (
-        experiment.names.makeup(name).interpolated
-    ),
-}
 KINDS = ("perplexity", "two-way perplexity", "pseudo-perplexity")
 MARGIN = 1.08  # times the perplexities at the ends of an axis
 LABELS = 0.58  # where labels stand, in parts of an axis
@@ -68,24 +56,21 @@ CAPTION = (
 )
 
 
-def legible(
-    experiment: Experiment, names: Iterable[str], most: int = LINES
-) -> tuple[list[str], str]:
-    """Return those of the systems or language models `names` that a figure shows: all, or, where
-    they are more than `most`, those that LEFT_OUT does not name; and a caption's last sentence on
-    the others.
+def legible(names: Iterable[str], worse: Mapping[str, float], most: int) -> tuple[list[str], str]:
+    """Return those of `names` that a figure of at most `most` lines shows, in their order: the
+    first pass, the oracle and the best, by what is lowest in `worse`; and a sentence on them.
     """
     names = list(names)
-    reasons = {
-        name: [reason for reason, leaves in LEFT_OUT.items() if leaves(experiment, name)]
-        for name in names
-    }
-    missing = [name for name in names if reasons[name]] if len(names) > most else []
-    if not missing:
+    if len(names) <= most:
         return names, ""
-    every = [reason for reason in LEFT_OUT if any(reason in reasons[name] for name in missing)]
-    shown = [name for name in names if name not in missing]
-    return shown, f" {len(missing)} are left out: {'; '.join(every)}."
+    best = sorted(names, key=lambda name: (name not in (FIRST, ORACLE), worse.get(name, np.inf)))
+    shown = [name for name in names if name in best[:most]]
+    return shown, f" The best of {len(names)} are shown; the tables have all."
+
+
+def rank(experiment: Experiment, measured: Measured) -> dict[str, float]:
+    """Return a figure of each system on a set, of which the lowest is the best."""
+    return {name: experiment.lists.sign * r.score for name, r in measured.results.items()}
 
 
 def draw_first(draw, theme: Theme, look: Look, score: float) -> None:
@@ -98,7 +83,7 @@ def system_pictures(experiment: Experiment) -> Iterator[Picture]:
     label = experiment.lists.metric_label
     for measured in experiment.lists.judged:
         place, results = measured.sample.name, measured.results
-        names, missing = legible(experiment, results, ROWS)
+        names, missing = legible(results, rank(experiment, measured), ROWS)
         scores = [f"{experiment.names.label(n)} {results[n].score:.2f}" for n in names]
         yield Picture(
             f"systems-{place}",
@@ -136,7 +121,7 @@ def depth_pictures(experiment: Experiment) -> Iterator[Picture]:
     for measured in experiment.lists.judged:
         if len(measured.oracle) > 1:
             place = measured.sample.name
-            names, missing = legible(experiment, measured.by_depth)
+            names, missing = legible(measured.by_depth, rank(experiment, measured), LINES - 1)
             reached = [f"{depth}: {measured.oracle[depth - 1]:.2f}" for depth in measured.depths]
             yield Picture(
                 f"depth-{place}",
@@ -171,7 +156,7 @@ def length_pictures(experiment: Experiment) -> Iterator[Picture]:
     """Yield the score by utterance length."""
     label = experiment.lists.metric_label
     for measured in experiment.lists.judged:
-        names, missing = legible(experiment, measured.results)
+        names, missing = legible(measured.results, rank(experiment, measured), LINES)
         yield Picture(
             f"length-{measured.sample.name}",
             f"{label} on {measured.sample.name} by number of reference words; in parentheses the"
@@ -205,17 +190,19 @@ def scale_pictures(experiment: Experiment) -> Iterator[Picture]:
     the only scale that it has; of interpolations, whose scale is another, where there is nothing
     else.
     """
-    systems, curves = experiment.lists.systems, {}
+    systems, known = experiment.lists.systems, {}
     makeups = {name: system.makeup for name, system in systems.items()}
     mixed = len({makeup.interpolated for makeup in makeups.values() if makeup.parts}) > 1
     names = [n for n, m in makeups.items() if m.normalised and not (mixed and m.interpolated)]
-    shown, missing = legible(experiment, names)
-    for name in shown:
+    for name in names:
         weights = systems[name].weights
-        known = (weights.search.get("curves") or {}) if weights else {}
-        only = next(iter(known.values())) if len(known) == 1 else None
-        if curve := known.get(feature(makeups[name])) or only:
-            curves[name] = curve
+        curves = (weights.search.get("curves") or {}) if weights else {}
+        only = next(iter(curves.values())) if len(curves) == 1 else None
+        if curve := curves.get(feature(makeups[name])) or only:
+            known[name] = curve
+    worse = {name: experiment.lists.sign * systems[name].weights.dev.score for name in known}
+    shown, missing = legible(known, worse, LINES)
+    curves = {name: known[name] for name in shown}
     if curves:
         flat = "; ".join(
             f"{experiment.names.label(name)} {curve['flat'][0]:.3g} to {curve['flat'][1]:.3g}"
@@ -299,7 +286,7 @@ def held(scales: np.ndarray, scores: np.ndarray, at) -> np.ndarray:
 def learning_pictures(experiment: Experiment) -> Iterator[Picture]:
     """Yield training and validation loss over tokens."""
     every, names = experiment.learning, experiment.names.lms
-    shown, missing = legible(experiment, every)
+    shown, missing = legible(every, {name: i for i, name in enumerate(every)}, LINES)
     if curves := {name: every[name] for name in shown}:
         ends = ", ".join(
             f"{names.label(lm)} {losses[-1][1]:.2f}"

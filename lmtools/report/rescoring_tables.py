@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from lmtools.evaluate import METRICS
-from lmtools.evaluate.metrics import ErrorRate
+from lmtools.evaluate.metrics import METRICS, ErrorRate
 from lmtools.evaluate.sacre import Sacre
 from lmtools.formats.scores import hash_lists
 from lmtools.report.artifacts import list_unchecked
@@ -410,8 +409,7 @@ def lattice_tables(experiment: Experiment) -> Iterator[Table]:
 
 def stage_tables(experiment: Experiment) -> Iterator[Table]:
     """Yield the table of the recipe's time by stage, if any stage ended."""
-    every = experiment.stages
-    stages = [stage for stage in every if stage.get("seconds") is not None]
+    stages = [stage for stage in experiment.stages if stage.get("seconds") is not None]
     if not stages:
         return
     parts = [stage["seconds"] for stage in stages]
@@ -422,6 +420,4 @@ def stage_tables(experiment: Experiment) -> Iterator[Table]:
         figures("seconds", parts, 1),
         Column("share", [f"{100 * value / total:.1f}%" if total else NONE for value in parts]),
     ]
-    running = [f"{st.get('stage')} ({st.get('title')})" for st in every if st not in stages]
-    note = f"Not finished when this was written: stage {', '.join(running)}."
-    yield table_of("How the time divides", columns, [note] * bool(running), left=2, full=True)
+    yield table_of("How the time divides", columns, left=2, full=True)

@@ -9,8 +9,7 @@ from typing import NamedTuple
 
 from lmtools.base.atomic import atomic_text
 from lmtools.base.doors import open_door
-from lmtools.evaluate import METRICS
-from lmtools.evaluate.metrics import ErrorRate
+from lmtools.evaluate.metrics import METRICS, ErrorRate
 from lmtools.report.lists import RescoredLists
 from lmtools.report.measure import LENGTHS, Measured, chance
 from lmtools.report.models import Model

@@ -10,6 +10,7 @@ The package's own is defaults.yaml; a recipe's refines it entry by entry, and an
     families: {lstm: {label: LSTM, look: {}}}
     views: {eos: {label: "[EOS]", marker: ">", line: ":"}} # of sentence vectors
     spare: [], runs: []                   # looks of what has none; of models of one family
+    papers: papers.yaml                   # whose tables utils/papers/paper_tables.py adds
 """
 
 import functools
@@ -83,6 +84,7 @@ class Style:
     views: Mapping[str, View]
     spare: list[Look]
     runs: list[Look]
+    papers: Path | None = None
     plan: ExperimentPlan = field(default_factory=ExperimentPlan)
 
     def place(self, name: str) -> int:
@@ -120,6 +122,7 @@ def load_defaults() -> Style:
 def parse_style(files: tuple[Path, ...]) -> Style:
     """Parse the style in YAML files, each of which refines those before it."""
     tree, place = functools.reduce(merge, map(load_yaml, files)), Place(files)
+    papers = tree.pop("papers", None)
     parts: dict[str, list | dict] = {}
     for name in tree:
         if name not in PARTS | LISTS:
@@ -139,4 +142,4 @@ def parse_style(files: tuple[Path, ...]) -> Style:
     order = parts["order"]
     if order.count(OTHERS) != 1 or len(set(order)) < len(order):
         raise UserError(f"{place / 'order'}: a name stands there twice, or {OTHERS!r} not once")
-    return Style(**parts)
+    return Style(**parts, papers=papers and files[-1].parent / str(papers))

@@ -10,7 +10,7 @@ from lmtools.report import lms, rescoring_figures
 from lmtools.report import rescoring_tables as rescoring
 from lmtools.report.drawing import LIGHT, Picture
 from lmtools.report.experiment import LM, RESCORING, STS, Experiment, collect, recognise
-from lmtools.report.page import add_section, page
+from lmtools.report.page import PAPERS, add_section, page, put_before
 from lmtools.report.rescoring_tables import main_tables, scored_tables, stage_tables
 from lmtools.report.table import Table, guarded, markdown, plain
 
@@ -54,19 +54,14 @@ PICTURES: Mapping[str, Mapping[str, Callable[[Experiment], Iterable[Picture]]]] 
         "learning": rescoring_figures.learning_pictures,
     },
     LM: {"ppl": rescoring_figures.ppl_pictures, "learning": lms.learning_pictures},
-    STS: {
-        "bars": brought("bar_pictures"),
-        "scatter": brought("scatter_pictures"),
-        "layers": brought("layer_pictures"),
-        "gains": brought("gain_pictures"),
-    },
+    STS: {"bars": brought("bar_pictures"), "scatter": brought("scatter_pictures")},
 }
 OF_LISTS = (
     *(main_tables, phrase_tables, rescoring.ppl_tables, rescoring.weight_tables),
     rescoring_figures.ppl_pictures,
 )
 REPORTS = tuple(TABLES)
-FIGURES, ABSENT = "\n## Figures\n", "\n## Absent\n"  # headings of RESULTS.md
+FIGURES, ABSENT, BESIDE = "\n## Figures\n", "\n## Absent\n", "\n## Beside "  # in RESULTS.md
 ADDED = ("criteria", "grid", "speed", "work")  # how the names of figures begin that scripts add
 
 
@@ -109,8 +104,9 @@ def write_pictures(out: Path, pictures: Mapping[Picture, bytes]) -> None:
 def add_part(
     home, name: str, title: str, tables: Sequence[Table], pictures: Sequence[Picture] = ()
 ) -> None:
-    """Add tables and figures of one's own to the report that `write_report` wrote: to RESULTS.md,
-    and to index.html as a section of that name and title. UserError where it has that section.
+    """Add tables and figures of one's own to the end of the report that `write_report` wrote, but
+    before those of PAPERS: to RESULTS.md, and to index.html as a section of that name and title.
+    UserError where it has that section.
     """
     out = Path(home) / "report"
     text, whole = ((out / one).read_text("utf-8") for one in ("RESULTS.md", "index.html"))
@@ -120,19 +116,12 @@ def add_part(
         return
     drawn = {picture: picture.png(LIGHT) for picture in pictures}
     write_pictures(out, drawn)
-    text = put_before(text, "".join(f"\n{markdown(table)}" for table in tables), FIGURES, ABSENT)
-    shown = "" if FIGURES in text or not pictures else FIGURES
-    shown += "".join(f"\n{show_picture(picture)}" for picture in pictures)
+    shown = "".join(f"\n{one}" for one in (*map(show_picture, pictures), *map(markdown, tables)))
+    marks = (ABSENT,) if name == PAPERS else (BESIDE, ABSENT)
     with atomic_text(out / "RESULTS.md", follow=False) as stream:
-        stream.write(put_before(text, shown, ABSENT))
+        stream.write(put_before(text, shown, *marks))
     with atomic_text(out / "index.html", follow=False) as stream:
         stream.write(add_section(whole, name, title, tables, drawn))
-
-
-def put_before(text: str, added: str, *marks: str) -> str:
-    """Return a text with one more before the first of the marks that it has, or at the end."""
-    at = next((text.index(mark) for mark in marks if mark in text), len(text))
-    return text[:at] + added + text[at:]
 
 
 def show_picture(picture: Picture) -> str:
@@ -171,10 +160,12 @@ def results(experiment: Experiment, tables: Sequence[Table], pictures: Sequence[
         f"# Results: {guarded(experiment.title)}\n\n[index.html](index.html) has these tables and"
         f" figures{utterances}.\n",
         *(f"{guarded(line)}\n" for line in experiment.provenance()),
-        *map(markdown, tables),
     ]
+    first = [table.part == "results" for table in tables]
+    parts += [markdown(table) for table, one in zip(tables, first, strict=True) if one]
     if pictures:
         parts.append(FIGURES[1:] + "\n" + "\n".join(map(show_picture, pictures)))
+    parts += [markdown(table) for table, one in zip(tables, first, strict=True) if not one]
     if experiment.absent:
         parts.append(ABSENT[1:] + "\n" + "".join(f"- {line}\n" for line in experiment.absent))
     return "\n".join(parts)

@@ -15,16 +15,15 @@ from lmtools.base.batching import prepare_distinct
 from lmtools.base.computing import Computing
 from lmtools.base.errors import UserError
 from lmtools.base.specs import LMSpec
-from lmtools.evaluate import METRICS
+from lmtools.evaluate.metrics import METRICS
 from lmtools.evaluate.nbest import reference
 from lmtools.formats.sessions import find_sessions
-from lmtools.rescoring import DERIVED, ScoreColumns, Weights, check_signatures, gather
 from lmtools.rescoring.defaults import doubt_scores
-from lmtools.rescoring.features import best, combine, find_divisors
+from lmtools.rescoring.features import DERIVED, ScoreColumns, best, combine, find_divisors, gather
 from lmtools.rescoring.lazy import expect, pad, read_bound, score_lazily
-from lmtools.rescoring.lists import check, keep_silence
+from lmtools.rescoring.lists import check, check_signatures, keep_silence
 from lmtools.rescoring.tuning import padded_statistics
-from lmtools.rescoring.weights import find_useless
+from lmtools.rescoring.weights import Weights, find_useless
 from lmtools.score import load, score_texts
 from lmtools.score.base import Scorer
 from lmtools.score.cache import Cache
@@ -118,7 +117,6 @@ def choose_lazily(
 
 
 def gather_others(nbests: Sequence[NBest], columns: ScoreColumns, weights: Weights, name, source):
-    """Gather the features that the weights have beside the column `name`."""
     others = {feature: w for feature, w in weights.features.items() if feature != name}
     derived = [feature for feature in (*DERIVED, "rank") if feature in weights.features]
     known = gather(nbests, columns.values, source, derived)
@@ -214,7 +212,6 @@ def score_in_context(
 
 
 def pair_contexts(nbests: Sequence[NBest], contexts: Sequence[str]) -> list[tuple[str, str]]:
-    """Return each hypothesis behind the context of its list."""
     return [
         (before, hyp.text)
         for nbest, before in zip(nbests, contexts, strict=True)

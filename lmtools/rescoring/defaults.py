@@ -84,9 +84,7 @@ def load_weights(
 
 
 def check_columns(names: Sequence[str], columns: ScoreColumns, path: str) -> None:
-    """Raise UserError unless the default weights `path` are for these columns of language models:
-    one, of sums, or none beside phrases.
-    """
+    """Raise UserError unless the default weights `path` are for these columns of LMs."""
     if path == PREFIX + PHRASES:
         if names or PHRASES not in columns.values:
             raise UserError(

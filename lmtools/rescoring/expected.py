@@ -16,7 +16,7 @@ from dataclasses import replace
 import numpy as np
 import scipy  # imports its parts, slow ones, when they are asked for
 
-from lmtools.evaluate import resample
+from lmtools.evaluate.significance import resample
 from lmtools.rescoring.features import best, combine, deviate
 from lmtools.rescoring.search import SearchSpace, descend
 
@@ -97,9 +97,7 @@ def expected_loss(weights: np.ndarray, space: SearchSpace) -> tuple[float, np.nd
 
 
 def typical_spread(column: np.ndarray, valid: np.ndarray) -> float:
-    """Return the median, over the lists in which the column varies, of its standard deviation; 0
-    where it varies in none. One odd value is not felt.
-    """
+    """Return the median standard deviation over the lists in which the column varies, or 0."""
     deviations, varies = deviate(column, valid)
     spreads = np.sqrt((deviations**2).sum(1) / valid.sum(1))
     return float(np.median(spreads[varies])) if varies.any() else 0.0

@@ -104,7 +104,6 @@ class ExperimentPlan:
 
 
 def read_numbers(name: str, values: Mapping) -> dict[str, float]:
-    """Return the weights that a setting gives by name; UserError where one is no finite number."""
     return {str(key): convert(float, value, name, key) for key, value in values.items()}
 
 
@@ -147,9 +146,6 @@ def read_experiment(path) -> ExperimentPlan:
 
 
 def lay_over(lower: dict, layer: Mapping, top: Place) -> dict:
-    """Lay the settings of a file, where `top` is, over those of the files that it refines, without
-    the entries that it removes.
-    """
     unset = {name for name, value in layer.items() if value is None} - {*SECTIONS}
     lower = {name: value for name, value in lower.items() if name not in unset}
     upper = {name: value for name, value in layer.items() if value is not None}
@@ -190,7 +186,6 @@ def read_entries(tree: Mapping, section: str, top: Place) -> Iterator[tuple[str,
 
 
 def check_name(name, place: Place, what: str) -> None:
-    """Raise UserError for what cannot be the name of a directory."""
     if not isinstance(name, str):
         raise UserError(f"{place}: {what}, {show_value(name)}, is no text; quote it")
     plain = name.isprintable() and not {*"/ "} & {*name} and name[:1] not in ("", ".")
@@ -199,7 +194,6 @@ def check_name(name, place: Place, what: str) -> None:
 
 
 def parse_column(name: str, tree: Mapping, place: Place) -> LMEntry:
-    """Parse the entry of a column."""
     if UTILITY not in tree:
         return parse_lm(name, tree, place)
     for key in ("lm", "source"):
@@ -209,7 +203,6 @@ def parse_column(name: str, tree: Mapping, place: Place) -> LMEntry:
 
 
 def parse_lm(name: str, tree: Mapping, place: Place) -> LMEntry:
-    """Parse the entry of something made with a language model, by default that of the same name."""
     options = {key: value for key, value in tree.items() if key not in ("lm", "source")}
     lm = tree.get("lm", name)
     check_name(lm, place / "lm", "the language model")
@@ -218,7 +211,6 @@ def parse_lm(name: str, tree: Mapping, place: Place) -> LMEntry:
 
 
 def parse_system(tree: Mapping, columns: Collection[str], place: Place) -> SystemEntry:
-    """Parse the entry of a system of these columns."""
     for key in tree:
         check_known(key, SystemEntry.__dataclass_fields__, place / key, "setting")
     entry = build(SystemEntry, tree, place)

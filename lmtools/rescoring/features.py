@@ -170,9 +170,7 @@ def summed(name: str) -> str:
 def take_mean(
     name: str, column: list[np.ndarray], table: ScoreTable, nbests: Sequence[NBest], path
 ) -> list[np.ndarray]:
-    """Divide the log-probabilities (hypotheses,) a list of `table`, read from `path`, as
-    `find_divisors` says. UserError where they have no tokens to divide by.
-    """
+    """Divide log-probabilities as `find_divisors` says; UserError without tokens to divide by."""
     if name.endswith("/token") and not table.tokens and table.log_prob:
         raise UserError(
             f"--scores {name}: {path} has plain numbers, which say nothing of tokens; divide by"
@@ -288,16 +286,13 @@ def assemble(
 
 
 def find_first(where: np.ndarray, name: str, nbests: Sequence[NBest]) -> tuple[str, np.ndarray]:
-    """Describe the first hypothesis where `where` is True; return its place too."""
     utterance, rank = place = np.argwhere(where)[0]
     which = f"hypothesis {rank + 1} of utterance {nbests[utterance].utt!r}"
     return f"feature {name!r} of {which}", place
 
 
 def tame(column: np.ndarray, far: np.ndarray, exists: np.ndarray) -> None:
-    """Put the least other value of the list in place of those `far` below 0, the greatest for those
-    above; 0 where there is no other.
-    """
+    """Put the least other value of a list in place of those `far` below 0, else the greatest."""
     ordinary = exists & ~far
     has_ordinary = ordinary.any(1)
     ends = [

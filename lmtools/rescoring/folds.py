@@ -6,10 +6,13 @@ tuned without it (Stone 1974, Cross-Validatory Choice and Assessment of Statisti
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
+import msgspec
 import numpy as np
 
 from lmtools.base.errors import UserError
+from lmtools.base.grammar import Finite
 
 RANDOM, SPEAKER = "random", "speaker"
 
@@ -24,25 +27,23 @@ class FoldPlan:
     count: int | None
 
 
-@dataclass(frozen=True)
-class Fold:
+class Fold(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The weight of every feature, tuned without these utterances; `name` is the fold's number or
     its speakers.
     """
 
     name: str
     utterances: tuple[str, ...]
-    features: Mapping[str, float]
+    features: dict[str, Finite]
 
 
-@dataclass(frozen=True)
-class Folds:
+class Folds(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """All folds of a set, and `score`: the metric where each utterance is chosen by the weights of
     its fold.
     """
 
-    by: str
-    score: float
+    by: Literal["random", "speaker"]
+    score: Finite
     parts: tuple[Fold, ...]
 
     def describe(self) -> str:
@@ -112,7 +113,6 @@ def assign_folds(
 
 
 def find_speaker(utt: str, speakers: Mapping[str, str] | None, path) -> str:
-    """Find the speaker of one utterance; UserError about `path` where it has none."""
     if speakers is not None:
         if utt not in speakers:
             raise UserError(f"{path}: utterance {utt!r} is not in --utt2spk; add it")

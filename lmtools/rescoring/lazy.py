@@ -38,10 +38,10 @@ class Bound(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     slopes: dict[str, Finite]
     tokens: Finite
     margin: Finite
-    tolerance: Finite
     scored: Finite
     changed: Finite
     expected: Finite
+    tolerance: Finite = 0.0
 
 
 @dataclass(frozen=True)
@@ -53,45 +53,29 @@ class LazyScores:
 
 
 def learn_bounds(
-    nbests: Sequence[NBest],
-    features: Features,
-    columns: ScoreColumns,
-    weights: Weights,
-    tolerance: float = 0.0,
+    nbests: Sequence[NBest], features: Features, columns: ScoreColumns, weights: Weights
 ) -> dict[str, dict]:
     """Learn the Bound of each of the `columns`, by name, as weights note it: with `weights` of
     `features` on the lists that these were tuned on.
     """
-    bounds = {}
-    for name in columns.values:
-        tokens = pad([columns.tokens[name].get(nbest.utt, ()) for nbest in nbests], features)
-        known = features.select([other for other in weights.features if other != name])
-        predicted = predictors(nbests, known, tokens)
-        bounds[name] = msgspec.structs.asdict(
-            learn_bound(features, name, *predicted, weights=weights, tolerance=tolerance)
-        )
-    return bounds
+    return {
+        name: msgspec.structs.asdict(learn_bound(nbests, features, columns, weights, name=name))
+        for name in columns.values
+    }
 
 
 def learn_bound(
-    features: Features,
-    name: str,
-    names: Sequence[str],
-    inputs: np.ndarray,
-    *,
-    weights: Weights,
-    tolerance: float,
+    nbests: Sequence[NBest], features: Features, columns: ScoreColumns, weights: Weights, name: str
 ) -> Bound:
-    """Learn the bound of the column `name` from its `predictors`; see `learn_bounds`."""
+    tokens = pad([columns.tokens[name].get(nbest.utt, ()) for nbest in nbests], features)
+    known = features.select([other for other in weights.features if other != name])
+    names, inputs = predictors(nbests, known, tokens)
     valid, column, weight = features.valid, features.column(name), weights.features[name]
     slopes = fit_slopes(inputs, column, valid)
-    known = {other: value for other, value in weights.features.items() if other != name}
-    rest = combine(known.values(), features.select([*known]).values)
-    line = rest + weight * combine(slopes, inputs)
-    totals = rest + weight * column
+    rest = combine([weights.features[other] for other in known.names], known.values)
+    line, totals = rest + weight * combine(slopes, inputs), rest + weight * column
     needed = needed_margins(line, totals, valid)
-    allowed = min(int(tolerance * len(needed)), len(needed) - 1)
-    margin = max(0.0, float(np.nextafter(np.sort(needed)[::-1][allowed], np.inf)))
+    margin = max(0.0, float(np.nextafter(needed.max(), np.inf)))
     scored = score_lazily(
         rest, line, weight, valid, margin=margin, score=lambda rows, places: column[rows, places]
     ).scored
@@ -101,10 +85,9 @@ def learn_bound(
         dict(zip(names, slopes[:-1].tolist(), strict=True)),
         tokens=float(slopes[-1]),
         margin=margin,
-        tolerance=tolerance,
         scored=float(scored.sum() / valid.sum()),
         changed=float(changed.mean()),
-        expected=(allowed + 1) / (len(needed) + 1),
+        expected=1 / (len(needed) + 1),
     )
 
 
@@ -174,9 +157,7 @@ def score_lazily(
 
 
 def needed_margins(line: np.ndarray, totals: np.ndarray, valid: np.ndarray) -> np.ndarray:
-    """Return the most that each list's best total (utterances,) is ahead of what is expected of the
-    next hypothesis while another one will win; -inf where the first one wins.
-    """
+    """Return by how much each list (utterances,) is ahead while another wins; -inf if none does."""
     order = np.argsort(np.where(valid, -line, np.inf), axis=1, kind="stable")
     exists = np.take_along_axis(valid, order, 1)
     line = np.where(exists, np.take_along_axis(line, order, 1), 0.0)
@@ -189,9 +170,7 @@ def needed_margins(line: np.ndarray, totals: np.ndarray, valid: np.ndarray) -> n
 
 
 def fit_slopes(inputs: np.ndarray, column: np.ndarray, valid: np.ndarray) -> np.ndarray:
-    """Fit the least-squares slopes (inputs,) of the column (utterances, hypotheses) on `inputs`
-    (inputs, utterances, hypotheses), each list less its mean.
-    """
+    """Fit the least-squares slopes (inputs,) of the column on `inputs`, each list less its mean."""
     centred = np.stack([centre(row, valid)[valid] for row in inputs], 1)
     scale = centred.std(0)
     scale[scale == 0] = 1.0
@@ -199,7 +178,6 @@ def fit_slopes(inputs: np.ndarray, column: np.ndarray, valid: np.ndarray) -> np.
 
 
 def centre(column: np.ndarray, valid: np.ndarray) -> np.ndarray:
-    """Subtract each list's mean from a column (utterances, hypotheses)."""
     mean = np.where(valid, column, 0).sum(1) / np.maximum(valid.sum(1), 1)
     return column - mean[:, None]
 
@@ -207,9 +185,7 @@ def centre(column: np.ndarray, valid: np.ndarray) -> np.ndarray:
 def predictors(
     nbests: Sequence[NBest], known: Features, tokens: np.ndarray
 ) -> tuple[list[str], np.ndarray]:
-    """Return the names of the known quantities of hypotheses, and their values (names + 1,
-    utterances, hypotheses), the tokens last.
-    """
+    """Return the names of known quantities of hypotheses, and their values, the tokens last."""
     lengths = [name for name in TEXT if name not in known.names]
     values = [
         pad([[LENGTHS[name](hyp) for hyp in nbest.hyps] for nbest in nbests], known)

@@ -70,7 +70,6 @@ def doubt_dev(
     options: TuningOptions,
     source,
 ) -> list[str]:
-    """Return warnings about lists to tune on."""
     pairs = [
         (nbest.ref, [hyp.text for hyp in nbest.hyps]) for nbest in nbests if nbest.ref is not None
     ]
@@ -99,7 +98,6 @@ def measure_dev(
 def note_bounds(
     weights: Weights, nbests: Sequence[NBest], features: Features, columns: ScoreColumns
 ) -> Weights:
-    """Return weights of `columns` with their signatures and the bounds of lazy rescoring."""
     lms = columns.select([name for name in columns.values if name != PHRASES])
     bounds = learn_bounds(nbests, features, lms, weights)
     notes = {**weights.search, LAZY: bounds} if bounds else weights.search
@@ -271,12 +269,10 @@ def significant(key: str, tuned: Mapping, given: Mapping) -> bool:
 
 
 def show(signature: Mapping, key: str) -> str:
-    """Return a value of a signature for a message."""
     return repr(signature[key]) if key in signature else "nothing"
 
 
 def reordered(nbest: NBest, features: Features, row: int, totals: np.ndarray) -> NBest:
-    """Sort one list by total; give its hypotheses all features and `total`."""
     order = np.argsort(-totals[: len(nbest.hyps)], kind="stable")
     names = (*features.names, TOTAL)
     columns = (*features.values[:, row, order].tolist(), totals[order].tolist())

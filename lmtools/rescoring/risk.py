@@ -14,8 +14,8 @@ import numpy as np
 
 from lmtools.base.errors import UserError
 from lmtools.base.log import say_lines
-from lmtools.evaluate import pair_gains, sentence_signature
 from lmtools.evaluate.fit import are_positive
+from lmtools.evaluate.pairs import pair_gains, sentence_signature
 from lmtools.formats.edits import SYSTEM
 from lmtools.rescoring.features import FAR, REFERENCES, gather
 from lmtools.types import Hypothesis, NBest, ScoreTable

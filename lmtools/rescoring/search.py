@@ -59,7 +59,6 @@ def search(space: SearchSpace, seed: int) -> np.ndarray:
 
 
 def descents(space: SearchSpace, seed: int) -> list[np.ndarray]:
-    """Return the ends of the search from no weight at all and from random starts."""
     rng = np.random.default_rng(seed)
     starts = [np.append(1.0, np.zeros(len(space.nonnegative))), *random_starts(space, rng)]
     return [descend(space, start, rng) for start in starts]
@@ -87,7 +86,6 @@ def dropped(space: SearchSpace, seed: int) -> list[np.ndarray]:
 
 
 def random_starts(space: SearchSpace, rng: np.random.Generator) -> list[np.ndarray]:
-    """Draw weights around the unit spread of the columns."""
     drawn = rng.normal(size=(STARTS - 1, len(space.nonnegative)))
     return [
         np.append(1.0, np.where(space.nonnegative, np.abs(weights), weights)) for weights in drawn
@@ -111,9 +109,7 @@ def descend(space: SearchSpace, weights: np.ndarray, rng: np.random.Generator) -
 
 
 def line_search(space: SearchSpace, weights: np.ndarray, direction: np.ndarray) -> np.ndarray:
-    """Return the best weights on the line weights + t direction, in the middle of the widest
-    interval of equal loss; never worse ones.
-    """
+    """Return the best weights on a line, in the middle of the widest interval of equal loss."""
     curve = sweep(
         combine(weights, space.columns),
         combine(direction, space.columns),

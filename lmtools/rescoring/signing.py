@@ -7,7 +7,8 @@ It shows that files belong together, not who wrote it.
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+
+import msgspec
 
 from lmtools.formats.scores import hash_lists
 from lmtools.rescoring.features import ScoreColumns
@@ -36,7 +37,9 @@ def sign(
         "lists": hash_lists(nbests)[:DIGITS],
         "first": digest(sorted(first, key=lambda row: row[0])),
         "lms": digest(lms),
-        "weights": digest([dict(weights.features), weights.folds and asdict(weights.folds)]),
+        "weights": digest(
+            [dict(weights.features), weights.folds and msgspec.to_builtins(weights.folds)]
+        ),
         "text": digest(sorted([utt, " ".join(text.split())] for utt, text in texts.items())),
         "metric": weights.metric,
         "version": f"lmtools-{__version__}",

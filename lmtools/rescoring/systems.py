@@ -114,7 +114,6 @@ def tune_plan(
 
 
 def first_column(features: Features, columns: Collection[str]) -> int:
-    """Return the place of the first column among the features; 0 where there is none."""
     return next((i for i, name in enumerate(features.names) if name in columns), 0)
 
 

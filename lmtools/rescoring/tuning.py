@@ -7,8 +7,9 @@ import numpy as np
 
 from lmtools.base.doors import open_door
 from lmtools.base.errors import UserError
-from lmtools.evaluate import METRICS, fill_empty, nbest_statistics
-from lmtools.evaluate.fit import are_costs, are_positive, is_indicator
+from lmtools.evaluate.fit import are_costs, are_positive, grow_down, is_indicator
+from lmtools.evaluate.metrics import METRICS
+from lmtools.evaluate.nbest import fill_empty, nbest_statistics
 from lmtools.formats.scores import hash_lists
 from lmtools.rescoring.envelope import flat_region, sweep
 from lmtools.rescoring.expected import RIDGE, minimise_expected, sharpen
@@ -181,22 +182,25 @@ def doubts_of(
 def find_costs(
     features: Features, names: list[str], statistics: np.ndarray, metric: str
 ) -> list[str]:
-    """Find those of the features `names` whose values are positive, and the lowest the best."""
+    """Find those of the features `names` whose values are positive, and the lowest the best by the
+    metric; in doubt, by the order of the lists.
+    """
     columns = {name: features.column(name) for name in names}
     columns = {n: column for n, column in columns.items() if are_positive(column[features.valid])}
     if not columns:
         return []
-    gains = METRICS[metric].gain(statistics)
-    return [n for n, column in columns.items() if are_costs(column, features.valid, gains)]
+    gains, costs = METRICS[metric].gain(statistics), []
+    for name, column in columns.items():
+        lower_is_better = are_costs(column, features.valid, gains)
+        if lower_is_better or (lower_is_better is None and grow_down(column, features.valid)):
+            costs.append(name)
+    return costs
 
 
 def find_runaway(
     features: Features, parts: Mapping[str, float], reference: str
 ) -> dict[str, float]:
-    """Find the features that outweigh the reference by RUNAWAY, with how many times, by the parts
-    that features have of the totals' spread inside lists; none in a pool of systems, which differ
-    in how far they are trusted.
-    """
+    """Find the features whose part of the totals outweighs the reference by RUNAWAY."""
     if any(is_indicator(features.column(name)[features.valid]) for name in features.names):
         return {}
     due = parts[reference]

@@ -15,7 +15,7 @@ from lmtools.base.seal import read_json, write_json
 from lmtools.evaluate.metrics import find_metric
 from lmtools.formats import checks
 from lmtools.rescoring.features import ScoreColumns, summed
-from lmtools.rescoring.folds import Fold, Folds
+from lmtools.rescoring.folds import Folds
 from lmtools.types import PHRASES, NBest
 from lmtools.version import __version__
 
@@ -63,22 +63,6 @@ class SystemFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     lists: Literal["first pass", "lattices"] = FIRST_PASS
 
 
-class StoredFold(msgspec.Struct, forbid_unknown_fields=True):
-    """A Fold as the file has it."""
-
-    name: str
-    utterances: tuple[str, ...]
-    features: dict[str, Finite]
-
-
-class StoredFolds(msgspec.Struct, forbid_unknown_fields=True):
-    """Folds as the file has them."""
-
-    by: Literal["random", "speaker"]
-    score: Finite
-    parts: list[StoredFold]
-
-
 class Stored(msgspec.Struct, forbid_unknown_fields=True):
     """Weights as the file has them; `dev` has the name of the metric in place of `score`. Older
     versions wrote no signatures and no system.
@@ -92,7 +76,7 @@ class Stored(msgspec.Struct, forbid_unknown_fields=True):
     version: str
     signatures: dict[str, dict] = {}
     system: SystemFacts | None = None
-    folds: StoredFolds | None = None
+    folds: Folds | None = None
 
 
 @dataclass(frozen=True)
@@ -135,7 +119,7 @@ class Weights:
         if self.system:
             tree["system"] = msgspec.to_builtins(self.system)
         if self.folds:
-            tree["folds"] = asdict(self.folds)
+            tree["folds"] = msgspec.to_builtins(self.folds)
         write_json(tree, path, allow_nan=False)
 
     @classmethod
@@ -185,8 +169,8 @@ def describe_doubts(weights: Weights) -> Iterator[str]:
     for name in weights.search.get("costs", ()):
         remedy = f"--fix {name}=-1" if name == weights.reference else f"--set negative={name}"
         yield (
-            f"warning: {name!r} has the sign of costs: its values are positive, and the lowest"
-            f" choose better than the highest; {remedy} turns it round"
+            f"warning: {name!r} has the sign of costs: its values are positive, and the lowest are"
+            f" the best; {remedy} turns it round"
         )
     for name, times in weights.search.get("runaway", {}).items():
         yield (
@@ -197,7 +181,6 @@ def describe_doubts(weights: Weights) -> Iterator[str]:
 
 
 def read_weights(path) -> Weights:
-    """See `Weights.load`."""
     stored = fit(read_json(path, REMEDY), Stored, path, whole="the file", remedy=REMEDY)
     try:
         find_metric(stored.metric)
@@ -212,22 +195,15 @@ def read_weights(path) -> Weights:
     if stored.reference not in stored.features:
         cause = f"the reference {stored.reference!r} is not among the features"
         raise UserError(f"{path}: {cause}; {REMEDY}")
-    folds = stored.folds and read_folds(stored.folds, stored.features, path)
-    tree = {name: getattr(stored, name) for name in stored.__struct_fields__}
-    return Weights(**tree | {"dev": dev, "folds": folds})
-
-
-def read_folds(stored: StoredFolds, features: Mapping[str, float], path) -> Folds:
-    """Return the folds of weights of `features`; UserError also for an utterance in two of them."""
     seen: set[str] = set()
-    for part in stored.parts:
-        if [*part.features] != [*features]:
+    for part in stored.folds.parts if stored.folds else ():
+        if [*part.features] != [*stored.features]:
             raise UserError(f"{path}: fold {part.name!r} has other features; {REMEDY}")
         if twice := [utt for utt in part.utterances if utt in seen]:
             raise UserError(f"{path}: utterance {twice[0]!r:.40} is of two folds; {REMEDY}")
         seen.update(part.utterances)
-    parts = (Fold(*msgspec.structs.astuple(part)) for part in stored.parts)
-    return Folds(stored.by, stored.score, tuple(parts))
+    tree = {name: getattr(stored, name) for name in stored.__struct_fields__}
+    return Weights(**tree | {"dev": dev})
 
 
 def parse_weights(text: str | None) -> dict[str, float] | None:

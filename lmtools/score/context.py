@@ -18,10 +18,12 @@ CONTEXT, ORIGIN = "context", "context_from"  # in signatures: tokens, and whose 
 FIRST, REF, RESCORED = "first", "ref", "rescored"  # whose words a context has
 
 
-class ContextScorer(Scorer):
-    """A scorer of pairs (context, text). A sentence is (tokens of the context, the model's own
-    sentence of both).
+class ContextScorer:
+    """A scorer of pairs (context, text): the `inner` one's answers where none stands here. A
+    sentence is (tokens of the context, the model's own sentence of both).
     """
+
+    criterion, left_to_right = None, False  # of whole sentences alone
 
     def __init__(self, inner: Scorer):
         if inner.pairs:
@@ -30,23 +32,13 @@ class ContextScorer(Scorer):
             )
         self.inner, self.spec = inner, replace(inner.spec, context=True)
         self.reload = inner.reload and partial(load_behind, inner.reload)
-        self.kind, self.precision = inner.kind, inner.precision
-        if hasattr(inner, "device"):  # n-grams have none
-            self.device = inner.device
-        self.rows, self.longest, self.subword = inner.rows, inner.longest, inner.subword
-        self.open_words, self.notes = inner.open_words, inner.notes
         self.signature = {**inner.signature, CONTEXT: "joined"}
         self.lengths: dict[str, int] = {}
 
-    @property
-    def ragged(self):
-        return self.inner.ragged
-
-    def normalise(self, text):
-        return self.inner.normalise(text)
-
-    def split(self, text):
-        return self.inner.split(text)
+    def __getattr__(self, name: str):
+        if name.startswith("__") or name == "inner":  # of a copy that is being made
+            raise AttributeError(name)
+        return getattr(self.inner, name)
 
     def prepare(self, texts):
         contexts = list(dict.fromkeys(context for context, _ in texts))
@@ -66,9 +58,6 @@ class ContextScorer(Scorer):
 
     def unknown(self, sentence):
         return self.inner.unknown(sentence[1])[sentence[0] :]
-
-    def knows(self, word):
-        return self.inner.knows(word)
 
     def token_names(self, sentence):
         return self.inner.token_names(sentence[1])[sentence[0] :]

@@ -36,24 +36,6 @@ class Cover:
     of_final: np.ndarray
 
 
-@dataclass(frozen=True)
-class Covered:
-    """Work of a cover: numbers of arcs that have a path, of distinct paths, of their distinct
-    sentences, of tokens in these with the ends.
-    """
-
-    arcs: int
-    paths: int
-    sentences: int
-    tokens: int
-
-    def __str__(self) -> str:
-        return (
-            f"{self.arcs} arcs scored on {self.paths} paths, {self.sentences} distinct sentences of"
-            f" {self.tokens} tokens"
-        )
-
-
 def cover(lattice: Lattice, weights: Mapping[str, float]) -> Cover:
     """Return the best path over every arc and to every final state under `weights`; UserError where
     no path is possible or there is a cycle.
@@ -185,8 +167,8 @@ def word_scores(scorer: Scorer, lines: Sequence[Sentence]) -> list[np.ndarray]:
 
 def rescore_cover(
     lattice: Lattice, scorer: Scorer, weights: Mapping[str, float], name: str
-) -> tuple[Lattice, Covered]:
-    """Add the score `name` to the lattice; return it and the work of it.
+) -> Lattice:
+    """Return the lattice with the score `name` too.
 
     Each arc's word is scored on the best path over it under `weights` (but for that of `name`),
     each end on the best path that ends there, so that the scores of the best path add up to its
@@ -204,12 +186,9 @@ def rescore_cover(
         column[arcs[on_path]] = values[:-1][on_path]
     for end in np.flatnonzero(covering.of_final >= 0):
         ends[end] = scores[covering.of_final[end]][-1]
-    distinct = {line.tokens for line in lines}
-    tokens = sum(len(tokens) + 1 for tokens in distinct)
-    report = Covered(int((covering.of_arc >= 0).sum()), len(lines), len(distinct), tokens)
     scores = {**lattice.scores, name: column}
     final_scores = {**lattice.final_scores, name: ends}
-    return replace(lattice, scores=scores, final_scores=final_scores), report
+    return replace(lattice, scores=scores, final_scores=final_scores)
 
 
 def drop_weight(weights: Mapping[str, float], name: str) -> dict[str, float]:
@@ -231,7 +210,7 @@ def approximation(
     given.
     """
     if name not in lattice.scores:
-        lattice, _ = rescore_cover(lattice, scorer, weights, name)
+        lattice = rescore_cover(lattice, scorer, weights, name)
     paths = nbest(lattice, drop_weight(weights, name), n)
     lines = sentences(lattice, [path.arcs for path in paths], scorer)
     exact = word_scores(scorer, lines)

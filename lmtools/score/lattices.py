@@ -118,7 +118,7 @@ class Rescorer:
                 lattice = prune(lattice, self.known_weights(lattice), self.settings.cover_beam)
             for name, scorer in self.both_sides.items():
                 known = self.known_weights(lattice, name)
-                lattice, _ = rescore_cover(lattice, scorer, known, name)
+                lattice = rescore_cover(lattice, scorer, known, name)
             return lattice, messages
         except UserError as error:
             named = str(error).startswith(lattice.utt)

@@ -187,7 +187,7 @@ def write_scores(
 
         def write_costs(nbest, log_prob, tokens):
             for rank, (hyp, value) in enumerate(zip(nbest.hyps, log_prob, strict=True), 1):
-                cost = kaldi_tables.pack_float(-float(value), table.text)
+                cost = repr(-float(value))
                 table.write(f"{nbest.utt}-{hyp.extra.get('n', rank)}", cost)
 
         yield write_costs

@@ -211,13 +211,6 @@ class NeuralScorer(Scorer):
         states = self.lm.trunk.chosen_states(examples.read, layers, MASK if masked else None)
         return BatchStates(states, examples.lengths)
 
-    def spans(self, sentence, words):
-        spans = list(map(len, self.subword.segment(words)))
-        # characters have a mark between two words, which counts with the second
-        if len(sentence) == sum(spans) + len(spans) - 1:
-            spans[1:] = [span + 1 for span in spans[1:]]
-        return spans if sum(spans) == len(sentence) else [len(sentence)]
-
     def predicting_states(self, examples: Examples) -> Tensor:
         """Return the states (N, D) that predict the targets."""
         if not self.masked:

@@ -16,15 +16,9 @@ from lmtools.base.log import say
 from lmtools.base.specs import LMSpec
 from lmtools.formats import jsonl
 from lmtools.formats.checks import Utterances, components
-from lmtools.rescoring import (
-    ScoreColumns,
-    check_signatures,
-    find_divisors,
-    is_default,
-    load_weights,
-    rescore_lists,
-)
-from lmtools.rescoring.features import summed
+from lmtools.rescoring.defaults import is_default, load_weights
+from lmtools.rescoring.features import ScoreColumns, find_divisors, summed
+from lmtools.rescoring.lists import check_signatures, rescore_lists
 from lmtools.score import load, score_texts
 from lmtools.score.lists import doubt_scored
 from lmtools.types import Hypothesis, NBest
@@ -209,7 +203,8 @@ def spell_error(error: Exception) -> bytes:
     """Return an error as JSON; of one that is not the request's fault only its kind."""
     if not isinstance(error, UserError):
         error = UserError(f"failed here ({type(error).__name__}); try it again, or alone")
-    return json.dumps({"error": one_line(error)}).encode()
+    text = one_line(error).replace("--scores NAME=FILE", '"scores" of the hypotheses')
+    return json.dumps({"error": text}).encode()
 
 
 def describe(nbest: NBest, best: NBest) -> dict:

@@ -328,7 +328,7 @@ class Server:
             raise busy(f"{len(self.tasks)} connections")
         length = head.length
         if length > self.most:
-            remedy = "send fewer lists, or give --max-line a larger size"
+            remedy = "send fewer lists, or have the server started with a larger --max-line"
             raise Refusal(413, f"a body of more than {in_units(self.most)}; {remedy}")
         if sum(self.held.values()) + length > HELD * self.most:
             raise busy("much is being read")

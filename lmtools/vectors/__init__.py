@@ -10,5 +10,5 @@ VERBS = {
         "lmtools.vectors.sts",
     ),
 }
-PICTURES = ("bar_pictures", "scatter_pictures", "layer_pictures", "gain_pictures")
+PICTURES = ("bar_pictures", "scatter_pictures")
 HOOKS = {name: f"lmtools.vectors.report:{name}" for name in ("similarity_tables", *PICTURES)}

@@ -13,7 +13,7 @@ from lmtools.models.checkpoint import CONFIG, WEIGHTS, read_settings
 from lmtools.score.cache import cache_directory
 from lmtools.text.blocks import read_text
 from lmtools.vectors.encoders import encode, load_encoder
-from lmtools.vectors.files import SentenceVectors, check_suffix, open_vectors, write_sentences
+from lmtools.vectors.files import SentenceVectors, write_sentences, write_words
 from lmtools.vectors.pooling import PoolingOptions
 from lmtools.vectors.static import Encoder
 from lmtools.vectors.words import load_word_vectors
@@ -35,16 +35,13 @@ def arguments(parser):
         " training, one vector a layer: of a two-way model the state of the left-to-right LSTM,"
         " then that of the right-to-left one, of other models the mean of the states at its"
         " pieces. F.npz: vectors (words of all lines, layers, values),"
-        " offsets (where each line's words begin, and the end), words, layers. F.h5: a dataset a"
-        " line, named 0, 1 ..., of (layers, words, values), and sentence_to_index, as ELMo's own"
-        " tools write it."
+        " offsets (where each line's words begin, and the end), words, layers."
     )
     parser.add("--text", required=True)
     parser.add("--kaldi", "--experiment")
     parser.add("--lm", **ENCODER)
     add_vectors(parser, **EMBED_POOL)
-    text = "vectors to write, float32; .h5 only for vectors of words"
-    parser.add("--out", metavar="F.npz|F.h5", help=text)
+    parser.add("--out", metavar="F.npz", help="vectors to write, float32")
     parser.add(*COMPUTING)
 
 
@@ -53,6 +50,8 @@ def run(args):
     there were.
     """
     for each in split_vectors(args) if args.experiment else [args]:
+        if Path(each.out).suffix != ".npz":
+            raise UserError(f"{each.out}: vectors go to a name that ends in .npz; give one")
         texts = (row[-1] for row in (kaldi_text.rows if each.kaldi else read_text)(each.text))
         if each.pool == WORDS or (each.pool is None and is_two_way(find_model(each.lm))):
             embed_words(each, texts)
@@ -62,8 +61,6 @@ def run(args):
 
 def embed_lines(args, texts: list[str]) -> None:
     encoder = encoder_of(args)
-    if Path(args.out).suffix != ".npz":
-        raise UserError(f"{args.out}: sentence vectors go to a name that ends in .npz; give one")
     if not texts:
         raise UserError(f"{args.text}:1: no lines; give text")
     sentences = encode_texts(args, encoder, texts)
@@ -84,7 +81,6 @@ def is_two_way(lm: str) -> bool:
 
 
 def embed_words(args, texts):
-    check_suffix(args.out)
     if args.engine == "prepared":
         raise UserError("--pool words: vectors of words are made in torch; leave --engine out")
     if args.boundaries or args.masked:
@@ -95,14 +91,11 @@ def embed_words(args, texts):
     embed = load_word_vectors(args.lm, chosen, fill(Computing, args))
     if args.layers == "last":
         embed.layers = embed.layers[-1:]
-    lines = count = 0
-    with open_vectors(args.out, embed.layers, embed.width) as add:
-        for line in track(embed(texts), f"embed {args.lm}", None, "line"):
-            add(line)
-            lines, count = lines + 1, count + len(line.words)
-        if not lines:
-            raise UserError(f"{args.text}:1: no lines; give text")
-    report_vectors(args, f"{count:,} words of {lines:,} lines", embed.layers, embed.width)
+    lines = list(track(embed(texts), f"embed {args.lm}", None, "line"))
+    if not lines:
+        raise UserError(f"{args.text}:1: no lines; give text")
+    count = write_words(args.out, embed.layers, embed.width, lines)
+    report_vectors(args, f"{count:,} words of {len(lines):,} lines", embed.layers, embed.width)
 
 
 def encoder_of(args) -> Encoder:

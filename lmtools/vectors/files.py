@@ -1,23 +1,19 @@
-"""Files of vectors. Of sentences: NumPy's .npz, which `lmtools embed` writes and `lmtools sts`
-reads. Of words: .npz, which is held in memory until it is whole, and HDF5 as ELMo's own tools write
-it, line by line.
+"""Files of vectors, NumPy's .npz: of sentences, which `lmtools embed` writes and `lmtools sts`
+reads, and of words.
 """
 
-import contextlib
-import itertools
 import json
 import struct
 import tokenize
 import zipfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lmtools.base.atomic import atomic_path
-from lmtools.base.errors import UserError, explain_missing
+from lmtools.base.errors import UserError
 from lmtools.base.files import DAMAGED, cannot
 
 if TYPE_CHECKING:
@@ -85,83 +81,17 @@ def read_sentences(path) -> SentenceVectors:
     return SentenceVectors(texts, vectors, layers, signature)
 
 
-Add = Callable[["Embedded"], None]
-
-
-@contextlib.contextmanager
-def write_npz(path, layers: Sequence[int], width: int) -> Iterator[Add]:
+def write_words(path, layers: Sequence[int], width: int, lines: Iterable["Embedded"]) -> int:
     """Write arrays `vectors` (words in all, layers, width), float32; `offsets` (lines + 1,), where
-    each line's words begin; `words`; `layers`.
+    each line's words begin; `words`; `layers`. Return the number of words.
     """
-    lines: list[Embedded] = []
-    yield lines.append
+    lines = list(lines)
     offsets = np.cumsum([0, *(len(line.words) for line in lines)], dtype=np.int64)
     vectors = np.empty((offsets[-1], len(layers), width), dtype=np.float32)
     for begin, end, line in zip(offsets, offsets[1:], lines, strict=False):
         vectors[begin:end] = line.vectors
     words = np.array([word for line in lines for word in line.words], dtype=np.str_)
+    arrays = {"offsets": offsets, "words": words, "layers": np.array(layers, dtype=np.int64)}
     with atomic_path(path) as temporary, open(temporary, "wb") as stream:
-        np.savez(
-            stream,
-            vectors=vectors,
-            offsets=offsets,
-            words=words,
-            layers=np.array(layers, dtype=np.int64),
-        )
-
-
-@contextlib.contextmanager
-def write_hdf5(path, layers: Sequence[int], width: int) -> Iterator[Add]:
-    """Write one dataset a line, named 0, 1 ..., float32 (layers, words, width), and
-    `sentence_to_index`, JSON from lines to these names.
-
-    Of equal lines it names the last, as AllenNLP's does. The numbers of the layers are the file's
-    attribute `layers`.
-    """
-    h5py = needed_h5py(path)
-    index: dict[str, str] = {}
-    with atomic_path(path) as temporary, h5py.File(temporary, "w") as stream:
-        names = map(str, itertools.count())
-
-        def add(line: "Embedded") -> None:
-            index[line.text.strip()] = name = next(names)
-            stream.create_dataset(name, data=line.vectors.transpose(1, 0, 2))
-
-        yield add
-        stream.attrs["layers"] = list(layers)
-        stream.create_dataset("sentence_to_index", (1,), dtype=h5py.string_dtype())[0] = json.dumps(
-            index
-        )
-
-
-def needed_h5py(path):
-    try:
-        import h5py
-    except ImportError as error:
-        raise explain_missing(error, f"{path}: HDF5", "write .npz") from None
-    return h5py
-
-
-VECTOR_FILES = {".npz": write_npz, ".h5": write_hdf5, ".hdf5": write_hdf5}
-
-
-def open_vectors(path, layers: Sequence[int], width: int) -> contextlib.AbstractContextManager[Add]:
-    """Return a context with a function that writes the next line; the file is there when it ends
-    well.
-    """
-    return VECTOR_FILES[check_suffix(path)](path, layers, width)
-
-
-def check_suffix(path) -> str:
-    """Return the suffix of a path that can be written; UserError, before anything is computed, for
-    one that cannot.
-    """
-    suffix = Path(path).suffix
-    if suffix not in VECTOR_FILES:
-        raise UserError(
-            f"{path}: not a kind of file for vectors; give a name that ends in one of"
-            f" {', '.join(VECTOR_FILES)}"
-        )
-    if VECTOR_FILES[suffix] is write_hdf5:
-        needed_h5py(path)
-    return suffix
+        np.savez(stream, vectors=vectors, **arrays)
+    return len(words)

@@ -229,9 +229,7 @@ def parse_layer(row: Mapping) -> Layer:
 
 
 def williams_p(reference: Judged, judged: Judged) -> float | None:
-    """Return the probability that a system is as good as another, by Williams' test; None for the
-    reference itself and where the test is not defined.
-    """
+    """Return p of equal correlations; None of the reference and where the test is not defined."""
     if judged is reference:
         return None
     try:
@@ -261,9 +259,7 @@ def find_ways(signatures: Mapping[str, Mapping[str, str]]) -> dict[str, Way]:
 
 
 def read_views(signature: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the names of unusual choices; usual is the mean over the tokens of an intact input,
-    without boundaries.
-    """
+    """Return what is unusual; usual is the mean over the tokens of an intact input."""
     pool = signature.get("pool", "mean")
     choices = {MASKED: MASKED in signature, pool: pool != "mean"}
     choices["boundaries"] = "boundaries" in signature
@@ -277,9 +273,7 @@ def label_way(way: Way, style: Style) -> str:
 
 
 def order_systems(ways: Mapping[str, Way], style: Style) -> list[str]:
-    """Return systems as the experiment's file lists them; others in the Style's order of language
-    models, the view that masks each token before the plain one, other views after it.
-    """
+    """Return systems as the experiment lists them, others in the Style's order of LMs and views."""
     listed = list(style.plan.vectors)
     views = [MASKED, "", *(view for view in style.views if view != MASKED)]
 

@@ -1,6 +1,6 @@
 """The part of semantic textual similarity in a report: tables in the shape of Tables 3 and 4 of the
-T-TA paper, layers, grades; figures of cosines against similarity, of correlations with intervals
-and by layer; and both against what the same language models gain on lists.
+T-TA paper, layers, grades, and what the same language models gain on lists; figures of correlations
+with intervals, and of cosines against similarity.
 """
 
 import math
@@ -13,8 +13,8 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from lmtools.evaluate import METRICS
-from lmtools.report.drawing import Picture, Theme, beside, chart, marked, write_right_of
+from lmtools.evaluate.metrics import METRICS
+from lmtools.report.drawing import Picture, Theme
 from lmtools.report.experiment import Experiment
 from lmtools.report.lms import list_trainings
 from lmtools.report.measure import Measured, is_tuned_first_pass
@@ -53,7 +53,6 @@ GRADES = (
 )
 PANELS, WIDE = 9, 3  # small multiples of one figure: how many, and how many side by side
 PARTS = {"context": 1.0, "embed": 0.45}  # how opaque the bar of each is
-POINTS = 3  # of a figure that shows more than the table
 BARS = (
     "a panel a set: full bars are contexts (last layer), pale ones embedding layers; lines are 95%"
     " intervals."
@@ -73,7 +72,6 @@ def similarity_tables(experiment: Experiment) -> Iterator[Table]:
 
 
 def is_constructed(experiment: Experiment) -> bool:
-    """Return whether nobody judged the similarity: the corpus is MINI, or a recipe's copy of it."""
     return Path(experiment.corpus or "").name == MINI
 
 
@@ -83,7 +81,6 @@ def name_judges(experiment: Experiment) -> str:
 
 
 def describe_corpus(experiment: Experiment) -> str:
-    """Return the end of titles: the corpus, and that its similarity is constructed."""
     return experiment.title + ", constructed similarity" * is_constructed(experiment)
 
 
@@ -139,7 +136,6 @@ def main_tables(
 
 
 def layer_tables(experiment: Experiment) -> Iterator[Table]:
-    """Yield Pearson x100 of each layer on the last set, for systems that have several."""
     pairs = experiment.pairs
     layered = pairs.deep
     if not layered:
@@ -166,9 +162,7 @@ def layer_tables(experiment: Experiment) -> Iterator[Table]:
 
 
 def grade_tables(experiment: Experiment) -> Iterator[Table]:
-    """Yield the mean cosine of each system by grade of similarity, for sets whose similarity takes
-    few values.
-    """
+    """Yield the mean cosine by grade of similarity, for sets whose similarity takes few values."""
     pairs = experiment.pairs
     for name in filter(pairs.graded, pairs.sets):
         query = Query(experiment.rows, "grade", list(pairs.on(name)))
@@ -231,9 +225,7 @@ def is_alone(makeup: SystemParts) -> bool:
 
 
 def gain_tables(experiment: Experiment) -> Iterator[Table]:
-    """Yield similarity and reranking side by side, a language model a row, for each set of
-    lists.
-    """
+    """Yield similarity and reranking side by side, a language model a row, for each set."""
     test, lists, label = experiment.pairs.test, experiment.lists, experiment.label
     for measured in lists.judged if lists else ():
         if not (gains := measure_gains(experiment, measured)):
@@ -306,9 +298,7 @@ def draw_bars(pairs: JudgedPairs, theme: Theme) -> Figure:
 
 
 def draw_bars_of(axes, theme: Theme, judged: Judged, look: Look, y: int) -> None:
-    """Draw the bars of one system, one under the other; a system with a single bar has it in the
-    middle.
-    """
+    """Draw the bars of one system, one under the other; a single one in the middle."""
     layers = {part: getattr(judged, part) for part in PARTS}
     parts = {
         part: [100 * number for number in layer.correlations["pearson"]]
@@ -348,9 +338,7 @@ def scatter_pictures(experiment: Experiment) -> Iterator[Picture]:
 
 
 def choose_panels(pairs: JudgedPairs, judged: Mapping[str, Judged]) -> list[str]:
-    """Return the systems that have a panel: all, or where they are too many first those that are
-    plain, masked or static.
-    """
+    """Return the systems with a panel: all, or of too many those plain, masked or static."""
     systems = list(judged)
     if len(systems) > PANELS:
         systems = [system for system in systems if pairs.ways[system].views in ((), (MASKED,))]
@@ -405,68 +393,3 @@ def boxes(axes, theme: Theme, look: Look, gold: np.ndarray, cosines: np.ndarray)
     axes.plot(grades, means, color=color, linewidth=1, marker="o", markersize=3)
     axes.set_xticks(grades, [f"{grade:g}" for grade in grades])
     axes.set_xlim(grades[0] - width, grades[-1] + width)
-
-
-def layer_pictures(experiment: Experiment) -> Iterator[Picture]:
-    """Yield Pearson by layer on the last set, one line a system."""
-    pairs = experiment.pairs
-    if layered := pairs.deep:
-        ends = "; ".join(
-            f"{pairs.labels[system]}"
-            f" {', '.join(decimal(value, 1) for value in judged.pearsons.values())}"
-            for system, judged in layered.items()
-        )
-        yield Picture(
-            "layers",
-            f"Pearson's correlation (x100) of cosine and {name_judges(experiment)} on {pairs.test}"
-            " by layer: 0 is the embedding layer, the last the context; bands are 95% intervals.",
-            f"Pearson x100 by layer on {pairs.test}: {ends}.",
-            partial(draw_layers, pairs),
-        )
-
-
-def draw_layers(pairs: JudgedPairs, theme: Theme) -> Figure:
-    y = f"Pearson x100 on {pairs.test}"
-    figure, axes = chart((7.2, 4), "layer (0: embedding layer)", y)
-    for system, judged in pairs.deep.items():
-        look = pairs.looks[system]
-        numbers = [layer.number for layer in judged.layers]
-        layers = [layer.correlations["pearson"] for layer in judged.layers]
-        value, low, high = 100 * np.array(layers).T
-        band = {"color": theme.color(look), "alpha": 0.1, "linewidth": 0}
-        axes.fill_between(numbers, low, high, **band)
-        style = {"linestyle": look.line, "label": pairs.labels[system]}
-        axes.plot(numbers, value, **style, **marked(theme, look, 6, 9))
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    beside(axes)
-    return figure
-
-
-def gain_pictures(experiment: Experiment) -> Iterator[Picture]:
-    """Yield reranking gain against similarity, one point a language model."""
-    short = experiment.names.short
-    for measured in experiment.lists.judged if experiment.lists else ():
-        gains = [g for g in measure_gains(experiment, measured) if g.context is not None]
-        if len(gains) >= POINTS:
-            title, name = METRICS[measured.refs.metric].title, measured.sample.name
-            pairs = [f"{short(g.lm)} {g.context:.1f} and {g.gain:.2f}" for g in gains]
-            yield Picture(
-                f"gains-{name}",
-                f"Points of {title} that a language model gains on the lists of {name} over the"
-                " first pass against Pearson's correlation (x100) of its context and"
-                f" {name_judges(experiment)} on {experiment.pairs.test}.",
-                f"Pearson x100 and gain in {title}: {'; '.join(pairs)}.",
-                partial(draw_gains, experiment, gains, title),
-            )
-
-
-def draw_gains(experiment: Experiment, gains: Sequence[Gain], title: str, theme: Theme) -> Figure:
-    x = f"Pearson x100 on {experiment.pairs.test}, context"
-    figure, axes = chart((6.4, 3.6), x, f"gain, points of {title}")
-    looks = experiment.names.looks([gain.lm for gain in gains])
-    for gain in gains:
-        point = gain.context, gain.gain
-        axes.plot(*np.transpose([point]), linestyle="none", **marked(theme, looks[gain.lm], 8, 12))
-        write_right_of(axes, point, experiment.names.short(gain.lm))
-    axes.margins(x=0.2, y=0.2)
-    return figure

@@ -50,9 +50,7 @@ def cosines(left: np.ndarray, right: np.ndarray) -> np.ndarray:
 
 
 def scale_rows(vectors: np.ndarray) -> np.ndarray:
-    """Return rows (N, D) in float64 over their largest magnitude, so that no square overflows or
-    vanishes; zero rows stay.
-    """
+    """Return rows (N, D) in float64 over their largest magnitude; zero rows stay."""
     # sums of one order, whatever the layout: equal rows have to give 1
     vectors = np.asarray(vectors, dtype=np.float64, order="C")
     largest = np.abs(vectors).max(axis=1, initial=0, keepdims=True)
@@ -123,7 +121,6 @@ def williams(gold: np.ndarray, first: np.ndarray, second: np.ndarray) -> float:
 
 
 def standardise(values: np.ndarray) -> np.ndarray:
-    """Return values (N,) of mean 0 and norm 1, so that a product of two is their correlation."""
     values = values - values.mean()
     return values / np.linalg.norm(values)
 

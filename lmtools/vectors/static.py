@@ -158,9 +158,7 @@ def spell_word(word: str) -> list[tuple[str, ...]]:
 
 
 def read_shape(path) -> tuple[int | None, int]:
-    """Read the number of words, where the first line says it, and of values of each vector;
-    UserError for a file of another form.
-    """
+    """Read the number of words, where line 1 says it, and of values of a vector."""
     for number, line in read_lines(path):
         fields = line.split()
         counts = len(fields) == 2 and all(f.isascii() and f.isdigit() for f in fields)

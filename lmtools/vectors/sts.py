@@ -11,7 +11,7 @@ from lmtools.base.files import sha256
 from lmtools.base.log import say, say_lines
 from lmtools.base.seal import write_json
 from lmtools.formats import registry
-from lmtools.rescoring import of_system
+from lmtools.rescoring.systems import of_system
 from lmtools.vectors import pairs
 from lmtools.vectors.files import SentenceVectors, read_sentences
 from lmtools.vectors.similarity import compare_rows, correlate_layers, describe_row
@@ -91,9 +91,7 @@ def correlate(args, given, embedded, places, out):
 
 
 def embed_pairs(args, given) -> tuple[SentenceVectors, np.ndarray]:
-    """Return the vectors of the pairs' distinct sentences by the model, and where each pair's two
-    are, (2, N).
-    """
+    """Return the vectors of distinct sentences, and where each pair's two are, (2, N)."""
     from lmtools.vectors.embed import encode_texts, encoder_of  # imports torch
 
     texts = list(dict.fromkeys(text for pair in given for text in (pair.left, pair.right)))
@@ -102,9 +100,7 @@ def embed_pairs(args, given) -> tuple[SentenceVectors, np.ndarray]:
 
 
 def look_up_pairs(args, given, path) -> tuple[SentenceVectors, np.ndarray]:
-    """Return the vectors of a file, and where in it each pair's two are, (2, N); UserError for a
-    sentence that it lacks.
-    """
+    """Return the vectors of a file, and where each pair's two are, (2, N)."""
     embedded = read_sentences(path)
     place = {text: i for i, text in enumerate(embedded.texts)}
     for pair in given:

@@ -1,14 +1,8 @@
 """Contextual word vectors: for each word of a text one vector a layer, of a two-way model the
 states of both directions (Peters et al. 2018, Section 3), of any other the mean of its pieces'
 states.
-
-A cache keeps the vectors by the batch that a word stands in, since the last bits depend on all of
-it: on one machine, a text has the same bytes with a cache and without, whatever else the cache
-knows.
 """
 
-import contextlib
-import hashlib
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -20,20 +14,18 @@ import torch
 from torch.nn import functional as F
 
 from lmtools.base.batching import cut_batches
-from lmtools.base.computing import Computing
+from lmtools.base.computing import USUAL, Computing
 from lmtools.base.errors import UserError
 from lmtools.base.specs import LMSpec
-from lmtools.models.device import autocast, choose_device, numerics, resolve_precision
+from lmtools.models.device import autocast, choose_device, resolve_precision
 from lmtools.score import load
 from lmtools.score.base import Scorer
-from lmtools.score.cache import VECTORS, Cache, cache_directory
 from lmtools.vectors.pooling import PoolingOptions
 
 ROWS = 4096  # positions a batch
 # texts that are sorted by length, computed and given back together: what is held of any number of
 # texts
 TOGETHER = 1024
-UNCACHED = Computing(cache="none")
 
 
 class Embedded(NamedTuple):
@@ -47,7 +39,7 @@ class Embedded(NamedTuple):
 
 
 def word_vectors(
-    lm_dir, texts: Iterable[str], layers=None, computing: Computing = UNCACHED
+    lm_dir, texts: Iterable[str], layers=None, computing: Computing = USUAL
 ) -> Iterator[Embedded]:
     """Yield the words and vectors of each text, in order and lazily, by the model in `lm_dir`; see
     WordVectors.
@@ -55,7 +47,7 @@ def word_vectors(
     return load_word_vectors(lm_dir, layers, computing)(texts)
 
 
-def load_word_vectors(lm_dir, layers=None, computing: Computing = UNCACHED) -> "WordVectors":
+def load_word_vectors(lm_dir, layers=None, computing: Computing = USUAL) -> "WordVectors":
     """Load the word vectors of the neural model in `lm_dir`."""
     resolve_precision(computing.precision, choose_device(computing.device))  # never in integers
     model = load(LMSpec(str(lm_dir), head=False), replace(computing, engine="torch"))
@@ -79,7 +71,6 @@ class WordVectors:
         if model.depth is None:
             model.states((), ())
         self.model, self.rows = model, computing.rows or ROWS
-        self.cache = cache_directory(computing.cache)
         pooling = PoolingOptions("all" if layers is None else tuple(layers))
         self.layers = pooling.choose_layers(model.depth, model.source)
 
@@ -89,20 +80,13 @@ class WordVectors:
             states, _ = self.model.states([()], self.layers)
             return max(values.shape[2] for layer, values in states if layer in self.layers)
 
-    @property
-    def signature(self) -> dict[str, str]:
-        model, layers = self.model, ",".join(map(str, self.layers))
-        return {**model.signature, "pool": "words", "layers": layers,
-                **numerics(model.precision, model.device, self.rows)}  # fmt: skip
-
     def __call__(self, texts: Iterable[str]) -> Iterator[Embedded]:
         texts, first = iter(texts), 1
-        with contextlib.closing(Cache(self.cache, self.signature, VECTORS)) as store:
-            while together := list(itertools.islice(texts, TOGETHER)):
-                yield from self.together(together, first, store)
-                first += len(together)
+        while together := list(itertools.islice(texts, TOGETHER)):
+            yield from self.together(together, first)
+            first += len(together)
 
-    def together(self, texts: list[str], first: int, store: Cache) -> list[Embedded]:
+    def together(self, texts: list[str], first: int) -> list[Embedded]:
         """Return the words and vectors of texts that are held at once; `first`: the number of the
         first, for messages.
         """
@@ -113,9 +97,7 @@ class WordVectors:
             for text in texts
         ]
         for batch in self.plan(np.array(list(map(self.model.positions, sentences)))):
-            batch_vectors = self.of_batch(
-                [sentences[i] for i in batch], [words[i] for i in batch], store
-            )
+            batch_vectors = self.vectors([sentences[i] for i in batch], [words[i] for i in batch])
             for i, vectors in zip(batch, batch_vectors, strict=True):
                 if len(vectors) != len(words[i]):
                     raise UserError(
@@ -125,26 +107,6 @@ class WordVectors:
                 # no view, which would keep the whole batch in memory
                 result[i] = Embedded(texts[i], words[i], vectors.copy())
         return result
-
-    def of_batch(
-        self, sentences: list[tuple], words: list[list[str]], store: Cache
-    ) -> list[np.ndarray]:
-        """Return the vectors of a batch: those of the cache where it knows all of its words, else
-        computed and kept.
-        """
-        key = [list(sentence) for sentence in sentences], words
-        batch = hashlib.sha256(repr(key).encode()).hexdigest()
-        lengths = list(map(len, words))
-        names = [(batch, number) for number in range(sum(lengths))]
-        known = store.get(names)
-        if names and len(known) == len(names):
-            rows = np.stack([known[number] for number in range(len(names))])
-            shaped = rows.reshape(len(names), len(self.layers), -1)
-            return np.split(shaped, np.cumsum(lengths)[:-1])
-        vectors = self.vectors(sentences, words)
-        if list(map(len, vectors)) == lengths:
-            store.put(zip(names, itertools.chain.from_iterable(vectors), strict=True))
-        return vectors
 
     def plan(self, lengths: np.ndarray) -> list[list[int]]:
         order = np.argsort(lengths, kind="stable")

@@ -8,22 +8,16 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import NamedTuple
 
+import numpy as np
+
 from lmtools.base.atomic import atomic_text
 from lmtools.base.doors import open_door
 from lmtools.base.errors import UserError
 from lmtools.base.log import say_lines
-from lmtools.evaluate import (
-    METRICS,
-    References,
-    fill_empty,
-    oracle_curve,
-    oracle_texts,
-    paired_bootstrap,
-    show,
-)
+from lmtools.evaluate import show
 from lmtools.evaluate.blanks import advise_metric
-from lmtools.evaluate.breakdown import WORDS, count_words, find_namer, split_evaluation
-from lmtools.evaluate.corpus import is_wer
+from lmtools.evaluate.breakdown import LENGTH, WORDS, count_words, find_namer, split_evaluation
+from lmtools.evaluate.corpus import References, is_wer
 from lmtools.evaluate.fit import doubt_references
 from lmtools.evaluate.inputs import (
     TextRules,
@@ -37,8 +31,10 @@ from lmtools.evaluate.inputs import (
     refuse_first_words,
     same_length,
 )
-from lmtools.evaluate.metrics import HUB5, METRIC_HELP, ErrorRate
+from lmtools.evaluate.metrics import HUB5, METRIC_HELP, METRICS, ErrorRate
+from lmtools.evaluate.nbest import fill_empty, oracle_curve, oracle_texts
 from lmtools.evaluate.sacre import Sacre
+from lmtools.evaluate.significance import compare_groups, paired_bootstrap
 from lmtools.formats import detect, kaldi_text
 from lmtools.formats.nbest.stm import StmSegment
 from lmtools.formats.texts import KALDI
@@ -130,6 +126,7 @@ def run(args):
             refs, against, args, prefix=f"against {against.path}: ", rules=rules
         )
         tree |= compare_systems(refs, hyp, against, first, second=second, args=args)
+        tree |= compare_parts(list(refs.refs), first, second, namers, seed=args.seed)
     if args.words:
         evaluate_words = open_door("phrases", "words:evaluate_words", "--words")
         tree |= evaluate_words(refs, hyp, against, args)
@@ -267,6 +264,20 @@ def find_oracle(nbests, refs: References, args) -> list[float]:
     if args.oracle_out:
         kaldi_text.write(oracle_texts(nbests, statistics, args.metric), args.oracle_out)
     return curve.tolist()
+
+
+def compare_parts(utts: list[str], first, second, namers, seed: int) -> dict:
+    """Return the tests with whole speakers or labels as units, printed on the way."""
+    tests = {}
+    for by, name_part in namers.items():
+        if by != LENGTH and not isinstance(METRICS[first.metric], Sacre):
+            totals = [
+                np.array([part.total for part in split_evaluation(one, utts, name_part)])
+                for one in (first, second)
+            ]
+            tests[by.partition("=")[0]] = compare_groups(*totals, first.metric, seed)
+            print(show.groups_line(by, tests[by.partition("=")[0]]))
+    return {"groups": {by: dataclasses.asdict(test) for by, test in tests.items()}} if tests else {}
 
 
 def compare_systems(refs: References, hyp: Texts, against: Texts, first, second, args) -> dict:

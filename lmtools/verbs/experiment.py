@@ -10,7 +10,6 @@ from lmtools.base.errors import UserError
 from lmtools.base.options import list_options, parse_option
 from lmtools.base.specs import LMSpec, split_options
 from lmtools.formats.registry import parse_specifier
-from lmtools.rescoring import SystemPlan, TuningOptions
 from lmtools.rescoring.experiment import (
     ExperimentPlan,
     LMEntry,
@@ -18,7 +17,8 @@ from lmtools.rescoring.experiment import (
     find_lm,
     read_experiment,
 )
-from lmtools.rescoring.systems import fill_path
+from lmtools.rescoring.systems import SystemPlan, fill_path
+from lmtools.rescoring.tuning_options import TuningOptions
 from lmtools.types import EMPTY
 from lmtools.verbs.options import COLUMN, EMBED_POOL
 from lmtools.verbs.parser import Parser, add_vectors, read_settings

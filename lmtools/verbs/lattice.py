@@ -14,7 +14,8 @@ from lmtools.base.log import say, say_lines
 from lmtools.base.options import fill
 from lmtools.base.seal import write_json
 from lmtools.base.specs import LMSpec
-from lmtools.evaluate import evaluate, show
+from lmtools.evaluate import show
+from lmtools.evaluate.corpus import evaluate
 from lmtools.formats import FORMATS, kaldi_text, registry
 from lmtools.formats.lattices import LATTICES, default_weights, detect, stream
 from lmtools.formats.lists import join_refs
@@ -24,7 +25,8 @@ from lmtools.lattice.determinise import STATES, determinise
 from lmtools.lattice.forward import add_posteriors
 from lmtools.lattice.paths import as_nbest, best
 from lmtools.lattice.weights import merge_scores
-from lmtools.rescoring import mark, parse_weights, warn_unseen
+from lmtools.rescoring.lists import warn_unseen
+from lmtools.rescoring.weights import mark, parse_weights
 from lmtools.score.lattice_run import LatticeOutputs, LatticeResult, LatticeTotals, run_lattices
 from lmtools.score.lattices import LatticeOptions
 from lmtools.types import Lattice

@@ -78,7 +78,7 @@ def forms(text: str) -> tuple[str, ...]:
 @told
 def folds(text: str) -> str:
     """Parse a number of folds from 2, or whom they are by."""
-    from lmtools.rescoring import parse_folds  # half a second that every other verb would pay
+    from lmtools.rescoring.folds import parse_folds
 
     parse_folds(text)
     return text

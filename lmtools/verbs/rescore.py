@@ -11,19 +11,32 @@ from lmtools.base.grammar import parse_pair
 from lmtools.base.log import say, say_lines
 from lmtools.base.options import fill
 from lmtools.base.specs import LMSpec
-from lmtools.evaluate import METRICS
-from lmtools.formats import kaldi_text, read, write
+from lmtools.evaluate.metrics import METRICS
+from lmtools.formats import FORMATS, kaldi_text, read, write
 from lmtools.formats.scores import hash_lists
-from lmtools.rescoring import load_weights, of_system, read_scores, rescore_lists
+from lmtools.rescoring.defaults import PREFIX, TUNE, WHISPER, load_weights
 from lmtools.rescoring.lazy import LAZY
-from lmtools.rescoring.lists import warn_empty
+from lmtools.rescoring.lists import rescore_lists, warn_empty
 from lmtools.rescoring.signing import sign
+from lmtools.rescoring.systems import of_system, read_scores
 from lmtools.verbs.experiment import load_plans
 from lmtools.verbs.help import Rare
 from lmtools.verbs.numbers import margin
 from lmtools.verbs.options import COMPUTING
 from lmtools.verbs.parser import add_lm, add_phrases, parse_phrases
 
+# formats of other recognisers and of translators, for which default weights of Whisper are wrong
+OTHERS = (
+    "kaldi-nbest",
+    "espnet2",
+    "icefall",
+    "moses",
+    "marian",
+    "fairseq",
+    "srilm",
+    "nemo",
+    "wenet",
+)
 WRITTEN = ".written"  # behind the name of the output, of what the recogniser wrote
 
 
@@ -67,7 +80,13 @@ def arguments(parser):
 
 def run(args):
     """Read, rescore, write, and say with which weights."""
-    nbests = read(args.nbest, args.format)
+    form = args.format or FORMATS.detect(args.nbest)
+    nbests = read(args.nbest, form)
+    if args.weights == PREFIX + WHISPER and form.partition(":")[0] in OTHERS:
+        say(
+            f"warning: {args.nbest}: lists in the format {form} are hardly Whisper's, whose scores"
+            f" {args.weights} is for; {TUNE}"
+        )
     if args.lm:
         rescore_lazily(args, nbests)
         return

@@ -2,8 +2,13 @@
 rates.
 """
 
+import contextlib
+import io
 import json
-from collections.abc import Iterable, Iterator, Mapping
+import shlex
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lmtools.base.atomic import hold_lock
@@ -11,24 +16,39 @@ from lmtools.base.errors import UserError
 from lmtools.base.files import cannot
 from lmtools.base.grammar import parse_pairs
 from lmtools.base.specs import find_model, list_models
-from lmtools.evaluate import METRICS, show
-from lmtools.evaluate.doctor import ERROR, examine, read_inputs
+from lmtools.evaluate import show
+from lmtools.evaluate.doctor import ERROR, read_inputs
 from lmtools.evaluate.doctor.inputs import plural
-from lmtools.evaluate.metrics import METRIC_HELP
-from lmtools.formats import read
+from lmtools.evaluate.doctor.scores import find_costs
+from lmtools.evaluate.doctor.writing import Writing, choose_writing
+from lmtools.evaluate.metrics import METRIC_HELP, METRICS
+from lmtools.formats import FORMATS
+from lmtools.formats.beside import find_lists, find_references
+from lmtools.formats.lists import Side, attach_lines, join_ids, pair_ids
+from lmtools.formats.plain import read as read_lines
 from lmtools.formats.registry import parse_specifier
 from lmtools.formats.scores import hash_lists
+from lmtools.formats.texts import read_texts
+from lmtools.rescoring.defaults import DEFAULTS, LM, OF_WHISPER, PREFIX, WHISPER
 from lmtools.rescoring.experiment import check_name
-from lmtools.rescoring.features import DERIVED
+from lmtools.rescoring.features import DERIVED, REFERENCES
+from lmtools.rescoring.weights import Weights
 from lmtools.score.load import check_packages
+from lmtools.text.blocks import read_text
+from lmtools.types import NBest
 from lmtools.verbs.commands import repeat_options, run_command
+from lmtools.verbs.doctor import print_findings
 from lmtools.verbs.options import COMPUTING, SEVERAL_LMS
 
 NGRAM = "ngram"  # the column of the model that --text makes
 ORDER = 4  # its longest n-gram, in words
 NO_LM = "no-lm."  # before the files of what is tuned without language models
 ORACLE = "oracle."
+LOG = "rescue.log"
 RERUN = "--allow-commands", "--max-line"
+# Checks whose findings change what the table means, so that they stand under it; the latter stop
+# nothing, since there may be no better text
+MEANT, MILD = ("leak", "vocabulary"), ("vocabulary",)
 
 
 EXAMPLES = (
@@ -40,27 +60,65 @@ EXAMPLES = (
 def arguments(parser):
     """Declare the verb's options."""
     parser.epilog = (
-        "Runs lmtools ngram (with --text), doctor, score, tune, rescore and evaluate, and prints"
-        " each command, ready to be run by itself. --out keeps what they write: lm,"
-        " NAME.dev.scores, NAME.test.scores, weights.json, test.txt (the chosen hypotheses),"
-        f" test.json; {NO_LM}* without language models. The same command again goes on after a run"
-        " that was stopped."
+        "Runs lmtools convert (if lists need it), ngram (with --text), doctor, score, tune, rescore"
+        f" and evaluate. --out keeps what they write: {LOG} (each command, ready to be run by"
+        " itself, and what it says), lm, NAME.dev.scores, NAME.test.scores, weights.json, test.txt"
+        f" (the chosen hypotheses), test.json; {NO_LM}* without language models. The same command"
+        " again goes on after a run that was stopped."
     )
     group = parser.groups["input"]
-    help_text = "N-best lists with references, to tune weights on"
-    group.add_argument("--dev", metavar="F", required=True, help=help_text)
-    help_text = "N-best lists to choose from; with references the error rates are compared"
-    group.add_argument("--test", metavar="F", required=True, help=help_text)
+    kinds = "a file, or a directory of Kaldi, ESPnet .."
+    for part, help_text in (
+        ("dev", f"N-best lists to tune weights on: {kinds} (default for Whisper's: no tuning)"),
+        ("test", f"N-best lists to choose from: {kinds}"),
+    ):
+        group.add_argument(f"--{part}", metavar="F", required=part == "test", help=help_text)
+        help_text = "Kaldi text, trn, stm, ctm, a manifest, CSV or JSON (default: in or beside the"
+        help_text = f"references of --{part}: {help_text} lists)"
+        group.add_argument(f"--{part}-ref", metavar="F", help=help_text)
+    parser.add("--format")
     help_text = f"text to estimate a {ORDER}-gram of, the column `{NGRAM}`, one sentence a line"
     parser.add("--text", help=help_text)
-    parser.add("--normaliser", help="how --text, and hypotheses for its n-gram, are written")
+    help_text = "how text and lists are written (default: found out; none: as they are)"
+    parser.add("--normaliser", help=help_text)
+    parser.add("--map-words")
     help_text = (
         "a model under a name of your choice; several, or one beside --text, are tuned together"
     )
     parser.add("--lm", **SEVERAL_LMS, help=help_text)
     parser.add("--metric", help=f"what is tuned and compared: {METRIC_HELP} (default: %(default)s)")
     parser.add("--out", metavar="DIR", help="directory to write")
+    help_text = "print also each command and what it says"
+    parser.add_argument("--verbose", action="store_true", help=help_text)
     parser.add(*COMPUTING, "--nj")
+
+
+@dataclass
+class ListSet:
+    """The lists of dev or test with their references: where both are, and the file that commands
+    read in the place of `path`.
+    """
+
+    part: str
+    path: str
+    form: str
+    nbests: Sequence[NBest]
+    ref: str | None  # a file; None: in the lists, if any
+    by_line: bool = False
+    rule: str = ""  # by which ids are joined
+    used: str = ""
+
+    @property
+    def referenced(self) -> bool:
+        """Return whether there are references."""
+        return self.nbests[0].ref is not None
+
+    def describe(self) -> str:
+        """Return what it is, in a line."""
+        refs = f"references in {self.ref or 'the lists'}"
+        refs += f", ids joined {self.rule}" if self.rule else ""
+        refs = refs if self.referenced else "no references"
+        return f"{self.part}: {plural(self.nbests, 'list')} of {self.path} ({self.form}), {refs}"
 
 
 def run(args):
@@ -68,29 +126,39 @@ def run(args):
     lms = find_lms(args)
     for lm in lms.values():  # before steps that take long
         check_packages(lm)
-    referenced = check_lists(args, lms)
+    sets = {part: read_set(args, part, lms) for part in ("dev", "test") if getattr(args, part)}
+    check_sets(args, sets, lms)
+    writing = plan_writing(args, sets, lms)
     with hold_lock(args.out):
         try:
             Path(args.out).mkdir(exist_ok=True)
+            log = open(Path(args.out) / LOG, "w", encoding="utf-8", buffering=1)  # noqa: SIM115
         except OSError as error:
             raise cannot("write", args.out, error) from None
-        for words in plan_commands(args, lms, referenced):
-            if run_command([*map(str, words), *repeat_options(args, RERUN)]):
-                raise explain_errors(dict(zip(words[1::2], map(str, words[2::2]), strict=True)))
-    if referenced:
-        print("\n".join(["", *draw_table(Path(args.out), args.metric)]))
-    else:
-        print(f"{args.out}/test.txt: not evaluated, since {args.test} has no references")
+        with log:
+            for one in sets.values():
+                print(one.describe())
+            print(f"writing: {writing.told}")
+            print(f"LM: {describe_lms(args, lms)}", flush=True)
+            job = Job(args, lms, sets, writing, log)
+            notes = job.run_all()
+    out = Path(args.out)
+    if sets["test"].referenced:
+        print("\n".join(["", *draw_table(out, args.metric, list(lms)), "", *notes]))
+    told = f"{out / 'test.txt'}: the chosen hypotheses"
+    if (out / "test.txt.written").exists():
+        told += f"; {out / 'test.txt.written'}: as the recogniser wrote them"
+    if not sets["test"].referenced:
+        told += f"; not evaluated, since {args.test} has no references (--test-ref F)"
+    lines = set((out / LOG).read_text(encoding="utf-8").splitlines())
+    hints = sum(line.startswith(("hint: ", "warning: ")) for line in lines)
+    print(f"{told}\n{plural(hints, 'hint')}: {out / LOG}")
 
 
-def explain_errors(doctor: Mapping[str, str]) -> UserError:
-    """Return what to do about the first error that the doctor finds, by the options it had."""
-    findings = examine(read_inputs(**{name[2:]: value for name, value in doctor.items()}))
-    first, *more = (finding for finding in findings if finding.level == ERROR)
-    line = f"{first.place}: {first.cause}; {first.remedy}"
-    if "lmtools convert" in first.remedy:
-        line += " (for --dev and --test alike)"
-    return UserError(line + f"; {plural(more, 'more error')} above" * bool(more))
+def describe_lms(args, lms: Mapping[str, str]) -> str:
+    """Return the models in a line."""
+    made = {NGRAM: f"{ORDER}-gram of {args.text}"} if args.text else {}
+    return ", ".join(f"{name} = {made.get(name, lm)}" for name, lm in lms.items())
 
 
 def find_lms(args) -> dict[str, str]:
@@ -108,97 +176,271 @@ def find_lms(args) -> dict[str, str]:
         return {NGRAM: f"{Path(args.out) / 'lm'}", **lms}
     if not lms:
         raise UserError("no language model; give --text F to estimate one, or --lm NAME=LM")
-    if args.normaliser:
-        raise UserError("--normaliser: is of --text, models have their own; leave it out")
     return lms
 
 
-def check_lists(args, names: Iterable[str]) -> bool:
-    """Return whether the test lists have references; UserError for lists that cannot be read, that
-    have a score of one of the `names`, and for development lists without references.
+def read_set(args, part: str, lms: Mapping[str, str]) -> ListSet:
+    """Return the lists of a part with their references; UserError for lists that cannot be read
+    twice, that have a score of the name of a model, and for references of some.
     """
-    for option, path in (("--dev", args.dev), ("--test", args.test), ("--text", args.text or "")):
+    given, ref = getattr(args, part), getattr(args, f"{part}_ref")
+    for option, path in ((part, given), ("text", args.text or ""), (f"{part}-ref", ref or "")):
         if path == "-" or parse_specifier(path):
-            raise UserError(f"{option} {path}: is read several times; give a file")
-    remedy = "attach them with lmtools convert --ref"
-    hashes = set()
-    for path in (args.dev, args.test):
-        nbests = read(path)
-        hashes.add(hash_lists(nbests))
-        without = [nbest.utt for nbest in nbests if nbest.ref is None]
-        if not nbests:
-            raise UserError(f"{path}: no utterances; give the recogniser's N-best lists")
-        if without and (path == args.dev or len(without) < len(nbests)):
-            raise UserError(f"{path}: utterance {without[0]!r} has no reference; {remedy}")
-        scores = {name for nbest in nbests for hyp in nbest.hyps for name in hyp.scores}
-        if taken := [name for name in names if name in {*DERIVED, "rank", *scores}]:
-            raise UserError(
-                f"--lm {taken[0]}: {path} has a score of this name; write --lm OTHER=LM"
-            )
-    if len(hashes) == 1:
+            raise UserError(f"--{option} {path}: is read several times; give a file")
+    path, form = find_lists(given, args.format)
+    one = ListSet(part, path, form.partition(":")[0], FORMATS.read(path, form), ref, used=path)
+    if not one.nbests:
+        raise UserError(f"{path}: no utterances; give the recogniser's N-best lists")
+    utts = [nbest.utt for nbest in one.nbests]
+    if not ref and all(nbest.ref is None for nbest in one.nbests):
+        one.ref = find_references(path, one.form, utts)
+    if one.ref:
+        attach(one)
+    without = [nbest.utt for nbest in one.nbests if nbest.ref is None]
+    if without and (part == "dev" or len(without) < len(utts)):
         raise UserError(
-            f"--test {args.test}: has the lists of --dev, on which weights are tuned; give others"
+            f"{path}: utterance {without[0]!r} has no reference; give them by --{part}-ref F"
         )
-    return not without
+    scores = {name for nbest in one.nbests for hyp in nbest.hyps for name in hyp.scores}
+    if taken := [name for name in lms if name in {*DERIVED, "rank", *scores}]:
+        raise UserError(f"--lm {taken[0]}: {path} has a score of this name; write --lm OTHER=LM")
+    return one
 
 
-def plan_commands(args, lms: Mapping[str, str], referenced: bool) -> Iterator[list]:
-    """Yield the words of each command, the verb first, in the order in which they are run."""
-    out, sets = Path(args.out), {"dev": args.dev, "test": args.test}
-    text = ["--text", args.text] if args.text else []
-    if text:
-        normaliser = repeat_options(args, ["--normaliser"])
-        yield ["ngram", *text, "--order", ORDER, *normaliser, "--out", out / "lm"]
-    # the doctor reads no mixtures; lists and text look to it as a model's normaliser leaves them
-    known = [word for lm in lms.values() if not lm.startswith("mix:") for word in ("--lm", lm)]
-    for nbest in sets.values():
-        yield ["doctor", "--nbest", nbest, *text, *known[:2]]
-    # before language models score, which may take long: what cannot be tuned is refused here
-    yield from plan_system(args, NO_LM, (), referenced)
-    machine = repeat_options(args, (*COMPUTING, "--nj"))
-    for name, lm in lms.items():
-        for part, nbest in sets.items():
-            scores = out / f"{name}.{part}.scores"
-            yield ["score", "--nbest", nbest, "--lm", lm, "--out", scores, *machine]
-    yield from plan_system(args, "", lms, referenced)
-    if referenced:
-        oracle, tree = out / f"{ORACLE}test.txt", out / f"{ORACLE}test.json"
-        metric = "--metric", args.metric
-        yield ["evaluate", "--ref", args.test, "--hyp", oracle, *metric, "--out", tree]
-
-
-def plan_system(args, before: str, names, referenced: bool) -> Iterator[list]:
-    """Yield the commands that tune, rescore and evaluate with the columns `names`; names of files
-    begin with `before`.
+def attach(one: ListSet) -> None:
+    """Give the lists their references: by id, or in their order where the lists have numbers for
+    ids and the file as many lines that begin with other words.
     """
-    out, metric = Path(args.out), ("--metric", args.metric)
-    weights, text = out / f"{before}weights.json", out / f"{before}test.txt"
+    utts = [nbest.utt for nbest in one.nbests]
+    if utts == [str(row) for row in range(len(utts))]:
+        lines = read_lines(one.ref)
+        one.by_line = len(lines) == len(utts) and lines[-1].split(" ")[0] != utts[-1]
+        if one.by_line:
+            one.nbests = attach_lines(one.nbests, {one.ref: lines}, one.path)
+            return
+    refs = read_texts(one.ref, f"--{one.part}-ref of lists 0, 1, 2 ..")
+    found = pair_ids(utts, refs)
+    if not found:
+        join_ids(Side(utts, one.path), Side(refs, one.ref), "utterances have no reference")
+        return
+    one.rule, ids = found
+    one.nbests = [replace(n, ref=refs[ids[n.utt]], more_refs=()) for n in one.nbests]
 
-    def scores(part: str) -> list[str]:
-        files = [f"{name}={out / f'{name}.{part}.scores'}" for name in names]
-        return ["--scores", *files] if files else []
 
-    yield ["tune", "--nbest", args.dev, *scores("dev"), *metric, "--out", weights]
-    yield ["rescore", "--nbest", args.test, *scores("test"), "--weights", weights, "--out", text]
-    if referenced:
-        systems = ["--ref", args.test, "--hyp", text, "--against", args.test, *metric]
-        oracle = ["--oracle-out", out / f"{ORACLE}test.txt"] if names else []
-        yield ["evaluate", *systems, *oracle, "--out", text.with_suffix(".json")]
+def check_sets(args, sets: Mapping[str, ListSet], lms: Mapping[str, str]) -> None:
+    """Raise UserError where dev is test, and for lists that cannot be rescored without dev."""
+    test = sets["test"].nbests
+    if "dev" in sets:
+        if hash_lists(sets["dev"].nbests) == hash_lists(test):
+            cause = f"--test {args.test}: has the lists of --dev, on which weights are tuned"
+            raise UserError(f"{cause}; give others")
+        return
+    scores = {name for nbest in test for hyp in nbest.hyps for name in hyp.scores}
+    if "am" not in scores or not scores & (OF_WHISPER - {"am"}) or scores - OF_WHISPER:
+        raise UserError(
+            "--dev: no lists to tune weights on; give lists with references, which only Whisper's"
+            " (of lmtools decode) can do without"
+        )
+    if len(lms) > 1:
+        raise UserError("--dev: without it one language model is weighed; give --dev, or one LM")
 
 
-def draw_table(out: Path, metric: str) -> Iterator[str]:
-    """Yield the lines of the table of systems: score, 95% interval, p against the first pass."""
-    without, best, oracle = (
-        json.loads((out / f"{before}test.json").read_text()) for before in (NO_LM, "", ORACLE)
-    )
-    rows = {"first pass": best["against"], "tuned without LM": without, "with LM": best}
-    yield f"{'':16}  {METRICS[metric].title:>6}  95% interval    p"
-    for name, tree in (rows | {"oracle": oracle}).items():
+def plan_writing(args, sets: Mapping[str, ListSet], lms: Mapping[str, str]) -> Writing:
+    """Return how lists and text are brought to one writing."""
+    if args.normaliser == "none":
+        return Writing("", "none", "as it is (--normaliser none)")
+    nbests = [nbest for one in sets.values() for nbest in one.nbests]
+    known = [lm for lm in lms.values() if not lm.startswith("mix:")][:1]
+    lm = None if args.text or not known else known[0]
+    lines = (line for _, line in read_text(args.text)) if args.text else ()
+    return choose_writing(nbests, lines, lm, normaliser=args.normaliser)
+
+
+class LogStream(io.TextIOBase):
+    """A stream in the place of a standard one: lines go to a log, and to the `terminal` if it is
+    told so; progress bars to the terminal alone.
+    """
+
+    def __init__(self, log, terminal, verbose: bool):
+        self.log, self.terminal, self.verbose = log, terminal, verbose
+
+    def write(self, text: str) -> int:
+        """Write a line or a bar."""
+        if "\r" not in text:
+            self.log.write(text)
+        if self.verbose or "\r" in text:
+            self.terminal.write(text)
+        return len(text)
+
+    def isatty(self) -> bool:
+        """Return whether bars are seen."""
+        return self.terminal.isatty()
+
+    def fileno(self) -> int:
+        """Return the number of the log's file."""
+        return self.log.fileno()
+
+
+class Job:
+    """The commands of one run, in their order."""
+
+    def __init__(self, args, lms, sets: Mapping[str, ListSet], writing: Writing, log):
+        self.args, self.lms, self.sets, self.writing, self.log = args, lms, sets, writing, log
+        self.out, self.metric = Path(args.out), ("--metric", args.metric)
+        self.turned: list[str] = []  # options of tune that turn costs round
+
+    def run_all(self) -> list[str]:
+        """Run them; return notes on what the table means."""
+        for one in self.sets.values():
+            self.convert(one)
+        text = ["--text", self.args.text] if self.args.text else []
+        if text:
+            normaliser = ["--normaliser", self.writing.text] if self.writing.text else []
+            self.run("ngram", *text, "--order", ORDER, *normaliser, "--out", self.out / "lm")
+        notes = [note for one in self.sets.values() for note in self.examine(one)]
+        # before language models score, which may take long: what cannot be tuned is refused here
+        if "dev" in self.sets:
+            self.run_system(NO_LM, ())
+        machine = repeat_options(self.args, (*COMPUTING, "--nj"))
+        for name, lm in self.lms.items():
+            for one in self.sets.values():
+                out = self.out / f"{name}.{one.part}.scores"
+                self.run("score", "--nbest", one.used, "--lm", lm, "--out", out, *machine)
+        self.run_system("", self.lms)
+        if self.sets["test"].referenced:
+            oracle, tree = (self.out / f"{ORACLE}test.{end}" for end in ("txt", "json"))
+            ref = self.sets["test"].used
+            self.run("evaluate", "--ref", ref, "--hyp", oracle, *self.metric, "--out", tree)
+        return [*notes, *self.note_shared()]
+
+    def run(self, *words) -> None:
+        """Run one command; what it prints is for the log."""
+        with self.logged():
+            run_command([*map(str, words), *repeat_options(self.args, RERUN)])
+
+    @contextlib.contextmanager
+    def logged(self) -> Iterator[None]:
+        """Have what is printed in the block go to the log."""
+        streams = (LogStream(self.log, s, self.args.verbose) for s in (sys.stdout, sys.stderr))
+        with contextlib.redirect_stdout(next(streams)), contextlib.redirect_stderr(next(streams)):
+            yield
+
+    def convert(self, one: ListSet) -> None:
+        """Write the lists as the commands read them, if they are not so already."""
+        options = shlex.split(self.writing.lists)
+        options += repeat_options(self.args, ["--map-words"])
+        if options or one.ref or one.form != "jsonl":
+            form = repeat_options(self.args, ["--format"])
+            ref = ["--ref-lines" if one.by_line else "--ref", one.ref] if one.ref else []
+            one.used = str(self.out / f"{one.part}.nbest.jsonl")
+            dedup = ["--dedup"] if options else []
+            self.run("convert", one.path, one.used, *form, *ref, *options, *dedup)
+
+    def examine(self, one: ListSet) -> Iterator[str]:
+        """Have the doctor look at lists; yield notes, UserError for the first error that is not
+        mended here.
+        """
+        # the doctor reads no mixtures; it sees lists and text as a model's normaliser leaves them
+        lm = next((lm for lm in self.lms.values() if not lm.startswith("mix:")), None)
+        options = {"nbest": one.used, "text": self.args.text, "lm": lm}
+        options = {name: value for name, value in options.items() if value}
+        with self.logged():
+            words = [word for name, value in options.items() for word in (f"--{name}", value)]
+            print(shlex.join(["lmtools", "doctor", *words]))
+            inputs = read_inputs(**options)
+            by_check = print_findings(inputs)
+        if costs := find_costs(inputs):
+            by_check.pop("signs", None)
+            if one.part == "dev":
+                self.turn(costs)
+        grave = (found for name, found in by_check.items() if name not in MILD)
+        errors = [finding for found in grave for finding in found if finding.level == ERROR]
+        if errors:
+            first, *more = errors
+            line = f"{first.place}: {first.cause}; {first.remedy}"
+            line += f"; {plural(more, 'more error')}: {self.out / LOG}" if more else ""
+            raise UserError(line)
+        for name in MEANT:
+            for finding in by_check.get(name, ()):
+                if name not in MILD or (finding.level == ERROR and one.part == "test"):
+                    yield f"{finding.cause}; {finding.remedy}"
+
+    def turn(self, costs: Sequence[str]) -> None:
+        """Turn costs round: the first pass by its weight, others by weights below 0."""
+        names = list(self.sets["dev"].nbests[0].hyps[0].scores)
+        first = next((name for name in (*REFERENCES, *names) if name in names), None)
+        if first in costs:
+            self.turned += ["--fix", f"{first}=-1"]
+        if others := [name for name in costs if name != first]:
+            self.turned += ["--set", f"negative={','.join(others)}"]
+        print(f"costs: the lowest {', '.join(costs)} is best; tuned by {shlex.join(self.turned)}")
+
+    def run_system(self, before: str, names) -> None:
+        """Tune, rescore and evaluate with columns; names of files begin with `before`."""
+        weights, text = self.out / f"{before}weights.json", self.out / f"{before}test.txt"
+        test = self.sets["test"].used
+
+        def scores(part: str) -> list[str]:
+            files = [f"{name}={self.out / f'{name}.{part}.scores'}" for name in names]
+            return ["--scores", *files] if files else []
+
+        if "dev" in self.sets:
+            lists, out = ["--nbest", self.sets["dev"].used], ["--out", weights]
+            self.run("tune", *lists, *scores("dev"), *self.metric, *self.turned, *out)
+        else:
+            weights = PREFIX + WHISPER
+        columns = scores("test")
+        self.run("rescore", "--nbest", test, *columns, "--weights", weights, "--out", text)
+        if self.sets["test"].referenced:
+            systems = ["--ref", test, "--hyp", text, "--against", test, *self.metric]
+            oracle = ["--oracle-out", self.out / f"{ORACLE}test.txt"] if names else []
+            self.run("evaluate", *systems, *oracle, "--out", text.with_suffix(".json"))
+
+    def note_shared(self) -> Iterator[str]:
+        """Yield how many lists of test are of dev, too."""
+        if "dev" not in self.sets:
+            return
+        dev, test = (
+            {(nbest.utt, *(hyp.text for hyp in nbest.hyps)) for nbest in one.nbests}
+            for one in self.sets.values()
+        )
+        if both := dev & test:
+            yield f"{len(both)} of {len(test)} lists of test are in dev, too: the table flatters"
+
+
+def draw_table(out: Path, metric: str, lms: Sequence[str] = ()) -> Iterator[str]:
+    """Yield the lines of the table of systems: score, 95% interval, p against the first pass, the
+    weights.
+    """
+    trees = {before: out / f"{before}test.json" for before in (NO_LM, "", ORACLE)}
+    if not (out / "weights.json").exists():
+        del trees[NO_LM]
+    trees = {before: json.loads(path.read_text()) for before, path in trees.items()}
+    rows = {"first pass": trees[""]["against"]}
+    rows |= {"tuned without LM": trees[NO_LM]} if NO_LM in trees else {}
+    rows |= {"with LM": trees[""], "oracle": trees[ORACLE]}
+    weights = {"tuned without LM": list_weights(out / f"{NO_LM}weights.json", lms)}
+    weights["with LM"] = list_weights(out / "weights.json", lms)
+    yield f"{'':16}  {METRICS[metric].title:>6}  95% interval  {'p':7}  weights"
+    for name, tree in rows.items():
         score, interval = show.figure(tree["score"]), show.NONE
         if tree["interval"]:
             interval = "{:.2f}, {:.2f}".format(*tree["interval"])
         tests = [tree[kind] for kind in ("matched_pairs", "sacre", "bootstrap") if kind in tree]
-        p = f"{tests[0]['p']:.2g}" if tests else ""
+        p = f"{tests[0]['p']:.2g}" if tests and name == "with LM" else ""
         # None: of the matched pairs test, which the exact sign test stands for
-        p += " (sign test)" if tests and tests[0].get("z", 0) is None else ""
-        yield f"{name:16}  {score:>6}  {interval:14}  {p}".rstrip()
+        p += " (sign test)" if p and tests[0].get("z", 0) is None else ""
+        cells = f"{name:16}  {score:>6}  {interval:12}  {p:7}  {weights.get(name, '')}"
+        yield cells.rstrip()
+
+
+def list_weights(path: Path, lms: Sequence[str]) -> str:
+    """Return weights in a cell: those of a file, or default ones where there is none."""
+    if path.exists():
+        features = Weights.load(path).features
+    else:
+        features = {lms[0] if name == LM else name: w for name, w in DEFAULTS[WHISPER].items()}
+    return ", ".join(
+        f"{name} {weight:.3g}{' (no use)' if name in lms and weight == 0 else ''}"
+        for name, weight in features.items()
+    )

@@ -3,11 +3,9 @@ score` of an experiment.
 """
 
 from lmtools.base.log import say
-from lmtools.evaluate import METRICS
-from lmtools.evaluate.metrics import METRIC_HELP
+from lmtools.evaluate.metrics import METRIC_HELP, METRICS
 from lmtools.formats import read, scores
-from lmtools.rescoring import Risk, minimum_risk
-from lmtools.rescoring.risk import UNIFORM
+from lmtools.rescoring.risk import UNIFORM, Risk, minimum_risk
 from lmtools.verbs.numbers import metric
 
 

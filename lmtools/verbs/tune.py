@@ -5,10 +5,12 @@ set.
 from lmtools.base.doors import open_door
 from lmtools.base.errors import UserError
 from lmtools.base.log import say_lines
-from lmtools.evaluate import METRICS
-from lmtools.evaluate.metrics import METRIC_HELP
+from lmtools.evaluate.metrics import METRIC_HELP, METRICS
 from lmtools.formats import kaldi_text, read
-from lmtools.rescoring import Crossing, TuningOptions, of_system, read_scores, tune_lists
+from lmtools.rescoring.lists import tune_lists
+from lmtools.rescoring.systems import of_system, read_scores
+from lmtools.rescoring.tuning import FLAT, Crossing
+from lmtools.rescoring.tuning_options import TuningOptions
 from lmtools.rescoring.weights import describe_doubts
 from lmtools.types import PHRASES
 from lmtools.verbs.experiment import complete_tuning
@@ -119,10 +121,10 @@ def describe_weights(weights):
         yield "sharpened: exact line searches are clearly better on this set"
     yield from describe_doubts(weights)
     if is_worse(weights) and "costs" not in weights.search:
-        remedy = "--set reference=rank tunes from that order on, --set negative=NAME may help"
         yield (
-            "warning: that is worse than the lists' own order, which no weights found for these"
-            f" features give; {remedy}"
+            "warning: no weights of these scores reach the recogniser's own ranking"
+            f" ({dev.first_pass:.2f}); --set reference=rank tunes from that ranking on, --set"
+            " negative=NAME may help"
         )
     yield METRICS[weights.metric].signature
     if "lambda" in weights.search:
@@ -130,7 +132,8 @@ def describe_weights(weights):
     yield from describe_phrases(weights.search.get(PHRASES))
     for name, curve in weights.search["curves"].items():
         low, high = curve["flat"]
-        yield f"{name}: scales from {low:.4g} to {high:.4g} are as good"
+        title = METRICS[weights.metric].title
+        yield f"{name}: any weight from {low:.4g} to {high:.4g} gives this {title} within {FLAT}"
 
 
 def describe_phrases(note):

@@ -8,8 +8,10 @@ from pathlib import Path
 from lmtools.base.errors import UserError
 from lmtools.base.log import say_lines
 from lmtools.formats import kaldi_text, read
-from lmtools.rescoring import load_weights, of_system, read_scores, rescore_lists
+from lmtools.rescoring.defaults import load_weights
+from lmtools.rescoring.lists import rescore_lists
 from lmtools.rescoring.signing import BEGIN, sign
+from lmtools.rescoring.systems import of_system, read_scores
 
 SAID = {
     "lists": "utterances, hypotheses and their order",

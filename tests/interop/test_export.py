@@ -20,7 +20,7 @@ from lmtools.cli import main
 from lmtools.models.checkpoint import prepare_directory, save_weights
 from lmtools.models.lm import LanguageModel
 from lmtools.text.normaliser import NORMALISERS, Normaliser
-from lmtools.text.subword import BOS, EOS, UNK, adopt, load_subword, train
+from lmtools.text.subword import adopt, load_subword, train
 
 TEXTS = [*sentences(12, seed=5, longest=7), "the"]
 LOWER = Normaliser("lower")
@@ -104,68 +104,6 @@ def test_onnx_runtime_gives_our_scores(name, models, tmp_path):
     said = session.get_modelmeta().custom_metadata_map
     assert said["longest"] == str(load_scorer(lm, "cpu").lm.longest)
     assert load_subword(tmp_path / "out/subword").hash == said["subword"]
-
-
-@pytest.mark.parametrize("name, kind", [("lstm", "bpe"), ("tied", "unigram"), ("lstm", "word")])
-def test_the_streaming_form_gives_our_scores_step_by_step(name, kind, models, tmp_path):
-    """As sherpa-onnx asks it: <s> from zeros, then a token at a time; and a whole batch at once."""
-    pytest.importorskip("onnx", reason="needs the package onnx")
-    runtime = pytest.importorskip("onnxruntime", reason="needs the package onnxruntime")
-    lm = models(name, kind)
-    assert main(f"export --lm {lm} --to onnx-icefall --out {tmp_path}/out".split()) == 0
-    session = runtime.InferenceSession(tmp_path / "out/model.onnx")
-    said = session.get_modelmeta().custom_metadata_map
-    sos, eos, layers, units = (
-        int(said[key]) for key in ("sos_id", "eos_id", "num_layers", "hidden_size")
-    )
-    assert [one.name for one in session.get_outputs()] == ["log_softmax", "next_h0", "next_c0"]
-    subword = load_subword(tmp_path / "out/subword")
-    texts = [text for text in TEXTS if text]
-    ids, expected = our_scores(lm, texts)
-    theirs = [list(one) for one in ids]
-    if kind != "word":  # the ids of SentencePiece itself
-        theirs = [subword.processor.encode(text) for text in texts]
-    assert said["model_type"] == "rnnlm"
-    longest = max(map(len, theirs))
-    for tokens, own in zip(theirs, expected, strict=True):
-        state = [np.zeros((layers, 1, units), np.float32)] * 2
-        for token, answer, log_p in zip([sos, *tokens], [*tokens, eos], own, strict=True):
-            x = np.array([[token]])
-            every, *state = session.run(None, {"x": x, "h0": state[0], "c0": state[1]})
-            assert every.shape == (1, 1, int(said["vocab_size"]))
-            assert every[0, 0, answer] == pytest.approx(log_p, abs=1e-4)
-    x = np.array([[sos, *one, *[eos] * (longest - len(one))] for one in theirs])
-    zeros = np.zeros((layers, len(x), units), np.float32)
-    every, *_ = session.run(None, {"x": x, "h0": zeros, "c0": zeros})
-    for row, tokens, own in zip(every, theirs, expected, strict=True):
-        places = np.arange(len(own))
-        assert row[places, [*tokens, eos]] == pytest.approx(own, abs=1e-4)
-
-
-def test_the_streaming_form_has_the_ids_of_the_recognisers_pieces(tmp_path):
-    """Pieces as icefall trains them: blank and <sos/eos> first, neither beginning nor end."""
-    from lmtools.bridges.export.onnx import recogniser_ids
-
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(sentences(300, seed=1)), model_prefix=str(tmp_path / "theirs"),
-        vocab_size=40, model_type="unigram", user_defined_symbols=["<blk>", "<sos/eos>"],
-        unk_id=2, bos_id=-1, eos_id=-1, pad_id=-1, minloglevel=2,
-    )  # fmt: skip
-    subword = adopt(tmp_path / "theirs.model", Normaliser(), tmp_path / "ours")
-    ours, sos, eos = recogniser_ids(subword)
-    theirs = subword.processor.encode("the king qzx went")
-    assert [ours[i] for i in theirs] == subword.encode("the king qzx went")
-    assert (sos, eos) == (40, 41) and [ours[2], *ours[40:]] == [UNK, BOS, EOS]
-
-
-@pytest.mark.parametrize(
-    "name, cause", [("causal", "LSTM, this is a causal"), ("projected", "proj")]
-)
-def test_the_streaming_form_refuses_what_is_no_plain_lstm(name, cause, models, tmp_path, capsys):
-    pytest.importorskip("onnx", reason="needs the package onnx")
-    assert main(f"export --lm {models(name)} --to onnx-icefall --out {tmp_path}/out".split()) == 1
-    assert cause in capsys.readouterr().err
-    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize("name", ["causal", "untied"])

@@ -73,7 +73,7 @@ def ids(model: NgramModel, text: str) -> list[int]:
     return [numbers.get(token, numbers["<unk>"]) for token in model.tokens(text)]
 
 
-NAMED = "words:arpa closed:arpa bpe:arpa unigram:arpa closed:arpa-ids bpe:arpa-ids bpe:arpa-nemo"
+NAMED = "words:arpa closed:arpa bpe:arpa unigram:arpa bpe:arpa-nemo"
 
 
 @pytest.mark.parametrize("case", [*NAMED.split(), "unigram:arpa-nemo", "theirs:arpa-nemo"])
@@ -86,9 +86,7 @@ def test_kenlm_gives_our_sums_for_the_other_names(case, models, tmp_path):
     texts = known(lm)
     for text, expected in zip(texts, ours.score(texts)[0], strict=True):
         tokens = ours.subword.pieces(text)
-        if form == "arpa-ids":
-            tokens = [str(i) for i in ids(ours, text)]
-        elif form == "arpa-nemo":  # as NeMo writes the ids of SentencePiece
+        if form == "arpa-nemo":  # as NeMo writes the ids of SentencePiece
             tokens = [chr(i + 100) for i in ours.subword.processor.encode(text)]
         assert theirs.score(" ".join(tokens)) * LN10 == pytest.approx(expected, abs=1e-4)
 
@@ -155,11 +153,11 @@ def test_tokens_that_have_no_id_are_left_out_and_said(tmp_path, capsys):
     assert main(f"subword {made}".split()) == 0
     made = f"--text {tmp_path}/text --order 2 --kenlm none --subword {tmp_path}/s"
     assert main(f"ngram {made} --out {tmp_path}/lm".split()) == 0
-    for form in ("arpa-ids", "fst"):
+    for form in ("arpa-nemo", "fst"):
         assert export(str(tmp_path / "lm"), form, tmp_path / form) == 0
         assert "left out" in capsys.readouterr().out
     orders = read_ngrams(tmp_path / "lm")
-    written = kenlm.Model(f"{tmp_path}/arpa-ids/lm.arpa")
+    written = kenlm.Model(f"{tmp_path}/arpa-nemo/lm.arpa")
     assert "é" in {token for tokens in orders[0] for token in tokens} and "é" not in written
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lmtools.evaluate import References, align
+from lmtools.evaluate.corpus import References
+from lmtools.evaluate.edits import align
 from lmtools.evaluate.significance import segment_errors, slots, z_test
 from lmtools.formats.nbest import trn
 

@@ -10,7 +10,7 @@ from shlex import split
 import pytest
 
 from lmtools.cli import main
-from lmtools.evaluate import evaluate
+from lmtools.evaluate.corpus import evaluate
 from lmtools.formats import kaldi_text
 from lmtools.formats.lattices import read, write
 from lmtools.lattice.density import add_statistics, statistics

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""paper_tables.py EXP REPORT.yaml PAPERS.yaml: tables of papers with our figures beside theirs,
-added to the report that `lmtools report --conf REPORT.yaml` wrote to EXP/report, by its rows.csv.
-Then run time, if EXP/bench/speed.json (benchmarks/bench.py score) has it. quoted.py says what
-PAPERS.yaml is; one that is not there quotes nothing.
+"""paper_tables.py EXP REPORT.yaml [PAPERS.yaml]: adds run time to the end of the report that
+`lmtools report --conf REPORT.yaml` wrote to EXP/report, if EXP/bench/speed.json has it
+(benchmarks/bench.py score), and tables of papers with our figures beside theirs, by its rows.csv.
+quoted.py says what PAPERS.yaml is; without it, and without `papers: PAPERS.yaml` in REPORT.yaml,
+nothing is quoted.
 """
 
 import html
@@ -15,7 +16,7 @@ from run_times import Speed, speed_picture, speed_tables
 
 from lmtools.base.errors import exit_with_message
 from lmtools.base.seal import read_json
-from lmtools.report import add_part
+from lmtools.report import PAPERS, add_part
 from lmtools.report.artifacts import read_configs, read_learning
 from lmtools.report.names import FIRST, Names
 from lmtools.report.rows import FigureRows
@@ -38,7 +39,8 @@ class Measured:
     """What was measured in an experiment, by the rows of its report."""
 
     def __init__(self, home: Path, conf: Path):
-        self.names, self.rows = Names(load_style(conf)), FigureRows.read(home / "report/rows.csv")
+        self.style = load_style(conf)
+        self.names, self.rows = Names(self.style), FigureRows.read(home / "report/rows.csv")
         self.options, self.configs, self.learning = (
             read_options(home),
             read_configs(home),
@@ -169,16 +171,18 @@ def list_notes(measured: Measured, table: PaperTable, ours: Sequence[str]) -> It
         yield f"Uncertain{' (?)' if marked else ''}: {table.uncertain}"
 
 
-def main(home: Path, conf: Path, papers: Path) -> None:
-    """Add the tables of the papers, and run time, to the report in `home`."""
-    measured, (tables, readings) = Measured(home, conf), read_papers(papers)
-    add_part(home, "papers", "Beside the papers", list(paper_tables(measured, tables)))
+def main(home: Path, conf: Path, papers: Path | None = None) -> None:
+    """Add run time, and the tables of the papers, to the report in `home`."""
+    measured = Measured(home, conf)
+    papers = papers or measured.style.papers
+    tables, readings = read_papers(papers) if papers else ([], [])
     path = home / "bench/speed.json"
     if path.exists():
         speed = Speed(read_json(path), measured.names)
         pictures = [speed_picture(speed)]
         pictures = add_readings(pictures, readings, measured.options, measured.names)
         add_part(home, "speed", "Run time", list(speed_tables(speed)), pictures)
+    add_part(home, PAPERS, "Beside the papers", list(paper_tables(measured, tables)))
 
 
 if __name__ == "__main__":

@@ -38,7 +38,6 @@ from lmtools.report.lms import (
     LEFT_TO_RIGHT,
     SHORT,
     curve_pictures,
-    height,
     list_unequal,
     perplexities,
 )
@@ -377,7 +376,7 @@ def work_pictures(compared: Compared) -> Iterator[Picture]:
 def draw_work(points: Mapping, names: Mapping[Model, str], text: str, theme: Theme) -> Figure:
     """Draw a labelled point a model."""
     y = f"word perplexity on {text} (log scale)"
-    figure, axes = chart((6.6, height(len(points))), "million multiply-adds a token", y)
+    figure, axes = chart((6.6, max(4.4, 0.37 * len(points))), "million multiply-adds a token", y)
     panel = end_panel(axes, theme, [ppl for _, ppl in points.values()], 1, steps=ROUND)
     widen(axes, [at for at, _ in points.values()])
     for model, (at, ppl) in points.items():

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from lmtools.base.atomic import atomic_text
 from lmtools.base.errors import exit_with_message
-from lmtools.evaluate import METRICS, evaluate
+from lmtools.evaluate.corpus import evaluate
+from lmtools.evaluate.metrics import METRICS
 from lmtools.formats import kaldi_text
 from lmtools.report.lists import read_names
 from lmtools.report.style import load_style

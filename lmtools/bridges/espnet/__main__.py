@@ -38,7 +38,6 @@ def main(argv: list[str]) -> int:
 
 
 def run_export(args: argparse.Namespace) -> None:
-    """Write, and say how well the vocabularies fit and what comes next."""
     tokens = read_tokens(args.token_list)
     lacking = export_model(find_model(args.lm), tokens, args.token_list, args.out)
     unknown = ""
@@ -52,7 +51,6 @@ def run_export(args: argparse.Namespace) -> None:
 
 
 def launch_program(program: str, arguments: list[str]) -> None:
-    """Run one of ESPnet's programs as `python -m` would."""
     try:
         import espnet2  # noqa: F401
     except ImportError:

@@ -58,7 +58,6 @@ class TokenLM(nn.Module):
         self.register_load_state_dict_post_hook(TokenLM.check_loaded)
 
     def check_loaded(self, incompatible) -> None:
-        """Refuse weights of another model, which ESPnet would let pass."""
         if names := [*incompatible.missing_keys, *incompatible.unexpected_keys]:
             raise UserError(
                 f"--lm_file: does not fit --lm_train_config (first {names[0]}); give both files of"

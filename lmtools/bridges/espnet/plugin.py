@@ -19,7 +19,6 @@ class LmtoolsLM(TokenLM, AbsLM):
 
 
 def register_class() -> None:
-    """Let `lm: lmtools` in a configuration mean LmtoolsLM, in this process."""
     lm_choices.classes[NAME] = LmtoolsLM
 
 

@@ -14,22 +14,20 @@ from lmtools.base.errors import UserError
 from lmtools.base.specs import find_model
 from lmtools.bridges.export.ct2 import write_ct2
 from lmtools.bridges.export.huggingface import write_huggingface
-from lmtools.bridges.export.ngrams import name_by_character, name_by_id, write_arpa, write_fst
-from lmtools.bridges.export.onnx import write_onnx, write_onnx_icefall
+from lmtools.bridges.export.ngrams import name_by_character, write_arpa, write_fst
+from lmtools.bridges.export.onnx import write_onnx
 from lmtools.ngram.model import is_ngram
 
 FORMS: dict[str, Callable[..., str]] = {
     "arpa": write_arpa,
-    "arpa-ids": partial(write_arpa, choose=name_by_id),
     "arpa-nemo": partial(write_arpa, choose=name_by_character),
     "ct2": write_ct2,
     "fst": write_fst,
     "hf": write_huggingface,
     "onnx": write_onnx,
-    "onnx-icefall": write_onnx_icefall,
 }
 
-NGRAM_FORMS = ("arpa", "arpa-ids", "arpa-nemo", "fst")  # of n-gram models, others of neural ones
+NGRAM_FORMS = ("arpa", "arpa-nemo", "fst")  # of n-gram models, others of neural ones
 
 
 EXAMPLES = (

@@ -59,9 +59,6 @@ def refuse_unable(lm: LanguageModel, directory) -> None:
 
 
 def make_spec(lm: LanguageModel, vocabulary):
-    """Return the model as ctranslate2's specification, in float32; CTranslate2 converts to other
-    types when it loads.
-    """
     try:
         from ctranslate2.specs import TransformerDecoderModelSpec, common_spec
     except ImportError as error:

@@ -168,9 +168,7 @@ def fill_bert(lm: LanguageModel, model):
 def describe_card(
     lm: LanguageModel, subword: Subword, directory, name: str, licence: str, corpus: str
 ) -> str:
-    """Return the card of the model in `directory` for transformers' class `name`; an empty
-    `licence` or `corpus` is left to say.
-    """
+    """Return the card of a model for transformers' class `name`; what is empty is left to say."""
     settings, custom = lm.settings, name.startswith("Lmtools")
     masked = settings.model in SUMS
     rows = {

@@ -3,7 +3,6 @@
 ARPA files, which KenLM reads:
 
 as they are      words or pieces: pyctcdecode, flashlight, torchaudio, KenLM's own programs
-ids              the number of the piece: decoders that know ids alone
 NeMo's           the character with the number of the piece + 100
 
 OpenFst text: the model as the acceptor G, whose labels are token ids. States are histories; a
@@ -56,11 +55,6 @@ def write_arpa(
             write_symbols(temporary / "tokens.txt", token_ids(subword))
         subword.save_to(temporary / "subword")
     return f"{out}/{ARPA}: n-grams {' '.join(str(len(o)) for o in orders)}{say_left_out(left_out)}"
-
-
-def name_by_id(subword: Subword) -> dict[str, str]:
-    """Return decimal ids of the tokens; <unk> keeps its name."""
-    return {token: str(i) for token, i in token_ids(subword).items() if token != UNK}
 
 
 def name_by_character(subword: Subword) -> dict[str, str]:
@@ -142,9 +136,7 @@ def make_graph(orders: list[Order], labels: Mapping[str, int], backoff: int) -> 
 
 
 def number_histories(orders: list[Order]) -> dict[tuple[str, ...], int]:
-    """Return the states by history, from the start's 0: those that an n-gram continues or that have
-    a back-off weight of their own, and the empty one.
-    """
+    """Return the states by history, from the start's 0."""
     start = (BOS,)
     histories = dict.fromkeys(tokens[:-1] for order in orders for tokens in order)
     for order in orders[:-1]:
@@ -161,7 +153,6 @@ def longest(tokens: tuple[str, ...], numbers: Mapping[tuple[str, ...], int]) -> 
 
 
 def read_vocabulary(directory) -> Subword:
-    """Load the subword model of the n-gram model in `directory`; UserError if it holds none."""
     Description.load(directory)
     return load_subword(Path(directory) / SUBWORD)
 
@@ -195,11 +186,7 @@ def rename_tokens(order: Order, names: Mapping[str, str]) -> Order:
 
 
 def keep_tokens(orders: list[Order], kept) -> tuple[list[Order], int]:
-    """Return the n-grams all of whose tokens are in `kept` or are <s>, </s>, <unk>; how many are
-    not.
-
-    Every other token's probability stays as it is; the others' is nobody's then.
-    """
+    """Return the n-grams of tokens in `kept` or of <s>, </s>, <unk> alone; how many are not."""
     kept = {*kept, *SYMBOLS}
     known = [
         {tokens: values for tokens, values in order.items() if kept.issuperset(tokens)}
@@ -209,14 +196,11 @@ def keep_tokens(orders: list[Order], kept) -> tuple[list[Order], int]:
 
 
 def say_left_out(number: int) -> str:
-    """Return the message on n-grams that were left out; empty for none."""
     return f"; left out {number} n-grams of tokens that the vocabulary lacks" if number else ""
 
 
 def token_ids(subword: Subword) -> dict[str, int]:
-    """Return the id of each token and of <unk>: those of the SentencePiece model, which every
-    toolkit with that model has; of a word or character list, those of `lmtools subword`.
-    """
+    """Return the id of each token and of <unk>: of the SentencePiece model, or the list."""
     if isinstance(subword, SentencePiece):
         processor = subword.processor
         ids = {processor.id_to_piece(i): i for i in ordinary(processor)}
@@ -226,15 +210,12 @@ def token_ids(subword: Subword) -> dict[str, int]:
 
 
 def write_symbols(path: Path, ids: Mapping[str, int]) -> None:
-    """Write lines `token id`, as k2, icefall and OpenFst read them, by id."""
     rows = sorted(ids.items(), key=lambda row: row[1])
     path.write_text("".join(f"{token} {i}\n" for token, i in rows), encoding="utf-8")
 
 
 def write_arpa_text(stream: TextIO, orders: list[Order]) -> None:
-    """Write n-grams as an ARPA file; a model of order 1 gets an empty section of bigrams, without
-    which KenLM would not load it.
-    """
+    """Write an ARPA file; order 1 gets an empty section of bigrams, without which KenLM fails."""
     sections = orders if len(orders) > 1 else [*orders, {}]
     sizes = [f"ngram {n}={len(order)}\n" for n, order in enumerate(sections, 1)]
     stream.write("\\data\\\n" + "".join(sizes))

@@ -1,13 +1,9 @@
 """ONNX: model.onnx in the form of icefall's and sherpa-onnx's offline language models, token ids
 and lengths in, negative log-probabilities of whole sentences out; and the subword model beside it.
-An LSTM also in icefall's streaming form, with its state as input and output.
 """
 
 import copy
 import warnings
-from collections.abc import Mapping
-from pathlib import Path
-from types import ModuleType
 
 import torch
 from torch import Tensor, nn
@@ -18,17 +14,11 @@ from lmtools.base.errors import UserError, explain_missing
 from lmtools.models.checkpoint import load_model, model_hash
 from lmtools.models.convolution import GatedConvolution
 from lmtools.models.lm import LanguageModel
-from lmtools.models.lstm import Lstm
-from lmtools.text.subword import BOS, EOS, MASK, PAD, SPECIALS, Subword
-from lmtools.text.subword.sentences import SentencePiece
+from lmtools.text.subword import BOS, EOS, MASK, PAD, SPECIALS
 
 MODEL, OPSET = "model.onnx", 17
 INPUTS, OUTPUTS = ["x", "x_lens"], ["nll", "log_prob"]
 AXES = {"x": {0: "N", 1: "T"}, "x_lens": {0: "N"}, "nll": {0: "N"}, "log_prob": {0: "N", 1: "T+1"}}
-STATEFUL, NEXT = ["x", "h0", "c0"], ["log_softmax", "next_h0", "next_c0"]
-STATEFUL_AXES = {"x": {0: "N", 1: "L"}, "log_softmax": {0: "N", 1: "L"}} | {
-    name: {1: "N"} for name in ("h0", "c0", "next_h0", "next_c0")
-}
 
 
 class SentenceScores(nn.Module):
@@ -108,7 +98,10 @@ def write_onnx(directory: str, out: str) -> str:
     Inputs x (N, T) and x_lens (N,), int64; outputs nll (N,) and log_prob (N, T + 1), see
     SentenceScores. UserError for models that no graph is made of.
     """
-    onnx = import_onnx("onnx")
+    try:
+        import onnx
+    except ImportError as error:
+        raise explain_missing(error, "--to onnx:") from None
     lm, subword = load_model(directory)
     refuse_unable(lm, directory)
     metadata = {
@@ -120,10 +113,18 @@ def write_onnx(directory: str, out: str) -> str:
     with atomic_directory(out, MODEL) as temporary:
         # sentences of any number and length
         x = torch.randint(min(len(SPECIALS), subword.size - 1), subword.size, (2, 5))
-        inputs, names = (x, torch.tensor([5, 3])), (INPUTS, OUTPUTS, AXES)
-        write_graph(
-            onnx, SentenceScores(lm), inputs, names, metadata=metadata, path=temporary / MODEL
-        )
+        inputs, path = (x, torch.tensor([5, 3])), temporary / MODEL
+        with warnings.catch_warnings(), torch.no_grad():
+            # torch's newer exporter takes 20 times as long and makes no LSTM of any length
+            warnings.simplefilter("ignore")
+            torch.onnx.export(
+                SentenceScores(lm).eval(), inputs, path, dynamo=False, opset_version=OPSET,
+                input_names=INPUTS, output_names=OUTPUTS, dynamic_axes=AXES,
+            )  # fmt: skip
+        graph = onnx.load(path)
+        onnx.helper.set_model_props(graph, {key: str(value) for key, value in metadata.items()})
+        onnx.checker.check_model(graph)
+        onnx.save(graph, path)
         subword.save_to(temporary / "subword")
     return (
         f"{out}/{MODEL}: x (N, T), x_lens (N,) -> nll (N,), log_prob (N, T + 1); ids are those of"
@@ -141,103 +142,3 @@ def refuse_unable(lm: LanguageModel, directory) -> None:
         raise UserError(
             f"{directory}: ONNX's LSTM has no projection (arch.projection); export a model without"
         )
-
-
-def import_onnx(form: str) -> ModuleType:
-    try:
-        import onnx
-    except ImportError as error:
-        raise explain_missing(error, f"--to {form}:") from None
-    return onnx
-
-
-def write_graph(onnx, module: nn.Module, inputs, names, metadata: Mapping, path: Path) -> None:
-    """Write the graph of `module`, traced with `inputs`, with the metadata `metadata`; `names` are
-    those of inputs and outputs, and of their axes of any length.
-    """
-    inputs_names, results, axes = names
-    with warnings.catch_warnings(), torch.no_grad():
-        # torch's newer exporter takes 20 times as long and makes no LSTM of any length
-        warnings.simplefilter("ignore")
-        torch.onnx.export(
-            module.eval(), inputs, path, dynamo=False, opset_version=OPSET,
-            input_names=inputs_names, output_names=results, dynamic_axes=axes,
-        )  # fmt: skip
-    graph = onnx.load(path)
-    onnx.helper.set_model_props(graph, {key: str(value) for key, value in metadata.items()})
-    onnx.checker.check_model(graph)
-    onnx.save(graph, path)
-
-
-class StreamingScores(nn.Module):
-    """Ids (N, L) that go on from the state h0, c0, both (layers, N, units) -> log p (N, L, ids) of
-    the token after each, and the state after the last. Id i is our id `ours[i]`.
-    """
-
-    def __init__(self, lm: LanguageModel, ours: list[int]):
-        super().__init__()
-        lm = copy.deepcopy(lm).eval()
-        self.trunk, self.output = lm.trunk, lm.output
-        self.register_buffer("ours", torch.tensor(ours))
-
-    def forward(self, x: Tensor, h0: Tensor, c0: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        states, after = self.trunk.embedding(self.ours[x]), []
-        for layer, h, c in zip(self.trunk.layers, h0, c0, strict=True):
-            states, state = layer(states, (h[None], c[None]))
-            after.append(state)
-        every = self.output.distribution(self.trunk.head(states.flatten(0, 1)))
-        log_p = every[:, self.ours].unflatten(0, states.shape[:2])
-        outputs, cells = zip(*after, strict=True)
-        return log_p, torch.cat(outputs), torch.cat(cells)
-
-
-def write_onnx_icefall(directory: str, out: str) -> str:
-    """Write the LSTM in `directory` as `out`/model.onnx, with `out`/subword; what to say of it.
-
-    Inputs x (N, L) int64, h0 and c0 (layers, N, units); outputs log_softmax (N, L, ids), next_h0,
-    next_c0; ids as `recogniser_ids` has them. UserError for any other model.
-    """
-    onnx = import_onnx("onnx-icefall")
-    lm, subword = load_model(directory)
-    if not isinstance(lm.trunk, Lstm):
-        raise UserError(
-            f"{directory}: icefall's streaming form has the state of an LSTM, this is a"
-            f" {lm.settings.model} model; export --to onnx"
-        )
-    refuse_unable(lm, directory)
-    ours, sos, eos = recogniser_ids(subword)
-    config = lm.trunk.config
-    metadata = {
-        "model_type": "rnnlm", "version": "1", "model_author": "lmtools", "comment": "rnnlm state",
-        "sos_id": sos, "eos_id": eos, "vocab_size": len(ours), "num_layers": config.layers,
-        "hidden_size": config.units, "embedding_dim": config.dim,
-        "subword": subword.hash, "hash": model_hash(directory),
-    }  # fmt: skip
-    state = torch.zeros(config.layers, 2, config.units)
-    inputs = torch.full((2, 3), sos), state, state
-    with atomic_directory(out, MODEL) as temporary:
-        graph, names = StreamingScores(lm, ours), (STATEFUL, NEXT, STATEFUL_AXES)
-        write_graph(onnx, graph, inputs, names, metadata=metadata, path=temporary / MODEL)
-        subword.save_to(temporary / "subword")
-    return (
-        f"{out}/{MODEL}: x (N, L), h0, c0 -> log_softmax (N, L, {len(ours)}), next_h0, next_c0;"
-        f" <s> is {sos}, </s> {eos}"
-    )
-
-
-def recogniser_ids(subword: Subword) -> tuple[list[int], int, int]:
-    """Return our id of each id of the recogniser with the same pieces, and its ids of <s> and </s>.
-
-    They are those of the SentencePiece model, whose special pieces are <unk> here; boundary tokens
-    that it lacks come after them. Word and character lists have ours.
-    """
-    if not isinstance(subword, SentencePiece):
-        return list(range(subword.size)), BOS, EOS
-    ours, processor, places = list(subword.known.ids), subword.processor, []
-    for boundary, place in ((BOS, processor.bos_id()), (EOS, processor.eos_id())):
-        if place < 0:
-            place = len(ours)
-            ours.append(boundary)
-        ours[place] = boundary
-        places.append(place)
-    return ours, *places

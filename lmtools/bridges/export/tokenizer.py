@@ -82,9 +82,7 @@ def make_pieces(subword: SentencePiece) -> models.Model:
 
 
 def normaliser_steps(normaliser: Normaliser, letters: set[str]) -> list[normalizers.Normalizer]:
-    """Return the steps of a normaliser of ours, in its order; upper case is made only of characters
-    that become one of `letters`, since the rest is unknown either way.
-    """
+    """Return the steps of a normaliser; upper case only of what becomes one of `letters`."""
     replace, marks = normalizers.Replace, re.escape(APOSTROPHES)
     steps: list[normalizers.Normalizer] = [replace(MARK, " ")]
     if normaliser.apostrophe != "keep":
@@ -115,9 +113,7 @@ def upper_case(letters: set[str]) -> Iterator[tuple[str, str]]:
 
 
 def inner_normaliser(content: bytes, source) -> list[normalizers.Normalizer]:
-    """Return the normalisation inside a SentencePiece model, of another toolkit's mostly; UserError
-    where its pieces are of kinds that fast tokenizers lack.
-    """
+    """Return the normalisation inside a SentencePiece model; UserError for other pieces."""
     kinds, steps = set(), []
     for field, message in read_fields(content):
         parts = dict(read_fields(message)) if field in (1, 3) else {}

@@ -8,7 +8,6 @@ from lmtools.evaluate.doctor.inputs import ERROR, HINT, DoctorInputs, Finding, r
 # Each check is a function of the inputs that yields findings.
 CHECKS = {
     "read": lists.read,
-    "encoding": texts.encoding,
     "ids": lists.ids,
     "first word": texts.first_word,
     "references": lists.references,
@@ -30,7 +29,6 @@ CHECKS = {
     "order": scores.order,
     "duplicates": lists.duplicates,
     "empty": lists.empty,
-    "length": lists.length,
     "loops": lists.loops,
     "blanks": lists.blanks,
 }
@@ -38,6 +36,6 @@ CHECKS = {
 __all__ = ["CHECKS", "ERROR", "HINT", "DoctorInputs", "Finding", "examine", "read_inputs"]
 
 
-def examine(inputs: DoctorInputs) -> list[Finding]:
-    """Return all findings, check by check."""
-    return [finding for check in CHECKS.values() for finding in check(inputs)]
+def examine(inputs: DoctorInputs) -> dict[str, list[Finding]]:
+    """Return what each check finds, by its name, of those that find something."""
+    return {name: found for name, check in CHECKS.items() if (found := list(check(inputs)))}

@@ -14,18 +14,9 @@ from lmtools.base.errors import UserError
 from lmtools.base.files import read_lines
 from lmtools.base.specs import find_model
 from lmtools.evaluate.doctor.profile import Profile
-from lmtools.evaluate.doctor.trials import (
-    MARKS,
-    SLACK,
-    Trial,
-    choose_forms,
-    choose_remedies,
-    convert_options,
-    count_options,
-    rewriting,
-)
+from lmtools.evaluate.doctor.trials import MARKS, Trial, choose_forms, choose_remedies
 from lmtools.formats import read
-from lmtools.formats.lists import BEHIND, alike
+from lmtools.formats.lists import pair_ids
 from lmtools.formats.texts import read_texts
 from lmtools.ngram.model import SUBWORD, ModelNote, NgramModel, is_ngram
 from lmtools.text.blocks import read_text
@@ -97,7 +88,6 @@ class DoctorInputs:
     lm: str | None
     known: Callable[[str], bool] | None  # whether the language model knows a word
     notes: Sequence[ModelNote]  # what is unusual about the language model's unknown words
-    files: Sequence[str]
     problems: Sequence[UserError]
     trial: Trial  # of the first hypotheses
     remedies: Sequence[str]  # the rewritings that bring hypotheses and references together
@@ -113,23 +103,15 @@ class DoctorInputs:
         errors = self.trial.errors
         return not self.trial.pairs or errors([*others, option]) < errors(others)
 
-    def command(self, names: Sequence[str]) -> str:
-        """Return the command that applies rewritings, to the lists or to what is counted alone."""
-        more = 0 if MARKS in names else self.trial.compare_gains(rewriting(names))
-        if more > SLACK * self.trial.errors():
-            return f"count them so, and leave the lists as they are: {count_options(names)}"
-        return convert_options(names)
-
 
 def join_references(texts: Mapping[str, str], nbests) -> Mapping[str, str]:
-    """Return references under the lists' ids, where one side has a speaker before each, if so."""
-    utts = [nbest.utt for nbest in nbests]
-    ids = next((pairs for rule, pairs in alike(utts, texts) if rule == BEHIND and pairs), {})
-    if ids.keys() != set(utts) or len(set(ids.values())) < len(ids):
+    """Return references under the lists' ids, where one rule joins all."""
+    found = pair_ids([nbest.utt for nbest in nbests], texts)
+    if not found or not found[0]:
         return texts
-    joined = set(ids.values())
+    joined = set(found[1].values())
     rest = {utt: text for utt, text in texts.items() if utt not in joined}
-    return {utt: texts[ids[utt]] for utt in utts} | rest
+    return {utt: texts[other] for utt, other in found[1].items()} | rest
 
 
 def read_inputs(
@@ -151,9 +133,8 @@ def read_inputs(
         if texts is not None:
             refs, ref_places = texts, {utt: ref_places.get(utt, ref) for utt in texts}
     model = attempt(problems, ModelWords(), lambda: read_words(lm)) if lm else ModelWords()
-    both = [(nbest, refs[nbest.utt]) for nbest in nbests if nbest.hyps and nbest.utt in refs]
-    pairs = [(nbest.hyps[0].text, words) for nbest, words in both]
-    trial = Trial(pairs, both, model.score)
+    pairs = [(n.hyps[0].text, refs[n.utt]) for n in nbests if n.hyps and n.utt in refs]
+    trial = Trial(pairs)
     profiles = profile_sides(
         ("hypotheses", nbest, [(places[n.utt], hyp.text) for n in nbests for hyp in n.hyps]),
         ("references", ref or nbest, [(ref_places[utt], words) for utt, words in refs.items()]),
@@ -165,12 +146,11 @@ def read_inputs(
     wanted = model_hyps.words.keys() | model_references.words.keys()
     lines = {model.normalise(words) for words in refs.values()}
     seen = attempt(problems, None, lambda: text and profile_text(text, model, wanted, lines))
-    files = [path for path in (nbest, text, ref) if path and path != "-" and Path(path).is_file()]
     forms = choose_forms(model_hyps.words, seen.words) if seen else []
     trials = trial, choose_remedies(trial, hyps, references), forms
     lists = nbest, nbests, places, refs, ref or nbest, ref_places
     model_view = model.normalise, lm, model.known, model.notes
-    return DoctorInputs(*lists, *profiles, seen, *model_view, files, problems, *trials)
+    return DoctorInputs(*lists, *profiles, seen, *model_view, problems, *trials)
 
 
 def profile_sides(
@@ -201,15 +181,13 @@ def single(text: str) -> str:
 @dataclass(frozen=True)
 class ModelWords:
     """View of text by a language model: its normaliser, its split into words, whether it knows a
-    word (None: nobody can say), notes on its unknown words, and the natural log-probability of a
-    text (None: it would take long).
+    word (None: nobody can say), notes on its unknown words.
     """
 
     normalise: Callable[[str], str] = single
     split: Callable[[str], list[str]] = str.split
     known: Callable[[str], bool] | None = None
     notes: Sequence[ModelNote] = ()
-    score: Callable[[str], float] | None = None
 
 
 def profile_rows(
@@ -270,8 +248,7 @@ def read_words(lm: str) -> ModelWords:
         return ModelWords(subword.normaliser, known=subword.knows)
     model = NgramModel.load(lm)
     known = model.kenlm.__contains__ if model.foreign else model.subword.knows
-    score = lambda text: float(model.conditional(text)[0].sum())  # noqa: E731
-    return ModelWords(model.normalise, model.split, known, tuple(model.notes), score=score)
+    return ModelWords(model.normalise, model.split, known, tuple(model.notes))
 
 
 def profile_text(path: str, model: ModelWords, wanted: set[str], lines: set[str]) -> Profile:

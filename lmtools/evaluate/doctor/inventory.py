@@ -40,8 +40,6 @@ LEARNT = {
     "nfkc": "--unicode-form NFKC",
 }
 TOLD = 3  # characters a side
-GAPS, FEW = 0.1, 0.2  # blanks a letter that are many; and few, as a share of the other side's
-LETTERS = 0.2  # of the characters of a text, if it is of such a script
 NUMBERS = 0.9  # of the words of a side that are ids
 
 
@@ -191,8 +189,6 @@ def forms(inputs: DoctorInputs) -> Iterator[Finding]:
         yield compare_references(inputs, names)
     if inputs.text_forms:
         yield compare_text(inputs, inputs.text, inputs.text_forms)
-    if inputs.text and not inputs.model_hyps.signs and not inputs.text.signs:
-        yield from compare_gaps(inputs.model_hyps, inputs.text)
 
 
 def compare_references(inputs: DoctorInputs, names: list[str]) -> Finding:
@@ -209,7 +205,7 @@ def compare_references(inputs: DoctorInputs, names: list[str]) -> Finding:
         rates += f" ({', '.join(gains)} of it)"
     place, odd = find_odd(inputs.hyps, inputs.references)
     level = grade_rate(before - after, 0, 1) or ERROR
-    remedy = f"write both alike: {inputs.command(inputs.remedies)}"
+    remedy = f"write both alike: {convert_options(inputs.remedies)}"
     return Finding(level, place, f"{rates}{odd}", remedy)
 
 
@@ -232,21 +228,6 @@ def compare_text(inputs: DoctorInputs, text: Profile, names) -> Finding:
         remedy = f"{convert_options(names)}, and of the text utils/unify.py {listed} < {text.path}"
     level = grade_rate((counts[1] - counts[0]) / words.total(), 0, 0.02) or ERROR
     return Finding(level, place, cause, f"write both alike: {remedy}")
-
-
-def compare_gaps(hyps: Profile, text: Profile) -> Iterator[Finding]:
-    """Find Chinese, Japanese, Thai .. with blanks between words on one side alone."""
-    if not all(side.blankless > LETTERS * side.letters(bool) for side in (hyps, text)):
-        return
-    for more, less in ((hyps, text), (text, hyps)):
-        rate = more.gaps / more.blankless
-        if rate > GAPS and less.gaps / less.blankless < FEW * rate:
-            cause = (
-                f"{name_profile(more)} blanks between letters of a script without blanks"
-                f" ({share(more.gaps, more.blankless)}), {name_profile(less)} hardly any"
-            )
-            remedy = f"lmtools convert --unify blanks, and utils/unify.py blanks < {text.path}"
-            yield Finding(ERROR, more.path, cause, f"write both alike: {remedy}")
 
 
 def find_odd(hyps: Profile, other: Profile) -> tuple[str, str]:

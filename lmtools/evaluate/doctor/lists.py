@@ -3,8 +3,7 @@ are written without blanks between words.
 """
 
 import re
-from collections.abc import Callable, Iterator
-from statistics import median_low
+from collections.abc import Iterator
 
 from lmtools.evaluate.blanks import find_spacing, remedy_of
 from lmtools.evaluate.doctor.inputs import (
@@ -18,18 +17,8 @@ from lmtools.evaluate.doctor.inputs import (
     some,
 )
 from lmtools.evaluate.fit import REMEDY, measure_fit
-from lmtools.text import NORMALISERS
 from lmtools.text.marks import count_looped, is_looping
-from lmtools.types import NBest
 
-# What people and programs do to utterance ids; each undoes one of them.
-CHANGES: dict[str, Callable[[str], str]] = {
-    "end in the rank of a hypothesis, `utt-n`": lambda utt: re.sub(r"-\d+$", "", utt),
-    "differ in case": str.lower,
-    "have a directory": lambda utt: utt.rpartition("/")[2],
-    "have a file ending": lambda utt: re.sub(r"\.(wav|flac|mp3|sph)$", "", utt),
-    "have a speaker before": lambda utt: re.split(r"[-_]", utt, maxsplit=1)[-1],
-}
 SHOWN = 60  # characters of a hypothesis
 
 
@@ -52,37 +41,14 @@ def ids(inputs: DoctorInputs) -> Iterator[Finding]:
     without = [utt for utt in lists if utt not in refs]
     unknown = [utt for utt in refs if utt not in lists]
     if without:
-        cause = (
-            f"{share(len(without), len(lists))} utterances have no reference in {inputs.ref}:"
-            f" {some(without, 3)}"
-        )
-        yield Finding(
-            ERROR,
-            lists[without[0]],
-            cause + why(without, refs),
-            "make the ids the same on both sides",
-        )
-    if unknown:
-        cause = (
-            f"{share(len(unknown), len(refs))} references have no list in {inputs.nbest}:"
-            f" {some(unknown, 3)}"
-        )
-        remedy = "make the ids the same on both sides" if without else "fine if the set is bigger"
-        yield Finding(
-            ERROR if without else HINT,
-            inputs.ref_places[unknown[0]],
-            cause + why(unknown, lists),
-            remedy,
-        )
-
-
-def why(utts, others) -> str:
-    """Return the change between the ids of the two sides, if one explains most, else nothing."""
-    for what, undo in CHANGES.items():
-        there = {undo(other) for other in others} | others.keys()
-        if sum(undo(utt) in there for utt in utts) > 0.5 * len(utts):
-            return f" (one side's ids {what})"
-    return ""
+        there = f" (first {without[0]!r}, there {unknown[0]!r})" if unknown else ""
+        cause = f"{share(len(without), len(lists))} utterances have no reference in {inputs.ref}"
+        remedy = "make the ids the same on both sides"
+        yield Finding(ERROR, lists[without[0]], f"{cause}{there}", remedy)
+    elif unknown:
+        cause = f"{share(len(unknown), len(refs))} references have no list in {inputs.nbest}"
+        where = inputs.ref_places[unknown[0]]
+        yield Finding(HINT, where, f"{cause}: {some(unknown, 3)}", "fine if the set is bigger")
 
 
 def split_lists(inputs: DoctorInputs) -> Iterator[Finding]:
@@ -167,53 +133,16 @@ def empty(inputs: DoctorInputs) -> Iterator[Finding]:
 
 
 def duplicates(inputs: DoctorInputs) -> Iterator[Finding]:
-    """Find words twice in a list, the same but for case and punctuation if references have none."""
-    # in a pool, they are votes
-    lists = [
-        nbest for nbest in inputs.nbests if not all("system" in hyp.extra for hyp in nbest.hyps)
+    """Find the same words twice in a list; not in a pool, where they are votes."""
+    alike = [
+        nbest.utt
+        for nbest in inputs.nbests
+        if len({single(hyp.text) for hyp in nbest.hyps}) < len(nbest.hyps)
+        and not all("system" in hyp.extra for hyp in nbest.hyps)
     ]
-    alike = [nbest.utt for nbest in lists if fewer(nbest, single)]
     if alike:
         cause = f"{share(len(alike), len(inputs.nbests))} lists hold the same words more than once"
         yield Finding(HINT, inputs.places[alike[0]], cause, "merge them: lmtools convert --dedup")
-    bare = inputs.references.case in ("lower", "upper") and not inputs.references.punctuation()
-    rich = inputs.hyps.case == "mixed" or inputs.hyps.punctuation()
-    normalise = NORMALISERS["librispeech"]
-    variants = [
-        nbest for nbest in lists if bare and rich and fewer(nbest, normalise) > fewer(nbest, single)
-    ]
-    # a recogniser that writes both shows them in most lists; `sons'` is now and then another word
-    if len(variants) > 0.05 * len(lists):
-        count = sum(fewer(nbest, normalise) - fewer(nbest, single) for nbest in variants)
-        cause = (
-            f"{plural(count, 'hypothesis')} in {share(len(variants), len(inputs.nbests))} lists"
-            " differ from another in case and punctuation alone, which the references lack (first"
-            f" in {variants[0].utt!r})"
-        )
-        better = not inputs.trial.pairs or inputs.trial.rate_of(normalise) < inputs.trial.rate()
-        normaliser = "--normaliser librispeech " if better else ""
-        remedy = f"merge them: lmtools convert {normaliser}--dedup normalised"
-        yield Finding(HINT, inputs.places[variants[0].utt], cause, remedy)
-
-
-def fewer(nbest: NBest, normalise: Callable[[str], str]) -> int:
-    """Return the number of hypotheses of a list that are equal to others once normalised."""
-    return len(nbest.hyps) - len({normalise(hyp.text) for hyp in nbest.hyps})
-
-
-def length(inputs: DoctorInputs) -> Iterator[Finding]:
-    """Find hypotheses far longer than others."""
-    sizes = [(nbest.utt, len(hyp.text.split())) for nbest in inputs.nbests for hyp in nbest.hyps]
-    middle = median_low([size for _, size in sizes]) if sizes else 0
-    limit = max(50, 8 * middle)
-    long = [(utt, size) for utt, size in sizes if size > limit]
-    if long:
-        longest = max(size for _, size in long)
-        cause = (
-            f"{plural(long, 'hypothesis')} of more than {limit} words, up to {longest:,} (half have"
-            f" at most {middle})"
-        )
-        yield Finding(HINT, inputs.places[long[0][0]], cause, "see whether the recogniser ran wild")
 
 
 def loops(inputs: DoctorInputs) -> Iterator[Finding]:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 
-from lmtools.text.unify import UNIFIERS, count_gaps, unifier
+from lmtools.text.unify import UNIFIERS, unifier
 
 # How Moses writes what has a meaning in its files; the last three in older versions.
 ESCAPES = {
@@ -79,8 +79,6 @@ class Profile:
     characters: Counter = field(default_factory=Counter)
     signs: Counter = field(default_factory=Counter)  # of tokenisation, by name
     first: dict[str, str] = field(default_factory=dict)
-    gaps: int = 0  # blanks beside characters of scripts that put none between words, and these
-    blankless: int = 0
     starts: Counter = field(default_factory=Counter)  # first words, of the first lines only
     whole: set[str] = field(default_factory=set)
     split: Callable[[str], list[str]] = str.split  # into words
@@ -100,9 +98,6 @@ class Profile:
                 self.signs[name] += count
                 self.first.setdefault(name, place)
         text = bare(undo_signs(text) if self.signs else text)
-        gaps, blankless = count_gaps(text)
-        self.gaps += gaps
-        self.blankless += blankless
         for character in set(text).difference(self.first):
             self.first[character] = place
         self.characters.update(text)

@@ -4,14 +4,14 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from lmtools.evaluate import METRICS
 from lmtools.evaluate.doctor.inputs import ERROR, HINT, DoctorInputs, Finding, share
-from lmtools.evaluate.doctor.trials import FIRST, SAMPLE, Trial
+from lmtools.evaluate.doctor.trials import SAMPLE, Trial
 from lmtools.evaluate.fit import are_costs, are_positive, is_indicator
+from lmtools.evaluate.metrics import METRICS
 from lmtools.types import NBest
 
+FIRST = ("total", "score", "am")  # scores that lists are chosen by
 ENOUGH = 20  # utterances from which a correlation means something
-SCALES = np.geomspace(1e-3, 1e3, 121)  # of the second component against the first
 FAR = 1000  # typical distances from the middle: no score is so far out
 UNSORTED = 0.2  # of the lists whose first is not the highest
 LARGE = 1e9  # nats that no hypothesis costs
@@ -91,27 +91,38 @@ def is_lm(name: str) -> bool:
     return "lm" in name.lower() and "lmwt" not in name.lower()
 
 
-def signs(inputs: DoctorInputs) -> Iterator[Finding]:
-    """Find costs for log-probabilities: positive, growing down the lists; not in features."""
+def find_positive(inputs: DoctorInputs) -> Iterator[tuple[str, bool, str]]:
+    """Yield components whose values are all positive, features apart, whether they are costs, and
+    what tells so: the lowest choose better, as references show, or they grow down the lists.
+    """
     parts = columns(inputs)
     first = next((name for name in FIRST if name in parts), next(iter(parts), None))
     for name, lists in parts.items():
-        values = np.concatenate(lists)
-        if not are_positive(values) or not (is_lm(name) or name in (first, *FIRST)):
-            continue
-        rising = np.mean([row[-1] > row[0] for row in lists])
-        lower_is_better = choose_by(inputs, name)
-        if lower_is_better or (lower_is_better is None and (is_lm(name) or rising > 0.6)):
-            cause = f"all values of {name!r} are positive"
-            cause += ", and they grow down the lists" if rising > 0.6 else ""
-            cause += ", and the lowest choose better than the highest" if lower_is_better else ""
+        if are_positive(np.concatenate(lists)) and (is_lm(name) or name in (first, *FIRST)):
+            rising = bool(np.mean([row[-1] > row[0] for row in lists]) > 0.6)
+            lower_is_better = choose_by(inputs, name)
+            costs = lower_is_better or (lower_is_better is None and (is_lm(name) or rising))
+            why = ", and they grow down the lists" * rising
+            why += ", and the lowest choose better than the highest" * bool(lower_is_better)
+            yield name, bool(costs), why
+
+
+def find_costs(inputs: DoctorInputs) -> list[str]:
+    """Return the components that are costs."""
+    return [name for name, costs, _ in find_positive(inputs) if costs]
+
+
+def signs(inputs: DoctorInputs) -> Iterator[Finding]:
+    """Find costs for log-probabilities."""
+    for name, costs, why in find_positive(inputs):
+        cause = f"all values of {name!r} are positive"
+        remedy = "fine for densities and similarities; give the negative of costs"
+        if costs:
+            cause += f"{why}: costs, not log-probabilities?"
             remedy = "give their negative: higher must be better"
             if not is_lm(name):
                 remedy += f" (lmtools tune --fix {name}=-1 turns the sign of a first pass)"
-            yield Finding(ERROR, inputs.nbest, f"{cause}: costs, not log-probabilities?", remedy)
-        else:
-            remedy = "fine for densities and similarities; give the negative of costs"
-            yield Finding(HINT, inputs.nbest, f"all values of {name!r} are positive", remedy)
+        yield Finding(ERROR if costs else HINT, inputs.nbest, cause, remedy)
 
 
 def choose_by(inputs: DoctorInputs, name: str) -> bool | None:
@@ -135,32 +146,20 @@ def choose_by(inputs: DoctorInputs, name: str) -> bool | None:
 
 
 def base(inputs: DoctorInputs) -> Iterator[Finding]:
-    """Find LM scores too small for natural logarithms, and totals that do not grow with length."""
+    """Find totals that do not grow with length."""
     sizes = [
         np.array([len(hyp.text.split()) + 1 for hyp in nbest.hyps])
         for nbest in inputs.nbests
         if len(nbest.hyps) > 1
     ]
     for name, lists in columns(inputs).items():
-        values, lengths = np.concatenate(lists), np.concatenate(sizes)
-        a_word = np.nansum(np.abs(values)) / lengths[~np.isnan(values)].sum()
-        if is_lm(name) and 0 < a_word < 2:
-            cause = (
-                f"{name!r} is {a_word:.2f} a word, the natural log of a perplexity of"
-                f" {np.exp(a_word):.1f}"
-            )
+        if (is_lm(name) or name in FIRST) and not grows(lists, sizes):
+            cause = f"{name!r} looks like a mean per token"
             remedy = (
-                "fine for log10 or another scale, which lmtools tune finds; in place of a mean a"
-                " token let lmtools score make the sum"
-            )
-            yield Finding(HINT, inputs.nbest, cause, remedy)
-        if (is_lm(name) or name in ("am", "score", "total")) and not grows(lists, sizes):
-            cause = f"{name!r} does not grow with the number of words, as a mean a token would not"
-            remedy = (
-                f"lmtools tune --fix {name}=0 leaves it out, lmtools score makes the sum"
+                f"lmtools score makes the sum, or leave it out: lmtools tune --fix {name}=0"
                 if is_lm(name)
-                else "take the language model's mean, too: --scores NAME/token=FILE of lmtools tune"
-                " and rescore; for Whisper's default weights give lists of lmtools decode"
+                else "multiply it by the number of tokens, or take an LM's mean, too: --scores"
+                " NAME/token=FILE of lmtools tune and rescore"
             )
             yield Finding(HINT, inputs.nbest, cause, remedy)
 
@@ -177,55 +176,27 @@ def grows(lists: Sequence[np.ndarray], sizes: Sequence[np.ndarray]) -> bool:
 
 
 def order(inputs: DoctorInputs) -> Iterator[Finding]:
-    """Find lists whose first hypothesis is not that of the highest score: the single or total one,
-    `am`, or any positive combination of the first two; unless the first ones are better. Whisper's
-    first is the best by its mean a token, and in 15% of lists not the best by its sum.
+    """Find lists whose first hypothesis is not that of the highest score, where references say that
+    the highest is better.
     """
     parts = columns(inputs)
-    total = next((name for name in ("total", "score") if name in parts), None)
-    if not parts:
-        return
-    chosen = [parts[total]] if total else list(parts.values())[:2]
-    ways = [chosen[0]]
-    if len(chosen) > 1:
-        ways = [[a + scale * b for a, b in zip(*chosen, strict=True)] for scale in SCALES]
-    if "am" in list(parts)[2:]:  # a translator's total, after its features
-        ways.append(parts["am"])
-    highest = min((find_highest(lists) for lists in ways), key=np.count_nonzero)
-    wrong = np.count_nonzero(highest)
-    rates = compare_first(inputs, highest)
-    if wrong <= UNSORTED * len(highest) or (rates and rates[0] <= rates[1]):
-        return
-    what = f"{total!r}" if total else " and ".join(map(repr, list(parts)[:2]))
-    title = inputs.trial.metric.title
-    cause = (
-        f"lists are not sorted by {what}: in {share(wrong, len(highest))} lists the first has not"
-        " the highest"
-    )
-    if rates:
-        cause += f" ({title} of the first {rates[0]:.1f}, of the highest {rates[1]:.1f})"
-    remedy = (
-        "fine if the first is the recogniser's answer; else lmtools tune --set lengths= and rescore"
-        " --nbest-out sort them"
-    )
-    yield Finding(HINT, inputs.nbest, cause, remedy)
-
-
-def find_highest(lists: Sequence[np.ndarray]) -> np.ndarray:
-    """Return the place of each list's highest score, the first of near ties."""
-    slack = 1e-6 * max(
-        np.nanmax(row, initial=-np.inf) - np.nanmin(row, initial=np.inf) for row in lists
-    )
-    rows = (np.where(np.isnan(row), -np.inf, row) for row in lists)
-    return np.array([int(np.argmax(row >= row.max() - slack)) for row in rows])
-
-
-def compare_first(inputs: DoctorInputs, places: np.ndarray) -> list[float]:
-    """Return error rates of first hypotheses and of those at `places`, [] without references."""
+    name = next((name for name in FIRST if name in parts), None)
     lists = [nbest for nbest in inputs.nbests if len(nbest.hyps) > 1]
-    rows = [(n, place) for n, place in zip(lists, places, strict=True) if n.utt in inputs.refs]
-    pairs = [
-        [(nbest.hyps[place * chosen].text, inputs.refs[nbest.utt]) for nbest, place in rows]
-        for chosen in (False, True)
-    ]
-    return [Trial(side).rate() for side in pairs] if rows else []
+    best = {n.utt: int(np.argmax(row)) for n, row in zip(lists, parts.get(name, ()), strict=False)}
+    wrong = sum(place > 0 for place in best.values())
+    lists = [nbest for nbest in lists if nbest.utt in inputs.refs]
+    if not lists or wrong <= UNSORTED * len(best):
+        return
+    pairs = (
+        [(n.hyps[best[n.utt] * highest].text, inputs.refs[n.utt]) for n in lists]
+        for highest in (False, True)
+    )
+    first, highest = (Trial(side).rate() for side in pairs)
+    if highest < first:
+        title = inputs.trial.metric.title
+        cause = (
+            f"in {share(wrong, len(best))} lists the first has not the highest {name!r} ({title} of"
+            f" the first {first:.1f}, of the highest {highest:.1f})"
+        )
+        remedy = "lmtools tune --set lengths= and lmtools rescore --nbest-out sort them"
+        yield Finding(HINT, inputs.nbest, cause, remedy)

@@ -5,7 +5,6 @@ are written: tokens instead of text, pieces instead of words, a case right insid
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from lmtools.base.errors import UserError
 from lmtools.evaluate.doctor.inputs import (
     ERROR,
     HINT,
@@ -20,13 +19,11 @@ from lmtools.evaluate.doctor.inputs import (
     some,
 )
 from lmtools.evaluate.doctor.profile import SIGNS, Profile
-from lmtools.evaluate.doctor.trials import LOWER, MARKS, PUNCTUATION, RARE
+from lmtools.evaluate.doctor.trials import LOWER, MARKS, PUNCTUATION, RARE, convert_options
 from lmtools.formats.edits import capitalise
-from lmtools.formats.registry import read_beginning
 from lmtools.text.marks import drop_marks, find_marks
 from lmtools.text.unknown import conversion, explain
 
-BLOCK = 1 << 20
 LONG = 8  # words from which a sentence is unlikely to be said twice
 LEAK = 0.2  # share of long references in the text that makes figures worthless
 ENOUGH = 20  # lines from which it means something that they lack a character
@@ -65,7 +62,7 @@ def remedy_of(inputs: DoctorInputs, remedy: str, other: Profile, options: Sequen
         return f"{remedy} --normaliser {name} to lmtools rescue, ngram or subword"
     if useful := [option for option in options if inputs.helps(option)]:
         whole = set(useful) <= set(inputs.remedies)
-        return f"{remedy}, {inputs.command(inputs.remedies if whole else useful)}"
+        return f"{remedy}, {convert_options(inputs.remedies if whole else useful)}"
     before, after = inputs.trial.rate(), inputs.trial.rate(options)
     title = inputs.trial.metric.title
     return f"{remedy} ({' '.join(options)} does not do it: {title} {before:.1f}, then {after:.1f})"
@@ -76,22 +73,6 @@ def name_profile(profile: Profile) -> str:
     if profile.name == "hypotheses":
         return "the hypotheses have"
     return f"the {profile.name} in {profile.path} {'has' if profile.name == 'text' else 'have'}"
-
-
-def encoding(inputs: DoctorInputs) -> Iterator[Finding]:
-    """Find byte-order marks and carriage returns, in the first MiB of each file."""
-    for path in inputs.files:
-        try:
-            block = read_beginning(path, BLOCK)
-        except UserError:  # which those who read it have reported
-            continue
-        if block.startswith(b"\xef\xbb\xbf"):
-            cause = "starts with a byte-order mark, which other programs take for a letter"
-            yield Finding(HINT, f"{path}:1", cause, "write UTF-8 without it")
-        if b"\r\n" in block:
-            line = block[: block.index(b"\r\n")].count(b"\n") + 1
-            cause = "lines end in CR LF, and other programs take the CR for part of the last word"
-            yield Finding(HINT, f"{path}:{line}", cause, "convert it with dos2unix")
 
 
 def writing(inputs: DoctorInputs) -> Iterator[Finding]:
@@ -168,18 +149,7 @@ def marks(inputs: DoctorInputs) -> Iterator[Finding]:
 
 
 def first_word(inputs: DoctorInputs) -> Iterator[Finding]:
-    """Find ids where words should be, and words where ids should be."""
-    if inputs.text and inputs.text.lines >= ENOUGH:
-        yield from text_start(inputs.text, inputs)
-    if (
-        inputs.ref != inputs.nbest
-        and inputs.nbests
-        and not inputs.refs.keys() & inputs.places.keys()
-    ):
-        words = [utt for utt in inputs.refs if utt in inputs.hyps.words]
-        if len(words) > 0.5 * len(inputs.refs):
-            cause = f"the first words of lines ({some(words, 3)}) are taken for utterance ids"
-            yield Finding(ERROR, inputs.ref_places[words[0]], cause, "write `utt w1 w2 ...`")
+    """Find ids where words should be."""
     eaten = [
         nbest
         for nbest in inputs.nbests
@@ -188,24 +158,6 @@ def first_word(inputs: DoctorInputs) -> Iterator[Finding]:
     if eaten:
         cause = f"the hypotheses of {plural(eaten, 'utterance')} begin with the utterance id"
         yield Finding(ERROR, inputs.places[eaten[0].utt], cause, "take it out of their text")
-
-
-def text_start(text: Profile, inputs: DoctorInputs) -> Iterator[Finding]:
-    """Find utterance ids at the start of text, and text of first words alone."""
-    ids = [
-        word
-        for word in text.starts
-        if word in inputs.places or (len(word) > 3 and any(map(str.isdigit, word)))
-    ]
-    if len(ids) > 0.9 * text.starts.total():
-        cause = (
-            f"lines begin with what looks like utterance ids ({some(ids, 2)}), which a model would"
-            " learn as words"
-        )
-        yield Finding(ERROR, f"{text.path}:1", cause, "cut them off: cut -d' ' -f2-")
-    elif text.spaces < 1.1 * text.lines and inputs.model_hyps.spaces > 2 * inputs.model_hyps.lines:
-        cause = "one word a line, as if only the first of each sentence were left"
-        yield Finding(ERROR, f"{text.path}:1", cause, "give one sentence a line")
 
 
 def vocabulary(inputs: DoctorInputs) -> Iterator[Finding]:

@@ -6,18 +6,14 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-
-from lmtools.evaluate import METRICS
 from lmtools.evaluate.doctor.profile import APOSTROPHES, Profile
+from lmtools.evaluate.metrics import METRICS
 from lmtools.text.marks import drop_marks
 from lmtools.text.normaliser import Normaliser
 from lmtools.text.unify import CHARACTER, UNIFIERS, unifier
 from lmtools.text.unknown import conversion
-from lmtools.types import NBest
 
 SAMPLE = 500  # utterances, evenly from all
-FEW = 200  # lists, of which all hypotheses are counted
 MEANT = 0.7  # of the errors are left at most where two ways of writing make them
 RARE = 0.001  # marks a word that are an accident
 SLACK = 0.01  # of the errors: what a rewriting has to take away to be worth its place
@@ -31,9 +27,6 @@ OPTIONS: dict[str, tuple[str, Callable[[str], str]]] = {
     PUNCTUATION: ("without punctuation", Normaliser(punctuation="strip")),
     BARE: ("without apostrophes", Normaliser(apostrophe="strip")),
 }
-FIRST = ("total", "score", "am")  # scores that lists are chosen by
-# Weights that are tried of a language model and of the words, where each column has unit spread
-LMS, WORDS = (0.0, *np.geomspace(0.05, 20, 13)), np.linspace(-2, 2, 9)
 
 
 def describe(names: Iterable[str]) -> str:
@@ -64,27 +57,13 @@ def convert_options(names: Iterable[str]) -> str:
     return " ".join([*command.split(), *[MARKS] * (MARKS in names)])
 
 
-def count_options(names: Iterable[str]) -> str:
-    """Return the command that counts errors after rewritings, and leaves the lists as they are."""
-    names = set(names)
-    settings = (name[2:].replace(" ", "=") for name in OPTIONS if name in names)
-    command = f"lmtools evaluate --normaliser none:{','.join(settings)}".removesuffix(
-        " --normaliser none:"
-    )
-    forms = [name for name in UNIFIERS if name in names]
-    return command + f" --unify {','.join(forms)}" * bool(forms)
-
-
 @dataclass
 class Trial:
     """A sample of hypotheses beside their references; errors are of words, or of characters where
-    most of the references is of scripts without blanks. `lists` with references and `score`, the
-    natural log-probability of a text by a language model, are what the model's gain is tried on.
+    most of the references is of scripts without blanks.
     """
 
     pairs: Sequence[tuple[str, str]]
-    lists: Sequence[tuple[NBest, str]] = ()
-    score: Callable[[str], float] | None = None
     sums: dict[frozenset[str], tuple[int, int]] = field(default_factory=dict)
 
     def __post_init__(self):
@@ -122,55 +101,6 @@ class Trial:
         """Return the error rate after changes as of `measure`, in percent."""
         errors, length = self.measure(*changes)
         return 100 * errors / max(1, length)
-
-    def compare_gains(self, change: Callable[[str], str]) -> int:
-        """Return how many errors more there are, counted after `change`, where a language model
-        chooses among hypotheses that are so rewritten, than where they stay as they are; 0 without
-        a model.
-        """
-        lists = self.lists[:: -(-len(self.lists) // FEW) or 1]
-        if self.score is None or not lists:
-            return 0
-        most = max(len(nbest.hyps) for nbest, _ in lists)
-        errors, first = np.zeros((len(lists), most)), np.full((len(lists), most), -np.inf)
-        for row, (nbest, ref) in enumerate(lists):
-            texts = [change(hyp.text) for hyp in nbest.hyps]
-            counts = self.metric.statistics(change(ref), texts)[:, :3].sum(1)
-            errors[row, : len(texts)] = counts
-            first[row, : len(texts)] = first_scores(nbest)
-        left = (
-            self.count_chosen([[rewrite(h.text) for h in n.hyps] for n, _ in lists], first, errors)
-            for rewrite in (change, str)
-        )
-        return next(left) - next(left)
-
-    def count_chosen(
-        self, texts: Sequence[Sequence[str]], first: np.ndarray, errors: np.ndarray
-    ) -> int:
-        """Count the errors (U, K) of the texts that are chosen by `first` scores (U, K; none:
-        -inf), the language model's and the number of words, with the best weights.
-        """
-        valid, columns = np.isfinite(first), np.zeros((3, *first.shape))
-        columns[0, valid] = first[valid]
-        columns[1, valid] = [self.score(text) for row in texts for text in row]
-        columns[2, valid] = [len(text.split()) for row in texts for text in row]
-        middle = columns.sum(2, keepdims=True) / valid.sum(1)[:, None]
-        spread = np.sqrt(np.mean((columns - middle)[:, valid] ** 2, axis=1))
-        columns /= np.maximum(spread, 1e-9)[:, None, None]
-        columns[0, ~valid] = -np.inf
-        rows = np.arange(len(errors))
-        chosen = ((columns[0] + lm * columns[1] + n * columns[2]) for lm in LMS for n in WORDS)
-        return int(min(errors[rows, totals.argmax(1)].sum() for totals in chosen))
-
-
-def first_scores(nbest: NBest) -> Sequence[float]:
-    """Return the score of the first pass of each hypothesis; without one its place speaks for
-    it.
-    """
-    names = [name for name in FIRST if all(name in hyp.scores for hyp in nbest.hyps)]
-    if names:
-        return [hyp.scores[names[0]] for hyp in nbest.hyps]
-    return [-float(np.log1p(rank)) for rank in range(len(nbest.hyps))]
 
 
 def least_combination(errors: Callable[[Collection[str]], int], names: Sequence[str]) -> list[str]:

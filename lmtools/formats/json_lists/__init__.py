@@ -3,9 +3,7 @@
 from functools import partial
 
 from lmtools.formats.json_lists import json_io, objects, recognisers, whisper
-from lmtools.formats.json_lists.json_io import drop_partial, json_format, spell_keyed, spell_scored
-
-CONFIDENT = partial(spell_scored, keys={"confidence": "score", "text": "text"})
+from lmtools.formats.json_lists.json_io import drop_partial, json_format
 
 JSON_FORMATS = {
     # {"utts": {"zed1": {"output": [{"rec_text": "▁blue▁finch<eos>", "score": -7.4, ..}, ..]}}}
@@ -14,7 +12,6 @@ JSON_FORMATS = {
         json_io.recognise("{", '"utts"', '"rec_text"'),
         partial(json_io.read_mapping, key="utts"),
         objects.parse_espnet1,
-        writes=("utts", objects.spell_espnet1),
     ),
     # {"zed1": {"hyp_1": {"score": -7.4, "text": "blue finch"}, .., "ref": ..}, ..}; am.json has
     # first-pass scores, natural logs, and references, lm.json those of the LM
@@ -56,7 +53,6 @@ JSON_FORMATS = {
         whisper.read_entries,
         whisper.parse_list,
         finish=whisper.name_scores,
-        writes=("list", whisper.spell_list),
     ),
     # {"utt": "a1", "ref": "blue finch", "alternatives": [{"confidence": 214.5, "text": "blue fins",
     # "result": [{"word": "blue", "start": 0.1, ..}, ..]}, ..]}: `confidence`, the acoustic model's
@@ -67,7 +63,6 @@ JSON_FORMATS = {
         json_io.recognise_results('"alternatives"', r'\A(?s:(?!.*"transcript"))'),
         json_io.read_results,
         recognisers.parse_vosk,
-        writes=("lines", partial(spell_keyed, hyps="alternatives", spell=CONFIDENT)),
     ),
     # {"utt": "a1", "ref": .., "beams": [BEAM, ..]}; of pyctcdecode `am` is the logit score, `lm`
     # the rest of the total: weighted LM, hot words and word bonus

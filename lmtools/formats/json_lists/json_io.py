@@ -11,14 +11,7 @@ from lmtools.base.atomic import atomic_text
 from lmtools.base.errors import UserError
 from lmtools.base.files import not_utf8, read_bytes, read_lines
 from lmtools.base.grammar import Finite, encodable, fit, parse_json, refuse_twice
-from lmtools.formats.checks import (
-    Utterances,
-    check_nbests,
-    components,
-    identifier,
-    one_score,
-    refuse_write,
-)
+from lmtools.formats.checks import Utterances, check_nbests, components, identifier, refuse_write
 from lmtools.formats.registry import HEAD, Format, list_children, read_beginning
 from lmtools.types import EMPTY, Hypothesis, NBest
 
@@ -195,13 +188,8 @@ def values_of(extra: Mapping[str, str]) -> dict:
     return {name: value_of(text) for name, text in extra.items()}
 
 
-# How a file holds its lists: what stands before the first, between two, and after the last
-ROWS = {
-    "lines": ("", "\n", ""),
-    "list": ("[\n", ",\n", "]\n"),
-    "object": ("{\n", ",\n", "}\n"),
-    "utts": ('{"utts": {\n', ",\n", "}}\n"),
-}
+# How a file holds its lists: what stands before the first and after the last
+ROWS = {"list": ("[\n", "]\n"), "object": ("{\n", "}\n")}
 
 
 def json_format(
@@ -229,16 +217,14 @@ def json_format(
             yield nbest
 
     def write(nbests: Iterable[NBest], path, **given) -> None:
-        opening, between, closing = ROWS[writes[0]]
+        opening, closing = ROWS[writes[0]]
         count = 0
         with atomic_text(path) as out:
             out.write(opening)
             for count, nbest in enumerate(check_nbests(nbests, path), 1):
                 tree = writes[1](nbest, f"{path}: utterance {nbest.utt!r}", **given)
                 key = f"{json.dumps(nbest.utt, ensure_ascii=False)}: " if "{" in opening else ""
-                out.write(between * (count > 1) + key + json.dumps(tree, ensure_ascii=False))
-                if str(path) == "-":
-                    out.flush()
+                out.write(",\n" * (count > 1) + key + json.dumps(tree, ensure_ascii=False))
             out.write("\n" * (count > 0) + closing)
 
     return Format(summary, recognises, read, write if writes else refuse_write, options=options)
@@ -300,19 +286,3 @@ def drop_partial(nbests: Iterable[NBest], path, **options) -> Iterator[NBest]:
         return
     for nbest in nbests:
         yield replace(nbest, hyps=tuple(hyp.with_scores({}) for hyp in nbest.hyps))
-
-
-def spell_keyed(nbest: NBest, where: str, hyps: str, spell: Callable) -> dict:
-    """Return the object of a list with what `spell` makes of its hypotheses under `hyps`."""
-    ref = {} if nbest.ref is None else {"ref": nbest.ref}
-    items = [spell(hyp, where) for hyp in nbest.hyps]
-    return {**values_of(nbest.extra), "utt": nbest.utt, **ref, hyps: items}
-
-
-def spell_scored(hyp: Hypothesis, where: str, keys: Mapping[str, str]) -> dict:
-    """Return the object of a hypothesis: its extras, and its `text` and one `score` under the
-    `keys` that stand for these, in their order.
-    """
-    values = {"text": hyp.text, "score": one_score(hyp, where)}
-    given = {key: values[name] for key, name in keys.items() if values[name] is not None}
-    return {**values_of(hyp.extra), **given}

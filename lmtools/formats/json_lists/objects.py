@@ -23,7 +23,6 @@ from lmtools.formats.json_lists.json_io import (
 from lmtools.types import Hypothesis, NBest
 
 HYP = re.compile("hyp_([0-9]{1,9})", re.ASCII)
-RANK = re.compile(r"\[[0-9]+\]$")
 
 
 def parse_mlm(utt: str, tree: Mapping, where: str, name: str = "am") -> NBest:
@@ -51,9 +50,7 @@ def spell_mlm(nbest: NBest, where: str, name: str = "am") -> dict:
 
 
 def parse_espnet1(utt: str, tree: Mapping, where: str) -> NBest:
-    """Return a list of `output`; UserError for several speakers. Whole objects are kept as extras,
-    so that the file written again differs in nothing but what was changed.
-    """
+    """Return a list of `output`; UserError for several speakers."""
     outputs = member(tree, "output", list, where)
     if any(isinstance(output, list) for output in outputs):
         raise UserError(
@@ -61,56 +58,17 @@ def parse_espnet1(utt: str, tree: Mapping, where: str) -> NBest:
         )
     hyps = number_hypotheses(outputs, parse_output, where)
     ref = member(outputs[0], "text", str, where) if outputs and "text" in outputs[0] else None
-    rest = {"utt": json_io.as_text({**tree, "output": []})} if tree.keys() - {"output"} else {}
-    return NBest(utt, hyps, ref, rest)
+    return NBest(utt, hyps, ref, json_io.extras(tree, ("output",), where))
 
 
 def parse_output(output, where: str) -> Hypothesis:
     """Return one hypothesis: `rec_text` has its pieces joined, `▁` for a space, `<eos>` at the end;
     `score` is a natural logarithm, all parts of the search weighted and added.
     """
-    text = join_words(member(expect(output, dict, where, "it"), "rec_text", str, where))
-    rest = {name: value for name, value in output.items() if name != "score"}
-    rank = where.rpartition(" ")[2]
-    # nothing that is not known already
-    bare = {"name": f"target1[{rank}]", "rec_text": f"{text}<eos>", "text": output.get("text")}
-    extra = {} if rest.items() <= bare.items() else {"output": json_io.as_text(rest)}
+    text = member(expect(output, dict, where, "it"), "rec_text", str, where)
+    text = " ".join(text.replace("<eos>", " ").replace("▁", " ").split())
     scores = {"am": member(output, "score", float, where)} if "score" in output else {}
-    return Hypothesis(text, scores, extra)
-
-
-def join_words(text: str) -> str:
-    """Return the words of a `rec_text`."""
-    return " ".join(text.replace("<eos>", " ").replace("▁", " ").split())
-
-
-def spell_espnet1(nbest: NBest, where: str) -> dict:
-    """Return the object of a list."""
-    outputs = [spell_output(hyp, rank, nbest.ref, where) for rank, hyp in enumerate(nbest.hyps, 1)]
-    return {**read_extra(nbest.extra, "utt"), "output": outputs}
-
-
-def read_extra(extra: Mapping[str, str], name: str) -> dict:
-    """Read the object that an extra holds; an empty one if there is none."""
-    tree = json_io.value_of(extra.get(name, ""))
-    return tree if isinstance(tree, dict) else {}
-
-
-def spell_output(hyp: Hypothesis, rank: int, ref: str | None, where: str) -> dict:
-    """Return the object of one hypothesis: `name` numbers it, pieces of a changed text are left
-    out.
-    """
-    tree = read_extra(hyp.extra, "output")
-    words = " ".join(hyp.text.split())
-    if not isinstance(tree.get("rec_text"), str) or join_words(tree["rec_text"]) != words:
-        tree = {name: value for name, value in tree.items() if not name.startswith("rec_")}
-        tree["rec_text"] = words + "<eos>"
-    if ref is not None and ref != tree.get("text"):
-        tree = {name: value for name, value in tree.items() if name not in ("token", "tokenid")}
-    tree["name"] = RANK.sub("", str(tree.get("name", "target1"))) + f"[{rank}]"
-    if (score := one_score(hyp, where)) is not None:
-        tree["score"] = score
-    return tree if ref is None else {**tree, "text": ref}
+    return Hypothesis(text, scores)
 
 
 SENTENCE = ("sentence_id", "translation", "score", "translations", "scores")  # of Sockeye
@@ -202,10 +160,9 @@ def parse_sockeye(utt: str, tree: Mapping, where: str, bpe: str = "none") -> NBe
     rows, rest = split_columns(tree, len(texts), SENTENCE)
     hyps = []
     for text, score, row in zip(texts, scores, rows, strict=True):
-        joined = pieces.join_pieces(text, bpe)
+        scored = {"am": expect(score, float, where, "a score")}
         extra = json_io.extras(row, (), where)
-        extra |= {"pieces": text} if bpe != "none" and joined != text else {}
-        hyps.append(Hypothesis(joined, {"am": expect(score, float, where, "a score")}, extra))
+        hyps.append(Hypothesis(pieces.join_pieces(text, bpe), scored, extra))
     return NBest(utt, tuple(hyps), None, json_io.extras(rest, (), where))
 
 

@@ -1,5 +1,5 @@
 """One small JSON for what Whisper, CTranslate2 and Hugging Face's `generate` give in Python; the
-lines that dump it are in docs/toolkits.md.
+lines that dump it are in docs/whisper.md.
 
     [{"utt": "a1", "ref": "blue finch", "hypotheses": [{"text": "blue fins", "score": -0.31,
       "tokens": [428, 3962, 1274]}, ...]}, ...]
@@ -11,7 +11,7 @@ Hypotheses stand best first; `ref` may be missing. A hypothesis has its `text` a
                  beside it, 1 if missing); Hugging Face counts the end among the tokens
 `tokens` is the list of tokens or their number. With it the division is undone and the component
 `am` is the sum; without it `am` is the average as it stands, which compares hypotheses of different
-length by another rule. What else there is is kept as extra. Lists are written with `sum_logprob`.
+length by another rule. What else there is is kept as extra. The format is read, not written.
 
 Read alone is what the command lines of openai-whisper (`--output_format json`),
 whisper-ctranslate2, whisperX and whisper.cpp (`--output-json`) leave, OpenAI's `verbose_json`, what
@@ -30,15 +30,7 @@ from lmtools.base.errors import UserError
 from lmtools.base.grammar import clip_value
 from lmtools.base.log import say
 from lmtools.formats.json_lists import json_io
-from lmtools.formats.json_lists.json_io import (
-    Entry,
-    expect,
-    member,
-    parse_keyed,
-    spell_keyed,
-    spell_scored,
-    unique,
-)
+from lmtools.formats.json_lists.json_io import Entry, expect, member, parse_keyed, unique
 from lmtools.formats.registry import read_beginning, read_first_line
 from lmtools.types import Hypothesis, NBest
 
@@ -207,17 +199,3 @@ def name_scores(nbests: Iterable[NBest], path) -> Iterator[NBest]:
         scores = (dict(zip(("am",), hyp.scores.values(), strict=False)) for hyp in nbest.hyps)
         hyps = (hyp.with_scores(renamed) for hyp, renamed in zip(nbest.hyps, scores, strict=True))
         yield replace(nbest, hyps=tuple(hyps))
-
-
-def spell_list(nbest: NBest, where: str) -> dict:
-    """Return the object of a list."""
-    return spell_keyed(nbest, where, "hypotheses", spell_hypothesis)
-
-
-def spell_hypothesis(hyp: Hypothesis, where: str) -> dict:
-    """Return the object of one hypothesis, without what contradicts its `sum_logprob`."""
-    computed = {*SCORES, "length_penalty"}
-    extra = {name: value for name, value in hyp.extra.items() if name not in computed}
-    if not isinstance(json_io.value_of(extra.get("tokens", "0")), list | int):
-        del extra["tokens"]  # another format's
-    return spell_scored(replace(hyp, extra=extra), where, {"text": "text", "sum_logprob": "score"})

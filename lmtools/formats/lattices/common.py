@@ -183,40 +183,6 @@ def write_directory(lattices: Iterable[Lattice], path: Path, suffix: str, spell:
                 out.write(spell_checked(lattice, path, spell))
 
 
-def order(lattice: Lattice, where: str) -> list[int]:
-    """Return the states that the start leads to, in topological order; UserError for a cycle."""
-    reached, waiting = [False] * lattice.states, [lattice.start]
-    leaving = arcs_leaving(lattice)
-    target = lattice.target.tolist()
-    entering = [0] * lattice.states
-    reached[lattice.start] = True
-    while waiting:
-        for arc in leaving[waiting.pop()]:
-            entering[target[arc]] += 1
-            if not reached[target[arc]]:
-                reached[target[arc]] = True
-                waiting.append(target[arc])
-    ordered = [lattice.start] if not entering[lattice.start] else []
-    for state in ordered:
-        for arc in leaving[state]:
-            entering[target[arc]] -= 1
-            if not entering[target[arc]]:
-                ordered.append(target[arc])
-    if len(ordered) < sum(reached):
-        raise UserError(
-            f"{where}: has a cycle, which this format cannot hold; run `lmtools lattice info`"
-        )
-    return ordered
-
-
-def arcs_leaving(lattice: Lattice) -> list[list[int]]:
-    """List the arcs that leave each state."""
-    leaving: list[list[int]] = [[] for _ in range(lattice.states)]
-    for arc, source in enumerate(lattice.source.tolist()):
-        leaving[source].append(arc)
-    return leaving
-
-
 def plain_end(lattice: Lattice) -> int | None:
     """Return the only final state if nothing is paid there and no arc leaves it, so that it can be
     a format's one end; else None.
@@ -226,15 +192,11 @@ def plain_end(lattice: Lattice) -> int | None:
     return None if (lattice.source == lattice.finals[0]).any() else int(lattice.finals[0])
 
 
-def one_end(lattice: Lattice, where: str, bare: bool = False) -> Lattice:
-    """Return `lattice` with one end (which has no extras, if `bare`): as it is, or with wordless
-    arcs from all final states to a new one.
-
-    UserError without final states.
+def one_end(lattice: Lattice, where: str) -> Lattice:
+    """Return `lattice` with one end: as it is, or with wordless arcs from all final states to a new
+    one. UserError without final states.
     """
-    if plain_end(lattice) is not None and not (
-        bare and any(column[0] for column in lattice.final_extra.values())
-    ):
+    if plain_end(lattice) is not None:
         return lattice
     if not len(lattice.finals):
         raise UserError(f"{where}: has no final state; run `lmtools lattice info`")

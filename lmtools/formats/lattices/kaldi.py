@@ -6,13 +6,11 @@ graph) and `am`, unscaled. A weight of One may be left out, costs may be `Infini
 is not final). Binary weights are float32. Transition ids are the extra `ali` (`3_3_4`) of arcs and
 finals; their count times `frame` seconds gives the states' times where all paths agree. Words are
 ids of a words.txt: the option words=FILE, or else words.txt beside the lattices, in graph there or
-in ../graph; 0 is no word. Plain lattices (header `form`: "lattice") have words as output labels,
-and a transition id, the `ali` of an arc, as input label.
+in ../graph; 0 is no word. Plain lattices have words as output labels, and a transition id, the
+`ali` of an arc, as input label.
 
-Writing folds a separate `lm` score into the graph's; of lattices with other scores the total is
-written, as acoustic cost. `ark:F` is binary, `ark,t:F` and a plain file are text, a directory gets
-lat.1.gz and num_jobs. form=lattice puts the transition ids on arcs of their own, one each, as plain
-lattices have them.
+Compact lattices are written, as text. A separate `lm` score goes into the graph's; of lattices with
+other scores the total is written, as acoustic cost. A directory gets lat.1.gz and num_jobs.
 """
 
 import math
@@ -46,7 +44,6 @@ OPTIONS = {
         " ../graph"
     ),
     "frame": "seconds that a transition id lasts (default 0.01)",
-    "form": "compact (default) or lattice, in which the lattices are written",
 }
 JOB = re.compile(r"lat\.(\d+)(\.gz)?", re.ASCII)
 IDS = re.compile(r"(\d{1,9}(_\d{1,9})*)?", re.ASCII)
@@ -191,12 +188,11 @@ def build_lattice(
         Final(state, name_scores(costs), {"ali": costs[2]} if costs[2] else {})
         for state, costs in automaton.finals
     ]
-    header = {} if automaton.compact else {"form": "lattice"}
     if not automaton.states:  # Kaldi writes such for an utterance that failed
         none = {name: np.zeros(0) for name in name_scores(ONE)}
-        empty = Lattice.of(utt, 1, 0, [], finals=[], header=header)
+        empty = Lattice.of(utt, 1, 0, [], finals=[])
         return replace(empty, scores=none, final_scores=none)
-    whole = Lattice.of(utt, automaton.states, automaton.start, arcs, finals=finals, header=header)
+    whole = Lattice.of(utt, automaton.states, automaton.start, arcs, finals=finals)
     return replace(whole, times=times_of(whole, frame))
 
 
@@ -227,16 +223,12 @@ def times_of(lattice: Lattice, frame: float) -> np.ndarray | None:
     return np.array([at.get(state, math.nan) * frame for state in range(lattice.states)])
 
 
-def write(
-    lattices: Iterable[Lattice], path, words: str | None = None, form: str | None = None
-) -> None:
+def write(lattices: Iterable[Lattice], path, words: str | None = None) -> None:
     """Write lattices to a table, or into a directory as lat.1.gz with num_jobs.
 
-    UserError for words that are not in words.txt, for scores beside graph, lm and am without a
-    total, and for costs beyond float32.
+    UserError for words that are not in words.txt, and for scores beside graph, lm and am without a
+    total.
     """
-    if form not in (None, "compact", "lattice"):
-        raise UserError(f"{path}: form={form}; expected compact or lattice")
     folder = not parse_specifier(path) and (
         Path(path).is_dir() or (not is_stream(path) and not Path(path).suffix)
     )
@@ -246,37 +238,10 @@ def write(
         Path(path).mkdir(parents=True, exist_ok=True)
     with kaldi_tables.Writer(Path(path, "lat.1.gz") if folder else path) as table:
         for item in lattices:
-            where = f"{path}: utterance {item.utt!r}"
-            automaton = automaton_of(item, ids, form or item.header.get("form", "compact"), where)
-            table.write(
-                item.utt,
-                spell_text(automaton).encode() if table.text else pack_binary(automaton, where),
-            )
+            table.write(item.utt, spell_text(item, ids, f"{path}: utterance {item.utt!r}"))
     if folder:
         with atomic_text(Path(path, "num_jobs"), follow=False) as out:
             out.write("1\n")
-
-
-def automaton_of(lattice: Lattice, ids: Mapping[str, int], form: str, where: str) -> Automaton:
-    if missing := [word for word in lattice.words if word is not None and word not in ids]:
-        raise UserError(
-            f"{where}: word {missing[0]!r} is not in words.txt; add it, or give the right one as"
-            " words="
-        )
-    labels = [0 if word is None else ids[word] for word in lattice.words]
-    costs = collect_weights(lattice.scores, lattice.extra.get("ali"), len(labels), where)
-    ends = collect_weights(
-        lattice.final_scores, lattice.final_extra.get("ali"), len(lattice.finals), where
-    )
-    arcs = list(
-        zip(lattice.source.tolist(), lattice.target.tolist(), labels, labels, costs, strict=True)
-    )
-    finals = list(zip(lattice.finals.tolist(), ends, strict=True))
-    if not arcs and not finals:
-        return Automaton(form == "compact", -1, 0)
-    if form == "compact":
-        return Automaton(True, lattice.start, lattice.states, arcs=arcs, finals=finals)
-    return expand_compact(lattice.start, lattice.states, arcs, finals)
 
 
 def collect_weights(
@@ -302,60 +267,33 @@ def collect_weights(
     return list(zip((0.0 - graph).tolist(), (0.0 - acoustic).tolist(), ali, strict=True))
 
 
-def expand_compact(start: int, states: int, arcs: list, finals: list) -> Automaton:
-    """Expand compact rows to one transition id an arc, word and costs on the first."""
-    plain, ends = [], []
-
-    def chain(source: int, target: int, word: int, costs: Weight) -> None:
-        nonlocal states
-        ids = [int(number) for number in costs[2].split("_") if number] or [0]
-        for place, number in enumerate(ids):
-            there = target if place == len(ids) - 1 else states
-            plain.append(
-                (source, there, number, 0 if place else word, ONE if place else (*costs[:2], ""))
-            )
-            source, states = there, states + (there == states)
-
-    for source, target, word, _, costs in arcs:
-        chain(source, target, word, costs)
-    for state, costs in finals:
-        if costs[2]:
-            end, states = states, states + 1
-            chain(state, end, 0, (0.0, 0.0, costs[2]))
-            state = end
-        ends.append((state, (*costs[:2], "")))
-    return Automaton(False, start, states, arcs=plain, finals=ends)
-
-
-def spell_text(automaton: Automaton) -> str:
+def spell_text(lattice: Lattice, ids: Mapping[str, int], where: str) -> str:
     """Return the text of an entry: a line end after the key, the states' lines, an empty line."""
-    lines: dict[int, list[str]] = {automaton.start: []} if automaton.states else {}
-    for source, target, label, output, costs in automaton.arcs:
-        labels = (output,) if automaton.compact else (label, output)
-        lines.setdefault(source, []).append(
-            spell_row((source, target, *labels), costs, automaton.compact)
+    if missing := [word for word in lattice.words if word is not None and word not in ids]:
+        raise UserError(
+            f"{where}: word {missing[0]!r} is not in words.txt; add it, or give the right one as"
+            " words="
         )
-    for state, costs in automaton.finals:
-        lines.setdefault(state, []).append(spell_row((state,), costs, automaton.compact))
-    for state in range(automaton.states):
+    costs = collect_weights(lattice.scores, lattice.extra.get("ali"), len(lattice.words), where)
+    ends = collect_weights(
+        lattice.final_scores, lattice.final_extra.get("ali"), len(lattice.finals), where
+    )
+    states = lattice.states if lattice.words or len(lattice.finals) else 0
+    lines: dict[int, list[str]] = {lattice.start: []} if states else {}
+    rows = zip(lattice.source.tolist(), lattice.target.tolist(), lattice.words, costs, strict=True)
+    for source, target, word, cost in rows:
+        number = 0 if word is None else ids[word]
+        lines.setdefault(source, []).append(spell_row((source, target, number), cost))
+    for state, cost in zip(lattice.finals.tolist(), ends, strict=True):
+        lines.setdefault(state, []).append(spell_row((state,), cost))
+    for state in range(states):
         lines.setdefault(state, [])
-        lines[state] = lines[state] or [
-            spell_row((state,), (math.inf, math.inf, ""), automaton.compact)
-        ]
+        lines[state] = lines[state] or [spell_row((state,), (math.inf, math.inf, ""))]
     return "\n".join(["", *(line for rows in lines.values() for line in rows), "", ""])
 
 
-def spell_row(numbers: tuple[int, ...], costs: Weight, compact: bool) -> str:
+def spell_row(numbers: tuple[int, ...], costs: Weight) -> str:
     """Return a line; a weight of One is left out."""
     spelling = [spell_number(cost).replace("inf", "Infinity") for cost in costs[:2]]
-    fields = [] if costs == ONE else [",".join([*spelling, costs[2]] if compact else spelling)]
+    fields = [] if costs == ONE else [",".join([*spelling, costs[2]])]
     return "\t".join([*map(str, numbers), *fields])
-
-
-def pack_binary(automaton: Automaton, where: str) -> bytes:
-    try:
-        return openfst.pack_automaton(automaton)
-    except OverflowError:
-        raise UserError(
-            f"{where}: a cost beyond 32-bit floats; prune the lattice, or write text (ark,t:)"
-        ) from None

@@ -26,7 +26,6 @@ from lmtools.formats.kaldi_tables import OPENFST
 from lmtools.formats.kaldi_tables import read_symbols as symbol_table
 from lmtools.formats.lattices import common
 from lmtools.formats.lattices.common import (
-    arcs_leaving,
     check_states,
     negate,
     one_total,
@@ -34,6 +33,7 @@ from lmtools.formats.lattices.common import (
     parse_real,
     spell_number,
 )
+from lmtools.lattice.order import arcs_by_state
 from lmtools.types import Arc, Final, Lattice
 
 SUMMARY = "OpenFst's text with symbols or ids: a file, or a directory of them"
@@ -153,7 +153,7 @@ def spell_text(lattice: Lattice, where: str, ids: Mapping[str, int] | None) -> s
     common.refuse_null(lattice.words, NULL, where)
     finals = dict(zip(lattice.finals.tolist(), final_scores, strict=True))
     inputs = lattice.extra.get("input", ("",) * len(scores))
-    leaving, target = arcs_leaving(lattice), lattice.target.tolist()
+    leaving, target = arcs_by_state(lattice.source, lattice.states), lattice.target.tolist()
     lines = []
     for state in [
         lattice.start,
@@ -191,7 +191,6 @@ def spell_weight(score: float) -> str:
 
 COMPACT, PLAIN = b"compactlattice44", b"lattice4"
 SYMBOLS = 3  # the flags that say that symbol tables follow the header
-PROPERTIES = 0x3  # expanded, mutable: no more is promised
 MOST = 1 << 31
 HEAD, COSTS, INT, LONG, LABELS = (
     struct.Struct(form) for form in ("<iiQqqq", "<ff", "<i", "<q", "<ii")
@@ -259,31 +258,3 @@ def read_weight(stream: Stream, compact: bool) -> Weight:
     count = INT.unpack(stream.read(4))[0]
     ids = struct.unpack(f"<{count}i", stream.read(4 * count)) if 0 < count < MOST // 4 else ()
     return graph, acoustic, "_".join(map(str, ids))
-
-
-def pack_automaton(automaton: Automaton) -> bytes:
-    """Return the bytes that `read` reads back, costs rounded to float32."""
-    leaving: list[list] = [[] for _ in range(automaton.states)]
-    for arc in automaton.arcs:
-        leaving[arc[0]].append(arc)
-    final = dict(automaton.finals)
-    infinite = (float("inf"), float("inf"), "")
-    parts = [OPENFST]
-    for kind in (b"vector", COMPACT if automaton.compact else PLAIN):
-        parts += [INT.pack(len(kind)), kind]
-    sizes = automaton.start, automaton.states, len(automaton.arcs)
-    parts.append(HEAD.pack(2, 0, PROPERTIES, *sizes))
-    for state, arcs in enumerate(leaving):
-        parts += [pack_weight(final.get(state, infinite), automaton.compact), LONG.pack(len(arcs))]
-        for _, target, *labels, costs in arcs:
-            parts += [LABELS.pack(*labels), pack_weight(costs, automaton.compact), INT.pack(target)]
-    return b"".join(parts)
-
-
-def pack_weight(costs: Weight, compact: bool) -> bytes:
-    """Return the bytes of a weight; OverflowError if float32 cannot hold it."""
-    pair = COSTS.pack(*costs[:2])
-    if not compact:
-        return pair
-    ids = [int(number) for number in costs[2].split("_") if number]
-    return pair + struct.pack(f"<{len(ids) + 1}i", len(ids), *ids)

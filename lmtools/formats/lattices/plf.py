@@ -14,8 +14,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
-
 from lmtools.base.errors import UserError
 from lmtools.base.files import read_lines
 from lmtools.formats.lattices.common import (
@@ -23,7 +21,6 @@ from lmtools.formats.lattices.common import (
     negate,
     one_end,
     one_total,
-    order,
     parse_number,
     parse_real,
     plain_end,
@@ -31,6 +28,7 @@ from lmtools.formats.lattices.common import (
     spell_number,
     write_rows,
 )
+from lmtools.lattice.order import trim
 from lmtools.types import TOTAL, Arc, Final, Lattice
 
 SUMMARY = "Moses' PLF, one lattice a line"
@@ -124,25 +122,7 @@ def order_states(lattice: Lattice, where: str) -> Lattice:
         and plain_end(lattice) == lattice.states - 1
         and (lattice.source < lattice.target).all()
     )
-    if in_order:
-        return lattice
-    lattice = one_end(lattice, where)
-    states = order(lattice, where)
-    end = int(lattice.finals[0])
-    if end not in states:
-        raise UserError(
-            f"{where}: no path leads from the start to a final state; run `lmtools lattice info`"
-        )
-    states.remove(end)
-    number = np.full(lattice.states, -1)
-    number[[*states, end]] = range(len(states) + 1)
-    kept = np.flatnonzero(number[lattice.source] >= 0)
-    taken = lattice.take(kept, [0])
-    return replace(
-        taken, states=len(states) + 1, start=0, source=number[taken.source],
-        target=number[taken.target], finals=number[taken.finals],
-        times=None,
-    )  # fmt: skip
+    return lattice if in_order else trim(replace(one_end(lattice, where), times=None))
 
 
 def spell_text(lattice: Lattice, where: str) -> str:

@@ -2,7 +2,7 @@
 
 Nodes are `id word start-frame first-end-frame last-end-frame ; alternative`; an edge's score
 belongs to the node that it leaves. Scores are integers in the log base that the header states
-(`-logbase`, 1.0001 where it does not); they become `am`, and are rounded to that grid when written.
+(`-logbase`, 1.0001 where it does not); they become `am`. The format is read, not written.
 <sil> is no word, and neither are <s>, </s>, [NOISE], [SPEECH] and ++...++ (extra `symbol`);
 `word(2)` is `word` with the extra `variant`. Times are start frames / 100. The last node's word has
 its score on no edge.
@@ -10,13 +10,14 @@ its score on no edge.
 
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from lmtools.base.errors import UserError
 from lmtools.base.files import read_lines
+from lmtools.formats.checks import refuse_write
 from lmtools.formats.lattices import common, nodes
-from lmtools.formats.lattices.common import one_total, parse_number, parse_real
+from lmtools.formats.lattices.common import parse_number, parse_real
 from lmtools.types import Arc, Lattice
 
 SUMMARY = "pocketsphinx's own .lat: a file, or a directory of them"
@@ -24,12 +25,12 @@ SUFFIXES = (".lat",)
 NULL = "<sil>"
 FILLER = re.compile(rf"{nodes.FILLER.pattern}|\[[^\]]+\]")
 VARIANT = re.compile(r"(.+)\((\d+)\)", re.ASCII)
-ENDS = {"!SENT_START": "<s>", "!SENT_END": "</s>", "!NULL": NULL}  # as SLF calls them
 FRAMES = 100  # a second
 BASE = "1.0001"
 KEYS = {"Frames", "Nodes", "Initial", "Final", "BestSegAscr", "Edges"}
 EXTRAS = ("node.first_end", "node.last_end", "node.alternative")
-MERGE = ("am", ())  # the format has no other scores
+
+write = refuse_write
 
 
 def recognises(path: Path, first: str) -> bool:
@@ -96,10 +97,7 @@ def build_lattice(utt: str, path, header: dict[str, str], rows: dict[str, list])
         parse_edge(fields, where, len(on_nodes), math.log(base)) for where, fields in rows["Edges"]
     ]
     start, end = (parse_index(header[name], len(on_nodes), path) for name in ("Initial", "Final"))
-    kept = {"logbase": header["logbase"]}
-    kept |= {"frames": header["Frames"]} if "Frames" in header else {}
-    kept["acoustic"] = "source"
-    graph = nodes.NodeGraph(on_nodes, edges, start, end, times=times, header=kept)
+    graph = nodes.NodeGraph(on_nodes, edges, start, end, times=times)
     return nodes.build_lattice(utt, graph, "source")
 
 
@@ -130,68 +128,3 @@ def parse_edge(fields: list[str], where: str, count: int, unit: float) -> Arc:
         None,
         {"am": parse_real(fields[2], where, "a score") * unit},
     )
-
-
-def write(lattices: Iterable[Lattice], path) -> None:
-    """Write one lattice to a file `*.lat`, or any number into a directory as `UTT.lat`.
-
-    Words go to nodes, which takes more arcs where different words leave a state. UserError for
-    impossible (-inf) scores.
-    """
-    common.write_files(lattices, path, ".lat", spell_text)
-
-
-def spell_text(lattice: Lattice, where: str) -> str:
-    on_nodes = nodes.find_nodes(lattice, "source")
-    if on_nodes is None:
-        lattice = nodes.split_states(lattice, where)
-        on_nodes = nodes.find_nodes(lattice, "source")
-        on_nodes[lattice.start] = nodes.Node(None, {"symbol": "<s>"})
-        on_nodes[int(lattice.finals[0])] = nodes.Node(None, {"symbol": "</s>"})
-    scores, _ = one_total(lattice, where)
-    base = lattice.header.get("logbase", BASE)
-    if not all(map(math.isfinite, scores)):
-        raise UserError(
-            f"{where}: a score is not finite, which this format cannot hold; prune the lattice"
-            " first"
-        )
-    times = [0.0] * lattice.states if lattice.times is None else lattice.times.tolist()
-    frames = [round(time * FRAMES) if math.isfinite(time) else 0 for time in times]
-    last = lattice.header.get("frames", str(max(frames) + 1))
-    # pocketsphinx reads no file that begins otherwise
-    lines = [
-        "# getcwd: .",
-        f"# -logbase {base}",
-        "#",
-        f"Frames {last}",
-        "#",
-        f"Nodes {len(on_nodes)} (NODEID WORD STARTFRAME FIRST-ENDFRAME LAST-ENDFRAME)",
-    ]
-    lines += [node_line(index, label, frames[index], where) for index, label in enumerate(on_nodes)]
-    lines += ["#", f"Initial {lattice.start}", f"Final {lattice.finals[0]}", "#",
-    "BestSegAscr 0 (NODEID ENDFRAME ASCORE)", "#",
-              "Edges (FROM-NODEID TO-NODEID ASCORE)"]  # fmt: skip
-    unit = math.log(float(base))
-    for source, target, score in zip(
-        lattice.source.tolist(), lattice.target.tolist(), scores.tolist(), strict=True
-    ):
-        lines.append(f"{source} {target} {round(score / unit)}")
-    return "\n".join([*lines, "End", ""])
-
-
-def node_line(index: int, label: nodes.Node, frame: int, where: str) -> str:
-    if label.word is None:
-        symbol = label.extra.get("symbol", NULL)
-        symbol = ENDS.get(symbol, symbol)
-    elif FILLER.fullmatch(label.word):
-        raise UserError(
-            f"{where}: the word {label.word!r} stands for no word in this format; rename it"
-        )
-    else:
-        variant = label.extra.get("variant", "")
-        symbol = f"{label.word}({variant})" if variant not in ("", "0", "1") else label.word
-    first, last, alternative = (
-        label.extra.get(name, default)
-        for name, default in zip(EXTRAS, (str(frame), str(frame), "0"), strict=True)
-    )
-    return f"{index} {symbol} {frame} {first} {last} ; {alternative}"

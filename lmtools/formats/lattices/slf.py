@@ -15,13 +15,13 @@ belongs to: in HTK the one where the
 - !NULL, !SENT_START, !SENT_END, <s>, </s>, <sil> and ++...++ are no words (the symbol is the extra
 `symbol`, but for !NULL); `v` is the
   extra `variant`; other fields of nodes are extras `node.NAME`, kept where words are on nodes.
-- The header keeps all other fields: lmscale, wdpenalty and acscale make the default weights. Scores
-are written back in their base.
+- The header keeps all other fields: lmscale, wdpenalty (a natural log, too) and acscale make the
+  default weights.
 - Start and end are named, or the only nodes that no link enters or leaves. Several lattices may
 follow each other on a pipe.
 
-Lattices with several ends, or scores there, get a new end. Words are written on nodes again where
-they came from there and still fit.
+Lattices with several ends, or scores there, get a new end. Words are written on links, scores as
+natural logs.
 """
 
 import math
@@ -29,8 +29,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-
-import numpy as np
 
 from lmtools.base.errors import UserError
 from lmtools.formats.checks import component, identifier
@@ -143,13 +141,16 @@ def build_lattice(parsed: Parsed, utt: str, acoustic: str | None) -> Lattice:
             times[index] = parse_real(fields["t"], where, "t")
     start, end = find_ends(parsed, links, count)
     header = {name: value for name, value in parsed.header.items() if name not in HEADER}
+    base = float(header.pop("base", "0"))
+    if base and "wdpenalty" in header:
+        penalty = parse_real(header["wdpenalty"], parsed.where, "wdpenalty")
+        header["wdpenalty"] = spell_number(penalty * math.log(base))
     timed = times if any(time == time for time in times) else None
     if any("W" in fields for _, fields in parsed.links):
         if any(node.word is not None for node in on_nodes):
             raise UserError(f"{parsed.where}: words on nodes and on links; drop one of the two")
     elif any("W" in fields for _, fields in parsed.nodes):
         side = acoustic or parsed.marks.get("acoustic") or guess_side(parsed, on_nodes[start])
-        header["acoustic"] = side
         graph = nodes.NodeGraph(on_nodes, links, start, end, times=timed, header=header)
         return nodes.build_lattice(utt, graph, side)
     finals = [Final(end, {"am": 0.0})]
@@ -271,12 +272,11 @@ def default_weights(lattice: Lattice) -> dict[str, float]:
         if name in lattice.header
     }
     scale = stated.get("acscale", 1.0) or 1.0
-    base = parse_real(lattice.header.get("base", "0"), lattice.utt, "base")
     weights = {"am": 1.0}
     if "lmscale" in stated:
         weights["lm"] = stated["lmscale"] / scale
     if "wdpenalty" in stated:
-        weights["words"] = stated["wdpenalty"] * (math.log(base) if base > 0 else 1.0) / scale
+        weights["words"] = stated["wdpenalty"] / scale
     return weights
 
 
@@ -286,48 +286,35 @@ def write(lattices: Iterable[Lattice], path) -> None:
 
 
 def spell_text(lattice: Lattice, where: str) -> str:
-    side = lattice.header.get("acoustic")
-    on_nodes = nodes.find_nodes(lattice, side) if side in ("source", "target") else None
-    lattice = one_end(lattice, where, bare=True) if on_nodes is None else lattice
+    lattice = one_end(lattice, where)
     for word in set(lattice.words) - {None}:
         if nodes.FILLER.fullmatch(word):
             raise UserError(
                 f"{where}: the word {word!r} stands for no word in this format; rename it"
             )
-    lines = spell_header(lattice, side if on_nodes else None, where)
-    for state in range(lattice.states):
-        label = word_fields(on_nodes[state], "node.") if on_nodes else {}
-        time = math.nan if lattice.times is None else lattice.times[state]
+    lines = spell_header(lattice, where)
+    times = [math.nan] * lattice.states if lattice.times is None else lattice.times.tolist()
+    for state, time in enumerate(times):
         lines.append(
-            spell_row(
-                {"I": str(state), **({"t": spell_number(time)} if time == time else {}), **label}
-            )
+            spell_row({"I": str(state), **({"t": spell_number(time)} if time == time else {})})
         )
-    return "\n".join([*lines, *link_lines(lattice, on_nodes is None, where), ""])
+    return "\n".join([*lines, *spell_links(lattice, where), ""])
 
 
-def spell_header(lattice: Lattice, side: str | None, where: str) -> list[str]:
-    kept = {
-        name: value
-        for name, value in lattice.header.items()
-        if name not in ("VERSION", "acoustic") and not name.startswith(nodes.START)
-    }
+def spell_header(lattice: Lattice, where: str) -> list[str]:
     others = [component(name, where) for name in lattice.scores if name not in FIELDS]
     if clash := [name for name in others if name in RESERVED | {"p", "d"} or "," in name]:
         raise UserError(f"{where}: score {clash[0]!r} has the name of another field; rename it")
-    declared = [f"acoustic={side}"] * (side is not None) + [f"scores={','.join(others)}"] * bool(
-        others
-    )
     lines = [
         "VERSION=" + lattice.header.get("VERSION", "1.0"),
         spell_row({"UTTERANCE": lattice.utt}),
     ]
     lines += [
         spell_row({name: value})
-        for name, value in kept.items()
-        if name not in HEADER and not re.search(r"[\s=#\"']", name)
+        for name, value in lattice.header.items()
+        if name not in HEADER | {"VERSION"} and not re.search(r"[\s=#\"']", name)
     ]
-    lines += [f"# lmtools {' '.join(declared)}"] * bool(declared)
+    lines += [f"# lmtools scores={','.join(others)}"] * bool(others)
     return [
         *lines,
         f"start={lattice.start}",
@@ -336,69 +323,31 @@ def spell_header(lattice: Lattice, side: str | None, where: str) -> list[str]:
     ]
 
 
-def link_lines(lattice: Lattice, words: bool, where: str) -> Iterator[str]:
-    """Yield the links' lines, with their words if `words`."""
-    base = parse_real(lattice.header["base"], where, "base") if "base" in lattice.header else None
-    columns = {
-        FIELDS.get(name, name): convert_base(column, base)
-        for name, column in lattice.scores.items()
-    }
-    extras = {
-        name: column
-        for name, column in lattice.extra.items()
-        if not nodes.is_node_extra(name) or (words and name.startswith("node."))
-    }
+def spell_links(lattice: Lattice, where: str) -> Iterator[str]:
+    columns = {FIELDS.get(name, name): column.tolist() for name, column in lattice.scores.items()}
+    extras = dict(lattice.extra)
+    symbols, variants = (extras.pop(name, None) for name in ("symbol", "variant"))
     if clash := [
         name
         for name in extras
         if name in RESERVED or name in columns or re.search(r"[\s=#\"']|^$", name)
     ]:
         raise UserError(f"{where}: the extra {clash[0]!r} cannot name a field of a link; rename it")
-    labels = nodes.label_arcs(lattice) if words else []
     for arc, (source, target) in enumerate(
         zip(lattice.source.tolist(), lattice.target.tolist(), strict=True)
     ):
-        label = word_fields(labels[arc], None) if words else {}
-        scores = {name: column[arc] for name, column in columns.items()}
+        word = lattice.words[arc] or (symbols and symbols[arc]) or NULL
+        label = {"W": word, **({"v": variants[arc]} if variants and variants[arc] else {})}
+        scores = {name: spell_number(column[arc]) for name, column in columns.items()}
         extra = {name: column[arc] for name, column in extras.items() if column[arc]}
         yield spell_row(
             {"J": str(arc), "S": str(source), "E": str(target), **label, **scores, **extra}
         )
 
 
-def convert_base(column: np.ndarray, base: float | None) -> list[str]:
-    """Return scores as the header's base has them (None: natural logs)."""
-    if base is None:
-        return [spell_number(value) for value in column.tolist()]
-    there, back = (
-        (np.exp, log0)
-        if base == 0
-        else (lambda score: score / math.log(base), lambda value: value * math.log(base))
-    )
-    return [spell_exactly(float(there(score)), score, back) for score in column.tolist()]
-
-
-def spell_exactly(value: float, score: float, back: Callable[[float], float]) -> str:
-    """Return the shortest text of about `value` that `back` turns into `score`, or the nearest."""
-    texts = (f"{value:.{digits}g}" for digits in (15, 16, 17))
-    return next((text for text in texts if back(float(text)) == score), f"{value:.17g}")
-
-
 def log0(value: float) -> float:
     """Return the natural logarithm, also of 0; NaN of what is below."""
     return math.log(value) if value > 0 else -math.inf if value == 0 else math.nan
-
-
-def word_fields(label: nodes.Node, prefix: str | None) -> dict[str, str]:
-    """Return the fields of a word, and of the node's extras if they have a `prefix`."""
-    word = label.extra.get("symbol", NULL) if label.word is None else label.word
-    variant = {"v": label.extra["variant"]} if "variant" in label.extra else {}
-    others = {
-        name[len(prefix) :]: value
-        for name, value in label.extra.items()
-        if prefix and name.startswith(prefix)
-    }
-    return {"W": word, **variant, **others}
 
 
 def spell_row(fields: dict[str, str]) -> str:

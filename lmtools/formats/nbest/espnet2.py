@@ -6,15 +6,13 @@ added), a number or `tensor(-7.41)` with or without `device=`; it becomes the co
 `scores`, if it is there, has the parts, `{'decoder': tensor(-4.1), 'ctc': -2.0}` or `decoder=-4.1
 ctc=-2.0`, which become components of these names. A rank directory may lack utterances; a too-short
 utterance has the text " ", no parts, and becomes an empty hypothesis whose scores are 0. `token`
-and `token_int`, the recogniser's own units, are kept as extras, and so is the rank where ranks are
-missing before it: lists that keep their order are written with the same gaps.
+and `token_int`, the recogniser's own units, are kept as extras.
 """
 
 import contextlib
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 
 from lmtools.base.atomic import new_directory
@@ -34,7 +32,6 @@ from lmtools.types import TOTAL, Hypothesis, NBest
 SUMMARY = "ESPnet2 decode directory with {n}best_recog/text, score and perhaps scores"
 RANK = re.compile(r"([1-9][0-9]*)best_recog")
 JOB = re.compile(r"output\.([0-9]+)")
-PLACE = re.compile("[1-9][0-9]{0,5}", re.ASCII)
 UNITS = ("token", "token_int")
 TENSOR = re.compile(r"tensor\((.*?)(,.*)?\)")
 NAME = re.compile(r"""[^\W\d][^\s'":=,(){}]*""")
@@ -75,7 +72,9 @@ def read(path) -> list[NBest]:
             " decode directory"
         )
     name_unread(path, unread, "lines `utt NAME=number NAME=number` in a file `scores` are read")
-    nbests = [NBest(utt, tuple(sort_by_rank(ranks))) for utt, ranks in lists.items()]
+    nbests = [
+        NBest(utt, tuple(ranks[rank] for rank in sorted(ranks))) for utt, ranks in lists.items()
+    ]
     return list(add_missing(nbests, path)) if "scores" in present else nbests
 
 
@@ -89,15 +88,6 @@ def add_missing(nbests: Iterable[NBest], path) -> Iterator[NBest]:
         filled = replace(nbest, hyps=tuple(hyps))
         components(filled, names, f"{path}: utterance {nbest.utt!r}")
         yield filled
-
-
-def sort_by_rank(hyps: Mapping[int, Hypothesis]) -> Iterator[Hypothesis]:
-    """Yield hypotheses in the order of their ranks, which become extras where they are not
-    places.
-    """
-    for place, rank in enumerate(sorted(hyps), 1):
-        hyp = hyps[rank]
-        yield hyp if place == rank else replace(hyp, extra={**hyp.extra, "rank": str(rank)})
 
 
 def find_ranks(path: Path) -> Iterator[tuple[Path, int]]:
@@ -179,19 +169,10 @@ def write(nbests: Iterable[NBest], path) -> None:
     with replace_directory(Path(path)) as temporary:
         ranks: dict[int, dict[str, Hypothesis]] = {}
         for nbest in nbests:
-            for rank, hyp in zip(list_ranks(nbest), nbest.hyps, strict=True):
+            for rank, hyp in enumerate(nbest.hyps, 1):
                 ranks.setdefault(rank, {})[nbest.utt] = hyp
         for rank, hyps in ranks.items():
             write_rank(hyps, temporary / f"{rank}best_recog", path)
-
-
-def list_ranks(nbest: NBest) -> list[int]:
-    """Return the ranks of hypotheses: as they were read if in order still, else their places."""
-    ranks_read = [hyp.extra.get("rank", str(place)) for place, hyp in enumerate(nbest.hyps, 1)]
-    ranks = [int(rank) if PLACE.fullmatch(rank) else 0 for rank in ranks_read]
-    if 0 in ranks or any(a >= b for a, b in pairwise(ranks)):
-        return list(range(1, len(ranks) + 1))
-    return ranks
 
 
 def write_rank(hyps: Mapping[str, Hypothesis], folder: Path, path) -> None:

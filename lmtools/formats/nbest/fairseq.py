@@ -7,19 +7,18 @@ search was --unnormalized. What is read as `am` is the natural-log probability o
 sentence: H times its length, or where that contradicts the sum of the P line (which has four
 decimals, but depends on no option of the search) that sum. Without a P line the length is that of
 H, which is too short if fairseq has removed subword marks in it. The text is D, or else H, with
-subword marks joined; T is `ref`, joined likewise.
+subword marks joined; T is `ref`, joined likewise. The format is read, not written.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from lmtools.base.errors import UserError
 from lmtools.base.files import read_lines
 from lmtools.formats import pieces
-from lmtools.formats.checks import identifier, number, one_score, write_lines
-from lmtools.formats.pieces import BASE2, parse_in_unit, spell_in_unit
-from lmtools.types import TOTAL, Hypothesis, NBest
+from lmtools.formats.checks import identifier, number, refuse_write
+from lmtools.formats.pieces import BASE2, parse_in_unit
+from lmtools.types import Hypothesis, NBest
 
 SUMMARY = "fairseq-generate's log: S, T, H, D and P lines"
 LINE = re.compile(r"([STHDPAI])-([^\s\t]+)\t(.*)", re.DOTALL)
@@ -36,6 +35,8 @@ OPTIONS = {
     ),
 }
 Lines = dict[str, list[tuple[str, str]]]  # the (`path:line`, content) of one id, by kind
+
+write = refuse_write
 
 
 def recognises(path: Path, first: str) -> bool:
@@ -90,8 +91,7 @@ def parse_list(utt: str, lines: Lines, power: float, marks: str) -> NBest:
     hyps = tuple(parse_hypothesis(rank, lines, power, marks) for rank in range(len(heads)))
     source, target = (lines[kind][0][1] if kind in lines else None for kind in "ST")
     ref = None if target is None else pieces.join_pieces(target, marks)
-    extra = {"S": source} if source else {}
-    return NBest(utt, hyps, ref, extra if ref == target else {**extra, "T": target})
+    return NBest(utt, hyps, ref, {"S": source} if source else {})
 
 
 def parse_hypothesis(rank: int, lines: Lines, power: float, marks: str) -> Hypothesis:
@@ -104,11 +104,6 @@ def parse_hypothesis(rank: int, lines: Lines, power: float, marks: str) -> Hypot
         shown = split_score(line, place)[1]
     words = pieces.join_pieces(shown, marks)
     extra = {kind: lines[kind][rank][1] for kind in "PAI" if kind in lines}
-    extra |= {
-        kind: given
-        for kind, given in (("H", text), ("D", shown))
-        if kind in lines and given != words
-    }
     place, line = lines["P"][rank] if "P" in lines else ("", "")
     parts = parse_tokens(line, place)
     am = parse_in_unit(
@@ -141,60 +136,3 @@ def find_unit(length: int, power: float, where: str) -> float:
             " --lenpen"
         )
     return length**power * BASE2
-
-
-def write(nbests: Iterable[NBest], path, lenpen: str = "1", normalised: str = "yes") -> None:
-    """Write S, T, H, D and P lines; UserError for scores other than `am` unless there is a total,
-    with which P lines are left out.
-    """
-    power = parse_exponent(lenpen, normalised)
-
-    def spell_list(nbest: NBest, where: str) -> Iterator[str]:
-        return (f"{kind}-{nbest.utt}\t{text}" for kind, text in spell_lines(nbest, power, where))
-
-    write_lines(nbests, path, spell_list)
-
-
-def spell_lines(nbest: NBest, power: float, where: str) -> Iterator[tuple[str, str]]:
-    """Yield (kind, content) of an id's lines."""
-    source = nbest.extra.get("S", "")
-    if source or not (nbest.hyps or nbest.ref is not None):
-        yield "S", flatten(source)
-    if nbest.ref is not None:
-        yield "T", flatten(pieces.keep_spelling(nbest.ref, nbest.extra.get("T", nbest.ref)))
-    given = [kind for kind in "PAI" if all(hyp.extra.get(kind) for hyp in nbest.hyps)]
-    kinds = [
-        kind for kind in given if kind != "P" or not any(TOTAL in hyp.scores for hyp in nbest.hyps)
-    ]
-    for hyp in nbest.hyps:
-        yield from lines_of(hyp, kinds, power, where)
-
-
-def lines_of(
-    hyp: Hypothesis, kinds: Sequence[str], power: float, where: str
-) -> Iterator[tuple[str, str]]:
-    """Yield (kind, content) of a hypothesis's lines: H, D and `kinds`."""
-    total = one_score(hyp, where)
-    if total is None:
-        raise UserError(
-            f"{where}: a hypothesis has no score, without which fairseq writes none; keep these"
-            " lists as jsonl"
-        )
-    head = hyp.extra.get("H", hyp.text)
-    length = len(hyp.extra["P"].split()) if "P" in kinds else len(head.split()) + 1
-    score = spell_score(total, find_unit(length, power, where), where)
-    yield "H", f"{score}\t{flatten(head)}"
-    yield "D", f"{score}\t{flatten(pieces.keep_spelling(hyp.text, hyp.extra.get('D', hyp.text)))}"
-    yield from ((kind, flatten(hyp.extra[kind])) for kind in kinds)
-
-
-def spell_score(value: float, of: float, where: str) -> str:
-    text = spell_in_unit(value, of)
-    if not text.lstrip("-")[0].isdigit():
-        raise UserError(f"{where}: score {value} is too large for base 2; find out what wrote it")
-    return text
-
-
-def flatten(text: str) -> str:
-    """Return `text` on one line; keep a CR inside, drop one at the end."""
-    return text.replace("\n", " ").rstrip("\r")

@@ -4,24 +4,25 @@ as Python lists (or bare text).
 Several `hyp` lines of one ID are its list, best first; `ref` may stand once or be repeated before
 each, the same every time. The ID is kept as it is, with the number that lhotse's cuts end in
 (`zed1-0`). Lines `timestamp_...=` are kept as extras: of the hypothesis before them,
-`timestamp_ref` of the utterance. The files hold no scores.
+`timestamp_ref` of the utterance. The files hold no scores. The format is read, not written.
 """
 
 import ast
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 from lmtools.base.errors import UserError
 from lmtools.base.files import read_lines
-from lmtools.formats.checks import by_utterance, encodable, identifier, no_score, write_lines
+from lmtools.formats.checks import by_utterance, encodable, identifier, refuse_write
 from lmtools.types import Hypothesis, NBest
 
 SUMMARY = "icefall recogs: `id:TAB ref=[...]`, `id:TAB hyp=[...]`"
 LINE = re.compile(r"(.*?):\t(ref|hyp|timestamp_\w+)=(.*)", re.DOTALL)
 BARE = re.compile(r"\[[^\s\[\],'\"]+(?:, [^\s\[\],'\"]+)*\]")  # what str.join wrote
-STAMP = re.compile(r"timestamp_\w+")
+
+write = refuse_write
 
 
 def recognises(path: Path, first: str) -> bool:
@@ -81,26 +82,3 @@ def parse_words(value: str, where: str) -> str:
             " a file)"
         )
     return encodable(" ".join(" ".join(row).split()), where)
-
-
-def write(nbests: Iterable[NBest], path) -> None:
-    """Write lists, each at once on standard output; UserError for scores, unless they were rescored
-    and their order says enough.
-    """
-    write_lines(nbests, path, spell_list)
-
-
-def spell_list(nbest: NBest, where: str) -> Iterator[str]:
-    if nbest.ref is not None:
-        yield f"{nbest.utt}:\tref={nbest.ref.split()}"
-    yield from spell_stamps(nbest.utt, nbest.extra)
-    for hyp in nbest.hyps:
-        no_score(hyp, where)
-        yield f"{nbest.utt}:\thyp={hyp.text.split()}"
-        yield from spell_stamps(nbest.utt, hyp.extra)
-
-
-def spell_stamps(utt: str, extra: Mapping[str, str]) -> Iterator[str]:
-    for name, value in extra.items():
-        if STAMP.fullmatch(name) and "\n" not in value:
-            yield f"{utt}:\t{name}={value}"

@@ -30,11 +30,7 @@ from lmtools.formats.registry import list_children, list_numbered, parse_specifi
 from lmtools.types import Hypothesis, NBest
 
 SUMMARY = "Kaldi's archives of N-best rescoring, a directory, or one archive of texts such as ark:-"
-OPTIONS = {
-    "words": (
-        "words.txt with the words' ids (read: in place of words_text; write: for the file words)"
-    )
-}
+OPTIONS = {"words": "words.txt with the words' ids, in place of words_text"}
 JOB = re.compile(r"archives\.([0-9]+)")
 FILE = re.compile(r"(.*?)(\.ark)?(\.gz|\.xz|\.bz2|\.scp)?", re.DOTALL)
 COSTS = {"acwt": "am", "lmwt.nolm": "graph", "lmwt.lmonly": "lm"}
@@ -247,7 +243,7 @@ def read_components(folder: Path, files: Mapping[str, Path]) -> dict[str, dict[s
     return dict(zip(names, scores, strict=True))
 
 
-def write(nbests: Iterable[NBest], path, words: str | None = None) -> None:
+def write(nbests: Iterable[NBest], path) -> None:
     """Write a directory of text archives, or (`ark:...`, `-`, words_text) one archive of texts,
     each list as soon as it comes.
 
@@ -260,8 +256,6 @@ def write(nbests: Iterable[NBest], path, words: str | None = None) -> None:
                 write_texts(nbest, out, path)
         return
     nbests = list(check_nbests(nbests, path))
-    symbols = kaldi_tables.read_symbols(words) if words else {}
-    ids = {word: number for number, word in symbols.items()}
     with atomic_directory(path, "words_text") as temporary, ExitStack() as stack:
         files: dict[str, kaldi_tables.Writer] = {}
 
@@ -273,18 +267,17 @@ def write(nbests: Iterable[NBest], path, words: str | None = None) -> None:
         out("words_text")
         for nbest in nbests:
             for key, hyp in key_hypotheses(nbest):
-                write_hypothesis(key, hyp, out, ids=ids, where=f"{path}: key {key!r}")
+                write_hypothesis(key, hyp, out, where=f"{path}: key {key!r}")
 
 
 def write_texts(nbest: NBest, out: kaldi_tables.Writer, path) -> None:
     for key, hyp in key_hypotheses(nbest):
         no_score(hyp, f"{path}: utterance {nbest.utt!r}")
-        out.write(key, packed_text(hyp))
+        out.write(key, spoken(hyp))
 
 
-def packed_text(hyp: Hypothesis) -> bytes:
-    """Return the words as Kaldi writes them, in text and in binary archives."""
-    return " ".join(hyp.text.split()).encode() + b"\n"
+def spoken(hyp: Hypothesis) -> str:
+    return " ".join(hyp.text.split())
 
 
 def key_hypotheses(nbest: NBest) -> Iterator[tuple[str, Hypothesis]]:
@@ -300,33 +293,19 @@ def key_hypotheses(nbest: NBest) -> Iterator[tuple[str, Hypothesis]]:
 
 
 def write_hypothesis(
-    key: str,
-    hyp: Hypothesis,
-    out: Callable[[str], kaldi_tables.Writer],
-    ids: Mapping[str, int],
-    where: str,
+    key: str, hyp: Hypothesis, out: Callable[[str], kaldi_tables.Writer], where: str
 ) -> None:
     """Write one hypothesis into the files of its text, scores and extras."""
-    out("words_text").write(key, packed_text(hyp))
+    out("words_text").write(key, spoken(hyp))
     for name, value in hyp.scores.items():
-        out(cost_file(name, where)).write(key, repr(-float(value)).encode())
+        out(cost_file(name, where)).write(key, repr(-float(value)))
     if {"graph", "lm"} <= hyp.scores.keys():
-        out("lmwt.withlm").write(key, repr(-float(hyp.scores["graph"] + hyp.scores["lm"])).encode())
-    known = {"words": number_words(hyp.text, ids, where)} if ids else {}
+        out("lmwt.withlm").write(key, repr(-float(hyp.scores["graph"] + hyp.scores["lm"])))
     for name in EXTRAS:
-        if (numbers := known.get(name, hyp.extra.get(name))) is not None:
+        if (numbers := hyp.extra.get(name)) is not None:
             if not re.fullmatch(r"[-+0-9\s]*", numbers):
                 raise UserError(f"{where}: extra {name!r} is {numbers[:40]!r}; expected integers")
-            out(name).write(key, " ".join(numbers.split()).encode())
-
-
-def number_words(text: str, ids: Mapping[str, int], where: str) -> str:
-    if unknown := [word for word in text.split() if word not in ids]:
-        raise UserError(
-            f"{where}: the word {unknown[0]!r} is not in the table of words; give another"
-            " words.txt, or none"
-        )
-    return " ".join(str(ids[word]) for word in text.split())
+            out(name).write(key, " ".join(numbers.split()))
 
 
 def cost_file(name: str, where: str) -> str:

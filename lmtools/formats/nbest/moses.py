@@ -3,24 +3,21 @@
 Old files of Moses have `0||| ` and `lm: -41.3 -40.4`; further fields, as alignments, follow its
 total. Scores are as the decoder writes them: natural logarithms where they are logarithms, not yet
 multiplied by their weights, while the total is. cdec and Joshua write the same fields. The segments
-of a text traced with -t or -tt, `the red |0-1| fox |2-2|`, are no words: the text is `the red fox`,
-and the extra `segments` keeps the whole.
+of a text traced with -t or -tt, `the red |0-1| fox |2-2|`, are no words: the text is `the red fox`.
 
 Marian has an alignment and `WordScores= ...` before the features, older versions among these. F0,
 F1 .. are the models' log-probabilities (natural), the total their weighted sum, length-normalised
 if --normalize was given; it is read as it stands.
 
 A feature of one value keeps its name, the values of a longer one are named with an index: LM0,
-TM0_0 and TM0_1; old `lm: -41.3 -40.4` is lm0 and lm1. The total is the score `am`, or `total`
-beside a feature of the name `am`. All lines have the same features, but for Moses' sparse ones: of
-one value, 0 in lines without them. The extra `layout` writes them back (`TM0=2`: name, sign, number
-of values).
+TM0_0 and TM0_1; old `lm: -41.3 -40.4` is lm0 and lm1. They are written each under its name. The
+total is the score `am`, or `total` beside a feature of the name `am`. All lines have the same
+features, but for Moses' sparse ones: 0 in lines without them.
 """
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -136,17 +133,13 @@ def read_rows(
 
 
 def build_hypothesis(row: Row, bpe: str, where: str) -> Hypothesis:
-    scores, layout = parse_features(row.features, where)
-    extra = {"layout": layout} if layout != default_layout(scores) else {}
+    scores = parse_features(row.features, where)
     if row.total:
         name = TOTAL if "am" in scores else "am"
         if name in scores:
             raise UserError(f"{where}: a feature is called {name!r} besides the total; rename it")
         scores[name] = number(row.total, where, "the total")
-    text = pieces.join_pieces(row.text, bpe)
-    if bpe != "none" and row.text != text:
-        extra["pieces"] = row.text
-    return Hypothesis(text, scores, {**extra, **row.extra})
+    return Hypothesis(pieces.join_pieces(row.text, bpe), scores, row.extra)
 
 
 def list_missing(last: str | None, utt: str, where: str) -> Iterable[str]:
@@ -182,12 +175,12 @@ def write(nbests: Iterable[NBest], path, *, fields: Callable[[Row], list[str]]) 
 
 def row_of(utt: str, hyp: Hypothesis) -> Row:
     """Return the fields that hold `hyp`."""
-    text = " ".join(hyp.text.split())
     total = hyp.scores.get(total_name(hyp.scores))
-    pieced = pieces.keep_spelling(text, hyp.extra.get("pieces", text))
-    features = field_of(hyp.scores, hyp.extra.get("layout"))
+    values = [item for item in hyp.scores.items() if item[0] != total_name(hyp.scores)]
+    features = " ".join(f"{name}= {spell_in_unit(value)}" for name, value in values)
     spelled = "" if total is None else spell_in_unit(total)
-    return Row(utt, pieced, features, total=spelled, extra=hyp.extra)
+    text = " ".join(hyp.text.split())
+    return Row(utt, text, features, total=spelled, extra=hyp.extra)
 
 
 def check_plain(text: str, where: str) -> str:
@@ -197,15 +190,11 @@ def check_plain(text: str, where: str) -> str:
     return " ".join(text.split())
 
 
-INDEXED = re.compile(r"(.+)_(0|[1-9][0-9]{0,5})", re.DOTALL)
-LAYOUT = re.compile(r"(.+)([=:])([1-9][0-9]{0,5})")
 MOST_SPARSE = 200  # features; no search finds the weights of more
 
 
-def parse_features(text: str, where: str) -> tuple[dict[str, float], str]:
-    """Parse the scores by name of a features field, and its layout: `TM0=2`, name, sign, number of
-    values.
-    """
+def parse_features(text: str, where: str) -> dict[str, float]:
+    """Parse the scores by name of a features field."""
     groups: list[tuple[str, str, list[float]]] = []
     for token in text.split():
         name, sign, value = (
@@ -237,7 +226,7 @@ def parse_features(text: str, where: str) -> tuple[dict[str, float], str]:
                     f" {name!r}"
                 )
             scores[key] = value
-    return scores, " ".join(f"{name}{sign}{len(values)}" for name, sign, values in groups)
+    return scores
 
 
 def name_values(name: str, sign: str, count: int) -> list[str]:
@@ -248,53 +237,6 @@ def name_values(name: str, sign: str, count: int) -> list[str]:
     return [f"{name}{joint}{index}" for index in range(count)]
 
 
-def default_layout(names: Iterable[str]) -> str:
-    """Return the layout of scores whose source is unknown: names X_0, X_1 .. are the values of one
-    feature X, others have one value each.
-    """
-    names = list(names)
-    counts: dict[str, int] = {}
-    for name in names:
-        if match := INDEXED.fullmatch(name):
-            counts[match[1]] = counts.get(match[1], 0) + 1
-    whole = {
-        stem: count
-        for stem, count in counts.items()
-        if count > 1
-        and stem not in names
-        and all(f"{stem}_{index}" in names for index in range(count))
-    }
-    stems = [
-        match[1] if (match := INDEXED.fullmatch(name)) and match[1] in whole else name
-        for name in names
-    ]
-    return " ".join(f"{stem}={whole.get(stem, 1)}" for stem in dict.fromkeys(stems))
-
-
-def field_of(scores: Mapping[str, float], layout: str | None) -> str:
-    """Return the features field for all scores but the one of the total: in `layout` where that
-    names exactly these, else in the default one.
-    """
-    named = {name: value for name, value in scores.items() if name != total_name(scores)}
-    groups = group_features(layout or "")
-    if sorted(key for _, _, group in groups for key in group) != sorted(named):
-        groups = group_features(default_layout(named))
-    return " ".join(
-        f"{name}{sign} {' '.join(spell_in_unit(named[key]) for key in group)}"
-        for name, sign, group in groups
-    )
-
-
-def group_features(layout: str) -> list[tuple[str, str, list[str]]]:
-    """Return (name, sign, names of the scores) of every feature in a layout."""
-    matches = [LAYOUT.fullmatch(part) for part in layout.split()]
-    return [
-        (match[1], match[2], name_values(match[1], match[2], int(match[3])))
-        for match in matches
-        if match
-    ]
-
-
 def total_name(scores: Mapping[str, float]) -> str:
     return TOTAL if TOTAL in scores else "am"
 
@@ -303,48 +245,23 @@ def fill_absent(
     lines: Iterable[tuple[int, str, Hypothesis]], path
 ) -> Iterator[tuple[int, str, Hypothesis]]:
     """Give each hypothesis the sparse features of all others, with the value 0. Lines that have no
-    feature in common, and features of several values, stay so that `components` refuses them.
+    feature in common stay so, and `components` refuses them.
     """
     lines = list(lines)
-    layouts = [layout_of(hyp).split() for _, _, hyp in lines]
-    known = Counter(part for layout in layouts for part in layout)
-    names = Counter(LAYOUT.fullmatch(part)[1] for part in known)
-    sparse = [
-        part
-        for part, count in known.items()
-        if count < len(lines) and part.endswith("=1") and names[part[:-2]] == 1
-        if part[:-2] not in ("am", TOTAL)
-    ]
-    if len(lines) not in known.values():
+    totals = {"am", TOTAL}
+    common = set.intersection(*({*hyp.scores} for _, _, hyp in lines)) if lines else set()
+    known = dict.fromkeys(name for _, _, hyp in lines for name in hyp.scores)
+    sparse = [name for name in known if name not in common | totals]
+    if not common - totals:
         sparse = []
     if len(sparse) > MOST_SPARSE:
         raise UserError(
             f"{path}: {len(sparse)} sparse features, more than {MOST_SPARSE}, whose weights nothing"
             " finds; keep few of them, or the total alone"
         )
-    for (line, utt, hyp), layout in zip(lines, layouts, strict=True):
-        present = set(layout)
-        absent = [part for part in sparse if part not in present]
-        yield line, utt, add_zeros(hyp, layout, absent) if absent else hyp
-
-
-def add_zeros(hyp: Hypothesis, layout: list[str], absent: list[str]) -> Hypothesis:
-    """Return the hypothesis with the features of the parts `absent` of a layout, which are 0."""
-    total = total_name(hyp.scores)
-    scores = {name: value for name, value in hyp.scores.items() if name != total}
-    scores |= {part[:-2]: 0.0 for part in absent}
-    whole = " ".join([*layout, *absent])
-    extra = {name: value for name, value in hyp.extra.items() if name != "layout"}
-    if whole != default_layout(scores):
-        extra["layout"] = whole
-    if total in hyp.scores:
-        scores[total] = hyp.scores[total]
-    return replace(hyp, scores=scores, extra=extra)
-
-
-def layout_of(hyp: Hypothesis) -> str:
-    features = (name for name in hyp.scores if name != total_name(hyp.scores))
-    return hyp.extra.get("layout") or default_layout(features)
+    zeros = dict.fromkeys(sparse, 0.0)
+    for line, utt, hyp in lines:
+        yield line, utt, hyp.with_scores({**hyp.scores, **zeros, **hyp.scores}) if sparse else hyp
 
 
 def parse_moses(fields: list[str], where: str) -> Row:
@@ -353,22 +270,14 @@ def parse_moses(fields: list[str], where: str) -> Row:
     rest = fields[4:]
     extra = {"alignment": f" {BAR} ".join(rest)} if any(rest) else {}
     if SEGMENTED.fullmatch(text):
-        extra["segments"] = text
-    return Row(utt, drop_segments(text), *scores, extra=extra)
-
-
-def drop_segments(text: str) -> str:
-    """Return the text of a traced one, which ends in a segment; any other as it is."""
-    return SEGMENTS.sub("", text).strip() if SEGMENTED.fullmatch(text) else text
+        text = SEGMENTS.sub("", text).strip()
+    return Row(utt, text, *scores, extra=extra)
 
 
 def list_moses(row: Row) -> list[str]:
-    alignment, traced = row.extra.get("alignment", ""), row.extra.get("segments", "")
+    alignment = row.extra.get("alignment", "")
     return [
-        row.utt,
-        traced if traced and drop_segments(traced) == row.text else row.text,
-        row.features,
-        row.total,
+        *(row.utt, row.text, row.features, row.total),
         *(alignment.split(BAR) if alignment else ()),
     ]
 

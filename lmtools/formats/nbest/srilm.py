@@ -2,17 +2,15 @@
 
 - headerless (version 0): `-311.2 -14.9 2 blue finch`, base-10 logarithms of acoustic and language
 model, number of words, words: `am` and
-  `lm`. The number is kept as the extra `nwords` where it is not that of the words, as in lists with
-  noises, which SRILM does not count.
+  `lm`.
 - `NBestList1.0` (version 1): `(-71234) blue finch`, one total in bytelogs: `am`.
 - `NBestList2.0` (version 2): `(-71234) blue ( st: 0.1 et: 0.4 g: -120 a: -900 ) ...`. `am` and `lm`
-are the words' sums of a: and g:; the
-  total is kept as the extra `score`, and the line with its times, phones and states as `words`.
+are the words' sums of a: and g:.
   Phones and states are the tokens whose times lie within the preceding word's.
 
-The pause `-pau-` is no word for SRILM, which leaves it out of its counts, language models and
-errors; so it is left out of the text, and the line with its pauses is the extra `spoken`. Noises
-([laughter] and the like) differ from recogniser to recogniser: they stay.
+Lists are written without a header. The pause `-pau-` is no word for SRILM, which leaves it out of
+its counts, language models and errors; so it is left out of the text. Noises ([laughter] and the
+like) differ from recogniser to recogniser: they stay.
 
 A bytelog is a logarithm to base 1.0001, divided by 1024 and rounded (SRILM's manual page
 nbest-format): 1024/10000.5 of a natural one.
@@ -25,25 +23,16 @@ from pathlib import Path
 from lmtools.base.atomic import atomic_directory, atomic_text, is_stream
 from lmtools.base.errors import UserError
 from lmtools.base.files import OPENERS, read_lines
-from lmtools.formats.checks import (
-    NUMBER,
-    check_nbests,
-    file_name,
-    identifier,
-    list_names,
-    number,
-    one_score,
-)
+from lmtools.formats.checks import NUMBER, check_nbests, file_name, identifier, list_names, number
 from lmtools.formats.pieces import BASE10, BYTELOG, parse_in_unit, spell_in_unit
 from lmtools.formats.registry import list_children, read_first_line
-from lmtools.types import EMPTY, TOTAL, Hypothesis, NBest
+from lmtools.types import TOTAL, Hypothesis, NBest
 
 SUMMARY = "SRILM: a file an utterance or a directory of them, headerless, NBestList1.0 or 2.0"
 HEADERS = {"NBestList1.0": "1", "NBestList2.0": "2"}
 SCORED = ".score"  # as SRILM's rescoring calls its lists: UTT.score.gz
 PAUSE = "-pau-"
 NOISE = re.compile(r"-\S+-|\[\S*\]|<\S*>|\(\S*\)|\{\S*\}|\+\+\S*\+\+|[@%#]\S*")
-OPTIONS = {"version": "what to write: 0 (headerless), 1 or 2 (default: what was read, else 0)"}
 TOKEN = 11  # fields of a word in version 2: word ( st: # et: # g: # a: # )
 MARKS = {1: "(", 2: "st:", 4: "et:", 6: "g:", 8: "a:", 10: ")"}
 
@@ -128,11 +117,7 @@ def read_list(path) -> NBest:
                 f"{where}: a line without `(score)` after lines that have it, or the other way"
                 " round; keep one format"
             )
-    return NBest(
-        identifier(utterance_of(Path(path)), str(path)),
-        tuple(hyps),
-        extra=EMPTY if version == "0" else {"version": version},
-    )
+    return NBest(identifier(utterance_of(Path(path)), str(path)), tuple(hyps))
 
 
 def file_of(utt: str, path) -> str:
@@ -162,29 +147,17 @@ def parse_headerless(line: str, where: str) -> Hypothesis:
         raise UserError(
             f"{where}: number of words is {parts[2]!r}; expected a whole number, then the words"
         )
-    text, extra = split_pauses(parts[3:])
-    return Hypothesis(
-        text, scores, extra if int(parts[2]) == len(text.split()) else {"nwords": parts[2], **extra}
-    )
+    return Hypothesis(drop_pauses(parts[3:]), scores)
 
 
-def split_pauses(words: list[str]) -> tuple[str, dict[str, str]]:
-    """Return the text of `words`, and the extra that keeps their pauses."""
-    text = " ".join(word for word in words if word != PAUSE)
-    return text, {"spoken": " ".join(words)} if PAUSE in words else {}
-
-
-def join_pauses(hyp: Hypothesis) -> list[str]:
-    """Return the words of a hypothesis, with its pauses if the text is what it was read with."""
-    words = hyp.extra.get("spoken", "").split()
-    text = " ".join(hyp.text.split())
-    return words if split_pauses(words)[0] == text else text.split()
+def drop_pauses(words: Iterable[str]) -> str:
+    """Return the text of `words` without pauses."""
+    return " ".join(word for word in words if word != PAUSE)
 
 
 def parse_composite(line: str, where: str) -> Hypothesis:
     score, words = split_total(line, where)
-    text, extra = split_pauses(words)
-    return Hypothesis(text, {"am": parse_in_unit(score, BYTELOG, where, "the score")}, extra)
+    return Hypothesis(drop_pauses(words), {"am": parse_in_unit(score, BYTELOG, where, "the score")})
 
 
 def split_total(line: str, where: str) -> tuple[str, list[str]]:
@@ -217,8 +190,7 @@ def parse_detailed(line: str, where: str) -> Hypothesis:
         name: parse_in_unit(repr(value), BYTELOG, where, f"the sum of the {name} scores")
         for name, value in sums.items()
     }
-    text, _ = split_pauses([token[0] for token in tokens])
-    return Hypothesis(text, scores, {"score": score, "words": " ".join(rest)})
+    return Hypothesis(drop_pauses(token[0] for token in tokens), scores)
 
 
 def find_words(tokens: list[list[str]], where: str) -> list[list[str]]:
@@ -232,20 +204,15 @@ def find_words(tokens: list[list[str]], where: str) -> list[list[str]]:
     return kept
 
 
-def write(nbests: Iterable[NBest], path, version: str | None = None) -> None:
+def write(nbests: Iterable[NBest], path) -> None:
     """Write one list to the file `path` if its name says the utterance or is `-`, else a directory
-    with UTT.gz for every list.
-
-    Bytelogs are rounded to whole numbers, which are 0.1 of a natural logarithm. UserError for
-    scores that the version cannot hold.
+    with UTT.gz for every list. UserError for scores besides am and lm.
     """
-    if version not in (None, "0", "1", "2"):
-        raise UserError(f"version={version}: SRILM has no such; give 0 (headerless), 1 or 2")
     nbests = check_nbests(nbests, path)
     first = next(nbests, None)
     second = next(nbests, None)
     if first and not second and (is_stream(path) or utterance_of(Path(path)) == first.utt):
-        write_one(first, path, version, path)
+        write_one(first, path, path)
         return
     if is_stream(path):
         raise UserError(
@@ -254,19 +221,14 @@ def write(nbests: Iterable[NBest], path, version: str | None = None) -> None:
         )
     with atomic_directory(path, file_of(first.utt, path) if first else "") as temporary:
         for nbest in (nbest for part in ((first, second), nbests) for nbest in part if nbest):
-            write_one(nbest, temporary / file_of(nbest.utt, path), version, path)
+            write_one(nbest, temporary / file_of(nbest.utt, path), path)
 
 
-def write_one(nbest: NBest, file, version: str | None, path) -> None:
+def write_one(nbest: NBest, file, path) -> None:
     """Write a list to `file`; `path` is what messages name."""
-    version = version or nbest.extra.get("version", "0")
     with atomic_text(file) as out:
-        for header in (header for header, known in HEADERS.items() if known == version):
-            out.write(header + "\n")
         for hyp in nbest.hyps:
-            out.write(
-                WRITERS.get(version, as_headerless)(hyp, f"{path}: utterance {nbest.utt!r}") + "\n"
-            )
+            out.write(as_headerless(hyp, f"{path}: utterance {nbest.utt!r}") + "\n")
 
 
 def two_scores(hyp: Hypothesis, where: str) -> tuple[float, float]:
@@ -285,32 +247,4 @@ def two_scores(hyp: Hypothesis, where: str) -> tuple[float, float]:
 def as_headerless(hyp: Hypothesis, where: str) -> str:
     """Return a line of version 0."""
     scores = [spell_in_unit(value, BASE10) for value in two_scores(hyp, where)]
-    return " ".join(
-        [*scores, hyp.extra.get("nwords", str(len(hyp.text.split()))), *join_pauses(hyp)]
-    )
-
-
-def as_composite(hyp: Hypothesis, where: str) -> str:
-    """Return a line of version 1."""
-    return " ".join([f"({round((one_score(hyp, where) or 0.0) / BYTELOG)})", *join_pauses(hyp)])
-
-
-def as_detailed(hyp: Hypothesis, where: str) -> str:
-    """Return a line of version 2, from what such a line held when it was read."""
-    tokens = hyp.extra.get("words", "").split()
-    spoken = (
-        find_words([tokens[start : start + TOKEN] for start in range(0, len(tokens), TOKEN)], where)
-        if len(tokens) % TOKEN == 0
-        else []
-    )
-    if split_pauses([token[0] for token in spoken])[0].split() != hyp.text.split():
-        raise UserError(
-            f"{where}: {hyp.text!a} has no times for its words, which NBestList2.0 holds; write"
-            " version=0 or version=1"
-        )
-    total = str(round(sum(two_scores(hyp, where)) / BYTELOG))
-    score = total if TOTAL in hyp.scores else hyp.extra.get("score", total)
-    return " ".join([f"({score})", *tokens])
-
-
-WRITERS = {"0": as_headerless, "1": as_composite, "2": as_detailed}
+    return " ".join([*scores, str(len(hyp.text.split())), *hyp.text.split()])

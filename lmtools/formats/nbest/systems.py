@@ -6,22 +6,20 @@ ids are line numbers from 1, or, with ids=kaldi, the first word of each line. Ev
 hypothesis, in the order of the files, repeated texts included; its name, that of the file, is the
 extra `system`, and a score `system:NAME` for each system is 1 for its own hypotheses and 0 for
 others', so that tuning can trust systems differently. Where equal texts were merged (`lmtools
-convert --dedup`), one hypothesis is of several systems.
+convert --dedup`), one hypothesis is of several systems. The format is read, not written.
 """
 
-import contextlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
 
-from lmtools.base.atomic import atomic_directory, atomic_text
 from lmtools.base.errors import UserError
 from lmtools.base.files import OPENERS, read_lines
 from lmtools.formats import kaldi_text
-from lmtools.formats.checks import check_nbests, component, file_name
+from lmtools.formats.checks import component, refuse_write
 from lmtools.formats.edits import SYSTEM
 from lmtools.formats.registry import list_children
-from lmtools.types import TOTAL, Hypothesis, NBest
+from lmtools.types import Hypothesis, NBest
 
 SUMMARY = (
     "outputs of several systems, plain text, one line an utterance: `a.txt,b.txt` or a directory"
@@ -32,6 +30,8 @@ OPTIONS = {
         " is the utterance id)"
     )
 }
+
+write = refuse_write
 
 
 def recognises(path: Path, first: str) -> bool:
@@ -113,78 +113,3 @@ def by_id(files: Sequence[Path]) -> Iterator[tuple[str, list[str]]]:
             )
     for utt in tables[0]:
         yield utt, [table[utt] for table in tables]
-
-
-def write(nbests: Iterable[NBest], path, ids: str = "lines") -> None:
-    """Write one file a system, NAME.txt in the directory `path` or those that commas name; each
-    list needs a hypothesis of each system.
-    """
-    if ids not in ("lines", "kaldi"):
-        raise UserError(f"ids={ids}: neither lines nor kaldi; give one of them")
-    nbests = check_nbests(nbests, path)
-    first = next(nbests, None)
-    names = [name for hyp in first.hyps for name in systems_of(hyp)] if first else []
-    order = [name.removeprefix(SYSTEM) for name in first.hyps[0].scores] if names else []
-    if {*names} <= {*order}:
-        names.sort(key=order.index)
-    if not names or not all(names) or len(set(names)) < len(names):
-        raise UserError(
-            f"{path}: the first list lacks hypotheses with the extra `system`, each another; keep"
-            " these lists as jsonl"
-        )
-    with open_targets(names, path) as places, contextlib.ExitStack() as stack:
-        streams = [stack.enter_context(atomic_text(place, follow=False)) for place in places]
-        for number, nbest in enumerate((nbest for part in ((first,), nbests) for nbest in part), 1):
-            where = f"{path}: utterance {nbest.utt!r}"
-            if ids == "lines" and nbest.utt != str(number):
-                raise UserError(
-                    f"{where}: is not called by its line number, {number}; write with ids=kaldi"
-                )
-            for stream, text in zip(streams, order_texts(nbest, names, where), strict=True):
-                stream.write(
-                    " ".join([nbest.utt, *text.split()] if ids == "kaldi" else text.split()) + "\n"
-                )
-
-
-def order_texts(nbest: NBest, names: Sequence[str], where: str) -> list[str]:
-    owned = [(name, hyp) for hyp in nbest.hyps for name in systems_of(hyp)]
-    hypotheses = dict(owned)
-    if sorted(name for name, _ in owned) != sorted(names):
-        raise UserError(
-            f"{where}: has not one hypothesis of each system ({', '.join(names)}); keep these lists"
-            " as jsonl"
-        )
-    for hyp in nbest.hyps:
-        others = [name for name in hyp.scores if not name.startswith(SYSTEM)]
-        if others and TOTAL not in hyp.scores:
-            listed = ", ".join(sorted(others))
-            raise UserError(
-                f"{where}: has the scores {listed}, for which plain text has no place; keep these"
-                " lists as jsonl"
-            )
-    return [hypotheses[name].text for name in names]
-
-
-def systems_of(hyp: Hypothesis) -> list[str]:
-    votes = [n.removeprefix(SYSTEM) for n, v in hyp.scores.items() if n.startswith(SYSTEM) and v]
-    return votes or [hyp.extra.get("system", "")]
-
-
-@contextlib.contextmanager
-def open_targets(names: Sequence[str], path) -> Iterator[list[Path]]:
-    """Yield the path to write each system to: the files that `path` names, or temporary ones that
-    become the directory `path` in the end.
-    """
-    places = [Path(part) for part in str(path).split(",") if part]
-    if len(places) > 1:
-        if len(places) != len(names):
-            raise UserError(
-                f"{path}: {len(places)} files for {len(names)} systems; name one a system, or a"
-                " directory"
-            )
-        yield places
-        return
-    for name in names:
-        file_name(name, str(path), "system")
-    with atomic_directory(path, f"{names[0]}.txt") as temporary:
-        yield [temporary / f"{name}.txt" for name in names]

@@ -10,12 +10,11 @@ from torch import nn
 
 from lmtools.base.computing import ENGINES
 from lmtools.base.errors import UserError
-from lmtools.models.device import PRECISIONS, cpu_multiplies_bfloat16, onednn_computes_bfloat16
+from lmtools.models.device import cpu_multiplies_bfloat16, onednn_computes_bfloat16
 from lmtools.models.engine.linear import (
     LEVELS,
-    Int8Linear,
-    PackedLinear,
     PackedMatrix,
+    make_linear,
     multiplies_int8,
     weight_levels,
 )
@@ -92,7 +91,7 @@ def prepare(lm: LanguageModel, precision: str) -> OutputLayer:
     for parent in trunk.modules():
         for name, child in parent.named_children():
             if type(child) is nn.Linear:
-                setattr(parent, name, prepare_linear(child, precision))
+                setattr(parent, name, make_linear(child.weight, child.bias, precision))
     if isinstance(trunk, Transformer) and precision == "float32":
         # in bfloat16 it would leave out a rounding and change bits, for a hundredth of the time
         for block in [module for module in trunk.modules() if isinstance(module, TransformerBlock)]:
@@ -100,13 +99,6 @@ def prepare(lm: LanguageModel, precision: str) -> OutputLayer:
         if trunk.head_dense is not None:
             fuse_gelu(trunk, "head_dense", "head_activation")
     return prepare_output(lm.output, precision)
-
-
-def prepare_linear(linear: nn.Linear, precision: str) -> nn.Module:
-    """Return a prepared layer in place of `linear`."""
-    if precision == "int8":
-        return Int8Linear(linear.weight, linear.bias)
-    return PackedLinear(linear.weight, linear.bias, PRECISIONS[precision])
 
 
 def fuse_gelu(parent: nn.Module, linear: str, activation: str) -> None:

@@ -19,18 +19,25 @@ FEWER_LEVELS = 63
 class PackedLinear(nn.Module):
     """x W^T + b, and GELU where `post` says so, in `dtype`: (..., K) of any type -> (..., N).
 
-    In bfloat16 the same bits as torch's own; in float32 the sums have another order.
+    In bfloat16 the same bits as torch's own; in float32 the sums have another order. Where it is
+    `fused` one kernel may take exp and sum of its logits.
     """
 
     def __init__(self, weight: Tensor, bias: Tensor | None, dtype: torch.dtype):
         super().__init__()
-        self.dtype, self.post = dtype, "none"
+        self.dtype, self.post, self.fused = dtype, "none", dtype == torch.float32
         # plain attributes: nothing moves or saves them
         self.packed = pack_weight(weight.detach().to(dtype))
         self.bias = None if bias is None else bias.detach().to(dtype)
 
     def forward(self, x: Tensor) -> Tensor:
         return packed_product(x.to(self.dtype), self.packed, self.bias, self.post)
+
+    def logits(self, states: Tensor, bias: Tensor) -> Tensor:
+        """Return x W^T + `bias` in float32; the bias is added in float32."""
+        if self.fused:
+            return packed_product(states, self.packed, bias)
+        return packed_product(states, self.packed, None).float().add_(bias)
 
 
 def pack_weight(weight: Tensor) -> Tensor:
@@ -60,6 +67,8 @@ class Int8Linear(nn.Module):
     Integers add up exactly and a row has its own scale, so what else is in a batch changes no bit.
     """
 
+    fused = True
+
     def __init__(self, weight: Tensor, bias: Tensor | None):
         super().__init__()
         weight = weight.detach().float()
@@ -75,6 +84,10 @@ class Int8Linear(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         levels, scale = quantise_rows(x.flatten(0, -2).float())
         return self.multiply(levels, scale, self.bias).view(*x.shape[:-1], self.columns)
+
+    def logits(self, states: tuple[Tensor, Tensor], bias: Tensor) -> Tensor:
+        """See PackedLinear."""
+        return self.multiply(*states, bias)
 
     def multiply(self, levels: Tensor, scale: Tensor, bias: Tensor) -> Tensor:
         """Return the product of int8 rows (M, K), scales (M, 1), plus `bias` (N,)."""
@@ -113,9 +126,8 @@ class PackedMatrix:
     def split(self, columns: int) -> Sequence:
         """Return the blocks of so many ids, packed on the first call."""
         if columns not in self.blocks:
-            make = Int8Block if self.precision == "int8" else PackedBlock
             parts = self.weight.split(columns)
-            self.blocks[columns] = [make(part, PRECISIONS[self.precision]) for part in parts]
+            self.blocks[columns] = [make_linear(part, None, self.precision) for part in parts]
         return self.blocks[columns]
 
     def dot(self, states: Tensor, targets: Tensor) -> Tensor:
@@ -127,28 +139,8 @@ class PackedMatrix:
         return (states.float() * rows.to(states.dtype).float()).sum(-1)
 
 
-class PackedBlock:
-    """Rows of the matrix in float32 or bfloat16; `fused`: one kernel may take exp and sum."""
-
-    def __init__(self, weight: Tensor, dtype: torch.dtype):
-        self.dtype, self.fused = dtype, dtype == torch.float32
-        self.packed = pack_weight(weight.to(dtype))
-
-    def logits(self, states: Tensor, bias: Tensor) -> Tensor:
-        """Return h W^T + b in float32; b is added in float32."""
-        if self.dtype == torch.float32:
-            return packed_product(states, self.packed, bias)
-        return packed_product(states, self.packed, None).float().add_(bias)
-
-
-class Int8Block:
-    """Some rows of the matrix in int8."""
-
-    fused = True
-
-    def __init__(self, weight: Tensor, dtype: torch.dtype):
-        self.linear = Int8Linear(weight, None)
-
-    def logits(self, states: tuple[Tensor, Tensor], bias: Tensor) -> Tensor:
-        """Return h W^T + b in float32; b is added in float32."""
-        return self.linear.multiply(*states, bias)
+def make_linear(weight: Tensor, bias: Tensor | None, precision: str) -> PackedLinear | Int8Linear:
+    """Return a prepared layer of a weight (N, K) and its bias."""
+    if precision == "int8":
+        return Int8Linear(weight, bias)
+    return PackedLinear(weight, bias, PRECISIONS[precision])

@@ -1,7 +1,7 @@
 
 "use strict";
 (() => {
-  const CHUNK = 40; // utterances put into the page at once
+  const CHUNK = 25; // utterances put into the page at once
   const data = JSON.parse(document.getElementById("data").textContent);
   const byId = (id) => document.getElementById(id);
   const labels = new Map(data.systems);

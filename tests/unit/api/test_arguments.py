@@ -13,6 +13,7 @@ import pytest
 
 import lmtools
 from lmtools import Arc, Final, Hypothesis, Lattice, NBest, ScoreTable, UserError
+from lmtools.base.errors import in_keywords
 
 ARPA = """\\data\\
 ngram 1=5
@@ -228,27 +229,17 @@ def test_lists_without_hypotheses_are_rescored_as_they_are(lm):
 
 REFUSED = {
     "twice in wer": (lambda a, lm: lmtools.wer([a, a]), "refs[1]: utterance 'u1' occurs a second"),
-    "twice in hyps": (
-        lambda a, lm: lmtools.wer({"u1": "a"}, [a, a]),
-        "hyps[1]: utterance 'u1' occurs a second",
-    ),
-    "twice in tune": (lambda a, lm: lmtools.tune([a, a]), "lists[1]: utterance 'u1' occurs a"),
-    "twice in score_lists": (lambda a, lm: lm.score_lists([a, a]), "lists[1]: utterance 'u1'"),
     "fewer hypotheses": (
         lambda a, lm: lmtools.measure(["a b", "c d e"], ["a b"], "wer"),
         "2 references, 1 hypotheses",
     ),
-    "more hypotheses": (lambda a, lm: lmtools.bleu(["a b"], ["a b", "c"]), "1 references, 2 hyp"),
     "by id and by place": (lambda a, lm: lmtools.wer([a], ["the red fox"]), "refs, hyps: one by"),
     "no lists": (lambda a, lm: lmtools.wer([]), "hyps: missing, and refs are empty"),
     "NaN reference": (
         lambda a, lm: dataclasses.replace(a, ref=NAN),
         "utterance 'u1': ref: nan (float) is not a text",
     ),
-    "NaN in refs": (lambda a, lm: lmtools.wer(["a", NAN], ["a", "b"]), "refs[1]: nan (float)"),
-    "None in hyps": (lambda a, lm: lmtools.cer({"x": "a"}, {"x": None}), "hyps['x']: None is not"),
     "words in refs": (lambda a, lm: lmtools.wer([["a", "b"]], ["a b"]), "WER takes one"),
-    "words in hyps": (lambda a, lm: lmtools.wer(["a b"], [["a", "b"]]), "hyps[0]: ['a', 'b'] (lis"),
     "empty cell": (
         lambda a, lm: NBest.of("u", ["a", NAN], am=[1, 2]),
         "utterance 'u': texts[1]: nan (float) is not a text; an empty text is ''",
@@ -257,14 +248,9 @@ REFUSED = {
         lambda a, lm: NBest.of("u", ["a", "b"], am=[1]),
         "utterance 'u': am: 1 numbers for 2 texts",
     ),
-    "no number": (lambda a, lm: NBest.of("u", ["a"], am=["1"]), "utterance 'u': am[0]: '1' (str)"),
     "number as id": (lambda a, lm: NBest.of(7, ["a"]), "utt: 7 (int) is not a text; write str("),
-    "no text": (lambda a, lm: lm.score([None]), "texts[0]: None is not a text"),
-    "number": (lambda a, lm: lm.score(["a", 1.5]), "texts[1]: 1.5 (float) is not a text"),
     "nothing": (lambda a, lm: lm.score(None), "texts: None is not a sequence of texts"),
     "bytes": (lambda a, lm: lm.score([b"x"]), "texts[0]: b'x' (bytes) is not a text; decode it"),
-    "ids of texts": (lambda a, lm: lm.score({"u": "a"}), "is not a sequence of texts"),
-    "no order": (lambda a, lm: lm.score({"a", "b"}), "is not a sequence of texts"),
     "score of no number": (
         lambda a, lm: lmtools.tune([NBest("u", (Hypothesis("a", {"am": None}),), "a")]),
         "lists[0]: hypothesis 1 of utterance 'u': scores['am']: None is not a number",
@@ -319,3 +305,35 @@ def test_a_frame_of_pandas_as_the_page_has_it(lm, tmp_path):
     with pytest.raises(UserError, match="column 'new'"):
         lmtools.tune(lists, numbers)
     assert lmtools.wer(frame["text"].fillna(""), frame["text"].fillna("")).score == 0
+
+
+@pytest.mark.parametrize(
+    ("shell", "python"),
+    [
+        ("give --scores NAME=FILE for each", "give columns={'NAME': FILE} for each"),
+        ("leave --engine or --precision out", "leave engine or precision out"),
+        (
+            "run lmtools convert --ref F; or --max-line 3",
+            "run lmtools convert --ref F; or max_line=3",
+        ),
+        ("--set negative=lm; --fix lm=-1", "negative=lm; fix={'lm': -1}"),
+    ],
+)
+def test_messages_name_keywords(shell, python):
+    with pytest.raises(UserError) as told, in_keywords():
+        raise UserError(shell)
+    assert str(told.value) == python
+
+
+def test_lists_of_other_scores_are_refused_in_the_words_of_python():
+    lists, more = (
+        [NBest.of(f"u{i}", ["a b", "a c"], "a b", **scores) for i in range(3)]
+        for scores in ({"am": [-1, -2]}, {"am": [-1, -2], "x": [1, 2]})
+    )
+    with pytest.raises(UserError, match=r"there fix=.'NAME': 0. ignores it"):
+        lmtools.rescore(more, lmtools.tune(lists))
+
+
+def test_an_evaluation_prints_two_digits():
+    result = lmtools.wer(["a b c"], ["a b d"])
+    assert f"{result}" == repr(result) == "WER 33.33%" and result.score == pytest.approx(100 / 3)

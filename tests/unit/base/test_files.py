@@ -74,7 +74,7 @@ def test_unreadable(tmp_path, read):
 
 def test_line_of_bad_utf8_is_named(tmp_path):
     (tmp_path / "t").write_bytes(b"a\nb\n\xe9t\xe9\n")
-    with pytest.raises(UserError, match="t:3: not UTF-8; convert it with iconv"):
+    with pytest.raises(UserError, match="t:3: not UTF-8; write it as UTF-8: iconv -f"):
         lines(tmp_path / "t")
 
 

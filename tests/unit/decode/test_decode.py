@@ -290,16 +290,6 @@ def test_a_package_that_is_not_there(home, capsys, monkeypatch):
     assert "package no-such-package is not installed; install it" in capsys.readouterr().err
 
 
-def test_a_link_at_the_journals_name_is_not_followed(home, capsys):
-    assert decode() == 0
-    name = journal()
-    name.unlink()
-    name.symlink_to(home / "elsewhere")
-    assert decode() == 1
-    assert f"{home}/{name}: cannot write: " in capsys.readouterr().err
-    assert not (home / "elsewhere").exists()
-
-
 def test_a_log_says_how_far_it_is(home, monkeypatch, capsys):
     monkeypatch.setattr(log, "EVERY", 0)
     record(home / "set/7/1/7-1-3.wav", fake_recogniser.RAISES)

@@ -1,7 +1,8 @@
 import pytest
 
 from lmtools.base.errors import UserError
-from lmtools.evaluate import METRICS, evaluate
+from lmtools.evaluate.corpus import evaluate
+from lmtools.evaluate.metrics import METRICS
 
 REFS = {"a": "one two three four", "b": "", "c": "five six seven eight nine ten"}
 

@@ -3,9 +3,7 @@ them all.
 """
 
 import dataclasses
-import gzip
 import json
-import re
 from pathlib import Path
 from shlex import split
 
@@ -188,35 +186,21 @@ FINDINGS = {
         lambda: edit(texts(lambda text: text + " é"), row(4)),
         ("characters", HINT, "n.jsonl:5", "the references in n.jsonl have not: é (U+00E9)"), {},
     ),
-    "text of first words": (
-        lambda: rewrite("text", lambda text: re.sub("(?m)^(\\S+).*", r"\1", text)),
-        ("first word", ERROR, "text:1", "one word a line"),
-        {"also": {"vocabulary"}, "text": "text"},
-    ),
     "duplicates": (
         lambda: edit(double, row(3, 8)),
         ("duplicates", HINT, "n.jsonl:4", "2 of 40 (5.0%) lists hold the same words more than once",
          "--dedup"), {},
     ),
-    "without end": (
-        lambda: edit(add(ENDLESS), row(2)),
-        ("length", HINT, "n.jsonl:3", "more than 64 words, up to 100 (half have at most 8)"),
-        {"also": {"characters"}},
-    ),
     "positive scores that fall down the list": (
         lambda: edit(scores(lambda s, _: {"am": 3000 + s["am"] + 5 * s["lm"]})),
         ("signs", HINT, "n.jsonl", "all values of 'am' are positive", "densities", {"base"}), {},
-    ),
-    "log10": (
-        lambda: edit(scores(lambda s, _: s | {"lm": s["lm"] / np.log(10)})),
-        ("base", HINT, "n.jsonl", "'lm' is ", "log10"), {},
     ),
     "divided by length": (
         lambda: edit(
             scores(lambda s, h: {"am": (s["am"] + 5 * s["lm"]) / len(h.text.split())})
         ),
-        ("base", HINT, "n.jsonl", "'am' does not grow with the number of words",
-         "--scores NAME/token=FILE of lmtools tune and rescore"), {"also": {"order"}},
+        ("base", HINT, "n.jsonl", "'am' looks like a mean per token", "multiply it by"),
+        {"also": {"order"}},
     ),
 }  # fmt: skip
 
@@ -271,71 +255,6 @@ def test_references_that_are_missing(here, level, places):
         lambda row: level == HINT or row in (2, 4),
     )
     only("references", level, *places, "2 of 40" if level == ERROR else "40 of 40", "convert --ref")
-
-
-@pytest.mark.parametrize(
-    "change, why",
-    [
-        (lambda utt: f"{utt}-1", "end in the rank"),
-        (str.upper, "differ in case"),
-        (lambda utt: f"wav/{utt}", "have a directory"),
-        (lambda utt: f"{utt}.wav", "have a file ending"),
-        (lambda utt: f"spk_{utt}" if utt > "u2" else f"{utt}x", "have a speaker"),
-        (lambda utt: f"x{utt}x", ""),
-    ],
-)
-@pytest.mark.parametrize("side", ["lists", "references"])
-def test_ids_that_do_not_match(here, change, why, side):
-    if side == "lists":
-        edit(lambda nbest: dataclasses.replace(nbest, utt=change(nbest.utt)))
-    else:
-        Path("ref").write_text("".join(f"{change(nbest.utt)} {nbest.ref}\n" for nbest in lists()))
-    lacking, unknown = found(ref="ref")["ids"]
-    assert (lacking.level, lacking.place, unknown.level, unknown.place) == (
-        ERROR,
-        "n.jsonl:1",
-        ERROR,
-        "ref:1",
-    )
-    assert "40 of 40 (100.0%) utterances have no reference in ref" in lacking.cause
-    assert "have no list in n.jsonl" in unknown.cause
-    assert why in lacking.cause
-    assert why in unknown.cause
-    assert bool(why) == ("one side's ids" in lacking.cause)
-
-
-def test_one_id_too_few(here):
-    rewrite("ref", lambda text: text.replace("u7 ", "u7x "))
-    lacking, unknown = found(ref="ref")["ids"]
-    assert (lacking.place, unknown.place) == ("n.jsonl:8", "ref:8")
-    assert "'u7'" in lacking.cause
-    assert "'u7x'" in unknown.cause
-
-
-def with_mark(content):
-    return b"\xef\xbb\xbf" + content
-
-
-def with_returns(content):
-    return content.replace(b"\n", b"\r\n").replace(b"\r", b"", 2)
-
-
-@pytest.mark.parametrize(
-    "change, line, cause", [(with_mark, 1, "byte-order mark"), (with_returns, 3, "CR LF")]
-)
-@pytest.mark.parametrize("name", ["n.jsonl", "ref", "text", "text.gz"])
-def test_bytes_that_other_programs_stumble_over(here, change, line, cause, name):
-    plain = Path(name.removesuffix(".gz"))
-    content = change(plain.read_bytes())
-    Path(name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
-    only(
-        "encoding",
-        HINT,
-        f"{name}:{line}",
-        cause,
-        text=name if "text" in name else "text",
-        ref="ref",
-    )
 
 
 @pytest.mark.parametrize("change, case", [(str.upper, "upper"), (str.title, "mixed")])
@@ -578,27 +497,6 @@ def test_hypotheses_that_are_marks_alone(here):
     assert "4 hypotheses hold nothing else" in found()["marks"][0].cause
 
 
-def test_kaldi_text_as_language_model_text(here):
-    Path("text").write_text(
-        "".join(f"spk1-utt{number} {line}\n" for number, line in enumerate(sentences(200, 1)))
-    )
-    by_check = found(text="text")
-    (finding,) = by_check["first word"]
-    assert (finding.level, finding.place) == (ERROR, "text:1") and "cut -d" in finding.remedy
-    assert "'spk1-utt0', 'spk1-utt1' ..." in finding.cause
-
-
-def test_references_without_ids(here):
-    Path("ref").write_text("".join(f"{nbest.ref}\n" for nbest in lists()))
-    by_check = found(ref="ref")
-    (finding,) = by_check["first word"]
-    assert finding.level == ERROR
-    assert finding.place.startswith("ref:")
-    assert "are taken for utterance ids" in finding.cause
-    # words repeat, ids may not
-    assert any("a second time" in problem.cause for problem in by_check["read"])
-
-
 def test_ids_left_in_the_hypotheses(here):
     edit(lambda nbest: texts(lambda text: f"{nbest.utt} {text}")(nbest))
     assert found()["first word"][0].place == "n.jsonl:1"
@@ -776,53 +674,49 @@ def test_features_of_a_translator(here):
     assert found() == {}
 
 
-@pytest.mark.parametrize("names", [("am", "lm"), ("am",), ("am", "lm", "score")])
-def test_lists_not_sorted(here, names):
-    def score(s, hyp):
-        return {
-            name: s["am"] + 5 * s["lm"] if name == "score" or len(names) == 1 else s[name]
-            for name in names
-        }
-
-    edit(scores(score))
-    assert found() == {}
-    edit(
-        lambda nbest: scores(score)(
-            dataclasses.replace(nbest, hyps=nbest.hyps[:: -1 if int(nbest.utt[1:]) % 4 == 0 else 1])
-        )
-    )
-    what = {1: "'am'", 2: "'am' and 'lm'", 3: "'score'"}[len(names)]
-    only("order", HINT, "n.jsonl", f"lists are not sorted by {what}: in 10 of 40 (25.0%) lists")
-    order = "tune --nbest n.jsonl --set lengths= --out w", "rescore --nbest n.jsonl --weights w"
-    assert "tune --set lengths= and rescore --nbest-out" in found()["order"][0].remedy
-    assert main(split(order[0])) == 0
-    assert main(split(f"{order[1]} --out t --nbest-out n.jsonl")) == 0
-    assert found() == {}
-
-
-def test_lists_whose_first_is_better_are_sorted_as_they_should_be(here):
-    """Whisper's are by the mean a token: the sum would put short hypotheses first."""
-    edit(scores(lambda s, hyp: {"am": -float(len(hyp.text.split()))}))
-    edit_back = [
-        dataclasses.replace(n, hyps=(*n.hyps, Hypothesis("go", {"am": -1.0})))
-        for n in jsonl.read("n.jsonl")
-    ]
-    jsonl.write(edit_back, "n.jsonl")
-    assert "order" not in found()
-    bare = [dataclasses.replace(nbest, ref=None) for nbest in edit_back]
-    jsonl.write(bare, "n.jsonl")
-    assert found()["order"][0].remedy.startswith("fine if the first is the recogniser's answer")
-
-
 @pytest.mark.parametrize("name", ["dev", "test"])
 def test_lists_of_the_readme(name):
     """Whisper's own order stands, and numbers are for counting: nothing is said to be mended by
     what raises the error rate.
     """
     place = Path(__file__).parents[3] / f"egs/librispeech/mini-real/{name}.nbest.jsonl.xz"
-    (finding,) = examine(read_inputs(str(place)))
+    ((finding,),) = examine(read_inputs(str(place))).values()
     assert finding.level == HINT and "digits" in finding.cause
     assert "leave the lists as they are: lmtools evaluate --normaliser" in finding.remedy
+
+
+@pytest.mark.parametrize("change", [str.upper, "wav/{}".format, "{}.wav".format, "spk_{}".format])
+@pytest.mark.parametrize("side", ["lists", "references"])
+def test_ids_are_joined_by_one_rule(here, change, side):
+    if side == "lists":
+        edit(lambda nbest: dataclasses.replace(nbest, utt=change(nbest.utt)))
+    else:
+        rewrite("ref", lambda text: "".join(map(relabel(change), text.splitlines(True))))
+    assert found(ref="ref") == {}
+
+
+def relabel(change):
+    return lambda line: " ".join([change(line.split()[0]), *line.split(" ")[1:]])
+
+
+def test_ids_that_do_not_match(here):
+    rewrite("ref", lambda text: text.replace("u7 ", "u7x "))
+    cause = "1 of 40 (2.5%) utterances have no reference in ref (first 'u7', there 'u7x')"
+    only("ids", ERROR, "n.jsonl:8", cause, "the same on both sides", ref="ref")
+    Path("ref").write_text("".join(f"{nbest.ref}\n" for nbest in lists()))  # words repeat
+    assert any("a second time" in problem.cause for problem in found(ref="ref")["read"])
+
+
+def test_the_first_is_not_the_best_by_score(here):
+    """Told where references say that the best by score is better: Whisper's own order is left."""
+    total = scores(lambda s, _: {"am": s["am"] + 5 * s["lm"]})
+    edit(total)
+    assert found() == {}
+    edit(lambda n: total(dataclasses.replace(n, hyps=n.hyps[:: 1 if int(n.utt[1:]) % 4 else -1])))
+    only("order", HINT, "n.jsonl", "in 10 of 40 (25.0%) lists the first has not the highest 'am'")
+    assert main(split("tune --nbest n.jsonl --set lengths= --out w")) == 0
+    assert main(split("rescore --nbest n.jsonl --weights w --out t --nbest-out n.jsonl")) == 0
+    assert found() == {}
 
 
 def test_empty_lists_and_hypotheses(here):
@@ -853,41 +747,21 @@ def test_loops(here):
     assert "loops" not in found()
 
 
-@pytest.mark.parametrize(("share", "finds"), [(1, True), (20, False)])
-def test_variants_in_case_and_punctuation(here, share, finds):
-    """Of references without them; two lists of forty may differ in a word like sons'."""
-
-    def variants(nbest):
-        head = nbest.hyps[0]
-        others = [
-            dataclasses.replace(head, text=text) for text in (head.text.upper(), head.text + ".")
-        ]
-        return dataclasses.replace(nbest, hyps=(head, *others, *nbest.hyps[1:]))
-
-    edit(variants, lambda row: row % share == 0)
-    hints = found().get("duplicates", [])
-    assert bool(hints) == finds
-    if finds:
-        assert "80 hypotheses in 40 of 40 (100.0%) lists differ from another in" in hints[0].cause
-        assert "--dedup normalised" in hints[0].remedy
-
-
 def test_places_without_lines(here):
     Path("d/1best_recog").mkdir(parents=True)
     Path("d/1best_recog/text").write_text(
         "".join(f"{nbest.utt} {nbest.ref.upper()}\n" for nbest in lists())
     )
     inputs = read_inputs("d", ref="ref")
-    assert [(f.level, f.place) for f in examine(inputs)] == [(ERROR, "ref:1")]  # case
+    ((finding,),) = examine(inputs).values()
+    assert (finding.level, finding.place) == (ERROR, "ref:1")  # case
 
 
 def test_the_verb(here, capsys):
     assert main(["doctor", "--nbest", "n.jsonl", "--text", "text", "--ref", "ref"]) == 0
-    assert (
-        capsys.readouterr().out
-        == f"n.jsonl: 40 lists with {sum(len(n.hyps) for n in lists())} hypotheses: 0 errors, 0"
-        " hints\n"
-    )
+    count = sum(len(n.hyps) for n in lists())
+    last = f"n.jsonl: 40 lists with {count} hypotheses, WER 0.00, oracle 0.00: 0 errors, 0 hints\n"
+    assert capsys.readouterr().out == last
     edit(lambda nbest: dataclasses.replace(nbest, hyps=()), lambda row: row == 2)
     assert main(["doctor", "--nbest", "n.jsonl"]) == 0
     assert capsys.readouterr().out.startswith("hint: n.jsonl:3: ")

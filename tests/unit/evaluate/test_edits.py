@@ -4,7 +4,7 @@ import jiwer
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lmtools.evaluate import Counts, align
+from lmtools.evaluate.edits import Counts, align
 
 sentences = st.lists(st.sampled_from(["a", "b", "c", "é", "𝄞", "long-word"]), max_size=9)
 

@@ -5,7 +5,7 @@ from shlex import split
 import pytest
 
 from lmtools.cli import main
-from lmtools.evaluate import METRICS
+from lmtools.evaluate.metrics import METRICS
 from lmtools.formats import jsonl, kaldi_text, plain
 from lmtools.formats.nbest import trn
 from lmtools.types import Hypothesis, NBest
@@ -114,6 +114,17 @@ def test_against_and_json(here, capsys):
     assert tree["bootstrap"]["difference"] == -60 and tree["matched_pairs"]["segments"] == 3
     output(capsys, *split("--ref ref --hyp good --against worse --out again.json --seed 7"))
     assert (here / "again.json").read_text() == (here / "out.json").read_text()
+
+
+def test_whole_speakers_as_units(here, capsys):
+    rows = (here / "ref").read_text().splitlines()
+    utt2spk = "".join(f"{row.split()[0]} s{n % 2}\n" for n, row in enumerate(rows))
+    (here / "utt2spk").write_text(utt2spk)
+    words = split("--ref ref --hyp good --against worse --by speaker=utt2spk length --out o.json")
+    (line,) = (line for line in output(capsys, *words) if line.startswith("by whole "))
+    assert line.startswith("by whole speakers (2: 2 better, 0 worse): bootstrap p = ")
+    assert line.endswith("sign flips p = 0.5")
+    assert json.loads((here / "o.json").read_text())["groups"]["speaker"]["flips_p"] == 0.5
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import sacrebleu.metrics
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from lmtools.evaluate import METRICS
+from lmtools.evaluate.metrics import METRICS
 
 sentences = st.lists(
     st.sampled_from(["the", "cat", "sat,", "on", "Mat.", "a-b", "  ", "&amp;", "3.5"]), max_size=12

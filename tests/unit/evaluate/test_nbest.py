@@ -4,8 +4,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lmtools.base.errors import UserError
-from lmtools.evaluate import METRICS, align, nbest_errors, nbest_statistics, oracle
-from lmtools.evaluate.nbest import running_argmax
+from lmtools.evaluate.edits import align
+from lmtools.evaluate.metrics import METRICS
+from lmtools.evaluate.nbest import nbest_errors, nbest_statistics, oracle, running_argmax
 from lmtools.types import Hypothesis, NBest
 
 sentences = st.lists(st.sampled_from(["a", "b", "cc"]), max_size=5).map(" ".join)

@@ -4,7 +4,9 @@ import sacrebleu.metrics
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lmtools.evaluate import METRICS, pair_gains, pairs, sentence_signature
+from lmtools.evaluate import pairs
+from lmtools.evaluate.metrics import METRICS
+from lmtools.evaluate.pairs import pair_gains, sentence_signature
 
 SACRE = {
     "bleu": sacrebleu.metrics.BLEU(effective_order=True),

@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 from lmtools.cli import main
-from lmtools.evaluate import METRICS, evaluate, paired_bootstrap
+from lmtools.evaluate.corpus import evaluate
+from lmtools.evaluate.metrics import METRICS
+from lmtools.evaluate.significance import paired_bootstrap
 from lmtools.formats import kaldi_text
 
 NAMES = {"bleu": "BLEU", "chrf": "chrF2", "ter": "TER"}

@@ -6,9 +6,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from lmtools.evaluate import METRICS, align, confidence, evaluate, matched_pairs, paired_bootstrap
+from lmtools.evaluate.corpus import evaluate
+from lmtools.evaluate.edits import align
+from lmtools.evaluate.metrics import METRICS
 from lmtools.evaluate.significance import (
+    compare_groups,
+    confidence,
+    flip_signs,
     interval,
+    matched_pairs,
+    paired_bootstrap,
     resample,
     segment_errors,
     sign_test,
@@ -170,3 +177,27 @@ def test_resamples_draw_whole_utterances(monkeypatch):
     assert (sums.sum(1) == 6).all() and (sums == sums.astype(int)).all() and sums.std() > 0
     monkeypatch.setattr("lmtools.evaluate.significance.BLOCK", 60)
     assert resample(np.eye(6), seed=1, resamples=50).shape == (50, 6)
+
+
+def test_sign_flips_of_groups_by_hand():
+    """Differences 3, 1, -1 of errors: of eight exchanges the sums are 3, 1, 5, 3 and their
+    opposites; six of them are as far from zero as 3.
+    """
+    first, second = (np.array([[x, 0, 0, 10] for x in errors]) for errors in ((4, 2, 1), (1, 1, 2)))
+    assert flip_signs(first, second, "wer", seed=1) == 6 / 8
+    result = compare_groups(first, second, "wer", seed=1)
+    assert (result.groups, result.better, result.worse) == (3, 1, 2)
+    assert flip_signs(first, first, "wer", seed=1) == 1
+
+
+def test_drawn_sign_flips_come_near_the_exact_p():
+    """Of 20 groups the first system has an error less in 16, and one more in 4."""
+    first = np.array([[1, 0, 0, 10]] * 20)
+    second = first + np.array([[1, 0, 0, 0]] * 16 + [[-1, 0, 0, 0]] * 4)
+    assert flip_signs(first, second, "wer", seed=1) == pytest.approx(sign_test(16, 4), abs=0.004)
+
+
+def test_two_groups_are_little_evidence():
+    """Two groups cannot be significant by sign flips, however many utterances they have."""
+    first, second = (np.array([[x, 0, 0, 100] for x in errors]) for errors in ((10, 12), (50, 60)))
+    assert compare_groups(first, second, "wer", seed=1).flips_p == 0.5

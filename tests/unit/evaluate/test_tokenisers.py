@@ -11,10 +11,11 @@ import sacrebleu.metrics
 
 from lmtools.base.errors import UserError
 from lmtools.cli import main
-from lmtools.evaluate import METRICS, evaluate, pair_gains, sentence_signature
-from lmtools.evaluate.metrics import find_metric
+from lmtools.evaluate.corpus import evaluate
+from lmtools.evaluate.metrics import METRICS, find_metric
+from lmtools.evaluate.pairs import pair_gains, sentence_signature
 from lmtools.evaluate.sacre import TOKENISERS
-from lmtools.rescoring import Weights
+from lmtools.rescoring.weights import Weights
 
 REFS = [
     "我们今天去公园散步，天气很好。",
@@ -100,7 +101,7 @@ def test_what_is_no_metric_is_refused_in_a_line(spec, capsys):
     assert len(str(refusal.value)) <= 500
     for verb, option in (("evaluate", "--metric"), ("tune", "--metric"), ("mbr", "--utility")):
         with pytest.raises(SystemExit) as end:
-            main([verb, "--nbest", "x", option, spec])
+            main([verb, "--hyp" if verb == "evaluate" else "--nbest", "x", option, spec])
         assert end.value.code == 2 and f"argument {option}: " in capsys.readouterr().err
 
 

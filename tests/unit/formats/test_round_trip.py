@@ -2,7 +2,6 @@
 what is special about a format is in its own file.
 """
 
-import json
 from dataclasses import replace
 
 import pytest
@@ -76,21 +75,6 @@ def timed(draw):
     return found
 
 
-@st.composite
-def pooled(draw, numbered):
-    """Lists of one hypothesis of each system; `numbered`: called by their line numbers."""
-    pool = sorted(draw(st.sets(st.sampled_from(["a", "b.c", "é", "x-1"]), min_size=1)))
-    found = []
-    for number, utt in enumerate(draw(st.lists(IDS, unique=True, min_size=1, max_size=3)), 1):
-        hyps = [
-            Hypothesis(draw(TEXTS.map(joined)), {f"system:{n}": float(n == name) for n in pool},
-                       {"system": name})
-            for name in pool
-        ]  # fmt: skip
-        found.append(NBest(str(number) if numbered else utt, tuple(hyps)))
-    return found
-
-
 def named_am(nbest: NBest) -> NBest:
     """The list without extras, a total that stands alone called `am`, as Moses has it."""
     hyps = []
@@ -122,7 +106,6 @@ def same(nbest: NBest) -> NBest:
     return nbest
 
 
-MARKS = letters(exclude="▁<", kinds=("Cs", "Z", "C"))
 PLAIN = letters(kinds=("Cs", "Z", "C"), size=5)
 NAMES = st.sets(IDS.filter(lambda name: "=" not in name), max_size=3)
 KALDI = st.sets(st.sampled_from(["am", "graph", "lm", "nn", TOTAL, "ö.1"]))
@@ -131,33 +114,19 @@ FEATURES = [*("LM0", "TM0_0", "TM0_1", "TM0_2", "TM0", "x_1", "x_0", "x_0_0", "x
 INTEGERS = rows(st.integers(0, 10**9).map(str))
 MOSES = lists(letters(exclude="|"), ANY.map(lambda text: joined(text.replace("|||", ""))),
               st.sets(st.sampled_from(FEATURES), max_size=5), min_size=1)  # fmt: skip
-LOG = lists(IDS, ANY.map(lambda text: joined(text.replace("@", "").replace("▁", ""))),
-            st.just(("am",)), ref=NO_REF | rows(letters(exclude="@▁")),
-            floats=st.floats(-1e300, 1e300))  # fmt: skip
-WHISPER = extras(
-    tokens=(st.integers(0, 99) | st.lists(st.integers(0, 99), max_size=3)).map(json.dumps),
-    note=st.text("ab c", max_size=5).map(json.dumps),
-)
 FILED = IDS.filter(lambda utt: "/" not in utt and not utt.startswith("."))
-WORDED = lists(texts=rows(TEXTS).map(joined), names=NONE, ref=NO_REF | TEXTS.map(joined),
-               extra=extras(timestamp_hyp=st.just("[0.1, 0.2]")),
-               bare_ref=TEXTS.map(joined))  # fmt: skip
 # (formats, paths, lists, what of them comes back)
 TRIPS = [
     (["jsonl"], ["n.jsonl", "n.jsonl.gz", "n.jsonl.xz"],
      lists(names=NAMES, ref=NO_REF | ANY), same),
     (["ctm"], ["h.ctm"], timed(), same),
-    (["espnet1"], ["data.json"],
-     lists(MARKS, rows(MARKS), ref=NO_REF | rows(MARKS), bare_ref=NO_REF), same),
     (["espnet2"], ["d"],
      lists(PLAIN, rows(PLAIN), AM | st.sampled_from([("am", "decoder", "ctc"), ("lm.2", "é-x")]),
            extras(token=rows(PLAIN), token_int=rows(PLAIN)), min_size=1)
      .filter(bool), same),
-    (["fairseq", "fairseq:normalised=no", "fairseq:lenpen=0.6"], ["log"], LOG, bare),
     (["hyporadise"], ["n.json", "n.json.gz"], lists(ref=NO_REF | ANY), same),
     (["hyporadise:score=-score"], ["n.json"],
      lists(names=st.just(("am",)), ref=NO_REF | ANY, min_size=1), same),
-    (["icefall"], ["recogs.txt"], WORDED, same),
     (["kaldi-nbest"], ["d"],
      lists(PLAIN, rows(PLAIN), KALDI, extras({"ali": INTEGERS}, words=INTEGERS), min_size=1), same),
     (["kaldi-nbest"], ["ark:{}/a", "ark,t:{}/a", "words_text", "words_text.gz"],
@@ -168,10 +137,6 @@ TRIPS = [
     (["srilm"], ["lists"],
      lists(FILED, ANY.map(joined), st.just(("am", "lm")), floats=st.floats(-1e300, 1e300))
      .filter(bool).map(lambda found: sorted(found, key=lambda nbest: nbest.utt)), bare),
-    (["systems:ids=kaldi"], ["d"], pooled(False), same),
-    (["systems:ids=lines"], ["d"], pooled(True), same),
-    (["vosk"], ["n.json", "n.json.gz"], lists(ref=NO_REF | ANY), same),
-    (["whisper"], ["n.json"], lists(extra=WHISPER, ref=NO_REF | ANY), same),
 ]  # fmt: skip
 
 

@@ -85,16 +85,6 @@ def test_posteriors_and_consensus(seed):
         assert text in {tuple(filter(None, path)) for path in errors}
 
 
-@pytest.mark.parametrize("seed", range(30))
-def test_posterior_is_the_share_of_hypotheses(seed):
-    """The expected number of times that a word is said is the same in the list and the network."""
-    texts, shares = random_list(seed)
-    network = build(texts, shares)
-    for word in "abc":
-        expected = sum(share * t.count(word) for share, t in zip(shares, texts, strict=True))
-        assert sum(slot.words.get(word, 0) for slot in network.slots) == pytest.approx(expected)
-
-
 def test_order_of_equal_words():
     """A word stands before none, and the earlier of equals first."""
     network = build([("a",), ("b",)], [0.5, 0.5])

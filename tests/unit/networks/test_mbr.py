@@ -87,12 +87,6 @@ def test_times_are_those_of_arcs():
     assert second.time == pytest.approx((0.5, 1.0))
 
 
-def test_scale_sharpens():
-    lattice = chain([(0.6, "ab"), (0.4, "ac")])
-    flat, sharp = (decode_mbr(lattice, {"am": 1.0}, scale).slots[1] for scale in (0, 30))
-    assert (flat.confidence, sharp.confidence) == pytest.approx((0.5, 1.0), abs=1e-4)
-
-
 def test_too_large(monkeypatch):
     monkeypatch.setattr(mbr, "MOST", 10)
     with pytest.raises(UserError, match="u: 7 arcs and 3 words are too many; prune the lattice"):

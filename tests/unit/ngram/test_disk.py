@@ -7,7 +7,6 @@ import subprocess
 import sys
 import time
 
-import numpy as np
 import pytest
 
 from lmtools.ngram import build, counts, disk, kneser_ney
@@ -70,29 +69,3 @@ def test_a_full_disk_is_said_in_one_line(text, tmp_path):
     assert str(out) in done.stderr
     assert os.strerror(errno.EFBIG) in done.stderr
     assert os.listdir(out.parent) == []
-
-
-PEAK = """
-import sys, tracemalloc
-import lmtools
-from lmtools.ngram import arpa, arpa_lines, arrays, backoff, derived, disk
-disk.BLOCK = backoff.CHUNK = arpa.CHUNK = arrays.TOGETHER = 1 << 12
-arpa_lines.CHUNK = 1 << 17
-tracemalloc.start()
-with lmtools.using(max_line=1 << 16):
-    made, before = derived.prune(sys.argv[1], sys.argv[2], 1e-5, "none")
-print(tracemalloc.get_traced_memory()[1], sum(before[1:]))
-"""
-
-
-def test_pruning_holds_few_bytes_an_ngram(tmp_path):
-    draw = np.random.default_rng(0)
-    words = (3000 * draw.random((12_000, 14)) ** 3).astype(int)
-    rows = (" ".join(f"w{i}" for i in row) for row in words)
-    (tmp_path / "text").write_text("\n".join(rows) + "\n")
-    build([tmp_path / "text"], 4, tmp_path / "lm", Normaliser(), kenlm="none")
-    command = [sys.executable, "-c", PEAK, tmp_path / "lm", tmp_path / "out"]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
-    peak, ngrams = map(int, done.stdout.split())
-    assert ngrams > 300_000
-    assert peak < 24 * ngrams  # in memory they would take 28 bytes each

@@ -13,8 +13,7 @@ from lmtools.phrases.column import add_phrases, score_phrases
 from lmtools.phrases.evaluate import count_texts
 from lmtools.phrases.glossary import make_glossary
 from lmtools.phrases.harm import bound_weights, measure_harm
-from lmtools.rescoring import ScoreColumns, gather
-from lmtools.rescoring.features import best
+from lmtools.rescoring.features import ScoreColumns, best, gather
 from lmtools.types import Hypothesis, NBest
 
 WORDS = ["york", "work", "new", "times", "kubernetes", "the"]

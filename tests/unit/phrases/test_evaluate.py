@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from lmtools.cli import main
-from lmtools.evaluate import METRICS
+from lmtools.evaluate.metrics import METRICS
 from lmtools.formats import kaldi_text
 from lmtools.phrases.evaluate import (
     PhraseAlignment,

@@ -15,6 +15,7 @@ from lmtools.formats import jsonl
 from lmtools.phrases.glossary import make_glossary
 from lmtools.phrases.harm import own_hypotheses
 from lmtools.phrases.substitute import FARTHEST, MARK, NEAREST, SOURCES, substitute_lists
+from lmtools.rescoring.features import gather
 from lmtools.types import Hypothesis, NBest
 
 NAMES = ["kubernetes", "fauchelevent", "new york", "abbey"]
@@ -132,7 +133,7 @@ def test_few_gains_are_noise(true):
 
 
 def test_own_hypotheses():
-    features = lmtools.rescoring.gather(
+    features = gather(
         list(substitute_lists(draw_lists(1, 1), make_glossary(["kubernetes"]), 10)), {}, "F"
     )
     own = own_hypotheses(features)

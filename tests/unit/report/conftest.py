@@ -16,23 +16,26 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from lmtools.base.seal import write_json
-from lmtools.evaluate import align
+from lmtools.evaluate.edits import align
 from lmtools.formats import jsonl, kaldi_text, scores
 from lmtools.report import write_report
 from lmtools.report.drawing import LIGHT, Picture
 from lmtools.report.experiment import Experiment, collect
 from lmtools.report.table import Table
 from lmtools.report.write import make_pictures, make_tables
-from lmtools.rescoring import (
+from lmtools.rescoring.features import gather
+from lmtools.rescoring.tuning import tune
+from lmtools.rescoring.tuning_options import TuningOptions
+from lmtools.rescoring.weights import (
+    FIRST_PASS,
+    LATTICES,
+    LISTS,
+    SCORES,
     Dev,
     SystemFacts,
-    TuningOptions,
     Weights,
     describe_lm,
-    gather,
-    tune,
-)  # fmt: skip
-from lmtools.rescoring.weights import FIRST_PASS, LATTICES, LISTS, SCORES
+)
 from lmtools.types import Hypothesis, NBest, ScoreTable
 
 TEXT = (

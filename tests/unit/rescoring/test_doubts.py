@@ -9,8 +9,6 @@ import pytest
 
 from lmtools.cli import main
 from lmtools.formats import jsonl
-from lmtools.rescoring.features import Features
-from lmtools.rescoring.tuning import find_runaway
 from lmtools.rescoring.weights import Weights, describe_doubts
 from lmtools.types import Hypothesis, NBest
 
@@ -109,14 +107,6 @@ def test_systems_of_a_pool_are_no_costs_and_do_not_run_away(tune, scored):
     told, tree = tune()
     assert "costs" not in told and "ran away" not in told and "warning" not in told, told
     assert max("abc", key=lambda name: tree["features"][f"system:{name}"]) == "b"
-
-
-def test_a_score_that_is_the_same_everywhere_outweighs_nothing():
-    values = np.array([[[-1.0, -2.0]]] * 3)
-    features = Features(("am", "words", "lm"), values, np.ones((1, 2), dtype=bool))
-    assert find_runaway(features, {"am": 0.0, "words": 3.0}, "am") == {}
-    parts = {"am": 1.0, "words": 41.0, "lm": 39.0}
-    assert find_runaway(features, parts, "am") == {"words": 41.0}
 
 
 def test_a_model_of_no_use_is_told(tune, tmp_path, capsys):

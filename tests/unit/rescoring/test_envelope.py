@@ -37,20 +37,6 @@ def test_the_curve_is_what_choosing_at_one_step_gives(case, step):
         )
 
 
-def test_the_curve_agrees_with_a_dense_grid_on_real_valued_lists():
-    rng = np.random.default_rng(3)
-    start, slope = rng.normal(size=(2, 80, 20))
-    valid = np.arange(20) < rng.integers(1, 21, size=80)[:, None]
-    statistics = rng.integers(0, 10, size=(80, 20, 1))
-    curve = sweep(start, slope, valid, statistics)
-    for step in np.linspace(-30, 30, 2001):
-        places = chosen_at(start, slope, valid, step)
-        assert (
-            curve.totals[np.searchsorted(curve.edges, step) - 1, 0]
-            == statistics[np.arange(80), places, 0].sum()
-        )
-
-
 def test_equal_lines_go_to_the_earlier_hypothesis_and_lists_of_one_never_change():
     start = np.array([[1.0, 1.0, 0.0], [5.0, 0.0, 0.0]])
     slope = np.array([[0.0, 0.0, 1.0], [2.0, 9.0, 9.0]])

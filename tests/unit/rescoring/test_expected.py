@@ -3,11 +3,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from lmtools.evaluate import METRICS
-from lmtools.rescoring import TuningOptions, gather, tune
-from lmtools.rescoring.expected import expected_loss, minimise_expected, sharpen, typical_spread
+from lmtools.evaluate.metrics import METRICS
+from lmtools.rescoring.expected import expected_loss, minimise_expected, sharpen
+from lmtools.rescoring.features import gather
 from lmtools.rescoring.search import SearchSpace
-from lmtools.rescoring.tuning import loss_of
+from lmtools.rescoring.tuning import loss_of, tune
+from lmtools.rescoring.tuning_options import TuningOptions
 from lmtools.types import NBest
 
 
@@ -69,20 +70,6 @@ def test_a_column_that_says_nothing_gets_next_to_no_weight():
     assert abs(found[2]) < 0.15 * found[1]
 
 
-def test_a_first_column_without_differences_keeps_its_weight():
-    case = space_of("wer")
-    case.columns[0] = 0
-    found, _ = minimise_expected(case)
-    assert found[0] == 1 and (found[1:] > 0).all()
-
-
-def test_the_spread_is_that_of_most_lists():
-    column = np.array([[1.0, 3, 0], [2, 4, 0], [-1e9, 1, 0], [5, 5, 5]])
-    valid = np.array([[True, True, False]] * 3 + [[True] * 3])
-    assert typical_spread(column, valid) == 1
-    assert typical_spread(np.zeros((2, 3)), np.ones((2, 3), dtype=bool)) == 0
-
-
 def test_one_loop_does_not_decide_the_weights():
     """The LM prefers right words in nine lists of ten, and in one a loop of a hundred words."""
     nbests, column = [], []
@@ -127,8 +114,3 @@ def test_weights_stay_where_exact_searches_gain_by_chance():
     case, rng = space_of("wer", weights=0, lists=200), np.random.default_rng(5)
     found, sharpened = sharpen(with_noise(case, rng), np.array([1.0, 0.0]), 0)
     assert not sharpened and found.tolist() == [1, 0]
-
-
-def test_nothing_to_search_stays_as_it_is():
-    found, sharpened = sharpen(space_of("bleu", weights=0), np.ones(1), 0)
-    assert found.tolist() == [1] and not sharpened

@@ -3,8 +3,9 @@
 import pytest
 
 from lmtools.base.errors import UserError
-from lmtools.rescoring import FoldPlan, SystemPlan
 from lmtools.rescoring.experiment import read_experiment
+from lmtools.rescoring.folds import FoldPlan
+from lmtools.rescoring.systems import SystemPlan
 
 BASE = """
 metric: cer
@@ -93,40 +94,30 @@ def test_an_empty_file_is_an_experiment_of_nothing(read):
         ("metric: weer", 2, "no metric is called 'weer'"),
         ("objective: best", 2, "'objective' is 'best', not one of expected, exact"),
         ("lengths: words", 2, "setting 'lengths' is 'words'"),
-        ("lengths: [word]", 2, "'lengths' is 'word', not one of words"),
-        ("loop: true", 2, "unknown setting 'loop'"),
         ("folds: 1", 2, "folds: '1' is none of N, speaker and speaker:N"),
         ("fix: {am: x}", 2, "setting 'fix.am' is 'x'; expected float"),
-        ("fix: [am]", 2, "fix: expected `NAME: ...` lines"),
         ("columns: [tta]", 2, "columns: expected `NAME: ...` lines"),
         ("columns:\n  tta:", 3, "columns: tta: null removes what no `base:` has; write {}"),
         ("columns:\n  tta: intact", 3, "columns: tta: expected"),
         ("columns:\n  a/b: {}", 3, "cannot name a directory"),
-        ("columns:\n  tta/token: {}", 3, "cannot name a directory"),
-        ('columns:\n  "a b": {}', 3, "cannot name a directory"),
         ('columns:\n  "\\ud800": {}', 3, "cannot name a directory"),
         (f"columns:\n  {'a' * 201}: {{}}", 3, "cannot name a directory"),
         ("columns:\n  3: {}", 3, "the name in `columns`, 3, is no text; quote it"),
         ("columns:\n  tta: {lm: [a]}", 3, "the language model, ['a'], is no text; quote it"),
         ("columns:\n  tta:\n    source: de", 4, "setting 'source' is 'de'"),
         ("columns:\n  mbr: {utility: wer, lm: tta}", 3, "lm: utility needs none"),
-        ("lms: {tta: 3}", 2, "setting 'tta' is 3"),
         ("lms:\n  tta: ''", 3, "tta: nothing stands there; say where"),
-        ("columns: {a: {lm: ''}}", 2, "the language model, '', cannot name"),
         ("columns: {a: {lm: ../b}}", 2, "the language model, '../b', cannot name a directory"),
         ("columns: {a: {}}\nsystems:\n  a: [a, a]", 4, "columns: 'a' stands there twice"),
         ("base: [a]", 2, "base: ['a'] names no file; name one"),
-        ('base: "a\\0"', 2, "names no file; name one"),
         ("systems:\n  a: b", 3, "systems: a: expected"),
         ("systems:\n  a:\n    column: [b]", 4, "unknown setting 'column'; did you mean columns?"),
-        ("systems:\n  a: {label: A}", 3, "'columns'; give the setting"),
         ("columns: {tta: {}}\nsystems:\n  a: [tt]", 4, "unknown column 'tt'; did you mean tta?"),
         ("columns: {tta: {}}\nsystems:\n  a: [tta/words]", 4, "unknown column 'tta/words'"),
         ("systems:\n  a: [b]", 3, "unknown column 'b'; known: none"),
         ("systems:\n  a: {columns: [], form: mean}", 3, "form: 'mean' is unknown"),
         ("systems:\n  a: {columns: [], form: interpolation}", 3, "is of one column; give one"),
         ("systems:\n  a: {columns: [], first_pass: {am: 1}}", 3, "is of form interpolation alone"),
-        ("systems:\n  a: {columns: [], label: [x]}", 3, "setting 'label' is ['x']"),
         ("vectors:\n  ..: {}", 3, "cannot name a directory"),
         ("columns: [a: b: c]", 2, "not YAML"),
     ],

@@ -4,8 +4,8 @@ import pytest
 from lmtools.base.errors import UserError
 from lmtools.formats import scores
 from lmtools.formats.scores import hash_lists
-from lmtools.rescoring import TuningOptions
 from lmtools.rescoring.features import DERIVED, LENGTHS, best, combine, gather, read_columns
+from lmtools.rescoring.tuning_options import TuningOptions
 from lmtools.types import Hypothesis, NBest, ScoreTable
 
 SCORED = [

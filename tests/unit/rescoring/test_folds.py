@@ -12,18 +12,12 @@ import pytest
 from lmtools.base.errors import UserError
 from lmtools.cli import main
 from lmtools.formats import jsonl
-from lmtools.rescoring import (
-    Crossing,
-    FoldPlan,
-    TuningOptions,
-    Weights,
-    gather,
-    parse_folds,
-    rescore,
-    tune,
-)
-from lmtools.rescoring.folds import assign_folds
-from lmtools.rescoring.tuning import measure_lists
+from lmtools.rescoring.features import gather
+from lmtools.rescoring.folds import FoldPlan, assign_folds, parse_folds
+from lmtools.rescoring.lists import rescore
+from lmtools.rescoring.tuning import Crossing, measure_lists, tune
+from lmtools.rescoring.tuning_options import TuningOptions
+from lmtools.rescoring.weights import Weights
 from lmtools.types import Hypothesis, NBest
 
 UTTERANCES = [

@@ -8,8 +8,8 @@ import pytest
 
 from lmtools.cli import main
 from lmtools.formats import jsonl
-from lmtools.rescoring import Weights
 from lmtools.rescoring.lazy import LAZY, needed_margins, read_bound, score_lazily
+from lmtools.rescoring.weights import Weights
 from lmtools.types import Hypothesis, NBest
 
 WORDS = {"ok": -0.3, "fine": -0.8, "no": -2.0, "maybe": -1.4}

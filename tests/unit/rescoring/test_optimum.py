@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 import sacrebleu.metrics
 
-from lmtools.evaluate import METRICS
-from lmtools.rescoring import TuningOptions, gather, tune
+from lmtools.evaluate.metrics import METRICS
+from lmtools.rescoring.features import gather
+from lmtools.rescoring.tuning import tune
+from lmtools.rescoring.tuning_options import TuningOptions
 from lmtools.types import NBest
 
 SACRE = {name: getattr(sacrebleu.metrics, name.upper()) for name in ("bleu", "chrf", "ter")}

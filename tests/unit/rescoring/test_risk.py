@@ -13,9 +13,11 @@ from hypothesis import strategies as st
 
 from lmtools.base.errors import UserError
 from lmtools.cli import main
-from lmtools.evaluate import METRICS, align, sentence_signature
+from lmtools.evaluate.edits import align
+from lmtools.evaluate.metrics import METRICS
+from lmtools.evaluate.pairs import sentence_signature
 from lmtools.formats import FORMATS, jsonl, kaldi_text, scores
-from lmtools.rescoring import Risk, minimum_risk
+from lmtools.rescoring.risk import Risk, minimum_risk
 from lmtools.types import Hypothesis, NBest
 
 texts = st.lists(st.sampled_from(["the", "cat", "sat,", "Mat."]), max_size=6).map(" ".join)
@@ -48,18 +50,6 @@ def test_without_scores_wer_chooses_the_median_string(pairs):
     words = [text.split() for text, _ in pairs]
     distances = [sum(align(ref, hyp).counts.errors for ref in words) for hyp in words]
     assert distances[risks(pairs, utility="wer", scale=0).argmax()] == min(distances)
-
-
-@settings(max_examples=40, deadline=None)
-@given(
-    st.permutations(["the cat", "the cat sat", "a dog sat,", "Mat. on the mat"]),
-    st.sampled_from(["bleu", "chrf", "wer", "cer", "ter"]),
-)
-def test_a_huge_scale_chooses_the_best_score(order, utility):
-    values = [-3.0, -1.0, -2.0, -1.5]
-    found = risks(list(zip(order, values, strict=True)), utility=utility, scale=1e300)
-    assert found.argmax() == 1
-    assert found[1] == pytest.approx(100 if utility in ("bleu", "chrf") else 0)
 
 
 @settings(max_examples=40, deadline=None)

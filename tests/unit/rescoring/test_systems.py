@@ -9,7 +9,7 @@ import pytest
 
 from lmtools.cli import main
 from lmtools.formats import jsonl, scores
-from lmtools.rescoring import Weights
+from lmtools.rescoring.weights import Weights
 from lmtools.types import Hypothesis, NBest, ScoreTable
 
 

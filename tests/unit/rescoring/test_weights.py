@@ -6,15 +6,8 @@ import pytest
 
 from lmtools.base.errors import UserError
 from lmtools.formats import scores
-from lmtools.rescoring import (
-    Dev,
-    SystemFacts,
-    SystemLM,
-    Weights,
-    describe_system,
-    mark,
-    read_columns,
-)  # fmt: skip
+from lmtools.rescoring.features import read_columns
+from lmtools.rescoring.weights import Dev, SystemFacts, SystemLM, Weights, describe_system, mark
 from lmtools.types import Hypothesis, NBest, ScoreTable
 
 DEV = Dev("dev.jsonl", "ab", 3, 20.5, 21.5)

@@ -17,8 +17,8 @@ from lmtools.formats import jsonl, scores
 from lmtools.formats.sessions import find_sessions
 from lmtools.models.checkpoint import prepare_directory, save_weights
 from lmtools.models.lm import LanguageModel
-from lmtools.rescoring import Weights
 from lmtools.rescoring.asking import SessionContext, score_in_context
+from lmtools.rescoring.weights import Weights
 from lmtools.score import load, score_texts
 from lmtools.score.context import ContextScorer, list_contexts
 from lmtools.score.ppl import perplexity
@@ -66,16 +66,6 @@ def test_scores_are_those_of_one_sentence_without_its_context(lms, kind):
         assert tokens == len(text.split()) + 1
     alone = score_texts([LINES[3]], plain, computing).log_prob
     assert found.log_prob[-1] == pytest.approx(alone[0], rel=1e-6)
-
-
-def test_left_to_right_models_add_up_to_the_whole(lms):
-    """Contexts and texts in a row have the probability of all, but for their ends."""
-    scorer = load(*ask(lms["causal"], device="cpu"))
-    before, text = LINES[0], LINES[1]
-    first = scorer.log_probs(scorer.prepare([before]))[0][:-1].sum()
-    behind = score_texts([(before, text)], ContextScorer(scorer), CPU).log_prob[0]
-    whole = score_texts([f"{before} {text}"], scorer, CPU).log_prob[0]
-    assert first + behind == pytest.approx(whole, rel=1e-5)
 
 
 def test_contexts_are_whole_words_of_their_session(lms):
@@ -215,11 +205,6 @@ def test_what_is_no_session(tmp_path, field, cause):
     path.write_text('{"utt": "u", ' + field + ', "hyps": []}\n')
     with pytest.raises(UserError, match=cause):
         list(jsonl.read(path))
-
-
-def test_without_context_nothing_changes(work):
-    run("score", "--lm", work, "--device", "cpu", "--nbest", "dev.jsonl", "--out", "a.scores")
-    assert "context" not in Path("a.scores").read_text()
 
 
 @pytest.mark.parametrize("kind", ["causal", "ngram", "tta"])

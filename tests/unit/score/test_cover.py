@@ -74,8 +74,8 @@ def test_every_arc_and_end_has_the_best_path_over_it(seed, impossible):
 def test_an_arc_has_the_score_of_its_word_in_its_own_sentence(seed):
     """Character by character, by hand."""
     lattice, scorer = random_lattice(seed, words=("abc", "de", "f")), Sum()
-    rescored, report = rescore_cover(lattice, scorer, {**WEIGHTS, "new": 3.0}, "new")
-    result, texts = cover(lattice, WEIGHTS), set()
+    rescored = rescore_cover(lattice, scorer, {**WEIGHTS, "new": 3.0}, "new")
+    result = cover(lattice, WEIGHTS)
     values = [*rescored.scores["new"], *rescored.final_scores["new"]]
     places = [*result.of_arc, *result.of_final]
     for number, (place, value) in enumerate(zip(places, values, strict=True)):
@@ -85,7 +85,6 @@ def test_an_arc_has_the_score_of_its_word_in_its_own_sentence(seed):
         arcs, _ = result.paths[place]
         text = " ".join(words_of(lattice, arcs))
         (scores,) = scorer.log_probs([tuple(text)])
-        texts.add(text)
         if number >= len(lattice.words):
             assert value == scores[-1]
             continue
@@ -94,9 +93,6 @@ def test_an_arc_has_the_score_of_its_word_in_its_own_sentence(seed):
         begin = len(" ".join(words_of(lattice, arcs[: arcs.index(number)])))
         assert value == pytest.approx(scores[begin:end].sum())
     assert replace(rescored, scores=lattice.scores, final_scores=lattice.final_scores) == lattice
-    assert (report.paths, report.sentences) == (len(result.paths), len(texts))
-    assert report.tokens == sum(len(text) + 1 for text in texts)
-    assert report.arcs == (result.of_arc >= 0).sum()
 
 
 @pytest.fixture(scope="module")
@@ -113,13 +109,11 @@ def linear(words) -> Lattice:
 def test_a_lattice_of_one_path_gets_its_sentences_scores(scorers, family):
     scorer = scorers[family]
     lattice = linear(["king", None, "xylophone", " ", "The", "queen"])
-    rescored, report = rescore_cover(lattice, scorer, {"am": 1.0}, "lm")
+    rescored = rescore_cover(lattice, scorer, {"am": 1.0}, "lm")
     (scores,) = scorer.log_probs(scorer.prepare(["king xylophone   The queen"]))
     spread = [scores[0], 0, scores[1], 0, scores[2], scores[3]]
     assert rescored.scores["lm"] == pytest.approx(spread, abs=1e-6)
     assert rescored.final_scores["lm"] == pytest.approx(scores[-1:])
-    assert (report.paths, report.sentences, report.tokens) == (1, 1, 5)
-    assert str(report) == "6 arcs scored on 1 paths, 1 distinct sentences of 5 tokens"
 
 
 def tree(rng: random.Random) -> Lattice:
@@ -139,7 +133,7 @@ def tree(rng: random.Random) -> Lattice:
 def test_a_left_to_right_model_is_exact_on_a_tree(scorers, family):
     for seed in range(12):
         lattice = tree(random.Random(seed))
-        rescored, _ = rescore_cover(lattice, scorers[family], {"am": 1.0}, "lm")
+        rescored = rescore_cover(lattice, scorers[family], {"am": 1.0}, "lm")
         for words, arcs, final in all_paths(lattice):
             (scores,) = scorers[family].log_probs(scorers[family].prepare([" ".join(words)]))
             assert named_sums(rescored, arcs, final)["lm"] == pytest.approx(scores.sum(), abs=1e-4)
@@ -150,7 +144,7 @@ def test_the_approximation_is_what_brute_force_says(scorers, seed):
     lattice = random_lattice(seed, words=VOCABULARY)
     scorer = scorers["tta"]
     weights = {**WEIGHTS, "tta": 0.7}
-    rescored, _ = rescore_cover(lattice, scorer, weights, "tta")
+    rescored = rescore_cover(lattice, scorer, weights, "tta")
     best = {}
     for words, arcs, final in all_paths(lattice):
         score = path_score(lattice, WEIGHTS, arcs, final)

@@ -188,7 +188,7 @@ def test_masked_models_score_the_words_of_lattices(name, request):
     """
     scorer = load_scorer(f"hf:{request.getfixturevalue(name)[0]}", "cpu")
     arcs = [Arc(i, i + 1, word) for i, word in enumerate(["The", "queens", None, "came"])]
-    rescored, _ = rescore_cover(Lattice.of("u", 5, 0, arcs, [Final(4)]), scorer, {}, "lm")
+    rescored = rescore_cover(Lattice.of("u", 5, 0, arcs, [Final(4)]), scorer, {}, "lm")
     (scores,) = scorer.log_probs(scorer.prepare(["the queens came"]))
     assert rescored.scores["lm"] == pytest.approx(
         [scores[0], scores[1] + scores[2], 0, scores[3]], abs=1e-5

@@ -92,7 +92,7 @@ def test_the_best_context_is_judged_by_all_scores_so_far(scorers, monkeypatch):
 
     def recorded(lattice, scorer, weights, name, **_):
         given[name] = dict(weights)
-        return replace(lattice, scores={**lattice.scores, name: lattice.scores["am"]}), None
+        return replace(lattice, scores={**lattice.scores, name: lattice.scores["am"]})
 
     monkeypatch.setattr(module, "rescore_cover", recorded)
     weights = {"am": 1, "ngram": 3, "tta": 4, "masked": 5, "words": 6}

@@ -15,7 +15,7 @@ from processes import SILENCE, Running
 
 from lmtools.base.errors import UserError
 from lmtools.ngram import build
-from lmtools.rescoring import Dev, Weights
+from lmtools.rescoring.weights import Dev, Weights
 from lmtools.score import load
 from lmtools.serve.chooser import Answer
 from lmtools.serve.server import Batcher, Refusal, ServiceMetrics, Serving

@@ -3,12 +3,7 @@ file.
 """
 
 import itertools
-import os
 import random
-import signal
-import subprocess
-import sys
-import time
 from shlex import split
 
 import pytest
@@ -257,23 +252,6 @@ def test_a_cut_journal_is_gone_on_from(files, kept, tmp_path_factory, monkeypatc
     assert [nbest.ref for nbest in again] == LINES
     assert translate(files, lm, "--set", "batch=4") == 0
     assert (files / "o.jsonl").read_bytes() == whole
-
-
-def test_a_killed_run_ends_with_equal_bytes(files, tmp_path_factory):
-    lm = random_translator(tmp_path_factory.mktemp("lm"))
-    plain.write(sentences(60, 8, longest=6), files / "many")
-    command = (
-        f"translate --lm {lm} --source {files}/many --device cpu --set batch=2 --beam 20 --out"
-    )
-    assert main([*split(command), f"{files}/whole.jsonl"]) == 0
-    program = [sys.executable, "-m", "lmtools", *split(command), f"{files}/o.jsonl"]
-    with subprocess.Popen(program, stderr=subprocess.DEVNULL) as process:
-        while process.poll() is None and not list(files.glob(".o.jsonl.*.journal")):
-            time.sleep(0.01)
-        os.kill(process.pid, signal.SIGKILL)
-    assert not (files / "o.jsonl").exists()
-    assert main([*split(command), f"{files}/o.jsonl"]) == 0
-    assert (files / "o.jsonl").read_bytes() == (files / "whole.jsonl").read_bytes()
 
 
 @pytest.mark.parametrize(

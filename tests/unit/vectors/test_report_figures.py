@@ -2,22 +2,16 @@
 panels.
 """
 
-from types import SimpleNamespace
-
 import matplotlib
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from unit.report.conftest import check_layout, collect_sts
-from unit.report.sts.toys import STATIC, STYLE, VIEWS, sign, sts_experiment
+from unit.report.sts.toys import STYLE, sts_experiment
 
 from lmtools.report.drawing import DARK
 from lmtools.report.write import make_pictures
-from lmtools.vectors.judged import find_ways
-from lmtools.vectors.report import PANELS, choose_panels
 
-NAMES = ("bars", "scatter-test", "layers")
+NAMES = ("bars", "scatter-test")
 PANELLED = [
     "uniLM",
     "biLM mask-and-predict",
@@ -65,33 +59,3 @@ def test_panels_hold_every_pair_or_its_grade(report, drawn):
             assert np.array_equal(
                 np.stack(axes.get_lines()[0].get_data()), [one.gold, one.best.cosines]
             )
-
-
-class Stub:
-    """A result of which only is asked whether it is of static vectors."""
-
-    def __init__(self, system):
-        self.context = None if system in STATIC else self
-
-
-ENDS = st.sampled_from(["", *(f"-{view}" for view in VIEWS)])
-LMS = st.sampled_from(["causal", "masked", "tta", "bert", "a", "b", "c", "d", "e", "f", *STATIC])
-
-
-@given(st.lists(st.tuples(LMS, ENDS).map("".join), unique=True, max_size=30))
-def test_panels_are_few_and_plain_ones_come_first(systems):
-    ways = find_ways({system: sign(system) for system in systems})
-    shown = choose_panels(SimpleNamespace(ways=ways), {system: Stub(system) for system in systems})
-    assert shown == [system for system in systems if system in shown]
-    assert len(shown) <= PANELS
-    if len(systems) <= PANELS:
-        assert shown == systems
-    else:
-        assert all(ways[system].views in ((), ("masked",)) for system in shown)
-        dropped = [
-            system
-            for system in systems
-            if system not in shown and ways[system].views in ((), ("masked",))
-        ]
-        assert not dropped or len(shown) == PANELS
-        assert all(one in STATIC for one in dropped) or not any(one in STATIC for one in shown)

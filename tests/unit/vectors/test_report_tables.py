@@ -8,10 +8,8 @@ import math
 import matplotlib
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from unit.report.conftest import collect_sts
-from unit.report.sts.toys import STATIC, STYLE, VIEWS, sign, sts_experiment
+from unit.report.sts.toys import STYLE, sign, sts_experiment
 
 from lmtools.base.errors import UserError
 from lmtools.base.seal import write_json
@@ -19,7 +17,7 @@ from lmtools.report.drawing import LIGHT
 from lmtools.report.experiment import recognise
 from lmtools.report.table import markdown
 from lmtools.report.write import make_pictures, make_tables, write_report
-from lmtools.vectors.judged import GRADES, Way, find_looks, find_ways, label_way, order_systems
+from lmtools.vectors.judged import GRADES, Way, find_ways, label_way
 
 FEW = {"causal": {0: 0.5, 1: 0.4}, "tta": {0: 0.5, 1: 0.7}, "words": {0: 0.6}}
 ORDER = [
@@ -121,36 +119,6 @@ def test_views_are_read_from_the_signature_and_not_from_the_name():
     assert label_way(ways["y"], STYLE) == "x-max mask-and-predict, [CLS]"
 
 
-ENDS = st.sampled_from(["", *(f"-{view}" for view in VIEWS)])
-NAMES = st.sampled_from(["causal", "lstm", "masked", "tta", "bert", "mine", *STATIC])
-SYSTEMS = st.lists(st.tuples(NAMES, ENDS).map("".join), unique=True)
-
-
-@given(SYSTEMS)
-def test_every_order_is_one_order(systems):
-    ways = ways_of(*systems)
-    once = order_systems(ways, STYLE)
-    assert sorted(once) == sorted(systems)
-    assert order_systems(ways_of(*reversed(systems)), STYLE) == once
-    lms = [ways[system].lm for system in once]
-    # the views of a model stand together
-    assert all(lms.index(lm) + lms.count(lm) > i for i, lm in enumerate(lms))
-    assert once == [
-        *(one for one in once if ways[one].lm not in STATIC),
-        *(one for one in once if ways[one].lm in STATIC),
-    ]
-
-
-@given(SYSTEMS)
-def test_a_model_has_one_colour_and_its_views_other_marks(systems):
-    ways = ways_of(*systems)
-    looks = find_looks(ways, STYLE)
-    for lm in {way.lm for way in ways.values()}:
-        mine = [looks[system] for system, way in ways.items() if way.lm == lm]
-        assert len({(look.light, look.dark) for look in mine}) == 1
-        assert len({(look.marker, look.hollow) for look in mine}) == len(mine)
-
-
 def test_what_is_constructed_is_said_to_be(judged, constructed):
     made, real = tables(constructed), tables(judged)
     assert not any("constructed" in markdown(table) for table in real.values())
@@ -204,7 +172,7 @@ def test_pairs_that_nobody_judged_are_left_out(small):
     assert experiment.pairs.sets == ["dev"]
     assert sum("test.json: nobody judged" in line for line in experiment.absent) == len(FEW)
     assert experiment.pairs.test == "dev"
-    assert drawn(small) == ["bars", "scatter-dev", "layers"]
+    assert drawn(small) == ["bars", "scatter-dev"]
     assert (
         "test context" not in starting(tables(small), "Semantic textual similarity, Pearson").header
     )
@@ -219,7 +187,7 @@ def test_cosines_that_are_all_alike_have_dashes(small):
     found = cells(starting(tables(small), "Semantic textual similarity, Pearson"))
     assert [found["word vectors", name] for name in ("test embed", "test 95%", "p")] == ["-"] * 3
     assert found["uniLM", "p"] != "-"
-    assert drawn(small) == ["bars", "scatter-test", "layers"]
+    assert drawn(small) == ["bars", "scatter-test"]
 
 
 def test_a_set_without_some_systems_and_without_the_reference(small):
@@ -262,7 +230,7 @@ def test_recognised_by_what_there_is(small, tmp_path):
 
 def test_a_report_is_written_and_is_the_same_again(small):
     write_report(small, title="A & <b>")
-    names = {"RESULTS.md", "index.html", "bars.png", "scatter-test.png", "layers.png", "rows.csv"}
+    names = {"RESULTS.md", "index.html", "bars.png", "scatter-test.png", "rows.csv"}
     first = {path.name: path.read_bytes() for path in (small / "report").iterdir()}
     assert first.keys() == names
     assert b"A & &lt;b>" in first["RESULTS.md"]

@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 import tokenizers
 import torch
-from engine_models import scorer, with_int8
 from scoring import CPU
-from spelled import random_elmo
 from toys import sentences
 from unit.score import test_huggingface
 
@@ -16,7 +14,7 @@ from lmtools.base.computing import Computing
 from lmtools.base.errors import UserError
 from lmtools.models.checkpoint import load_model
 from lmtools.text.subword import BOS, EOS, MASK
-from lmtools.vectors.encoders import ContextualEncoder, encode, load_encoder
+from lmtools.vectors.encoders import encode, load_encoder
 from lmtools.vectors.pooling import PoolingOptions
 
 TEXTS = ["the king", "", *sentences(25, 5), "the king", " the  king "]
@@ -152,29 +150,6 @@ def test_equal_sentences_are_computed_once_and_kept(trained, tmp_path):
     np.testing.assert_array_equal(encode(TEXTS, one, tmp_path)[:, 0], first[:, 1])
 
 
-def test_a_batch_that_does_not_fit_is_halved(trained):
-    encoder = load_encoder(str(trained["tta"]), computing=CPU)
-    expected, plain = encode(TEXTS, encoder), encoder.vectors
-
-    def vectors(some):
-        if len(some) > 3:
-            raise torch.OutOfMemoryError("CUDA out of memory")
-        return plain(some)
-
-    encoder.vectors = vectors
-    np.testing.assert_allclose(encode(TEXTS, encoder), expected, atol=1e-5)
-
-
-def test_two_way_models_pool_the_vectors_of_words(tmp_path):
-    from lmtools.vectors.words import word_vectors
-
-    lm = random_elmo(tmp_path)
-    made = encode(TEXTS, load_encoder(str(lm), PoolingOptions("all"), CPU))
-    for line, row in zip(word_vectors(lm, TEXTS, None, CPU), made, strict=True):
-        expected = line.vectors.mean(0) if len(line.words) else np.zeros_like(row)
-        np.testing.assert_allclose(row, expected, atol=1e-5)
-
-
 @pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize(
     "pool,boundaries", [("mean", False), ("mean", True), ("cls", False), ("eos", False)]
@@ -242,18 +217,3 @@ def test_what_cannot_be_is_said(trained, lm, how, message):
     with pytest.raises(UserError) as error:
         load_encoder(str(trained.get(lm, lm)), PoolingOptions(**how), CPU)
     assert message in str(error.value)
-
-
-def encoded(precision: str, engine: str) -> np.ndarray:
-    """Vectors of some sentences."""
-    encoder = ContextualEncoder(scorer("causal", precision, engine), PoolingOptions("all"))
-    return encoder.vectors([(7, 8, 9), (5, 6)])
-
-
-def test_vectors_of_a_prepared_model():
-    assert np.abs(encoded("float32", "torch") - encoded("float32", "prepared")).max() < 1e-4
-
-
-@with_int8
-def test_vectors_in_int8_are_near():
-    assert 0 < np.abs(encoded("float32", "torch") - encoded("int8", "auto")).max() < 0.5

@@ -73,27 +73,6 @@ def test_a_sentence_is_the_mean_of_the_words_that_have_vectors(file, text, words
     np.testing.assert_allclose(vectors[0, 0], mean(words), rtol=1e-6)
 
 
-@given(
-    st.lists(
-        st.lists(st.sampled_from([*VECTORS, "dog", "Dog's", "don't"]), max_size=8),
-        min_size=1,
-        max_size=6,
-    )
-)
-def test_vectors_depend_on_the_words_alone(tmp_path_factory, texts):
-    """Neither on the batch, nor on order, nor on which texts were prepared before: to the bit."""
-    path = tmp_path_factory.getbasetemp() / "some.txt"
-    if not path.exists():
-        written(path, LINES)
-    lines = [" ".join(["cat", *words]) for words in texts]
-    together, apart = StaticVectors(path), StaticVectors(path)
-    batch = together.vectors(together.prepare(lines))
-    for line, vector in zip(lines, batch, strict=True):
-        (sentence,) = apart.prepare([" ".join(reversed(line.split()))])
-        assert np.array_equal(apart.vectors([sentence])[0], vector)
-        np.testing.assert_allclose(vector[0], mean(sentence), rtol=1e-5, atol=1e-6)
-
-
 @pytest.mark.parametrize(
     ("suffix", "opener"), [(".txt", open), (".txt.gz", gzip.open), (".txt.xz", lzma.open)]
 )

@@ -199,6 +199,4 @@ def test_what_cannot_be_is_one_line(home, trained, tmp_path, capsys):
         )
         == 1
     )
-    assert (
-        "v.h5: sentence vectors go to a name that ends in .npz; give one" in capsys.readouterr().err
-    )
+    assert "v.h5: vectors go to a name that ends in .npz; give one" in capsys.readouterr().err

@@ -71,18 +71,6 @@ def test_idf_of_the_lines_of_a_file(tmp_path_factory, lines, texts):
     )
 
 
-@given(st.lists(TEXT, max_size=6), st.lists(TEXT, max_size=6))
-def test_preparing_in_two_calls_is_preparing_at_once(first, second):
-    once, twice = Tfidf(), Tfidf()
-    sentences = once.prepare(first + second)
-    assert twice.prepare(first) + twice.prepare(second) == sentences
-    assert twice.signature == once.signature
-    assert np.array_equal(twice.vectors(sentences), once.vectors(sentences))
-    # and a batch changes nothing
-    for sentence, vector in zip(sentences, once.vectors(sentences), strict=True):
-        assert np.array_equal(once.vectors([sentence])[0], vector)
-
-
 def test_case_and_punctuation_do_not_count():
     encoder = Tfidf()
     assert encoder.prepare(["The cat, it's", "it’s THE cat!"]) == [("cat", "it's", "the")] * 2

@@ -1,5 +1,6 @@
-"""lmtools rescue: equal to the commands that it prints, refusals, repeated runs."""
+"""lmtools rescue: what people have, equal to the commands in its log, refusals, repeated runs."""
 
+import json
 import random
 import re
 import shlex
@@ -13,9 +14,10 @@ from toys import WORDS, sentences
 
 import lmtools
 from lmtools.cli import main
-from lmtools.formats import jsonl, kaldi_text
+from lmtools.formats import FORMATS, jsonl, kaldi_text
+from lmtools.rescoring.weights import Dev, Weights
 from lmtools.types import Hypothesis, NBest
-from lmtools.verbs.rescue import draw_table
+from lmtools.verbs.rescue import draw_table, list_weights
 
 CALL = "rescue --dev dev.jsonl --test test.jsonl --out out --cache none"
 
@@ -50,9 +52,9 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
-def commands(printed: str) -> list[list[str]]:
-    """The words of the commands that are printed."""
-    lines = re.findall(r"^lmtools (.*)", printed, re.MULTILINE)
+def commands() -> list[list[str]]:
+    """The words of the commands in the log."""
+    lines = re.findall(r"^lmtools (.*)", Path("out/rescue.log").read_text(), re.MULTILINE)
     return [shlex.split(line) for line in lines]
 
 
@@ -64,33 +66,159 @@ def commands(printed: str) -> list[list[str]]:
         ("--lm one=one --lm 'two=mix:one=0.5,two=0.5'", "wer"),
     ],
 )
-def test_equal_to_the_commands_that_it_prints(home, capsys, more, best):
+def test_equal_to_the_commands_in_its_log(home, capsys, more, best):
     for name, order in (("one", 3), ("two", 1)):
         assert main(["ngram", "--text", "my text", "--order", f"{order}", "--out", name]) == 0
     capsys.readouterr()
     assert main([*shlex.split(CALL), *shlex.split(more)]) == 0
     printed = capsys.readouterr().out
-    made = contents(home / "out")
+    words, made = commands(), contents(home / "out")
+    made.pop("rescue.log")
     assert {"weights.json", "test.txt", "test.json", "no-lm.weights.json"} <= made.keys()
     (home / "out").rename(home / "first")
     (home / "out").mkdir()
-    words = commands(printed)
     assert all(main(line) == 0 for line in words)
     assert contents(home / "out") == made
     verbs = [line[0] for line in words]
     assert verbs.count("score") == 2 * (more.count("--text") + more.count("--lm"))
-    table = printed.partition("\n\n")[2].splitlines()
-    assert best.upper() in table[0]
-    scores = [float(re.search(r"  +([\d.]+)", line)[1]) for line in table[1:]]
-    assert scores[0] > scores[2] >= scores[3] and 0 < float(table[3].split()[-1]) < 1
+    did, table, where = printed.split("\n\n")
+    assert re.findall("(?m)^[a-zA-Z]+", did) == ["dev", "test", "writing", "LM"]
+    head, *rows = table.splitlines()
+    assert best.upper() in head and "weights" in head
+    scores = [float(re.search(r"  +([\d.]+)", line)[1]) for line in rows]
+    assert scores[0] > scores[2] >= scores[3] and "am 1, " in rows[2] and "metric:" not in printed
+    assert 0 < float(rows[2].split("  am ")[0].split()[-1]) < 1 and "test.txt: the chosen" in where
+    assert re.search(r"^\d+ hints?: out/rescue.log$", where, re.MULTILINE)
 
 
 def test_lists_without_references_are_rescored(home, capsys):
     bare = [replace(nbest, ref=None) for nbest in jsonl.read("test.jsonl")]
     jsonl.write(bare, home / "test.jsonl")
-    assert main([*CALL.split(), "--text", "my text"]) == 0
-    assert "test.jsonl has no references" in capsys.readouterr().out
+    assert main([*CALL.split(), "--text", "my text", "--verbose"]) == 0
+    said = capsys.readouterr()
+    assert "test.jsonl has no references (--test-ref F)" in said.out and "metric:" in said.err
     assert kaldi_text.read("out/test.txt").keys() == {nbest.utt for nbest in bare}
+
+
+def write_kaldi(nbests, part):
+    """Kaldi's, in upper case, with the references in data/."""
+    place = f"exp/tri5/decode_{part}/nbest"
+    for job, some in enumerate((nbests[:20], nbests[20:]), 1):
+        lists = [replace(n, hyps=tuple(map(in_upper, n.hyps))) for n in some]
+        FORMATS.write(lists, f"{place}/archives.{job}", "kaldi-nbest")
+        Path(place, f"archives.{job}/acwt").rename(f"{place}/archives.{job}/ac_cost")
+    Path(f"data/{part}").mkdir(parents=True)
+    kaldi_text.write({n.utt: n.ref.upper() for n in nbests}, f"data/{part}/text")
+    return f"exp/tri5/decode_{part}", ""
+
+
+def in_upper(hyp):
+    return replace(hyp, text=hyp.text.upper())
+
+
+def write_flat(nbests, part):
+    """Kaldi's without archives, with the references as `text` beside them."""
+    FORMATS.write(nbests, f"nbest_{part}", "kaldi-nbest")
+    kaldi_text.write({n.utt: n.ref for n in nbests}, f"nbest_{part}/text")
+    return f"nbest_{part}", ""
+
+
+def write_espnet(nbests, part):
+    """ESPnet's with a trn whose ids begin with speakers; `text` is the recogniser's own."""
+    for job, some in enumerate((nbests[:20], nbests[20:]), 1):
+        FORMATS.write(some, f"asr/{part}/logdir/output.{job}", "espnet2")
+    kaldi_text.write({n.utt: n.hyps[0].text for n in nbests}, f"asr/{part}/text")
+    Path(f"asr/{part}/score_wer").mkdir()
+    rows = (f"{n.ref}\t(spk_{n.utt.partition('-')[0]}-{n.utt})\n" for n in nbests)
+    Path(f"asr/{part}/score_wer/ref.trn").write_text("".join(rows))
+    return f"asr/{part}", ""
+
+
+def write_moses(nbests, part):
+    """Moses's, with plain references."""
+    scored = (tuple(h.with_scores({**h.scores, "LM0": -2.0}) for h in n.hyps) for n in nbests)
+    numbered = [NBest(str(row), hyps) for row, hyps in enumerate(scored)]
+    FORMATS.write(numbered, f"{part}.nbest", "moses")
+    Path(f"{part}.en").write_text("".join(f"{n.ref}\n" for n in nbests))
+    return f"{part}.nbest", f"--{part}-ref {part}.en"
+
+
+def write_whisper(nbests, part):
+    """Whisper's lists, cased and with punctuation, and a NeMo manifest."""
+    texts = [[f"{h.text.capitalize()}." for h in n.hyps] for n in nbests]
+    rows = ({"utt": n.utt, "ref": None, "hyps": [{"text": t, "scores": dict(h.scores)}
+             for t, h in zip(some, n.hyps, strict=True)]}
+            for n, some in zip(nbests, texts, strict=True))  # fmt: skip
+    Path(f"{part}.raw").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    rows = ({"audio_filepath": f"wav/{n.utt}.wav", "duration": 1.0, "text": n.ref}
+            for n in nbests)  # fmt: skip
+    Path(f"{part}.manifest").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return f"{part}.raw", f"--{part}-ref {part}.manifest"
+
+
+def write_costs(nbests, part):
+    """Lists whose scores are costs, a CSV of references whose ids are files."""
+    turned = [[replace(h, scores={"am": 50 - h.scores["am"]}) for h in n.hyps] for n in nbests]
+    turned = [NBest(n.utt, tuple(hyps)) for n, hyps in zip(nbests, turned, strict=True)]
+    jsonl.write(turned, f"{part}.costs.jsonl")
+    rows = (f"{n.utt}.wav,{n.ref}\n" for n in nbests)
+    Path(f"{part}.csv").write_text("path,sentence\n" + "".join(rows))
+    return f"{part}.costs.jsonl", f"--{part}-ref {part}.csv"
+
+
+@pytest.mark.parametrize(
+    ("write", "said", "more"),
+    [
+        (write_kaldi, r"decode_dev/nbest \(kaldi-nbest\), references in data/dev/text\n(.|\n)*upper"
+         r" case \(hypotheses, references\), lower case \(text\).*--normaliser librispeech", ""),
+        (write_flat, r"nbest_dev \(kaldi-nbest\), references in nbest_dev/text", ""),
+        (write_espnet, r"\(espnet2\), references in asr/dev/score_wer/ref.trn, ids joined without"
+         " what stands before", ""),
+        (write_moses, r"\(moses\), references in dev.en", "--metric bleu"),
+        (write_whisper, r"references in dev.manifest\n(.|\n)*lists and references are rewritten by"
+         " --normaliser librispeech", ""),
+        (write_costs, r"(.|\n)*costs: the lowest am is best; tuned by --fix am=-1", ""),
+    ],
+)  # fmt: skip
+def test_what_people_have(home, capsys, write, said, more):
+    """One command each, which finds out the rest."""
+    call, before = "rescue --text 'my text' --out out --cache none", []
+    for part in ("dev", "test"):
+        path, refs = write(list(jsonl.read(f"{part}.jsonl")), part)
+        call += f" --{part} {path} {refs}"
+    if write is not write_costs:
+        for part in ("dev", "test"):
+            Path(f"{part}.jsonl").unlink()
+    assert main(shlex.split(f"{call} {more}")) == 0
+    printed = capsys.readouterr()
+    assert re.search(said, printed.out) and not printed.err, printed
+    first, *_, best, oracle = re.findall(r"(?m)^[a-zA-Z ]+?  +([\d.]+)  ", printed.out)
+    assert abs(float(best) - float(oracle)) < abs(float(first) - float(oracle)), before
+    assert len(kaldi_text.read("out/test.txt")) == 40
+
+
+def test_whisper_without_dev(home, capsys):
+    """Default weights, where the scores are Whisper's."""
+    lists = list(jsonl.read("test.jsonl"))
+    call = "rescue --test w.jsonl --text 'my text' --out out --cache none"
+    jsonl.write(lists, home / "w.jsonl")
+    assert main(shlex.split(call)) == 1
+    assert "--dev: no lists to tune weights on" in capsys.readouterr().err
+    more = [[h.with_scores({**h.scores, "avg": h.scores["am"] / 9}) for h in n.hyps] for n in lists]
+    scored = [replace(n, hyps=tuple(hyps)) for n, hyps in zip(lists, more, strict=True)]
+    jsonl.write(scored, home / "w.jsonl")
+    assert main(shlex.split(call)) == 0
+    table = capsys.readouterr().out.split("\n\n")[1].splitlines()
+    assert [row.split("  ")[0] for row in table[1:]] == ["first pass", "with LM", "oracle"]
+    assert table[2].endswith("am 1, ngram 0.15, words 1.3")
+    assert main(shlex.split(f"{call} --lm two=out/lm")) == 1
+    assert "without it one language model is weighed" in capsys.readouterr().err
+
+
+def test_weights_in_the_table(tmp_path):
+    dev = Dev("dev", sha256="", utterances=9, first_pass=2.0, score=1.0)
+    Weights("wer", {"am": 1.0, "lm": 0.0, "words": 1.2345}, "am", dev).save(tmp_path / "w")
+    assert list_weights(tmp_path / "w", ["lm"]) == "am 1, lm 0 (no use), words 1.23"
 
 
 def test_a_killed_run_goes_on(home):
@@ -108,16 +236,16 @@ def test_a_killed_run_goes_on(home):
     assert main(call) == 0 and contents(home / "out") == again
 
 
-def test_lists_and_text_of_another_case(home, capsys):
-    """The option that the refusal names is one of rescue's own, and works."""
+def test_a_model_of_another_case(home, capsys):
+    """Lists are written as the words of a model that cannot write them itself."""
     text = home / "my text"
     text.write_text(text.read_text().upper())
-    call = [*CALL.split(), "--text", "my text"]
-    assert main(call) == 1
-    *_, said = capsys.readouterr().err.splitlines()
-    assert said.startswith("lmtools rescue: my text:1: the text in my text has upper case, ")
-    (option,) = re.findall(r"add (--normaliser \S+) to lmtools rescue", said)
-    assert main([*call, *option.split()]) == 0
+    assert main(["ngram", "--text", "my text", "--order", "2", "--out", "lm"]) == 0
+    assert main([*CALL.split(), "--lm", "two=lm"]) == 0
+    assert "rewritten by --normaliser none --case upper" in capsys.readouterr().out
+    assert next(jsonl.read("out/test.nbest.jsonl")).ref.isupper()
+    assert main([*CALL.split(), "--lm", "two=lm", "--normaliser", "none"]) == 0
+    assert "are not in lm" in capsys.readouterr().out.split("\n\n")[-1]  # under the table
 
 
 @pytest.mark.parametrize(
@@ -132,32 +260,27 @@ def test_lists_and_text_of_another_case(home, capsys):
         ("--lm a=hf:x", "--lm a=hf:x: no such language model"),
         ("--lm 'am=my text'", "--lm am: dev.jsonl has a score of this name"),
         ("--lm 'words=my text'", "--lm words: dev.jsonl has a score of this name"),
-        ("--lm 'a=my text' --normaliser librispeech", "--normaliser: is of --text"),
         ("--text none", "none"),
         ("--text 'my text' --dev -", "--dev -: is read several times"),
         ("--text 'my text' --dev 'ark:x |'", "is read several times"),
         ("--text 'my text' --dev none", "none: "),
-        ("--text 'my text' --dev bare", "bare: utterance 'u1-0' has no reference"),
+        (
+            "--text 'my text' --dev bare",
+            "utterance 'u1-0' has no reference; give them by --dev-ref F",
+        ),
         ("--text 'my text' --test some", "some: utterance 'u1-0' has no reference"),
         ("--text 'my text' --test empty", "empty"),
         ("--text 'my text' --out 'my text'", "my text: cannot write"),
-        (
-            "--text 'my text' --dev upper",
-            "upper case; metrics compare words as they are: write both alike, lmtools convert"
-            " --normaliser none --case lower (for --dev and --test alike)",
-        ),
+        ("--text 'my text' --dev-ref far", "no reference in far (first 'u1-0', there 'u9')"),
+        ("--text 'my text' --test-ref -", "--test-ref -: is read several times"),
     ],
 )
 def test_bad_input_is_refused_in_one_line(home, capsys, more, said):
     nbests = noisy_lists(3, 1)
     bare = [replace(nbest, ref=None) for nbest in nbests]
-    upper = [
-        replace(one, hyps=tuple(replace(hyp, text=hyp.text.upper()) for hyp in one.hyps))
-        for one in nbests
-    ]
     jsonl.write(bare, home / "bare")
     jsonl.write([*bare[:1], *nbests[1:]], home / "some")
-    jsonl.write(upper, home / "upper")
+    (home / "far").write_text("u9 zed\n")
     (home / "empty").write_text("")
     before = contents(home)
     words = shlex.split(more)
@@ -167,7 +290,7 @@ def test_bad_input_is_refused_in_one_line(home, capsys, more, said):
     errors = capsys.readouterr().err.splitlines()
     assert errors[-1].startswith("lmtools rescue: ") and said in errors[-1]
     assert len(errors[-1]) <= 500
-    assert "upper" in said or contents(home) == before
+    assert contents(home) == before
 
 
 @pytest.mark.parametrize(
@@ -196,7 +319,18 @@ def test_dev_is_not_test_and_references_are_not_text(home, capsys):
     jsonl.write(lists, home / "test.jsonl")
     (home / "leaky").write_text("\n".join(long * 9) + "\n")
     assert main(shlex.split(f"{CALL} --text leaky")) == 1
-    assert "the LM has seen the references" in capsys.readouterr().out
+    assert "the LM has seen the references" in capsys.readouterr().err
+    (home / "leaky").write_text("\n".join([*long[:3], *sentences(500, 3)]) + "\n")
+    assert main(shlex.split(f"{CALL} --text leaky")) == 0
+    assert (
+        capsys.readouterr()
+        .out.split("\n\n")[-1]
+        .startswith("3 of 30 (10.0%) references of 8 words or more stand in leaky; remove")
+    )
+    shared = [*jsonl.read("test.jsonl"), next(jsonl.read("dev.jsonl"))]
+    jsonl.write(shared, home / "test.jsonl")
+    assert main(shlex.split(f"{CALL} --text 'my text'")) == 0
+    assert "1 of 41 lists of test are in dev, too: the table flatters" in capsys.readouterr().out
 
 
 def test_unknown_words_are_told_by_every_way(home, capsys):
@@ -228,8 +362,8 @@ def test_the_table_says_which_test_and_what_is_undefined(home):
         for before, against in (("no-lm.", "new"), ("", "old"), ("oracle.", "new")):
             words = ["--ref", ref, "--hyp", "new", "--against", against]
             assert main(["evaluate", *words, "--out", f"{before}test.json"]) == 0
-        return list(draw_table(Path(), "wer"))
+        return list(draw_table(Path(), "wer", ["lm"]))
 
     row = next(row for row in table("new") if row.startswith("with LM"))
-    assert row.split(maxsplit=2)[2].split(maxsplit=1)[1] == "0.00, 0.00      0.002 (sign test)"
-    assert all(row.split()[-2:] == ["-", "-"] for row in table("none")[1:])
+    assert row.split(maxsplit=3)[3].startswith("0.00, 0.00    0.002 (sign test)  am 1, ")
+    assert all(re.search("  -  -( |$)", row) for row in table("none")[1:]), table("none")

@@ -14,7 +14,7 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from lmtools.base.atomic import atomic_binary
-from lmtools.evaluate import References
+from lmtools.evaluate.corpus import References
 from lmtools.formats import kaldi_text, read
 from lmtools.report.drawing import LIGHT, Picture, Theme, line
 from lmtools.report.style import load_style

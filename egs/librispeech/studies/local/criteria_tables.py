@@ -16,8 +16,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from lmtools.base.errors import exit_with_message
-from lmtools.evaluate import METRICS
-from lmtools.evaluate.metrics import ErrorRate
+from lmtools.evaluate.metrics import METRICS, ErrorRate
 from lmtools.report import add_part
 from lmtools.report.artifacts import (
     LATTICE_SHAPE,

@@ -16,7 +16,8 @@ import numpy as np
 
 from lmtools.base.atomic import atomic_text
 from lmtools.base.errors import UserError, exit_with_message
-from lmtools.evaluate import Evaluation, References, paired_bootstrap
+from lmtools.evaluate.corpus import Evaluation, References
+from lmtools.evaluate.significance import paired_bootstrap
 from lmtools.formats import kaldi_text, read
 
 KINDS = {"causal": "uniLM", "masked": "biLM", "tta": "T-TA"}

@@ -194,43 +194,12 @@ def test_the_least_combination():
     assert least_combination(errors, "d") == least_combination(errors, "") == []
 
 
-@pytest.mark.parametrize("hyp, line", [("今天 天气 很 好", "今天天气很好"), ("ดีครับ", "ดี ครับ")])
-def test_blanks_in_text_alone(examine, tmp_path, hyp, line):
-    (tmp_path / "text").write_text(f"{line}\n" * 20)
-    out = examine([(hyp, hyp)] * 8, "--text", "text")
-    assert "blanks between letters of a script without blanks" in out
-    assert "lmtools convert --unify blanks, and utils/unify.py blanks < text" in out
-    (tmp_path / "text").write_text(f"{hyp}\n" * 20)
-    assert "unify" not in examine([(hyp, hyp)] * 8, "--text", "text")
-
-
 def test_words_that_a_model_knows_in_another_form(examine, tmp_path):
     """The words of the hypotheses are sought in the model's vocabulary in other forms, too."""
     (tmp_path / "text").write_text("été à la plage\ndéjà vu\n" * 20)
     assert main(split("subword --text text --type word --out sw")) == 0
     out = examine([(DECOMPOSED, DECOMPOSED)] * 8, "--lm", "sw")
     assert "lmtools convert --unify nfc" in out and unifier(["nfc"])(DECOMPOSED) == FORMS[0][1]
-
-
-def test_a_remedy_by_which_the_model_loses_is_for_counting(examine, tmp_path, monkeypatch):
-    """References without apostrophes, hypotheses and the model's text with them: stripped lists
-    have fewer errors as they are, but the model knows none of their words.
-    """
-    (tmp_path / "text").write_text(
-        "it's so they'll say we'll go now\n" * 20 + "so now say go so now\n" * 9
-    )
-    assert main(split("ngram --text text --order 2 --out lm")) == 0
-    right, wrong = "it's so they'll say we'll go now", "it's so now say go so now"
-    rows = [{"text": text, "scores": {"am": am}} for text, am in ((wrong, -3.0), (right, -3.5))]
-    lists = [{"utt": f"u{i}", "ref": right.replace("'", ""), "hyps": rows} for i in range(30)]
-    monkeypatch.setattr(f"{__name__}.write", lambda path, rows: None)
-    (tmp_path / "n.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in lists))
-    count = "lmtools evaluate --normaliser none:apostrophe=strip"
-    assert "lmtools convert --apostrophe strip" in examine(())
-    out = examine((), "--lm", "lm")
-    assert f"count them so, and leave the lists as they are: {count}" in out, out
-    assert "lmtools convert" not in out
-    assert main([*split(count)[1:], "--hyp", "n.jsonl"]) == 0
 
 
 def test_a_normaliser_that_makes_letters_words_is_no_remedy_for_digits(examine, monkeypatch):

@@ -26,18 +26,17 @@ def test_lists_and_what_else_is_said(tmp_path):
         tree(2, ["▁x"], [0.25]),
     )
     assert FORMATS.detect(path) == "sockeye"
-    pieces = {"alignments": "[1]", "pieces": "▁blue ▁fin ch"}
     assert read(path, "sockeye:bpe=sentencepiece") == [
         NBest(
             "1",
             (
-                Hypothesis("blue finch", {"am": -0.5}, pieces),
-                Hypothesis("blue", {"am": -1.5}, {"alignments": "[2]", "pieces": "▁blue"}),
+                Hypothesis("blue finch", {"am": -0.5}, {"alignments": "[1]"}),
+                Hypothesis("blue", {"am": -1.5}, {"alignments": "[2]"}),
             ),
             None,
             {"doc": '"d"'},
         ),
-        NBest("2", (Hypothesis("x", {"am": -0.25}, {"pieces": "▁x"}),)),
+        NBest("2", (Hypothesis("x", {"am": -0.25}),)),
     ]
 
 

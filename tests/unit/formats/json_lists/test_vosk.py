@@ -5,7 +5,7 @@ import pytest
 from lmtools.base.errors import UserError
 from lmtools.cli import main
 from lmtools.formats import FORMATS, jsonl
-from lmtools.types import TOTAL, Hypothesis, NBest
+from lmtools.types import Hypothesis, NBest
 
 VOSK = FORMATS["vosk"]
 # as KaldiRecognizer.FinalResult() writes it
@@ -65,16 +65,6 @@ def test_converted_with_references(results, tmp_path, capsys):
     assert [hyp.text for hyp in two.hyps] == ["blue", "blew"] and two.ref == "blue"
     # times of words go where a text changes
     assert not two.hyps[0].extra and one.hyps[0].text == ""
-
-
-def test_what_it_writes(tmp_path):
-    path = tmp_path / "o.json"
-    VOSK.write([NBest("a", (Hypothesis("x", {"am": 1.0, TOTAL: 2.5}),), "r")], path)
-    assert json.loads(path.read_text()) == {
-        "utt": "a",
-        "ref": "r",
-        "alternatives": [{"confidence": 2.5, "text": "x"}],
-    }
 
 
 def test_several_results_in_a_file_are_refused(results):

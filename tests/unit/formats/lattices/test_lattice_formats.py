@@ -21,13 +21,7 @@ from lmtools.types import TOTAL, Arc, Final, Lattice
 WORDS = ("naïve", "b'", '"q', "\\", "a:b", "ß,)", "'em", "(x)", "#1", "=", "猫")
 SEEDS = st.integers(0, 1 << 30)
 FEW = settings(max_examples=25, deadline=None, database=None)
-SUFFIX = {
-    "slf": ".slf",
-    "pocketsphinx": ".lat",
-    "openfst": ".fst.txt",
-    "plf": ".plf",
-    "kaldi": ".ark",
-}
+SUFFIX = {"slf": ".slf", "openfst": ".fst.txt", "plf": ".plf", "kaldi": ".ark"}
 
 
 @pytest.fixture(scope="module")
@@ -106,16 +100,6 @@ def test_openfst_keeps_every_arc(place, seed):
 
 
 @FEW
-@given(SEEDS)
-def test_pocketsphinx_keeps_words_and_scores_on_its_grid(place, seed):
-    unit = math.log(1.0001)
-    lattice = only_am(random_lattice(seed, words=WORDS), unit)
-    first = through(lattice, "pocketsphinx", place)
-    same_paths(first, lattice, {"am": 1.0, "words": -1.0}, tolerance=unit / 1000)
-    assert through(first, "pocketsphinx", place) == first
-
-
-@FEW
 @given(SEEDS, st.sampled_from(["", "ark,t:"]))
 def test_kaldi_text_keeps_everything_but_lm(place, seed, kind):
     lattice = random_lattice(seed, words=WORDS, impossible=0.1)
@@ -137,26 +121,6 @@ def test_kaldi_text_keeps_everything_but_lm(place, seed, kind):
         assert sorted(map(repr, one.ends())) == sorted(
             repr(end) for end in expected.ends() if max(end.scores.values()) > -math.inf
         )
-
-
-@FEW
-@given(SEEDS, st.sampled_from(["compact", "lattice"]))
-def test_kaldi_binary_equals_text(place, seed, form):
-    lattice = only_am(random_lattice(seed, words=WORDS), 0.25)
-    lattice = dataclasses.replace(
-        lattice,
-        extra={"ali": ("3_3_4", "", "7")[seed % 3 :][:1] * len(lattice.words)},
-        final_extra={},
-    )
-    for path in (f"ark:{place}/b.ark", f"ark,t:{place}/b.txt"):
-        lattices.write([lattice], path, f"kaldi:form={form},words={place}/words.txt")
-    binary = lattices.read(f"{place}/b.ark", "kaldi")
-    text = lattices.read(f"{place}/b.txt", "kaldi")
-    same_paths(binary[0], lattice, {"am": 1.0, "words": -1.0})
-    assert [sorted(map(repr, some[0].arcs())) for some in (binary, text)] == [
-        sorted(map(repr, binary[0].arcs()))
-    ] * 2
-    assert binary[0].start == text[0].start and binary[0].header == text[0].header
 
 
 @needs("networks")
@@ -186,7 +150,7 @@ def test_confusion_networks_come_back(place, slots):
 EMPTY = Lattice.of("e", 1, 0, [], [Final(0)])
 
 
-@pytest.mark.parametrize("name", ["slf", "plf", "kaldi", "openfst", "pocketsphinx"])
+@pytest.mark.parametrize("name", ["slf", "plf", "kaldi", "openfst"])
 def test_the_empty_sentence(place, name):
     read = through(EMPTY, name, place)
     assert sentences(read, {"am": 1.0}) == {(): 0.0}
@@ -208,10 +172,10 @@ def test_pipes_take_several(place, name, monkeypatch):
     assert [lattice.utt for lattice in read] == (["1", "2"] if name == "plf" else ["e", "f"])
 
 
-@pytest.mark.parametrize("name", ["slf", "pocketsphinx", "openfst"])
+@pytest.mark.parametrize("name", ["slf", "openfst"])
 def test_directories_hold_a_file_each(tmp_path, name):
     some = [
-        dataclasses.replace(only_am(random_lattice(seed), math.log(1.0001)), utt=utt)
+        dataclasses.replace(only_am(random_lattice(seed)), utt=utt)
         for seed, utt in ((3, "b.1"), (4, "a"))
     ]
     lattices.write(some, tmp_path / "out", name)
@@ -232,7 +196,7 @@ def test_directories_hold_a_file_each(tmp_path, name):
 
 
 @pytest.mark.parametrize("utt", ["a/b", "../a", "a\0b", "a\x1b[2J", ".a", "b" * 300])
-@pytest.mark.parametrize("name", ["slf", "openfst", "pocketsphinx"])
+@pytest.mark.parametrize("name", ["slf", "openfst"])
 def test_ids_that_cannot_name_a_file_are_refused(tmp_path, name, utt):
     lattice = Lattice.of(utt, 2, 0, [Arc(0, 1, "x", {"am": -1.0})], [Final(1, {"am": 0.0})])
     with pytest.raises(UserError, match="cannot name a file; rename it"):
@@ -243,7 +207,7 @@ def test_ids_that_cannot_name_a_file_are_refused(tmp_path, name, utt):
 WCN = pytest.param("wcn", marks=needs("networks"))
 
 
-@pytest.mark.parametrize("name", ["plf", "openfst", "pocketsphinx", WCN])
+@pytest.mark.parametrize("name", ["plf", "openfst", WCN])
 def test_room_for_one_score_holds_the_total(tmp_path, name):
     both = Lattice.of("1", 2, 0, [Arc(0, 1, "a", {"am": -1.0, "lm": -2.0})], [Final(1)])
     path = tmp_path / f"x{SUFFIX.get(name, '.wcn')}"

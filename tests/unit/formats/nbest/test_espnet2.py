@@ -27,7 +27,7 @@ FILES = {
 LISTS = [
     NBest("zed1", (Hypothesis("blue finch sings", {"am": -7.41}, {"token": "▁blue ▁fin ch ▁sings"}),
                    Hypothesis("blue fin sings", {"am": -8.5}),
-                   Hypothesis("blue sings", {"am": -9.25}, {"rank": "10"}))),
+                   Hypothesis("blue sings", {"am": -9.25}))),
     NBest("zed2", (Hypothesis("", {"am": 0.0}, {"token": ""}),)),
 ]  # fmt: skip
 
@@ -44,27 +44,6 @@ def test_jobs_come_in_numeric_order(tmp_path):
         tmp_path, {f"logdir/output.{job}/1best_recog/text": f"u{job} x\n" for job in (1, 2, 10)}
     )
     assert [nbest.utt for nbest in espnet2.read(root)] == ["u1", "u2", "u10"]
-
-
-def test_missing_ranks_are_remembered(tmp_path):
-    root = decoded(
-        tmp_path,
-        {"1best_recog/text": "a x\n", "2best_recog/text": "b y\n", "3best_recog/text": "a z\n"},
-    )
-    lists = espnet2.read(root)
-    assert lists == [
-        NBest("a", (Hypothesis("x"), Hypothesis("z", {}, {"rank": "3"}))),
-        NBest("b", (Hypothesis("y", {}, {"rank": "2"}),)),
-    ]
-    espnet2.write(lists, tmp_path / "again")
-    assert espnet2.read(tmp_path / "again") == lists
-    assert sorted(child.name for child in (tmp_path / "again").iterdir()) == [
-        "1best_recog",
-        "2best_recog",
-        "3best_recog",
-    ]
-    espnet2.write([NBest("a", lists[0].hyps[::-1])], tmp_path / "turned")
-    assert [hyp.text for hyp in espnet2.read(tmp_path / "turned")[0].hyps] == ["z", "x"]
 
 
 def test_refuses_an_utterance_in_two_jobs(tmp_path):

@@ -5,7 +5,6 @@ import pytest
 
 from lmtools.formats import detect
 from lmtools.formats.nbest import fairseq
-from lmtools.types import TOTAL, Hypothesis, NBest
 
 REAL = Path(__file__).resolve().parents[5] / "shared/data/formats/fairseq-generate.txt"
 LOG = """\
@@ -37,24 +36,13 @@ def read(tmp_path, log, **options):
 def test_reads_a_log(tmp_path):
     third, first = read(tmp_path, LOG)
     assert detect(tmp_path / "log") == "fairseq"
-    assert (third.utt, third.ref, dict(third.extra)) == (
-        "3",
-        "blue finch",
-        {"S": "blauer fink", "T": "blue fin@@ ch"},
-    )
+    assert (third.utt, third.ref, dict(third.extra)) == ("3", "blue finch", {"S": "blauer fink"})
     assert [hyp.text for hyp in third.hyps] == ["blue finch", "blue"]
     # H is the mean of base-2 logarithms over the tokens and the end of sentence
     assert [hyp.scores["am"] for hyp in third.hyps] == pytest.approx(
         [math.log(2**-1.68), math.log(2**-1.8)]
     )
     assert (first.ref, first.hyps[0].text) == ("", "")
-
-
-def test_writes_the_lines_that_it_read(tmp_path):
-    fairseq.write(read(tmp_path, LOG), tmp_path / "again")
-    assert (tmp_path / "again").read_text().splitlines() == [
-        line for line in LOG.splitlines() if not line.startswith("20")
-    ]
 
 
 def test_any_order_of_lines(tmp_path):
@@ -100,25 +88,13 @@ def test_the_probability_of_the_sentence(tmp_path, head, parts, options, base2):
 def test_subword_marks(tmp_path, head, bpe, text):
     found = read(tmp_path, f"T-0\t{head}\nH-0\t-1\t{head}\n", **({"bpe": bpe} if bpe else {}))
     assert (found[0].hyps[0].text, found[0].ref) == (text, text)
-    fairseq.write(found, tmp_path / "again")
-    assert f"T-0\t{head}\nH-0\t-1\t{head}\nD-0\t-1\t{text}\n" == (tmp_path / "again").read_text()
-
-
-def test_a_total_stands_for_all_scores_and_token_scores_go(tmp_path):
-    hyp = Hypothesis("a b", {"am": -1.0, "lm": -2.0, TOTAL: -3.0}, {"P": "-1 -1 -1"})
-    fairseq.write([NBest("0", (hyp,))], tmp_path / "n")
-    assert read(tmp_path, (tmp_path / "n").read_text()) == [
-        NBest("0", (Hypothesis("a b", {"am": -3.0}),))
-    ]
 
 
 @pytest.mark.skipif(not REAL.exists(), reason="no log that fairseq wrote")
-def test_a_log_that_fairseq_wrote(tmp_path):
+def test_a_log_that_fairseq_wrote():
     found = fairseq.read(REAL)
     assert len(found) == 60 and not any("@@" in hyp.text for nbest in found for hyp in nbest.hyps)
     for nbest in found:  # the token scores, which nothing above has used, say the same
         (hyp,) = nbest.hyps
         parts = [float(part) for part in hyp.extra["P"].split()]
         assert hyp.scores["am"] == pytest.approx(sum(parts) * math.log(2), abs=1e-4 * len(parts))
-    fairseq.write(found, tmp_path / "n")
-    assert fairseq.read(tmp_path / "n") == found

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from lmtools.base.errors import UserError
-from lmtools.formats.kaldi_tables import Writer, pack_float, pack_integers
+from lmtools.formats.kaldi_tables import Writer
 from lmtools.formats.nbest import kaldi_nbest
 from lmtools.types import TOTAL, Hypothesis, NBest
 
@@ -47,18 +47,13 @@ def test_joins_by_key_and_takes_the_lm_from_a_difference(tmp_path, place):
     ]
 
 
-def test_binary_scp_and_compressed_archives_are_the_same(tmp_path, monkeypatch):
+def test_scp_and_compressed_archives_are_the_same(tmp_path, monkeypatch):
     monkeypatch.chdir(laid(tmp_path, FILES))
     for name in ("lmwt.nolm", "lmwt.withlm", "acwt", "ali"):
-        rows = [line.split() for line in FILES[name].splitlines()]
+        rows = [line.partition(" ") for line in FILES[name].splitlines()]
         with Writer(f"ark,scp:archives.1/{name}.ark,archives.1/{name}.scp") as out:
-            for key, *values in rows:
-                packed = (
-                    pack_integers(map(int, values), out.text)
-                    if name == "ali"
-                    else pack_float(float(*values), out.text)
-                )
-                out.write(key, packed)
+            for key, _, value in rows:
+                out.write(key, value)
         (tmp_path / "archives.1" / name).unlink()
     (tmp_path / "archives.1" / "ali.ark").unlink()
     with pytest.raises(UserError, match=r"ali.ark: cannot read"):
@@ -97,14 +92,6 @@ def test_word_ids(tmp_path):
             ),
         )
     ]
-    fresh = [NBest("a", (Hypothesis("blue finch"),))]
-    kaldi_nbest.write(fresh, tmp_path / "out", words=tmp_path / "words.txt")
-    assert (tmp_path / "out/words").read_text() == "a-1 1 3\n"
-    with pytest.raises(UserError, match="the word 'fink' is not in"):
-        kaldi_nbest.write(
-            [NBest("a", (Hypothesis("fink"),))], tmp_path / "out2", words=tmp_path / "words.txt"
-        )
-    assert sorted(child.name for child in tmp_path.iterdir()) == ["archives.1", "out", "words.txt"]
     (tmp_path / "words.txt").write_text("<eps> 0\nblue 1\n")
     with pytest.raises(UserError, match=r"has the word 3, which .*words.txt lacks"):
         list(kaldi_nbest.read(tmp_path))

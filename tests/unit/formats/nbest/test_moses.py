@@ -1,11 +1,10 @@
-import lzma
 from pathlib import Path
 
 import pytest
 
 from lmtools.base.errors import UserError
 from lmtools.formats import FORMATS, detect
-from lmtools.types import EMPTY, TOTAL, Hypothesis, NBest
+from lmtools.types import TOTAL, Hypothesis, NBest
 
 REAL = Path(__file__).resolve().parents[5] / "shared/data/formats/moses.nbest.xz"
 moses = FORMATS["moses"]
@@ -28,17 +27,18 @@ def test_reads_new_and_old_features(tmp_path):
     path.write_text(OLD)
     names = ("d0", "d1", "lm0", "lm1", "w", "tm0_0", "tm0_1", "am")
     scores = dict(zip(names, (0, -7.5, -41.3, -40.4, -3, 1, 2, -14.6), strict=True))
-    hyp = Hypothesis("blue finch .", scores, {"layout": "d:2 lm:2 w:1 tm0:2"})
+    hyp = Hypothesis("blue finch .", scores)
     assert list(moses.read(path)) == [NBest("0", (hyp,))]
     assert detect(path) == "moses"
 
 
-@pytest.mark.parametrize("line", [NEW, OLD.replace("0|||", "0 |||").replace("  ", " ")])
-def test_writes_what_it_read(tmp_path, line):
+def test_writes_each_value_under_its_name(tmp_path):
     path = tmp_path / "n.best"
-    path.write_text(line)
+    path.write_text(NEW)
     moses.write(list(moses.read(path)), tmp_path / "again")
-    assert (tmp_path / "again").read_text() == line
+    wanted = NEW.replace("TM0= -6.7 -1.2", "TM0_0= -6.7 TM0_1= -1.2")
+    assert (tmp_path / "again").read_text() == wanted
+    assert list(moses.read(tmp_path / "again")) == list(moses.read(path))
 
 
 def test_a_rescored_total_takes_the_place_of_the_old_which_stays_as_a_feature(tmp_path):
@@ -64,20 +64,6 @@ def test_a_sentence_that_was_taken_for_left_out_is_not_given_twice(tmp_path):
     assert [nbest.utt for nbest in moses.read(path, gaps="skip")] == ["0", "3", "1"]
 
 
-def test_joins_and_restores_subword_marks(tmp_path):
-    path = tmp_path / "n"
-    path.write_text("0 ||| blue fin@@ ch ||| F= 1 ||| -1\n")
-    found = list(moses.read(path, bpe="subword_nmt"))
-    assert found[0].hyps[0].text == "blue finch"
-    moses.write(found, tmp_path / "again")
-    assert (tmp_path / "again").read_text() == path.read_text()
-
-
-def test_pieces_of_a_text_that_was_edited_since_are_not_written(tmp_path):
-    moses.write([NBest("0", (Hypothesis("a", EMPTY, {"pieces": "x@@ y"}),))], tmp_path / "n")
-    assert next(moses.read(tmp_path / "n")).hyps[0].text == "a"
-
-
 @pytest.mark.parametrize(
     ("text", "spoken"),
     [
@@ -92,17 +78,9 @@ def test_segments_of_a_trace_are_no_words(tmp_path, text, spoken):
     path = tmp_path / "n"
     path.write_text(f"0 ||| {text} ||| LM0= -4 ||| -1\n")
     (nbest,) = moses.read(path)
-    assert nbest.hyps[0].text == spoken
-    assert nbest.hyps[0].extra == ({"segments": text} if spoken != text else {})
-    moses.write([nbest], tmp_path / "again")
-    assert (tmp_path / "again").read_text() == path.read_text()
+    assert nbest.hyps[0].text == spoken and not nbest.hyps[0].extra
     (joined,) = moses.read(path, bpe="subword_nmt")
     assert "@@" not in joined.hyps[0].text
-    moses.write([joined], tmp_path / "again")
-    assert (tmp_path / "again").read_text() == path.read_text()
-    edited = NBest("0", (Hypothesis("x", {}, nbest.hyps[0].extra),))
-    moses.write([edited], tmp_path / "again")
-    assert (tmp_path / "again").read_text() == "0 ||| x |||  ||| \n"
 
 
 SPARSE = """0 ||| a ||| Glue=2 tm_0=-1 tm_1=-2 Pass=1 ||| -1
@@ -133,7 +111,6 @@ def test_an_absent_sparse_feature_is_0(tmp_path):
     ("second", "cause"),
     [
         ("0 ||| b ||| TM= -1 ||| -1", "hypothesis 2 has scores"),  # another number of values
-        ("0 ||| b ||| LM= -1 ||| -1", "hypothesis 2 has scores"),  # none of several values
         ("0 ||| b ||| ||| -1", "hypothesis 2 has scores"),  # no features at all
         ("0 ||| b ||| LM= -1 TM= -1 -2", "hypothesis 2 has scores"),  # no total
         (
@@ -153,6 +130,4 @@ def test_a_list_that_moses_wrote(tmp_path):
     found = list(moses.read(REAL))
     assert (len(found), {len(nbest.hyps) for nbest in found}) == (100, {100})
     moses.write(found, tmp_path / "n")
-    with lzma.open(REAL, "rt") as stream:
-        want = [" ".join(line.replace("||| ", " ||| ", 1).split()) for line in stream]
-    assert (tmp_path / "n").read_text().splitlines() == want
+    assert list(moses.read(tmp_path / "n")) == found

@@ -2,7 +2,7 @@ import pytest
 
 from lmtools.base.errors import UserError
 from lmtools.formats.nbest import systems
-from lmtools.types import TOTAL, Hypothesis, NBest
+from lmtools.types import Hypothesis, NBest
 
 
 def pooled(utt, outputs):
@@ -29,12 +29,6 @@ def test_pools_files_by_line(tmp_path):
     ]
     assert list(systems.read(path)) == want
     assert not systems.recognises(tmp_path, "")
-    out = ",".join(str(tmp_path / name) for name in ("x", "y"))
-    systems.write(want, out)
-    assert [(tmp_path / name).read_text() for name in ("x", "y")] == [
-        "blue finch\n\n",
-        "blue finch\nsings\n",
-    ]
 
 
 def test_pools_files_by_id(tmp_path):
@@ -57,10 +51,3 @@ def test_refuses_a_file_twice(tmp_path):
     path = laid(tmp_path, a="x\n")
     with pytest.raises(UserError, match=r"a.txt: two systems are called .*/a'"):
         list(systems.read(f"{path},{path}"))
-
-
-def test_a_rescored_total_needs_no_place(tmp_path):
-    systems.write(
-        [NBest("1", (Hypothesis("x", {"am": -1.0, TOTAL: -2.0}, {"system": "a"}),))], tmp_path / "d"
-    )
-    assert (tmp_path / "d" / "a.txt").read_text() == "x\n"

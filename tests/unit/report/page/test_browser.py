@@ -202,7 +202,7 @@ def test_long_lists_are_drawn_as_they_are_needed(long_page):
     assert count(document) == f"{len(ids)} of {len(ids)} utterances"
     drawn = shown(document)
     assert drawn == ids[: len(drawn)]
-    assert 40 <= len(drawn) < 400
+    assert 25 <= len(drawn) < 400
     assert shown(dom(path, q=ids[-1])) == [ids[-1]]
 
 

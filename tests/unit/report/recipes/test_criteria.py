@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from makeups import names_of
 
-from lmtools.evaluate import References, evaluate
+from lmtools.evaluate.corpus import References, evaluate
 from lmtools.formats import kaldi_text
 from lmtools.models.outputs import CRITERIA
 from lmtools.report import write_report

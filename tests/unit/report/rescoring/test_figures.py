@@ -17,7 +17,6 @@ from lmtools.report.rescoring_figures import (
     find_points,
     frame,
     held,
-    legible,
     ppl_pictures,
     validation,
 )
@@ -78,8 +77,8 @@ def test_looks_differ_without_colour():
 def test_lines_are_the_data(drawn, report):
     figure = drawn["length-test"].draw(LIGHT)
     lines = {line.get_label(): line.get_ydata() for line in figure.axes[0].get_lines()}
-    expected = [value for value in report.lists.sets[1].by_length("tta") if value is not None]
-    assert np.allclose(lines["T-TA"], expected)
+    expected = [value for value in report.lists.sets[1].by_length("causal") if value is not None]
+    assert len(lines) <= 6 and np.allclose(lines["uniLM (causal)"], expected)
 
 
 def test_scale_marks_choice_and_flat_region(drawn, report):
@@ -158,16 +157,6 @@ def test_marks_of_means_are_hollow(of_means):
     assert scales["T-TA, mean over tokens"] == [
         of_means.lists.systems["tta-mean"].weights.features["tta/token"]
     ]
-
-
-@pytest.mark.parametrize(
-    ("more", "shown", "said"),
-    [(9, True, ""), (10, False, " 2 are left out: means over tokens are in the tables.")],
-)
-def test_figures_leave_means_out_where_lines_are_many(of_means, more, shown, said):
-    means = ["tta-mean", "ngram-mean"]
-    names = ["tta", *means, *map(str, range(more))]
-    assert legible(of_means, names) == ([n for n in names if shown or n not in means], said)
 
 
 def test_points_of_perplexities(tmp_path):

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from unit.report.conftest import collect_rescoring
 
-from lmtools.evaluate import align
+from lmtools.evaluate.edits import align
 from lmtools.formats import kaldi_text
 from lmtools.report.measure import LENGTHS
 from lmtools.report.page import browser_data

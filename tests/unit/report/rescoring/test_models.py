@@ -8,6 +8,7 @@ from unit.report.conftest import collect_rescoring
 
 from lmtools.report.drawing import LIGHT, spread
 from lmtools.report.models import curve, step_time
+from lmtools.report.names import FIRST
 from lmtools.report.page import browser_data
 from lmtools.report.rescoring_figures import legible
 from lmtools.report.write import make_pictures, make_tables
@@ -43,12 +44,11 @@ def test_unnormalised_systems_are_nowhere_else(compared, report):
 def test_figures_of_lines_leave_out_what_they_cannot_show(report):
     every = {picture.name: picture for picture in make_pictures(report)}
     shown = {line.get_label() for line in every["length-test"].draw(LIGHT).axes[0].get_lines()}
-    assert {"first pass", "T-TA", "lstm-softmax", "lstm-softmax + n-gram"} <= shown
-    assert not [text for text in shown if "nce" in text]
-    # 13 models; alone and with the n-gram, on lists and on lattices
-    assert "52 are left out" in every["length-test"].caption
-    few = ["tta", "tta-bce-nce"]
-    assert legible(report, few) == (few, "")
+    assert {"first pass", "oracle"} < shown and len(shown) == 6
+    assert " are shown; the tables have all." in every["length-test"].caption
+    many = {FIRST: 9.0, "a": 3.0, "b": 1.0, "c": 2.0}
+    assert legible(many, many, 4) == (list(many), "")
+    assert legible(many, many, 3)[0] == [FIRST, "b", "c"]
 
 
 def test_curves_are_over_time_in_training_steps():

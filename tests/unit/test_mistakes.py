@@ -1,0 +1,137 @@
+"""Mistakes that people make first, and the one line that each gets."""
+
+import json
+import lzma
+import shlex
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from toys import sentences
+
+from lmtools.cli import main
+from lmtools.formats import FORMATS, jsonl, kaldi_text
+from lmtools.types import Hypothesis, NBest
+
+RESCUE = "rescue --dev dev.jsonl --test test.jsonl --text text --out out --cache none"
+
+
+def lists(count: int, seed: int) -> list[NBest]:
+    """Two hypotheses each, the first with one more word in every second list."""
+    made = []
+    for row, line in enumerate(sentences(count, seed)):
+        texts = [line, f"{line} went"][:: 1 if row % 2 else -1]
+        hyps = (Hypothesis(t, {"am": -float(rank)}) for rank, t in enumerate(texts, 1))
+        made.append(NBest(f"ann-{seed}-{row}", tuple(hyps), line))
+    return made
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """Lists, references, text, and what people take them for."""
+    home = tmp_path_factory.mktemp("home")
+    dev, test = lists(30, 1), lists(30, 2)
+    jsonl.write(dev, home / "dev.jsonl")
+    jsonl.write(test, home / "test.jsonl")
+    bare = [replace(nbest, ref=None) for nbest in dev]
+    jsonl.write(bare, home / "bare.jsonl")
+    costs = [
+        replace(n, hyps=tuple(Hypothesis(h.text, {"am": -h.scores["am"]}) for h in n.hyps))
+        for n in dev
+    ]
+    jsonl.write(costs, home / "costs.jsonl")
+    for part, some in (("dev", bare), ("test", test)):
+        FORMATS.write(some, home / f"kaldi_{part}", "kaldi-nbest")
+    for name, change in {
+        "path": "/data/{}.wav", "suffix": "{}.flac", "speaker": "SPK9-{}", "other": "{}x"
+    }.items():  # fmt: skip
+        kaldi_text.write({change.format(n.utt): n.ref for n in dev}, home / f"{name}.ref")
+    kaldi_text.write({n.utt.upper(): n.ref for n in dev}, home / "upper.ref")
+    nemo = ({"audio_filepath": f"/a/{n.utt}.wav", "text": n.ref, "duration": 1.5} for n in dev)
+    (home / "nemo.json").write_text("".join(json.dumps(row) + "\n" for row in nemo))
+    (home / "t.csv").write_text("utt,text\n" + "".join(f"{n.utt},{n.ref}\n" for n in dev))
+    rows = [{"id": n.utt, "sentence": n.ref} for n in dev]
+    (home / "rows.json").write_text(json.dumps(rows))
+    (home / "map.json").write_text(json.dumps({n.utt: n.ref for n in dev}))
+    text = "\n".join(sentences(300, 3)) + "\n"
+    (home / "text").write_text(text)
+    long = [f"{n.ref} {n.ref} {n.ref}" for n in test]
+    longer = [replace(n, ref=ref) for n, ref in zip(test, long, strict=True)]
+    jsonl.write(longer, home / "long.jsonl")
+    (home / "refs").write_text("\n".join(long) + "\n" + text)
+    content = (home / "dev.jsonl").read_bytes()
+    (home / "cut.jsonl").write_bytes(content[:300])
+    (home / "cut.jsonl.xz").write_bytes(lzma.compress(content)[:300])
+    (home / "utf16.jsonl").write_bytes(content.decode().encode("utf-16"))
+    (home / "latin.jsonl").write_bytes(content.replace(b"the", b"th\xe9"))
+    for name in ("empty.jsonl", "empty.ref"):
+        (home / name).write_text("")
+    (home / "g.xml").write_text("<?xml version='1.0'?>\n<lexicon><lexeme/></lexicon>\n")
+    return home
+
+
+# what is typed, and what is said of it; a `?` begins what is said where the command succeeds
+MISTAKES = [
+    ("--dev kaldi_dev --test kaldi_test", "kaldi_dev: utterance 'ann-1-0' has no reference; give"
+     " them by --dev-ref F"),
+    ("--dev kaldi_dev --dev-ref path.ref", "?ids joined without directory and suffix"),
+    ("--dev bare.jsonl --dev-ref suffix.ref", "?ids joined without directory and suffix"),
+    ("--dev bare.jsonl --dev-ref speaker.ref", "?ids joined without what stands before - or _"),
+    ("--dev bare.jsonl --dev-ref upper.ref", "?ids joined in lower case"),
+    ("--dev bare.jsonl --dev-ref other.ref", "(first 'ann-1-0', there 'ann-1-0x')"),
+    ("--dev bare.jsonl --dev-ref nemo.json", "?references in nemo.json\n"),
+    ("--dev bare.jsonl --dev-ref t.csv", "?references in t.csv\n"),
+    ("--dev bare.jsonl --dev-ref rows.json", "?references in rows.json\n"),
+    ("--dev bare.jsonl --dev-ref map.json", "map.json:1: is JSON of no known format; give lines"),
+    ("--dev bare.jsonl --dev-ref empty.ref", "empty.ref: is empty; give a line"),
+    ("--test dev.jsonl", "has the lists of --dev, on which weights are tuned; give others"),
+    ("--test long.jsonl --text refs", "the LM has seen the references"),
+    ("--dev costs.jsonl", "?costs: the lowest am is best; tuned by --fix am=-1"),
+    ("--dev empty.jsonl", "empty.jsonl: no utterances; give the recogniser's N-best lists"),
+    ("--dev cut.jsonl", "); it is cut off: copy or write the file again"),
+    ("--dev cut.jsonl.xz", "cut.jsonl.xz:1: damaged archive"),
+    ("--dev utf16.jsonl", "utf16.jsonl:1: in UTF-16; write it as UTF-8: iconv -f UTF-16"),
+    ("--dev latin.jsonl", ": not UTF-8; write it as UTF-8: iconv -f WINDOWS-1252"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("typed", "said"), MISTAKES)
+def test_a_mistake_of_rescue(place, monkeypatch, capsys, typed, said):
+    monkeypatch.chdir(place)
+    assert main([*RESCUE.split(), *typed.split()]) == int(said[0] != "?")
+    printed = capsys.readouterr()
+    if said[0] == "?":
+        assert said[1:] in printed.out and not printed.err
+    else:
+        assert said in printed.err and printed.err.count("\n") == 1
+
+
+def test_mistakes_of_other_verbs(place, monkeypatch, capsys):
+    monkeypatch.chdir(place)
+
+    def call(words: str) -> tuple[int, str]:
+        status = main(shlex.split(words))
+        printed = capsys.readouterr()
+        return status, printed.out + printed.err
+
+    call("ngram --text text --order 2 --out lm")
+    for part in ("dev", "test"):
+        call(f"score --nbest {part}.jsonl --lm lm --out {part}.scores")
+    call("tune --nbest dev.jsonl --scores new=dev.scores --out w.json")
+    for words, expected in {
+        "tune --nbest dev.jsonl --scores a=test.scores --out o": "score these very lists again",
+        "rescore --nbest test.jsonl --scores a=test.scores --weights w.json --out o": "feature new",
+        "rescore --nbest test.jsonl --scores new=dev.scores --weights w.json --out o":
+            "score these very lists again",
+        "tune --nbest dev.jsonl --phrases g.xml --out o": "g.xml:2: ",
+    }.items():  # fmt: skip
+        status, said = call(words)
+        assert status == 1 and expected in said
+    status, said = call("tune --nbest costs.jsonl --set lengths= --out o")
+    assert status == 0 and "'am' has the sign of costs" in said and "--fix am=-1 turns" in said
+    rescore = "rescore --nbest kaldi_test --lm new=lm --weights default:whisper --out o"
+    assert "lists in the format kaldi-nbest are hardly Whisper's" in call(rescore)[1]
+    rescore = "rescore --nbest test.jsonl --scores new=test.scores --weights w.json --out"
+    status, said = call(f"{rescore} /dev/stdout")
+    assert status == 0 and said.count("ann-2-") == 30
+    assert Path("o").exists()
