@@ -165,7 +165,7 @@ def published_pairs(name: str) -> list[Files]:
             "1\tblue\tfinch\t1\tTRAIN",
             "2\tx\ty\t4.5\tTEST",
         ],
-        "tsv": ["3.8\tblue finch\tfinch", "0\tx\ty"],
+        "tsv": ["blue finch\tfinch\t3.8", "x\ty\t0"],
     }
     return [{"": "".join(f"{line}\n" for line in files[name]).encode()}]
 
