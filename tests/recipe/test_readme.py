@@ -255,7 +255,7 @@ def espnet(home):
     ]
     write(home / "beams.json", "".join(f"{json.dumps(one)}\n" for one in beams))
     yield
-    assert improved(home)
+    assert improved(home, "new/test.txt")
 
 
 def tokenised(text: str) -> str:
