@@ -22,11 +22,11 @@ from pathlib import Path
 from fuzz_seeds import SEEDS
 from lattices import random_lattice
 
+from lmtools import Arc, Final, Hypothesis, Lattice, NBest, UserError
 from lmtools.base import doors
-from lmtools.base.errors import UserError
 from lmtools.formats import FORMATS, plain, registry, scores
 from lmtools.formats.lattices import LATTICES
-from lmtools.types import Arc, Final, Hypothesis, Lattice, NBest, SentencePair
+from lmtools.types import SentencePair
 
 NETWORKS = doors.load("lmtools.networks.files:NETWORKS") if "networks" in doors.find_doors() else {}
 PAIRS = doors.load("lmtools.vectors.pairs:PAIRS") if "vectors" in doors.find_doors() else {}
