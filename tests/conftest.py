@@ -13,13 +13,14 @@ from lmtools.base.doors import find_doors
 # what tests a door elsewhere than in tests/unit/DOOR, left out where the door is not there
 OF_DOORS = {
     "bridges": ("interop/test_export_ngram.py",),
-    "decode": ("interop/test_recognisers.py",),
+    "decode": ("interop/test_recognisers.py", "unit/verbs/test_examples.py"),
     "networks": (
         *("interop/test_rover.py", "recipe/test_networks.py"),
         "unit/report/rescoring/test_confidences.py",
     ),
     "nist": ("interop/test_sctk.py",),
     "phrases": ("unit/report/rescoring/test_phrases.py",),
+    "serve": ("unit/verbs/test_examples.py",),
     "vectors": tuple(
         f"recipe/test_{name}.py" for name in ("make_tasks", "run_tasks", "tasks", "word_vectors")
     ),

@@ -9,10 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
-from lmtools.base.errors import UserError
+from lmtools import Hypothesis, UserError
 from lmtools.base.options import check_options, option
 from lmtools.decode import recognisers
-from lmtools.types import Hypothesis
 
 RAISES, MUTE = 6_666, 6_667  # samples of an utterance at which it fails, or hears nothing
 

@@ -22,11 +22,11 @@ from pathlib import Path
 from fuzz_seeds import SEEDS
 from lattices import random_lattice
 
+from lmtools import Arc, Final, Hypothesis, Lattice, NBest, UserError
 from lmtools.base import doors
-from lmtools.base.errors import UserError
 from lmtools.formats import FORMATS, plain, registry, scores
 from lmtools.formats.lattices import LATTICES
-from lmtools.types import Arc, Final, Hypothesis, Lattice, NBest, SentencePair
+from lmtools.types import SentencePair
 
 NETWORKS = doors.load("lmtools.networks.files:NETWORKS") if "networks" in doors.find_doors() else {}
 PAIRS = doors.load("lmtools.vectors.pairs:PAIRS") if "vectors" in doors.find_doors() else {}
@@ -165,7 +165,7 @@ def published_pairs(name: str) -> list[Files]:
             "1\tblue\tfinch\t1\tTRAIN",
             "2\tx\ty\t4.5\tTEST",
         ],
-        "tsv": ["3.8\tblue finch\tfinch", "0\tx\ty"],
+        "tsv": ["blue finch\tfinch\t3.8", "x\ty\t0"],
     }
     return [{"": "".join(f"{line}\n" for line in files[name]).encode()}]
 

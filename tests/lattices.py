@@ -4,7 +4,7 @@ import math
 import random
 from collections.abc import Mapping
 
-from lmtools.types import Arc, Final, Lattice
+from lmtools import Arc, Final, Lattice
 
 WORDS = ("a", "b", "c")
 # a path: its words, its arcs, its place among the finals

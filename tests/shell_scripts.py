@@ -1,5 +1,5 @@
-"""What recipes' scripts are made of: lines, options, shell constructs, the commands of stages, and
-where they leave the rules of recipes (docs/recipes.md).
+"""What recipes' scripts are made of: lines, options, the commands of stages, and where they leave
+the rules of recipes (docs/recipes.md).
 """
 
 import re
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 
-LINES, OPTIONS, CONSTRUCTS = 120, 15, 10  # the most that a script may have
+LINES, OPTIONS = 120, 15  # the most that a script may have
 # what a command of a stage may begin with, so that --dry-run prints what one can paste
 PROGRAMS = {"lmtools", "python3", "bash", "cp", "ln", "rm", "mkdir"}
 SHARED = {"score_sets", "rescore_sets"}  # of utils/rescore.sh, whose commands are programs
@@ -20,41 +20,22 @@ NAMES = {"lm", "column", "system", "vectors", "set", "name"}  # what verbs put i
 
 # where a command may begin, after keywords and assignments
 START = r"(?:^|[;&|(]|\b(?:then|do|else|if|while|until)\s)\s*(?:\w+=\S*\s+)*"
-# beyond for, if and pipes: what a reader of Bourne's shell has to know, in code without comments
-# and single-quoted words
-OPERATORS = {
-    "${x:-default}": r"\$\{[a-z_]\w*:?-",
-    "${x:+alternative}": r"\$\{[a-z_]\w*:?\+",
-    "${x:=assigned}": r"\$\{[a-z_]\w*:?=",
-    "${x#part}": r"\$\{[a-z_][\w\[\]@*]*[#%]",
-    "${x/old/new}": r"\$\{[a-z_][\w\[\]@*]*/",
-    "${x^^}": r"\$\{\w+[\^,]",
-    "${!x}": r"\$\{!",
-    "${x[@]}": r"\$\{#?\w+\[",
-    "array": r"(?<![\w$=])\w+\+?=\(",
-    "declare": rf"{START}(declare|typeset|local|readonly)\s",
+# what no script needs, and what no stage does, in code without comments and quoted words
+FORBIDDEN = {
     "nameref": r"\b(declare|local|typeset) -\w*n\b",
     "associative array": r"\b(declare|local|typeset) -\w*A\b",
-    "function": r"^\s*\w+\(\)",
-    "while": r"\b(while|until)\b",
-    "case": r"\bcase\b.*\bin\b",
     "eval": rf"{START}eval\s",
     "read": rf"{START}(read|mapfile|readarray)\s",
+    "declare": rf"{START}(declare|typeset|local|readonly)\s",
+    "${!x}": r"\$\{!",
+    "=~": r"=~",
+}
+IN_STAGES = {
+    "redirection": r"(?<![<=\[(\-])[<>](?![<>(])(?!=)",
     "$(command)": r"\$\((?!\()|`",
     "process substitution": r"[<>]\(",
     "here document": r"<<",
-    "redirection": r"(?<![<=\[(\-])[<>](?![<>(])(?!=)",
-    "((arithmetic))": r"(?<!\w)\(\(|\$\(\(",
-    "[[ test ]]": r"\[\[ ",
-    "=~": r"=~",
-    "&&, ||": r"&&|\|\|",
-    "brace expansion": r"(?<!\$)\{[^}\s]*(,|\.\.)[^\s]*\}",
-    "glob": r"(?<=[/\w])\*(?=[\s./\w]|$)",
-    "trap": rf"{START}(trap|exec)\s",
-    "awk, sed": r"(?<![\w/])(awk|sed|perl)\s",
 }
-FORBIDDEN = {"nameref", "associative array", "eval", "read", "declare", "${!x}", "=~"}
-IN_STAGES = {"redirection", "$(command)", "process substitution", "here document"}
 
 
 class Script:
@@ -84,13 +65,6 @@ class Script:
         return re.findall(r"^([a-z][a-z0-9_]*)=", above, re.MULTILINE)
 
     @cached_property
-    def constructs(self) -> set[str]:
-        """The names of OPERATORS that it uses, beyond its first lines, which all recipes have."""
-        return find_constructs(
-            re.sub(r'^cd "\$\(dirname .*|^options .*', "", self.code, flags=re.M)
-        )
-
-    @cached_property
     def stages(self) -> dict[int, str]:
         """The code of each stage, by its number."""
         blocks = re.findall(r"^if stage (\d+) .*?^fi\b", self.code, re.MULTILINE | re.DOTALL)
@@ -112,9 +86,7 @@ class Script:
             yield f"{self.lines} lines; at most {LINES}"
         if len(self.options) > OPTIONS:
             yield f"{len(self.options)} options; at most {OPTIONS}"
-        if len(self.constructs) > CONSTRUCTS:
-            yield f"{len(self.constructs)} shell constructs; at most {CONSTRUCTS}"
-        yield from sorted(self.constructs & FORBIDDEN)
+        yield from find_constructs(self.code, FORBIDDEN)
         yield from (f"a line {line}" for line in re.findall(r"^recipe_\w+=.*", self.code, re.M))
         yield from self.find_directives()
         for number, block in self.stages.items():
@@ -133,16 +105,16 @@ class Script:
             yield f"{len(others)} directives of shellcheck; at most one"
 
 
-def find_constructs(code: str) -> set[str]:
-    """Return the names of OPERATORS in code without comments."""
+def find_constructs(code: str, forms: dict[str, str]) -> list[str]:
+    """Return the names of forms that are in code without comments."""
     plain = re.sub(r"'[^']*'", "''", code)
-    return {name for name, form in OPERATORS.items() if re.search(form, plain, re.MULTILINE)}
+    return [name for name, form in forms.items() if re.search(form, plain, re.MULTILINE)]
 
 
 def find_stage_faults(block: str) -> Iterator[str]:
     """Yield where the commands of a stage are not what --dry-run prints."""
     plain = re.sub(r"\[\[ .*? \]\]|\(\(.*?\)\)", "", block)
-    yield from sorted(find_constructs(plain) & IN_STAGES)
+    yield from find_constructs(plain, IN_STAGES)
     depth = 0
     for words in split_commands(block):
         depth += (words[0] == "for") - (words[0] == "done")
@@ -177,18 +149,10 @@ def find_scripts(tree: Path) -> list[Path]:
     return sorted([*tree.glob("egs/*/run*.sh"), *tree.glob("egs/*/studies/run*.sh")])
 
 
-def count_scripts(tree: Path) -> dict[str, tuple[int, int, int]]:
-    """Return lines, options and distinct constructs of each script, and the lines of what all
-    stand on.
-    """
-    counts = {}
-    for path in find_scripts(tree):
-        script = Script(path)
-        counts[str(path.relative_to(tree))] = (
-            script.lines,
-            len(script.options),
-            len(script.constructs),
-        )
+def count_scripts(tree: Path) -> dict[str, tuple[int, int]]:
+    """Return lines and options of each script, and the lines of what all stand on."""
+    scripts = {path: Script(path) for path in find_scripts(tree)}
+    counts = {path: (script.lines, len(script.options)) for path, script in scripts.items()}
     for path in sorted([*tree.glob("utils/recipe*.*"), *tree.glob("utils/rescore.sh")]):
-        counts[str(path.relative_to(tree))] = (path.read_text().count("\n"), 0, 0)
-    return counts
+        counts[path] = (path.read_text().count("\n"), 0)
+    return {str(path.relative_to(tree)): count for path, count in counts.items()}

@@ -1,10 +1,12 @@
 """Tiny texts and settings that several tests use."""
 
+import json
 import random
 from pathlib import Path
 
 import numpy as np
 import torch
+from safetensors.torch import load_file
 
 from lmtools.models.checkpoint import prepare_directory, save_weights
 from lmtools.models.lm import LanguageModel
@@ -49,6 +51,23 @@ def settings(model: str, **changes):
         "valid_every": 10,
     }  # fmt: skip
     return Settings(**{**base, **changes})
+
+
+def read_log(home: Path, key: str) -> list:
+    """The rows of a training's log that have a value for `key`."""
+    rows = map(json.loads, (home / "metrics.jsonl").read_text().splitlines())
+    return [row for row in rows if key in row]
+
+
+def saved_bytes(home: Path, *names: str) -> dict[tuple[str, str], bytes]:
+    """The tensors of a training's files, without their metadata, which hold times; by default of
+    the best weights and of the last checkpoint.
+    """
+    return {
+        (name, key): tensor.numpy().tobytes()
+        for name in names or ("model", "checkpoint")
+        for key, tensor in load_file(home / f"{name}.safetensors").items()
+    }
 
 
 def save_rough(folder: Path, how: Settings, subword) -> str:

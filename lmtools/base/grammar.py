@@ -8,7 +8,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from numbers import Integral
 from types import MappingProxyType
 from typing import Annotated, Any
@@ -367,14 +367,6 @@ def check_among(value, name: str, known: Iterable[str]) -> str:
     if not isinstance(value, str) or value not in names:
         raise UserError(f"{name!r} is {value!r:.40}, not one of {', '.join(names)}")
     return value
-
-
-def list_names(names: Sequence[str] | None, name: str) -> list[str] | None:
-    """Return the names in a sequence; None stays None."""
-    if names is None:
-        return None
-    items = list_items(names, name, "names")
-    return [check_text(one, f"{name}[{place}]") for place, one in enumerate(items)]
 
 
 def map_numbers(values: Mapping[str, float] | None, name: str) -> dict[str, float]:

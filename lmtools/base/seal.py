@@ -7,7 +7,6 @@ The seal is of what is said, not of bytes: white space and the order of keys do 
 import functools
 import hashlib
 import json
-import os
 from collections.abc import Mapping
 
 import yaml
@@ -53,7 +52,7 @@ def check_seal(tree: Mapping, path, remedy: str = REMEDY, warn: bool = True) -> 
     rest = {name: value for name, value in tree.items() if name != SEAL}
     if SEAL not in tree:
         if warn:
-            say_unchecked(path)
+            say_unchecked(str(path))
     elif tree[SEAL] != digest(rest):
         raise Damaged(
             f"{path}: damaged, or edited after it was written (its {SEAL} does not fit); {remedy}"
@@ -61,14 +60,9 @@ def check_seal(tree: Mapping, path, remedy: str = REMEDY, warn: bool = True) -> 
     return rest
 
 
-def say_unchecked(path) -> None:
-    """Say, once a file, that damage of it cannot be found."""
-    say_once(os.path.abspath(path), str(path))
-
-
 @functools.cache
-def say_once(place: str, path: str) -> None:
-    """Say it of the file at an absolute path, which the user calls `path`."""
+def say_unchecked(path: str) -> None:
+    """Say, once a file, that damage of it cannot be found."""
     say(
         f"{path}: has no {SEAL} (an older version wrote it, or it was edited), so that damage would"
         " not be found"

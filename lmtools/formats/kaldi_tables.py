@@ -1,9 +1,9 @@
 """Kaldi's tables without Kaldi: archives and script files, text and binary, entry by entry.
 
 A table is named as Kaldi names it: `ark:F`, `ark,t:F`, `ark:-`, `ark:gunzip -c F |`, `scp:F` (lines
-`key file`, `key file:offset` or `key command |`), and for writing `ark,scp:F,G` or `ark:| gzip -c >
-F`; or by a plain path, which is an archive, or a script file if it ends in .scp. Files that end in
-.gz, .xz or .bz2 are decompressed. Text is written, which Kaldi reads as it reads binary data; the
+`key file`, `key file:offset` or `key command |`), and for writing `ark:| gzip -c > F`; or by a
+plain path, which is an archive, or a script file if it ends in .scp. Files that end in .gz, .xz or
+.bz2 are decompressed. Archives are written, as text, which Kaldi reads as it reads binary data; the
 options after `ark,` are accepted: a key that cannot be read is always refused. Paths in script
 files are relative to the working directory, and may be any regular files.
 
@@ -21,9 +21,9 @@ from pathlib import Path
 
 import numpy as np
 
-from lmtools.base.atomic import atomic_text, is_stream
+from lmtools.base.atomic import atomic_text
 from lmtools.base.errors import UserError
-from lmtools.base.files import OPENERS, read_lines
+from lmtools.base.files import read_lines
 from lmtools.formats import kaldi_io
 from lmtools.formats.checks import identifier, number
 from lmtools.formats.kaldi_io import Stream
@@ -55,7 +55,11 @@ def read_entries(path) -> Iterator[TableEntry]:
     spec = parse_specifier(path)
     kind = spec.kind if spec else Path(path).suffix.removeprefix(".")
     with open_table(path, spec) as stream:
-        yield from read_script(stream) if kind == "scp" else read_archive(stream)
+        if kind == "scp":
+            yield from read_script(stream)
+        else:
+            while (key := stream.key()) is not None:
+                yield read_entry(key, stream)
 
 
 def open_table(path, spec: Specifier | None) -> contextlib.AbstractContextManager[Stream]:
@@ -65,11 +69,6 @@ def open_table(path, spec: Specifier | None) -> contextlib.AbstractContextManage
     place = spec.place if spec else path
     # a Path is never equal to "-"
     return kaldi_io.open_standard_input() if place == "-" else kaldi_io.open_file(place)
-
-
-def read_archive(stream: Stream) -> Iterator[TableEntry]:
-    while (key := stream.key()) is not None:
-        yield read_entry(key, stream)
 
 
 def read_script(script: Stream) -> Iterator[TableEntry]:
@@ -111,16 +110,11 @@ def read_entry(key: str, stream: Stream) -> TableEntry:
 
 
 def read_line(entry: TableEntry) -> str:
-    refuse_binary(entry)
-    return entry.stream.readline()
-
-
-def refuse_binary(entry: TableEntry) -> None:
-    """Raise UserError if the entry is binary."""
     if entry.binary:
         raise UserError(
             f"{entry.where}: binary data where text is expected; give a table of the right kind"
         )
+    return entry.stream.readline()
 
 
 def read_block(entry: TableEntry) -> Iterator[tuple[str, str]]:
@@ -209,35 +203,18 @@ class Writer:
 
     def __init__(self, path):
         spec = parse_specifier(path)
-        options, place = (spec.options, spec.place) if spec else ((), path)
-        self.offset = 0
-        self.place, comma, self.script = (
-            place.partition(",") if "scp" in options else (place, "", "")
-        )
+        self.place = spec.place if spec else path
         self.command = self.place[1:].strip() if spec and self.place.startswith("|") else None
         if (spec.kind if spec else Path(path).suffix) in ("scp", ".scp") or (
-            "scp" in options and not comma
+            spec and "scp" in spec.options
         ):
-            raise UserError(
-                f"{path}: tables are written as ark:F, ark,t:F or ark,scp:F,G; give one of them"
-            )
-        if self.script and (
-            is_stream(self.place) or Path(self.place).suffix in OPENERS or self.command is not None
-        ):
-            raise UserError(
-                f"{path}: a script file can only point into a plain file; write"
-                f" ark,scp:FILE,{self.script}"
-            )
+            raise UserError(f"{path}: tables are written as archives; give ark:F")
 
     def __enter__(self):
-        with contextlib.ExitStack() as stack:  # closes the one if the other cannot be opened
-            self.index = stack.enter_context(atomic_text(self.script)) if self.script else None
-            self.out = stack.enter_context(
-                atomic_text(self.place)
-                if self.command is None
-                else kaldi_io.open_input(self.command)
-            )
-            self.stack = stack.pop_all()
+        self.stack = (
+            atomic_text(self.place) if self.command is None else kaldi_io.open_input(self.command)
+        )
+        self.out = self.stack.__enter__()
         return self
 
     def __exit__(self, *error):
@@ -245,11 +222,7 @@ class Writer:
 
     def write(self, key: str, value: str) -> None:
         """Write one entry, with a line's end where `value` has none."""
-        head = identifier(key, str(self.place)).encode() + b" "
-        line = head + value.encode() + (b"" if value.endswith("\n") else b"\n")
-        self.out.buffer.write(line)
-        if self.index:
-            self.index.write(f"{key} {self.place}:{self.offset + len(head)}\n")
-        self.offset += len(line)
+        end = "" if value.endswith("\n") else "\n"
+        self.out.write(f"{identifier(key, str(self.place))} {value}{end}")
         if self.place == "-" or self.command is not None:
-            self.out.buffer.flush()
+            self.out.flush()

@@ -1,11 +1,10 @@
-"""Algorithms on Lattice: validity, order, paths, posteriors, pruning, determinisation, oracle.
+"""Algorithms on Lattice: validity, order, paths, posteriors, pruning, oracle.
 
 The names in `__all__` are part of the Python interface, as `lmtools.lattice`.
 """
 
 from lmtools.lattice.check import LatticeProblem, problems, repair
 from lmtools.lattice.density import Oracle, Statistics, oracle, statistics
-from lmtools.lattice.determinise import determinise
 from lmtools.lattice.forward import add_posteriors, posteriors
 from lmtools.lattice.order import trim
 from lmtools.lattice.paths import Path, as_nbest, best, nbest
@@ -19,7 +18,6 @@ __all__ = [
     "add_posteriors",
     "as_nbest",
     "best",
-    "determinise",
     "nbest",
     "oracle",
     "posteriors",

@@ -93,7 +93,7 @@ def find_values(lattice: Lattice) -> Iterator[Row]:
     for kind, test in kinds.items():
         for columns, describe in sides:
             for name, column in columns.items():
-                yield kind, test(column), partial(describe_score, name, describe, lattice)
+                yield kind, test(column), lambda at, n=name, d=describe: f"{n} of {d(lattice, at)}"
     if lattice.times is not None:
         known = are_arcs(lattice)
         back = np.zeros(len(known), dtype=bool)
@@ -116,10 +116,6 @@ def describe_arc(lattice: Lattice, arc: int) -> str:
 
 def describe_final(lattice: Lattice, final: int) -> str:
     return f"final state {lattice.finals[final]}"
-
-
-def describe_score(name: str, describe: Callable, lattice: Lattice, place: int) -> str:
-    return f"{name} of {describe(lattice, place)}"
 
 
 def inside(lattice: Lattice, states: np.ndarray) -> np.ndarray:

@@ -42,8 +42,6 @@ GRID_SHAPE = {"own?": [TEXT]}
 LATTICE_SHAPE = {
     **dict.fromkeys(("lattices", "arcs", "rescored_arcs", "speech", "seconds"), AMOUNT),
     "approximation?": {ANY: NUMBER},
-    "lms?": {ANY: TEXT},
-    "normalise?": TEXT,
     "signatures?": {ANY: {ANY: TEXT}},
 }
 SCORED_SHAPE = {

@@ -1,6 +1,6 @@
 """The lists of an experiment, the systems that chose texts for them, and how well these did."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -9,7 +9,6 @@ from typing import Any
 from lmtools.base.errors import UserError
 from lmtools.evaluate.metrics import METRICS, ErrorRate
 from lmtools.evaluate.significance import RESAMPLES
-from lmtools.formats.scores import hash_lists
 from lmtools.report.artifacts import read_models, read_systems
 from lmtools.report.measure import (
     SEED,
@@ -36,18 +35,16 @@ from lmtools.rescoring.weights import (
 
 
 def find_makeups(
-    weights: Mapping[str, Weights], models: Mapping[str, str], lists: Collection[str]
+    weights: Mapping[str, Weights], models: Mapping[str, str]
 ) -> dict[str, SystemParts]:
-    """Return the parts of each system; `models` and `lists` are hashes of the experiment's own."""
-    tuned_here = any(tuned.dev.sha256 in lists for tuned in weights.values())
-    return {
-        name: find_makeup(
-            tuned.system
-            or guess_facts(tuned, models, tuned_here and tuned.dev.sha256 not in lists),
-            models,
-        )._replace(interpolated=tuned.search.get("form") == INTERPOLATION)
-        for name, tuned in weights.items()
-    }
+    """Return the parts of each system; `models` are hashes of the experiment's own."""
+    makeups = {}
+    for name, tuned in weights.items():
+        lms = (describe_lm(*item, SCORES) for item in tuned.signatures.items())
+        made = find_makeup(tuned.system or SystemFacts(tuple(lms), FIRST_PASS), models)
+        interpolated = tuned.search.get("form") == INTERPOLATION
+        makeups[name] = made._replace(interpolated=interpolated)
+    return makeups
 
 
 def find_makeup(facts: SystemFacts, models: Mapping[str, str]) -> SystemParts:
@@ -63,23 +60,9 @@ def find_makeup(facts: SystemFacts, models: Mapping[str, str]) -> SystemParts:
     return SystemParts(tuple(parts), facts.lists == LATTICES)
 
 
-def guess_facts(weights: Weights, models: Collection[str], lattices: bool) -> SystemFacts:
-    """Guess the facts of a system from weights of older versions, which lack them."""
-    known = {*weights.signatures, *(weights.search.get("curves") or {}), *models} - {"lm"}
-    lms = (
-        describe_lm(name, weights.signatures.get(name, {}), SCORES)
-        for name in weights.features
-        if name in known
-    )
-    return SystemFacts(tuple(lms), LATTICES if lattices else FIRST_PASS)
-
-
 def find_lattice_makeup(report: Mapping, models: Mapping[str, str]) -> SystemParts:
     """Return the language models in rescored lattices, by what `lattice rescore --report` wrote."""
-    signatures = report.get("signatures") or {
-        name: {"normalise": report.get("normalise", "full")} for name in report.get("lms") or {}
-    }
-    lms = (describe_lm(*item, SCORES) for item in signatures.items())
+    lms = (describe_lm(*item, SCORES) for item in (report.get("signatures") or {}).items())
     return find_makeup(SystemFacts(tuple(lms), LATTICES), models)
 
 
@@ -171,20 +154,15 @@ class RescoredLists:
 def read_names(home: Path, style: Style | None = None) -> Names:
     """Read the names of the systems in directory `home`, for those who print of them alone."""
     systems = {name: weights for name, (weights, _) in read_systems(home).items()}
-    return name_systems(systems, read_models(home), (), style)
+    return name_systems(systems, read_models(home), style)
 
 
 def name_systems(
-    weights: Mapping[str, Weights | None],
-    hashes: Mapping[str, str],
-    samples: Sequence[Sample],
-    style: Style | None,
+    weights: Mapping[str, Weights | None], hashes: Mapping[str, str], style: Style | None
 ) -> Names:
-    """Return names of systems; `samples` tell lists from lattices where older weights do not."""
-    weights = {name: tuned for name, tuned in weights.items() if tuned}
-    older = any(tuned.system is None for tuned in weights.values())
-    lists = {hash_lists(sample.nbests) for sample in samples if older}
-    return Names(style or load_style(), find_makeups(weights, hashes, lists))
+    """Return names of systems."""
+    known = {name: tuned for name, tuned in weights.items() if tuned}
+    return Names(style or load_style(), find_makeups(known, hashes))
 
 
 def arrange(entries: Mapping, names: Names) -> dict:
@@ -208,7 +186,7 @@ def collect_lists(
             " --nbest"
         )
     samples, dropped = read_samples(paths, weights)
-    names = name_systems(weights, parts["hashes"], samples, style)
+    names = name_systems(weights, parts["hashes"], style)
     known = [sample.name for sample in samples]
     spoken: dict = {}
     for (name, place), held in parts["networks"].items():

@@ -171,19 +171,12 @@ def ordered(models: Iterable[Model]) -> list[Model]:
 
 
 def list_absent(home: Path, models: Mapping[str, Model]) -> Iterator[str]:
-    """Yield a line for models without perplexity where others have one, and for older ones."""
+    """Yield a line for models without perplexity where others have one."""
     unmeasured = [name for name, model in models.items() if not model.figures]
     if unmeasured and len(unmeasured) < len(models):
         yield (
             f"{home}/ppl/{', '.join(unmeasured)}: absent, so their perplexity is not known"
             " (`lmtools ppl --out` writes it)"
-        )
-    older = [name for name, model in models.items() if model.config and "facts" not in model.config]
-    if older:
-        yield (
-            f"{home}/lm/{', '.join(older)}: config.yaml is of an older version and does not say how"
-            " many parameters and which vocabulary they have (train into a new directory to have"
-            " it)"
         )
 
 

@@ -21,10 +21,8 @@ from lmtools.formats.lattices import LATTICES, default_weights, detect, stream
 from lmtools.formats.lists import join_refs
 from lmtools.lattice.check import ERROR, IMPOSSIBLE, drop_unusable, problems, repair
 from lmtools.lattice.density import Statistics, add_statistics, oracle, statistics
-from lmtools.lattice.determinise import STATES, determinise
 from lmtools.lattice.forward import add_posteriors
 from lmtools.lattice.paths import as_nbest, best
-from lmtools.lattice.weights import merge_scores
 from lmtools.rescoring.lists import warn_unseen
 from lmtools.rescoring.weights import mark, parse_weights
 from lmtools.score.lattice_run import LatticeOutputs, LatticeResult, LatticeTotals, run_lattices
@@ -193,34 +191,6 @@ def run_oracle(args):
         print(f"{name}: {show.line(evaluation, interval)}")
     if args.out:
         kaldi_text.write(least, args.out)
-
-
-def declare_determinise(parser):
-    """Write lattices in which every word sequence is one path, its best, without arcs that have no
-    word.
-    """
-    parser.add("--weights")
-    help_text = "prune lattices with more than N states (default: %(default)s)"
-    parser.add("--states", default=STATES, help=help_text)
-    parser.add("--out", help="lattices to write; - or a Kaldi wspecifier for a pipe")
-    parser.add("--to", default=None, help="format of the output (default: that of the input)")
-
-
-def run_determinise(args):
-    """Write the lattices one by one; scores that the format cannot hold go into one that it has."""
-    weights = parse_weights(args.weights)
-    args.format = args.format or detect(args.input)
-    form = registry.find_format(args.to or args.format, LATTICES)
-    into, keep = form.merge or ("", ())
-
-    def results():
-        for lattice in map(mend_lattice, read_lattices(args)):
-            chosen = choose_weights(weights, lattice)
-            small = determinise(lattice, chosen, args.states)
-            fits = not form.merge or small.scores.keys() <= {into, *keep}
-            yield small if fits else merge_scores(small, chosen, into, keep)
-
-    form.write(results(), args.out)
 
 
 def declare_posteriors(parser):
@@ -394,7 +364,6 @@ ACTIONS = {
     "info": (declare_info, run_info),
     "nbest": (declare_nbest, run_nbest),
     "oracle": (declare_oracle, run_oracle),
-    "determinise": (declare_determinise, run_determinise),
     "posteriors": (declare_posteriors, run_posteriors),
     "rescore": (declare_rescore, run_rescore),
 }

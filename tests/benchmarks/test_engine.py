@@ -8,14 +8,13 @@ from bench import main as measure_speed
 from measures import engine as bench
 from toys import sentences, settings
 
-from lmtools.base.errors import UserError
+from lmtools import Hypothesis, NBest, UserError
 from lmtools.cli import main
 from lmtools.formats import write
 from lmtools.models import engine
 from lmtools.models.checkpoint import prepare_directory, save_weights
 from lmtools.models.lm import LanguageModel
 from lmtools.text.subword import load_subword
-from lmtools.types import Hypothesis, NBest
 
 
 @pytest.fixture

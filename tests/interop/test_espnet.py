@@ -163,12 +163,9 @@ def why_skipped(prefix: Path) -> str:
 
 
 def commands_of_page() -> list[str]:
-    """The blocks of docs/espnet.md about ESPnet: an LM, lists, an LM inside; one trained here."""
+    """The blocks of docs/espnet.md about an LM of ESPnet's pieces."""
     page = (ROOT / "docs/espnet.md").read_text().partition("\n## icefall")[0]
-    blocks = re.findall(r"^```(?:ba)?sh\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
-    lists, training, decoding = blocks
-    _, convert = lists.split("\n", 1)  # the n-gram's place is the trained model's
-    return [training, convert.replace("--lm lm ", "--lm lm/causal "), decoding]
+    return re.findall(r"^```sh\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
 
 
 @pytest.fixture(scope="module")

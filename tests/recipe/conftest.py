@@ -60,6 +60,10 @@ class Recipe:
         )
         return done
 
+    def beside(self, script: str, *args, status=0) -> subprocess.CompletedProcess:
+        """Run another script beside it to its end."""
+        return self(*args, script=script, status=status)
+
     def start(self, *args) -> subprocess.Popen:
         """Start it in a process group of its own, as are all its processes; its output goes to
         run.out.

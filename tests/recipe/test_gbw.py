@@ -110,14 +110,6 @@ def weights(recipe) -> dict[str, tuple]:
     }
 
 
-def beside(recipe, script: str, *options, status=0) -> subprocess.CompletedProcess:
-    """A script beside run.sh after its end."""
-    command = [recipe.home / script, *map(str, options)]
-    done = subprocess.run(command, env=recipe.env, capture_output=True, text=True, check=False)
-    assert done.returncode == status, done.stdout + done.stderr
-    return done
-
-
 def read_ppl(recipe, name: str, part: str) -> dict:
     return json.loads((recipe.home / f"exp/ppl/{name}/{part}.json").read_text())
 
@@ -196,25 +188,6 @@ def test_a_dry_run_of_training_has_every_setting(tree, make_recipe, shell):
     assert not (tree / "many").exists()
 
 
-def test_a_stage_starts_from_what_is_there(whole):
-    before = (whole.home / "exp/ppl/kn5/test.json").read_bytes()
-    done = whole(*OPTIONS, "--stage", 4, "--stop-stage", 4)
-    assert [f"== stage {n}" in done.stdout for n in range(7)] == [n == 4 for n in range(7)]
-    assert (whole.home / "exp/ppl/kn5/test.json").read_bytes() == before
-    assert "changed since" not in done.stdout + done.stderr
-
-
-def test_missing_input_says_where_to_start(tree, make_recipe, shell):
-    recipe = make_recipe(tree, shell)
-    some = ("--corpus", "small", "--datadir", "none", "--expdir", "elsewhere")
-    done = recipe(*some, "--stage", 4, status=1)
-    remedy = f"run ./run.sh {' '.join(some)} --stage 0 --stop-stage 3"
-    assert (
-        done.stderr
-        == f"./run.sh: stage 4 needs elsewhere/lm/kn5/config.yaml, which stage 3 writes; {remedy}\n"
-    )
-
-
 def test_a_text_of_one_s_own_in_shards(tree, make_recipe, shell):
     """Its test set is taken as it is; each vocabulary's training corpus is in shards, valid.bin
     stays one file.
@@ -236,7 +209,7 @@ def test_a_text_of_one_s_own_in_shards(tree, make_recipe, shell):
 @pytest.mark.parametrize("corpus", PUBLISHED)
 def test_published_corpora(tree, make_recipe, shell, corpus):
     """Each training has its settings, each LM its perplexities."""
-    done = beside(make_recipe(tree, shell), f"run_{corpus}.sh", "--dry-run")
+    done = make_recipe(tree, shell).beside(f"run_{corpus}.sh", "--dry-run")
     commands = [shlex.split(line) for line in done.stdout.splitlines() if line[0] != "#"]
     named = {
         verb: [dict(itertools.pairwise(words)) for words in commands if verb in words]
@@ -247,13 +220,13 @@ def test_published_corpora(tree, make_recipe, shell, corpus):
     assert [one["--lm"] for one in named["ppl"]] == [lm for lm in trained for _ in range(2)]
     assert (
         f"local/get_{corpus}.sh" in commands[0]
-        and "Stages:" in beside(make_recipe(tree, shell), f"run_{corpus}.sh", "--help").stdout
+        and "Stages:" in make_recipe(tree, shell).beside(f"run_{corpus}.sh", "--help").stdout
     )
 
 
 def test_speed(whole):
     options = "--repeats 1 --seconds 0 --batch 4 --contiguous 30"
-    beside(whole, "run_speed.sh", f"--bench-opts={options}")
+    whole.beside("run_speed.sh", f"--bench-opts={options}")
     rows = json.loads((whole.home / "exp/bench/lm.json").read_text())["rows"]
     assert {row["name"] for row in rows} == set(LMS)
     page = (whole.home / "exp/report/RESULTS.md").read_text()
@@ -266,7 +239,7 @@ def test_speed(whole):
 @pytest.fixture(scope="module")
 def compared(whole):
     """The recipe after run_grids.sh."""
-    whole.grids = beside(whole, "run_grids.sh", "--grids", "two", "--conf", "tiny")
+    whole.grids = whole.beside("run_grids.sh", "--grids", "two", "--conf", "tiny")
     return whole
 
 
@@ -286,7 +259,7 @@ def test_a_grid(compared):
 def test_a_grid_called_again_trains_nothing(compared):
     before = weights(compared)
     again = ("--grids", "two", "--conf", "tiny", "--stage", 3, "--stop-stage", 3)
-    done = beside(compared, "run_grids.sh", *again)
+    done = compared.beside("run_grids.sh", *again)
     assert (
         "starting" not in done.stdout
         and done.stdout.count(" steps, ") == 2
@@ -295,14 +268,14 @@ def test_a_grid_called_again_trains_nothing(compared):
 
 
 def test_vocabularies_of_a_grid(tree, make_recipe, shell):
-    done = beside(make_recipe(tree, shell), "run_grids.sh", "--grids", "pieces", "--dry-run")
+    done = make_recipe(tree, shell).beside("run_grids.sh", "--grids", "pieces", "--dry-run")
     assert done.stdout.count("lmtools subword ") == 7 and done.stdout.count("lmtools train ") == 8
     assert "--type unigram --vocab-size 2000 --words exp/vocabulary/words" in done.stdout
     assert "--train exp/corpus/char/train.bin --valid exp/corpus/char/valid.bin" in done.stdout
 
 
 def test_wrong_grid(tree, make_recipe, shell):
-    done = beside(make_recipe(tree, shell), "run_grids.sh", "--grids", "gatez", status=2)
+    done = make_recipe(tree, shell).beside("run_grids.sh", "--grids", "gatez", status=2)
     assert done.stderr == f"conf/grids/gatez.yaml: not there; known: {', '.join(GRIDS)}\n"
 
 
@@ -328,23 +301,6 @@ def test_runs_are_settings(corpus, grid, monkeypatch):
             build(GcnnConfig, read_layers(module.find("gcnn", conf, module.SHARED))["arch"])
         )
         assert all(0.97 * goal <= size <= goal for size in sizes.values()), (goal, sizes)
-
-
-def test_groups_and_places_are_written(monkeypatch, tmp_path):
-    """What the report has to know of runs of which the best is drawn."""
-    monkeypatch.chdir(SOURCE)
-    local("grids").write(Path("conf"), "context", "gates", str(tmp_path))
-    context, gates = (
-        yaml.safe_load((tmp_path / f"grids/{name}.yaml").read_text())
-        for name in ("context", "gates")
-    )
-    assert set(context["of"].values()) == {"4", "7", "13", "25", "31", "40", "49"}
-    assert all(context["at"][label] == float(group) for label, group in context["of"].items())
-    counts = {group: list(context["of"].values()).count(group) for group in context["of"].values()}
-    assert min(counts.values()) >= 2
-    assert context["runs"]["13, kernel 4"] == "gcnn" == gates["runs"]["GLU, lr 1"]
-    assert gates["of"].keys() == gates["runs"].keys()
-    assert "at" not in gates
 
 
 def test_overlap_of_vocabularies(tmp_path, capsys):

@@ -6,8 +6,6 @@ import gzip
 import io
 import lzma
 import os
-import shutil
-import subprocess
 import sys
 import tarfile
 import zipfile
@@ -175,21 +173,6 @@ def test_another_checksum_is_refused(server, tmp_path):
     assert f"expected {expected}; removed" in done.stderr and not os.listdir(tmp_path / "raw")
 
 
-ARCHIVES = {
-    "gbw": f"{HOME}.tar.gz",
-    "wikitext103": "wikitext-103-v1.zip",
-    "wikitext2": "wikitext-2-v1.zip",
-}
-
-
-@pytest.mark.parametrize(("corpus", "name"), ARCHIVES.items(), ids=ARCHIVES)
-def test_checksums_name_the_published_archives(corpus, name):
-    digest, path = (LOCAL / f"{corpus}.sha256").read_text().split()
-    assert path == name and len(digest) == 64 and int(digest, 16)
-    script = (LOCAL / f"get_{corpus}.sh").read_text()
-    assert "https://" in script and f"{corpus}.sha256" in script
-
-
 def damaged(how, tmp_path) -> tuple[str, str]:
     """An archive in raw that cannot be used; the corpus, and what is said of it."""
     raw = tmp_path / "raw"
@@ -287,23 +270,3 @@ def test_a_mini_corpus_of_one_s_own(tmp_path):
     (mini / "valid.txt").unlink()
     done = unpack(mini, tmp_path, status=1)
     assert "give a directory with train.txt, valid.txt" in done.stderr
-
-
-def test_scripts_run_from_anywhere(tmp_path):
-    """Nothing is looked for in the current directory, and a recipe that was copied elsewhere in the
-    tree works.
-    """
-    home = tmp_path / "egs/mine"
-    shutil.copytree(LOCAL, home / "local")
-    shutil.copytree(REPOSITORY / "utils", tmp_path / "utils")
-    (tmp_path / "raw").mkdir()
-    (tmp_path / "raw/w.zip").write_bytes(zipped("wikitext-2"))
-    command = [
-        sys.executable,
-        str(home / "local/prepare.py"),
-        "wikitext2",
-        str(tmp_path / "raw"),
-        "data",
-    ]
-    assert subprocess.run(command, cwd=tmp_path, timeout=60).returncode == 0
-    assert len(texts(tmp_path)["train"]) == 5

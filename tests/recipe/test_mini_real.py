@@ -92,7 +92,7 @@ def test_lines_that_share_words_with_a_reference_stay_out(choose):
 
 
 def test_the_book_of_the_references_is_refused(choose):
-    from lmtools.base.errors import UserError
+    from lmtools import UserError
 
     with pytest.raises(UserError, match="share runs of 7 words"):
         choose(BIRDS, DOGS, CATS + "one two three four five six seven\n" * 2)

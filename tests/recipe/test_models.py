@@ -2,15 +2,11 @@
 found by name, and nothing but models is in it. run_models_small.sh with a small model of Sphinx.
 """
 
-import base64
-import json
 import lzma
 import re
 import subprocess
 import sys
-import threading
 import zipfile
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -118,66 +114,6 @@ def test_what_is_trained_is_not_trained_again(recipe, wheel):
         script="studies/run_models.sh",
     )
     assert model.stat().st_mtime_ns == before and f"{wheel.name}:" in done.stdout
-
-
-class Hub(BaseHTTPRequestHandler):
-    """The part of the Hugging Face Hub's interface that pushing and pulling small files takes."""
-
-    def do_POST(self):
-        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        self.server.requests.append(self.path)
-        if "/preupload/" in self.path:
-            files = [
-                {"path": file["path"], "uploadMode": "regular", "shouldIgnore": False, "oid": None}
-                for file in json.loads(body)["files"]
-            ]
-            return self.answer({"files": files})
-        if "/commit/" in self.path:
-            for line in map(json.loads, body.splitlines()):
-                if line["key"] == "file":
-                    content = base64.b64decode(line["value"]["content"])
-                    self.server.files[line["value"]["path"]] = content
-        home = f"http://{self.headers['Host']}/org/models"
-        return self.answer({"url": home, "commitUrl": home, "commitOid": "c" * 40})
-
-    def do_GET(self):
-        self.server.requests.append(self.path)
-        content = self.server.files[self.path.rpartition("/")[2]]
-        headers = {"ETag": '"e"', "X-Repo-Commit": "c" * 40}
-        self.answer(content, **headers)
-
-    do_HEAD = do_GET
-
-    def answer(self, content, **headers):
-        body = content if isinstance(content, bytes) else json.dumps(content).encode()
-        self.send_response(200)
-        for name, value in {"Content-Length": len(body), **headers}.items():
-            self.send_header(name.replace("_", "-"), str(value))
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(body)
-
-    def log_message(self, *args):
-        pass
-
-
-def test_the_wheel_is_pushed_and_pulled_when_asked(recipe, wheel, tmp_path):
-    pytest.importorskip("huggingface_hub")
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Hub)
-    server.files, server.requests = {}, []
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    there = {"HF_ENDPOINT": f"http://127.0.0.1:{server.server_port}", "HF_TOKEN": "hf_x"}
-    there |= {"HF_HOME": str(tmp_path / "home")}
-    run = ("--text-dir", "books", "--stage", 6)
-    recipe(*run, script="studies/run_models.sh", **there)
-    assert not server.requests
-    recipe(*run, "--hub", "org/models", script="studies/run_models.sh", **there)
-    assert server.files[wheel.name] == wheel.read_bytes() and "README.md" in server.files
-    pull = [sys.executable, "-m", "huggingface_hub.cli.hf", "download", "org/models", wheel.name]
-    pull += ["--local-dir", str(tmp_path)]
-    subprocess.run(pull, env=recipe.env | there, check=True, capture_output=True)
-    assert (tmp_path / wheel.name).read_bytes() == wheel.read_bytes()
-    server.shutdown()
 
 
 # written by sphinx_lm_convert of sphinxbase 5prealpha, of a model whose trigram `blue finch sings`

@@ -23,12 +23,12 @@ from pathlib import Path
 import pytest
 
 import lmtools
+from lmtools import Hypothesis
 from lmtools.base import doors
 from lmtools.cli import main
 from lmtools.formats import FORMATS, edits, jsonl, kaldi_text
 from lmtools.formats.lattices import LATTICES
 from lmtools.text.corpus import Corpus
-from lmtools.types import Hypothesis
 
 ROOT = Path(__file__).parents[2]
 MINI = ROOT / "egs/librispeech/mini"
@@ -255,7 +255,7 @@ def espnet(home):
     ]
     write(home / "beams.json", "".join(f"{json.dumps(one)}\n" for one in beams))
     yield
-    assert improved(home)
+    assert improved(home, "new/test.txt")
 
 
 def tokenised(text: str) -> str:

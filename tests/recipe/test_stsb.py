@@ -19,8 +19,8 @@ from recipe import test_fetch
 from safetensors.numpy import load_file
 from toys import sentences
 
+from lmtools import Hypothesis, NBest
 from lmtools.formats import jsonl
-from lmtools.types import Hypothesis, NBest
 
 REPOSITORY = Path(__file__).parents[2]
 TINY = (
@@ -94,14 +94,6 @@ def whole(copied, make_recipe, shell):
     corpus(recipe.home / "small")
     recipe(*OPTIONS)
     return recipe
-
-
-def beside(recipe, script: str, *args, status=0) -> subprocess.CompletedProcess:
-    """Run a script beside run.sh to its end."""
-    command = [recipe.home / script, *map(str, args)]
-    done = subprocess.run(command, env=recipe.env, capture_output=True, text=True, timeout=600)
-    assert done.returncode == status, done.stdout + done.stderr
-    return done
 
 
 def results(exp: Path) -> dict[str, bytes]:
@@ -180,7 +172,7 @@ def test_again(whole):
 def test_scripts_beside_run_sh(whole):
     """BERT's rows come into the report of run.sh."""
     options = ("--train-opts", TINY, "--precision", "float32", "--nj", 1, "--corpus", "small")
-    beside(whole, "run_paper.sh", *options)
+    whole.beside("run_paper.sh", *options)
     layers = {
         path.parent.name: [row["layer"] for row in json.loads(path.read_text())["rows"]]
         for path in whole.home.glob("exp/sts/bert*/test.json")
@@ -191,7 +183,7 @@ def test_scripts_beside_run_sh(whole):
     assert "| BERT " in table and "./run_paper.sh" in report
     done = whole(*OPTIONS, "--skip-done", "true", "--stop-stage", 5)
     assert done.stdout.count("is done already: skipped") == 6, done.stdout
-    printed = beside(whole, "run_speed.sh", "--dry-run", "--lengths", "5,9").stdout
+    printed = whole.beside("run_speed.sh", "--dry-run", "--lengths", "5,9").stdout
     assert " --representation --length 5\\,9 --repeats 15 " in printed
 
 
@@ -204,7 +196,7 @@ def test_controls(whole):
     shutil.copy(data / "test/pairs.tsv", data / "own/test/pairs.tsv")
     shutil.copy(data / "sentences.txt", data / "own/sentences.txt")
     options = ("--train-opts", TINY, "--precision", "float32", "--nj", 1, "--pairs", "own")
-    beside(whole, "run_controls.sh", *options)
+    whole.beside("run_controls.sh", *options)
     first, second = (load_file(exp / f"lm/tta-{n}/model.safetensors") for n in (1, 2))
     valid, out = whole.home / "exp/valid.bin", whole.home / "exp/again"
     settings = [*TINY.split(), "seed=2", "batch.sentences=4", "steps=1", "optim.lr=0"]
@@ -329,10 +321,10 @@ def pairs_of(recipe, name: str, part: str) -> list[list[str]]:
 @pytest.mark.parametrize("name", FILES)
 def test_fetches_and_prepares(published, server, name):
     with server(cut=100) as (url, asked):
-        command = (published, f"run_{name}.sh", "--url", url, "--stop-stage", 1)
-        beside(*command)
+        command = (f"run_{name}.sh", "--url", url, "--stop-stage", 1)
+        published.beside(*command)
         count = len(asked)
-        beside(*command)
+        published.beside(*command)
         assert len(asked) == count == {"stsb": 2, "sick": 3}[name]  # one was cut, and went on
     raw = published.home / f"data/{name}/local"
     assert {file: (raw / file).read_bytes() for file in FILES[name]} == FILES[name]
@@ -377,11 +369,11 @@ def test_files_of_one_s_own(published, whole, name, tmp_path):
     first, second = FILES[name]
     (tmp_path / f"{first}.gz").write_bytes(gzip.compress(FILES[name][first]))
     script = f"run_{name}.sh"
-    done = beside(published, script, "--pairs-dir", tmp_path, status=1)
+    done = published.beside(script, "--pairs-dir", tmp_path, status=1)
     assert f"{tmp_path / second}: neither it nor" in done.stdout + done.stderr
     (tmp_path / second).write_bytes(FILES[name][second].replace(b".5", b".25"))
     models = ("--models", whole.home / "exp", "--text", whole.home / "data/train/text")
-    done = beside(published, script, "--pairs-dir", tmp_path, *models, "--stop-stage", 4)
+    done = published.beside(script, "--pairs-dir", tmp_path, *models, "--stop-stage", 4)
     assert f"{second}: not the file that is published under this name" in done.stdout
     assert first not in done.stdout
     assert pairs_of(published, name, "test")[0][2].endswith(".25")
@@ -395,11 +387,11 @@ def test_sick_in_one_file(published, tmp_path):
         f"{n}\tA {part}\tThe {part}\tNEUTRAL\t{n}\t{part}\n"
         for n, part in enumerate(("TRAIN", "TRIAL", "TEST", "TRIAL"), 1)
     ]
-    command = (published, "run_sick.sh", "--pairs-dir", tmp_path, "--stop-stage", 1)
+    command = ("run_sick.sh", "--pairs-dir", tmp_path, "--stop-stage", 1)
     (tmp_path / "SICK.txt").write_text(header + "".join(rows))
-    beside(*command)
+    published.beside(*command)
     found = [[float(row[2]) for row in pairs_of(published, "sick", part)] for part in SETS]
     assert found == [[2, 4], [3]]
     (tmp_path / "SICK.txt").write_text(header.replace("SemEval_set", "set") + "".join(rows))
-    done = beside(*command, status=1)
+    done = published.beside(*command, status=1)
     assert "SICK.txt:1: set=trial, but there is no column SemEval_set" in done.stdout + done.stderr

@@ -4,17 +4,15 @@ other people's or the definition's.
 
 import itertools
 import json
-import math
 import random
 import sys
-from argparse import Namespace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
-from lmtools.base.errors import UserError
+from lmtools import UserError
 
 TASKS = Path(__file__).parents[2] / "egs/gbw/tasks"
 sys.path.insert(0, str(TASKS))
@@ -281,92 +279,12 @@ def test_role_scores_by_another_count():
     assert senses == pytest.approx(100 * sum(t in said for t in asked) / len(asked))
 
 
-def test_role_scores_by_hand():
-    task = srl.SemanticRoles()
-    gold = [srl.Predicate(1, "go", "go.01", {0: "A0", 2: "A1", 3: "AM-TMP"})]
-    said = [srl.Predicate(1, "go", "go.02", {0: "A0", 2: "A0"})]
-    assert list(task.count(gold, said)) == [1, 2, 3, 0, 1]
-    all_of_it, arguments, senses = task.score(np.array([1, 2, 3, 0, 1]))
-    assert (all_of_it, arguments, senses) == pytest.approx((200 / 7, 40.0, 0.0))
-
-
 def test_accuracy_and_the_commonest_label():
     gold = [base.Example((("a",), ("b",)), label) for label in "xyxzx"]
     sets = {name: make_set(gold) for name in ("train", "test")}
     answers = pairs.ENTAILMENT.majority(sets)
     counts = [pairs.ENTAILMENT.count(e.gold, a) for e, a in zip(gold, answers, strict=True)]
     assert pairs.ENTAILMENT.score(np.sum(counts, 0)) == (60.0,)
-
-
-def test_senses_by_the_definition(tmp_path):
-    """Random vectors, each step of the definition by itself."""
-    random_words = random.Random(0)
-    lemmas = {f"w{n}": [f"w{n}%1:0{k}:00::" for k in range(1 + n % 4)] for n in range(8)}
-
-    def made(count, some, name):
-        sentences = []
-        for k in range(count):
-            chosen = [random_words.choice(some) for _ in range(random_words.randint(1, 6))]
-            tags = [
-                f"{lemma}/{lemma}/NN/{random_words.choice(lemmas[lemma])}"
-                if random_words.random() < 0.7
-                else lemma
-                for lemma in chosen
-            ]
-            sentences.append(" ".join([*tags, f"x_y{k}/w0/NN/w0%1:00:00::"]))
-        path = semcor(tmp_path / name, sentences)
-        return make_set(wsd.read_semcor(path), seed=count)._replace(path=path)
-
-    sets = {
-        "train": made(60, list(lemmas)[:6], "train.tsv"),
-        "test": made(30, list(lemmas), "test.tsv"),
-    }
-    first = {"w6": lemmas["w6"][0], "w0": "other%1:00:00::", "w1": lemmas["w1"][0]}
-    index = [f"{key.replace('other', 'w0')} 1 1 0\n" for key in first.values()]
-    written(tmp_path / wsd.INDEX, "".join(index))
-    first["w0"] = "w0%1:00:00::"
-
-    def unit(v):
-        return v / math.sqrt((v * v).sum())
-
-    def vector(some, example):
-        vectors = some.sentences.vectors.table.reshape(-1, 6)
-        begin = some.sentences.begin[example.sentences[0]]
-        return unit(vectors[begin + example.gold.begin : begin + example.gold.end].mean(0))
-
-    right = {"vectors": [], "commonest": [], "first": []}
-    for example in sets["test"].examples:
-        word, of_sense = example.gold, {}
-        for other in sets["train"].examples:
-            if (other.gold.lemma, other.gold.part) == (word.lemma, word.part):
-                for sense in other.gold.senses:
-                    of_sense.setdefault(sense, []).append(vector(sets["train"], other))
-        own, backoff = vector(sets["test"], example), first.get(word.lemma)
-        best = max(
-            of_sense, key=lambda s: unit(np.mean(of_sense[s], axis=0)) @ own, default=backoff
-        )
-        right["vectors"].append(best in word.senses)
-        most = max(map(len, of_sense.values()), default=0)
-        some = sorted(s for s in of_sense if len(of_sense[s]) == most)
-        right["commonest"].append((some[0] if some else backoff) in word.senses)
-        right["first"].append(backoff in word.senses)
-    task = wsd.WordSenses()
-    plain = {
-        name: some._replace(
-            sentences=inputs.Sentences(sentences_of(some.examples), None, some.sentences.known)
-        )
-        for name, some in sets.items()
-    }
-    golds = [example.gold for example in sets["test"].examples]
-    found = {
-        "vectors": task.solve(sets, SMALL, 1).counts[:, 0].tolist(),
-        "first": task.solve(plain, SMALL, 1).counts[:, 0].tolist(),
-        "commonest": [
-            task.count(g, a)[0] for g, a in zip(golds, task.majority(plain), strict=True)
-        ],
-    }
-    assert found == {name: list(map(int, some)) for name, some in right.items()}
-    assert all(0 < sum(some) < len(golds) for some in right.values())
 
 
 # models
@@ -424,22 +342,6 @@ def test_answers_do_not_depend_on_the_batch(monkeypatch, name):
     np.testing.assert_array_equal(together, alone)
 
 
-@pytest.mark.parametrize("name", MADE)
-def test_models_learn_by_heart(name):
-    """What the vectors of their words say, and the same numbers each time."""
-    task, some = run.TASKS[name], make_set(MADE[name](30), width=12)
-    some.sentences.ids[:] = 1  # only the vectors tell words apart
-    settings = base.Settings(
-        epochs=60, batch=6, lr=1e-2, dropout=0.0, hidden=24, layers=1, mlp=24, word=2
-    )
-    sets = dict.fromkeys(("train", "dev", "test"), some)
-    made = [task.solve(sets, settings, seed) for seed in (1, 1)]
-    np.testing.assert_array_equal(made[0].counts, made[1].counts)
-    assert made[0].epochs == made[1].epochs and len(made[0].epochs) == 30
-    assert task.score(made[0].counts.sum(0))[0] > 90
-    assert max(made[0].epochs) == pytest.approx(float(task.score(made[0].counts.sum(0))[0]))
-
-
 def test_layers_are_mixed_as_in_elmo():
     some = make_set(trees(5), layers=3)
     read = inputs.Inputs(some.sentences, 4, 0.0)
@@ -474,17 +376,6 @@ def test_vectors_of_all_sorts(tmp_path):
         inputs.load_vectors(str(tmp_path), "test", sentences[::-1])
     with pytest.raises(UserError, match=r"dev\.npz: no word vectors"):
         inputs.load_vectors(str(tmp_path), "dev", sentences)
-
-
-def test_static_vectors_repeat(tmp_path):
-    pytest.importorskip("gensim")
-    draw = random.Random(0)
-    text = "".join(" ".join(draw.choices("abcdefgh", k=9)) + "\n" for _ in range(200))
-    written(tmp_path / "text", text)
-    for name in ("one.vec", "two.vec"):
-        run.train_vectors(Namespace(text=tmp_path / "text", out=tmp_path / name))
-    assert (tmp_path / "one.vec").read_bytes() == (tmp_path / "two.vec").read_bytes()
-    assert (tmp_path / "one.vec").read_text().startswith("8 256\n")
 
 
 # significance

@@ -20,11 +20,9 @@ from toys import sentences
 
 from lmtools.cli import main
 from lmtools.formats import kaldi_text
-from lmtools.rescoring.experiment import read_experiment
 
 REPOSITORY = Path(__file__).parents[2]
 LOCAL = REPOSITORY / "egs/wmt13/local"
-CONF = REPOSITORY / "egs/wmt13/conf"
 TINY = (
     "arch.layers=1 arch.dim=16 arch.heads=2 arch.ffn=32 batch.sentences=16 batch.tokens=null"
     " optim.warmup=2 steps=3 precision=float32"
@@ -75,14 +73,6 @@ def experiment(systems: dict, **settings) -> str:
     columns = {name: one for name, one in COLUMNS.items() if f"'{name}" in named}
     tree = {"metric": "bleu", "lengths": ["words"], **settings}
     return yaml.safe_dump({**tree, "columns": columns, "systems": systems}, sort_keys=False)
-
-
-def script(recipe, name: str, *options, status=0) -> subprocess.CompletedProcess:
-    """A script beside run.sh, run to its end."""
-    command = [recipe.home / name, *options]
-    done = subprocess.run(list(map(str, command)), env=recipe.env, capture_output=True, text=True)
-    assert done.returncode == status, f"{command}\n{done.stdout}\n{done.stderr}"
-    return done
 
 
 def cased(words: str) -> str:
@@ -273,44 +263,11 @@ def test_second_pair_takes_what_the_first_made(whole):
     assert "wmt13 (small, fr-en)" in results and "test chrF" in results
 
 
-def test_help(whole):
-    text = whole("--help", "--pair", "fr-en").stdout
-    assert "data/fr-en/test/nbest.jsonl" in text
-    assert "writes exp/fr-en/tune exp/fr-en/rescore\n" in text
-
-
-SINGLE = ["ngram", "causal", "masked", "tta"]
-
-
-def test_systems_of_the_experiments():
-    """Names, and what the paper's interpolation takes: sums with am, means with norm."""
-    plans = {name: read_experiment(CONF / f"{name}.yaml") for name in
-             ("experiment", "channel", "translators", "paper")}  # fmt: skip
-    single = [name + end for name in SINGLE for end in ("", "-mean")]
-    base = ["first-pass", "mbr", *single, "causal+ngram", "tta+ngram", "all"]
-    channel = [*base, "channel", *(f"channel+{name}" for name in ("ngram", "causal", "tta", "all"))]
-    assert list(plans["experiment"].systems) == base
-    assert list(plans["channel"].systems) == channel
-    both = [*channel, "direct", "direct+channel", "direct+channel+all"]
-    assert list(plans["translators"].systems) == both
-    forms = {
-        name: (*system.columns, system.first_pass)
-        for name, system in plans["paper"].systems.items()
-        if system.form == "interpolation"
-    }
-    assert forms == {
-        f"{name}{end}-interpolated": (name + score, {first: 1})
-        for name in (*SINGLE, "bert")
-        for end, score, first in (("", "", "am"), ("-mean", "/token", "norm"))
-    }
-    assert plans["paper"].systems["all"].columns == ["ngram", "bert", "causal", "masked", "tta"]
-
-
 def test_rows_of_the_paper(whole):
     """run_paper.sh trains BERT beside the LMs that are there, and changes nothing of theirs."""
     before = made(whole.home, "exp/de-en")
     options = ("--train-opts", TINY, *PLAIN, "--experiment", "paper.yaml")
-    script(whole, "run_paper.sh", *options, "--stage", 3)
+    whole.beside("run_paper.sh", *options, "--stage", 3)
     assert made(whole.home, "exp/de-en") == before
     exp = whole.home / "exp/de-en-paper"
     assert features(whole, "de-en-paper")["bert-mean"] == {*OWN, "bert/token"}
@@ -328,7 +285,7 @@ def test_rows_of_the_paper(whole):
 @pytest.fixture(scope="module")
 def noisy(whole):
     """The recipe after all stages with a direct and a channel model of the pairs."""
-    script(whole, "run_translators.sh", *SMALL, *PLAIN, "--experiment", "noisy.yaml")
+    whole.beside("run_translators.sh", *SMALL, *PLAIN, "--experiment", "noisy.yaml")
     return whole
 
 
@@ -399,7 +356,7 @@ def test_overlap_counts_sentences_and_runs(tmp_path):
 
 def test_a_translator_of_the_recipe_makes_the_lists(noisy):
     """And its score of them is what they say: `am`; the LMs that are there score them."""
-    script(noisy, "run_nmt.sh", "--depth", 4, "--precision", "float32")
+    noisy.beside("run_nmt.sh", "--depth", 4, "--precision", "float32")
     data = noisy.home / "data/de-en-nmt/test"
     lists = [json.loads(line) for line in (data / "nbest.jsonl").read_text().splitlines()]
     given = kaldi_text.read(noisy.home / "data/de-en/test/text")
@@ -435,7 +392,7 @@ def test_what_is_no_pair(whole, name, lines, message):
         (home / "de-en.train.tsv").write_text(lines)
     where = ("--corpus", "bad", "--expdir", "exp/bad", "--datadir", "bad/data")
     shutil.copytree(whole.home / "data/english", home / "data/english")
-    done = script(whole, "run_translators.sh", *where, "--stop-stage", 1, status=1)
+    done = whole.beside("run_translators.sh", *where, "--stop-stage", 1, status=1)
     assert message.replace("bad/de", "bad/data/local/de" if lines else "bad/de") in (
         done.stdout + done.stderr
     )
@@ -451,7 +408,7 @@ def test_lists_without_a_source(noisy):
     assert (home / "data/de-en/test/source").read_text() == ""
     where = ("--datadir", "sourceless/data", "--translators", "", "--stage", 4)
     options = (*where, *PLAIN, "--experiment", "noisy.yaml", "--stop-stage", 4)
-    done = script(noisy, "run_translators.sh", *options, status=1)
+    done = noisy.beside("run_translators.sh", *options, status=1)
     assert "source" in done.stdout + done.stderr and "'s01'" in done.stdout + done.stderr
 
 
@@ -550,7 +507,7 @@ def test_full_prepares_what_run_sh_goes_on_with(copied, make_recipe, shell, list
     (raw / "news.gz").write_bytes(gzip.compress("".join(f"{line}\n" for line in NEWS[:9]).encode()))
     recipe = make_recipe(home, shell)
     options = shlex.split("--nbest-dir moses --nbest-format moses --depth 1") if lists else []
-    script(recipe, "run_full.sh", "--news-files", "news.gz", "--stage", 1, *options)
+    recipe.beside("run_full.sh", "--news-files", "news.gz", "--stage", 1, *options)
     data = home / "data/full/de-en/test"
     if lists:
         rows = [json.loads(line) for line in (data / "nbest.jsonl").read_text().splitlines()]

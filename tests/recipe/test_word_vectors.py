@@ -98,21 +98,6 @@ def test_counts_and_ppmi_by_brute_force(script, tmp_path_factory, lines, window,
     np.testing.assert_allclose(script.ppmi(counts).toarray(), values, atol=1e-12)
 
 
-def test_vectors_are_of_the_singular_value_decomposition(script):
-    """Against the dense one: U S U' is the same whatever the signs."""
-    rng = np.random.default_rng(3)
-    matrix = rng.random((30, 30)) * (rng.random((30, 30)) < 0.5)
-    left, values, _ = np.linalg.svd(matrix)
-    vectors = script.reduced(script.csr_array(matrix), 7)
-    np.testing.assert_allclose(
-        vectors @ vectors.T, left[:, :7] * values[:7] @ left[:, :7].T, atol=1e-10
-    )
-    np.testing.assert_allclose(np.linalg.norm(vectors, axis=0) ** 2, values[:7])  # greatest first
-    strongest = np.argmax(np.abs(left[:, :7]), axis=0)
-    assert (vectors[strongest, range(7)] > 0).all()
-    assert np.array_equal(script.reduced(script.csr_array(matrix), 7), vectors)
-
-
 @pytest.fixture(scope="module")
 def text(tmp_path_factory) -> Path:
     """Lines about animals and about tools; `cat` and `dog` share their contexts but are never in
@@ -155,14 +140,6 @@ def test_words_of_equal_contexts_have_similar_vectors(text, tmp_path):
         (vector["dog"] + vector["and"] + vector["axe"]) / 3, rel=1e-5, abs=1e-6
     )
     assert not encoder.missing and (encoder.count, encoder.width) == (17, 5)
-
-
-def test_equal_texts_give_equal_bytes(text, tmp_path):
-    for name in ("one.txt", "two.txt"):
-        assert call("--text", text, "--out", tmp_path / name, "--dim", 6, "--window", 2)[0] == 0
-    assert (tmp_path / "one.txt").read_bytes() == (tmp_path / "two.txt").read_bytes()
-    assert call("--text", text, "--out", tmp_path / "three.txt", "--dim", 6, "--window", 1)[0] == 0
-    assert (tmp_path / "one.txt").read_bytes() != (tmp_path / "three.txt").read_bytes()
 
 
 @pytest.mark.parametrize(

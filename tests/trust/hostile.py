@@ -586,26 +586,6 @@ def members(name: str, outside: Path) -> Iterator[tarfile.TarInfo]:
 # Links at predictable names
 
 
-LINKS = {
-    "lock": "exp/.lock",
-    "manifest": "exp/stages/.1.json.tmp",
-    "hashes": "exp/stages/.hashes.json.tmp",
-    "manifest-tmp": "exp/stages/1.json.tmp",
-    "options": "exp/stages/.2.json.tmp",
-}
-
-
-def link(home: Path, name: str) -> None:
-    """A recipe's directory with a link out of it at a name that the recipe uses."""
-    start = recipe(home)
-    with guarded(home) as outside:
-        (home / LINKS[name]).parent.mkdir(parents=True)
-        (home / LINKS[name]).symlink_to(outside / "kept")
-        done = start()
-    if "Traceback" in done.err:
-        raise done.wrong("traceback")
-
-
 def predictable(home: Path) -> None:
     """No name that a recipe leaves or uses on its way is written through a link: every file of a
     run, replaced by one.
@@ -703,7 +683,6 @@ def cases(size: str, seed: int) -> Iterator[Case]:
             split("sound pickle pickle-torch pickle-sound code code-unknown code-tokenizer"),
         ),
         "archive": (archive, (*MEMBERS, "truncated")),
-        "link": (link, LINKS),
         "link-all": (predictable,),
         "leftovers": (leftovers,),
         "traced": (traced,),
@@ -717,6 +696,6 @@ SHORT = {
     *split("options-substitution speech-command speech-name speech-pipe speaking-id-html"),
     *split("speaking-id-up speaking-word-escape yaml-apply-model yaml-apply-conf"),
     *split("yaml-apply-experiment pickle-weights-torch pickle-vectors-objects"),
-    *split("pickle-checkpoint archive-up archive-dots archive-truncated link-lock"),
-    *split("link-manifest leftovers"),
+    *split("pickle-checkpoint archive-up archive-dots archive-truncated link-all"),
+    *split("leftovers"),
 }

@@ -71,8 +71,8 @@ def lists(home: Path, count: int = 300) -> None:
     """Lists of many hypotheses."""
     from toys import sentences
 
+    from lmtools import NBest
     from lmtools.formats import jsonl
-    from lmtools.types import NBest
 
     texts = sentences(count + 40, 7)
     jsonl.write(

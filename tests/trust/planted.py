@@ -217,10 +217,10 @@ def joined(home: Path, name: str, plant: str) -> None:
 def journal(home: Path, how: str) -> None:
     """A journal of `decode` that is a pickle, or of other audio."""
     ready(home, "decode")
+    from lmtools import NBest
     from lmtools.decode.recognisers import make_recogniser, sign_recogniser
     from lmtools.decode.utterances import find_utterances, identify_audio
     from lmtools.formats.journal import Journal, JournalEntry
-    from lmtools.types import NBest
 
     audio, _ = identify_audio(find_utterances(home / "set", None))
     planted = Journal(

@@ -20,7 +20,6 @@ min_count="1 2 2 3" # n-grams that occur less often are left out, a number an or
 threshold=5e-9    # of pruning after that: the 4-gram of 44.7 million words comes to 33 MB
 train_opts="epochs=1 arch.dim=192 arch.ffn=768 batch.tokens=2048" # key=value settings over conf
 nj=1              # trainings at a time
-hub=              # ORG/NAME on the Hugging Face Hub, to push the wheel and its card to; empty: nowhere
 datadir=data/models # for prepared text
 expdir=exp/models # for LMs, and dist with the wheel
 options "$@"
@@ -60,8 +59,4 @@ if stage 5 "pack" $datadir/valid.txt $text_dir $expdir/lm/small \
   $expdir/lm/{causal,tta}/model.safetensors : $expdir/dist; then
   python3 ../../utils/pack_models.py $expdir/dist studies/conf/models.md $datadir/valid.txt $text_dir/*.txt* \
     en-books-4gram=$expdir/lm/small en-books-unilm=$expdir/lm/causal en-books-tta=$expdir/lm/tta
-fi
-
-if stage 6 "push to the Hub, with --hub alone" $expdir/dist :; then
-  [[ ! $hub ]] || python3 -m huggingface_hub.cli.hf upload $hub $expdir/dist .
 fi

@@ -15,8 +15,9 @@ options "$@"
 if stage 1 "fetch CMU Sphinx's trigram" : $datadir/en-us.arpa; then
   python3 -m pip download --quiet --no-deps --dest $datadir/wheel pocketsphinx==5.1.1
   python3 -m zipfile -e $datadir/wheel/*.whl $datadir/wheel
-  echo "db21d0642286677699e6dbc859d2e5395570222361999387ce60f6e1d01995d6" \
-    "$datadir/wheel/pocketsphinx/model/en-us/en-us.lm.bin" | sha256sum --check --quiet
+  bash -c 'echo "$1  $0" | sha256sum --check --quiet' \
+    $datadir/wheel/pocketsphinx/model/en-us/en-us.lm.bin \
+    db21d0642286677699e6dbc859d2e5395570222361999387ce60f6e1d01995d6
   python3 ../../utils/sphinx_to_arpa.py $datadir/wheel/pocketsphinx/model/en-us/en-us.lm.bin \
     $datadir/en-us.arpa
 fi

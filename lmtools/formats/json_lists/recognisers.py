@@ -4,6 +4,7 @@ clouds, pyctcdecode and its like.
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from lmtools.base.errors import UserError
@@ -36,16 +37,11 @@ SILENT = ("RecognitionStatus", "requestId", "totalBilledTime", "request_id", "to
 def parse_vosk(utt: str, tree: Mapping, where: str) -> NBest:
     """Return a list of alternatives, or of the one text of a result without them."""
     if "alternatives" in tree:
-        keys = {"hyps": "alternatives", "kind": "alternative"}
-        return parse_keyed(utt, tree, where, parse=parse_confident, **keys)
+        parse = partial(parse_scored, score="confidence")  # a logarithm
+        return parse_keyed(utt, tree, where, "alternatives", parse=parse, kind="alternative")
     ref = json_io.optional(tree, "ref", str, where)
     extra = json_io.extras(tree, ("utt", "ref", "text"), where)
     return NBest(utt, (Hypothesis(member(tree, "text", str, where), {}, extra),), ref)
-
-
-def parse_confident(tree, where: str) -> Hypothesis:
-    """Return an alternative of Vosk, whose confidence is a logarithm."""
-    return parse_scored(tree, where, "confidence")
 
 
 def read_named_lines(path) -> Iterator[Entry]:

@@ -81,9 +81,10 @@ def read_entries(path) -> Iterator[Entry]:
 
 def holds_output(path: Path) -> bool:
     """Return whether a file holds what a command line left, not a dump."""
-    return path.is_file() and (
-        is_object(read_beginning(path)) or are_segments(path, read_first_line(path))
-    )
+    if not path.is_file():
+        return False
+    beginning = read_beginning(path).decode("utf-8-sig", "replace")
+    return beginning.lstrip().startswith("{") or are_segments(path, read_first_line(path))
 
 
 def load_output(path: Path, cut: list[Path]):
@@ -111,10 +112,6 @@ def is_cut(tree) -> bool:
     except UnicodeEncodeError:
         return True
     return False
-
-
-def is_object(beginning: bytes) -> bool:
-    return beginning.decode("utf-8-sig", "replace").lstrip().startswith("{")
 
 
 def parse_list(utt: str, tree: Mapping, where: str) -> NBest:

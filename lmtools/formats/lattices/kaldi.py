@@ -101,7 +101,6 @@ def table_of(path) -> Path:
     """Return the words.txt that belongs to the lattices in `path`."""
     spec = parse_specifier(path)
     place = spec.place if spec else path
-    place = place.partition(",")[0] if spec and "scp" in spec.options else place
     home = Path(place) if Path(place).is_dir() else Path(place).parent
     plain = place != "-" and not (spec and place.endswith("|"))
     for folder in (home, home / "graph", home.parent / "graph") if plain else ():

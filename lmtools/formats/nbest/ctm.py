@@ -70,7 +70,8 @@ def in_time(lines: Sequence[Line], utt: str) -> list[list[str]]:
     twice = [
         max(pair, key=lambda line: line[1])[0]
         for pair in pairwise(ordered)
-        if pair[0][1] != pair[1][1] and middle_of(pair[0][2]) > float(pair[1][2][1])
+        if pair[0][1] != pair[1][1]
+        and float(pair[0][2][1]) + float(pair[0][2][2]) / 2 > float(pair[1][2][1])
     ]
     if OVERLAP * len(twice) >= len(ordered) > 0:
         raise UserError(
@@ -78,10 +79,6 @@ def in_time(lines: Sequence[Line], utt: str) -> list[list[str]]:
             " times; keep one of them"
         )
     return [row for *_, row in ordered]
-
-
-def middle_of(row: Sequence[str]) -> float:
-    return float(row[1]) + float(row[2]) / 2
 
 
 def read_rows(path) -> Iterator[tuple[str, str, list[str]]]:

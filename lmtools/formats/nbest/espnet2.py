@@ -135,11 +135,6 @@ def parse_score(text: str, where: str, what: str = "score") -> float:
     return number(match[1].strip() if match else text, where, what)
 
 
-def parse_total(text: str, where: str) -> dict[str, float]:
-    """Return the total in `text` as `am`."""
-    return {"am": parse_score(text, where)}
-
-
 def parse_parts(text: str, where: str) -> dict[str, float]:
     """Return the numbers in `text` by the names before them."""
     body, at = text.strip().removeprefix("{").removesuffix("}").strip(), 0
@@ -156,7 +151,7 @@ def parse_parts(text: str, where: str) -> dict[str, float]:
     return parts
 
 
-PARSERS = {"score": parse_total, "scores": parse_parts}
+PARSERS = {"score": lambda text, where: {"am": parse_score(text, where)}, "scores": parse_parts}
 
 
 def write(nbests: Iterable[NBest], path) -> None:

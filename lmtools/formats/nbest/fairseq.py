@@ -105,7 +105,7 @@ def parse_hypothesis(rank: int, lines: Lines, power: float, marks: str) -> Hypot
     words = pieces.join_pieces(shown, marks)
     extra = {kind: lines[kind][rank][1] for kind in "PAI" if kind in lines}
     place, line = lines["P"][rank] if "P" in lines else ("", "")
-    parts = parse_tokens(line, place)
+    parts = [number(part, place, "a token's score") for part in line.split()]
     am = parse_in_unit(
         value, find_unit(len(parts) or len(text.split()) + 1, power, where), where, "the score"
     )
@@ -120,10 +120,6 @@ def split_score(content: str, where: str) -> tuple[str, str]:
         raise UserError(f"{where}: no tab after the score; expected `H-id TAB score TAB text`")
     number(score, where, "the score")
     return score, text
-
-
-def parse_tokens(content: str, where: str) -> list[float]:
-    return [number(value, where, "a token's score") for value in content.split()]
 
 
 def find_unit(length: int, power: float, where: str) -> float:

@@ -253,7 +253,9 @@ def write(nbests: Iterable[NBest], path) -> None:
     if is_list(path):
         with kaldi_tables.Writer(path) as out:
             for nbest in check_nbests(nbests, path):
-                write_texts(nbest, out, path)
+                for key, hyp in key_hypotheses(nbest):
+                    no_score(hyp, f"{path}: utterance {nbest.utt!r}")
+                    out.write(key, " ".join(hyp.text.split()))
         return
     nbests = list(check_nbests(nbests, path))
     with atomic_directory(path, "words_text") as temporary, ExitStack() as stack:
@@ -268,16 +270,6 @@ def write(nbests: Iterable[NBest], path) -> None:
         for nbest in nbests:
             for key, hyp in key_hypotheses(nbest):
                 write_hypothesis(key, hyp, out, where=f"{path}: key {key!r}")
-
-
-def write_texts(nbest: NBest, out: kaldi_tables.Writer, path) -> None:
-    for key, hyp in key_hypotheses(nbest):
-        no_score(hyp, f"{path}: utterance {nbest.utt!r}")
-        out.write(key, spoken(hyp))
-
-
-def spoken(hyp: Hypothesis) -> str:
-    return " ".join(hyp.text.split())
 
 
 def key_hypotheses(nbest: NBest) -> Iterator[tuple[str, Hypothesis]]:
@@ -296,7 +288,7 @@ def write_hypothesis(
     key: str, hyp: Hypothesis, out: Callable[[str], kaldi_tables.Writer], where: str
 ) -> None:
     """Write one hypothesis into the files of its text, scores and extras."""
-    out("words_text").write(key, spoken(hyp))
+    out("words_text").write(key, " ".join(hyp.text.split()))
     for name, value in hyp.scores.items():
         out(cost_file(name, where)).write(key, repr(-float(value)))
     if {"graph", "lm"} <= hyp.scores.keys():

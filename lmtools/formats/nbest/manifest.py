@@ -36,16 +36,15 @@ def recognises(path: Path, first: str) -> bool:
             tree, _ = json.JSONDecoder().raw_decode(head)
         except (ValueError, RecursionError):
             return False
-        if isinstance(tree, dict) and not any(is_more(*pair) for pair in tree.items()):
+        rich = isinstance(tree, dict) and any(
+            isinstance(value, (dict, list)) or "score" in name or "confidence" in name
+            for name, value in tree.items()
+        )
+        if isinstance(tree, dict) and not rich:
             names = [name for name, value in tree.items() if isinstance(value, str)]
     elif first:
         names = split_row(first)
     return bool(choose(names, IDS + PATHS) and choose(names, TEXTS + HYPS))
-
-
-def is_more(name: str, value) -> bool:
-    """Return whether a value is more than a manifest says: of lists, scores and their like."""
-    return isinstance(value, (dict, list)) or "score" in name or "confidence" in name
 
 
 def read(path) -> Iterator[NBest]:

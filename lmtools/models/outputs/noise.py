@@ -30,13 +30,9 @@ class Noise:
     """
 
     def __init__(
-        self,
-        counts: Sequence[int],
-        excluded: Sequence[int] = NEVER_PREDICTED,
-        power: float = 0.75,
-        add: float = 1.0,
+        self, counts: Sequence[int], excluded: Sequence[int] = NEVER_PREDICTED, power: float = 0.75
     ):
-        self.counts, self.power, self.add = np.asarray(counts, dtype=np.float64), power, add
+        self.counts, self.power = np.asarray(counts, dtype=np.float64), power
         order = np.argsort(-self.counts, kind="stable")
         self.order = order[~np.isin(order, excluded)]  # the id of each rank
         if not len(self.order):
@@ -92,14 +88,14 @@ class LogUniform(Noise):
 
 
 class UnigramNoise(Noise):
-    """P(id) ~ (count + add) ** power, drawn in constant time by the alias method (Walker 1977)."""
+    """P(id) ~ (count + 1) ** power, drawn in constant time by the alias method (Walker 1977)."""
 
     def rank_probabilities(self):
-        mass = (self.counts[self.order] + self.add) ** self.power
+        mass = (self.counts[self.order] + 1) ** self.power
         if not (mass.min() > 0 and np.isfinite(mass).all()):
             raise UserError(
                 "unigram noise: an id has probability 0 and its posterior could not be recovered;"
-                " add more than 0 to counts"
+                " give a power nearer to 1"
             )
         return mass / mass.sum()
 

@@ -13,9 +13,11 @@ import numpy as np
 from lmtools.base.computing import keep_freed_memory
 if sys.argv[1] == "keep":
     keep_freed_memory()
+def count(): return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+before = count()
 for _ in range(20):
     np.ones(1 << 23)  # 64 MB
-print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt)
+print(count() - before)
 """
 
 

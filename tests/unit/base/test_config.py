@@ -6,8 +6,8 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lmtools import UserError
 from lmtools.base.config import build, dump, from_yaml, load_yaml, override, read_layers
-from lmtools.base.errors import UserError
 
 
 @dataclass(frozen=True)

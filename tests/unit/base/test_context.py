@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import lmtools
-from lmtools.base.context import MAX_LINE, Context, current, parse_size, using
-from lmtools.base.errors import UserError
+from lmtools import UserError, using
+from lmtools.base.context import MAX_LINE, Context, current, parse_size
 from lmtools.base.files import read_lines
 from lmtools.base.workers import as_completed, map_ordered
 

@@ -14,10 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lmtools import UserError, using
 from lmtools.base import atomic, files
 from lmtools.base.atomic import atomic_directory, atomic_path, atomic_text
-from lmtools.base.context import using
-from lmtools.base.errors import UserError
 from lmtools.base.files import read_bytes, read_lines, sha256
 
 SUFFIXES = ["", ".gz", ".xz"]

@@ -9,8 +9,7 @@ import pytest
 from toys import OBJECTIVE, TRANSFORMER, WORDS, sentences
 from translators import random_translator
 
-from lmtools import cli
-from lmtools.base.errors import UserError
+from lmtools import UserError, cli
 from lmtools.base.specs import LMSpec, find_model, parse_mixture
 from lmtools.cli import main
 from lmtools.score import load

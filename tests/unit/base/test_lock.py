@@ -11,8 +11,8 @@ import time
 
 import pytest
 
+from lmtools import UserError
 from lmtools.base.atomic import hold_lock
-from lmtools.base.errors import UserError
 from lmtools.cli import main
 
 HOLD = (

@@ -2,8 +2,8 @@ import json
 
 import pytest
 
+from lmtools import UserError
 from lmtools.base import seal
-from lmtools.base.errors import UserError
 
 TREE = {
     "b": [1, 0.1, float("inf"), None, True],

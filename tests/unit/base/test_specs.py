@@ -2,7 +2,7 @@
 
 import pytest
 
-from lmtools.base.errors import UserError
+from lmtools import UserError
 from lmtools.base.specs import LMSpec
 
 

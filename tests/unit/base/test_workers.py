@@ -3,7 +3,6 @@ for and nobody is left behind.
 """
 
 import contextlib
-import ctypes
 import os
 import signal
 import subprocess
@@ -16,8 +15,8 @@ from pathlib import Path
 import pytest
 from processes import PATIENCE, alive, descendants, gone, workers_of
 
+from lmtools import UserError
 from lmtools.base import workers
-from lmtools.base.errors import UserError
 from lmtools.base.workers import Work, WorkerPool, as_completed, map_ordered
 
 ROOT = Path(__file__).parents[3]
@@ -289,15 +288,3 @@ def test_an_interrupt_that_another_thread_takes_waits_too():
         end.set()
         thread.join()
     assert done
-
-
-def test_a_parent_that_died_before_is_noticed(monkeypatch):
-    """Between the start of a process and its word to the kernel its parent may end."""
-    monkeypatch.setattr(
-        workers.os, "_exit", lambda status: (_ for _ in ()).throw(SystemExit(status))
-    )
-    monkeypatch.setattr(
-        ctypes, "CDLL", lambda name: type("Libc", (), {"prctl": staticmethod(lambda *_: 0)})
-    )
-    with pytest.raises(SystemExit):
-        workers.end_with_parent(-1)

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lmtools.base.errors import UserError
+from lmtools import UserError
 from lmtools.base.files import read_lines
 from lmtools.cli import main
 from lmtools.text import blocks

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lmtools.base.errors import UserError
+from lmtools import UserError
 from lmtools.base.seal import add_seal
 from lmtools.cli import main
 from lmtools.text import NORMALISERS, Normaliser, blocks

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lmtools.base.errors import UserError
+from lmtools import UserError
 from lmtools.text import NORMALISERS, Normaliser
 from lmtools.text.normaliser import CHOICES, parse_normaliser
 
@@ -87,22 +87,6 @@ def test_output_has_the_form_asked_for(normaliser, text):
             assert word.strip("'’‘‛ʼ´`′＇") == word
 
 
-def test_every_single_character_is_settled():
-    """Changes of case and form interact in few places of Unicode; all of them are visited."""
-    for case, form in (("lower", "NFKC"), ("upper", "NFKC"), ("upper", "NFC")):
-        normaliser = Normaliser(case, "strip", "straight", form)
-        text = [
-            normaliser(f"a{chr(point)}b") for point in range(0x3100) if not 0xD800 <= point < 0xE000
-        ]
-        assert [normaliser(one) for one in text] == text
-
-
-def test_saved_and_loaded(tmp_path):
-    for name, normaliser in NORMALISERS.items():
-        normaliser.save(tmp_path / name)
-        assert Normaliser.load(tmp_path / name) == normaliser
-
-
 def test_hash_tells_settings_apart():
     assert len({normaliser.hash for normaliser in NORMALISERS.values()}) == len(NORMALISERS)
     assert Normaliser(case="lower").hash == Normaliser("lower").hash != Normaliser("upper").hash
@@ -168,13 +152,3 @@ def test_specs(tmp_path, spec, text, expected):
 def test_other_specs_are_refused(spec, message):
     with pytest.raises(UserError, match=message):
         parse_normaliser(spec)
-
-
-def test_unknown_choice_is_refused():
-    with pytest.raises(UserError, match="'case' is 'title'; choose one of keep, lower, upper"):
-        Normaliser(case="title")
-
-
-def test_no_normaliser_in_directory(tmp_path):
-    with pytest.raises(UserError, match=r"normaliser\.yaml: cannot read"):
-        Normaliser.load(tmp_path)

@@ -8,12 +8,11 @@ import pytest
 from whisper_normalizer.basic import BasicTextNormalizer
 from whisper_normalizer.english import EnglishTextNormalizer
 
-from lmtools.base.errors import UserError
+from lmtools import Hypothesis, NBest, UserError
 from lmtools.cli import main
 from lmtools.formats import jsonl
 from lmtools.text import NORMALISERS, whisper
 from lmtools.text.unify import UNIFIERS, unifier
-from lmtools.types import Hypothesis, NBest
 
 SCRIPT = Path(__file__).parents[3] / "utils/unify.py"
 # the same words in two forms, and the one form that makes them equal

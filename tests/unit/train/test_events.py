@@ -1,6 +1,5 @@
 """TensorBoard's event files, read back by TensorBoard."""
 
-import json
 import os
 import signal
 import socket
@@ -10,7 +9,7 @@ from shlex import split
 
 import pytest
 import yaml
-from toys import settings
+from toys import read_log, settings
 
 from lmtools.base.config import as_tree
 from lmtools.base.errors import install_extra
@@ -34,8 +33,8 @@ def read_events(directory) -> dict[str, list[tuple[int, float]]]:
 
 def read_metrics(directory, name: str) -> list[tuple[int, float]]:
     """Steps and values of a metric."""
-    lines = map(json.loads, (directory / "metrics.jsonl").read_text().splitlines())
-    return [(line["step"], pytest.approx(line[name], abs=1e-5)) for line in lines if name in line]
+    rows = read_log(directory, name)
+    return [(row["step"], pytest.approx(row[name], abs=1e-5)) for row in rows]
 
 
 def test_events_are_the_metrics(tiny, tmp_path):
@@ -63,7 +62,6 @@ def test_a_training_that_goes_on_has_each_step_once(tiny, tmp_path, monkeypatch)
     with pytest.raises(loop.Stopped):
         train(settings("causal"), *places, events=tmp_path / "events")
     monkeypatch.setattr(loop.Training, "step", step)
-    (tmp_path / "lm/metrics.jsonl").read_text()
     train(settings("causal"), *places, events=tmp_path / "events")
     found = read_events(tmp_path / "events")
     assert found["loss/train"] == read_metrics(tmp_path / "lm", "train_loss")

@@ -17,7 +17,7 @@ import torch
 import yaml
 from safetensors.torch import load_file as load_tensors
 from spelled import random_elmo
-from toys import OBJECTIVE, TRANSFORMER, settings
+from toys import OBJECTIVE, TRANSFORMER, read_log, saved_bytes, settings
 
 from lmtools.base.errors import UserError
 from lmtools.models.checkpoint import describe_model, load_metadata, load_model, model_hash
@@ -30,26 +30,14 @@ from lmtools.train.loop import Training
 from lmtools.train.validation import Validation
 
 
-def weights(directory) -> bytes:
-    return (directory / "model.safetensors").read_bytes() + (
-        directory / "checkpoint.safetensors"
-    ).read_bytes()
-
-
-def tensors(directory):
-    """All tensors of the best and the last checkpoint, as bytes (metadata holds times)."""
-    files = ("model.safetensors", "checkpoint.safetensors")
-    return {
-        (f, n): t.numpy().tobytes() for f in files for n, t in load_tensors(directory / f).items()
-    }
+def weights(directory, *names) -> list[bytes]:
+    names = names or ("model", "checkpoint")
+    return [(directory / f"{name}.safetensors").read_bytes() for name in names]
 
 
 @pytest.mark.parametrize("model", OBJECTIVE)
 def test_training_learns(trained, model):
-    lines = [
-        json.loads(line) for line in (trained[model] / "metrics.jsonl").read_text().splitlines()
-    ]
-    losses = [line["valid_loss"] for line in lines if "valid_loss" in line]
+    losses = [row["valid_loss"] for row in read_log(trained[model], "valid_loss")]
     assert losses[-1] < losses[0]
     assert load_metadata(trained[model] / "checkpoint.safetensors")["progress"][
         "best"
@@ -107,14 +95,8 @@ def test_killed_at_any_step_and_resumed_gives_the_same_bytes(pairs, tmp_path):
     assert json.loads(done.stdout.splitlines()[-1]) == ends * 2
     for model in ("causal", "seq2seq"):
         whole, pieces = (tmp_path / model / name for name in ("whole", "pieces"))
-        assert tensors(pieces) == tensors(whole)
-        assert validations(pieces) == validations(whole) != []
-
-
-def validations(home) -> list[dict]:
-    """What a training's log says of its validations."""
-    lines = map(json.loads, (home / "metrics.jsonl").read_text().splitlines())
-    return [line for line in lines if "valid_loss" in line]
+        assert saved_bytes(pieces) == saved_bytes(whole)
+        assert read_log(pieces, "valid_loss") == read_log(whole, "valid_loss") != []
 
 
 ADAPTIVE = {"criterion": "adaptive", "output": {"cutoffs": [6, 16], "divide": 2.0}}
@@ -171,7 +153,7 @@ def test_stopped_at_any_step_and_resumed_gives_the_same_bytes(
         assert len(Corpus.open(corpora[0]).shards) > 3
     whole = train(some, *corpora, tmp_path / "whole", "cpu")
     parts = train_in_parts([3, 9, 14], some, *corpora, tmp_path / "parts", "cpu")
-    assert tensors(tmp_path / "parts") == tensors(tmp_path / "whole")
+    assert saved_bytes(tmp_path / "parts") == saved_bytes(tmp_path / "whole")
     timeless = {"seconds": 0.0}
     assert dataclasses.replace(parts, **timeless) == dataclasses.replace(whole, **timeless)
 
@@ -183,7 +165,7 @@ def test_a_plateau_lowers_the_learning_rate(corpora, tmp_path):
         "causal", optim=optim, valid_every=2, log_every=2, checkpoint_every=1000, epochs=50
     )
     progress = train(some, *corpora, tmp_path / "m", "cpu")
-    lines = [json.loads(line) for line in (tmp_path / "m/metrics.jsonl").read_text().splitlines()]
+    lines = read_log(tmp_path / "m", "step")
     best, rate = float("inf"), 4.0
     for trained, validated in zip(lines[::2], lines[1::2], strict=True):
         assert trained["lr"] == pytest.approx(rate)
@@ -226,8 +208,7 @@ def test_a_complete_training_is_not_repeated_and_another_is_set_aside(corpora, t
 def test_patience_stops_early_and_keeps_the_best(corpora, tmp_path):
     hot = settings("causal", epochs=50, patience=2, optim=Optim(lr=0.3, warmup=1), valid_every=3)
     progress = train(hot, *corpora, tmp_path / "m", "cpu")
-    lines = [json.loads(line) for line in (tmp_path / "m/metrics.jsonl").read_text().splitlines()]
-    losses = [line["valid_loss"] for line in lines if "valid_loss" in line]
+    losses = [row["valid_loss"] for row in read_log(tmp_path / "m", "valid_loss")]
     assert progress.done and progress.worse == 2 and losses[-3] == min(losses)
     assert load_metadata(tmp_path / "m/model.safetensors")["valid_loss"] == pytest.approx(
         min(losses), abs=1e-6
@@ -239,8 +220,8 @@ def test_training_stops_where_an_epoch_gains_too_little_and_keeps_epochs(corpora
     steady = Optim(lr=5e-3, decay="none", warmup=2)
     some = settings("causal", epochs=8, valid_every=None, optim=steady)
     per_epoch = train(some, *corpora, tmp_path / "whole", "cpu").step // 8
-    log = map(json.loads, (tmp_path / "whole/metrics.jsonl").read_text().splitlines())
-    values = [math.exp(line["valid_loss"]) for line in log if "valid_loss" in line]
+    log = read_log(tmp_path / "whole", "valid_loss")
+    values = [math.exp(row["valid_loss"]) for row in log]
     gains = [before - after for before, after in itertools.pairwise(values)]
     least = gains[3] + 1e-3
     last = 2 + next(i for i, gain in enumerate(gains) if gain < least)
@@ -252,15 +233,10 @@ def test_training_stops_where_an_epoch_gains_too_little_and_keeps_epochs(corpora
     assert said in capsys.readouterr().err
     # what was kept is a training of so many epochs; there was no seventh
     train(dataclasses.replace(some, epochs=2), *corpora, tmp_path / "two", "cpu")
-    assert model_tensors(tmp_path / "m/epoch-2") == model_tensors(tmp_path / "two")
+    kept, two = tmp_path / "m/epoch-2", tmp_path / "two"
+    assert saved_bytes(kept, "model") == saved_bytes(two, "model")
     assert load_model(tmp_path / "m/epoch-2")[0].settings == stopping
     assert not (tmp_path / "m/epoch-7").exists()
-
-
-def model_tensors(directory) -> dict[str, bytes]:
-    """The tensors of the best weights, as bytes."""
-    found = load_tensors(directory / "model.safetensors")
-    return {name: tensor.numpy().tobytes() for name, tensor in found.items()}
 
 
 def test_a_loss_that_is_not_finite_names_the_batch(corpora, tmp_path, monkeypatch):
@@ -389,7 +365,7 @@ def flip(path, where=0.7):
 def plain(directory) -> dict:
     """What a training leaves, without times."""
     return {
-        **tensors(directory),
+        **saved_bytes(directory),
         "model": (directory / "model.safetensors").read_bytes(),
         "config": (directory / "config.yaml").read_bytes(),
     }
@@ -485,7 +461,7 @@ def test_train_mends_a_damaged_description_and_sets_a_damaged_checkpoint_aside(
         load_model(out)
     flip(out / "checkpoint.safetensors")
     train(some, *corpora, out, "cpu")
-    assert plain(out) == before and plain_weights(tmp_path / "m.1") == before["model"]
+    assert plain(out) == before and weights(tmp_path / "m.1", "model") == [before["model"]]
     assert (
         "checkpoint.safetensors: damaged (its tensors are not those that were written); it is kept"
         f" as {out}.1" in capsys.readouterr().out
@@ -493,11 +469,7 @@ def test_train_mends_a_damaged_description_and_sets_a_damaged_checkpoint_aside(
     (out / "checkpoint.safetensors").unlink()
     train(dataclasses.replace(some, seed=5), *corpora, out, "cpu")
     # is not overwritten though nothing else says whose it is
-    assert plain_weights(tmp_path / "m.2") == before["model"]
-
-
-def plain_weights(directory) -> bytes:
-    return (directory / "model.safetensors").read_bytes()
+    assert weights(tmp_path / "m.2", "model") == [before["model"]]
 
 
 def test_a_model_of_an_older_version_is_taken_with_a_warning(trained, tmp_path, capsys):
@@ -559,11 +531,7 @@ def test_a_full_disk_is_told_in_one_line_and_the_training_goes_on_afterwards(
     full = False
     train(some, *corpora, tmp_path / "m", "cpu")
     assert plain(tmp_path / "m") == plain(tmp_path / "whole")
-    logs = [
-        [json.loads(line) for line in (tmp_path / name / "metrics.jsonl").read_text().splitlines()]
-        for name in ("whole", "m")
-    ]
-    whole, again = ([line for line in log if "valid_loss" in line] for log in logs)
+    whole, again = (read_log(tmp_path / name, "valid_loss") for name in ("whole", "m"))
     assert whole == again
 
 

@@ -3,14 +3,13 @@ bit.
 """
 
 import dataclasses
-import json
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
-from toys import ARCH, OBJECTIVE, settings
+from toys import ARCH, OBJECTIVE, read_log, settings
 
 from lmtools.base.config import from_yaml, read_layers
 from lmtools.base.errors import UserError
@@ -278,11 +277,7 @@ def test_a_trained_model_is_loaded_with_what_its_noise_was(
         told.output["noise"] = noise
     progress = train(told, *corpora, tmp_path / "lm", "cpu")
     lm, _ = load_model(tmp_path / "lm")
-    losses = [
-        row["valid_loss"]
-        for row in map(json.loads, (tmp_path / "lm/metrics.jsonl").read_text().splitlines())
-        if "valid_loss" in row
-    ]
+    losses = [row["valid_loss"] for row in read_log(tmp_path / "lm", "valid_loss")]
     assert min(losses) == pytest.approx(progress.best, abs=1e-5)
     assert progress.best < 2.8  # 2.93 is the entropy of the words
     corpus = Corpus.open(tiny / "valid.bin")

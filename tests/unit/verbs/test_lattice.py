@@ -125,19 +125,6 @@ def test_nbest_is_the_best_sequences_in_order(here, capsys):
             )
 
 
-@pytest.mark.parametrize("form", ["slf", "openfst"])
-def test_determinised_lattices_have_each_sequence_once(here, capsys, form):
-    status, _ = run(capsys, "determinise", "l", "--weights", SPELLED, "--out", "d", "--to", form)
-    assert status == 0
-    weights = WEIGHTS if form == "slf" else {"am": 1.0}
-    for lattice, found in zip(lattices.read("l"), lattices.read("d", form), strict=True):
-        assert len(all_paths(found)) == len({words for words, _, _ in all_paths(found)})
-        expected = sentences(lattice, WEIGHTS)
-        assert sentences(found, weights) == pytest.approx(expected, abs=1e-4)
-    assert "prune it first" in refused(capsys, "determinise", "l", "--states", 1, "--out", "e")
-    assert not (here / "e").exists()
-
-
 @pytest.mark.parametrize("scale", [1.0, 0.25, 0.0])
 def test_posteriors_are_shares_of_all_paths(here, capsys, scale):
     for form in ("slf", "openfst"):

@@ -64,10 +64,10 @@ def test_the_ends_of_the_unit_interval_are_ranks():
 
 
 def test_unigram_is_smoothed_and_refuses_what_cannot_be_recovered():
-    noise = UnigramNoise(COUNTS, power=0.5, add=1.0)
+    noise = UnigramNoise(COUNTS, power=0.5)
     assert noise.probability[5] / noise.probability[13] == pytest.approx(91**0.5)
     with pytest.raises(UserError, match="probability 0"):
-        UnigramNoise(COUNTS, add=0.0)
+        UnigramNoise(COUNTS, power=-1000)
 
 
 @pytest.mark.parametrize("drawing", ["replacement", "distinct", "tries"])

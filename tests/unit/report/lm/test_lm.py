@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import yaml
 from unit.report.conftest import check_layout, collect_lms, rows_of
 from unit.report.lm.toys import STYLE, dump, lm_experiment
 
@@ -78,17 +77,6 @@ def test_what_overrules(lms, exp, capsys):
 
 
 # What is read
-
-
-def test_a_model_of_an_older_version_says_less(fresh):
-    path = fresh / "lm/gcnn/config.yaml"
-    tree = yaml.safe_load(path.read_text())
-    del tree["facts"]
-    path.write_text(yaml.safe_dump(tree))
-    found = collect_lms(fresh, style=STYLE)
-    assert (found.models["gcnn"].parameters, found.models["gcnn"].vocabulary) == (None, None)
-    (line,) = [line for line in found.absent if "older version" in line]
-    assert line.startswith(f"{fresh}/lm/gcnn: config.yaml is of an older version")
 
 
 def test_models_stand_by_family_then_by_size(lms):

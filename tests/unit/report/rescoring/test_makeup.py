@@ -1,6 +1,4 @@
-"""What systems are made of: by the facts in their weights, in older files by what else they say."""
-
-from dataclasses import replace
+"""What systems are made of: by the facts in their weights, or by signatures."""
 
 from lmtools.report.lists import find_lattice_makeup, find_makeups
 from lmtools.report.names import LmPart, SystemParts
@@ -16,8 +14,8 @@ def weights(features: str, system=None, signatures=(), sha256="own") -> Weights:
     return Weights("wer", values, "am", dev, signatures=dict(signatures), system=system)
 
 
-def found(models=MODELS, lists=("own",), **every) -> dict[str, SystemParts]:
-    return find_makeups(every, models, lists)
+def found(models=MODELS, **every) -> dict[str, SystemParts]:
+    return find_makeups(every, models)
 
 
 def test_facts_say_all():
@@ -38,25 +36,14 @@ def test_facts_say_all():
     assert found(a=weights("am", facts)) == {"a": SystemParts(parts, True)}
 
 
-def test_older_weights_say_it_by_signatures_features_and_lists():
+def test_weights_without_facts_say_it_by_signatures():
     said = {"tta/token": {"model": "t1"}, "raw": RAW}
-    old = found(
-        a=weights("am lm tta/token raw words", signatures=said),
-        b=weights("am graph ngram words", sha256="of lattices"),
-        c=weights("am lm words"),
-    )
+    old = found(a=weights("am lm tta/token raw words", signatures=said), c=weights("am lm words"))
     assert old["a"] == SystemParts((LmPart("tta", "token"), LmPart("lstm", "sum", False)))
-    assert old["b"] == SystemParts((LmPart("ngram"),), True)
     assert old["c"] == SystemParts()
-    # which lists are its own is not known where nothing was tuned on the experiment's
-    assert not found(b=weights("am ngram", sha256="x"))["b"].lattices
-    curves = replace(weights("am mine lm"), search={"curves": {"mine": {}, "lm": {}}})
-    assert found(a=curves)["a"] == SystemParts((LmPart("mine"),))
 
 
 def test_reports_of_lattices_say_what_was_rescored():
     signatures = {"tta": {"model": "t1"}, "raw": RAW}
-    made = find_lattice_makeup({"signatures": signatures, "lms": {"tta": "d", "raw": "d"}}, MODELS)
+    made = find_lattice_makeup({"signatures": signatures}, MODELS)
     assert made == SystemParts((LmPart("tta"), LmPart("lstm", "sum", False)), True)
-    assert find_lattice_makeup({"lms": {"tta": "d"}}, MODELS) == SystemParts((LmPart("tta"),), True)
-    assert not find_lattice_makeup({"lms": {"a": "d"}, "normalise": "none"}, MODELS).normalised

@@ -1,15 +1,13 @@
 """SentencePiece models that another toolkit trained."""
 
 import io
-from shlex import split
 
 import pytest
 import sentencepiece
 
-from lmtools.base.errors import UserError
+from lmtools import UserError
 from lmtools.cli import main
-from lmtools.text import NORMALISERS, Normaliser
-from lmtools.text.corpus import Corpus
+from lmtools.text import Normaliser
 from lmtools.text.subword import MASK, SPECIALS, UNK, adopt, load_subword
 
 LINES = [
@@ -108,19 +106,6 @@ def test_words_are_spelled_by_other_models(tmp_path, options):
     found = [ours.words.words.vocabulary[ours.words.id_of(spelling)] for spelling in spelled]
     known = "漢" if "byte_fallback" in options else "<unk>"
     assert found == ["blue", "finch", known, "<unk>"]
-
-
-def test_directory_and_corpus_hold_it(tmp_path):
-    foreign(tmp_path / "m")
-    ours = adopt(tmp_path / "m", NORMALISERS["librispeech"], tmp_path / "sw")
-    assert load_subword(tmp_path / "sw").hash == ours.hash
-    (tmp_path / "text").write_text("The BLUE finch\n")
-    assert (
-        main(split(f"corpus --text {tmp_path}/text --subword {tmp_path}/sw --out {tmp_path}/c.bin"))
-        == 0
-    )
-    corpus = Corpus.open(tmp_path / "c.bin")
-    assert corpus.subword.decode(corpus[0]) == "the blue finch"
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lmtools.base.errors import UserError
+from lmtools import UserError
 from lmtools.cli import main
 from lmtools.text import NORMALISERS, Normaliser, blocks
 from lmtools.text.normaliser import CHOICES

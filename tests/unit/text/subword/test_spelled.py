@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from toys import sentences
 
-from lmtools.base.errors import UserError
+from lmtools import UserError
 from lmtools.text import NORMALISERS, Normaliser
 from lmtools.text.corpus import binarise
 from lmtools.text.subword import SPECIALS, UNK, load_subword, train

@@ -11,7 +11,7 @@ import sentencepiece
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lmtools.base.errors import UserError
+from lmtools import UserError
 from lmtools.text import NORMALISERS, Normaliser
 from lmtools.text.subword import BOS, EOS, MASK, PAD, SUBWORDS, UNK, load_subword, train
 

@@ -5,7 +5,7 @@ from shlex import split
 import pytest
 import yaml
 
-from lmtools.base.errors import UserError
+from lmtools import UserError
 from lmtools.cli import main
 from lmtools.text import NORMALISERS, Normaliser
 from lmtools.text.subword import SPECIALS, UNK, adopt, load_subword
