@@ -51,11 +51,11 @@ class Serving:
     """Options of a service over HTTP."""
 
     port: str = option(
-        "8000", "to listen on, 0: any that is free; ADDRESS:PORT lets other machines ask"
+        "8000", "port to listen on (0: any free one); ADDRESS:PORT lets other machines connect"
     )
-    waiting: int = option(64, "requests that may wait; one more is answered with 503", least=1)
+    waiting: int = option(64, "number of requests that may wait; one more gets status 503", least=1)
     seconds: float = option(
-        10.0, "that a request may take to come, to be answered, and the answer to go", least=0.01
+        10.0, "most seconds for a request to arrive, and for its answer to be sent", least=0.01
     )
 
     def __post_init__(self):
