@@ -127,7 +127,7 @@ def run(args):
     lms = find_lms(args)
     for lm in lms.values():  # before steps that take long
         check_packages(lm)
-    out, log = Path(args.out), Log(args)
+    out, log = Path(args.out), RunLog(args)
     with hold_lock(args.out), contextlib.closing(log):
         given = {part: path for part in ("dev", "test") if (path := getattr(args, part))}
         if args.asr:
@@ -152,7 +152,7 @@ def run(args):
     print(f"{told}\n{plural(hints, 'hint')}: {out / LOG}")
 
 
-def decode(args, part: str, path: str, log: "Log") -> str:
+def decode(args, part: str, path: str, log: "RunLog") -> str:
     """Return the lists of recordings that a part may be in the place of lists."""
     if Path(path).exists() and FORMATS.detect(path, NONE) != NONE:
         return path
@@ -264,7 +264,7 @@ def plan_writing(args, sets: Mapping[str, ListSet], lms: Mapping[str, str]) -> W
     return choose_writing(nbests, lines, lm, normaliser=args.normaliser)
 
 
-class Log:
+class RunLog:
     """The log of a run, in the directory that it writes, which is made for the first command."""
 
     def __init__(self, args):
