@@ -299,7 +299,7 @@ class Server:
                 late = f"the request did not come in {seconds:g} s; send it at once"
                 raise Refusal(408, late) from None
             path = head.path if head.path in METHODS else path
-            keep = head.keep and not self.ending
+            keep = head.keep
             status, (content, kind) = 200, await self.respond(head, body)
         except UserError as error:
             status, more = getattr(error, "status", 400), getattr(error, "headers", {})
@@ -307,6 +307,7 @@ class Server:
         finally:
             self.held.pop(reader, None)
         self.metrics.requests[path, status] += 1
+        keep = keep and not self.ending
         lines = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase}", f"Content-Type: {kind}"]
         lines.append(f"Content-Length: {len(content)}")
         lines.append(f"Connection: {'keep-alive' if keep else 'close'}")
