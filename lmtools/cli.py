@@ -24,7 +24,7 @@ from lmtools.verbs.help import HelpParser, suggest
 # torch. The title of each group stands above its verbs in `lmtools --help`.
 VERB_GROUPS: dict[str, dict[str, str]] = {
     "rescore N-best lists": {
-        "rescue": "do all of this in one command, from text and lists to a table of error rates",
+        "rescue": "rescore lists in one command, from a text to a table of error rates",
         "doctor": "look for problems: case, punctuation, ids, scores, vocabulary",
         "convert": "convert lists and lattices, normalise their text, attach references",
         "score": "score lists with a language model",

@@ -32,9 +32,9 @@ SHOWN = 200  # characters of what C++ says
 class VoskOptions:
     """Options of Vosk, which `--opts` sets: the search for the hypotheses behind the first."""
 
-    beam: float = option(13.0, "of the search, in nats", least=0)
-    lattice_beam: float = option(8.0, "of the lattice, in nats", least=0)
-    depth: int = option(50, "hypotheses of a list", least=1)
+    beam: float = option(13.0, "beam of the search, in nats", least=0)
+    lattice_beam: float = option(8.0, "beam of the lattice, in nats", least=0)
+    depth: int = option(50, "most hypotheses of a list", least=1)
 
     def __post_init__(self):
         check_options(self)

@@ -32,9 +32,9 @@ CLOSE = 25  # steps by which hypotheses of the same sound may differ in their en
 class WhisperOptions:
     """Options of Whisper, which `--opts` sets."""
 
-    beam: int = option(20, "hypotheses that the search for the first one keeps", least=1)
-    depth: int = option(20, "hypotheses of a list, of different words", least=1)
-    language: str = option("en", "code of the language that is spoken, auto to have it detected")
+    beam: int = option(20, "width of the search for the first hypothesis", least=1)
+    depth: int = option(20, "most hypotheses of a list, all with different words", least=1)
+    language: str = option("en", "code of the spoken language, or auto to detect it")
 
     def __post_init__(self):
         check_options(self)

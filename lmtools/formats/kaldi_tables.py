@@ -85,9 +85,7 @@ def read_script(script: Stream) -> Iterator[TableEntry]:
 
 
 def open_value(target: str, where: str) -> contextlib.AbstractContextManager[Stream]:
-    """Open the stream that a line of a script file names: a regular file, from a byte on, or a
-    command if these are allowed.
-    """
+    """Open what a line of a script file names: a regular file, or a command if allowed."""
     if target.endswith("|"):
         return kaldi_io.open_output(kaldi_io.permit_command(target[:-1].strip(), where))
     match = OFFSET.fullmatch(target)

@@ -211,9 +211,7 @@ def is_pipe(path) -> bool:
 
 
 def unlike_lists(path, empty: bool) -> str | None:
-    """Return the kind of `path` in words if it is certainly no list; None otherwise. With `empty`,
-    an empty file or directory is none either.
-    """
+    """Return in words what is certainly no list, with `empty` an empty file too; else None."""
     if Path(path).is_dir():
         names = {child.name for child in list_children(path)}
         return next(

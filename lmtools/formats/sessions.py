@@ -31,9 +31,7 @@ def find_sessions(nbests: Sequence[NBest], path: str | None = None) -> list[list
 
 
 class SessionNames:
-    """The session of each utterance and its begin in seconds: of a file, else of names `given` by
-    utterance, else of ids.
-    """
+    """The session and begin in seconds of each utterance: of a file, else `given`, else by ids."""
 
     def __init__(self, path: str | None, given: Mapping[str, str] = EMPTY):
         self.path = path
@@ -70,9 +68,7 @@ def read_extras(nbests: Sequence[NBest]) -> dict[str, str]:
 
 
 def read_sessions(path: str) -> tuple[dict[str, str], dict[str, float]]:
-    """Read the session of each utterance, and its begin in seconds if the file has times; of a
-    directory as Kaldi and ESPnet have it `segments`, or else `utt2spk`.
-    """
+    """Read sessions by utterance, and begins if known; of a directory `segments` or `utt2spk`."""
     if Path(path).is_dir():
         held = [Path(path, name) for name in ("segments", "utt2spk") if Path(path, name).exists()]
         if not held:

@@ -53,9 +53,7 @@ def read_texts(path, plain: str = "--ref-lines") -> dict[str, str]:
 
 
 def recognise_text(path) -> str:
-    """Return the name of the format of TEXTS that recognises a file, else of Kaldi text; what can
-    be read only once is that.
-    """
+    """Return the format of TEXTS that recognises a file, else Kaldi text, as of a pipe."""
     if path == "-" or parse_specifier(path) or is_pipe(path):
         return KALDI
     first = read_first_line(path)
@@ -94,9 +92,7 @@ def refuse_shapes(path) -> None:
 
 
 def lacks_ids(texts: Mapping[str, str]) -> bool:
-    """Return whether the ids of these texts are their first words: all are letters, and most stand
-    inside the texts, too, or each text is a sentence with its final point.
-    """
+    """Return whether ids are first words: letters that stand in texts, or texts are sentences."""
     if len(texts) < FEWEST or not all(utt.replace("'", "").isalpha() for utt in texts):
         return False
     words = {word.lower() for text in texts.values() for word in text.split()}

@@ -79,9 +79,7 @@ def affordable(
 
 
 def follow_best(state: int, best: list[int], ends: list[int], closed: np.ndarray) -> list[int]:
-    """Return the rows from a state on, each the best of its state, to a state that is `closed`;
-    `ends` are the states that rows lead to.
-    """
+    """Return the best rows from a state on, whose other `ends` lead to one that is `closed`."""
     rows = []
     while not closed[state]:
         rows.append(best[state])

@@ -117,9 +117,7 @@ class NgramBatch(NamedTuple):
 
 
 class LevelRows:
-    """The n-grams of one order in memory as they are read, `size` in all, of the `last` order
-    without back-off weights; `twice`: the error on one that comes again.
-    """
+    """The n-grams of one order as they are read; `last`: no back-off; `twice`: the error on two."""
 
     def __init__(self, size: int, last: bool, twice: UserError):
         self.key, self.prob = np.empty(size, dtype=np.int64), np.empty(size)

@@ -91,9 +91,7 @@ def discount(statistic: np.ndarray) -> tuple[float, ...] | None:
 
 
 def pair_entries(lower: Grams, gram: Grams, bits: int) -> Iterator[np.ndarray]:
-    """Yield the n-grams of one order, two words or more, as blocks of ENTRYs; `lower` are those one
-    word shorter.
-    """
+    """Yield the n-grams of one order from two words on as blocks of ENTRYs; `lower` are shorter."""
     for start in range(0, len(gram), BLOCK):
         rows = start, start + BLOCK
         suffix = gram.suffix.read(*rows)

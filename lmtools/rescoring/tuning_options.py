@@ -49,10 +49,9 @@ class TuningOptions:
     )
     lengths: list[str] | None = option(
         None,
-        "lengths of the hypothesis that are features, with commas between them: words (the word"
-        " insertion bonus), characters, log-words: log(1 + words); loop: minus the words said in a"
-        " loop (a poor poor poor poor: -2), with a weight of at least 0; empty for none (default:"
-        " words in the linear form)",
+        "lengths of the hypothesis to weigh, with commas between them: words (the word insertion"
+        " bonus), characters, log-words (log(1 + words)), loop (minus the words that it repeats in"
+        " a loop, weight at least 0), or nothing (default: words in the linear form)",
         choices=DERIVED,
     )
     fix: dict[str, float] | None = option(

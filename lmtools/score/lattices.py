@@ -44,20 +44,19 @@ class LatticeOptions:
     weights: Mapping[str, float]
     old: LMSpec | None = None
     prune_beam: float | None = option(
-        None, "before rescoring: drop arcs on no path within so much of the best", least=0
+        None, "before rescoring, drop arcs of which no path is within X of the best", least=0
     )
     cover_beam: float | None = option(
         None,
-        "LMs that read both sides: only arcs on a path within so much of the best by the other"
-        " scores",
+        "for LMs that read both sides: score only arcs of which a path is within X of the best",
         least=0,
     )
     order: Mapping[str, int | None] | int | None = None
     beam: float = math.inf
     tokens: int | None = option(
-        None, "keep so many best histories of a lattice's state (default: all)", least=1
+        None, "keep the N best histories of each state of a lattice (default: all)", least=1
     )
-    states: int = option(STATES, "most states of a rescored lattice", least=1)
+    states: int = option(STATES, "most states that a rescored lattice may have", least=1)
     computing: Computing = USUAL
     glossary: Any = None
 

@@ -51,11 +51,11 @@ class Serving:
     """Options of a service over HTTP."""
 
     port: str = option(
-        "8000", "to listen on, 0: any that is free; ADDRESS:PORT lets other machines ask"
+        "8000", "port to listen on (0: any free one); ADDRESS:PORT lets other machines connect"
     )
-    waiting: int = option(64, "requests that may wait; one more is answered with 503", least=1)
+    waiting: int = option(64, "number of requests that may wait; one more gets status 503", least=1)
     seconds: float = option(
-        10.0, "that a request may take to come, to be answered, and the answer to go", least=0.01
+        10.0, "most seconds for a request to arrive, and for its answer to be sent", least=0.01
     )
 
     def __post_init__(self):
@@ -299,7 +299,7 @@ class Server:
                 late = f"the request did not come in {seconds:g} s; send it at once"
                 raise Refusal(408, late) from None
             path = head.path if head.path in METHODS else path
-            keep = head.keep and not self.ending
+            keep = head.keep
             status, (content, kind) = 200, await self.respond(head, body)
         except UserError as error:
             status, more = getattr(error, "status", 400), getattr(error, "headers", {})
@@ -307,6 +307,7 @@ class Server:
         finally:
             self.held.pop(reader, None)
         self.metrics.requests[path, status] += 1
+        keep = keep and not self.ending
         lines = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase}", f"Content-Type: {kind}"]
         lines.append(f"Content-Length: {len(content)}")
         lines.append(f"Connection: {'keep-alive' if keep else 'close'}")

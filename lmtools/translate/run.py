@@ -32,11 +32,11 @@ class TranslateOptions:
     """Options of the search for translations by the model in directory `lm`."""
 
     lm: str
-    beam: int = option(50, "width of the search, and most hypotheses of a list", least=1)
+    beam: int = option(50, "width of the search, and the most hypotheses of a list", least=1)
     length_penalty: float = option(
-        1.0, "0: hypotheses are ranked by their sum; 1: by the mean of a token", least=0
+        1.0, "rank by log-probability / tokens^X: 0 by the sum, 1 by the mean", least=0
     )
-    batch: int = option(8, "sentences searched at once", least=1)
+    batch: int = option(8, "number of sentences searched at once", least=1)
     computing: Computing = USUAL
 
     def __post_init__(self):

@@ -12,7 +12,6 @@ from lmtools.base.options import list_options, parse_option
 from lmtools.base.specs import LMSpec
 from lmtools.text.normaliser import CHOICES, Normaliser, parse_normaliser
 from lmtools.verbs.help import FullHelp, HelpParser, Rare
-from lmtools.verbs.numbers import positive
 from lmtools.verbs.options import GROUPS
 
 LEARNING = "applied to the training text, and later to every hypothesis that the model scores"
@@ -185,15 +184,3 @@ def add_vectors(parser: Parser, **pool) -> None:
     """Declare how vectors are made; `pool` changes what argparse takes for --pool."""
     for name in GROUPS["sentence vectors"]:
         parser.add(name, **(pool if name == "--pool" else {}))
-
-
-def add_context(parser, cost: str, whose: str, **origin) -> None:
-    """Declare what is read before each utterance: what that costs, whose words they may be."""
-    text = f"let the LM read up to N tokens of the utterances before each, unscored; {cost}"
-    parser.add_argument("--context", type=positive, metavar="N", help=Rare(text))
-    parser.add_argument("--context-from", default="first", help=Rare(whose), **origin)
-    text = (
-        "the session of each utterance: Kaldi's segments, or utt2spk or the like (default: what the"
-        " lists say, or else the id up to its last - or _)"
-    )
-    parser.groups["input"].add_argument("--sessions", metavar="F", help=Rare(text))

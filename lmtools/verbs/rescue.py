@@ -17,7 +17,7 @@ from lmtools.base.files import cannot
 from lmtools.base.grammar import parse_pairs
 from lmtools.base.specs import find_model, list_models
 from lmtools.evaluate import show
-from lmtools.evaluate.doctor import ERROR, read_inputs
+from lmtools.evaluate.doctor import ERROR, print_findings, read_inputs
 from lmtools.evaluate.doctor.inputs import plural
 from lmtools.evaluate.doctor.scores import find_costs
 from lmtools.evaluate.doctor.writing import Writing, choose_writing
@@ -37,7 +37,6 @@ from lmtools.score.load import check_packages
 from lmtools.text.blocks import read_text
 from lmtools.types import NBest
 from lmtools.verbs.commands import repeat_options, run_command
-from lmtools.verbs.doctor import print_findings
 from lmtools.verbs.options import COMPUTING, SEVERAL_LMS
 
 NGRAM = "ngram"  # the column of the model that --text makes

@@ -15,8 +15,9 @@ from lmtools.formats.scores import join_parts
 from lmtools.score import ListParts, Sources, score_lists
 from lmtools.score.lists import Totals, write_scores
 from lmtools.verbs.help import Rare
+from lmtools.verbs.numbers import positive
 from lmtools.verbs.options import CLUSTER, COMPUTING
-from lmtools.verbs.parser import add_context, add_lm
+from lmtools.verbs.parser import add_lm
 from lmtools.verbs.parts import Part, run_parts, wanted_command, writing_part
 
 EXAMPLES = (
@@ -45,12 +46,19 @@ def arguments(parser):
     parser.groups["input"].add_argument("--source-lines", metavar="F", help=Rare(text))
     parser.add("--reverse", "--written", "--experiment")
     add_lm(parser)
+    text = "let the LM read up to N tokens of the utterances before each, unscored"
+    parser.add_argument("--context", type=positive, metavar="N", help=Rare(text))
     text = (
         "the words that --context reads: first (the recogniser's), ref (the references), or"
         " F.json, weights of this model and of scores in the lists, whose choice is read"
         " (default: %(default)s)"
     )
-    add_context(parser, "all lists are read first", text, metavar="WHOSE")
+    parser.add_argument("--context-from", default="first", metavar="WHOSE", help=Rare(text))
+    text = (
+        "the session of each utterance: Kaldi's segments, or utt2spk or the like (default: what the"
+        " lists say, or else the id up to its last - or _)"
+    )
+    parser.groups["input"].add_argument("--sessions", metavar="F", help=Rare(text))
     text = "scores to write, lines `utt#rank log-probability tokens`; - prints them"
     parser.add("--out", metavar="F.scores", help=text)
     parser.add(*COMPUTING, *CLUSTER)

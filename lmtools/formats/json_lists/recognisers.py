@@ -156,9 +156,7 @@ def read_segments(path) -> Iterator[Entry]:
 
 
 def segments_of(utt: str, tree: Mapping, where: str, interim: list[str]) -> Iterator[Entry]:
-    """Yield the segments of one result; UTT-1, UTT-2 .. where there are several. The place of each
-    interim result is added to `interim`.
-    """
+    """Yield the segments of a result, UTT-1 .. if several; add interim results to `interim`."""
     ref = json_io.optional(tree, "ref", str, where)
     segments = list(alternatives_of(tree, where, interim)) or [[]]
     several = len(segments) > 1
@@ -181,9 +179,7 @@ def is_interim(result: Mapping) -> bool:
 
 
 def alternatives_of(tree: Mapping, where: str, interim: list[str]) -> Iterator[Sequence]:
-    """Yield the alternatives of each segment of a result of Google, AWS, Azure, Watson or Deepgram
-    that is final.
-    """
+    """Yield the alternatives of each final segment of a result of one of the clouds."""
     if isinstance(tree.get("response"), dict):  # of Google's long recordings
         tree = tree["response"]
     if "NBest" in tree:

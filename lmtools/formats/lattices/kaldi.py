@@ -200,9 +200,7 @@ def name_scores(costs: Weight) -> dict[str, float]:
 
 
 def times_of(lattice: Lattice, frame: float) -> np.ndarray | None:
-    """Return seconds of states by transition ids on the way; None without, or where two ways
-    differ.
-    """
+    """Return seconds of states by transition ids; None without, or where two ways differ."""
     if "ali" not in lattice.extra or not any(lattice.extra["ali"]):
         return None
     leaving: list[list[tuple[int, int]]] = [[] for _ in range(lattice.states)]

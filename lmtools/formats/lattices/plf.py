@@ -114,9 +114,7 @@ def write(lattices: Iterable[Lattice], path) -> None:
 
 
 def order_states(lattice: Lattice, where: str) -> Lattice:
-    """Order the states so that arcs lead up from the start, 0, to one end; the paths stay
-    the same.
-    """
+    """Order the states so that arcs lead up from the start, 0, to one end."""
     in_order = (
         lattice.start == 0
         and plain_end(lattice) == lattice.states - 1

@@ -51,9 +51,7 @@ def parse_fields(line: str, where: str) -> Line:
 
 
 def quoted_pairs(line: str, where: str) -> list[tuple[str, str]]:
-    """Return names and values of a line with quotes or escapes, or with something that is no
-    field.
-    """
+    """Return names and values of a line with quotes or escapes, or that is no field."""
     pairs, at = [], 0
     while at < len(line):
         match = FIELD.match(line, at)

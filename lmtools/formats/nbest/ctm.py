@@ -33,9 +33,7 @@ def recognises(path: Path, first: str) -> bool:
 
 
 def is_word(line: str) -> bool:
-    """Return whether a line has two times, one with a decimal point, before one word and perhaps a
-    confidence, so that they are no words.
-    """
+    """Return whether a line has two times, one with a point, a word and perhaps a confidence."""
     columns = line.split()
     numbers = [*columns[2:4], *(column for column in columns[5:] if column != NONE)]
     if len(columns) not in (5, 6) or not all(map(NUMBER.fullmatch, numbers)):

@@ -106,9 +106,7 @@ def numbered_directories(path: Path, name: re.Pattern) -> list[tuple[Path, int]]
 
 
 def read_hypotheses(folder: Path, scored: Iterable[str]) -> Iterator[tuple[str, Hypothesis]]:
-    """Yield pairs (utterance, hypothesis) of one rank directory, its text and the files `scored`
-    joined by id.
-    """
+    """Yield (utterance, hypothesis) of one rank directory, files `scored` joined by id."""
     texts = kaldi_text.read(folder / "text")
     scores: dict[str, dict[str, float]] = {utt: {} for utt in texts}
     for name in scored:

@@ -123,9 +123,7 @@ def split_score(content: str, where: str) -> tuple[str, str]:
 
 
 def find_unit(length: int, power: float, where: str) -> float:
-    """Return the factor from an H score to natural logarithms: from base 2, and from the mean to
-    the sum over `length` tokens.
-    """
+    """Return the factor from an H score, base 2 and a mean of `length` tokens, to a natural sum."""
     if abs(power) > 20:
         raise UserError(
             f"{where}: no search divides by the length to the power of {power}; give the search's"

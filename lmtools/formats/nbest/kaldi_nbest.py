@@ -71,9 +71,7 @@ def list_folders(path: Path) -> list[Path]:
 
 
 def list_archives(folder: Path) -> dict[str, Path]:
-    """Return the archives in a directory by names without endings, those of SPELLINGS by Kaldi's; a
-    plain file comes first.
-    """
+    """Return archives by names without endings, SPELLINGS by Kaldi's; plain files first."""
     files = [child for child in list_children(folder) if child.is_file()]
     files.sort(key=lambda child: (child.suffix in (".scp", ".ark"), child), reverse=True)
     named = {FILE.fullmatch(child.name)[1]: child for child in files}
@@ -163,9 +161,7 @@ def is_cost(name: str) -> bool:
 
 
 def is_unread(name: str, files: Mapping[str, Path]) -> bool:
-    """Return whether one of the archives of a directory begins as scores do, and none of its name
-    is read.
-    """
+    """Return whether an archive of a directory begins as scores do and is not read."""
     if is_cost(name) or name in ("words_text", *EXTRAS):
         return False
     with suppress(UserError):  # of a damaged archive that nobody asked for

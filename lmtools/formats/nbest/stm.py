@@ -34,9 +34,7 @@ def recognises(path: Path, first: str) -> bool:
 
 
 def is_segment(line: str) -> bool:
-    """Return whether a line has two times, the second no earlier, and they have a decimal point or
-    labels behind them, so that they are no words.
-    """
+    """Return whether a line has two rising times that a point or labels tell from words."""
     times, rest = line.split()[3:FIELDS], line.split()[FIELDS:]
     if len(times) < 2 or not all(map(NUMBER.fullmatch, times)):
         return False

@@ -25,23 +25,6 @@ def test_damaged_files(name, monkeypatch):
     assert not list(turns(TARGETS[name], seed=1, numbers=range(100)))
 
 
-def test_damage_is_found_out(monkeypatch):
-    """A reader that lets something else escape, and one whose message does not say where, are both
-    reported.
-    """
-    for error in (ValueError("oops"), UserError("no path; no use")):
-
-        def read(path, error=error):
-            raise error
-
-        monkeypatch.setattr(
-            type(TARGETS["jsonl"]), "read", lambda self, path, spec, read=read: read(path)
-        )
-        found = list(turns(TARGETS["jsonl"], seed=1, numbers=range(3)))
-        assert len(found) == 3
-        assert all(str(error) in failure for failure in found)
-
-
 @settings(max_examples=100, deadline=None)
 @given(content, st.sampled_from(["f", "f.gz", "f.xz", "f.bz2"]))
 def test_any_content_is_recognised_or_refused(tmp_path_factory, data, file):

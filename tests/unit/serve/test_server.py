@@ -18,7 +18,7 @@ from lmtools.ngram import build
 from lmtools.rescoring.weights import Dev, Weights
 from lmtools.score import load
 from lmtools.serve.chooser import Answer
-from lmtools.serve.server import Batcher, Refusal, ServiceMetrics, Serving
+from lmtools.serve.server import Batcher, Refusal, Server, ServiceMetrics, Serving
 from lmtools.text import Normaliser
 
 MOST = 100_000  # bytes of a body
@@ -274,6 +274,25 @@ def test_too_many_and_too_slow_requests_are_refused():
 def test_a_failure_ends_no_batcher():
     results, batches = ask_all([b"x", b"2"])
     assert type(results[0]) is RuntimeError and results[1].content == b"2" and batches == [1, 1]
+
+
+def test_who_keeps_a_connection_delays_no_end(capsys):
+    """Whose request is being answered when the signal comes."""
+
+    async def run() -> bytes:
+        chooser = SlowChooser()
+        running = asyncio.create_task(Server(chooser, Serving(port="0"), MOST).run())
+        while not (port := re.search(r":(\d+)\n", capsys.readouterr().err)):
+            await asyncio.sleep(0.01)
+        reader, writer = await asyncio.open_connection("127.0.0.1", int(port[1]))
+        writer.write(b"POST /rescore HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\n\r\n7")
+        while not chooser.batches:
+            await asyncio.sleep(0.01)
+        signal.raise_signal(signal.SIGTERM)
+        await asyncio.wait_for(running, 20)
+        return await reader.read()
+
+    assert asyncio.run(run()).endswith(b"\r\n\r\n7")
 
 
 @pytest.mark.parametrize(
