@@ -88,11 +88,6 @@ def merge_letters(text: str) -> str:
     return MIXED.sub(lambda word: word[0].translate(CYRILLIC), text).translate(ALIKE)
 
 
-def count_gaps(text: str) -> tuple[int, int]:
-    """Count blanks beside characters of scripts that put none between words, and these."""
-    return (0, 0) if text.isascii() else (len(AROUND.findall(text)), len(CHARACTER.findall(text)))
-
-
 def join_pieces(text: str) -> str:
     """Return `text` with the words whole that subword marks cut: `fin@@ ch`, `▁fin ch` .."""
     text = CUTS.sub("", text)

@@ -23,7 +23,7 @@ from lmtools.evaluate.doctor.scores import find_costs
 from lmtools.evaluate.doctor.writing import Writing, choose_writing
 from lmtools.evaluate.metrics import METRIC_HELP, METRICS
 from lmtools.formats import FORMATS
-from lmtools.formats.beside import find_lists, find_references
+from lmtools.formats.beside import NONE, find_lists, find_references
 from lmtools.formats.lists import Side, attach_lines, join_ids, pair_ids
 from lmtools.formats.plain import read as read_lines
 from lmtools.formats.registry import parse_specifier
@@ -75,6 +75,8 @@ def arguments(parser):
         help_text = "Kaldi text, trn, stm, ctm, a manifest, CSV or JSON (default: in or beside the"
         help_text = f"references of --{part}: {help_text} lists)"
         group.add_argument(f"--{part}-ref", metavar="F", help=help_text)
+    help_text = "decode --dev and --test, which are recordings, as lmtools decode does"
+    group.add_argument("--asr", metavar="whisper:DIR", help=help_text)
     parser.add("--format")
     help_text = f"text to estimate a {ORDER}-gram of, the column `{NGRAM}`, one sentence a line"
     parser.add("--text", help=help_text)
@@ -125,23 +127,19 @@ def run(args):
     lms = find_lms(args)
     for lm in lms.values():  # before steps that take long
         check_packages(lm)
-    sets = {part: read_set(args, part, lms) for part in ("dev", "test") if getattr(args, part)}
-    check_sets(args, sets, lms)
-    writing = plan_writing(args, sets, lms)
-    with hold_lock(args.out):
-        try:
-            Path(args.out).mkdir(exist_ok=True)
-            log = open(Path(args.out) / LOG, "w", encoding="utf-8", buffering=1)  # noqa: SIM115
-        except OSError as error:
-            raise cannot("write", args.out, error) from None
-        with log:
-            for one in sets.values():
-                print(one.describe())
-            print(f"writing: {writing.told}")
-            print(f"LM: {describe_lms(args, lms)}", flush=True)
-            job = Job(args, lms, sets, writing, log)
-            notes = job.run_all()
-    out = Path(args.out)
+    out, log = Path(args.out), RunLog(args)
+    with hold_lock(args.out), contextlib.closing(log):
+        given = {part: path for part in ("dev", "test") if (path := getattr(args, part))}
+        if args.asr:
+            given = {part: decode(args, part, path, log) for part, path in given.items()}
+        sets = {part: read_set(args, part, path, lms) for part, path in given.items()}
+        check_sets(args, sets, lms)
+        writing = plan_writing(args, sets, lms)
+        for one in sets.values():
+            print(one.describe())
+        print(f"writing: {writing.told}")
+        print(f"LM: {describe_lms(args, lms)}", flush=True)
+        notes = Job(args, lms, sets, writing, log).run_all()
     if sets["test"].referenced:
         print("\n".join(["", *draw_table(out, args.metric, list(lms)), "", *notes]))
     told = f"{out / 'test.txt'}: the chosen hypotheses"
@@ -152,6 +150,17 @@ def run(args):
     lines = set((out / LOG).read_text(encoding="utf-8").splitlines())
     hints = sum(line.startswith(("hint: ", "warning: ")) for line in lines)
     print(f"{told}\n{plural(hints, 'hint')}: {out / LOG}")
+
+
+def decode(args, part: str, path: str, log: "RunLog") -> str:
+    """Return the lists of recordings that a part may be in the place of lists."""
+    if Path(path).exists() and FORMATS.detect(path, NONE) != NONE:
+        return path
+    out = f"{args.out}/{part}.decoded.jsonl"
+    print(f"{part}: {path} decoded by {args.asr}", flush=True)
+    device = ["--device", args.device] if args.device not in (None, "auto") else []
+    log.run("decode", "--asr", args.asr, "--audio", path, "--out", out, *device)
+    return out
 
 
 def describe_lms(args, lms: Mapping[str, str]) -> str:
@@ -178,11 +187,11 @@ def find_lms(args) -> dict[str, str]:
     return lms
 
 
-def read_set(args, part: str, lms: Mapping[str, str]) -> ListSet:
+def read_set(args, part: str, given: str, lms: Mapping[str, str]) -> ListSet:
     """Return the lists of a part with their references; UserError for lists that cannot be read
     twice, that have a score of the name of a model, and for references of some.
     """
-    given, ref = getattr(args, part), getattr(args, f"{part}_ref")
+    ref = getattr(args, f"{part}_ref")
     for option, path in ((part, given), ("text", args.text or ""), (f"{part}-ref", ref or "")):
         if path == "-" or parse_specifier(path):
             raise UserError(f"--{option} {path}: is read several times; give a file")
@@ -255,6 +264,36 @@ def plan_writing(args, sets: Mapping[str, ListSet], lms: Mapping[str, str]) -> W
     return choose_writing(nbests, lines, lm, normaliser=args.normaliser)
 
 
+class RunLog:
+    """The log of a run, in the directory that it writes, which is made for the first command."""
+
+    def __init__(self, args):
+        self.args, self.file = args, None
+
+    def close(self) -> None:
+        """Close the file, if there is one."""
+        if self.file:
+            self.file.close()
+
+    def run(self, *words) -> None:
+        """Run one command; what it prints is for the log."""
+        with self.capture():
+            run_command([*map(str, words), *repeat_options(self.args, RERUN)])
+
+    @contextlib.contextmanager
+    def capture(self) -> Iterator[None]:
+        """Have what is printed in the block go to the log."""
+        try:
+            Path(self.args.out).mkdir(exist_ok=True)
+            place = Path(self.args.out) / LOG
+            self.file = self.file or open(place, "w", encoding="utf-8", buffering=1)  # noqa: SIM115
+        except OSError as error:
+            raise cannot("write", self.args.out, error) from None
+        out, err = (LogStream(self.file, s, self.args.verbose) for s in (sys.stdout, sys.stderr))
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            yield
+
+
 class LogStream(io.TextIOBase):
     """A stream in the place of a standard one: lines go to a log, and to the `terminal` if it is
     told so; progress bars to the terminal alone.
@@ -285,6 +324,7 @@ class Job:
 
     def __init__(self, args, lms, sets: Mapping[str, ListSet], writing: Writing, log):
         self.args, self.lms, self.sets, self.writing, self.log = args, lms, sets, writing, log
+        self.run = log.run
         self.out, self.metric = Path(args.out), ("--metric", args.metric)
         self.turned: list[str] = []  # options of tune that turn costs round
 
@@ -312,18 +352,6 @@ class Job:
             self.run("evaluate", "--ref", ref, "--hyp", oracle, *self.metric, "--out", tree)
         return [*notes, *self.note_shared()]
 
-    def run(self, *words) -> None:
-        """Run one command; what it prints is for the log."""
-        with self.logged():
-            run_command([*map(str, words), *repeat_options(self.args, RERUN)])
-
-    @contextlib.contextmanager
-    def logged(self) -> Iterator[None]:
-        """Have what is printed in the block go to the log."""
-        streams = (LogStream(self.log, s, self.args.verbose) for s in (sys.stdout, sys.stderr))
-        with contextlib.redirect_stdout(next(streams)), contextlib.redirect_stderr(next(streams)):
-            yield
-
     def convert(self, one: ListSet) -> None:
         """Write the lists as the commands read them, if they are not so already."""
         options = shlex.split(self.writing.lists)
@@ -343,7 +371,7 @@ class Job:
         lm = next((lm for lm in self.lms.values() if not lm.startswith("mix:")), None)
         options = {"nbest": one.used, "text": self.args.text, "lm": lm}
         options = {name: value for name, value in options.items() if value}
-        with self.logged():
+        with self.log.capture():
             words = [word for name, value in options.items() for word in (f"--{name}", value)]
             print(shlex.join(["lmtools", "doctor", *words]))
             inputs = read_inputs(**options)

@@ -22,18 +22,7 @@ from lmtools.text.corpus.reading import (
 )
 
 __all__ = [
-    "ALIGNMENT",
-    "INDEX",
-    "MAGIC",
-    "Corpus",
-    "CorpusFile",
-    "Header",
-    "NoSentence",
-    "binarise",
-    "binarise_pairs",
-    "binarise_shards",
-    "join_corpora",
-    "read_header",
-    "write_index",
+    "ALIGNMENT", "INDEX", "MAGIC", "Corpus", "CorpusFile", "Header", "NoSentence", "binarise",
+    "binarise_pairs", "binarise_shards", "join_corpora", "read_header", "write_index",
     "write_shards",
-]
+]  # fmt: skip

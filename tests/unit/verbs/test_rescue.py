@@ -17,6 +17,7 @@ from lmtools.cli import main
 from lmtools.formats import FORMATS, jsonl, kaldi_text
 from lmtools.rescoring.weights import Dev, Weights
 from lmtools.types import Hypothesis, NBest
+from lmtools.verbs import rescue
 from lmtools.verbs.rescue import draw_table, list_weights
 
 CALL = "rescue --dev dev.jsonl --test test.jsonl --out out --cache none"
@@ -213,6 +214,29 @@ def test_whisper_without_dev(home, capsys):
     assert table[2].endswith("am 1, ngram 0.15, words 1.3")
     assert main(shlex.split(f"{call} --lm two=out/lm")) == 1
     assert "without it one language model is weighed" in capsys.readouterr().err
+
+
+def test_recordings_are_decoded(home, capsys, monkeypatch):
+    """Those of test; dev has lists already."""
+    bare = [NBest(n.utt, n.hyps) for n in jsonl.read("test.jsonl")]
+
+    def run(words):
+        if words[0] == "decode":
+            assert words[1:5] == ["--asr", "whisper:base", "--audio", "recordings"]
+            jsonl.write(bare, words[6])
+        else:
+            run_command(words)
+
+    run_command = rescue.run_command
+    monkeypatch.setattr(rescue, "run_command", run)
+    kaldi_text.write({n.utt: n.ref for n in jsonl.read("test.jsonl")}, "transcripts")
+    (home / "recordings").mkdir()
+    (home / "recordings/a.wav").write_text("RIFF")
+    call = "rescue --dev dev.jsonl --test recordings --asr whisper:base --test-ref transcripts"
+    assert main(shlex.split(f"{call} --text 'my text' --out out --cache none")) == 0
+    said = capsys.readouterr().out
+    assert "test: recordings decoded by whisper:base\n" in said
+    assert "40 lists of out/test.decoded.jsonl (jsonl), references in transcripts" in said
 
 
 def test_weights_in_the_table(tmp_path):
