@@ -217,7 +217,7 @@ def test_vosk_reads_our_options(tmp_path):
 
 def test_options_explain_themselves():
     for options in (WhisperOptions, VoskOptions):
-        assert "depth: hypotheses of a list" in describe_options(options)
+        assert "depth: most hypotheses of a list" in describe_options(options)
 
 
 def candidate(text: str, am: float, length: int = 1) -> Candidate:
