@@ -63,7 +63,7 @@ def test_what_is_read(tmp_path, text, spec, recognised, expected, opened):
 
 def test_text_of_another_encoding_is_refused(tmp_path):
     (tmp_path / "pairs").write_bytes("a\tb\t1\nc\tcafé\t2\n".encode("latin-1"))
-    with pytest.raises(UserError, match="pairs:2: not UTF-8; convert"):
+    with pytest.raises(UserError, match="pairs:2: not UTF-8; write"):
         read(tmp_path / "pairs")
 
 
