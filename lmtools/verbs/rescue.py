@@ -183,7 +183,10 @@ def find_lms(args) -> dict[str, str]:
             raise UserError(f"--lm {NGRAM}: is the name of what --text makes; give it another")
         return {NGRAM: f"{Path(args.out) / 'lm'}", **lms}
     if not lms:
-        raise UserError("no language model; give --text F to estimate one, or --lm NAME=LM")
+        raise UserError(
+            "no language model; give --text F to estimate one, or --lm NAME=LM"
+            " (docs/models.md has one for users without text)"
+        )
     return lms
 
 
