@@ -4,6 +4,7 @@ from shlex import split
 
 import numpy as np
 import pytest
+from needs import needs
 
 from lmtools.base.errors import UserError
 from lmtools.cli import main
@@ -126,6 +127,7 @@ def test_cut_offs_that_cannot_be(text, tmp_path, capsys, given):
     assert main([*call, "--min-count", "1", "2", "--out", str(out)]) == 0
 
 
+@needs("bridges")
 @pytest.mark.parametrize("form", ["hf", "ct2", "onnx"])
 def test_neural_forms_of_an_ngram_model_are_refused(directory, tmp_path, capsys, form):
     """By what the model is, and what it can be; a file has no vocabulary."""

@@ -6,6 +6,7 @@ from shlex import split
 import numpy as np
 import pytest
 import torch
+from needs import needs
 from scoring import CPU, ask, score_sentences
 from toys import WORDS, sentences
 from translators import random_translator
@@ -243,9 +244,11 @@ def test_what_does_not_fit_is_refused(trained, directory, files, capsys, more, m
     "command",
     [
         "ppl --lm {lm} --text {files}/lines",
-        "embed --lm {lm} --text {files}/lines --out {files}/v.npz",
+        pytest.param(
+            "embed --lm {lm} --text {files}/lines --out {files}/v.npz", marks=needs("vectors")
+        ),
         "score --lm mix:{lm}=0.5,{lm}=0.5 --nbest {files}/nbest.jsonl --out {files}/v.scores",
-        "export --to onnx --lm {lm} --out {files}/v.onnx",
+        pytest.param("export --to onnx --lm {lm} --out {files}/v.onnx", marks=needs("bridges")),
     ],
 )
 def test_whoever_gives_no_source_is_told_so(tmp_path, files, capsys, command):

@@ -4,6 +4,7 @@ import dataclasses
 
 import pytest
 from lattices import random_lattice, sentences
+from needs import needs
 
 from lmtools.cli import main
 from lmtools.formats import lattices
@@ -116,7 +117,9 @@ def test_formats_with_options(here, capsys):
         ("l o --drop-loops", FOR_LISTS),
         ("l o --ref words.txt", FOR_LISTS),
         ("l o.slf", "o.slf: holds one lattice, and there are more"),
-        ("l o --to wcn", "o: utterance 'u40': is no confusion network"),
+        pytest.param(
+            "l o --to wcn", "o: utterance 'u40': is no confusion network", marks=needs("networks")
+        ),
         ("l o.ark --to kaldi --case upper", "o.ark: utterance 'u40': word "),
         ("l o/o.ark --to kaldi", "o/o.ark: no words.txt beside it; name it as kaldi:words=FILE"),
         ("l o.ark --to kaldi:words=none", "none: cannot read"),

@@ -5,6 +5,7 @@ from pathlib import Path
 from shlex import split
 
 import pytest
+from needs import needs
 from translators import random_translator
 
 from lmtools.cli import main
@@ -124,6 +125,7 @@ def test_ppl_of_each_language_model_once(call, home):
     same("ppl-all", "ppl-each")
 
 
+@needs("vectors")
 def test_embed(call):
     assert (
         call("embed --experiment e.yaml --lm LM/{lm} --text text --out vec-all/{vectors}.npz") == 0
@@ -244,10 +246,11 @@ SCORE = "score --experiment x.yaml --lm LM/{lm} --nbest dev.jsonl --out x/{colum
             "rescore --experiment x.yaml --nbest dev.jsonl --weights w --lm a=LM/tta --out o",
             "--experiment: --lm leaves hypotheses without a score",
         ),
-        (
+        pytest.param(
             "vectors: {tta: {}}",
             "embed --experiment x.yaml --lm LM/{lm} --text text --out v.npz",
             "v.npz: each vectors needs a path of its own; write {vectors}",
+            marks=needs("vectors"),
         ),
     ],
 )

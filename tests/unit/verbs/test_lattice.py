@@ -11,6 +11,7 @@ from shlex import split
 
 import pytest
 from lattices import all_paths, named_sums, path_score, random_lattice, sentences, words_of
+from needs import needs
 from toys import WORDS
 
 from lmtools.cli import main
@@ -504,7 +505,11 @@ MISTAKES = [
         "--out o.slf --weights am=1,new=1 --lm new=LM",
         "o.slf: holds one lattice, and there are more; give the name of a directory",
     ),
-    ("--out o --to wcn --weights am=1,new=1 --lm new=LM", "is no confusion network"),
+    pytest.param(
+        "--out o --to wcn --weights am=1,new=1 --lm new=LM",
+        "is no confusion network",
+        marks=needs("networks"),
+    ),
     (
         "--out o.ark --to kaldi --weights am=-1,new=1 --lm new=LM",
         "u20: scores can be folded into 'graph' only where 'am' stays apart",
