@@ -180,7 +180,7 @@ def test_what_is_no_model_of_sphinx_is_refused(convert, content, said):
     assert out is None and error.endswith(f"lm.bin: {said}\n") and error.count("\n") == 1
 
 
-def test_the_small_model_is_found_by_name(librispeech):
+def test_the_small_model_is_packed_under_its_name(librispeech):
     recipe = librispeech("models-small")
     (recipe.home / "mini-real").symlink_to(REAL)
     recipe.env["LMTOOLS_KENLM"] = str(PLACE.parent)
