@@ -89,7 +89,7 @@ class RescoredLists:
     @cached_property
     def sets(self) -> list[Measured]:
         """Every set with every system's score."""
-        return measure(self.home, self.samples, self.systems, self.metric, self.plan.groups)
+        return measure(self.home, self.samples, self.systems, self.metric, groups=self.plan.groups)
 
     @property
     def judged(self) -> list[Measured]:

@@ -227,6 +227,7 @@ def measure(
     samples: Sequence[Sample],
     systems: Mapping[str, System],
     metric: str,
+    *,
     groups: str | None = None,
 ) -> list[Measured]:
     """Measure `systems` on each of `samples`; significance and depths of judged ones alone, with
