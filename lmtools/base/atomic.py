@@ -203,7 +203,6 @@ def restore(folder: Path, path: Path) -> None:
 
 
 def short(name: str) -> str:
-    """Return a name, or what stands for it where it is long."""
     whole = os.fsencode(name)
     if len(whole) <= LONGEST_NAME:
         return name
@@ -249,7 +248,6 @@ def atomic_binary(path) -> Iterator[io.BufferedIOBase]:
 
 
 def copy_file(path, out) -> None:
-    """Copy the file as it is, whole or not at all."""
     with atomic_path(out, follow=False) as copy:
         shutil.copyfile(path, copy)
 

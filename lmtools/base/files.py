@@ -48,7 +48,6 @@ REMEDIES = {
 
 
 def longest_line() -> int:
-    """Return the bytes that a line may have."""
     return current().max_line
 
 

@@ -161,7 +161,6 @@ class WorkerPool:
             worker.connection.close()
 
     def submit(self, item) -> Future:
-        """Return the future result for an item."""
         if len(self.workers) < self.nj:
             try:
                 self.workers.append(Worker(self))
@@ -231,7 +230,6 @@ class Worker:
                 future.set_exception(error)
 
     def result(self, item):
-        """Return the result of the process for an item."""
         if self.pool.death:
             raise self.pool.death
         message = pickle.dumps(item, pickle.HIGHEST_PROTOCOL)

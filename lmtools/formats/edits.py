@@ -92,7 +92,6 @@ def strip_marks(nbest: NBest) -> NBest:
 
 
 def texts_of(nbest: NBest) -> list[str]:
-    """Return the texts of all hypotheses and references of a list."""
     return [*(hyp.text for hyp in nbest.hyps), nbest.ref or "", *nbest.more_refs]
 
 

@@ -77,7 +77,6 @@ def join_refs(items: Iterable[Item], ref, ref_lines, source) -> Iterator[tuple[I
 
 
 def other_number(path, lines: int, utterances: str, source) -> UserError:
-    """Return the error on references that are not one an utterance."""
     return UserError(
         f"{path}: {lines} lines for {utterances} in {source}; give one line each, in their order"
     )
@@ -139,7 +138,6 @@ def pair_ids(wanted: Collection[str], given: Collection[str]) -> tuple[str, dict
 
 
 def alike(wanted: Collection[str], given: Collection[str]) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield each rule with the ids that are alike by it, one each."""
     for rule, change in RULES.items():
         forms = {utt: [change(utt)] for utt in wanted}
         yield rule, match(forms, {utt: change(utt) for utt in given})

@@ -154,7 +154,6 @@ class LevelRows:
 
 
 def write_arpa(stream: BinaryIO, model: BackoffModel, ids: Mapping[str, int]) -> None:
-    """Write a model as an ARPA file."""
     start = model.levels[0].prob.copy()
     start[BOS] = 1  # as lmplz and our estimator write it
 

@@ -102,7 +102,6 @@ def count_ngrams(
 
 
 def list_words(text: counts.IndexedText, normaliser: Normaliser) -> Word:
-    """Return the list of the words of a text, with their occurrences."""
     words = zip(text.vocabulary, text.occurrences.tolist(), strict=True)
     content = Word.listing({word: number for word, number in words if word not in SYMBOLS})
     return Word(content, normaliser)

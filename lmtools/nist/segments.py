@@ -84,7 +84,6 @@ def cut_channel(segments: Sequence[StmSegment], spoken: Sequence[Spoken]) -> lis
 
 
 def read_stm(path, glm: GlobalMap | None = None) -> dict[Channel, list[StmSegment]]:
-    """Read the segments of each channel, in the order of time."""
     channels: dict[Channel, list[StmSegment]] = {}
     for where, segment in read_segments(path):
         if glm and IGNORED not in segment.text.lower():

@@ -41,7 +41,6 @@ class Theme:
 
     @property
     def settings(self) -> dict:
-        """Return matplotlib's settings for it."""
         ink = ("text.color", "axes.labelcolor", "xtick.color", "ytick.color")
         return dict.fromkeys(ink, self.ink) | {
             "figure.facecolor": self.paper,
@@ -89,7 +88,6 @@ class Picture:
 
 
 def chart(size: tuple[float, float], x: str, y: str) -> tuple[Figure, Axes]:
-    """Return a figure of one panel with the labels of its axes."""
     figure = Figure(size)
     axes = figure.subplots()
     axes.set_xlabel(x)
@@ -175,7 +173,6 @@ class EndPanel:
 
     @property
     def edge(self) -> float:
-        """The upper end of the axis."""
         return self.axes.get_ylim()[1]
 
     def line(self, look: Look, title: str, x, y, **style) -> None:

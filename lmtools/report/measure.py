@@ -41,12 +41,10 @@ class Sample:
 
     @property
     def refs(self) -> dict[str, str]:
-        """Reference by utterance."""
         return {nbest.utt: nbest.ref for nbest in self.nbests}
 
     @property
     def size(self) -> str:
-        """Name and sizes in words."""
         depths = [len(nbest.hyps) for nbest in self.nbests]
         words = sum(len(ref.split()) for ref in self.refs.values())
         lists = f"lists of up to {max(depths)} (mean {np.mean(depths):.1f})"
@@ -113,7 +111,6 @@ def read_samples(
 
 
 def list_key(nbest: NBest) -> tuple:
-    """Return the key by which two lists are equal."""
     return nbest.utt, *(hyp.text for hyp in nbest.hyps)
 
 
@@ -198,7 +195,6 @@ class Measured:
 
     @property
     def depths(self) -> list[int]:
-        """The list depths that tables show."""
         return shown_depths(len(self.oracle))
 
 
@@ -305,7 +301,6 @@ def depth_curves(
 
 
 def is_tuned_first_pass(system: System | None) -> bool:
-    """Return whether a system is the first pass with tuned weights."""
     return bool(system and system.weights and system.makeup == NOTHING)
 
 

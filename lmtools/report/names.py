@@ -63,7 +63,6 @@ class Names:
         return replace(self, systems={})
 
     def makeup(self, name: str) -> SystemParts:
-        """Return the parts of a system."""
         return self.systems.get(name, SystemParts((LmPart(name),)))
 
     def is_mean(self, name: str) -> bool:
@@ -76,7 +75,6 @@ class Names:
 
     @cached_property
     def labels(self) -> dict[str, str]:
-        """The printed name of each system."""
         plain = {name: self.describe(name) for name in self.systems}
         texts = list(plain.values())
         return {

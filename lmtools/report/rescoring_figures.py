@@ -97,7 +97,6 @@ def system_pictures(experiment: Experiment) -> Iterator[Picture]:
 def draw_systems(
     experiment: Experiment, measured: Measured, names: Sequence[str], theme: Theme
 ) -> Figure:
-    """Draw a mark and an interval a system."""
     lists, place = experiment.lists, measured.sample.name
     figure, axes = chart((6.6, 0.9 + 0.34 * len(names)), f"{lists.metric_label} on {place}", "")
     styles = experiment.names.looks(list(measured.results))
@@ -153,7 +152,6 @@ def draw_depth(
 
 
 def length_pictures(experiment: Experiment) -> Iterator[Picture]:
-    """Yield the score by utterance length."""
     label = experiment.lists.metric_label
     for measured in experiment.lists.judged:
         names, missing = legible(measured.results, rank(experiment, measured), LINES)

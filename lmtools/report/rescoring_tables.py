@@ -96,7 +96,6 @@ def scored_tables(experiment: Experiment) -> Iterator[Table]:
 
 
 def system_column(experiment: Experiment, query: Query) -> Column:
-    """Return the printed names of systems."""
     return Column("system", list(map(experiment.lists.names.label, query.names)))
 
 
@@ -324,7 +323,6 @@ def label_lm(experiment: Experiment, name: str, tree: Mapping) -> str:
 
 
 def length_tables(experiment: Experiment) -> Iterator[Table]:
-    """Yield scores by utterance length."""
     lists, rows = experiment.lists, experiment.rows
     for measured in lists.judged:
         place, lengths = measured.sample.name, measured.lengths

@@ -125,12 +125,10 @@ def add_part(
 
 
 def show_picture(picture: Picture) -> str:
-    """Return a figure in Markdown."""
     return f"![{picture.caption}]({picture.name}.png)\n"
 
 
 def make_tables(experiment: Experiment) -> list[Table]:
-    """Return all tables of an experiment, in printing order."""
     return make_all(TABLES[experiment.kind], experiment)
 
 

@@ -75,7 +75,6 @@ class Features:
         return replace(self, names=tuple(names), values=self.values[places])
 
     def take(self, rows: np.ndarray) -> "Features":
-        """Return the features of some of the utterances, by their places."""
         return replace(self, values=self.values[:, rows], valid=self.valid[rows])
 
 
@@ -323,5 +322,4 @@ def own_hypotheses(features: Features) -> Features:
 
 
 def words(hyp: Hypothesis) -> str:
-    """Return the words of a hypothesis, single-spaced."""
     return " ".join(hyp.text.split())

@@ -61,7 +61,6 @@ def fill_path(path: str, kind: str, name: str) -> str:
 
 
 def of_system(path: str, system: str | None) -> str:
-    """Return the path of a system's file, as it is for the only one."""
     return path if system is None else fill_path(path, "system", system)
 
 

@@ -32,7 +32,6 @@ class Totals:
     unknown: int = 0
 
     def add(self, utterances: int, scores: TextScores) -> None:
-        """Add the scores of the hypotheses of so many utterances."""
         self.utterances += utterances
         self.hypotheses += len(scores.tokens)
         self.tokens += int(scores.tokens.sum())

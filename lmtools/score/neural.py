@@ -139,7 +139,6 @@ class NeuralScorer(Scorer):
         return NeuralPrefixes(self)
 
     def tree_of(self, sentences) -> SentenceTree:
-        """Return the tree of the predicted tokens of sentences."""
         return SentenceTree.of(sentences, BOS)
 
     def tree_states(self, sentences, tree: SentenceTree) -> Tensor:

@@ -132,7 +132,6 @@ class Estimation:
 
 
 def read_lines(paths: Iterable) -> Iterator[str]:
-    """Read the lines of texts that are not empty."""
     return (line for path in paths for _, line in read_text(path) if line.strip())
 
 

@@ -53,11 +53,9 @@ class World:
         return UserError(message)
 
     def sum(self, number: float) -> float:
-        """Return the sum of a number over all processes."""
         return number
 
     def any(self, flag: bool) -> bool:
-        """Return whether the flag is set in one of the processes."""
         return flag
 
     def total(self, value: Tensor) -> Tensor:

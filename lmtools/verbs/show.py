@@ -39,7 +39,6 @@ EXAMPLES = (
 
 
 def arguments(parser):
-    """Declare the verb's options."""
     parser.epilog = (
         "Missing words are red and crossed out, extra words green, substituted words yellow. In a"
         " pipe, or with $NO_COLOR, they are [-words-] and {+words+}; $FORCE_COLOR keeps the colours"
@@ -65,7 +64,6 @@ def arguments(parser):
 
 
 def run(args) -> None:
-    """Print the lists."""
     marks = COLOURS if wants_colours(sys.stdout) else PLAIN
     normalise = normaliser_of(args)
     chosen = [edits.rewrite_list(one, hyps=normalise, refs=normalise) for one in choose_lists(args)]

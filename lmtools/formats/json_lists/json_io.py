@@ -173,7 +173,6 @@ def value_of(text: str):
 
 
 def values_of(extra: Mapping[str, str]) -> dict:
-    """Return the values that extras hold."""
     return {name: value_of(text) for name, text in extra.items()}
 
 

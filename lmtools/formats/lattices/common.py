@@ -140,7 +140,6 @@ def write_files(
 
 
 def write_rows(lattices: Iterable[Lattice], path, spell: Spell) -> None:
-    """Write lattices, one a line, each at once."""
     with atomic_text(path) as out:
         for lattice in lattices:
             out.write(spell_checked(lattice, path, spell) + "\n")

@@ -213,7 +213,6 @@ def read_integers(path: Path) -> dict[str, str]:
 
 
 def read_components(folder: Path, files: Mapping[str, Path]) -> dict[str, dict[str, float]]:
-    """Return scores by component and key."""
     costs = {
         name: column_of(file, "float")
         for name, file in files.items()

@@ -180,7 +180,6 @@ def join_corpora(paths: Sequence, out, sources: list[str], empty: int) -> Corpus
 
 
 def encoded_blocks(corpus: CorpusFile) -> Iterator[Encoded]:
-    """Yield the sentences of a corpus, so many at once."""
     yield Encoded(corpus.ids[:0], np.zeros(0, OFFSET), corpus.header.empty)
     for begin in range(0, len(corpus), 1 << 16):
         offsets = corpus.offsets[begin : begin + (1 << 16) + 1]
@@ -212,7 +211,6 @@ def encode(part: TextPart | TextBlock, subword: Subword, kaldi: bool) -> Encoded
 
 
 def joined(sentences: Sequence[Sequence[int]], empty: int, subword: Subword) -> Encoded:
-    """Return sentences of ids as Encoded has them."""
     lengths = np.fromiter(map(len, sentences), OFFSET, len(sentences))
     ids = np.fromiter(
         itertools.chain.from_iterable(sentences), dtype_of(subword), int(lengths.sum())
