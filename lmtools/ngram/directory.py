@@ -49,11 +49,9 @@ def build(
     parts: TextParts | None = None,
     **options,
 ) -> Description:
-    """Write an interpolated modified Kneser-Ney model of `texts`, one sentence a line, to directory
-    `out`, under BuildOptions; return what its config.yaml says.
-
-    `tokens`: a subword model whose pieces are modelled, or the normaliser of text that is modelled
-    word by word. `parts`: the texts in parts that other processes made of them.
+    """Write an interpolated modified Kneser-Ney model of `texts` to `out`, under BuildOptions;
+    return what its config.yaml says. `tokens`: a subword model, or the normaliser of text modelled
+    by words. `parts`: the texts as other processes counted them.
     """
     options = BuildOptions(**options)
     if order not in ORDERS:

@@ -265,12 +265,9 @@ def depth_curves(
     rows: Sequence[np.ndarray],
     metric: str,
 ) -> dict[str, list[float]]:
-    """Return the score of each system at each of the depths that tables show, had its lists been so
-    short; `rows` are the statistics of each list's hypotheses.
-
-    Not of systems whose scores are not all there or not normalised, nor of rescored lattices, which
-    choose from lists of their own. UserError where scores are there that are not of what the
-    weights were tuned on.
+    """Return the score of each system at the depths of tables, had its lists been so short; not of
+    those whose scores are not all there or normalised, nor of lattices. UserError for scores that
+    the weights were not tuned on.
     """
     weights = [system.weights.features for system in systems.values() if system.weights]
     named = list(dict.fromkeys(name for features in weights for name in features))

@@ -121,11 +121,8 @@ class Names:
         return sorted(names, key=place)
 
     def looks(self, names: Iterable[str]) -> dict[str, Look]:
-        """Return the look of each name, and of FIRST and ORACLE; those that have none take the
-        spare ones in alphabetical order.
-
-        A mean and an interpolation have the colour of the sum, whether that is there or not; a mean
-        has a hollow marker and another line, an interpolation a dotted one.
+        """Return the look of each name, and of FIRST and ORACLE; others take spare ones in order. A
+        mean and an interpolation have the sum's colour, hollow or dotted.
         """
         keys = {name: self.key_of(name) for name in (*names, FIRST, ORACLE)}
         known = {}

@@ -253,9 +253,7 @@ def draw_scale(experiment: Experiment, curves: Mapping, weights: Weights, theme:
 
 def frame(axes, curves: Mapping, first: float) -> None:
     """Set limits that show the best scales and what is not far worse than the first pass, and room
-    below for a bar a curve.
-
-    Scales of different orders of magnitude get a logarithmic axis.
+    below for bars; a logarithmic axis for scales of other orders.
     """
     points = np.concatenate([np.array(curve["points"]) for curve in curves.values()])
     best = [float(held(*np.array(curve["points"]).T, curve["chosen"])) for curve in curves.values()]

@@ -68,11 +68,9 @@ ADDED = ("criteria", "grid", "speed", "work")  # how the names of figures begin 
 def write_report(
     home, nbests: Sequence[str] = (), *, what: str | None = None, **options
 ) -> tuple[str, tuple[str, ...]]:
-    """Write RESULTS.md, *.png, index.html and rows.csv; return the main tables as text, and a line
-    for each thing that is absent or does not fit.
-
-    They go to `home`/report; `what` is a name of REPORTS (default: by what there is); `options` are
-    those of `collect`.
+    """Write RESULTS.md, *.png, index.html and rows.csv to `home`/report; return the main tables as
+    text, and a line for each thing that lacks or does not fit. `what`: a name of REPORTS;
+    `options`: of `collect`.
     """
     home = Path(home)
     experiment = collect(home, what or recognise(home, nbests), nbests, **options)

@@ -95,11 +95,9 @@ def ranks(nbests: Sequence[NBest]) -> list[list[float]]:
 
 @dataclass(frozen=True)
 class ScoreColumns:
-    """Columns of score files by name: log-probabilities (hypotheses,) a list, the signature and the
-    path of the file of each, and the tokens of its model (hypotheses,) by utterance.
-
-    `unchecked` names those of files that do not say which lists they were made of;
-    `glossary` is what the column PHRASES was made with.
+    """Columns of score files by name: log-probabilities (hypotheses,) a list, signature, path, and
+    tokens by utterance. `unchecked`: files that do not name their lists; `glossary`: what PHRASES
+    was made with.
     """
 
     values: Mapping[str, list[np.ndarray]]

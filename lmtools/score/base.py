@@ -231,10 +231,8 @@ def check_wordwise(model) -> None:
 
 
 def count_tokens(model, texts: Sequence[str], sentences: Sequence[tuple]) -> list[list[int] | None]:
-    """Return the number of tokens with a score of each word of each text; None where tokens cross
-    words.
-
-    `sentences` are what the model prepared of `texts`.
+    """Return the scored tokens of each word of each text; None where tokens cross words.
+    `sentences`: what the model prepared of `texts`.
     """
     known = WordTokens(model)
     split = [text.split() for text in texts]

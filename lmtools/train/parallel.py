@@ -208,11 +208,8 @@ def first_process() -> bool:
 
 @contextlib.contextmanager
 def join_processes(device: str) -> Iterator[World]:
-    """Yield the world of this process, which torchrun's environment variables describe; without
-    them a world of one.
-
-    Whoever trains more than once in a process opens torch's process group before: a second one in
-    its place may never come about.
+    """Yield the world of this process by torchrun's variables; without them a world of one. Who
+    trains twice in a process opens torch's process group before.
     """
     if int(os.environ.get("WORLD_SIZE", 1)) == 1:
         yield World()
