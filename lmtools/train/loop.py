@@ -22,6 +22,7 @@ from lmtools.models.lm import LanguageModel
 from lmtools.models.objectives import OBJECTIVES, TwoWay, count_targets
 from lmtools.models.settings import Settings
 from lmtools.text.corpus import Corpus
+from lmtools.text.subword.cuts import SampledCuts
 from lmtools.train.batches import Sentences
 from lmtools.train.directory import (
     DirectoryState,
@@ -97,6 +98,8 @@ class Training:
         # all processes draw the same noise, but not the same dropout
         self.noise = self.lm.output.generator = torch.Generator() if world.size > 1 else None
         self.train = self.feed(plan.train, settings.seed)
+        if settings.cut_alpha is not None:
+            self.train.cuts = SampledCuts(subword, settings.cut_alpha)
         self.validation = Validation(plan, self.lm, world, feed=self.feed, chance=entropy(counts))
         self.total = settings.steps or settings.epochs * self.train.per_epoch
         self.progress = Progress()
