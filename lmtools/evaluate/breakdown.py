@@ -98,7 +98,6 @@ class WordErrors:
     spoken: Counter = field(default_factory=Counter)
 
     def add(self, step: str, ref: str, hyp: str) -> None:
-        """Count one step of an alignment."""
         if step != "I":
             self.spoken[ref] += 1
         if step == "S":

@@ -102,7 +102,6 @@ class RescoredLists:
         return {name: held for (name, on), held in self.networks.items() if on == place}
 
     def lattice_makeup(self, system: str) -> SystemParts:
-        """Return the language models rescored into the lattices of a system."""
         tree = next(tree for (name, _), tree in self.lattices.items() if name == system)
         return find_lattice_makeup(tree, self.hashes)
 
@@ -119,7 +118,6 @@ class RescoredLists:
 
     @property
     def sizes(self) -> list[str]:
-        """Return a line on each set and its size."""
         return [
             f"weights tuned on {sample.size}" if sample.tuned else sample.size
             for sample in sorted(self.samples, key=lambda sample: sample.tuned)
@@ -162,7 +160,6 @@ def read_names(home: Path, style: Style | None = None) -> Names:
 def name_systems(
     weights: Mapping[str, Weights | None], hashes: Mapping[str, str], style: Style | None
 ) -> Names:
-    """Return names of systems."""
     known = {name: tuned for name, tuned in weights.items() if tuned}
     return Names(style or load_style(), find_makeups(known, hashes))
 

@@ -59,7 +59,6 @@ def scored_tables(experiment: Experiment) -> Iterator[Table]:
 
 
 def system_column(experiment: Experiment, query: Query) -> Column:
-    """Return the printed names of systems."""
     return Column("system", list(map(experiment.lists.names.label, query.names)))
 
 

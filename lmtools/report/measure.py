@@ -48,12 +48,10 @@ class Sample:
 
     @property
     def refs(self) -> dict[str, str]:
-        """Reference by utterance."""
         return {nbest.utt: nbest.ref for nbest in self.nbests}
 
     @property
     def size(self) -> str:
-        """Name and sizes in words."""
         depths = [len(nbest.hyps) for nbest in self.nbests]
         words = sum(len(ref.split()) for ref in self.refs.values())
         lists = f"lists of up to {max(depths)} (mean {np.mean(depths):.1f})"
@@ -120,7 +118,6 @@ def read_samples(
 
 
 def list_key(nbest: NBest) -> tuple:
-    """Return the key by which two lists are equal."""
     return nbest.utt, *(hyp.text for hyp in nbest.hyps)
 
 
@@ -206,7 +203,6 @@ class Measured:
 
     @property
     def depths(self) -> list[int]:
-        """The list depths that tables show."""
         return shown_depths(len(self.oracle))
 
 
@@ -306,12 +302,9 @@ def depth_curves(
     rows: Sequence[np.ndarray],
     metric: str,
 ) -> dict[str, list[float]]:
-    """Return the score of each system at each of the depths that tables show, had its lists been so
-    short; `rows` are the statistics of each list's hypotheses.
-
-    Not of systems whose scores are not all there or not normalised, nor of rescored lattices, which
-    choose from lists of their own. UserError where scores are there that are not of what the
-    weights were tuned on.
+    """Return the score of each system at the depths of tables, had its lists been so short; not of
+    those whose scores are not all there or normalised, nor of lattices. UserError for scores that
+    the weights were not tuned on.
     """
     weights = [system.weights.features for system in systems.values() if system.weights]
     named = list(dict.fromkeys(name for features in weights for name in features))
@@ -342,7 +335,6 @@ def depth_curves(
 
 
 def is_tuned_first_pass(system: System | None) -> bool:
-    """Return whether a system is the first pass with tuned weights."""
     return bool(system and system.weights and system.makeup == NOTHING)
 
 

@@ -189,7 +189,6 @@ def label_lm(experiment: Experiment, name: str, tree: Mapping) -> str:
 
 
 def length_tables(experiment: Experiment) -> Iterator[Table]:
-    """Yield scores by utterance length."""
     lists, rows = experiment.lists, experiment.rows
     for measured in lists.judged:
         place, lengths = measured.sample.name, measured.lengths

@@ -96,7 +96,6 @@ def rows_of(experiment) -> Iterator[FigureRow]:
 
 
 def list_rows(experiment) -> Iterator[FigureRow]:
-    """Yield the rows of all parts of an Experiment."""
     if experiment.lists:
         yield from rows_of_lists(experiment.lists)
     if experiment.pairs:

@@ -59,7 +59,6 @@ class SystemEntry:
 
     @property
     def plan(self) -> SystemPlan:
-        """Return the plan for tuning and rescoring."""
         return SystemPlan(tuple(self.columns), self.form, self.first_pass)
 
 
@@ -96,7 +95,6 @@ class ExperimentPlan:
 
     @property
     def plans(self) -> dict[str, SystemPlan]:
-        """Return the plan of each system, by name."""
         return {name: entry.plan for name, entry in self.systems.items()}
 
     @property

@@ -181,9 +181,7 @@ def test_resamples_draw_whole_utterances(monkeypatch):
 
 
 def test_sign_flips_of_groups_by_hand():
-    """Differences 3, 1, -1 of errors: of eight exchanges the sums are 3, 1, 5, 3 and their
-    opposites; six of them are as far from zero as 3.
-    """
+    """Differences 3, 1, -1: of eight exchanges six sums are as far from zero as 3."""
     first, second = (np.array([[x, 0, 0, 10] for x in errors]) for errors in ((4, 2, 1), (1, 1, 2)))
     assert flip_signs(first, second, "wer", seed=1) == 6 / 8
     # the second group in two utterances
