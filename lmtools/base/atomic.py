@@ -171,9 +171,7 @@ def stands(descriptor: int, path: Path) -> bool:
 
 
 def sweep(path: Path) -> None:
-    """Remove the directories in which killed processes wrote `path`; of a directory's replacement
-    that a kill cut in two, undo the half.
-    """
+    """Remove what killed writers of `path` left; undo half a directory's replacement."""
     for name in left_in(path.parent).get(short(path.name), ()):
         folder = path.parent / name
         try:
@@ -190,9 +188,7 @@ def sweep(path: Path) -> None:
 
 @functools.lru_cache(maxsize=64)
 def left_in(parent: Path) -> Mapping[str, list[str]]:
-    """Return the directories of writers, dead or alive, in `parent`, by `short` name; listed once a
-    process, which may write many files there.
-    """
+    """Return the directories of writers in `parent`, by `short` name; listed once a process."""
     folders = defaultdict(list)
     for name in os.listdir(parent):
         if (match := LEFT.fullmatch(name)) and match[2] == boot():
@@ -217,9 +213,7 @@ def short(name: str) -> str:
 
 @functools.cache
 def boot() -> str:
-    """Return 16 hexadecimal digits that no other kernel has, nor this one after a restart; those of
-    this process where the system has none.
-    """
+    """Return 16 hexadecimal digits of this start of the kernel, else of this process."""
     try:
         identity = Path("/proc/sys/kernel/random/boot_id").read_bytes()
     except OSError:

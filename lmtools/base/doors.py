@@ -68,9 +68,7 @@ def hook(name: str):
 
 
 def open_door(door: str, place: str, what: str):
-    """Return what is at MODULE[:NAME] in a door; UserError without the door, which says that `what`
-    (an option, a format) needs it.
-    """
+    """Return what is at MODULE[:NAME] in a door; UserError without it: `what` needs the door."""
     if door not in find_doors():
         raise lacks(door, what)
     return load(f"lmtools.{door}.{place}")

@@ -115,9 +115,7 @@ def track(
     unit: str,
     size: Callable[[Item], int] = lambda item: 1,
 ) -> Iterator[Item]:
-    """Yield `items`, and show how many of `total` units, `size` of each, are done: an item is when
-    the next is asked for.
-    """
+    """Yield `items`, and show how many of `total` units, `size` each, are done."""
     with ProgressBar(label, total, unit) as progress:
         for item in items:
             yield item

@@ -43,9 +43,8 @@ Item, Result = TypeVar("Item"), TypeVar("Result")
 
 @dataclass(frozen=True)
 class Work:
-    """Function `act` of an item, to which what `load()` returns, called once a process, comes first
-    where there is one. `context`: settings of the call that the work is for; `forks`: whether
-    processes may be forks of this one.
+    """Function `act` of an item, behind what `load()` returns once a process, if there is one;
+    `context`: settings of the call; `forks`: whether processes may be forks.
     """
 
     act: Callable
@@ -105,9 +104,7 @@ def as_completed(
 def run_numbered(
     work: Work, items: Iterable, nj: int, remedy: str, *, ordered: bool = True
 ) -> Iterator[tuple[int, Any]]:
-    """Yield pairs (number of the item, its result) by `nj` processes; if `ordered` by this process
-    where nothing is gained by another.
-    """
+    """Yield (number of the item, result) by `nj` processes, or here if that is as good."""
     items = iter(items)
     if ordered:
         head = list(itertools.islice(items, 2 if nj > 1 else 0))
@@ -126,9 +123,7 @@ def run_numbered(
 def take_finished(
     waiting: dict[Future, int], most: int, ordered: bool
 ) -> Iterator[tuple[int, Any]]:
-    """Yield the results of finished work of `waiting` (`ordered`: from its beginning), and of more
-    until at most `most` waits; results before errors.
-    """
+    """Yield results of finished `waiting` work (`ordered`: from its beginning) till `most` wait."""
     while waiting:
         awaited = list(itertools.islice(waiting, 1)) if ordered else list(waiting)
         if len(waiting) > most:
@@ -141,9 +136,8 @@ def take_finished(
 
 
 class WorkerPool:
-    """At most `nj` processes, one started with each of the first items; all end on leaving.
-
-    When one dies, all are ended, and all work that is not done fails with the same UserError.
+    """At most `nj` processes, started with the first items. When one dies, all end, and all work
+    that is not done fails with the same UserError.
     """
 
     def __init__(self, work: Work, nj: int, remedy: str = REMEDY):
@@ -192,9 +186,7 @@ class WorkerPool:
 
 
 def can_fork() -> bool:
-    """Return whether this process may be forked: on Linux, by its only thread, since what others
-    held locked would stay locked in a fork for ever.
-    """
+    """Return whether this process may be forked: on Linux, by its only thread."""
     return sys.platform == "linux" and threading.active_count() == 1
 
 
@@ -276,9 +268,7 @@ def without_local_modules() -> Iterator[None]:
 
 @contextlib.contextmanager
 def without_interrupts() -> Iterator[None]:
-    """Delay Ctrl-C until the block ends, and keep processes that are started in it from hearing of
-    it, not even while Python starts in them.
-    """
+    """Delay Ctrl-C until the block ends; processes started in it never hear of it."""
     # starting it, which the first process would do, lets interrupts through
     with without_local_modules():
         resource_tracker.ensure_running()
@@ -298,9 +288,7 @@ def without_interrupts() -> Iterator[None]:
 
 
 def serve(connection, parent: int | None, threads: int | None, work: Work | None) -> None:
-    """Run a worker process: read its work, which a fork has, then answer item after item until the
-    pipe ends; torch, where it is loaded, uses `threads`.
-    """
+    """Run a worker: read its work, which a fork has, then answer items until the pipe ends."""
     end_with_parent(parent)
     with contextlib.suppress(EOFError, OSError):
         content = b"" if work else connection.recv_bytes()
@@ -322,9 +310,7 @@ def fail(error: Exception, item) -> None:
 
 
 def end_with_parent(parent: int | None) -> None:
-    """Have this process end when its parent does, however that ends: at once on Linux, elsewhere as
-    soon as a thread may run.
-    """
+    """Have this process end when its parent does: at once on Linux, else when a thread may run."""
     if parent is not None and sys.platform == "linux":
         ctypes.CDLL(None).prctl(DIE_WITH_PARENT, signal.SIGKILL)
         if os.getppid() != parent:  # it ended before the call

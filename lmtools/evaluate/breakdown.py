@@ -31,9 +31,7 @@ class Stratum:
 def split_evaluation(
     evaluation: Evaluation, utts: Sequence[str], name_part: Callable[[str, int], str]
 ) -> list[Stratum]:
-    """Split an evaluation of `utts` by what `name_part` says of (utterance, length of its
-    reference in the metric's units), in the order in which the parts appear.
-    """
+    """Split an evaluation by what `name_part` says of (utterance, length of its reference)."""
     rows: dict[str, list[np.ndarray]] = {}
     lengths = METRICS[evaluation.metric].length(evaluation.statistics)
     for utt, row, length in zip(utts, evaluation.statistics, lengths.tolist(), strict=True):
@@ -64,9 +62,7 @@ def name_length(utt: str, length: int) -> str:
 
 
 def find_namer(by: str, segments: Segments) -> Callable[[str, int], str]:
-    """Return what names the part of an utterance: speaker, speaker=F (Kaldi's utt2spk), label or
-    length; UserError for another.
-    """
+    """Return what names an utterance's part: speaker, speaker=F, label, length; else UserError."""
     kind, _, path = by.partition("=")
     if by == LENGTH:
         return name_length
@@ -92,9 +88,7 @@ def look_up(speakers: Mapping[str, str], utt: str, path: str) -> str:
 
 @dataclass
 class WordErrors:
-    """How often each word, or other `unit` of a metric, was taken for which, missed or inserted,
-    and was there at all.
-    """
+    """How often each `unit` was taken for which, missed or inserted, and was there at all."""
 
     unit: str = WORDS
     confusions: Counter = field(default_factory=Counter)

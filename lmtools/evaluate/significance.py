@@ -80,9 +80,7 @@ def matched_pairs(first: Sequence[Alignment], second: Sequence[Alignment]) -> Ma
 
 
 def slots(steps: str) -> np.ndarray:
-    """Return errors by place in the reference: integers (2 words + 1,), insertions at even indices,
-    wrong words at odd ones.
-    """
+    """Return errors by place (2 words + 1,): insertions at even indices, wrong words at odd."""
     errors = [0]
     for step in steps:
         if step == "I":
@@ -122,9 +120,7 @@ def sign_test(better: int, worse: int) -> float:
 
 
 def resample(statistics: np.ndarray, seed: int, resamples: int = RESAMPLES) -> np.ndarray:
-    """Return summed statistics (resamples, width) of utterances drawn with replacement from
-    `statistics` (utterances, width).
-    """
+    """Return summed statistics (resamples, width) of utterances drawn with replacement."""
     utterances = len(statistics)
     rng = np.random.default_rng(seed)
     rows = max(1, BLOCK // utterances)
@@ -141,9 +137,7 @@ def resample(statistics: np.ndarray, seed: int, resamples: int = RESAMPLES) -> n
 
 
 def interval(scores: np.ndarray) -> tuple[float, float]:
-    """Return the central 95% of resampled scores, without draws of which the score is undefined
-    (NaN); NaN where it is of all.
-    """
+    """Return the central 95% of resampled scores; NaN where all are undefined."""
     known = scores[~np.isnan(scores)]
     low, high = np.percentile(known if len(known) else scores, [50 - LEVEL / 2, 50 + LEVEL / 2])
     return float(low), float(high)
@@ -152,9 +146,7 @@ def interval(scores: np.ndarray) -> tuple[float, float]:
 def confidence(
     statistics: np.ndarray, metric: str, seed: int, resamples: int = RESAMPLES
 ) -> tuple[float, float]:
-    """Return the 95% interval of one system's score by the bootstrap over utterances (Bisani and
-    Ney 2004).
-    """
+    """Return the 95% interval by the bootstrap over utterances (Bisani and Ney 2004)."""
     return interval(score_draws(METRICS[metric], resample(statistics, seed, resamples)))
 
 

@@ -34,10 +34,8 @@ def rewrite_list(
     refs: Callable[[str], str] | None = None,
     keep: bool = False,
 ) -> NBest:
-    """Apply `hyps` to the texts of hypotheses and `refs` to those of references; None: they stay.
-
-    A text that does not change keeps its extras. With `keep`, hypotheses have what they were as
-    `written`.
+    """Apply `hyps` and `refs` to the texts of a list; one that does not change keeps its extras,
+    one that does is kept as `written` with `keep`.
     """
     if hyps:
         changed = tuple(rewrite_hypothesis(hyp, hyps(hyp.text), keep) for hyp in nbest.hyps)
@@ -137,9 +135,7 @@ def keep_systems(best: Hypothesis, group: Sequence[Hypothesis]) -> Hypothesis:
 
 
 def find_total(nbest: NBest) -> str | None:
-    """Find the score of a list that ranks hypotheses: `total`, or the only one; None without
-    either.
-    """
+    """Find the score that ranks hypotheses: `total`, or the only one; else None."""
     names = {name for hyp in nbest.hyps for name in hyp.scores if not name.startswith(SYSTEM)}
     name = TOTAL if TOTAL in names else min(names) if len(names) == 1 else None
     return name if all(name in hyp.scores for hyp in nbest.hyps) else None
@@ -158,10 +154,8 @@ def cut_list(nbest: NBest, depth: int) -> NBest:
 
 
 def rewrite_arcs(lattice: Lattice, change: Callable[[str], str]) -> Lattice:
-    """Apply `change` to the words of a lattice; an arc whose word it empties is epsilon.
-
-    An arc with another word (case apart) has no VARIANT any more. UserError where a word becomes
-    two.
+    """Apply `change` to the words of a lattice; an emptied word is epsilon, a changed one has no
+    VARIANT. UserError where a word becomes two.
     """
     changed = {word: change(word).split() for word in set(lattice.words) - {None}}
     if split := sorted(word for word, parts in changed.items() if len(parts) > 1):
@@ -224,8 +218,6 @@ def spell(text: str, spellings: Mapping[str, str]) -> str:
 
 
 def capitalise(text: str) -> str:
-    """Return `text` with its first letter in upper case, unless a digit comes before: what
-    truecasing took from the head of a sentence.
-    """
+    """Return `text` with an upper-case first letter, as before truecasing, but after digits."""
     first = next((place for place, character in enumerate(text) if character.isalnum()), 0)
     return text[:first] + text[first : first + 1].upper() + text[first + 1 :]

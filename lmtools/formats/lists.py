@@ -129,9 +129,7 @@ def join_ids(wanted: Side, given: Side, what: str) -> dict[str, str]:
 
 
 def pair_ids(wanted: Collection[str], given: Collection[str]) -> tuple[str, dict[str, str]] | None:
-    """Return a rule ('': none is needed) and which of the ids `given` stands for each one `wanted`
-    by it; None where some have none by any rule.
-    """
+    """Return a rule and which of the ids `given` stands for each one `wanted`; None without."""
     if all(utt in given for utt in wanted):
         return "", {utt: utt for utt in wanted}
     for rule, pairs in alike(wanted, given):

@@ -44,9 +44,7 @@ class SessionNames:
         return self.given.get(utt) or NUMBER.sub("", utt)
 
     def order(self, utts: Sequence[str]) -> list[int]:
-        """Return the places of utterances of a session in the order of time, else as they come; of
-        ids sorted as text, as Kaldi has them, by their numbers: m1-9 before m1-10.
-        """
+        """Return the places of a session's utterances by time, else by numbers in sorted ids."""
         places = range(len(utts))
         if not self.times and list(utts) == sorted(utts):
             return sorted(places, key=lambda place: split_numbers(utts[place]))

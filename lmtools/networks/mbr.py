@@ -28,9 +28,7 @@ ROUNDS = 100
 
 @dataclass(frozen=True)
 class Prepared:
-    """A lattice whose paths end in one state: `share` (A,) of each arc in what leads to its target,
-    `number` (A,) of its word, 0 for none, among `words`.
-    """
+    """A lattice with one end: `share` (A,) of each arc at its target, `number` (A,) of words."""
 
     lattice: Lattice
     level: np.ndarray
@@ -172,9 +170,7 @@ def weigh_times(lattice: Lattice, rows: np.ndarray, paired: np.ndarray) -> np.nd
 def align_forward(
     prepared: Prepared, sequence: np.ndarray, groups: Sequence
 ) -> tuple[np.ndarray, np.ndarray, float]:
-    """Return for each arc and place whether the arc's word stands beside it, or beside none
-    (A, places + 1) both, and the expected errors of the sequence.
-    """
+    """Return what each arc leads to beside each place or none, and the expected errors."""
     lattice, places = prepared.lattice, len(sequence)
     gaps = np.concatenate([[0.0], np.cumsum(sequence != 0)])  # cost of the places alone
     cost = np.zeros((lattice.states, places + 1))

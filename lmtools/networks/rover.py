@@ -56,9 +56,7 @@ Row = tuple[Token, ...]  # of a slot, a token a system
 
 
 def align_systems(outputs: Sequence[Sequence[Token]]) -> list[Row]:
-    """Return the slots of several systems' outputs: each output after the first is aligned with the
-    slots of those before it, at the least cost.
-    """
+    """Return the slots of several outputs, each aligned with those before at least cost."""
     rows = [(token,) for token in outputs[0]]
     for number, output in enumerate(outputs[1:], 1):
         rows = merge_output(rows, output, number)
@@ -174,18 +172,14 @@ def check_size(slots: Sequence, tokens: Sequence, width: int) -> None:
 
 
 def in_order(row: Row) -> list[str]:
-    """Return the words of a slot as arcs in NIST's order: that of the systems, but where a system
-    opened the slot its word stands first.
-    """
+    """Return a slot's words in NIST's order: of the systems, but the one that opened it first."""
     words = [token.word for token in row]
     opener = next((place for place, word in enumerate(words) if word != NO_WORD), 0)
     return [words[opener], *words[:opener], *words[opener + 1 :]]
 
 
 class Ballots:
-    """The votes of `rows` of N systems as arrays: the candidate of each system (rows, N), in NIST's
-    order, and its confidence, NaN of no word.
-    """
+    """Votes of `rows` of N systems: candidates (rows, N) in NIST's order, and confidences."""
 
     def __init__(self, rows: Sequence[Row]):
         orders = [list(dict.fromkeys(in_order(row))) for row in rows]
@@ -240,8 +234,6 @@ def average(row: Row, word: str, vote: Vote) -> Token:
 
 
 def elect(rows: Sequence[Row], vote: Vote) -> list[Token]:
-    """Return the winner of each slot: its word, with the mean confidence and the mean times of the
-    systems that have it; the first in order among equals.
-    """
+    """Return each slot's winner, with mean confidence and times; the first among equals."""
     words = Ballots(rows).elect(vote) if rows else []
     return [average(row, word, vote) for row, word in zip(rows, words, strict=True)]

@@ -161,9 +161,7 @@ def deal_windows(text: IndexedText, order: int, room: int, folder) -> list[DiskA
 
 
 def append_sorted(grams: Sequence[Grams], windows: np.ndarray, size: int) -> np.ndarray:
-    """Add the n-grams of two words and more in `windows` (R, order), which come after all that
-    `grams` have; (size,) how many bigrams among them end in each word.
-    """
+    """Add the n-grams of `windows` (R, order), after all of `grams`; (size,) bigrams a word."""
     levels = build_trie(windows, (size - 1).bit_length())
     index, rows = levels[0].first, []  # what the level's n-grams are among those of their order
     for gram, shorter, level in zip(grams[1:], levels, levels[1:], strict=False):

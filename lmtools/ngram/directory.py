@@ -133,9 +133,7 @@ def finish_model(directory: Path, program: Path | None) -> tuple[str, str]:
 def describe_directory(
     directory: Path, description: Description, subword: Subword, foreign: bool = False, **facts
 ) -> Description:
-    """Write the subword model and config.yaml, with more `facts`, beside the model; return what
-    config.yaml says. `foreign`: KenLM splits the words.
-    """
+    """Write subword model and config.yaml, with more `facts`; return what that says."""
     subword.save_to(directory / SUBWORD)
     facts = {
         "parameters": sum(description.counts),
@@ -160,9 +158,7 @@ def tokeniser(tokens: Normaliser | Subword, closed: bool) -> Callable[[str], lis
 
 
 def complete_min_counts(given: Sequence[int], order: int) -> list[int]:
-    """Return the least counts of n-grams of each order, (order,), the last one given for all longer
-    ones; none where all n-grams stay. UserError unless they rise from 1.
-    """
+    """Return the least counts of each order, (order,), rising from 1; none if all n-grams stay."""
     least = [*given, *given[-1:] * (order - len(given))]
     if not given or max(least) == 1:
         return []

@@ -31,9 +31,7 @@ STEEP = 6.0  # margin by the weight of PHRASES from which both are searched else
 def measure_harm(
     nbests: Sequence[NBest], column: Sequence[Sequence[float]], glossary: Glossary
 ) -> np.ndarray:
-    """Return errors in phrase words, errors in others, and false alarms of each hypothesis
-    (utterances, hypotheses, 3): 0 in lists whose `column` is everywhere the same.
-    """
+    """Return each hypothesis' errors in phrase words, in others, and false alarms (., ., 3)."""
     depth = max(1, *(len(nbest.hyps) for nbest in nbests))
     harm = np.zeros((len(nbests), depth, 3), dtype=np.int64)
     for row, (nbest, values) in enumerate(zip(nbests, column, strict=True)):
@@ -111,16 +109,12 @@ class HarmBound:
         return curve.totals[inside], np.maximum(curve.edges[inside], 0), curve.ends[inside]
 
     def allow(self, totals: np.ndarray) -> np.ndarray:
-        """Return which intervals (intervals,) of `trace` are within the bound: no more errors in
-        all than without phrases.
-        """
+        """Return which intervals of `trace` have no more errors in all than without phrases."""
         usual = self.usual.sum((0, 1))
         return totals[:, :2].sum(1) <= usual[:2].sum()
 
     def draw(self, weight: float, totals: np.ndarray, begins: np.ndarray) -> list[list[float]]:
-        """Return rows [weight, *counts (3,)] of weight 0 and of STEPS times the chosen one, those
-        whose counts change; of the middle one in place of a chosen 0 or inf.
-        """
+        """Return rows [weight, *counts (3,)] of weight 0 and of STEPS that change counts."""
         later = begins[begins > 0]
         edges = np.append(later[len(later) // 2 :], later[-1:] * 2)[:2]
         middle = float(edges.mean()) if len(edges) else 1.0  # inside an interval, no tie

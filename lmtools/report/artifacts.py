@@ -104,9 +104,8 @@ def read_grids(home: Path) -> set[str]:
 
 
 def read_models(home: Path) -> dict[str, str]:
-    """Read the model hash of each language model's scores, several joined by `/`.
-
-    Scores without normalisation are left out where the same model has scores with it.
+    """Read the model hash of each language model's scores, several joined by `/`; of a model with
+    normalised scores, only these.
     """
     hashes: dict[str, dict[str, bool]] = {}
     for path in sorted(home.glob("score/*/*.scores*")):

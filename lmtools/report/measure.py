@@ -129,9 +129,7 @@ def read_with_references(path: Path) -> list[NBest]:
 
 
 def is_tuned(name: str, nbests: Sequence[NBest], weights: Mapping[str, Weights | None]) -> bool:
-    """Return whether weights were tuned on these lists or on a set of this name, and not by folds;
-    without weights, whether the name begins with dev or valid.
-    """
+    """Return whether weights were tuned on these lists, not by folds; else by the name."""
     known = [tuned for tuned in weights.values() if tuned]
     if not known:
         return name.startswith(("dev", "valid"))
@@ -148,10 +146,7 @@ def judged(samples: Sequence[Sample]) -> tuple[Sample, ...]:
 
 @dataclass(frozen=True)
 class Result:
-    """One system on one set: its texts, statistics (utterances, width) and score; the comparison is
-    with the first pass, and `beyond` the probability that what it has beyond the tuned first pass
-    is chance.
-    """
+    """A system on a set: texts, statistics (utterances, width), score, tests against both."""
 
     texts: Mapping[str, str]
     statistics: np.ndarray

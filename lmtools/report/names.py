@@ -25,9 +25,7 @@ class LmPart(NamedTuple):
 
 
 class SystemParts(NamedTuple):
-    """Parts of a system: its language models, rescored lattices in place of lists, and whether it
-    is (1 - lambda) first pass + lambda LM.
-    """
+    """Parts of a system: its LMs, whether of lattices, whether interpolated."""
 
     parts: tuple[LmPart, ...] = ()
     lattices: bool = False

@@ -373,9 +373,7 @@ def training_tables(experiment: Experiment) -> Iterator[Table]:
 
 
 def lattice_tables(experiment: Experiment) -> Iterator[Table]:
-    """Yield the table of the costs of rescoring lattices, and of the distance of a bidirectional
-    LM's scores on arcs from those of whole sentences.
-    """
+    """Yield the costs of rescoring lattices, and how far two-way scores on arcs are off."""
     lists = experiment.lists
     makeups = {name: lists.lattice_makeup(name) for name, _ in lists.lattices}
     keys = [key for key in lists.lattices if makeups[key[0]].normalised]

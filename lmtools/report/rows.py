@@ -27,9 +27,8 @@ LATTICE = ("lattices", "arcs", "rescored_arcs", "speech", "seconds")
 
 
 class FigureRow(NamedTuple):
-    """One figure: of what kind, of which system or language model, on which set, which quantity;
-    its value, the ends of its 95% interval, the probability that a difference is chance, and where
-    on an axis it stands; the printed name and the language models of what it is of.
+    """One figure: its kind, system or language model, set, quantity, value, 95% interval, p, place
+    on an axis, printed name and language models.
     """
 
     kind: str

@@ -44,9 +44,7 @@ from lmtools.types import NBest
 
 @dataclass(frozen=True)
 class LazyChoice:
-    """The place of each list's best hypothesis (utterances,), 0 in an empty one; how many of the
-    hypotheses were scored, and warnings.
-    """
+    """Each list's best hypothesis (utterances,), 0 if empty; how many were scored; warnings."""
 
     places: np.ndarray
     scored: int
@@ -125,9 +123,7 @@ def gather_others(nbests: Sequence[NBest], columns: ScoreColumns, weights: Weigh
 
 
 def refuse_unfit(weights: Weights, name: str, nbests: Sequence[NBest], path) -> None:
-    """Raise UserError where the weights do not have the column, or are cross-validated and have
-    seen the lists.
-    """
+    """Raise UserError where weights lack the column, or their folds have seen the lists."""
     if name not in weights.features:
         raise UserError(
             f"{path}: no weight for {name!r}: it has {', '.join(weights.features)}; give the column"

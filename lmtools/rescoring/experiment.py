@@ -108,9 +108,7 @@ def read_numbers(name: str, values: Mapping) -> dict[str, float]:
 
 
 def read_experiment(path) -> ExperimentPlan:
-    """Read the YAML file `path`, laid over its `base:`; UserError with the line of a wrong entry.
-    The names of options are checked by those who use them.
-    """
+    """Read the YAML file `path` and its `base:`; users check the options' names."""
     layers = list_layers(Path(path))
     tree: dict = {}
     for file, layer in layers.items():
@@ -172,9 +170,7 @@ def lay_over(lower: dict, layer: Mapping, top: Place) -> dict:
 
 
 def read_entries(tree: Mapping, section: str, top: Place) -> Iterator[tuple[str, object]]:
-    """Yield the entries of one of SECTIONS, without options that are null; UserError for a name
-    that no directory can have.
-    """
+    """Yield the entries of a section, without null options; UserError for a wrong name."""
     for name, entry in tree.get(section, {}).items():
         place = top / section / name
         check_name(name, place, f"the name in `{section}`")

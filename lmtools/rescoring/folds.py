@@ -19,18 +19,14 @@ RANDOM, SPEAKER = "random", "speaker"
 
 @dataclass(frozen=True)
 class FoldPlan:
-    """Division of utterances: into `count` folds RANDOM or by SPEAKER; a count of None makes each
-    speaker a fold.
-    """
+    """Division into `count` folds RANDOM or by SPEAKER; None: each speaker is a fold."""
 
     by: str
     count: int | None
 
 
 class Fold(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The weight of every feature, tuned without these utterances; `name` is the fold's number or
-    its speakers.
-    """
+    """The weights tuned without these utterances; `name`: a number or its speakers."""
 
     name: str
     utterances: tuple[str, ...]
@@ -38,9 +34,7 @@ class Fold(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Folds(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """All folds of a set, and `score`: the metric where each utterance is chosen by the weights of
-    its fold.
-    """
+    """All folds, and `score`: the metric by the weights of each utterance's fold."""
 
     by: Literal["random", "speaker"]
     score: Finite

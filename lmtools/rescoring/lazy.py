@@ -55,9 +55,7 @@ class LazyScores:
 def learn_bounds(
     nbests: Sequence[NBest], features: Features, columns: ScoreColumns, weights: Weights
 ) -> dict[str, dict]:
-    """Learn the Bound of each of the `columns`, by name, as weights note it: with `weights` of
-    `features` on the lists that these were tuned on.
-    """
+    """Learn the Bound of each of `columns`, on the lists that `weights` were tuned on."""
     return {
         name: msgspec.structs.asdict(learn_bound(nbests, features, columns, weights, name=name))
         for name in columns.values
@@ -105,9 +103,7 @@ def read_bound(weights: Weights, name: str, path) -> Bound:
 def expect(
     nbests: Sequence[NBest], known: Features, tokens: np.ndarray, bound: Bound, path
 ) -> np.ndarray:
-    """Return the line's value of each hypothesis (utterances, hypotheses) in nats; UserError where
-    the features are not the bound's, read from `path`.
-    """
+    """Return the expected nats (utterances, hypotheses); UserError for other features."""
     names, inputs = predictors(nbests, known, tokens)
     if {*names} != {*bound.slopes}:
         raise UserError(

@@ -112,10 +112,8 @@ def rescore_lists(
     source,
     place: Callable[[str | None], str],
 ) -> tuple[list[str], Iterator[tuple[str | None, list[NBest], list[str]]]]:
-    """Return warnings about the lists read from `source`; and each system, its lists in the order
-    of its weights in `tuned`, and warnings about the weights, which were read from its `place`.
-
-    UserError as of `gather`, `rescore` and `check_signatures`.
+    """Return warnings on the lists; and each system's rescored lists, in the order of `tuned`, with
+    warnings on its weights from `place`.
     """
     known = set().union(*(weights.features for weights in tuned.values()))
     derived = [name for name in (*DERIVED, "rank") if name in known]
@@ -152,9 +150,7 @@ def warn_empty(nbests: Sequence[NBest], what: str) -> Iterator[str]:
 
 
 def warn_unseen(signatures: Mapping[str, Mapping], places: Mapping) -> list[str]:
-    """Return warnings on scores, with these signatures and from these places, whose language model
-    has no probability of unknown words.
-    """
+    """Return warnings on scores of LMs that have no probability of unknown words."""
     return [
         f"{places[name]}: of a language model without <unk> (a closed vocabulary): each unknown"
         f" word has {signature['unk']}; --lm LM,oov_penalty=P takes P nats more from each"
@@ -221,9 +217,8 @@ def check(features: Features, weights: Weights, source) -> None:
 
 
 def check_signatures(weights: Weights, columns: ScoreColumns, path) -> list[str]:
-    """Return warnings on columns other than those that `weights`, read from `path`, were tuned on.
-
-    UserError where one surely is: of another model, vocabulary, normalisation, penalty, utility.
+    """Return warnings on columns other than those that `weights`, from `path`, were tuned on;
+    UserError where one surely is.
     """
     warnings, unknown = [], []
     if not weights.tuned:
@@ -260,9 +255,7 @@ def check_signatures(weights: Weights, columns: ScoreColumns, path) -> list[str]
 
 
 def significant(key: str, tuned: Mapping, given: Mapping) -> bool:
-    """Return whether two values that differ mean other scores, not only other rounding or another
-    version of the same.
-    """
+    """Return whether two differing values mean other scores, not rounding or a version."""
     return key not in ROUNDING | SAID and VERSIONS.sub("", str(tuned.get(key))) != VERSIONS.sub(
         "", str(given.get(key))
     )

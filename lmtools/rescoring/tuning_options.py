@@ -99,9 +99,7 @@ class TuningOptions:
         return name == LOOP or (name in self.lms and not signed)
 
     def reference_of(self, features: Features) -> str:
-        """Return the feature that the weights of others are relative to; UserError where all are
-        fixed at 0.
-        """
+        """Return the feature that weights are relative to; UserError where all are 0."""
         order = (
             [self.reference]
             if self.reference

@@ -19,9 +19,7 @@ FIRST, REF, RESCORED = "first", "ref", "rescored"  # whose words a context has
 
 
 class ContextScorer:
-    """A scorer of pairs (context, text): the `inner` one's answers where none stands here. A
-    sentence is (tokens of the context, the model's own sentence of both).
-    """
+    """A scorer of pairs (context, text): sentences are (context's tokens, both's sentence)."""
 
     criterion, left_to_right = None, False  # of whole sentences alone
 

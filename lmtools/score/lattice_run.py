@@ -55,9 +55,7 @@ class LatticeResult:
 
 @dataclass
 class LatticeTotals:
-    """Sums of a run over lattices (`seconds`: of rescoring, in all processes), and the
-    approximation of each as rows.
-    """
+    """Sums of a run over lattices (`seconds` of all processes), approximations as rows."""
 
     lattices: int = 0
     arcs: int = 0
@@ -87,9 +85,7 @@ class LatticeTotals:
         )
 
     def facts(self) -> dict:
-        """Return the sums as JSON, with the mean approximation of the LMs that read both sides,
-        without what is undefined.
-        """
+        """Return the sums and mean approximation as JSON, without what is undefined."""
         rows = [row for near in self.near.values() for row in near]
         known = {
             name: [row[name] for row in rows if not np.isnan(row[name])]

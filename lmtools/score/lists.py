@@ -74,10 +74,8 @@ class ListParts:
 
 @dataclass(frozen=True)
 class Sources:
-    """The source sentences of lists, by utterance or as lines in the lists' order.
-
-    A hypothesis is scored given its source; with `reverse` the source given the hypothesis, by a
-    model of that direction (the channel of Yee et al. 2019).
+    """Sources of lists, by utterance or in order. A hypothesis is scored given its source; with
+    `reverse` the source given it (the channel of Yee et al. 2019).
     """
 
     path: str
@@ -95,9 +93,7 @@ class Sources:
         return {"direction": "reverse"} if self.reverse else {}
 
     def pair(self, nbests: Sequence[NBest], before: int, lists: str) -> list[tuple[str, str]]:
-        """Return (source, target) for a translation model, of each hypothesis of lists behind the
-        first `before` ones of the file `lists`; UserError where a source is missing.
-        """
+        """Return (source, target) of each hypothesis behind the first `before` lists."""
         pairs = []
         for number, nbest in enumerate(nbests, before):
             text = self.source_of(nbest.utt, number, lists)
@@ -176,9 +172,7 @@ def hypothesis_texts(nbests: Iterable[NBest], written: bool) -> list[str]:
 def write_scores(
     path: str, signature, gaps: bool = False
 ) -> Iterator[Callable[[NBest, Sequence, Sequence], None]]:
-    """Yield a function that writes one list's log-probabilities and tokens: rows of a score file,
-    or costs of a Kaldi table.
-    """
+    """Yield a function that writes a list's scores and tokens, or costs of a Kaldi table."""
     if not parse_specifier(path):
         with scores.writing(path, signature, gaps) as write:
             yield write
@@ -202,8 +196,6 @@ def warn_scored(path, texts, counts: tuple[int, int], scorer: Scorer, lists: boo
 def doubt_scored(
     path, texts: Iterable[str], counts: tuple[int, int], scorer: Scorer, lists: bool = False
 ) -> Iterator[str]:
-    """Yield the line of `describe_unknown` on unknown tokens among all (`counts`, without ends) of
-    `texts` from `path`.
-    """
+    """Yield the line of `describe_unknown` on `counts` of tokens of `texts` from `path`."""
     read = {"texts": map(scorer.normalise, texts), "known": scorer.knows, "lists": lists}
     yield from describe_unknown(path, *counts, scorer.spec.lm, **read)

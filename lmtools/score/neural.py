@@ -155,9 +155,7 @@ class NeuralScorer(Scorer):
     def compute(
         self, sentences, what: Callable[[Tensor, Tensor], Tensor] | None = None
     ) -> list[np.ndarray]:
-        """Compute the scores, or another function of states (N, D) and targets (N,), for each token
-        and end of sentence; return an array (tokens + 1, ...) a sentence.
-        """
+        """Compute scores, or another function, of each token and end; (tokens + 1, ...) each."""
         what = what or self.score
         pieces = [self.windows(sentence) for sentence in sentences]
         parts = [

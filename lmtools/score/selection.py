@@ -77,8 +77,7 @@ def select_lines(lines: Iterable[str], measure: Measure, keep: int) -> Selection
 
 def measure_difference(domain: LMSpec, general: LMSpec, computing: Computing) -> Measure:
     """Return a function from lines to their cross entropy under the LM of a domain less that under
-    a general one, in nats a word, (N,); the end of sentence is a word. inf of a line without
-    tokens.
+    a general one, nats a word (N,); inf without tokens.
     """
     scorers = [load(spec, computing) for spec in (domain, general)]
     if len(kinds := {scorer.kind for scorer in scorers}) > 1:
@@ -98,9 +97,7 @@ def measure_difference(domain: LMSpec, general: LMSpec, computing: Computing) ->
 
 @dataclass(frozen=True)
 class Estimation:
-    """Estimation of the LMs of a domain and of general text: order, normaliser, and the seed of
-    random draws.
-    """
+    """How a domain's LM and the general one are made: order, normaliser, seed."""
 
     order: int
     normaliser: Normaliser

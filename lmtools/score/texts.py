@@ -46,9 +46,7 @@ KEPT = 1 << 25  # bytes of freed memory that a thread keeps for its next batch
 
 @dataclass(frozen=True)
 class TextScores:
-    """Arrays over texts (N,): log-probability in nats with the end of sentence, tokens it sums
-    over, unknown tokens among them.
-    """
+    """Of texts (N,): log-probability in nats with the end, tokens, unknown ones of these."""
 
     log_prob: np.ndarray
     tokens: np.ndarray
@@ -87,9 +85,7 @@ def score_texts(
 
 
 class SharedWork:
-    """A cache to which what other parts of the work compute is known, as NaN. Parts have whole
-    batches, so that all of them have the bits of the whole.
-    """
+    """A cache in which other parts' work is NaN. Parts have whole batches, as the whole."""
 
     def __init__(self, cache: Cache, plan: Sequence[Sequence[int]], shard: Shard):
         left = (batch for n, batch in enumerate(plan) if n % shard.count + 1 != shard.number)
@@ -130,9 +126,7 @@ class Missing:
 
     @contextlib.contextmanager
     def progress(self, label: str) -> Iterator[None]:
-        """Show what is done behind `label`; of one batch nothing, which costs a live program
-        nothing.
-        """
+        """Show what is done behind `label`; of one batch nothing, which costs nothing."""
         if len(self.plan) <= 1:
             yield
             return
@@ -187,9 +181,8 @@ def count_processes(work: list[list], scorer: Scorer, asked: int, forks: bool) -
 
 
 class OwnScorer:
-    """The scorer of a worker process, in which one thread computes a batch, as everywhere: a fork
-    has that of its parent, others load it. UserError where that is another one, as on another kind
-    of machine.
+    """The scorer of a worker process, with one thread a batch: of the parent in a fork, else
+    loaded. UserError where that is another one.
     """
 
     def __init__(self, scorer: Scorer):

@@ -14,6 +14,7 @@ from lmtools.base.errors import UserError
 from lmtools.models.lm import LanguageModel
 from lmtools.models.settings import Batch
 from lmtools.text.corpus import Corpus, CorpusFile
+from lmtools.text.subword.cuts import SampledCuts
 from lmtools.train.parallel import World
 
 
@@ -76,6 +77,7 @@ class Sentences:
         self.shards, self.longest, self.widths = corpus.shards, lm.longest, lm.objective.widths
         self.batch, self.seed, self.world, self.boundary = batch, seed, world, lm.objective.boundary
         self.pairs = lm.objective.pairs
+        self.cuts: SampledCuts | None = None
         # the last of each is held
         self.segments = functools.lru_cache(1)(self.take_segments)
         self.plan = functools.lru_cache(1)(self.make_plan)
@@ -126,6 +128,8 @@ class Sentences:
     ) -> tuple[Tensor, int]:
         """Return the summed loss of this process's share of a batch and its number of targets."""
         sentences = chosen.segments.batch(chosen.indices)
+        if self.cuts:
+            sentences = [self.cuts.draw(sentence, generator) for sentence in sentences]
         share = self.world.share(lm.objective.training(sentences, generator, lm.size))
         if not len(share.targets):  # fewer sentences than processes
             return torch.zeros((), device=device), 0

@@ -31,9 +31,7 @@ class AlreadyReported(UserError):
 
 
 class World:
-    """All processes of a training: this process alone. `rank` is its number of `size`; `Several`
-    is that of more.
-    """
+    """All processes of a training: this one alone, or `Several`; `rank` of `size`."""
 
     rank, size = 0, 1
 
@@ -47,9 +45,7 @@ class World:
         return choose_device(name)
 
     def agree(self, work: Callable):
-        """Return the result of `work` here, after all processes have done theirs; a UserError of
-        one is a UserError of all.
-        """
+        """Return `work`'s result after all processes have theirs; a UserError is everybody's."""
         return work()
 
     def error(self, message: str) -> UserError:
@@ -79,9 +75,7 @@ class World:
 
 
 class Several(World):
-    """More than one process, each on a device of its own; host values go by gloo, those of GPUs by
-    NCCL.
-    """
+    """More than one process, each on its device; host values by gloo, of GPUs by NCCL."""
 
     def __init__(self):
         self.rank, self.size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
@@ -147,9 +141,7 @@ class Several(World):
         return parts
 
     def add_gradients(self, parameters, sparse):
-        """See World; a parameter that no process used keeps no gradient, one that only others used
-        gets theirs.
-        """
+        """See World; where one process used a parameter, all get the gradient."""
         parameters, rowwise = [p for p in parameters if p.requires_grad], {id(p) for p in sparse}
         present = torch.tensor([p.grad is not None for p in parameters], dtype=torch.float32)
         used = self.total(present).tolist()

@@ -45,9 +45,7 @@ class TranslateOptions:
 
 @dataclass(frozen=True)
 class SourceSentence:
-    """Source of one list: the ids of a sentence (without the end), where it was read and its
-    reference.
-    """
+    """Source of one list: ids without the end, where it was read, its reference."""
 
     utt: str
     source: str
@@ -140,9 +138,8 @@ def translate_missing(
     journal: Journal,
     options: TranslateOptions,
 ) -> dict[str, JournalEntry]:
-    """Return the entries of the batches of which the journal lacks a sentence; each is written
-    there once it is made. Such a batch is searched as a whole, since last digits depend on what is
-    in it.
+    """Return the entries of batches of which the journal lacks any, each written once made; batches
+    are searched as a whole.
     """
     # the longest first: what memory does not suffice for is known at once
     order = iter(sorted(sentences, key=lambda sentence: -len(sentence.ids)))

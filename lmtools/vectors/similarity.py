@@ -82,9 +82,7 @@ def spearman(gold: np.ndarray, values: np.ndarray, level: float = 0.95) -> Corre
 
 
 def within(value: float, deviation: float, level: float) -> Correlation:
-    """Return the correlation with the interval that has z = artanh(value) in its middle and
-    `deviation` as z's standard error.
-    """
+    """Return the correlation and its interval, `deviation` being artanh's standard error."""
     assert 0 < level < 1, level
     reach = deviation * float(stats.norm.ppf((1 + level) / 2))
     # a perfect correlation has z = infinity, and itself as both ends

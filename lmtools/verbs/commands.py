@@ -14,9 +14,7 @@ from lmtools.verbs.parser import Parser, add_common
 
 
 def repeat_options(args: argparse.Namespace, names: Iterable[str]) -> list[str]:
-    """Return those of the options `names` of GROUPS that are not as they are by default, as words
-    of a command line.
-    """
+    """Return options `names` of GROUPS that are not at their defaults, as words."""
     words = []
     declared = {name: takes for group in GROUPS.values() for name, takes in group.items()}
     for name in names:

@@ -166,9 +166,7 @@ def convert_lists(args, source: str, target: str) -> str:
 
 
 def plan_edits(args) -> Iterator[tuple[Edit, Describe | None]]:
-    """Yield the edits that the options ask for in the order in which they are made, each with the
-    function that describes what it took out.
-    """
+    """Yield the edits that are asked for, in order, with what describes each."""
     if args.unify:
         unify = unifier(args.unify)
         yield partial(edits.rewrite_list, hyps=unify, refs=unify), None
@@ -202,9 +200,7 @@ def plan_edits(args) -> Iterator[tuple[Edit, Describe | None]]:
 
 
 def attach_references(args, nbests: Sequence[NBest]) -> tuple[Sequence[NBest], str]:
-    """Return the lists with the references that the options name, and the message on references
-    that no list has.
-    """
+    """Return lists with the references asked for, and what to tell of unused ones."""
     if args.ref_lines:
         lines = {path: plain.read(path) for path in args.ref_lines}
         return lists.attach_lines(nbests, lines, args.input), ""
@@ -218,9 +214,7 @@ def attach_references(args, nbests: Sequence[NBest]) -> tuple[Sequence[NBest], s
 
 
 def merged_by(args) -> Callable[[str], str]:
-    """Return the normaliser that makes hypotheses equal for --dedup; texts that were normalised
-    already need no more.
-    """
+    """Return the normaliser by which --dedup compares, none if texts have it already."""
     if args.dedup != NORMALISED:
         return str
     return normaliser_of(args) if has_normaliser_options(args) else NORMALISERS["librispeech"]
@@ -248,9 +242,7 @@ def describe_hypotheses(loss: str, before: Sequence[NBest], after: Sequence[NBes
 
 
 def has_normaliser_options(args) -> bool:
-    """Return whether options of the normaliser other than --case are given; UserError for those
-    that do not go with them.
-    """
+    """Return whether the normaliser has options besides --case; UserError for unfit ones."""
     given = any((args.normaliser, args.punctuation, args.apostrophe, args.unicode_form))
     if given and args.case == "sentence":
         raise UserError(

@@ -72,9 +72,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def write_part(args: argparse.Namespace, subword, out: str, facts: dict) -> None:
-    """Write a part of the corpus, which may hold no sentence; of one in shards, these, to their
-    place.
-    """
+    """Write a part of the corpus, which may hold no sentence; shards to their place."""
     facts |= {"text": args.text, "source": args.source or [], "kaldi": args.kaldi}
     facts |= {"subword": args.subword, "empty": 0}
     try:

@@ -140,9 +140,7 @@ def run(args):
 
 
 class Inputs(NamedTuple):
-    """Hypotheses, references, and the other system's hypotheses, rewritten by rules (None: by
-    none), and the segments of an stm by utterance.
-    """
+    """Hypotheses, references, another system's, rewritten by rules, and an stm's segments."""
 
     hyp: Texts
     sources: list[Texts]
@@ -254,9 +252,7 @@ def break_down(refs: References, hyp: Texts, result, namers, words: bool) -> dic
 
 
 def find_oracle(nbests, refs: References, args) -> list[float]:
-    """Return the oracle by depth, printed on the way; its choices from whole lists are written if
-    asked for.
-    """
+    """Return the oracle by depth, printed; its choices are written if asked for."""
     filled = [fill_empty(nbest) for nbest in nbests]
     statistics = [refs.statistics(nbest.utt, [hyp.text for hyp in nbest.hyps]) for nbest in filled]
     curve = oracle_curve(statistics, args.metric)
@@ -281,9 +277,7 @@ def compare_parts(utts: list[str], first, second, namers, seed: int) -> dict:
 
 
 def compare_systems(refs: References, hyp: Texts, against: Texts, first, second, args) -> dict:
-    """Return the significance tests of two systems, printed on the way; none of references without
-    words.
-    """
+    """Return the tests of two systems, printed; none of references without words."""
     if not METRICS[args.metric].length(first.total):
         return {}
     if isinstance(METRICS[args.metric], Sacre):

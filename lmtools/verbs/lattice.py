@@ -101,9 +101,7 @@ def run_info(args):
 
 
 def inspect_lattices(args, sizes: list[Statistics], broken: dict) -> Iterator[Lattice]:
-    """Yield the lattices without what is broken; their sizes (as they came, where these can be
-    counted) and problems are entered on the way.
-    """
+    """Yield the lattices that are not broken, noting sizes and problems of all."""
     weights = parse_weights(args.weights)
     for lattice, words in join_refs(read_lattices(args), args.ref, args.ref_lines, args.input):
         faults = problems(lattice)
@@ -260,9 +258,7 @@ def declare_rescore(parser):
 
 
 def run_rescore(args):
-    """Rescore lattice by lattice; the first of --out, --nbest-out and --text-out gets each result
-    at once, the others all at the end.
-    """
+    """Rescore one by one; one output gets each result at once, the others at the end."""
     places = [path for path in (args.out, args.nbest_out, args.text_out) if path]
     if not places:
         raise UserError("nothing to write; give --out, --nbest-out or --text-out")

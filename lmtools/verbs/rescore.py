@@ -189,9 +189,7 @@ def write_choice(args, nbests, lists, weights, system, warnings):
 
 
 def write_written(nbests, lists, out, spelled):
-    """Write what the recogniser wrote where the hypotheses' texts are another, beside the file
-    `out`, and return what to tell of it.
-    """
+    """Write what the recogniser wrote, where it differs, beside `out`; what to tell of it."""
     if all(hyp.written is None for nbest in (*nbests, *lists) for hyp in nbest.hyps):
         return []
     if is_stream(out):

@@ -96,9 +96,7 @@ def arguments(parser):
 
 @dataclass
 class ListSet:
-    """The lists of dev or test with their references: where both are, and the file that commands
-    read in the place of `path`.
-    """
+    """Lists of dev or test, references, where both are, and the file that commands read."""
 
     part: str
     path: str
@@ -219,9 +217,7 @@ def read_set(args, part: str, given: str, lms: Mapping[str, str]) -> ListSet:
 
 
 def attach(one: ListSet) -> None:
-    """Give the lists their references: by id, or in their order where the lists have numbers for
-    ids and the file as many lines that begin with other words.
-    """
+    """Give lists their references by id, or in order where their ids are numbers."""
     utts = [nbest.utt for nbest in one.nbests]
     if utts == [str(row) for row in range(len(utts))]:
         lines = read_lines(one.ref)
@@ -298,9 +294,7 @@ class RunLog:
 
 
 class LogStream(io.TextIOBase):
-    """A stream in the place of a standard one: lines go to a log, and to the `terminal` if it is
-    told so; progress bars to the terminal alone.
-    """
+    """A standard stream that goes to a log, to the `terminal` if told so or for progress."""
 
     def __init__(self, log, terminal, verbose: bool):
         self.log, self.terminal, self.verbose = log, terminal, verbose
@@ -367,9 +361,7 @@ class Job:
             self.run("convert", one.path, one.used, *form, *ref, *options, *dedup)
 
     def examine(self, one: ListSet) -> Iterator[str]:
-        """Have the doctor look at lists; yield notes, UserError for the first error that is not
-        mended here.
-        """
+        """Have the doctor look; yield notes, UserError for the first error not mended here."""
         # the doctor reads no mixtures; it sees lists and text as a model's normaliser leaves them
         lm = next((lm for lm in self.lms.values() if not lm.startswith("mix:")), None)
         options = {"nbest": one.used, "text": self.args.text, "lm": lm}
@@ -439,9 +431,7 @@ class Job:
 
 
 def draw_table(out: Path, metric: str, lms: Sequence[str] = ()) -> Iterator[str]:
-    """Yield the lines of the table of systems: score, 95% interval, p against the first pass, the
-    weights.
-    """
+    """Yield the table's lines: score, 95% interval, p against the first pass, weights."""
     trees = {before: out / f"{before}test.json" for before in (NO_LM, "", ORACLE)}
     if not (out / "weights.json").exists():
         del trees[NO_LM]

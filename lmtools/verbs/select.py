@@ -87,9 +87,7 @@ def run(args):
 
 
 def make_place(out: str):
-    """Return a context with a directory for the LMs: beside `out`, where the next run sweeps away
-    what a kill leaves, unless that is no file.
-    """
+    """Return a context with a directory for the LMs, beside `out` where that is a file."""
     if is_stream(out):
         return tempfile.TemporaryDirectory()
     return workplace(Path(os.path.realpath(out)))

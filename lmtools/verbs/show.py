@@ -77,9 +77,7 @@ def run(args) -> None:
 
 
 def choose_lists(args) -> Iterator[NBest]:
-    """Yield the lists that are asked for, with their references; UserError for ids that are not
-    there, and for no lists. No more is read than is shown.
-    """
+    """Yield the lists asked for, with references, no more than shown; else UserError."""
     lists = join_references(args)
     if not args.utts:
         chosen = list(islice(lists, args.count))
@@ -168,9 +166,7 @@ def mark_errors(base: str, text: str, metric: str, marks: Marks) -> tuple[str, s
 def mark_units(
     alignment: Alignment, there: Sequence[str], here: Sequence[str], marks: Marks
 ) -> Iterator[str]:
-    """Yield the units of a hypothesis, `here`, and among them those of the reference, `there`, that
-    it lacks. Without colours what a substitution replaces is shown, too.
-    """
+    """Yield a hypothesis' units and, among them, the reference's that it lacks."""
     i = j = 0
     for step in alignment.steps:
         old = escape(there[i]) if step != "I" else ""

@@ -26,7 +26,7 @@ from lmtools.text.subword import load_subword
 
 REPOSITORY = Path(__file__).parents[2]
 SOURCE = REPOSITORY / "egs/gbw"
-GRIDS = ("context", "gates", "output", "pieces", "residual", "table1", "training")
+GRIDS = ("context", "cuts", "gates", "output", "pieces", "residual", "table1", "training")
 LINES = {"train": 800, "valid": 40}
 UTTERANCES = {"dev": 24, "test": 12}
 COMMON = {

@@ -67,9 +67,7 @@ def write_configuration(
 
 
 def read_tokens(path) -> list[str]:
-    """Return the token list in the configuration (.yaml) of an ESPnet model, or in a tokens.txt;
-    UserError if it is none.
-    """
+    """Return the token list of an ESPnet model's .yaml, or of tokens.txt; else UserError."""
     path = Path(path)
     if path.suffix in (".yaml", ".yml"):
         tokens = load_yaml(path).get("token_list")

@@ -66,9 +66,7 @@ class TokenLM(nn.Module):
         self.loaded = True
 
     def forward(self, input: Tensor, hidden: Any) -> tuple[Tensor, Any]:
-        """Return log p of the token after each prefix, float32 (B, T, V), for tokens (B, T) that
-        begin with <sos/eos>; `hidden` comes back.
-        """
+        """Return log p (B, T, V) of the token after each prefix (B, T); `hidden` comes back."""
         if input.shape[1] > self.positions:
             raise UserError(
                 f"a text of {input.shape[1] - 1} tokens is longer than the {self.model.longest}"
@@ -79,9 +77,7 @@ class TokenLM(nn.Module):
         return self.log_probs(self.model.trunk.head(states)), hidden
 
     def log_probs(self, heads: Tensor) -> Tensor:
-        """Return log p of ESPnet's tokens (..., V) after states (..., D) ready for the output
-        matrix.
-        """
+        """Return log p of ESPnet's tokens (..., V) after states (..., D)."""
         if not self.loaded:
             raise UserError(
                 "the language model has no weights; give --lm_file beside --lm_train_config"
@@ -90,9 +86,7 @@ class TokenLM(nn.Module):
         return scores.masked_fill(self.never, IMPOSSIBLE).unflatten(0, heads.shape[:-1])
 
     def score(self, y: Tensor, state: Prefix | None, x: Any) -> tuple[Tensor, Prefix]:
-        """Return log p (V,) of the token after the prefix `y` (T,) and the state to go on from;
-        `state` is what came of a shorter prefix.
-        """
+        """Return log p (V,) after prefix `y` (T,), and its state; `state`: a shorter one's."""
         scores, states = self.batch_score(y[None], [state], x)
         return scores[0], states[0]
 

@@ -25,9 +25,7 @@ GATES = {
 
 
 class LmtoolsConfig(transformers.PretrainedConfig):
-    """`family` (lstm, gcnn, causal, masked or tta) and its size `arch`, as in lmtools' config.yaml;
-    a GCNN's `blocks` are lists of [kernel, outputs].
-    """
+    """`family` and its size `arch`, as in lmtools' config.yaml; `blocks`: [kernel, outputs]."""
 
     model_type = "lmtools"
 
@@ -38,9 +36,7 @@ class LmtoolsConfig(transformers.PretrainedConfig):
 
 
 class LmtoolsLstm(nn.Module):
-    """Embedding, LSTM layers, and a linear map to the embedding's width where that is the output
-    matrix too.
-    """
+    """Embedding, LSTM layers, and a linear map to the embedding's width if that is the output."""
 
     def __init__(self, size: int, dim, layers, units, projection=0, tied=False, **_):
         super().__init__()
@@ -116,9 +112,7 @@ class LmtoolsGcnn(nn.Module):
 
 
 class LmtoolsBlock(nn.Module):
-    """Attention and feed-forward network, LayerNorm after each residual sum or (`pre`) before each
-    branch.
-    """
+    """Attention and feed-forward network; LayerNorm after each sum or (`pre`) before a branch."""
 
     def __init__(self, dim: int, heads: int, ffn: int, pre: bool):
         super().__init__()

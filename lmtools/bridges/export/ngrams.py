@@ -111,9 +111,7 @@ def write_fst(directory: str, out: str) -> str:
 
 
 def make_graph(orders: list[Order], labels: Mapping[str, int], backoff: int) -> Iterator[str]:
-    """Lines `from to input output cost` and `state cost`; the start's come first, and those of a
-    state by input label.
-    """
+    """Lines `from to input output cost` and `state cost`, the start's first, by input label."""
     numbers = number_histories(orders)
     arcs: list[list[tuple[int, int, float]]] = [[] for _ in numbers]
     final: dict[int, float] = {}

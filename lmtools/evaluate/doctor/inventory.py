@@ -65,9 +65,8 @@ def name_kind(character: str) -> str:
 
 
 def characters(inputs: DoctorInputs) -> Iterator[Finding]:
-    """Find letters, digits and apostrophes of the hypotheses that the other side never has, in any
-    case (a to z count as one), and kinds of which the references have many and the hypotheses none;
-    but for what forms of Unicode explain.
+    """Find characters of the hypotheses that the other side never has, in any case, and kinds that
+    only the references have; but for what forms of Unicode explain.
     """
     told: Counter = Counter()
     for hyps, other, remedy in pairs(inputs):

@@ -45,9 +45,7 @@ def recognises(path: Path, first: str) -> bool:
 
 
 def read(path) -> list[NBest]:
-    """Read the N-best lists in decode directory `path` (or its logdir, or one output.J), utterances
-    in the order of the jobs' best lists.
-    """
+    """Read the lists of a decode directory (or logdir, or output.J), in the jobs' order."""
     lists: dict[str, dict[int, Hypothesis]] = {}
     present, unread = None, set()
     for folder, rank in find_ranks(Path(path)):

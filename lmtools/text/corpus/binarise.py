@@ -143,9 +143,7 @@ def open_folder(out) -> Path:
 def write_shards(
     sources: Sequence, subword: Subword, out, size: int, kaldi=False, nj: int = 1, *, shard=WHOLE
 ) -> list[tuple[str | None, int]]:
-    """Write the shards of a corpus, or but the part `shard` of them; return of each its name, None
-    where it has no sentence, and the number of lines skipped.
-    """
+    """Write a corpus' shards, or the part `shard`; return names (None: empty) and skipped lines."""
     work = partial(write_shard, folder=open_folder(out), subword=subword, kaldi=kaldi)
     parts = list(shard.share(lambda: enumerate(cut_texts(sources, size, whole=True))))
     written = map_ordered(work, parts, nj)

@@ -27,9 +27,8 @@ WIDEST = 1000  # characters: a longer "word" is noise and not kept
 
 
 class TokenCounts:
-    """A sum of counts: at most `room` distinct items in memory, and those of the last `add`; the
-    rest goes, sorted, to unnamed files. Iterating gives pairs (item, occurrences). No item holds a
-    tab or a line feed.
+    """A sum of counts: at most `room` items in memory, the rest sorted in unnamed files. Iterating
+    gives (item, occurrences); no item holds a tab or line feed.
     """
 
     def __init__(self, room: int = ROOM):
@@ -113,10 +112,7 @@ class Numbered(Remembering):
 
 
 class Listed(Subword):
-    """A vocabulary in `vocab.txt`: `item<TAB>count`, most frequent first, without the specials.
-
-    What is not in the list is <unk>: one id, and one probability, for all of it.
-    """
+    """A vocabulary in `vocab.txt`: `item<TAB>count`, most frequent first; all else is <unk>."""
 
     file = "vocab.txt"
     always: tuple[str, ...] = ()  # items that lead the list whether they occur or not
