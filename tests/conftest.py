@@ -42,9 +42,7 @@ hypothesis.settings.load_profile("fixed")
 
 @pytest.fixture(scope="session")
 def tiny(tmp_path_factory):
-    """A directory with text, a word vocabulary (sw) and binarised corpora (train.bin,
-    valid.bin).
-    """
+    """A directory with text, a word vocabulary (sw), train.bin and valid.bin."""
     from lmtools.cli import main
 
     root = tmp_path_factory.mktemp("tiny")

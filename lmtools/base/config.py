@@ -40,7 +40,6 @@ class Loader(yaml.SafeLoader):
     """
 
     def get_single_node(self):
-        """Return the document."""
         node = super().get_single_node()
         sizes: dict[int, int] = {}  # values of each node, written without aliases; 0: inside it
 

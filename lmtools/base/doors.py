@@ -37,7 +37,6 @@ HOME = Path(__file__).parents[1]
 
 @functools.cache
 def find_doors() -> dict[str, ModuleType]:
-    """Return the doors that are there, by name."""
     return {
         name: importlib.import_module(f"lmtools.{name}")
         for name in DOORS

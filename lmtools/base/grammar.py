@@ -174,7 +174,6 @@ def step_into(kind, step) -> list:
 
 
 def spell_expected(what: str) -> str:
-    """Return in words what msgspec expected."""
     if not (kinds := re.findall(r"`([^`]+)`", what)):
         return "a finite number" if "Number out of range" in what else what
     named = [WORDS.get(name, name) for name in kinds[0].split(" | ")]

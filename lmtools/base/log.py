@@ -84,7 +84,6 @@ class ProgressBar:
 
     @property
     def plural(self) -> str:
-        """Return the unit of several."""
         return "MB" if self.unit == BYTES else f"{self.unit}s"
 
     def amount(self, value: float) -> str:

@@ -56,10 +56,8 @@ def load_plain(path: str) -> Texts:
 
 
 def references(sources: Sequence[Texts]) -> dict[str, str | tuple[str, ...]]:
-    """Return the references in files: those of their lists, or else their texts themselves; of
-    several files several an utterance.
-
-    UserError where an utterance of the one file is not in the other.
+    """Return the references in files: of their lists, or their texts; of several files several an
+    utterance. UserError where the files have other utterances.
     """
     first, *more = [own_references(source) for source in sources]
     if not more:

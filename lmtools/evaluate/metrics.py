@@ -135,7 +135,6 @@ class ErrorRate:
         return f"{split}; {counts.length} {self.unit}"
 
     def change(self, fields: Mapping) -> "ErrorRate":
-        """Return the metric with what its options change."""
         return replace(self, **fields)
 
     @property

@@ -187,11 +187,8 @@ def columns(table: ScoreTable, nbests: Sequence[NBest], path, source) -> list[np
 
 
 def check(table: ScoreTable, nbests: Sequence[NBest], path, source) -> None:
-    """Raise UserError unless `table`, read from `path`, was made of exactly `nbests`, read from
-    `source`.
-
-    It names both and the first utterance that the table lacks, has too much or has in another
-    length.
+    """Raise UserError, naming the first utterance that differs, unless `table`, read from `path`,
+    was made of exactly `nbests`, read from `source`.
     """
     lengths = {nbest.utt: len(nbest.hyps) for nbest in nbests}
     missing = [utt for utt, length in lengths.items() if length and utt not in table.log_prob]

@@ -166,7 +166,6 @@ class Columns:
         self.size, self.room = len(first[0]), list(first)
 
     def add(self, values: Sequence[np.ndarray]) -> None:
-        """Append one array a column."""
         size = self.size + len(values[0])
         for place, (column, new) in enumerate(zip(self.room, values, strict=True)):
             if size > len(column):

@@ -49,7 +49,6 @@ def arguments(parser):
 
 
 def run(args):
-    """Do what the action says."""
     return args.act(args)
 
 
@@ -211,7 +210,6 @@ def declare_measure(parser):
 
 
 def measure(args):
-    """Measure, print, and draw."""
     judged = {}
     for path in args.networks:
         networks, refs, judged[path] = judge_file(path, args.ref)

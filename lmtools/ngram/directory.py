@@ -49,11 +49,9 @@ def build(
     parts: TextParts | None = None,
     **options,
 ) -> Description:
-    """Write an interpolated modified Kneser-Ney model of `texts`, one sentence a line, to directory
-    `out`, under BuildOptions; return what its config.yaml says.
-
-    `tokens`: a subword model whose pieces are modelled, or the normaliser of text that is modelled
-    word by word. `parts`: the texts in parts that other processes made of them.
+    """Write an interpolated modified Kneser-Ney model of `texts` to `out`, under BuildOptions;
+    return what its config.yaml says. `tokens`: a subword model, or the normaliser of text modelled
+    by words. `parts`: the texts as other processes counted them.
     """
     options = BuildOptions(**options)
     if order not in ORDERS:
@@ -102,7 +100,6 @@ def count_ngrams(
 
 
 def list_words(text: counts.IndexedText, normaliser: Normaliser) -> Word:
-    """Return the list of the words of a text, with their occurrences."""
     words = zip(text.vocabulary, text.occurrences.tolist(), strict=True)
     content = Word.listing({word: number for word, number in words if word not in SYMBOLS})
     return Word(content, normaliser)

@@ -54,7 +54,6 @@ class Experiment:
 
     @cached_property
     def rows(self) -> FigureRows:
-        """The figures of all parts."""
         return FigureRows(rows_of(self))
 
     @property

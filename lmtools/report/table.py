@@ -133,7 +133,6 @@ class Column:
 
     @property
     def is_empty(self) -> bool:
-        """Return whether nobody has anything in it."""
         return all(cell == NONE for cell in self.cells)
 
 
@@ -208,7 +207,6 @@ class Query(NamedTuple):
         return [self.rows.find(self.kind, name, quantity, on, at=at) for name, on in pairs]
 
     def values(self, quantity: str, place: str = "", at=None) -> list[float | None]:
-        """Return the value of a quantity under each name."""
         return [row and row.value for row in self.find(quantity, place, at)]
 
     def column(

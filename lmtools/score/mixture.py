@@ -130,7 +130,6 @@ class MixtureScorer(Scorer):
         return MixtureScorer(parts, self.weights, self.lms, self.spec)
 
     def with_weights(self, weights: Sequence[float]) -> "MixtureScorer":
-        """Return the same models with other weights."""
         return MixtureScorer(self.scorers, weights, self.lms, self.spec)
 
     def with_oov_penalty(self, penalty):

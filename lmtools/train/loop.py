@@ -107,7 +107,6 @@ class Training:
         self.terminated = False
 
     def feed(self, corpus: Corpus, seed: int = VALIDATION_SEED) -> Sentences:
-        """Return the source of the batches of a corpus."""
         return Sentences(corpus, self.settings.batch, seed, world=self.world, lm=self.lm)
 
     def run(self, directory_state: DirectoryState) -> Progress:
@@ -148,7 +147,6 @@ class Training:
         self.terminated = True
 
     def steps(self) -> None:
-        """Run the steps of the training to its end."""
         progress = self.progress
         losses, count, begin = [], 0, time.perf_counter()
         while not progress.done:

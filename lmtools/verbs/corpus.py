@@ -28,7 +28,6 @@ EXAMPLES = (
 
 
 def arguments(parser):
-    """Declare the verb's options."""
     parser.add("--text", **SEVERAL_TEXTS, required=True)
     help_text = (
         "for a translation model: the source of each line of the text, in files with as many lines"

@@ -126,7 +126,6 @@ def inspect_lattices(args, sizes: list[Statistics], broken: dict) -> Iterator[La
 
 
 def describe_sizes(size: Statistics) -> str:
-    """Return the sizes of one lattice or of many in one line."""
     parts = [
         f"{size.states:,} states",
         f"{size.arcs:,} arcs ({size.word_arcs:,} with words, {len(size.vocabulary):,} different)",
@@ -151,7 +150,6 @@ def declare_nbest(parser):
 
 
 def run_nbest(args):
-    """Write the lists one by one."""
     weights = parse_weights(args.weights)
     lattices = join_refs(
         map(mend_lattice, read_lattices(args)), args.ref, args.ref_lines, args.input
@@ -202,7 +200,6 @@ def declare_posteriors(parser):
 
 
 def run_posteriors(args):
-    """Write the lattices one by one."""
     weights = parse_weights(args.weights)
     beside = args.to.partition(":")[0] == "slf"
     lattices = map(mend_lattice, read_lattices(args))
@@ -316,7 +313,6 @@ def options_of(args) -> LatticeOptions:
 
 
 def write_results(args, results: Iterator[LatticeResult]) -> None:
-    """Write what was asked for."""
     writers = []
     if args.out:
         write = registry.find_format(args.to, LATTICES).write
@@ -344,7 +340,6 @@ def write_results(args, results: Iterator[LatticeResult]) -> None:
 
 
 def describe_options(args, options: LatticeOptions) -> dict:
-    """Return what was asked for, as JSON."""
     names = ("tokens", "prune_beam")
     return {name: getattr(options, name) for name in names} | {
         "nj": args.nj,
@@ -375,5 +370,4 @@ def arguments(parser):
 
 
 def run(args):
-    """Do what the action says."""
     return args.act(args)

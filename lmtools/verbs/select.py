@@ -31,7 +31,6 @@ EXAMPLES = (
 
 
 def arguments(parser):
-    """Declare the verb's options."""
     parser.epilog = (
         "Keeps the lines with the lowest difference between their cross entropies (nats a word)"
         " under an LM of the domain and a general one (Moore and Lewis 2010). --in-domain estimates"

@@ -17,11 +17,11 @@ def test_there_is_none(figures, name):
 @pytest.mark.parametrize(
     ("name", "most"),
     [
-        ("lines of lmtools", 55_200),
-        ("statements of lmtools", 34_370),
-        ("files of lmtools", 338),
+        ("lines of lmtools", 55_100),
+        ("statements of lmtools", 34_286),
+        ("files of lmtools", 339),
         ("files under 40 lines", 10),
-        ("lines of tests", 57_500),
+        ("lines of tests", 57_160),
         ("frames of score by an n-gram", 7),
         ("frames of score by a T-TA", 12),
         ("modules that score by an n-gram imports", 110),

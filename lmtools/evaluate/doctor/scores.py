@@ -106,7 +106,6 @@ def find_positive(inputs: DoctorInputs) -> Iterator[tuple[str, bool, str]]:
 
 
 def find_costs(inputs: DoctorInputs) -> list[str]:
-    """Return the components that are costs."""
     return [name for name, costs, _ in find_positive(inputs) if costs]
 
 

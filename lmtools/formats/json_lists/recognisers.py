@@ -128,7 +128,6 @@ def parse_beam(beam, where: str) -> Hypothesis:
 
 
 def parse_named_beam(beam: Mapping, where: str) -> Hypothesis:
-    """Return a hypothesis of torchaudio, or by the names of pyctcdecode."""
     if "words" in beam:
         words = member(beam, "words", list, where)
         text = " ".join(expect(word, str, where, "a word") for word in words)

@@ -119,11 +119,8 @@ def opening(path: Path, suffixes: tuple[str, ...], first: str) -> str:
 def write_files(
     lattices: Iterable[Lattice], path, suffix: str, spell: Spell, many: bool = False
 ) -> None:
-    """Write one lattice to the file `path` (its name has `suffix`), or any number into a directory,
-    `UTT` + suffix each.
-
-    On standard output or a pipe several lattices follow each other if `many`. A directory appears
-    when all are written, in place of an earlier one that holds nothing else.
+    """Write one lattice to the file `path` (its name has `suffix`), or any number as `UTT` + suffix
+    into a directory, which appears at once; on a stream several follow each other if `many`.
     """
     if not is_stream(path) and not stem(Path(path), (suffix,)):
         write_directory(lattices, Path(path), suffix, spell)
@@ -140,7 +137,6 @@ def write_files(
 
 
 def write_rows(lattices: Iterable[Lattice], path, spell: Spell) -> None:
-    """Write lattices, one a line, each at once."""
     with atomic_text(path) as out:
         for lattice in lattices:
             out.write(spell_checked(lattice, path, spell) + "\n")

@@ -213,7 +213,6 @@ def read_integers(path: Path) -> dict[str, str]:
 
 
 def read_components(folder: Path, files: Mapping[str, Path]) -> dict[str, dict[str, float]]:
-    """Return scores by component and key."""
     costs = {
         name: column_of(file, "float")
         for name, file in files.items()
@@ -237,10 +236,7 @@ def read_components(folder: Path, files: Mapping[str, Path]) -> dict[str, dict[s
 
 def write(nbests: Iterable[NBest], path) -> None:
     """Write a directory of text archives, or (`ark:...`, `-`, words_text) one archive of texts,
-    each list as soon as it comes.
-
-    Lists without hypotheses have no place in archives and vanish. UserError for scores that an
-    archive of texts cannot hold.
+    each list as it comes; empty lists vanish. UserError for scores that it cannot hold.
     """
     if is_list(path):
         with kaldi_tables.Writer(path) as out:
