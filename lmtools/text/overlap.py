@@ -64,8 +64,8 @@ def hash_runs(words: np.ndarray, lengths: Sequence[int]) -> dict[int, np.ndarray
     return found
 
 
-class Runs:
-    """Runs of one length in the ids `words`, which begin at `starts`, to be found in a text."""
+class RunIndex:
+    """RunIndex of one length in the ids `words`, which begin at `starts`, to be found in a text."""
 
     def __init__(self, words: np.ndarray, starts: np.ndarray, keys: np.ndarray):
         order = np.argsort(keys[starts], kind="stable")
@@ -87,7 +87,7 @@ class Runs:
         return places[same], starts[same]
 
 
-class Sentences:
+class JudgedSentences:
     """The sentences of sets by name, ready to be found in texts of any size."""
 
     def __init__(self, sets: Mapping[str, Iterable[str]]):
@@ -119,7 +119,9 @@ class Sentences:
             for run in RUNS
         }
         starts[WHOLE] = begins[lengths >= WHOLE]
-        self.runs = {n: Runs(self.words, at.astype(np.int64), keys[n]) for n, at in starts.items()}
+        self.runs = {
+            n: RunIndex(self.words, at.astype(np.int64), keys[n]) for n, at in starts.items()
+        }
         self.longest = max([WHOLE, *RUNS, *lengths])
 
     def find_in(self, paths: Sequence, kaldi: bool = False) -> Overlap:

@@ -22,7 +22,7 @@ from lmtools.text.corpus import (
     write_index,
     write_shards,
 )
-from lmtools.text.overlap import Sentences, write_others
+from lmtools.text.overlap import JudgedSentences, write_others
 from lmtools.text.subword import load_subword
 from lmtools.text.unknown import warn_unknown
 from lmtools.verbs.numbers import size
@@ -106,7 +106,7 @@ def check_options(args: argparse.Namespace) -> None:
 
 def tell_overlap(args: argparse.Namespace) -> None:
     """Print what the text shares with each set, and write the rest of it if asked for."""
-    overlap = Sentences({path: read_sentences(path) for path in args.ref}).find_in(
+    overlap = JudgedSentences({path: read_sentences(path) for path in args.ref}).find_in(
         args.text, args.kaldi
     )
     print("| set | sentences | share 7 words | 8 words | of 6 words and more | whole |")

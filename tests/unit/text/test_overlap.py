@@ -6,11 +6,11 @@ import pytest
 
 from lmtools import cli
 from lmtools.text import overlap
-from lmtools.text.overlap import RUNS, WHOLE, Sentences, split_words, write_others
+from lmtools.text.overlap import RUNS, WHOLE, JudgedSentences, split_words, write_others
 
 
 def search(sets, lines):
-    """Sentences of each set by shared run, and whole ones, and the marked lines, by brute force."""
+    """Sentences of each set by shared run, whole ones, and the marked lines, by brute force."""
     words = [(n, word) for n, line in enumerate(lines, 1) for word in split_words(line) or [None]]
     text, marked, found = [word for _, word in words], set(), {}
     for name, sentences in sets.items():
@@ -29,7 +29,7 @@ def search(sets, lines):
 @pytest.mark.parametrize("block", [9, 1 << 20])
 @pytest.mark.parametrize("seed", [0, 2, 3])
 def test_all_that_is_shared_is_found(tmp_path, monkeypatch, block, seed):
-    """Sentences of three different words; blocks shorter than a sentence, or one."""
+    """JudgedSentences of three different words; blocks shorter than a sentence, or one."""
     monkeypatch.setattr(overlap, "BLOCK", block)
     draw = random.Random(seed)
     lines = [" ".join(draw.choices("aabbc", k=draw.randint(0, 12))) for _ in range(120)]
@@ -38,7 +38,7 @@ def test_all_that_is_shared_is_found(tmp_path, monkeypatch, block, seed):
         for n in "xy"
     }
     (tmp_path / "text").write_text("\n".join(lines) + "\n")
-    found = Sentences(sets).find_in([tmp_path / "text"])
+    found = JudgedSentences(sets).find_in([tmp_path / "text"])
     shared, marked = search(sets, lines)
     assert all(shared["x"].values()) and len(marked) < len(lines)
     offset = 0
@@ -58,7 +58,7 @@ def test_case_punctuation_and_line_ends_hide_nothing(tmp_path):
     sentence = "Don't go, said the OLD man to her"
     text = "he rose don’t go said\nthe old man -- to her again\n\n"
     (tmp_path / "text").write_text(f"{text}don't go said the\n\nold man to her\n")
-    found = Sentences({"set": [sentence]}).find_in([tmp_path / "text"])
+    found = JudgedSentences({"set": [sentence]}).find_in([tmp_path / "text"])
     assert found.sets["set"].runs == {7: {0}, 8: {0}} and found.sets["set"].whole == {0}
     assert found.lines[str(tmp_path / "text")] == {1, 2} and found.read == 4
 
