@@ -48,7 +48,6 @@ def flags_of(kind: type) -> dict[str, dict]:
 
 
 def describe_flag(kind: type, default, declared: Option) -> dict:
-    """Return what argparse takes for a declared option."""
     help_text = declared.help
     if default is not None and kind is not bool and "(default:" not in help_text:
         help_text += " (default: %(default)s)"
