@@ -53,10 +53,12 @@ JSON, PAGE = "application/json", "text/plain; version=0.0.4"
 
 
 class Body:
-    """The body of a request as it arrives; `held`: the bytes of bodies of this kind."""
+    """The body of a request as it arrives: of at most `most` bytes, in `seconds` and what RATE adds
+    to them; `held`: the bytes of all bodies of its kind.
+    """
 
-    def __init__(self, receive, headers: Headers, most: int, seconds: float, held: dict):
-        self.raw, self.most, self.seconds, self.held = receive, most, seconds, held
+    def __init__(self, receive, headers: Headers, most: int, seconds: float):
+        self.raw, self.most, self.seconds, self.held = receive, most, seconds, {}
         self.declared = int(headers.get("content-length", 0))
         self.complete = not self.declared and "transfer-encoding" not in headers
         self.size, self.begun = 0, time.monotonic()
@@ -116,7 +118,7 @@ class Service:
     async def __call__(self, scope, receive, send) -> None:
         headers, path, status = Headers(scope=scope), scope["path"], 0
         most = self.sizes.get(path, 0)
-        body = Body(receive, headers, most, self.serving.seconds, self.held.setdefault(most, {}))
+        body = Body(receive, headers, most, self.serving.seconds)
 
         async def carry(message: dict) -> None:
             nonlocal status
@@ -129,6 +131,7 @@ class Service:
         try:
             self.check(scope["method"], path, headers)
             if path in self.sizes:
+                body.held = self.held.setdefault(most, {})
                 body.hold(body.declared)
             await self.router({**scope, "app": self}, body.receive, carry)
         except ClientDisconnect:
