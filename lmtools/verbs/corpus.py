@@ -30,16 +30,14 @@ EXAMPLES = (
 def arguments(parser):
     parser.add("--text", **SEVERAL_TEXTS, required=True)
     help_text = (
-        "for a translation model: the source of each line of the text, in files with as many lines"
-        " as those of --text"
+        "for a translation model: the source of each line of --text, in files of as many lines"
     )
     parser.add("--source", **SEVERAL_TEXTS, help=help_text)
     parser.add("--kaldi")
     parser.add("--subword", required=True)
     parser.add("--out", metavar="F.bin")
     help_text = (
-        "write a shard to F.bin.shards for every SIZE (such as 500M) bytes of text, and their index"
-        " to F.bin"
+        "write a shard to F.bin.shards for every SIZE bytes of text, and their index to F.bin"
     )
     parser.add_argument("--shard-size", type=size, metavar="SIZE", help=help_text)
     parser.add("--nj", help="number of processes that encode (default: %(default)s)")
