@@ -21,6 +21,7 @@ OF_DOORS = {
     "nist": ("interop/test_sctk.py",),
     "phrases": ("unit/report/rescoring/test_phrases.py",),
     "serve": ("unit/verbs/test_examples.py",),
+    "transcribe": ("unit/verbs/test_examples.py", "interop/test_transcribe.py"),
     "vectors": tuple(
         f"recipe/test_{name}.py" for name in ("make_tasks", "run_tasks", "tasks", "word_vectors")
     ),

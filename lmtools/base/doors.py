@@ -28,6 +28,7 @@ DOORS: dict[str, tuple[str, tuple[str, ...]]] = {
     "nist": ("scoring of speech as NIST's sclite and csrfilt do it", ()),
     "phrases": ("glossaries: names and words that lists should have", ()),
     "serve": ("answers to programs, over HTTP or line by line", ("serve",)),
+    "transcribe": ("text, subtitles and times of recordings", ("transcribe",)),
     "translate": ("N-best lists of translations, by a translation model", ("translate",)),
     "vectors": ("vectors of sentences and words, and similarity", ("embed", "sts")),
 }

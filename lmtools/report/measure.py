@@ -10,11 +10,18 @@ from pathlib import Path
 import numpy as np
 
 from lmtools.base.errors import UserError
+from lmtools.evaluate.breakdown import find_namer
 from lmtools.evaluate.corpus import References
 from lmtools.evaluate.metrics import METRICS
 from lmtools.evaluate.nbest import fill_empty, oracle_curve, oracle_texts, reference
 from lmtools.evaluate.sacre import Sacre, SacrePaired
-from lmtools.evaluate.significance import Bootstrap, MatchedPairs, paired_bootstrap
+from lmtools.evaluate.significance import (
+    Bootstrap,
+    GroupTests,
+    MatchedPairs,
+    compare_groups,
+    paired_bootstrap,
+)
 from lmtools.formats import jsonl, kaldi_text, lists
 from lmtools.formats.scores import hash_lists
 from lmtools.report.names import FIRST, NOTHING, ORACLE, SystemParts
@@ -152,6 +159,7 @@ class Result:
     pairs: MatchedPairs | None = None
     sacre: SacrePaired | None = None
     beyond: float | None = None
+    groups: GroupTests | None = None
 
     @property
     def test(self) -> MatchedPairs | SacrePaired | Bootstrap | None:
@@ -210,13 +218,42 @@ def length_classes(lengths: np.ndarray) -> list[np.ndarray]:
 
 
 def measure(
-    home: Path, samples: Sequence[Sample], systems: Mapping[str, System], metric: str
+    home: Path,
+    samples: Sequence[Sample],
+    systems: Mapping[str, System],
+    metric: str,
+    *,
+    groups: str | None = None,
 ) -> list[Measured]:
-    """Measure `systems` on each of `samples`; significance and depths of judged ones alone."""
-    return [
-        measure_set(home, sample, systems, metric, compare=sample in judged(samples))
-        for sample in samples
-    ]
+    """Measure `systems` on each of `samples`; significance and depths of judged ones alone, with
+    whole `groups` of utterances too.
+    """
+    every = []
+    for sample in samples:
+        measured = measure_set(home, sample, systems, metric, compare=sample in judged(samples))
+        every.append(grouped(measured, groups) if groups else measured)
+    return every
+
+
+def grouped(measured: Measured, groups: str) -> Measured:
+    """Return a set with the tests of whole groups, as after `evaluate --by`, of compared systems;
+    {set} stands for the set's name. Nothing is tested of one group.
+    """
+    metric, results = METRICS[measured.refs.metric], measured.results
+    if isinstance(metric, Sacre) or not results[FIRST].bootstrap:
+        return measured
+    name_part = find_namer(groups.replace("{set}", measured.sample.name), {})
+    parts, first = [name_part(utt, 0) for utt in measured.refs.refs], results[FIRST].statistics
+    tested = {
+        name: replace(
+            result,
+            groups=compare_groups(
+                result.statistics, first, parts, metric=measured.refs.metric, seed=SEED
+            ),
+        )
+        for name, result in results.items()
+    }
+    return replace(measured, results=tested if len(set(parts)) > 1 else results)
 
 
 def measure_set(

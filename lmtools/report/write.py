@@ -10,8 +10,9 @@ from lmtools.report import lms, rescoring_figures
 from lmtools.report import rescoring_tables as rescoring
 from lmtools.report.drawing import LIGHT, Picture
 from lmtools.report.experiment import LM, RESCORING, STS, Experiment, collect, recognise
+from lmtools.report.main_tables import main_tables, scored_tables
 from lmtools.report.page import PAPERS, add_section, page, put_before
-from lmtools.report.rescoring_tables import main_tables, scored_tables, stage_tables
+from lmtools.report.rescoring_tables import stage_tables
 from lmtools.report.table import Table, guarded, markdown, plain
 
 
