@@ -30,7 +30,7 @@ COMPUTING = ("--device", "--precision", "--engine", "--rows")
 
 EXAMPLES = (
     "lmtools serve --asr whisper:whisper-base --lm lm=lm",
-    "lmtools serve --lm lm=lm --weights weights.json --nbest -",
+    "lmtools serve --lm lm=lm --weights weights.json",
 )
 
 
@@ -92,7 +92,7 @@ def run(args):
     if specs and args.phrases is None:  # lists have no phrases here
         chooser = Chooser(specs, args.weights or WHISPER, computing, scorers)
         say_lines(chooser.warnings)
-    name = Path(args.asr).name if args.asr else ""
+    name = Path((args.asr or "").partition(":")[2]).name
     asyncio.run(serve(Service(chooser, serving, most, transcriber, name)))
 
 
