@@ -14,7 +14,7 @@ from lmtools.version import __version__ as __version__
 if TYPE_CHECKING:
     from lmtools import lattice
     from lmtools.api.files import read, stream, write
-    from lmtools.api.lm import LM, TokenScores, load
+    from lmtools.api.lm import LM, TokenScores, listen, load
     from lmtools.api.measures import bleu, cer, measure, wer
     from lmtools.api.weights import rescore, tune
     from lmtools.base.context import using
@@ -38,6 +38,7 @@ __all__ = [
     "bleu",
     "cer",
     "lattice",
+    "listen",
     "load",
     "measure",
     "read",
@@ -51,7 +52,7 @@ __all__ = [
 
 HOMES = {
     "lmtools.api.files": ("read", "stream", "write"),
-    "lmtools.api.lm": ("LM", "TokenScores", "load"),
+    "lmtools.api.lm": ("LM", "TokenScores", "listen", "load"),
     "lmtools.api.measures": ("bleu", "cer", "measure", "wer"),
     "lmtools.api.weights": ("rescore", "tune"),
     "lmtools.base.context": ("using",),
