@@ -33,17 +33,9 @@ def arguments(parser):
     parser.add_argument("lists", metavar="F", nargs="+", help=help_text)
     parser.add("--format", help="format of all of them (default: recognised one by one)")
     parser.add("--depth", "--written")
-    add_ear(parser)
+    parser.add("--asr", "--audio")
     parser.add("--out", help="lists to write; - prints them")
     parser.add("--to", *COMPUTING, "--nj")
-
-
-def add_ear(parser) -> None:
-    """Declare the recogniser that gives all hypotheses their `am`, and its recordings."""
-    help_text = "make `am` of all hypotheses by this recogniser (default: no scores)"
-    parser.add_argument("--asr", metavar="whisper:DIR|ctc:DIR", help=help_text)
-    help_text = "for --asr: recordings, named as the lists are"
-    parser.groups["input"].add_argument("--audio", metavar="DIR", help=help_text)
 
 
 def write_heard(nbests: list[NBest], args) -> None:

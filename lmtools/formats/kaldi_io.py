@@ -151,7 +151,6 @@ def open_file(path, start: int = 0) -> Iterator[Stream]:
 
 @contextlib.contextmanager
 def open_standard_input() -> Iterator[Stream]:
-    """Open standard input."""
     yield Stream(sys.stdin.buffer, "-")
 
 

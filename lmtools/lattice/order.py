@@ -165,10 +165,8 @@ def unroll_chain(chain: Chain) -> list[int]:
 
 
 class Closures:
-    """For each state, those that epsilon arcs lead to by the best way; computed when asked for.
-
-    `scores` (A,) are the arcs' weighted scores. `words_of[state]` are the state's arcs that have a
-    word. Impossible arcs are left out of both.
+    """For each state those that epsilon arcs lead to by the best way, by weighted `scores` (A,),
+    and the arcs with words; impossible arcs are left out.
     """
 
     def __init__(self, lattice: Lattice, scores: np.ndarray):

@@ -36,9 +36,8 @@ def total(lattice: Lattice, weights: Mapping[str, float]) -> tuple[np.ndarray, n
 
 
 def columns(lattice: Lattice, name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return the values of a feature on arcs (A,) and finals (F,); UserError if none has the name.
-
-    A lattice without arcs and scores (of an empty line, say) has 0 of every name.
+    """Return a feature's values on arcs (A,) and finals (F,), 0 of a lattice without either;
+    UserError if none has the name.
     """
     if name in lattice.scores:
         return lattice.scores[name], lattice.final_scores[name]

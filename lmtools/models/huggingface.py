@@ -17,12 +17,10 @@ from lmtools.models.transformer import TransformerConfig, real_positions
 
 
 def load_pretrained(directory: str, choose: Callable, wanted: str):
-    """Load the model and the tokenizer of a local directory, of the class AutoModel and what
-    `choose(configuration)` adds to its name; return that, the model, the tokenizer. `wanted` is
-    what they are called in messages.
-
-    UserError without them, without some weights of a class that adds a head, and where either an
-    encoder with a decoder or pairs of texts (ForSeq2SeqLM) are without the other.
+    """Load the model and tokenizer of a local directory, of AutoModel and what
+    `choose(configuration)` adds to its name; return that and both. `wanted`: their name in
+    messages. UserError without them, a head's weights, or where an encoder-decoder and pairs of
+    texts do not meet.
     """
     try:
         import transformers

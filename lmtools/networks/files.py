@@ -183,9 +183,7 @@ class WordMark:
 
 
 def read_marks(hyp: Hypothesis) -> list[WordMark] | None:
-    """Return the mark of each word of a hypothesis, or None where its format has none, or of
-    another number of words. UserError for confidences that are no probabilities.
-    """
+    """Return the mark of each word of a hypothesis; None where its format has none."""
     extra = hyp.extra
     if not extra:
         return None

@@ -49,7 +49,6 @@ def arguments(parser):
 
 
 def run(args):
-    """Do what the action says."""
     return args.act(args)
 
 
@@ -211,7 +210,6 @@ def declare_measure(parser):
 
 
 def measure(args):
-    """Measure, print, and draw."""
     judged = {}
     for path in args.networks:
         networks, refs, judged[path] = judge_file(path, args.ref)
@@ -298,9 +296,7 @@ def rover(args):
 
 
 def compare_systems(outputs, combined) -> Iterator[str]:
-    """Yield a warning where a system alone has fewer word errors than all combined, if there are
-    references.
-    """
+    """Yield a warning where a system alone has fewer word errors than all combined."""
     refs = {one.utt: one.ref for one in combined if one.ref is not None}
     if not refs:
         return

@@ -137,9 +137,7 @@ class NgramModel:
 
     @classmethod
     def load(cls, path) -> "NgramModel":
-        """Load the model in a directory that `lmtools ngram` wrote, or in a bare KenLM binary or
-        ARPA file (.gz, .xz); UserError if damaged.
-        """
+        """Load a directory of `lmtools ngram`, a KenLM binary or an ARPA file; else UserError."""
         path = Path(path)
         if not path.is_dir():
             return cls(path, path, sha256(path), None)

@@ -64,18 +64,14 @@ class LatticeOptions:
         check_options(self)
 
     def load(self) -> "Rescorer":
-        """Load the models; UserError for one that cannot be loaded, and for names that do not fit
-        together.
-        """
+        """Load the models; UserError for one that cannot be loaded, and unfit names."""
         load_once = functools.cache(lambda spec: load(spec, self.computing))
         scorers = {name: load_once(spec) for name, spec in self.lms.items()}
         return Rescorer(self, scorers, self.old and load_once(self.old))
 
 
 class Rescorer:
-    """Rescores one lattice at a time; `signatures` says for each new score, in the order of the
-    settings, which model gives it.
-    """
+    """Rescores one lattice at a time; `signatures` says which model gives each new score."""
 
     def __init__(
         self, settings: LatticeOptions, scorers: Mapping[str, Scorer], old: Scorer | None = None
@@ -100,11 +96,8 @@ class Rescorer:
         self.signatures = {name: models[name].signature for name in settings.lms}
 
     def rescore(self, lattice: Lattice) -> tuple[Lattice, list[str]]:
-        """Add one more score a model to the lattice; return it with messages for the user.
+        """Add a score a model; return the lattice, repaired and pruned where need be, and messages.
         UserErrors name the utterance.
-
-        What is broken is repaired, and what is too large for the memory or the bounds is pruned,
-        with a message.
         """
         try:
             refuse_taken(lattice, [*self.signatures, *self.phrases])
@@ -136,9 +129,7 @@ class Rescorer:
         return {name: weight for name, weight in weights if name not in coming}
 
     def expand(self, lattice: Lattice) -> tuple[Lattice, list[str]]:
-        """Add the scores of the left-to-right models to the lattice, to one of half the arcs where
-        memory does not suffice; return it with messages.
-        """
+        """Add the left-to-right models' scores, to half the arcs where memory fails; messages."""
         whole, messages = len(lattice.words), []
         while self.left or self.old or self.glossary:
             try:

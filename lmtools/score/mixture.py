@@ -44,9 +44,7 @@ class MixtureScorer(Scorer):
         self.signature = self.describe()
 
     def describe(self) -> dict[str, str]:
-        """Return the signature: the models' hashes with their weights, what is mixed, and all else
-        that their signatures say: once where they agree.
-        """
+        """Return the signature: hashes with weights, what is mixed, and what models agree on."""
         signatures = [scorer.signature for scorer in self.scorers]
         names = dict.fromkeys(name for signature in signatures for name in signature)
         identity = {
@@ -102,9 +100,7 @@ class MixtureScorer(Scorer):
         return [self.mix(logs) for logs in self.joint_log_probs(sentences)]
 
     def joint_log_probs(self, sentences: Sequence[tuple]) -> list[np.ndarray]:
-        """Return log p of each token and the end of each sentence under each model, (P, tokens +
-        1), or of each sentence, (P, 1), where they are mixed by sentence.
-        """
+        """Return log p (P, tokens + 1) of tokens and end by model, or (P, 1) of sentences."""
         rows, columns = [], zip(*sentences, strict=True)
         for scorer, prepared in zip(self.scorers, columns, strict=bool(sentences)):
             distinct, which = find_distinct(prepared)
@@ -134,7 +130,6 @@ class MixtureScorer(Scorer):
         return MixtureScorer(parts, self.weights, self.lms, self.spec)
 
     def with_weights(self, weights: Sequence[float]) -> "MixtureScorer":
-        """Return the same models with other weights."""
         return MixtureScorer(self.scorers, weights, self.lms, self.spec)
 
     def with_oov_penalty(self, penalty):

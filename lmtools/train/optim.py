@@ -118,9 +118,8 @@ class Optimisers:
 
 
 def build_optimiser(lm: LanguageModel, optim: Optim, low_rank: LowRank | None = None) -> Optimisers:
-    """Build the optimisers of all parameters that learn, with the factors of low-rank updates in
-    place of their matrices; weight decay is decoupled and spares vectors (biases, LayerNorm) and
-    sparse matrices.
+    """Build the optimisers of all that learns, low-rank factors in place of matrices; weight decay
+    spares vectors and sparse matrices.
     """
     check_choices(optim, "optim.", name=OPTIMISERS, decay=DECAYS)
     sparse = [p for p in lm.sparse_parameters() if p.requires_grad]

@@ -65,9 +65,7 @@ class ContextualEncoder(Encoder):
 
     @torch.inference_mode()
     def vectors(self, sentences: Sequence[tuple]) -> np.ndarray:
-        """See Encoder; a sentence that does not fit the positions is read in windows, each token
-        where it has most context.
-        """
+        """See Encoder; a long sentence is read in windows, each token with most context."""
         cuts = [self.model.windows(sentence) for sentence in sentences]
         parts = [
             (self.model.window(sentence, begin, end), first, last)
@@ -82,9 +80,7 @@ class ContextualEncoder(Encoder):
         return vectors.cpu().numpy()
 
     def pool_parts(self, parts: Sequence[tuple[tuple, int, int]]) -> tuple[Tensor, Tensor]:
-        """Return the vectors (P, layers, D) of windows (tokens, first, last), of whose positions
-        first:last count, and how many positions counted.
-        """
+        """Return vectors (P, layers, D) of windows (tokens, first, last), and what counted."""
         model, (before, after) = self.model, self.model.boundary
         with autocast(model.device, model.precision):
             states, lengths = model.states(
@@ -115,9 +111,7 @@ STATICS = {"words": StaticVectors, "tfidf": Tfidf}
 def load_encoder(
     lm: str, pooling: PoolingOptions = LAST_MEAN, computing: Computing = USUAL
 ) -> Encoder:
-    """Load the encoder of `lm`: a model directory of ours, or the name of an installed one, hf:DIR
-    (Hugging Face), words:F (vectors in a file), tfidf or tfidf:TEXT.
-    """
+    """Load an encoder: our model, hf:DIR, words:F (vectors in a file), tfidf or tfidf:TEXT."""
     kind, _, rest = lm.partition(":")
     if kind == "tfidf" or (kind == "words" and rest):
         if pooling not in [PoolingOptions(layers) for layers in ("last", "all", (0,))]:

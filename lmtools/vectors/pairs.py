@@ -35,9 +35,7 @@ Row = tuple[str, Sequence[str | None]]  # path:line; first sentence, second, sco
 
 
 def read_table(path, names: Sequence[str], set: str | None = None) -> Iterator[SentencePair]:
-    """Read the pairs of a file whose header names its columns: the sentences and, if there is one,
-    the score by `names`; of a `set` alone.
-    """
+    """Read pairs under a header: sentences and score by `names`; of a `set` alone."""
     if set not in (None, *SETS):
         raise UserError(f"{path}: set={set}; expected {', '.join(SETS)}")
     lines = ((f"{path}:{place}", line.split("\t")) for place, line in read_lines(path))

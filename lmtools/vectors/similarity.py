@@ -82,9 +82,7 @@ def spearman(gold: np.ndarray, values: np.ndarray, level: float = 0.95) -> Corre
 
 
 def within(value: float, deviation: float, level: float) -> Correlation:
-    """Return the correlation with the interval that has z = artanh(value) in its middle and
-    `deviation` as z's standard error.
-    """
+    """Return the correlation and its interval, `deviation` being artanh's standard error."""
     assert 0 < level < 1, level
     reach = deviation * float(stats.norm.ppf((1 + level) / 2))
     # a perfect correlation has z = infinity, and itself as both ends
@@ -158,11 +156,9 @@ REMEDY = "write it again with lmtools sts --out"
 def correlate_layers(
     stored: SentenceVectors, places: np.ndarray, gold: np.ndarray | None, source
 ) -> tuple[list[dict], list[str]]:
-    """Return a row a layer: the cosine of each pair and, where there are judgements `gold` (N,),
-    each correlation with its interval, None where a layer has none, of which the messages tell.
-
-    `places` (2, N): where the vectors of the pairs from `source` are. UserError for judgements that
-    nothing correlates with.
+    """Return a row a layer: each pair's cosine (`places` (2, N): its vectors) and, with judgements
+    `gold` (N,), correlations with intervals; None, with a message, without one. UserError for
+    judgements that nothing correlates with.
     """
     rows, messages = [], []
     for index, layer in enumerate(stored.layers):

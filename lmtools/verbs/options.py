@@ -48,7 +48,6 @@ def flags_of(kind: type) -> dict[str, dict]:
 
 
 def describe_flag(kind: type, default, declared: Option) -> dict:
-    """Return what argparse takes for a declared option."""
     help_text = declared.help
     if default is not None and kind is not bool and "(default:" not in help_text:
         help_text += " (default: %(default)s)"
@@ -131,6 +130,12 @@ GROUPS: dict[str, dict[str, dict]] = {
     "input": {
         "--nbest": value(
             "F", "N-best lists, in any of the formats of `lmtools convert --help`", required=True
+        ),
+        "--asr": value(
+            "whisper:DIR|ctc:DIR", "recogniser that scores the texts by the sound of --audio"
+        ),
+        "--audio": value(
+            "DIR", "recordings, named as the lists are: one file, a directory, Kaldi's wav.scp"
         ),
         "--text": value("F", "text, one sentence on each line (.gz, .xz; - reads a pipe)"),
         "--source": value("F", "the sentences that the text translates"),

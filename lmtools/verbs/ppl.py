@@ -24,7 +24,6 @@ EXAMPLES = (
 
 
 def arguments(parser):
-    """Declare the verb's options."""
     parser.epilog = (
         "Several --lm are interpolated linearly: token by token if they predict the same tokens,"
         " else sentence by sentence. `lmtools ngram --subword LM/subword --unk` makes an n-gram of"

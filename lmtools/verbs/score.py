@@ -28,7 +28,6 @@ EXAMPLES = (
 
 
 def arguments(parser):
-    """Declare the verb's options."""
     parser.epilog = (
         "Lists from a pipe (--nbest - or an rspecifier such as ark:-) are scored one by one, and"
         " each is written at once. If --out is a wspecifier (ark,t:-), costs (negated"
@@ -47,10 +46,7 @@ def arguments(parser):
     parser.groups["input"].add_argument("--source-lines", metavar="F", help=Rare(text))
     parser.add("--reverse", "--written", "--experiment")
     add_lm(parser, required=False)
-    text = "score by the sound of --audio, in place of an LM, by this recogniser (docs/ears.md)"
-    parser.add_argument("--asr", metavar="whisper:DIR|ctc:DIR", help=text)
-    text = "for --asr: recordings, named as the lists are: one file, a directory, Kaldi's wav.scp"
-    parser.groups["input"].add_argument("--audio", metavar="DIR", help=text)
+    parser.add("--asr", "--audio")
     text = "let the LM read up to N tokens of the utterances before each, unscored"
     parser.add_argument("--context", type=positive, metavar="N", help=Rare(text))
     text = (
@@ -127,7 +123,6 @@ def refuse_whole(args, piped: bool) -> None:
 
 
 def join(parts: Sequence[Part], out: str, **options) -> None:
-    """Write the scores of all parts."""
     join_parts([part.output for part in parts], out)
 
 

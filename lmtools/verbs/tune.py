@@ -30,7 +30,6 @@ EXAMPLES = (
 
 
 def arguments(parser):
-    """Declare the verb's options."""
     parser.epilog = (
         "Weights are tuned for the lists' own scores (or `rank`, if they have none), for each"
         " --scores column and for the number of words. One weight is fixed at 1: the first of am,"
@@ -90,7 +89,6 @@ def run(args):
 
 
 def cross(args, options: TuningOptions, nbests) -> Crossing | None:
-    """Return the folds that are asked for."""
     if options.folds is None:
         if args.utt2spk:
             raise UserError("--utt2spk: only --folds speaker asks for speakers; give both")

@@ -46,7 +46,6 @@ def arguments(parser):
 
 
 def run(args):
-    """Write, and say what is there."""
     card = {"licence": args.licence, "corpus": args.corpus}
     given = {name: text for name, text in card.items() if text is not None}
     if given and args.to != "hf":

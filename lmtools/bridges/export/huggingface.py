@@ -222,9 +222,7 @@ def describe_model(lm: LanguageModel, subword: Subword) -> dict[str, str]:
 
 
 def read_training(directory) -> dict[str, str]:
-    """Return the epochs and tokens that the training read and its best validation loss with
-    perplexity, where it noted them.
-    """
+    """Return epochs, tokens, and best validation loss with perplexity, where noted."""
     path, facts = Path(directory) / "metrics.jsonl", {}
     if not path.is_file():
         return facts

@@ -53,9 +53,7 @@ MERGE = ("graph", ("am",))  # the format has no other scores
 
 
 def recognises(path: Path, first: str) -> bool:
-    """Return whether `path` is a decode directory, a table of lattices by its binary mark, or text
-    that begins with a key on its own line.
-    """
+    """Return whether `path` is a decode directory, a binary table, or text with a key line."""
     if path.is_dir():
         return bool(list_jobs(path))
     return (

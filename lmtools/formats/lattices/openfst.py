@@ -200,9 +200,7 @@ Weight = tuple[float, float, str]  # graph cost, acoustic cost, transition ids j
 
 @dataclass(frozen=True)
 class Automaton:
-    """The rows of a lattice as Kaldi has them: arcs (source, target, input label, output label,
-    weight), finals (state, weight).
-    """
+    """A lattice's rows in Kaldi's form: arcs (source, target, input, output, weight), finals."""
 
     compact: bool
     start: int

@@ -45,9 +45,7 @@ def recognises(path: Path, first: str) -> bool:
 
 
 def read(path) -> list[NBest]:
-    """Read the N-best lists in decode directory `path` (or its logdir, or one output.J), utterances
-    in the order of the jobs' best lists.
-    """
+    """Read the lists of a decode directory (or logdir, or output.J), in the jobs' order."""
     lists: dict[str, dict[int, Hypothesis]] = {}
     present, unread = None, set()
     for folder, rank in find_ranks(Path(path)):
@@ -153,10 +151,9 @@ PARSERS = {"score": lambda text, where: {"am": parse_score(text, where)}, "score
 
 
 def write(nbests: Iterable[NBest], path) -> None:
-    """Write a decode directory, one directory a rank; the whole appears at once.
-
-    The total, or else `am`, is `score`; without a total, other scores are `scores`. UserError for
-    names that have no place there, and if `path` holds anything but rank directories.
+    """Write a decode directory, one directory a rank, at once: the total, or `am`, as `score`;
+    without a total others as `scores`. UserError for other names, and for a directory of other
+    files.
     """
     nbests = list(check_nbests(nbests, path))
     with replace_directory(Path(path)) as temporary:

@@ -90,9 +90,7 @@ def read(path, words: str | None = None) -> Iterator[NBest]:
 
 
 def texts_of(path) -> Iterator[tuple[str, list[Hypothesis], str]]:
-    """Yield (utterance, hypotheses, where) of an archive of texts, once the next utterance
-    starts.
-    """
+    """Yield (utterance, hypotheses, where) of an archive of texts."""
     rows = (
         (*split_key(key, where), Hypothesis(text), where)
         for key, text, where in kaldi_tables.read_values(path, "tokens")
@@ -127,9 +125,7 @@ def sort_by_number(numbered: Iterable[tuple[int, Hypothesis]], where: str) -> li
 
 
 def read_directory(path: Path, words: str | None) -> Iterator[tuple[str, list[Hypothesis], str]]:
-    """Yield (utterance, hypotheses, where) of a directory of archives; name the scores in it that
-    are not read.
-    """
+    """Yield (utterance, hypotheses, where) of a directory; name the scores that are not read."""
     folders = {folder: list_archives(folder) for folder in list_folders(path)}
     unread = {name for files in folders.values() for name in files if is_unread(name, files)}
     name_unread(path, unread, "costs in a file lmwt.NAME are read as the score NAME")
@@ -217,7 +213,6 @@ def read_integers(path: Path) -> dict[str, str]:
 
 
 def read_components(folder: Path, files: Mapping[str, Path]) -> dict[str, dict[str, float]]:
-    """Return scores by component and key."""
     costs = {
         name: column_of(file, "float")
         for name, file in files.items()
@@ -241,10 +236,7 @@ def read_components(folder: Path, files: Mapping[str, Path]) -> dict[str, dict[s
 
 def write(nbests: Iterable[NBest], path) -> None:
     """Write a directory of text archives, or (`ark:...`, `-`, words_text) one archive of texts,
-    each list as soon as it comes.
-
-    Lists without hypotheses have no place in archives and vanish. UserError for scores that an
-    archive of texts cannot hold.
+    each list as it comes; empty lists vanish. UserError for scores that it cannot hold.
     """
     if is_list(path):
         with kaldi_tables.Writer(path) as out:

@@ -102,9 +102,7 @@ def read(
 
 
 def recognise(features: re.Pattern, place: int) -> Callable[[Path, str], bool]:
-    """Return `recognises` of a format whose first line has `features` in the field at `place` and a
-    number after it, or has no features to tell Moses from Marian.
-    """
+    """Return `recognises` of a first line with `features` at `place`, a number after it."""
 
     def recognises(path: Path, first: str) -> bool:
         fields = [part.strip() for part in first.split(BAR)]
@@ -244,9 +242,7 @@ def total_name(scores: Mapping[str, float]) -> str:
 def fill_absent(
     lines: Iterable[tuple[int, str, Hypothesis]], path
 ) -> Iterator[tuple[int, str, Hypothesis]]:
-    """Give each hypothesis the sparse features of all others, with the value 0. Lines that have no
-    feature in common stay so, and `components` refuses them.
-    """
+    """Give each hypothesis the sparse features of all others, with the value 0."""
     lines = list(lines)
     totals = {"am", TOTAL}
     common = set.intersection(*({*hyp.scores} for _, _, hyp in lines)) if lines else set()

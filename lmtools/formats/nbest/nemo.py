@@ -75,9 +75,7 @@ def divide_equally(path, hyps: Sequence[Hypothesis], most: int | None) -> Sequen
 
 
 def divide_among(hyps: Sequence[Hypothesis], count: int, most: int | None) -> Sequence[int] | None:
-    """Return where each of `count` utterances starts among the hypotheses, of which each has at
-    most `most` (None: not known), best first; None where that is not certain.
-    """
+    """Return where each utterance's hypotheses start, best first; None where uncertain."""
     if most and len(hyps) == most * count:
         return range(0, len(hyps), most)
     rises = [0, *(place for place in range(1, len(hyps)) if is_better(hyps, place))]

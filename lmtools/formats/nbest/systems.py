@@ -67,9 +67,7 @@ def files_of(path) -> list[Path]:
 
 
 def name_systems(files: Sequence[Path]) -> list[str]:
-    """Return a name for each file: its own without suffixes of compression and text, or with its
-    directory where that is not enough.
-    """
+    """Return a name for each file: its own, or with its directory where needed."""
     short = [strip_suffix(file.name) for file in files]
     names = short if len(set(short)) == len(short) else [strip_suffix(str(file)) for file in files]
     for file, name in zip(files, names, strict=True):

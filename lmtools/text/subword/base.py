@@ -82,7 +82,6 @@ class Subword:
         return np.array([piece.startswith(MARK) for piece in self.vocabulary])
 
     def segment(self, texts: Sequence[str]) -> list[list[int]]:
-        """Return the ids of each normalised text."""
         raise NotImplementedError
 
     def surfaces(self, text: str) -> list[str]:

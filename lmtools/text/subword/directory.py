@@ -146,11 +146,8 @@ def spell_words(pieces: Subword, words_dir) -> Spelled:
 def adopt(
     path, normaliser: Normaliser, out_dir, vocab_size: int | None = None, words=None
 ) -> Subword:
-    """Save the vocabulary of another toolkit, in the file `path`, in `out_dir` with our specials: a
-    SentencePiece model or a word list.
-
-    A model keeps its pieces, a list its order (lmtools.text.subword.directory); `vocab_size`,
-    specials counted, cuts a list. `words` is as in `train`.
+    """Save the vocabulary of another toolkit's `path`, a SentencePiece model or a word list in its
+    order, in `out_dir` with our specials; `vocab_size` cuts a list, `words` as in `train`.
     """
     content = read_bytes(path)
     if content and content[:1] != b"\n":  # a word list: SentencePiece models begin with a field

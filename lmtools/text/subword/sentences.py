@@ -20,9 +20,8 @@ WIDEST = 1000
 
 
 class Words(dict):
-    """The ids of each word, found when first asked for: no piece crosses a word, so that a text's
-    ids are those of its words. `cut` gives the processor's ids of a word, `ids` which of ours they
-    are.
+    """The ids of each word, found when first asked for: no piece crosses a word. `cut` gives the
+    processor's ids, `ids` ours.
     """
 
     def __init__(self, cut: Callable[[str, type], list], ids: Sequence[int]):

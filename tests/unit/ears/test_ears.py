@@ -124,14 +124,14 @@ def test_ctc_sums_all_paths():
     torch = pytest.importorskip("torch")
     from lmtools.ears.ctc import sum_paths
 
-    frames = torch.randn(5, 3, generator=torch.Generator().manual_seed(1)).double().log_softmax(-1)
+    frames = torch.randn(5, 3, generator=torch.Generator().manual_seed(1)).double()
+    frames = frames.log_softmax(-1)
     labels = [[], [1], [2], [1, 2], [1, 1], [2, 1, 2], [1, 1, 1]]
     paths: dict[tuple, float] = {}
     for path in itertools.product(range(3), repeat=5):
         said = tuple(label for label, _ in itertools.groupby(path) if label)
-        paths[said] = paths.get(said, 0.0) + float(
-            np.exp(sum(frames[t, x] for t, x in enumerate(path)))
-        )
+        chance = np.exp(sum(float(frames[t, label]) for t, label in enumerate(path)))
+        paths[said] = paths.get(said, 0.0) + chance
     made = sum_paths(frames, labels, 0)
     expected = [np.log(paths[tuple(row)]) for row in labels]
     assert made == pytest.approx(expected, abs=1e-9)

@@ -211,9 +211,7 @@ def test_mistakes_are_one_line(here, capsys, arguments, cause):
     ],
 )
 def test_what_the_matched_pairs_test_cannot_say(tmp_path, capsys, left, line, z, p):
-    """All errors mended: the differences do not vary; one left: far fewer segments than the normal
-    distribution needs.
-    """
+    """All errors mended: no variance; one left: too few segments for the normal."""
     wrong = {f"u{i}": "a x c" for i in range(10)}
     refs = dict.fromkeys(wrong, "a b c")
     for name, texts in (

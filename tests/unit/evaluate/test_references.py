@@ -26,9 +26,7 @@ SACRE = {
 
 @pytest.fixture
 def here(tmp_path, monkeypatch):
-    """Lists as jsonl and references as plain text; lists with both references, as convert attaches
-    them.
-    """
+    """Lists as jsonl, references as plain text; lists with both, as convert attaches."""
     monkeypatch.chdir(tmp_path)
     hyps = [
         [{"text": text, "scores": {"am": -float(rank)}} for rank, text in enumerate(texts)]

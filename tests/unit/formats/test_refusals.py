@@ -91,9 +91,7 @@ def test_refuses_to_read(tmp_path, spec, name, file, case, says):
 
 
 def laid(home, name: str, file, case):
-    """A file or directory as refusals.yaml says; of `systems`, the paths of its files with
-    commas.
-    """
+    """A file or directory as refusals.yaml says; `systems`: paths with commas."""
     home.mkdir()
     if isinstance(file, str):
         assert len(case) == 1 or case[0] in file

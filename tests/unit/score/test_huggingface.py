@@ -183,9 +183,7 @@ def test_ppl_verb_takes_a_hugging_face_directory(bert, tmp_path, capsys):
 
 @pytest.mark.parametrize("name", ["bert", "roberta"])
 def test_masked_models_score_the_words_of_lattices(name, request):
-    """A word's score is that of its pieces in its sentence; transformers' own tokeniser says which
-    they are.
-    """
+    """A word's score is its pieces' in its sentence, by transformers' tokeniser."""
     scorer = load_scorer(f"hf:{request.getfixturevalue(name)[0]}", "cpu")
     arcs = [Arc(i, i + 1, word) for i, word in enumerate(["The", "queens", None, "came"])]
     rescored = rescore_cover(Lattice.of("u", 5, 0, arcs, [Final(4)]), scorer, {}, "lm")

@@ -44,9 +44,7 @@ def lm(trained, tiny, tmp_path_factory):
 
 @pytest.fixture
 def here(tmp_path, monkeypatch):
-    """A directory with five lattices as SLF (`l`), references (`ref`, one shared by two lattices'
-    words) and Kaldi's words.txt.
-    """
+    """Five lattices as SLF (`l`), references (`ref`), and Kaldi's words.txt."""
     monkeypatch.chdir(tmp_path)
     made = [
         dataclasses.replace(random_lattice(seed, words=WORDS[:4]), utt=f"u{seed}")
@@ -363,9 +361,7 @@ def test_bounds_make_lattices_smaller(here, lm, capsys):
 
 
 def test_the_old_model_is_taken_out_of_a_kaldi_lattice(here, lm, capsys):
-    """What `lm` gains `graph` loses, and the new model takes its place; the result is again a Kaldi
-    lattice.
-    """
+    """What `lm` gains `graph` loses, and the new model takes its place, in Kaldi's form."""
     arcs = [Arc(0, 1, "the", {"graph": -5.0, "am": -1.0}),
     Arc(1, 2, "king", {"graph": -6.0, "am": -2.0}),
             Arc(0, 2, "queen", {"graph": -4.0, "am": -3.0})]  # fmt: skip

@@ -100,9 +100,7 @@ def test_same_as_sentencepiece_on_whole_sentences(models, scheme):
 
 
 def test_words_and_characters_are_sorted_by_frequency(models):
-    """An independent count: ids follow falling counts, ties the alphabet; the count stands beside
-    each in vocab.txt.
-    """
+    """An independent count: ids by falling counts, ties by the alphabet."""
     subwords, folder = models
     lines = [line for line in map(NORMALISERS["librispeech"], LINES) if line]
     counts = Counter(" ".join(lines).split())
