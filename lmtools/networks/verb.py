@@ -110,8 +110,7 @@ def networks_of_lists(args) -> Iterator[ConfusionNetwork]:
 def networks_of_lattices(args) -> Iterator[ConfusionNetwork]:
     if args.scores or args.score or args.depth:
         raise UserError(
-            "--lattices: all paths count by the scores on their arcs; leave --scores, --score and"
-            " --depth"
+            "--lattices: paths count by their arcs' scores; leave --scores, --score, --depth"
         )
     weights = parse_weights(args.weights)
     for lattice in stream_lattices(args.lattices, args.format):

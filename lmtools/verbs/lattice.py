@@ -223,8 +223,7 @@ def declare_rescore(parser):
     add_phrases(parser)
     parser.add("--weights", help=f"{WEIGHTS} (required)")
     help_text = (
-        "for neural LMs: merge histories that end in the same N-1 words; 0: none (default:"
-        " %(default)s)"
+        "for neural LMs: merge histories of equal last N-1 words; 0: none (default: %(default)s)"
     )
     parser.add("--max-ngram-order", type=from_zero, default=4, help=help_text)
     help_text = "drop histories whose score is more than B below the best of their state"

@@ -63,8 +63,7 @@ def arguments(parser):
     parser.add("--nbest-out", help=help_text)
     parser.add("--nbest-to")
     help_text = (
-        "score the column NAME of the weights here, with this model, and only those hypotheses that"
-        " may still win"
+        "score the weights' column NAME here, by this model, of hypotheses that may still win"
     )
     add_lm(parser, required=False, metavar="NAME=LM", help=help_text)
     help_text = (

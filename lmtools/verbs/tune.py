@@ -55,8 +55,7 @@ def arguments(parser):
     )
     parser.add_argument("--folds", **flags_of(TuningOptions)["--folds"] | {"type": folds})
     help_text = (
-        "Kaldi utt2spk, the speaker of each utterance (default: the part of its id before the first"
-        " dash)"
+        "Kaldi utt2spk, the speaker of each utterance (default: its id up to the first dash)"
     )
     parser.add_argument("--utt2spk", metavar="F", help=Rare(help_text))
     help_text = "seed of random folds and of the exact search (default: 0)"

@@ -90,8 +90,7 @@ def refuse_unable(lm: LanguageModel, directory) -> None:
         )
     if type(lm.output) is not Softmax:
         raise UserError(
-            f"{directory}: transformers' output layers are a softmax, not {lm.settings.criterion};"
-            " export --to onnx"
+            f"{directory}: transformers have a softmax, no {lm.settings.criterion}; use --to onnx"
         )
 
 

@@ -96,8 +96,7 @@ def join_columns(tree: Mapping, where: str) -> Mapping:
         column = member(columns, name, list, where)
         if len(column) != size:
             raise UserError(
-                f"{where}: {len(column)} items in {name!r} for {size} in 'logit_score'; give one a"
-                " beam"
+                f"{where}: {len(column)} items in {name!r} for {size} in 'logit_score'; give all"
             )
     beams, rest = split_columns(columns, size)
     return {**own, **{name: tree[name] for name in rest}, "beams": beams}
@@ -122,8 +121,7 @@ def parse_beam(beam, where: str) -> Hypothesis:
         frames = {"text_frames": json_io.as_text(beam[-3])}
         return Hypothesis(text, {"am": am, "lm": last - am}, frames)
     raise UserError(
-        f"{where}: is {clip_value(beam)}; expected what pyctcdecode, torchaudio or"
-        " brain-to-text give"
+        f"{where}: is {clip_value(beam)}; expected pyctcdecode's, torchaudio's, brain-to-text's"
     )
 
 

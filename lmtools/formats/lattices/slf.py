@@ -43,12 +43,7 @@ from lmtools.formats.lattices.common import (
 from lmtools.types import Arc, Final, Lattice
 
 SUMMARY = "HTK's Standard Lattice Format, words on nodes or links: a file, or a directory of them"
-OPTIONS = {
-    "acoustic": (
-        "source or target: the node whose word a link's acoustic score belongs to (words on nodes;"
-        " see the module)"
-    )
-}
+OPTIONS = {"acoustic": ("source or target: whose word a link's acoustic score is (words on nodes)")}
 SUFFIXES = (".slf", ".lat", ".htk", ".lattice")
 NAMES = {"a": "am", "l": "lm", "r": "r", "n": "n", **{f"x{i}": f"x{i}" for i in range(1, 10)}}
 FIELDS = {name: short for short, name in NAMES.items()}
@@ -162,8 +157,7 @@ def count_nodes(parsed: Parsed) -> int:
         stated = parse_number(parsed.header[name], where, name)
         if stated != len(rows) and (rows or name == "L"):
             raise UserError(
-                f"{where}: {name}={stated}, but there are {len(rows)} {kind}; the file is cut off"
-                " or damaged"
+                f"{where}: {name}={stated}, but there are {len(rows)} {kind}; cut off or damaged"
             )
     count = int(parsed.header["N"])
     if not count:
@@ -243,8 +237,7 @@ def find_ends(parsed: Parsed, links: list[Arc], count: int) -> tuple[int, int]:
         candidates = linked - used
         if len(candidates) != 1:
             raise UserError(
-                f"{parsed.where}: {len(candidates)} nodes could be the {name}; add {name}= to the"
-                " header"
+                f"{parsed.where}: {len(candidates)} nodes could be the {name}; add {name}="
             )
         places += candidates
     return places[0], places[1]

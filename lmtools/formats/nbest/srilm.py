@@ -83,8 +83,7 @@ def read(path) -> Iterator[NBest]:
         nbest = read_list(file)
         if nbest.utt in seen:
             raise UserError(
-                f"{file}: utterance {nbest.utt!r} is also in {seen[nbest.utt].name}; remove one of"
-                " them"
+                f"{file}: utterance {nbest.utt!r} is also in {seen[nbest.utt].name}; remove one"
             )
         seen[nbest.utt] = file
         yield nbest
@@ -132,8 +131,7 @@ def parse_headerless(line: str, where: str) -> Hypothesis:
     parts = line.split()
     if len(parts) < 3:
         raise UserError(
-            f"{where}: {len(parts)} fields; expected `acoustic-score lm-score number-of-words w1 w2"
-            " ...`"
+            f"{where}: {len(parts)} fields; expected `acoustic-score lm-score number-of-words w1.`"
         )
     scores = {
         name: parse_in_unit(part, BASE10, where, f"the {name} score")
@@ -210,8 +208,7 @@ def write(nbests: Iterable[NBest], path) -> None:
         return
     if is_stream(path):
         raise UserError(
-            f"{path}: SRILM keeps one list a file, and there is not exactly one; give the name of a"
-            " directory"
+            f"{path}: SRILM keeps one list a file, and there are more or none; name a directory"
         )
     with atomic_directory(path, file_of(first.utt, path) if first else "") as temporary:
         for nbest in (nbest for part in ((first, second), nbests) for nbest in part if nbest):
