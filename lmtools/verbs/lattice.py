@@ -43,7 +43,6 @@ from lmtools.verbs.parser import (
 
 SETTINGS = ("prune_beam", "cover_beam", "tokens", "states")  # of --set
 
-
 EXAMPLES = (
     "lmtools lattice nbest lattices.slf --depth 50 --out nbest.jsonl",
     "lmtools lattice rescore lattices.slf --lm ngram=lm --weights am=1,ngram=5 --text-out best.txt",

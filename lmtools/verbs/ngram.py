@@ -21,9 +21,7 @@ from lmtools.verbs.parts import Part, writing_part
 
 SMALL = 1 << 25  # bytes
 
-
 NGRAM_MODEL = "directory of lmtools ngram, an installed model, or an ARPA file"
-
 
 EXAMPLES = (
     "lmtools ngram --text text.txt --order 4 --normaliser librispeech --out 4gram",

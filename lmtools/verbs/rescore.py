@@ -39,7 +39,6 @@ OTHERS = (
 )
 WRITTEN = ".written"  # behind the name of the output, of what the recogniser wrote
 
-
 EXAMPLES = (
     "lmtools rescore --nbest test.jsonl --scores lm=test.scores --weights weights.json --out t.txt",
     "lmtools rescore --nbest test.jsonl --lm lm=lm --weights weights.json --out t.txt",

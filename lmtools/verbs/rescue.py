@@ -49,7 +49,6 @@ RERUN = "--allow-commands", "--max-line"
 # nothing, since there may be no better text
 MEANT, MILD = ("leak", "vocabulary"), ("vocabulary",)
 
-
 EXAMPLES = (
     "lmtools rescue --dev dev.jsonl --test test.jsonl --text text.txt --out rescued",
     "lmtools rescue --dev dev.jsonl --test test.jsonl --lm lm=lm --metric cer --out rescued",

@@ -22,7 +22,6 @@ from lmtools.verbs.parser import add_phrases, add_settings
 # what --set may say; other options of tuning are flags
 SETTINGS = (*("objective", "form", "lengths", "reference", "negative"),)
 
-
 EXAMPLES = (
     "lmtools tune --nbest dev.jsonl --scores lm=dev.scores --out weights.json",
     "lmtools tune --nbest dev.jsonl --scores lm=dev.scores --metric cer --out cer.json",

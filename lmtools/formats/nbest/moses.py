@@ -43,7 +43,6 @@ OPTIONS = {
     ),
 }
 
-
 # F0, F1 .. are what Marian calls its models
 SEGMENT = r"\|\d+-\d+(?:,[^|]*)?\|"  # the source words of a phrase; with -tt its scores, too
 SEGMENTS = re.compile(rf"(?:^|\s+){SEGMENT}(?!\S)", re.ASCII)
