@@ -284,7 +284,6 @@ def list_items(values, name: str, what: str = "texts") -> list:
 
 
 def list_texts(values, name: str) -> list[str]:
-    """Return the texts of a sequence or another iterable."""
     return [
         check_text(value, f"{name}[{place}]")
         for place, value in enumerate(list_items(values, name))

@@ -283,7 +283,6 @@ def read_systems(args) -> list[systems.SystemOutput]:
 
 
 def rover(args):
-    """Combine, write, and say how."""
     own = Vote(args.method, args.alpha, args.null)
     vote = systems.load_vote(args.weights) if args.weights else own
     outputs = read_systems(args)

@@ -292,7 +292,6 @@ def run_all(args, options: LatticeOptions, totals: LatticeTotals) -> Iterator[La
 
 
 def options_of(args) -> LatticeOptions:
-    """Return the LatticeOptions that the arguments say."""
     lms = {name: LMSpec.parse(lm) for name, lm in parse_pairs(args.lm, "--lm", "NAME=DIR").items()}
     if not args.weights:
         raise UserError(

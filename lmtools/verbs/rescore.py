@@ -158,7 +158,6 @@ def rescore_lazily(args, nbests):
 
 
 def describe_lazy(choice, weights, name, margin):
-    """Yield how much was scored, line by line."""
     share = f" ({choice.scored / choice.hypotheses:.1%})" if choice.hypotheses else ""
     yield f"{name}: scored {choice.scored} of {choice.hypotheses} hypotheses{share}"
     bound = weights.search.get(LAZY, {}).get(name)
@@ -198,7 +197,6 @@ def write_written(nbests, lists, out, spelled):
 
 
 def describe_choice(nbests, lists, weights, source, out):
-    """Yield what the weights chose, line by line."""
     dev = weights.dev
     metric = METRICS[weights.metric]
     if weights.tuned:

@@ -274,7 +274,6 @@ class RunLog:
 
     @contextlib.contextmanager
     def capture(self) -> Iterator[None]:
-        """Have what is printed in the block go to the log."""
         try:
             Path(self.args.out).mkdir(exist_ok=True)
             place = Path(self.args.out) / LOG
@@ -303,7 +302,6 @@ class LogStream(io.TextIOBase):
         return self.terminal.isatty()
 
     def fileno(self) -> int:
-        """Return the number of the log's file."""
         return self.log.fileno()
 
 

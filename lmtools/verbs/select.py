@@ -88,7 +88,6 @@ def run(args):
 
 
 def describe(out: str, selection: Selection, keep: int):
-    """Yield what was found, in lines of print."""
     first, middle, last = np.quantile(selection.differences, (0, 0.5, 1))
     yield (
         f"{out}: {len(selection.lines):,} of {selection.read:,} lines, {selection.repeated:,}"

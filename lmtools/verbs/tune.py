@@ -96,7 +96,6 @@ def cross(args, options: TuningOptions, nbests) -> Crossing | None:
 
 
 def describe_weights(weights):
-    """Yield what the result is, line by line."""
     dev = weights.dev
     values = ", ".join(f"{name} {weight:.4g}" for name, weight in weights.features.items())
     yield (

@@ -139,7 +139,6 @@ def join_texts(parts, between: str, where: str) -> str:
 
 
 def parse_hypothesis(tree, where: str) -> Hypothesis:
-    """Return one hypothesis, its division by tokens undone."""
     kinds = [kind for kind in SCORES if kind in expect(tree, dict, where, "it")]
     if len(kinds) > 1:
         raise UserError(f"{where}: has {' and '.join(kinds)}; give one of them")

@@ -187,7 +187,6 @@ MOST_SPARSE = 200  # features; no search finds the weights of more
 
 
 def parse_features(text: str, where: str) -> dict[str, float]:
-    """Parse the scores by name of a features field."""
     groups: list[tuple[str, str, list[float]]] = []
     for token in text.split():
         name, sign, value = (

@@ -123,7 +123,6 @@ def file_of(utt: str, path) -> str:
 
 
 def utterance_of(file: Path) -> str:
-    """Return the utterance that a file's name says."""
     name = file.name.removesuffix(file.suffix) if file.suffix in OPENERS else file.name
     return name.removesuffix(SCORED) or name
 
