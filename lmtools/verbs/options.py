@@ -25,7 +25,6 @@ LANGUAGES = ", ".join(name for name in CASINGS if name != "none")
 
 
 def value(metavar: str | tuple[str, ...] | None, help_text: str, rare=False, **more) -> dict:
-    """Return what argparse takes for an option that has a value."""
     return {"metavar": metavar, "help": Rare(help_text) if rare else help_text, **more}
 
 
