@@ -3,5 +3,9 @@ or line by line (`verb`), which a `Chooser` answers, or recordings (`speech`).
 """
 
 VERBS = {
-    "serve": ("more", "transcribe recordings and rescore lists as they come, over HTTP", "lmtools.serve.verb")
+    "serve": (
+        "more",
+        "transcribe recordings and rescore lists as they come, over HTTP",
+        "lmtools.serve.verb",
+    )
 }

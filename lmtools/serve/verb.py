@@ -93,7 +93,7 @@ def run(args):
         chooser = Chooser(specs, args.weights or WHISPER, computing, scorers)
         say_lines(chooser.warnings)
     name = Path((args.asr or "").partition(":")[2]).name
-    asyncio.run(serve(Service(chooser, serving, most, transcriber, name)))
+    asyncio.run(serve(Service(chooser, serving, most, transcriber=transcriber, asr=name)))
 
 
 def answer_lines(chooser: Chooser, source: int, out, most: int) -> None:
