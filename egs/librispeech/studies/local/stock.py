@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""stock.py MODEL AUDIO OUT: what faster-whisper's `transcribe(beam_size=5)` writes of the recordings
-AUDIO/*.flac, by each setting that changes it, as Kaldi text OUT/SETTING.txt; one thread.
+"""stock.py MODEL AUDIO OUT: what faster-whisper's `transcribe(beam_size=5)` writes of AUDIO/*.flac
+by each setting that changes it, as Kaldi text OUT/SETTING.txt; one thread.
 
 `lmtools evaluate --ref LISTS --hyp OUT/SETTING.txt` gives the WER.
 """
